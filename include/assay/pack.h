@@ -1,0 +1,73 @@
+/* pack.h - a growable byte buffer with a ceiling, and a bounded reader over bytes.
+ *
+ * Rules pack their states with them, ranks exchange what was packed. All numbers are little-endian on the wire. A buffer
+ * that cannot grow (no memory, or its ceiling reached) remembers that: further writes do nothing and assay_buf_status()
+ * tells, so that a pack function can write everything and check once. A cursor that ran past its end likewise. */
+#ifndef ASSAY_PACK_H
+#define ASSAY_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct assay_buf {
+    uint8_t *data;  /* owned; NULL while empty */
+    size_t size;    /* bytes in use */
+    size_t room;    /* bytes allocated */
+    size_t ceiling; /* size never exceeds this */
+    int status;     /* ASSAY_OK, or the first failure */
+} assay_buf;
+
+/* Makes an empty buffer that never grows past `ceiling` bytes. Release it with assay_buf_release(). Not collective. */
+void assay_buf_init(assay_buf *buf, size_t ceiling);
+/* Frees the bytes; the buffer must be initialised again before use. Not collective. */
+void assay_buf_release(assay_buf *buf);
+/* Forgets contents and failure, keeps the allocation. Not collective. */
+void assay_buf_clear(assay_buf *buf);
+/* ASSAY_OK, ASSAY_ENOMEM or ASSAY_EBUDGET (the ceiling). Not collective. */
+int assay_buf_status(const assay_buf *buf);
+
+/* Appends. Not collective. Failures are remembered in the buffer. */
+void assay_put_bytes(assay_buf *buf, const void *bytes, size_t size);
+void assay_put_u8(assay_buf *buf, uint8_t value);
+void assay_put_u32(assay_buf *buf, uint32_t value);
+void assay_put_u64(assay_buf *buf, uint64_t value);
+void assay_put_i64(assay_buf *buf, int64_t value);
+void assay_put_f64(assay_buf *buf, double value); /* the bits, NaN payloads included */
+void assay_put_text(assay_buf *buf, const char *text); /* u32 length, then the bytes; NULL is written as "" */
+/* Appends text in printf form without a terminator. */
+void assay_put_format(assay_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+typedef struct assay_cursor {
+    const uint8_t *data; /* borrowed */
+    size_t size, at;
+    bool failed; /* a read went past the end */
+} assay_cursor;
+
+/* A reader over borrowed bytes. Not collective. */
+assay_cursor assay_cursor_over(const void *data, size_t size);
+/* True when a read went past the end or bytes are left over: what an unpack function checks last. Not collective. */
+bool assay_cursor_bad(const assay_cursor *in);
+/* Bytes not read so far. Not collective. */
+size_t assay_cursor_left(const assay_cursor *in);
+
+/* Reads; past the end they return 0 (NULL, "") and mark the cursor as failed. Not collective. */
+const uint8_t *assay_get_bytes(assay_cursor *in, size_t size); /* points into the data */
+uint8_t assay_get_u8(assay_cursor *in);
+uint32_t assay_get_u32(assay_cursor *in);
+uint64_t assay_get_u64(assay_cursor *in);
+int64_t assay_get_i64(assay_cursor *in);
+double assay_get_f64(assay_cursor *in);
+/* Points into the data and is NOT terminated; *length gets its bytes. */
+const char *assay_get_text(assay_cursor *in, size_t *length);
+/* A count of items of at least `item_size` packed bytes each; fails where fewer bytes are left than that many need. */
+uint64_t assay_get_count(assay_cursor *in, size_t item_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,27 @@
+/* fault.h - failures on demand, for tests.
+ *
+ * ASSAY_FAULT=KIND:N[@rankR][,...] makes the N-th (from 1) call of that kind fail once, on rank R or on every rank;
+ * `KIND:N+` makes it fail from then on. Kinds: alloc, read, write. Without the variable a check is one comparison. */
+#ifndef ASSAY_BASE_FAULT_H
+#define ASSAY_BASE_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum assay_fault_kind { ASSAY_FAULT_ALLOC, ASSAY_FAULT_READ, ASSAY_FAULT_WRITE, ASSAY_FAULT_KINDS } assay_fault_kind;
+
+/* Reads ASSAY_FAULT for this rank. Called once by main, before threads start. Not collective. */
+void assay_fault_arm(int rank);
+/* True when this call has to fail. Thread-safe. Not collective. */
+bool assay_fault_now(assay_fault_kind kind);
+
+/* malloc, calloc and realloc through the fault counter. Sizes of arrays are checked for overflow: NULL then.
+ * A request of 0 bytes gives a valid pointer. Free with free(). Not collective. */
+void *assay_alloc(size_t size);
+void *assay_alloc_zeroed(size_t count, size_t size);
+void *assay_realloc_array(void *old, size_t count, size_t size);
+/* A copy that the caller frees; NULL without memory. */
+char *assay_copy_text(const char *text);
+char *assay_copy_bytes_as_text(const char *bytes, size_t length);
+
+#endif

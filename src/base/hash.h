@@ -1,0 +1,22 @@
+/* hash.h - SHA-256 (FIPS 180-4) for digests that people compare, and a fast 64-bit hash for tables. */
+#ifndef ASSAY_BASE_HASH_H
+#define ASSAY_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct assay_sha256 {
+    uint32_t state[8];
+    uint64_t bytes;
+    uint8_t block[64];
+} assay_sha256;
+
+void assay_sha256_init(assay_sha256 *h);
+void assay_sha256_add(assay_sha256 *h, const void *bytes, size_t size);
+/* Ends the computation; `hex` gets 64 lower-case digits and a terminator. */
+void assay_sha256_hex(assay_sha256 *h, char hex[65]);
+
+/* A hash for in-memory tables (FNV-1a 64, finished with a mix). Not stable across versions. */
+uint64_t assay_hash_bytes(const void *bytes, size_t size);
+
+#endif

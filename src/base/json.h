@@ -1,0 +1,37 @@
+/* json.h - the one place that meets cJSON: strict parsing with places in messages, and writing numbers that survive.
+ *
+ * Reading: documents of people (job files, collections, hook configuration). The index files of a trial do not come
+ * through here, there are too many of them: see trial/index_json.h.
+ * Writing: assay's reports are written by hand-placed calls on a buffer, so that the bytes are the same everywhere. */
+#ifndef ASSAY_BASE_JSON_H
+#define ASSAY_BASE_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <assay/pack.h>
+#include <assay/status.h>
+
+enum { ASSAY_JSON_DEPTH = 64 }; /* deeper nesting is refused */
+
+/* Parses exactly one JSON document of `size` bytes (UTF-8, optional byte order mark, no NUL, nothing behind it).
+ * `name` is the file's name for messages, which give line and column. The caller frees *out with cJSON_Delete().
+ * ASSAY_EFORMAT or ASSAY_ENOMEM. Not collective. */
+int assay_json_parse(const char *name, const void *text, size_t size, cJSON **out, assay_error *err);
+
+/* Fails (ASSAY_EFORMAT) when `object` is no object, has a key twice or a key that is not in the NULL-terminated list;
+ * the message gives `place`, the key, and the keys that are known. Not collective. */
+int assay_json_known_keys(const cJSON *object, const char *place, const char *const *known, assay_error *err);
+
+/* True when the number is integral and fits; *out is set then. Not collective. */
+bool assay_json_i64(const cJSON *item, int64_t *out);
+
+/* Writers of JSON text into a buffer. Strings are escaped; bytes that are not UTF-8 become U+FFFD each.
+ * Numbers: %.17g shortened to the shortest of 15, 16 or 17 digits that reads back the same; non-finite as the strings
+ * "nan", "inf", "-inf". Not collective. */
+void assay_json_put_text(assay_buf *out, const char *text);
+void assay_json_put_text_n(assay_buf *out, const char *text, size_t length);
+void assay_json_put_number(assay_buf *out, double value);
+
+#endif

@@ -1,0 +1,18 @@
+/* log.h - messages to stderr. stdout is the report's alone.
+ *
+ * Rank 0 speaks; other ranks are silent unless everyone was asked to (--log=all), and then name their rank. */
+#ifndef ASSAY_BASE_LOG_H
+#define ASSAY_BASE_LOG_H
+
+#include <stdbool.h>
+
+/* Said once by main after MPI is up. Not collective. */
+void assay_log_init(int rank, bool all_ranks, bool quiet);
+/* One line "assay: <text>" for people. Not collective. */
+void assay_log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* One line "assay: warning: <text>". */
+void assay_log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* One line "assay: error: <text>". Never silenced by quiet. */
+void assay_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
