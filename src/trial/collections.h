@@ -1,0 +1,38 @@
+/* collections.h - named groups of tensors: union over the workers' files; a tensor belongs when it is listed or an
+ * include_regex matches its name (FORMAT.md, collections JSON). */
+#ifndef ASSAY_TRIAL_COLLECTIONS_H
+#define ASSAY_TRIAL_COLLECTIONS_H
+
+#include "base/regex.h"
+#include "trial/names.h"
+#include "trial/problem.h"
+
+typedef struct assay_collection {
+    char *name;
+    char **regex; /* as text, union over the workers, byte order */
+    size_t regexes;
+    char **tensor; /* listed names, union, byte order */
+    size_t tensors;
+} assay_collection;
+
+typedef struct assay_collections {
+    assay_collection *list; /* byte order of name */
+    size_t count;
+    uint32_t num_workers; /* the largest _meta.num_workers; 0: none said */
+} assay_collections;
+
+/* Merges one worker's file into `c` (zeroed or filled before). What is wrong in it becomes a problem that names `file`;
+ * what is right counts. Returns 0 or ASSAY_ENOMEM. Not collective. */
+int assay_collections_add(assay_collections *c, const char *file, const void *text, size_t size, assay_problems *problems);
+void assay_collections_release(assay_collections *c);
+void assay_collections_pack(const assay_collections *c, assay_buf *out);
+int assay_collections_unpack(assay_cursor *in, assay_collections *c, assay_error *err);
+const assay_collection *assay_collections_find(const assay_collections *c, const char *name);
+
+/* Does the tensor belong? A matcher has its regexes compiled and its names sorted; bad regexes are problems on creation. */
+typedef struct assay_matcher assay_matcher;
+int assay_matcher_new(const assay_collection *c, assay_matcher **out, assay_problems *problems);
+bool assay_matcher_has(const assay_matcher *m, const char *tensor, size_t length);
+void assay_matcher_free(assay_matcher *m);
+
+#endif

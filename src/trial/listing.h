@@ -1,0 +1,43 @@
+/* listing.h - the names in a trial: what rank 0 lists and everyone gets. No index file is opened for it.
+ *
+ * Cost: one directory read an index bucket (1000 steps), one for events/, one collections file a worker. */
+#ifndef ASSAY_TRIAL_LISTING_H
+#define ASSAY_TRIAL_LISTING_H
+
+#include "trial/collections.h"
+#include "trial/names.h"
+#include "trial/problem.h"
+#include "trial/storage.h"
+
+typedef struct assay_index_name { /* one index file: index/<bucket, 9 digits>/<step, 12 digits>_<worker>.json */
+    int64_t step;
+    uint32_t worker; /* into assay_listing.workers */
+    uint32_t bucket;
+} assay_index_name;
+
+typedef struct assay_listing {
+    assay_index_name *files; /* sorted by (step, worker); a (step, worker) occurs once: doubles are problems */
+    size_t count;
+    char **worker_file; /* worker names as in file names, natural order */
+    char **worker;      /* as people read them, same order */
+    uint32_t workers;   /* those that wrote an index or a collections file */
+    uint32_t expected_workers; /* the larger of `workers` and _meta.num_workers */
+    bool ended;         /* training_job_end.ts is there */
+    assay_collections collections;
+    assay_problems problems;
+} assay_listing;
+
+/* Lists a trial. Fails (ASSAY_EFORMAT) for a directory that is no trial: neither index/ nor collections/ nor events/.
+ * Everything less is a problem in the listing: foreign files, doubles, steps under events/ without any index file,
+ * no step at all. Release with assay_listing_release(). Not collective. */
+int assay_listing_read(assay_store *store, assay_listing *out, assay_error *err);
+void assay_listing_release(assay_listing *listing);
+void assay_listing_pack(const assay_listing *listing, assay_buf *out);
+int assay_listing_unpack(assay_cursor *in, assay_listing *out, assay_error *err);
+
+/* The path of an index file, and of the event file that belongs to a step of a worker unless the index says otherwise.
+ * Both write at most `room` bytes with a terminator and return the length that was needed. */
+int assay_index_path(const assay_listing *listing, const assay_index_name *name, char *out, size_t room);
+int assay_event_path(const assay_listing *listing, int64_t step, uint32_t worker, char *out, size_t room);
+
+#endif

@@ -1,0 +1,44 @@
+/* names.h - a dictionary of byte strings with dense ids, and the names a trial uses: workers, modes, reductions. */
+#ifndef ASSAY_TRIAL_NAMES_H
+#define ASSAY_TRIAL_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <assay/pack.h>
+#include <assay/status.h>
+
+enum { ASSAY_NO_ID = UINT32_MAX };
+
+/* Strings by id in the order of first insertion; linear memory, hashed. Names may hold any byte. */
+typedef struct assay_dict assay_dict;
+assay_dict *assay_dict_new(void);
+void assay_dict_free(assay_dict *d);
+/* The id of the name, added when new; ASSAY_NO_ID without memory. Not collective. */
+uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length);
+/* The id, or ASSAY_NO_ID. */
+uint32_t assay_dict_find(const assay_dict *d, const char *name, size_t length);
+uint32_t assay_dict_count(const assay_dict *d);
+/* Terminated; valid until the next add. */
+const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length);
+/* Renumbers all names into byte order. new_id[old id] tells what became of each (room for count ids, may be NULL). */
+int assay_dict_sort(assay_dict *d, uint32_t *new_id);
+void assay_dict_pack(const assay_dict *d, assay_buf *out);
+int assay_dict_unpack(assay_cursor *in, assay_dict **out, assay_error *err);
+
+/* Saved reductions. A tensor entry's kind is ASSAY_RAW or one of these: [abs_]min .. l2. X(enum, text) */
+#define ASSAY_REDUCTION_LIST(X)                                                                                        \
+    X(MIN, "min") X(MAX, "max") X(MEAN, "mean") X(STD, "std") X(VARIANCE, "variance") X(SUM, "sum") X(PROD, "prod")    \
+    X(L1, "l1") X(L2, "l2")
+/* Splits a recorded name: "smdebug/reductions/abs_mean/fc1.weight" is (kind of abs_mean, "fc1.weight"); any other name is
+ * (ASSAY_RAW, itself). *base and *base_length get the tensor's own name, inside `name`. Kinds: assay/rule.h. */
+int assay_reduction_split(const char *name, size_t length, const char **base, size_t *base_length);
+
+/* A worker's name in file names against the one people use: "_job-worker_replica-0" is "/job:worker/replica:0".
+ * `out` has room for length + 1. */
+void assay_worker_display_name(const char *file_form, size_t length, char *out);
+/* Natural order: runs of digits compare as numbers ("worker_2" before "worker_10"), then byte order. */
+int assay_worker_compare(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,62 @@
+/* problem.h - what is damaged or missing in a trial: named, never hidden, and the analysis goes on. */
+#ifndef ASSAY_TRIAL_PROBLEM_H
+#define ASSAY_TRIAL_PROBLEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <assay/pack.h>
+#include <assay/status.h>
+
+/* X(enum, word in the report, true when it is damage or loss (exit code 3), false for a remark) */
+#define ASSAY_PROBLEM_LIST(X)                                                                              \
+    X(ASSAY_PROBLEM_INDEX, "damaged-index", true)             /* index JSON that cannot be used, or an entry of it */ \
+    X(ASSAY_PROBLEM_EVENT_MISSING, "missing-event-file", true)                                             \
+    X(ASSAY_PROBLEM_RECORD, "damaged-record", true)           /* frame, checksum, protobuf, shape */       \
+    X(ASSAY_PROBLEM_READ, "unreadable", true)                 /* the file system said no */                \
+    X(ASSAY_PROBLEM_COLLECTIONS, "damaged-collections", true)                                              \
+    X(ASSAY_PROBLEM_DUPLICATE, "duplicate-step", true)                                                     \
+    X(ASSAY_PROBLEM_ORPHAN, "events-without-index", true)                                                  \
+    X(ASSAY_PROBLEM_BUDGET, "memory-budget", true)            /* not evaluated: needs more than --memory */ \
+    X(ASSAY_PROBLEM_EMPTY, "empty-trial", true)                                                            \
+    X(ASSAY_PROBLEM_NAME, "foreign-file", false)              /* a file name that is none of ours */
+
+typedef enum assay_problem_kind {
+#define ASSAY_PROBLEM_ENUM(name, word, loss) name,
+    ASSAY_PROBLEM_LIST(ASSAY_PROBLEM_ENUM)
+#undef ASSAY_PROBLEM_ENUM
+    ASSAY_PROBLEM_KINDS
+} assay_problem_kind;
+
+const char *assay_problem_word(int kind);
+bool assay_problem_is_loss(int kind);
+
+typedef struct assay_problem {
+    int kind;
+    int64_t step;   /* global step, -1: none */
+    char *file;     /* relative to the trial; owned */
+    int64_t offset; /* in the file; -1: none */
+    char *text;     /* one sentence; owned */
+} assay_problem;
+
+enum { ASSAY_PROBLEMS_KEPT = 1000 }; /* the first so many are kept in full; all are counted */
+
+/* A list of problems, in the order they were added; the first ASSAY_PROBLEMS_KEPT in full. */
+typedef struct assay_problems {
+    assay_problem *list;
+    size_t kept, room;
+    uint64_t total, losses;
+    int status; /* ASSAY_ENOMEM when one could not be kept */
+} assay_problems;
+
+void assay_problems_init(assay_problems *p);
+void assay_problems_release(assay_problems *p);
+/* Adds one; texts are copied. Not collective. */
+void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+/* Appends `later` behind `earlier`. Associative, also beyond the ceiling. Returns 0 or ASSAY_ENOMEM. */
+int assay_problems_append(assay_problems *earlier, const assay_problems *later);
+void assay_problems_pack(const assay_problems *p, assay_buf *out);
+int assay_problems_unpack(assay_cursor *in, assay_problems *p, assay_error *err); /* into an initialised, empty list */
+
+#endif

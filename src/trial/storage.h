@@ -1,0 +1,43 @@
+/* storage.h - where a trial lies. A scheme (none or file:// for a directory, later s3://) is chosen by the location;
+ * everything above reads through these calls only. All paths are relative to the trial's root and use '/'. */
+#ifndef ASSAY_TRIAL_STORAGE_H
+#define ASSAY_TRIAL_STORAGE_H
+
+#include <stdint.h>
+
+#include <assay/pack.h>
+#include <assay/status.h>
+
+typedef struct assay_store assay_store;           /* one trial's root */
+typedef struct assay_store_file assay_store_file; /* one file open for reading */
+
+/* Names in one directory, byte order, without "." and ".."; release with assay_names_release(). */
+typedef struct assay_names {
+    char **name; /* owned */
+    size_t count;
+} assay_names;
+void assay_names_release(assay_names *names);
+
+/* Opens the root. ASSAY_ENOTFOUND when there is no such directory (the message says what to do), ASSAY_EUNSUPPORTED for a
+ * scheme that is known but not built in, ASSAY_EUSAGE for one that is unknown. Close with assay_store_close(). Not collective. */
+int assay_store_open(const char *location, assay_store **out, assay_error *err);
+void assay_store_close(assay_store *store);
+/* The location as it was given. */
+const char *assay_store_location(const assay_store *store);
+
+/* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. Not collective. */
+int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
+/* 1 when a file of that name exists, 0 when not, negative on error. */
+int assay_store_exists(assay_store *store, const char *path, assay_error *err);
+
+/* Opens a file for reading at any offset. ASSAY_ENOTFOUND, ASSAY_EIO. Not collective. */
+int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err);
+void assay_store_close_file(assay_store_file *file);
+uint64_t assay_store_file_size(const assay_store_file *file);
+/* Reads up to `size` bytes at `offset`; *got is smaller only at the end of the file. Honours ASSAY_FAULT_READ. */
+int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
+
+/* Reads a whole file of at most `ceiling` bytes into an initialised buffer. Not collective. */
+int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err);
+
+#endif
