@@ -42,6 +42,12 @@ void assay_put_text(assay_buf *buf, const char *text); /* u32 length, then the b
 /* Appends text in printf form without a terminator. */
 void assay_put_format(assay_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* JSON text. Strings are quoted and escaped; bytes that are not UTF-8 become U+FFFD each. Numbers take the fewest of 15, 16
+ * or 17 digits that read back the same; non-finite ones are the strings "nan", "inf", "-inf". Not collective. */
+void assay_json_put_text(assay_buf *out, const char *text);
+void assay_json_put_text_n(assay_buf *out, const char *text, size_t length);
+void assay_json_put_number(assay_buf *out, double value);
+
 typedef struct assay_cursor {
     const uint8_t *data; /* borrowed */
     size_t size, at;

@@ -2,7 +2,8 @@
  *
  * Reading: documents of people (job files, collections, hook configuration). The index files of a trial do not come
  * through here, there are too many of them: see trial/index_json.h.
- * Writing: assay's reports are written by hand-placed calls on a buffer, so that the bytes are the same everywhere. */
+ * Writing: assay's reports are written by the assay_json_put_* calls of assay/pack.h, so that the bytes are the same
+ * everywhere. */
 #ifndef ASSAY_BASE_JSON_H
 #define ASSAY_BASE_JSON_H
 
@@ -26,12 +27,5 @@ int assay_json_known_keys(const cJSON *object, const char *place, const char *co
 
 /* True when the number is integral and fits; *out is set then. Not collective. */
 bool assay_json_i64(const cJSON *item, int64_t *out);
-
-/* Writers of JSON text into a buffer. Strings are escaped; bytes that are not UTF-8 become U+FFFD each.
- * Numbers: %.17g shortened to the shortest of 15, 16 or 17 digits that reads back the same; non-finite as the strings
- * "nan", "inf", "-inf". Not collective. */
-void assay_json_put_text(assay_buf *out, const char *text);
-void assay_json_put_text_n(assay_buf *out, const char *text, size_t length);
-void assay_json_put_number(assay_buf *out, double value);
 
 #endif

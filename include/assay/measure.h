@@ -1,0 +1,136 @@
+/* measure.h - what a rule can ask of a tensor besides its statistics.
+ *
+ * A measure is a description; the engine unites those of all rules, takes each once while the tensor's bytes pass by in
+ * cache-sized pieces, and hands out the result. So a rule never holds a tensor, however large, and none is read twice. */
+#ifndef ASSAY_MEASURE_H
+#define ASSAY_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum assay_measure_kind {
+    ASSAY_MEASURE_UNITS,     /* per unit of a layer: how many samples lie strictly inside (number[0], number[1]) */
+    ASSAY_MEASURE_EQUALS,    /* how many elements equal number[k], for each k */
+    ASSAY_MEASURE_CHANNELS,  /* per index of one axis: sum and sum of squares */
+    ASSAY_MEASURE_QUANTILES, /* exact quantiles number[k] in 0..1, linear interpolation at h = (n-1)q, NaN left out */
+    ASSAY_MEASURE_CHANGE,    /* element-wise comparison with a reference tensor */
+    ASSAY_MEASURE_CLASSES,   /* class numbers: labels, or predictions brought to class numbers */
+    ASSAY_MEASURE_VALUES,    /* the elements as double; for small tensors */
+    ASSAY_MEASURE_TEXTS,     /* the strings of a string tensor */
+    ASSAY_MEASURE_DIGEST,    /* 64-bit hash over dtype, shape and bytes: equal tensors have equal digests */
+    ASSAY_MEASURE_BELOW,     /* how many elements x have 0 < |x| < number[k], and how many finite ones |x| > number[k] */
+    ASSAY_MEASURE_FIRST_BAD, /* position of the first element that is NaN or infinite */
+    ASSAY_MEASURE_KINDS
+} assay_measure_kind;
+
+enum { ASSAY_MEASURE_NUMBERS = 32 };
+
+/* form of UNITS: which elements make a unit. Axis 0 holds the samples; a scalar counts as shape (1, 1). */
+enum { ASSAY_UNIT_ELEMENT, /* one element of the remaining axes; a 1-D tensor is N samples of one unit */
+       ASSAY_UNIT_CHANNEL  /* axis 1; samples and all further axes are pooled */ };
+
+/* form of CLASSES */
+enum { ASSAY_CLASS_ROUND,  /* every element, rounded half to even */
+       ASSAY_CLASS_ARGMAX, /* two or more axes: first index of the maximum over the last axis (NaN is the maximum); else ROUND */
+       ASSAY_CLASS_AUTO    /* float, two or more axes and last axis > 1: ARGMAX; else all values integral: ROUND; else x >= 0.5 */ };
+
+/* reference of CHANGE */
+enum { ASSAY_REFERENCE_SAVED_BEFORE,  /* the `steps`-th saved step before this one, of the same tensor and worker */
+       ASSAY_REFERENCE_OLDEST_WITHIN, /* the oldest saved step less than or exactly `steps` mode steps before, if any;
+                                         mode steps count where the tensor has TRAIN steps, else global steps */
+       ASSAY_REFERENCE_OTHER_TRIAL,   /* the same step, tensor and worker of the other trial */
+       ASSAY_REFERENCE_FIRST_WORKER   /* the same step and tensor of the first worker that saved it */ };
+
+typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */
+    uint32_t kind;
+    uint32_t form;      /* UNITS, CLASSES */
+    uint32_t window;    /* UNITS: pooled over this many saved steps, this one included; 0 counts as 1 */
+    int32_t axis;       /* CHANNELS; an axis that the tensor does not have makes one channel of it */
+    uint32_t numbers;   /* how many of number[] are set */
+    uint32_t reference; /* CHANGE */
+    int64_t steps;      /* CHANGE */
+    uint32_t train_only; /* CHANGE: only TRAIN steps are references where the tensor has any */
+    uint32_t equal_nan; /* CHANGE */
+    double rtol, atol;  /* CHANGE: close when |a - b| <= atol + rtol * |b|, b the reference; equal infinities are close */
+    double number[ASSAY_MEASURE_NUMBERS];
+} assay_measure;
+
+typedef struct assay_units {
+    uint64_t samples, units;
+    const uint64_t *inside; /* [units] */
+} assay_units;
+
+typedef struct assay_counts {
+    const uint64_t *count; /* EQUALS: [numbers]; BELOW: [2 * numbers], first those below, then those above */
+} assay_counts;
+
+typedef struct assay_channels {
+    uint64_t images;   /* length of axis 0 */
+    uint64_t elements; /* elements of one channel over all images */
+    uint64_t channels;
+    const double *sum, *squares; /* [channels] */
+} assay_channels;
+
+typedef struct assay_quantiles {
+    uint64_t used;       /* elements that are not NaN */
+    const double *value; /* [numbers]; NaN when used is 0 */
+} assay_quantiles;
+
+typedef struct assay_change {
+    bool found;          /* there is a reference; everything else is unset without one */
+    int64_t step;        /* its global step */
+    bool same_shape, same_dtype;
+    /* the rest only where the shapes are equal */
+    bool close;          /* every element */
+    uint64_t apart;      /* elements that are not close */
+    double largest;      /* largest |a - b|; equal elements, NaN pairs and equal infinities differ by 0; a one-sided NaN gives NaN */
+    double squares;      /* sum of (a - b)^2 */
+    double reference_squares; /* sum of b^2 */
+} assay_change;
+
+#define ASSAY_NO_CLASS INT64_MIN /* the element was not finite */
+typedef struct assay_classes {
+    uint64_t count;
+    const int64_t *value; /* [count] */
+} assay_classes;
+
+typedef struct assay_values {
+    uint64_t count;
+    const double *value;
+} assay_values;
+
+typedef struct assay_texts {
+    uint64_t count;
+    const char *const *text; /* terminated */
+} assay_texts;
+
+typedef struct assay_first_bad {
+    uint64_t index; /* flat, C order; UINT64_MAX: all are finite */
+    double value;
+} assay_first_bad;
+
+/* The result of one measure on one tensor, in memory of the step. */
+typedef struct assay_result {
+    uint32_t kind;
+    union {
+        assay_units units;
+        assay_counts counts;
+        assay_channels channels;
+        assay_quantiles quantiles;
+        assay_change change;
+        assay_classes classes;
+        assay_values values;
+        assay_texts texts;
+        assay_first_bad first_bad;
+        uint64_t digest;
+    } of;
+} assay_result;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,298 @@
+/* rule.h - the rule interface: built-in rules, aggregations and rules of one's own are written against this alone.
+ *
+ * A rule is an aggregate over the saved steps of a trial, as an aggregate function is over the rows of a table:
+ *   setup     reads the parameters and declares what the rule needs: slots of tensors, measures of them
+ *   map       takes one step (all workers) into a state
+ *   combine   joins the state of earlier steps with that of later ones
+ *   pack, unpack  carry a state between ranks and into checkpoints
+ *   finalize  turns the state of all steps into datapoints, findings and a message
+ * The engine schedules. A rule never sees MPI, files or JSON parsing, and keeps no memory outside its state.
+ *
+ * Laws that every rule keeps (tests/laws runs them over the registry): combining with a fresh state changes nothing;
+ * map over A then B equals combine(map A, map B) for every cut; combine is associative; unpack(pack(s)) packs to the same
+ * bytes and every truncation is refused; finalize twice gives the same; combine keeps no pointer into its second argument.
+ *
+ * Two shapes suffice. A fold tests each step by itself: its state is the findings. A scan depends on order: map adds short
+ * rows to the state's series, and finalize walks them in order. Both use the common state below and write no state code. */
+#ifndef ASSAY_RULE_H
+#define ASSAY_RULE_H
+
+#include <assay/measure.h>
+#include <assay/pack.h>
+#include <assay/status.h>
+#include <assay/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ASSAY_RULE_ABI = 1 };
+
+typedef enum assay_mode { ASSAY_MODE_NONE, ASSAY_MODE_TRAIN, ASSAY_MODE_EVAL, ASSAY_MODE_PREDICT, ASSAY_MODE_GLOBAL, ASSAY_MODES } assay_mode;
+/* "TRAIN", ...; "" for ASSAY_MODE_NONE. And back: ASSAY_MODE_NONE when it is none of them (case-sensitive). */
+const char *assay_mode_name(int mode);
+int assay_mode_parse(const char *text, size_t length);
+
+/* The kind of a record: the tensor itself, or a saved reduction of it; the absolute forms are ASSAY_ABS higher. */
+enum { ASSAY_RAW, ASSAY_MIN, ASSAY_MAX, ASSAY_MEAN, ASSAY_STD, ASSAY_VARIANCE, ASSAY_SUM, ASSAY_PROD, ASSAY_L1, ASSAY_L2,
+       ASSAY_ABS = 16, ASSAY_ABS_MEAN = ASSAY_ABS + ASSAY_MEAN, ASSAY_KINDS = 32 };
+
+#define ASSAY_NO_TENSOR UINT32_MAX   /* a finding about no tensor in particular: "" in the report */
+#define ASSAY_ALL_WORKERS UINT32_MAX /* pooled over the workers: "*" in the report */
+
+/* ---- the trial, as a rule may know it: the same on every rank, known before the first map ---- */
+
+typedef struct assay_trial assay_trial;
+typedef struct assay_step_info {
+    int64_t step, mode_step;
+    int mode;
+} assay_step_info;
+
+const char *assay_trial_name(const assay_trial *trial);
+uint32_t assay_trial_workers(const assay_trial *trial); /* ids 0 .. n-1 in natural order of the names */
+const char *assay_trial_worker(const assay_trial *trial, uint32_t worker);
+uint64_t assay_trial_steps(const assay_trial *trial);
+const assay_step_info *assay_trial_step(const assay_trial *trial, uint64_t i); /* ascending in step */
+/* The position of a global step, or UINT64_MAX. O(log n). */
+uint64_t assay_trial_find_step(const assay_trial *trial, int64_t step);
+/* How many steps of the same mode come before position i. */
+uint64_t assay_trial_mode_rank(const assay_trial *trial, uint64_t i);
+unsigned assay_trial_modes(const assay_trial *trial); /* bit 1 << mode for each mode that has a step */
+uint32_t assay_trial_tensors(const assay_trial *trial); /* ids 0 .. n-1 in byte order of the names */
+const char *assay_trial_tensor(const assay_trial *trial, uint32_t tensor);
+/* Modes in which the tensor was saved raw, over all workers. */
+unsigned assay_trial_tensor_modes(const assay_trial *trial, uint32_t tensor);
+/* True when the tensor belongs to the collection. */
+bool assay_trial_in_collection(const assay_trial *trial, const char *collection, uint32_t tensor);
+
+/* ---- parameters ---- */
+
+typedef enum assay_param_type {
+    ASSAY_PARAM_BOOL,   /* True, true, False, false, or a JSON boolean */
+    ASSAY_PARAM_INT,    /* "3", 3, 3.0 */
+    ASSAY_PARAM_REAL,
+    ASSAY_PARAM_TEXT,
+    ASSAY_PARAM_LIST,   /* texts: a JSON list, or comma-separated without trimming */
+    ASSAY_PARAM_REALS,  /* numbers: a JSON list, or comma-separated */
+    ASSAY_PARAM_REGEX,  /* like LIST, and each must compile */
+    ASSAY_PARAM_CHOICE  /* one of `choices` */
+} assay_param_type;
+
+enum { ASSAY_PARAM_REQUIRED = 1, ASSAY_PARAM_ABOVE = 2 /* least itself is not allowed */, ASSAY_PARAM_BELOW = 4 /* nor most */ };
+
+typedef struct assay_param_def {
+    const char *name;
+    assay_param_type type;
+    const char *initial; /* the default in text form; NULL: none */
+    double least, most;  /* inclusive range of numbers; both 0: any */
+    unsigned flags;
+    const char *choices; /* CHOICE: "TRAIN|EVAL" */
+    const char *help;    /* one sentence for `assay rules NAME` and the docs */
+} assay_param_def;
+
+typedef struct assay_params assay_params;
+/* True when the parameter has a value: given, or by default. Names that the rule does not declare end the program. */
+bool assay_param_has(const assay_params *params, const char *name);
+/* True when the job gave it. */
+bool assay_param_given(const assay_params *params, const char *name);
+bool assay_param_bool(const assay_params *params, const char *name);
+int64_t assay_param_int(const assay_params *params, const char *name);
+double assay_param_real(const assay_params *params, const char *name);
+const char *assay_param_text(const assay_params *params, const char *name); /* TEXT, CHOICE; NULL without a value */
+size_t assay_param_count(const assay_params *params, const char *name);     /* LIST, REALS, REGEX */
+const char *assay_param_item(const assay_params *params, const char *name, size_t i);
+double assay_param_number(const assay_params *params, const char *name, size_t i);
+
+/* ---- what a rule needs ---- */
+
+enum {
+    ASSAY_SLOT_PREFER_MODES = 1, /* `modes` counts only where the trial has a step of them; else all modes */
+    ASSAY_SLOT_TIME_ONLY = 2,    /* only names and wall times are looked at: no statistics are taken for this slot */
+    ASSAY_SLOT_NO_STRINGS = 4
+};
+
+/* Tensors of one use. A tensor is selected when one of the collections has it, or one of the regexes matches (re.search),
+ * or it has the name; when none of the three is given, every tensor is. */
+typedef struct assay_slot {
+    const char *collections; /* name of a LIST parameter of this rule, NULL: none */
+    const char *collection;  /* one collection by its name */
+    const char *regexes;     /* name of a REGEX parameter, NULL: none */
+    const char *name;        /* one tensor by its name */
+    uint32_t kinds;          /* bit 1 << kind; 0 counts as raw */
+    uint32_t modes;          /* bit 1 << mode; 0: all */
+    uint32_t flags;
+} assay_slot;
+
+typedef struct assay_need assay_need;
+/* Adds a slot; returns its number (0, 1, ...) or a negative status. */
+int assay_need_slot(assay_need *need, const assay_slot *slot, assay_error *err);
+/* Asks for a measure of every raw numeric tensor (TEXTS: string tensor) of a slot; returns its number in this rule
+ * (0, 1, ... over all slots) or a negative status. */
+int assay_need_measure(assay_need *need, int slot, const assay_measure *measure, assay_error *err);
+/* The rule compares with this trial (its path, or the name of another trial of the job). */
+int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err);
+
+/* ---- one step, as map sees it ---- */
+
+typedef struct assay_tensor_view {
+    uint32_t tensor, worker; /* ids */
+    const char *name;        /* of the tensor */
+    int dtype, dims;         /* of the raw tensor; without one: dtype -1 */
+    const int64_t *shape;
+    double wall_time;        /* seconds since 1970, of the raw record, else of the first reduction */
+    const assay_stats *stats;   /* NULL: not saved raw, or strings, or not asked for */
+    uint32_t reductions;        /* bit 1 << kind: which saved reductions are there */
+    const double *reduction;    /* [ASSAY_KINDS] */
+    const assay_result *const *results; /* by the engine's measure numbers: use the accessors */
+} assay_tensor_view;
+
+typedef struct assay_slot_view {
+    const assay_tensor_view *const *items; /* in order of (tensor, worker) */
+    uint32_t count;
+} assay_slot_view;
+
+typedef struct assay_step_view {
+    int64_t step, mode_step;
+    int mode;
+    uint32_t slots;
+    const assay_slot_view *slot;
+    const uint32_t *measure; /* the rule's measure number -> the engine's */
+} assay_step_view;
+
+/* The result of a measure, NULL where it could not be taken (no raw numeric tensor, or memory budget: then a problem is named). */
+static inline const assay_result *assay_view_result(const assay_step_view *view, int measure, const assay_tensor_view *item)
+{
+    return item->results ? item->results[view->measure[measure]] : 0;
+}
+
+/* True for a raw, numeric, non-empty value: what counts as a saved step of the tensor. */
+static inline bool assay_view_has_values(const assay_tensor_view *item)
+{
+    return item->stats && item->stats->count > 0;
+}
+
+/* ---- findings: datapoints, and those of them that fired ---- */
+
+typedef struct assay_finding {
+    int64_t step;
+    uint32_t tensor, worker;
+    uint32_t test; /* index into ops->tests; 0 where there are none */
+    double value, threshold;
+    const int64_t *cells; /* pairs (label, prediction), [2 * cell_count]; copied */
+    uint32_t cell_count;
+    const char *note;     /* a short remark, NULL: none; copied */
+} assay_finding;
+
+typedef struct assay_findings assay_findings;
+void assay_findings_datapoints(assay_findings *findings, uint64_t count);
+/* Counts a finding, and keeps it while there are fewer than the job's maximum (default 1000) before it in the order (step,
+ * tensor, worker, test). Steps must not go down. 0 or ASSAY_ENOMEM. */
+int assay_findings_add(assay_findings *findings, const assay_finding *finding);
+
+/* ---- series: a short row per datapoint, for rules that depend on order ---- */
+
+typedef struct assay_row {
+    int64_t step;
+    uint32_t tensor, worker;
+    const double *value; /* [ops->series_width] */
+} assay_row;
+
+typedef struct assay_series assay_series;
+/* Appends a row; steps must not go down. 0 or ASSAY_ENOMEM. */
+int assay_series_add(assay_series *series, int64_t step, uint32_t tensor, uint32_t worker, const double *value);
+uint64_t assay_series_count(const assay_series *series);
+assay_row assay_series_row(const assay_series *series, uint64_t i);
+/* Row numbers ordered by (tensor, worker, step): the walk of one tensor after the other. The caller frees it with free();
+ * NULL without memory, and for an empty series. */
+uint64_t *assay_series_by_tensor(const assay_series *series);
+
+/* ---- counter: how often each pair of integers occurred ---- */
+
+typedef struct assay_counter assay_counter;
+int assay_counter_add(assay_counter *counter, int64_t a, int64_t b, uint64_t count);
+uint64_t assay_counter_size(const assay_counter *counter); /* different pairs */
+/* The i-th pair in ascending order (a, b). */
+void assay_counter_get(const assay_counter *counter, uint64_t i, int64_t *a, int64_t *b, uint64_t *count);
+
+/* ---- the common state: findings, a series, a counter; rules that use it set ASSAY_COMMON_STATE in their ops ---- */
+
+typedef struct assay_common_state {
+    assay_findings *findings;
+    assay_series *series;
+    assay_counter *counter;
+} assay_common_state;
+
+/* ---- verdict ---- */
+
+typedef struct assay_verdict assay_verdict;
+/* The common state's findings are in the verdict already when finalize is called; a scan adds its own here. */
+assay_findings *assay_verdict_findings(assay_verdict *verdict);
+/* Adds a sentence to the rule's message. */
+void assay_verdict_message(assay_verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Members to add to the rule's object in report.json, as JSON text without the braces: "\"matrix\": [[1]]". */
+assay_buf *assay_verdict_json(assay_verdict *verdict);
+/* Lines to add below the rule in the text report. */
+assay_buf *assay_verdict_text(assay_verdict *verdict);
+
+/* ---- the rule ---- */
+
+enum {
+    ASSAY_RULE_LOOKS_BACK = 1,  /* map also sees the steps before start_step; the rule itself leaves them out of its tests */
+    ASSAY_RULE_AGGREGATION = 2, /* an aggregation: no findings; its result is the verdict's JSON and text */
+    ASSAY_RULE_POOLS = 4        /* findings carry worker "*" */
+};
+
+typedef struct assay_rule_ops assay_rule_ops;
+
+/* A configured rule on one trial. */
+typedef struct assay_rule {
+    const assay_rule_ops *ops;
+    const assay_params *params;
+    const void *data; /* what setup made */
+    const assay_trial *trial;
+    const assay_trial *other;     /* of assay_need_other_trial, else NULL */
+    int64_t start_step, end_step; /* [start, end) in global steps */
+} assay_rule;
+
+struct assay_rule_ops {
+    uint32_t abi, size; /* ASSAY_RULE_ABI, sizeof(assay_rule_ops); later fields are only appended */
+    const char *name;   /* "VanishingGradient"; "vanishing_gradient" is accepted too */
+    const char *summary; /* one sentence */
+    const char *advice;  /* what to do when it fires: the recommendation */
+    const assay_param_def *params; /* ends with a NULL name; NULL: none. start_step, end_step and worker are everyone's */
+    const char *const *tests;      /* names of the tests in byte order, ends with NULL; NULL: one test without a name */
+    uint32_t traits;
+    uint32_t series_width;         /* doubles a row of the common state's series */
+
+    /* Reads the parameters (types and ranges are checked already), declares slots and measures, and may leave data of its
+     * own in *data, which data_free releases. ASSAY_EPARAM with a message that names the parameter and its value. */
+    int (*setup)(const assay_params *params, assay_need *need, void **data, assay_error *err);
+    void (*data_free)(void *data);
+
+    void *(*state_new)(const assay_rule *rule); /* NULL: out of memory */
+    void (*state_free)(void *state);
+    int (*map)(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err);
+    int (*combine)(const assay_rule *rule, void *earlier, const void *later, assay_error *err);
+    int (*pack)(const assay_rule *rule, const void *state, assay_buf *out);
+    int (*unpack)(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err);
+    int (*finalize)(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err); /* NULL: nothing to add */
+};
+
+void *assay_common_new(const assay_rule *rule);
+void assay_common_free(void *state);
+int assay_common_combine(const assay_rule *rule, void *earlier, const void *later, assay_error *err);
+int assay_common_pack(const assay_rule *rule, const void *state, assay_buf *out);
+int assay_common_unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err);
+
+#define ASSAY_COMMON_STATE                                                                                             \
+    .state_new = assay_common_new, .state_free = assay_common_free, .combine = assay_common_combine,                   \
+    .pack = assay_common_pack, .unpack = assay_common_unpack
+
+/* What a shared object with rules of one's own exports: a table that ends with NULL. */
+typedef const assay_rule_ops *const *assay_rule_module_fn(void);
+#define ASSAY_RULE_MODULE "assay_rule_module_v1"
+
+#ifdef __cplusplus
+}
+#endif
+#endif
