@@ -1,0 +1,21 @@
+/* arena.h - memory of one step: taken piece by piece, given back all at once, with a ceiling. */
+#ifndef ASSAY_BASE_ARENA_H
+#define ASSAY_BASE_ARENA_H
+
+#include <stddef.h>
+
+typedef struct assay_arena assay_arena;
+
+/* An arena that never holds more than `ceiling` bytes; NULL without memory. Free with assay_arena_free(). Not collective. */
+assay_arena *assay_arena_new(size_t ceiling);
+void assay_arena_free(assay_arena *arena);
+/* `size` bytes aligned for any type, zeroed on request; NULL beyond the ceiling or without memory. Not collective. */
+void *assay_arena_take(assay_arena *arena, size_t size);
+void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size);
+/* Gives everything back; one block is kept for the next step. */
+void assay_arena_clear(assay_arena *arena);
+/* Bytes in use, and what could still be taken. */
+size_t assay_arena_used(const assay_arena *arena);
+size_t assay_arena_left(const assay_arena *arena);
+
+#endif

@@ -1,0 +1,33 @@
+/* need.h - what a configured rule needs, as the engine reads it. Filled by the rule's setup through assay/rule.h. */
+#ifndef ASSAY_RULE_NEED_H
+#define ASSAY_RULE_NEED_H
+
+#include <assay/rule.h>
+
+#include "base/regex.h"
+
+typedef struct assay_slot_need {
+    char **collection; /* owned */
+    size_t collections;
+    assay_regex **regex; /* owned */
+    char **pattern;      /* their texts */
+    size_t regexes;
+    char *name;          /* owned, NULL: none */
+    uint32_t kinds;      /* never 0 */
+    uint32_t modes, flags;
+} assay_slot_need;
+
+struct assay_need {
+    const assay_params *params; /* borrowed */
+    assay_slot_need *slots;
+    uint32_t slot_count;
+    assay_measure *measures;
+    uint32_t *measure_slot; /* the slot that each measure belongs to */
+    uint32_t measure_count;
+    char *other_trial;      /* owned, NULL: none */
+};
+
+assay_need *assay_need_new(const assay_params *params);
+void assay_need_free(assay_need *need);
+
+#endif

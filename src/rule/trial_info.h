@@ -1,0 +1,26 @@
+/* trial_info.h - the trial as rules know it (assay_trial of assay/rule.h): built by the engine, same on every rank. */
+#ifndef ASSAY_RULE_TRIAL_INFO_H
+#define ASSAY_RULE_TRIAL_INFO_H
+
+#include <assay/rule.h>
+
+#include "trial/listing.h"
+#include "trial/names.h"
+
+struct assay_trial {
+    char *name, *path;
+    const assay_listing *listing; /* borrowed */
+    assay_dict *tensors;          /* owned, byte order */
+    uint8_t *tensor_modes;        /* [tensors] bit 1 << mode where saved raw */
+    assay_step_info *steps;       /* ascending in step */
+    uint64_t *mode_rank;          /* [step_count] */
+    uint64_t step_count;
+    unsigned modes;
+    assay_matcher **matchers;     /* [listing->collections.count] */
+};
+
+/* Fills mode_rank and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or ASSAY_ENOMEM. */
+int assay_trial_info_finish(assay_trial *trial, assay_problems *problems);
+void assay_trial_info_free(assay_trial *trial);
+
+#endif

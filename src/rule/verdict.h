@@ -1,0 +1,43 @@
+/* verdict.h - what finalize gives: findings, message, extra JSON and text, and the status that follows. */
+#ifndef ASSAY_RULE_VERDICT_H
+#define ASSAY_RULE_VERDICT_H
+
+#include <assay/rule.h>
+
+#include "rule/instance.h"
+
+typedef enum assay_verdict_status { ASSAY_ISSUES_FOUND, ASSAY_NO_ISSUES_FOUND, ASSAY_NO_DATA, ASSAY_RULE_ERROR } assay_verdict_status;
+const char *assay_verdict_status_name(int status); /* "IssuesFound", ... */
+
+struct assay_findings {
+    assay_finding *list; /* sorted by (step, tensor, worker, test); cells and notes owned */
+    size_t kept, room;
+    size_t most;         /* at most so many are kept: the job's maximum */
+    uint64_t total, datapoints;
+    int64_t *steps;      /* ascending, each once: every step with a finding */
+    size_t step_count, step_room;
+    int status;
+};
+assay_findings *assay_findings_new(size_t most);
+void assay_findings_free(assay_findings *f);
+int assay_findings_append(assay_findings *earlier, const assay_findings *later);
+void assay_findings_pack(const assay_findings *f, assay_buf *out);
+int assay_findings_unpack(assay_cursor *in, size_t most, assay_findings **out, assay_error *err);
+
+/* The most findings that a rule keeps; set once from the job before any state is made (default 1000). */
+void assay_findings_set_most(size_t most);
+size_t assay_findings_most(void);
+
+struct assay_verdict {
+    assay_verdict_status status;
+    assay_findings *findings; /* owned */
+    assay_buf message, json, text;
+};
+int assay_verdict_init(assay_verdict *v);
+void assay_verdict_release(assay_verdict *v);
+
+/* Runs finalize over the combined state of a configured rule: fills *v (initialised) and sets its status by RULES.md, decision
+ * 6. A failing finalize gives status Error and its text as message. Returns 0 or ASSAY_ENOMEM. Not collective. */
+int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict *v);
+
+#endif

@@ -1,0 +1,45 @@
+/* measure.h - takes a measure (assay/measure.h) of one tensor while its bytes pass by.
+ *
+ * A meter is fed the content in order, in pieces of any size; its result does not depend on how it was cut. Memory comes
+ * from the caller's arena and is bounded by the caller's budget. */
+#ifndef ASSAY_TENSOR_MEASURE_H
+#define ASSAY_TENSOR_MEASURE_H
+
+#include <assay/measure.h>
+#include <assay/status.h>
+
+#include "base/arena.h"
+
+typedef struct assay_shape { /* of the tensor that passes by, and of its reference where there is one */
+    int dtype, dims;
+    const int64_t *dim;
+    uint64_t elements;
+} assay_shape;
+
+typedef struct assay_meter assay_meter;
+
+/* Makes a meter in `arena`; its result lives there too. ASSAY_EBUDGET when it would need more than `budget` bytes (the message
+ * says how much), ASSAY_ENOMEM; 1 when the measure does not apply to the tensor (strings, no elements). CHANGE also needs
+ * `reference`: NULL means that there is none. Not collective. */
+int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
+                    assay_arena *arena, assay_meter **out, assay_error *err);
+
+/* Feeds `elements` elements that follow those fed before; any alignment. For CHANGE with a reference of the same shape,
+ * `reference` holds the same elements of it, in its own dtype; else NULL. Not collective. */
+int assay_meter_feed(assay_meter *meter, const void *bytes, const void *reference, uint64_t elements, assay_error *err);
+
+/* After the last piece. 1: the meter wants the whole content fed once more (quantiles that do not fit the budget);
+ * 0: *result is set. Not collective. */
+int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
+
+/* Pools `earlier`, the result of an earlier saved step, into `result` (UNITS with a window). Shapes that differ leave it as
+ * it is. Not collective. */
+void assay_meter_pool(assay_result *result, const assay_result *earlier);
+
+/* True when the measure is about strings (TEXTS) and is taken by assay_texts_new() instead. */
+static inline int assay_measure_is_text(const assay_measure *m)
+{
+    return m->kind == ASSAY_MEASURE_TEXTS;
+}
+
+#endif
