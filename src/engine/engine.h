@@ -1,0 +1,76 @@
+/* engine.h - one job over its trials on all ranks: list, plan, read and map, ordered combine, finalize. */
+#ifndef ASSAY_ENGINE_ENGINE_H
+#define ASSAY_ENGINE_ENGINE_H
+
+#include "engine/comm.h"
+#include "engine/job.h"
+#include "rule/trial_info.h"
+#include "rule/verdict.h"
+
+typedef struct assay_engine_options {
+    size_t memory;          /* budget of one rank in bytes */
+    int64_t from, to;       /* global steps [from, to) that are evaluated; INT64_MIN, INT64_MAX: all */
+    double progress;        /* seconds between progress lines on stderr; 0: none; < 0: a rewriting line */
+    bool dry_run;           /* plan only: the outcome has the plan and no verdicts */
+} assay_engine_options;
+
+typedef struct assay_incomplete { /* a step that some worker never wrote */
+    int64_t step;
+    uint32_t *missing; /* worker numbers below listing.expected_workers; owned */
+    uint32_t missing_count;
+} assay_incomplete;
+
+typedef struct assay_rule_outcome {
+    const assay_instance *instance; /* of the job */
+    assay_verdict verdict;
+} assay_rule_outcome;
+
+typedef struct assay_trial_outcome {
+    const assay_job_trial *trial; /* of the job */
+    int status;             /* not ASSAY_OK: the trial could not be opened at all, `error` says why; the rest is empty */
+    assay_error error;
+    assay_trial *info;      /* owned */
+    assay_listing listing;
+    assay_problems problems;
+    assay_incomplete *incomplete;
+    size_t incomplete_count;
+    assay_rule_outcome *rules;        /* [job->rule_count] */
+    assay_rule_outcome *aggregations; /* [job->aggregation_count] */
+} assay_trial_outcome;
+
+typedef struct assay_plan_figures {
+    uint64_t chunks, records, bytes; /* what is to be read */
+    uint64_t steps;
+    double imbalance; /* bytes of the busiest rank over the mean, minus 1 */
+} assay_plan_figures;
+
+typedef struct assay_run_figures {
+    int ranks, nodes;
+    uint64_t bytes_read, records_read, files_opened;
+    uint64_t messages, message_bytes; /* all ranks */
+    uint64_t peak_memory;             /* largest resident size of a rank, bytes */
+    double seconds, seconds_listing, seconds_reading, seconds_combining; /* wall time on rank 0 */
+} assay_run_figures;
+
+typedef struct assay_outcome {
+    const assay_job *job;
+    assay_trial_outcome *trials; /* [job->trial_count] */
+    size_t trial_count;
+    assay_plan_figures plan;
+    assay_run_figures run;
+} assay_outcome;
+
+/* Runs the job. Collective on comm; `job` and `options` must be the same on every rank. The outcome is filled on rank 0 and
+ * empty elsewhere; release it everywhere with assay_outcome_release(). A trial that cannot be opened, damaged files and
+ * failing rules are in the outcome; a negative status (the same on every rank) means that there is no outcome:
+ * ASSAY_ENOMEM, ASSAY_EMPI, ASSAY_EINTERNAL. */
+int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
+                     assay_error *err);
+void assay_outcome_release(assay_outcome *outcome);
+
+/* True when something that the trials promise was damaged or missing: exit code 3. */
+bool assay_outcome_has_losses(const assay_outcome *outcome);
+/* True when a rule of at least that severity has findings: exit code 1. */
+bool assay_outcome_fails(const assay_outcome *outcome, assay_severity least);
+
+#endif

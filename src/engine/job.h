@@ -1,0 +1,48 @@
+/* job.h - the job file: which trials, rules and aggregations, and where the report goes (DESIGN.md, "The job file"). */
+#ifndef ASSAY_ENGINE_JOB_H
+#define ASSAY_ENGINE_JOB_H
+
+#include "rule/instance.h"
+
+typedef struct assay_job_trial {
+    char *path; /* as given; relative paths are relative to the working directory */
+    char *name; /* unique in the job; by default the last part of the path */
+} assay_job_trial;
+
+/* X(enum, bit, word): the forms a report can be written in. */
+#define ASSAY_FORMAT_LIST(X)      \
+    X(ASSAY_FORMAT_JSON, "json")  \
+    X(ASSAY_FORMAT_TEXT, "text")
+
+typedef enum assay_format {
+#define ASSAY_FORMAT_ENUM(name, word) name,
+    ASSAY_FORMAT_LIST(ASSAY_FORMAT_ENUM)
+#undef ASSAY_FORMAT_ENUM
+    ASSAY_FORMATS
+} assay_format;
+
+typedef struct assay_job {
+    char *file; /* the job file's name for messages */
+    assay_job_trial *trials;
+    size_t trial_count;
+    assay_instance **rules;
+    size_t rule_count;
+    assay_instance **aggregations;
+    size_t aggregation_count;
+    char *output_directory; /* NULL: not said */
+    unsigned formats;       /* bit 1 << assay_format; json and text unless the job says otherwise */
+    size_t max_findings;    /* a rule keeps so many in full; 1000 unless "output": {"max_findings": n} */
+} assay_job;
+
+/* Parses a job file's text. Unknown keys, wrong types, a trial or a rule name listed twice are ASSAY_EJOB with the place
+ * ("rules[2].severity"). Faults in a rule's own parameters are no failure: that rule is reported as Error. SageMaker's
+ * entries (RuleConfigurationName, RuleParameters with rule_to_invoke) count as rules, also under the key
+ * "DebugRuleConfigurations". `trials` may be missing: the caller sees to it. Rules without a name are called like the rule,
+ * the second one "DeadRelu-2". Every rank parses the same text. Not collective. Release with assay_job_release(). */
+int assay_job_parse(const char *file, const void *text, size_t size, assay_job *out, assay_error *err);
+void assay_job_release(assay_job *job);
+
+/* Replaces the trials (those of --trial). `path` may be "NAME=PATH". ASSAY_EUSAGE when one is listed twice. */
+int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err);
+
+#endif
