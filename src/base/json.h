@@ -25,7 +25,8 @@ int assay_json_parse(const char *name, const void *text, size_t size, cJSON **ou
  * the message gives `place`, the key, and the keys that are known. Not collective. */
 int assay_json_known_keys(const cJSON *object, const char *place, const char *const *known, assay_error *err);
 
-/* True when the number is integral and fits; *out is set then. Not collective. */
+/* True when the number is integral and at most 2^53 in magnitude (beyond, cJSON's double may not be the number that was
+ * written); *out is set then. Not collective. */
 bool assay_json_i64(const cJSON *item, int64_t *out);
 
 #endif

@@ -1,0 +1,146 @@
+/* fault.c - failures on demand, and the allocators they pass through. */
+#include "base/fault.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct fault_counter {
+    atomic_ullong calls;
+    unsigned long long first; /* the call that fails; 0: none */
+    bool onwards;             /* all later calls fail as well */
+} fault_counter;
+
+static const char *const KIND_NAMES[ASSAY_FAULT_KINDS] = {"alloc", "read", "write"};
+static fault_counter counters[ASSAY_FAULT_KINDS];
+static bool armed;
+
+/* Digits at *text as a number; *text moves behind them. False without digits and beyond ULLONG_MAX. */
+static bool take_number(const char **text, unsigned long long *out)
+{
+    unsigned long long value = 0;
+    const char *at = *text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        unsigned digit = (unsigned)(*at - '0');
+        if (value > (ULLONG_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    if (at == *text)
+        return false;
+    *text = at;
+    *out = value;
+    return true;
+}
+
+static int take_kind(const char **text)
+{
+    for (int kind = 0; kind < ASSAY_FAULT_KINDS; kind++) {
+        size_t length = strlen(KIND_NAMES[kind]);
+        if (strncmp(*text, KIND_NAMES[kind], length) == 0 && (*text)[length] == ':') {
+            *text += length + 1;
+            return kind;
+        }
+    }
+    return -1;
+}
+
+/* Reads one KIND:N[+][@rankR] and moves *text behind it. */
+static bool take_fault(const char **text, int rank)
+{
+    unsigned long long number = 0, only_rank = 0;
+    int kind = take_kind(text);
+    if (kind < 0 || !take_number(text, &number) || number == 0)
+        return false;
+    bool onwards = **text == '+', here = true;
+    *text += onwards;
+    if (strncmp(*text, "@rank", 5) == 0) {
+        *text += 5;
+        if (!take_number(text, &only_rank))
+            return false;
+        here = rank >= 0 && only_rank == (unsigned long long)rank;
+    }
+    if (here) {
+        counters[kind].first = number;
+        counters[kind].onwards = onwards;
+        armed = true;
+    }
+    return true;
+}
+
+static void disarm(void)
+{
+    armed = false;
+    for (int kind = 0; kind < ASSAY_FAULT_KINDS; kind++) {
+        atomic_store(&counters[kind].calls, 0);
+        counters[kind].first = 0;
+        counters[kind].onwards = false;
+    }
+}
+
+void assay_fault_arm(int rank)
+{
+    const char *text = getenv("ASSAY_FAULT");
+    disarm();
+    while (text && *text) {
+        if (!take_fault(&text, rank) || (*text != ',' && *text != '\0')) {
+            fprintf(stderr, "assay: warning: ASSAY_FAULT is ignored: expected alloc:N, read:N or write:N, each with "
+                            "an optional + and @rankR, separated by commas\n");
+            disarm();
+            return;
+        }
+        text += *text == ',';
+    }
+}
+
+bool assay_fault_now(assay_fault_kind kind)
+{
+    if (!armed)
+        return false;
+    fault_counter *c = &counters[kind];
+    if (c->first == 0)
+        return false;
+    unsigned long long call = atomic_fetch_add(&c->calls, 1) + 1;
+    return c->onwards ? call >= c->first : call == c->first;
+}
+
+void *assay_alloc(size_t size)
+{
+    return assay_fault_now(ASSAY_FAULT_ALLOC) ? NULL : malloc(size ? size : 1);
+}
+
+void *assay_alloc_zeroed(size_t count, size_t size)
+{
+    if (assay_fault_now(ASSAY_FAULT_ALLOC))
+        return NULL;
+    return count == 0 || size == 0 ? calloc(1, 1) : calloc(count, size);
+}
+
+void *assay_realloc_array(void *old, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || assay_fault_now(ASSAY_FAULT_ALLOC))
+        return NULL;
+    return realloc(old, bytes ? bytes : 1);
+}
+
+char *assay_copy_bytes_as_text(const char *bytes, size_t length)
+{
+    if (length == SIZE_MAX)
+        return NULL;
+    char *copy = assay_alloc(length + 1);
+    if (!copy)
+        return NULL;
+    if (length)
+        memcpy(copy, bytes, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+char *assay_copy_text(const char *text)
+{
+    return assay_copy_bytes_as_text(text, strlen(text));
+}

@@ -1,0 +1,207 @@
+/* file.c - whole small files in, complete files out, directories. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+enum { READ_PIECE = 64 * 1024, TEMPORARY_NAMES = 100 };
+
+/* errno as EIO when a test asks this call to fail. */
+static bool fault(assay_fault_kind kind)
+{
+    bool now = assay_fault_now(kind);
+    if (now)
+        errno = EIO;
+    return now;
+}
+
+static ssize_t read_piece(int fd, void *bytes, size_t size)
+{
+    ssize_t got;
+    if (fault(ASSAY_FAULT_READ))
+        return -1;
+    do
+        got = read(fd, bytes, size);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static int read_all(int fd, const char *path, size_t ceiling, assay_buf *out, assay_error *err)
+{
+    char *piece = assay_alloc(READ_PIECE);
+    if (!piece)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading", path);
+    size_t total = 0;
+    ssize_t got;
+    int status = ASSAY_OK;
+    while (status == ASSAY_OK && (got = read_piece(fd, piece, READ_PIECE)) != 0) {
+        if (got < 0) {
+            status = assay_fail(err, ASSAY_EIO, "%s: cannot read: %s", path, strerror(errno));
+        } else if ((size_t)got > ceiling - total) {
+            status = assay_fail(err, ASSAY_EBUDGET, "%s: larger than the %zu bytes allowed here", path, ceiling);
+        } else {
+            total += (size_t)got;
+            assay_put_bytes(out, piece, (size_t)got);
+            status = assay_buf_status(out);
+            if (status != ASSAY_OK)
+                assay_fail(err, status, "%s: cannot hold it in memory: %s", path, assay_status_text(status));
+        }
+    }
+    free(piece);
+    return status;
+}
+
+int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        int status = errno == ENOENT || errno == ENOTDIR ? ASSAY_ENOTFOUND : ASSAY_EIO;
+        return assay_fail(err, status, "%s: cannot open: %s", path, strerror(errno));
+    }
+    size_t before = out->size;
+    int status = read_all(fd, path, ceiling, out, err);
+    if (status != ASSAY_OK)
+        out->size = before;
+    close(fd);
+    return status;
+}
+
+/* Opens a new file beside `path`. Not mkstemp: the file has to come out with the mode the umask gives, not 0600. */
+static int open_temporary(const char *path, char **name)
+{
+    size_t room = strlen(path) + 48;
+    *name = assay_alloc(room);
+    if (!*name) {
+        errno = ENOMEM;
+        return -1;
+    }
+    int fd = -1;
+    for (int i = 0; i < TEMPORARY_NAMES; i++) {
+        snprintf(*name, room, "%s.tmp-%ld-%d", path, (long)getpid(), i);
+        fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            break;
+    }
+    if (fd < 0) {
+        free(*name);
+        *name = NULL;
+    }
+    return fd;
+}
+
+static bool write_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        if (fault(ASSAY_FAULT_WRITE))
+            return false;
+        ssize_t put = write(fd, bytes, size);
+        if (put < 0 && errno != EINTR)
+            return false;
+        if (put > 0) {
+            bytes += put;
+            size -= (size_t)put;
+        }
+    }
+    return true;
+}
+
+/* The rename itself reaches the disk with the directory. File systems that cannot do that are left as they are. */
+static void sync_directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *directory = slash ? assay_copy_bytes_as_text(path, (size_t)(slash - path) + 1) : assay_copy_text(".");
+    int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    free(directory);
+}
+
+int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err)
+{
+    char *temporary = NULL;
+    int fd = open_temporary(path, &temporary);
+    if (fd < 0) {
+        int status = errno == ENOMEM ? ASSAY_ENOMEM : ASSAY_EIO;
+        return assay_fail(err, status, "%s: cannot create a file there: %s", path, strerror(errno));
+    }
+    bool done = write_all(fd, bytes, size) && !fault(ASSAY_FAULT_WRITE) && fsync(fd) == 0;
+    int cause = errno;
+    if (close(fd) != 0 && done) {
+        cause = errno;
+        done = false;
+    }
+    if (done && (fault(ASSAY_FAULT_WRITE) || rename(temporary, path) != 0)) {
+        cause = errno;
+        done = false;
+    }
+    if (done)
+        sync_directory_of(path);
+    else
+        unlink(temporary);
+    free(temporary);
+    return done ? ASSAY_OK : assay_fail(err, ASSAY_EIO, "%s: cannot write: %s", path, strerror(cause));
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* mkdir's answer does not tell an existing directory apart from a read-only file system that holds it: ask. */
+static bool make_one(const char *path)
+{
+    if (mkdir(path, 0777) == 0)
+        return true;
+    int cause = errno;
+    bool there = is_directory(path);
+    errno = cause;
+    return there;
+}
+
+int assay_dir_make(const char *path, assay_error *err)
+{
+    if (path[0] == '\0')
+        return assay_fail(err, ASSAY_EIO, "cannot make a directory with an empty name");
+    char *copy = assay_copy_text(path);
+    if (!copy)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
+    bool done = true;
+    for (char *at = copy + 1; done && *at; at++) {
+        if (*at != '/' || at[-1] == '/')
+            continue;
+        *at = '\0';
+        done = make_one(copy);
+        *at = '/';
+    }
+    done = done && make_one(copy);
+    int cause = errno;
+    free(copy);
+    return done ? ASSAY_OK : assay_fail(err, ASSAY_EIO, "%s: cannot make the directory: %s", path, strerror(cause));
+}
+
+char *assay_path_join(const char *directory, const char *name)
+{
+    size_t head = strlen(directory), tail = strlen(name), room;
+    bool slash = head > 0 && directory[head - 1] != '/';
+    if (__builtin_add_overflow(head + slash, tail + 1, &room))
+        return NULL;
+    char *joined = assay_alloc(room);
+    if (!joined)
+        return NULL;
+    memcpy(joined, directory, head);
+    if (slash)
+        joined[head] = '/';
+    memcpy(joined + head + slash, name, tail + 1);
+    return joined;
+}

@@ -1,0 +1,104 @@
+/* hash.c - SHA-256 by FIPS 180-4 (the names of functions and letters are the standard's), and a hash for tables. */
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Section 4.2.2: fractional parts of the cube roots of the first 64 primes. */
+static const uint32_t K[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+static uint32_t rotr(uint32_t x, int n)
+{
+    return x >> n | x << (32 - n);
+}
+
+static void expand(const uint8_t block[64], uint32_t w[64])
+{
+    for (int t = 0; t < 16; t++) {
+        const uint8_t *b = block + 4 * t;
+        w[t] = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+    }
+    for (int t = 16; t < 64; t++) {
+        uint32_t sigma0 = rotr(w[t - 15], 7) ^ rotr(w[t - 15], 18) ^ w[t - 15] >> 3;
+        uint32_t sigma1 = rotr(w[t - 2], 17) ^ rotr(w[t - 2], 19) ^ w[t - 2] >> 10;
+        w[t] = w[t - 16] + sigma0 + w[t - 7] + sigma1;
+    }
+}
+
+static void compress(uint32_t state[8], const uint8_t block[64])
+{
+    uint32_t w[64], v[8];
+    expand(block, w);
+    memcpy(v, state, sizeof v);
+    for (int t = 0; t < 64; t++) {
+        uint32_t a = v[0], b = v[1], c = v[2], e = v[4], f = v[5], g = v[6];
+        uint32_t sum1 = rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25), choose = (e & f) ^ (~e & g);
+        uint32_t sum0 = rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22), majority = (a & b) ^ (a & c) ^ (b & c);
+        uint32_t t1 = v[7] + sum1 + choose + K[t] + w[t];
+        memmove(v + 1, v, 7 * sizeof v[0]);
+        v[4] += t1;
+        v[0] = t1 + sum0 + majority;
+    }
+    for (int i = 0; i < 8; i++)
+        state[i] += v[i];
+}
+
+void assay_sha256_init(assay_sha256 *h)
+{
+    static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    memset(h, 0, sizeof *h);
+    memcpy(h->state, start, sizeof start);
+}
+
+void assay_sha256_add(assay_sha256 *h, const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+    while (size > 0) {
+        size_t used = h->bytes % 64, take = 64 - used < size ? 64 - used : size;
+        if (take == 64) {
+            compress(h->state, at);
+        } else {
+            memcpy(h->block + used, at, take);
+            if (used + take == 64)
+                compress(h->state, h->block);
+        }
+        h->bytes += take;
+        at += take;
+        size -= take;
+    }
+}
+
+void assay_sha256_hex(assay_sha256 *h, char hex[65])
+{
+    static const uint8_t padding[64] = {0x80};
+    uint64_t bits = h->bytes * 8;
+    uint8_t length[8];
+    for (int i = 0; i < 8; i++)
+        length[i] = (uint8_t)(bits >> (56 - 8 * i));
+    size_t used = h->bytes % 64;
+    assay_sha256_add(h, padding, used < 56 ? 56 - used : 120 - used);
+    assay_sha256_add(h, length, sizeof length);
+    for (int i = 0; i < 8; i++)
+        snprintf(hex + 8 * i, 9, "%08x", (unsigned)h->state[i]);
+}
+
+uint64_t assay_hash_bytes(const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a's offset basis and prime */
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ at[i]) * 0x100000001b3u;
+    /* FNV's low bits know little of the last bytes' high bits; tables take the low bits. */
+    h ^= h >> 32;
+    h *= 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio */
+    return h ^ h >> 29;
+}

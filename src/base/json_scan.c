@@ -1,0 +1,274 @@
+/* json_scan.c - the grammar of RFC 8259 without recursion.
+ *
+ * cJSON recurses, takes control characters, broken UTF-8 and numbers like 01, and gives no line. So every document is
+ * checked here first: nesting is a depth and one bit a level (object or array), and what may come next is a state. */
+#include "base/json_scan.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+enum { NUMBER_DIGITS = 63 }; /* what cJSON's number buffer takes */
+
+typedef enum expectation {
+    WANT_VALUE,
+    WANT_VALUE_OR_END, /* just behind [ */
+    WANT_KEY,
+    WANT_KEY_OR_END, /* just behind { */
+    WANT_COLON,
+    WANT_COMMA_OR_END,
+    WANT_NOTHING
+} expectation;
+
+typedef struct scan {
+    const char *name, *text;
+    size_t size, at;
+    unsigned depth;
+    uint64_t objects; /* bit d: level d is an object */
+    expectation want;
+    assay_error *err;
+} scan;
+
+_Static_assert(ASSAY_JSON_DEPTH <= 64, "one bit a level");
+
+static int refuse(const scan *s, const char *what)
+{
+    size_t line = 1, column = 1;
+    for (size_t i = 0; i < s->at && i < s->size; i++) {
+        if (s->text[i] == '\n') {
+            line++;
+            column = 1;
+        } else {
+            column += ((unsigned char)s->text[i] & 0xc0) != 0x80;
+        }
+    }
+    return assay_fail(s->err, ASSAY_EFORMAT, "%s: line %zu, column %zu: %s", s->name, line, column, what);
+}
+
+/* The byte under the cursor; 0 at the end, which no rule below accepts. */
+static char here(const scan *s)
+{
+    return s->at < s->size ? s->text[s->at] : '\0';
+}
+
+static bool hex4(const scan *s, size_t at, unsigned *out)
+{
+    unsigned value = 0;
+    if (s->size - at < 4)
+        return false;
+    for (size_t i = at; i < at + 4; i++) {
+        char c = s->text[i];
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                         : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
+                                                : 16;
+        if (digit == 16)
+            return false;
+        value = value * 16 + digit;
+    }
+    *out = value;
+    return true;
+}
+
+/* The cursor is on the backslash; moves behind the escape. */
+static int scan_escape(scan *s)
+{
+    unsigned unit = 0, low = 0;
+    if (s->size - s->at < 2)
+        return refuse(s, "the string does not end");
+    char c = s->text[s->at + 1];
+    if (c != '\0' && strchr("\"\\/bfnrt", c)) {
+        s->at += 2;
+        return ASSAY_OK;
+    }
+    if (c != 'u' || !hex4(s, s->at + 2, &unit))
+        return refuse(s, "unknown escape in a string");
+    if (unit == 0)
+        return refuse(s, "\\u0000 is not allowed in a string");
+    bool pair = unit >= 0xd800 && unit <= 0xdbff;
+    if (pair && (s->size - s->at < 12 || memcmp(s->text + s->at + 6, "\\u", 2) != 0 ||
+                 !hex4(s, s->at + 8, &low) || low < 0xdc00 || low > 0xdfff))
+        return refuse(s, "half of a surrogate pair in a string");
+    if (unit >= 0xdc00 && unit <= 0xdfff)
+        return refuse(s, "half of a surrogate pair in a string");
+    s->at += pair ? 12 : 6;
+    return ASSAY_OK;
+}
+
+static int scan_string(scan *s)
+{
+    s->at++;
+    while (s->at < s->size) {
+        unsigned char c = (unsigned char)s->text[s->at];
+        int status = ASSAY_OK;
+        if (c == '"') {
+            s->at++;
+            return ASSAY_OK;
+        }
+        if (c < 0x20)
+            return refuse(s, "control character in a string (write it as an escape, or is a quote missing?)");
+        if (c == '\\') {
+            status = scan_escape(s);
+        } else {
+            size_t length = assay_utf8_length(s->text + s->at, s->size - s->at);
+            if (length == 0)
+                return refuse(s, "not UTF-8");
+            s->at += length;
+        }
+        if (status != ASSAY_OK)
+            return status;
+    }
+    return refuse(s, "the string does not end");
+}
+
+static bool scan_digits(scan *s)
+{
+    size_t from = s->at;
+    while (here(s) >= '0' && here(s) <= '9')
+        s->at++;
+    return s->at > from;
+}
+
+static int scan_number(scan *s)
+{
+    size_t from = s->at;
+    s->at += here(s) == '-';
+    bool leading_zero = here(s) == '0', good = scan_digits(s);
+    if (leading_zero && s->at - from > 1U + (s->text[from] == '-'))
+        good = false;
+    if (good && here(s) == '.') {
+        s->at++;
+        good = scan_digits(s);
+    }
+    if (good && (here(s) == 'e' || here(s) == 'E')) {
+        s->at++;
+        s->at += here(s) == '+' || here(s) == '-';
+        good = scan_digits(s);
+    }
+    size_t length = s->at - from;
+    char digits[NUMBER_DIGITS + 1] = "";
+    if (good && length <= NUMBER_DIGITS) {
+        memcpy(digits, s->text + from, length);
+        if (isfinite(strtod(digits, NULL)))
+            return ASSAY_OK;
+    }
+    s->at = from;
+    return refuse(s, good ? "number too large or too long" : "malformed number");
+}
+
+static int scan_word(scan *s)
+{
+    static const char *const words[] = {"true", "false", "null"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t length = strlen(words[i]);
+        if (s->size - s->at >= length && memcmp(s->text + s->at, words[i], length) == 0) {
+            s->at += length;
+            return ASSAY_OK;
+        }
+    }
+    return refuse(s, here(s) == 'N' || here(s) == 'I' ? "expected a value (NaN and Infinity are not JSON)"
+                                                      : "expected a value");
+}
+
+static void after_value(scan *s)
+{
+    s->want = s->depth > 0 ? WANT_COMMA_OR_END : WANT_NOTHING;
+}
+
+static bool in_object(const scan *s)
+{
+    return s->depth > 0 && (s->objects >> (s->depth - 1) & 1);
+}
+
+static int open_level(scan *s, bool object)
+{
+    if (s->depth == ASSAY_JSON_DEPTH)
+        return refuse(s, "nested too deeply (64 levels are allowed)");
+    uint64_t bit = (uint64_t)1 << s->depth++;
+    s->objects = object ? s->objects | bit : s->objects & ~bit;
+    s->want = object ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
+    s->at++;
+    return ASSAY_OK;
+}
+
+static int scan_value(scan *s)
+{
+    char c = here(s);
+    if (c == '{' || c == '[')
+        return open_level(s, c == '{');
+    int status = c == '"' ? scan_string(s) : c == '-' || (c >= '0' && c <= '9') ? scan_number(s) : scan_word(s);
+    after_value(s);
+    return status;
+}
+
+static void close_level(scan *s)
+{
+    s->depth--;
+    s->at++;
+    after_value(s);
+}
+
+/* Reads the next token, which is there. */
+static int scan_token(scan *s)
+{
+    char c = here(s), end = in_object(s) ? '}' : ']';
+    switch (s->want) {
+    case WANT_VALUE_OR_END:
+    case WANT_KEY_OR_END:
+        if (c == end) {
+            close_level(s);
+            return ASSAY_OK;
+        }
+        if (s->want == WANT_VALUE_OR_END)
+            return scan_value(s);
+        /* fall through */
+    case WANT_KEY:
+        if (c != '"')
+            return refuse(s, "expected a key in double quotes");
+        s->want = WANT_COLON;
+        return scan_string(s);
+    case WANT_COLON:
+        if (c != ':')
+            return refuse(s, "expected : behind the key");
+        s->want = WANT_VALUE;
+        s->at++;
+        return ASSAY_OK;
+    case WANT_COMMA_OR_END:
+        if (c == end) {
+            close_level(s);
+            return ASSAY_OK;
+        }
+        if (c != ',')
+            return refuse(s, in_object(s) ? "expected , or }" : "expected , or ]");
+        s->want = in_object(s) ? WANT_KEY : WANT_VALUE;
+        s->at++;
+        return ASSAY_OK;
+    case WANT_NOTHING:
+        return refuse(s, "there is more text behind the end of the document");
+    case WANT_VALUE:
+        break;
+    }
+    return scan_value(s);
+}
+
+int assay_json_scan(const char *name, const char *text, size_t size, assay_error *err)
+{
+    scan s = {.name = name, .text = text, .size = size, .want = WANT_VALUE, .err = err};
+    for (;;) {
+        while (here(&s) == ' ' || here(&s) == '\t' || here(&s) == '\n' || here(&s) == '\r')
+            s.at++;
+        if (s.at == size)
+            break;
+        int status = text[s.at] == '\0' ? refuse(&s, "NUL byte (is this a text file?)") : scan_token(&s);
+        if (status != ASSAY_OK)
+            return status;
+    }
+    if (s.want == WANT_NOTHING)
+        return ASSAY_OK;
+    return refuse(&s, s.depth == 0 ? "the document is empty" : "the document ends early (an open { or [)");
+}

@@ -1,0 +1,27 @@
+/* utf8.c - well-formed UTF-8, by the table of RFC 3629, section 4. */
+#include "base/utf8.h"
+
+#include <stdint.h>
+
+size_t assay_utf8_length(const void *bytes, size_t left)
+{
+    const uint8_t *b = bytes;
+    if (left == 0)
+        return 0;
+    if (b[0] < 0x80)
+        return 1;
+    if (b[0] < 0xc2 || b[0] > 0xf4)
+        return 0;
+    size_t length = b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : 4;
+    if (length > left)
+        return 0;
+    uint8_t low = b[0] == 0xe0 ? 0xa0 : b[0] == 0xf0 ? 0x90 : 0x80;
+    uint8_t high = b[0] == 0xed ? 0x9f : b[0] == 0xf4 ? 0x8f : 0xbf;
+    if (b[1] < low || b[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++) {
+        if (b[i] < 0x80 || b[i] > 0xbf)
+            return 0;
+    }
+    return length;
+}

@@ -1,0 +1,11 @@
+/* utf8.h - the one decoder of UTF-8's grammar (RFC 3629). */
+#ifndef ASSAY_BASE_UTF8_H
+#define ASSAY_BASE_UTF8_H
+
+#include <stddef.h>
+
+/* Bytes of the well-formed character at `bytes`, of which `left` may be read: 1 to 4, or 0 when it is none (overlong,
+ * surrogate, beyond U+10FFFF, cut short). A NUL byte is a character of 1. Not collective. */
+size_t assay_utf8_length(const void *bytes, size_t left);
+
+#endif
