@@ -186,7 +186,7 @@ typedef struct assay_finding {
 typedef struct assay_findings assay_findings;
 void assay_findings_datapoints(assay_findings *findings, uint64_t count);
 /* Counts a finding, and keeps it while there are fewer than the job's maximum (default 1000) before it in the order (step,
- * tensor, worker, test). Steps must not go down. 0 or ASSAY_ENOMEM. */
+ * tensor, worker, test). Any order will do; ascending is cheapest. 0 or ASSAY_ENOMEM. */
 int assay_findings_add(assay_findings *findings, const assay_finding *finding);
 
 /* ---- series: a short row per datapoint, for rules that depend on order ---- */
@@ -209,6 +209,10 @@ uint64_t *assay_series_by_tensor(const assay_series *series);
 /* ---- counter: how often each pair of integers occurred ---- */
 
 typedef struct assay_counter assay_counter;
+/* An empty counter for passing use, beside that of the common state; NULL without memory. */
+assay_counter *assay_counter_new(void);
+void assay_counter_free(assay_counter *counter);
+/* 0 or ASSAY_ENOMEM. */
 int assay_counter_add(assay_counter *counter, int64_t a, int64_t b, uint64_t count);
 uint64_t assay_counter_size(const assay_counter *counter); /* different pairs */
 /* The i-th pair in ascending order (a, b). */

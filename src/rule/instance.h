@@ -7,14 +7,17 @@
 #include "base/json.h"
 #include "rule/need.h"
 
-/* Adds a rule. ASSAY_EUSAGE when its abi or size is not ours, a function is missing, or the name is taken. The ops must
- * outlive the program's use of the registry. Not collective; call before any job is read. */
+/* Adds a rule, or an aggregation (trait ASSAY_RULE_AGGREGATION): the two have names of their own, so that "confusion" may be
+ * both. ASSAY_EUSAGE when its abi or size is not ours, a function is missing, a parameter's default is no value of it, or the
+ * name is taken. The ops must outlive the program's use of the registry. Not collective; call before any job is read. */
 int assay_rule_register(const assay_rule_ops *ops, assay_error *err);
-/* Adds every built-in rule and aggregation once; later calls do nothing. */
+/* Adds every built-in rule and aggregation once; later calls do nothing. Defined in rules/builtin.c (library assay_rules). */
 int assay_rule_register_builtin(assay_error *err);
-/* By either name style ("DeadRelu", "dead_relu"); NULL when unknown. Aggregations ("class_counts") too. */
+/* A rule by either name style ("DeadRelu", "dead_relu"); NULL when unknown. */
 const assay_rule_ops *assay_rule_find(const char *name);
-/* The i-th in byte order of name, NULL behind the last. */
+/* An aggregation by its kind ("class_counts", "confusion"); NULL when unknown. */
+const assay_rule_ops *assay_aggregation_find(const char *kind);
+/* The i-th of all, rules first, each in byte order of name; NULL behind the last. */
 const assay_rule_ops *assay_rule_at(size_t i);
 /* "vanishing_gradient" for "VanishingGradient"; writes at most `room` bytes. */
 void assay_rule_snake_name(const char *name, char *out, size_t room);
@@ -42,6 +45,8 @@ typedef struct assay_instance {
  * ASSAY_ENOMEM. Not collective. */
 int assay_instance_new(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
                        assay_instance **out);
+/* The same for an entry of the job's aggregations. */
+int assay_instance_new_aggregation(const char *name, const char *kind, const cJSON *parameters, assay_instance **out);
 void assay_instance_free(assay_instance *instance);
 /* All parameters with their values, defaults included, as a JSON object. */
 void assay_instance_put_parameters(const assay_instance *instance, assay_buf *out);
