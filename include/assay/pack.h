@@ -31,6 +31,10 @@ void assay_buf_clear(assay_buf *buf);
 /* ASSAY_OK, ASSAY_ENOMEM or ASSAY_EBUDGET (the ceiling). Not collective. */
 int assay_buf_status(const assay_buf *buf);
 
+/* Makes room for `size` more bytes behind those in use: they may be written at data + size and counted by adding to size.
+ * Returns the buffer's status. Not collective. */
+int assay_buf_reserve(assay_buf *buf, size_t size);
+
 /* Appends. Not collective. Failures are remembered in the buffer. */
 void assay_put_bytes(assay_buf *buf, const void *bytes, size_t size);
 void assay_put_u8(assay_buf *buf, uint8_t value);

@@ -58,6 +58,12 @@ static uint8_t *reserve(assay_buf *buf, size_t more)
     return buf->data + buf->size;
 }
 
+int assay_buf_reserve(assay_buf *buf, size_t size)
+{
+    reserve(buf, size);
+    return buf->status;
+}
+
 void assay_put_bytes(assay_buf *buf, const void *bytes, size_t size)
 {
     uint8_t *at = size ? reserve(buf, size) : NULL;

@@ -44,6 +44,11 @@ int assay_comm_receive(assay_comm *comm, int from, assay_buf *in);
 int assay_comm_sum(assay_comm *comm, uint64_t *values, int count);
 int assay_comm_max(assay_comm *comm, uint64_t *values, int count);
 
+/* Progress: a number from this rank (not 0) to rank 0, and on rank 0 the next such number of any rank. take returns 1 with
+ * *from and *value, 0 when there is none and `wait` is false, or ASSAY_EMPI. Every pulse must be taken. Not collective. */
+int assay_comm_pulse(assay_comm *comm, uint64_t value);
+int assay_comm_pulse_take(assay_comm *comm, bool wait, int *from, uint64_t *value);
+
 /* Messages and bytes that this rank sent so far. Not collective. */
 void assay_comm_traffic(const assay_comm *comm, uint64_t *messages, uint64_t *bytes);
 
