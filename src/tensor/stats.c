@@ -1,0 +1,253 @@
+/* stats.c - blocks, their merging, and the figures derived from the sums.
+ *
+ * Within a block sums of d = x - shift and d^2 are taken, shift being the block's first element; then
+ * sum (x - mean)^2 = sum d^2 - (sum d)^2 / n loses no digits to a large mean. Blocks are joined by the pairwise formula
+ * of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983). */
+#include "tensor/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+const assay_stats_kernels *assay_stats_kernels_of(assay_simd level)
+{
+#if defined(__x86_64__)
+    if (level == ASSAY_SIMD_AVX512)
+        return &assay_stats_avx512;
+    if (level == ASSAY_SIMD_AVX2)
+        return &assay_stats_avx2;
+#endif
+    (void)level;
+    return &assay_stats_scalar;
+}
+
+int assay_stats_init(assay_stats_acc *acc, int dtype)
+{
+    size_t size = assay_dtype_size(dtype);
+    if (size == 0)
+        return ASSAY_EUNSUPPORTED;
+    memset(acc, 0, sizeof *acc);
+    acc->kernels = assay_stats_kernels_of(assay_simd_level());
+    acc->dtype = dtype;
+    acc->element = size;
+    acc->min = INFINITY;
+    acc->max = -INFINITY;
+    return ASSAY_OK;
+}
+
+static void open_block(assay_stats_acc *acc, const uint8_t *first)
+{
+    double x[STATS_LANES];
+    uint8_t group[sizeof acc->pending] = {0};
+    memcpy(group, first, acc->element);
+    acc->kernels->widen[acc->dtype](group, 1, x);
+    memset(&acc->lanes, 0, sizeof acc->lanes);
+    acc->lanes.shift = x[0]; /* when it is not finite, the deviations will not be either, and must not */
+    for (int j = 0; j < STATS_LANES; j++) {
+        acc->lanes.v[STATS_MIN][j] = INFINITY;
+        acc->lanes.v[STATS_MAX][j] = -INFINITY;
+    }
+}
+
+static double joined_sum(const double v[STATS_LANES])
+{
+    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+static void add_total(assay_stats_total *total, double x)
+{
+    double sum = total->sum + x;
+    total->lost += fabs(total->sum) >= fabs(x) ? (total->sum - sum) + x : (x - sum) + total->sum;
+    total->sum = sum;
+}
+
+/* After an infinity or NaN the sum is the answer, and what was lost is NaN. */
+static double total_value(const assay_stats_total *total)
+{
+    return isfinite(total->sum) ? total->sum + total->lost : total->sum;
+}
+
+static void merge_deviations(assay_stats_acc *acc, double n, double shifted, double shifted_squares)
+{
+    double before = (double)acc->count, mean = acc->lanes.shift + shifted / n;
+    double deviations = shifted_squares - shifted * (shifted / n);
+    if (deviations < 0) /* rounding only */
+        deviations = 0;
+    if (acc->count == 0) {
+        acc->mean = mean;
+        acc->deviations = deviations;
+        return;
+    }
+    double delta = mean - acc->mean, share = n / (before + n);
+    acc->deviations += deviations + delta * delta * before * share;
+    acc->mean += delta * share;
+}
+
+static void close_block(assay_stats_acc *acc)
+{
+    const assay_stats_lanes *s = &acc->lanes;
+    add_total(&acc->sum, joined_sum(s->v[STATS_SUM]));
+    add_total(&acc->squares, joined_sum(s->v[STATS_SQUARES]));
+    add_total(&acc->magnitudes, joined_sum(s->v[STATS_MAGNITUDES]));
+    for (int j = 0; j < STATS_LANES; j++) {
+        acc->min = s->v[STATS_MIN][j] < acc->min ? s->v[STATS_MIN][j] : acc->min;
+        acc->max = s->v[STATS_MAX][j] > acc->max ? s->v[STATS_MAX][j] : acc->max;
+    }
+    merge_deviations(acc, (double)acc->in_block, joined_sum(s->v[STATS_SHIFTED]),
+                     joined_sum(s->v[STATS_SHIFTED_SQUARES]));
+    acc->zeros += s->zeros;
+    acc->count += acc->in_block;
+    acc->in_block = 0;
+}
+
+/* Counts what is not finite, in a second look that only blocks with such elements (or sums beyond doubles) get. */
+static void count_special(assay_stats_acc *acc, const uint8_t *bytes, size_t groups)
+{
+    double all = 0, x[STATS_LANES];
+    for (int j = 0; j < STATS_LANES; j++)
+        all += acc->lanes.v[STATS_MAGNITUDES][j];
+    if (isfinite(all))
+        return;
+    for (; groups > 0; groups--, bytes += STATS_LANES * acc->element) {
+        acc->kernels->widen[acc->dtype](bytes, 1, x);
+        for (int j = 0; j < STATS_LANES; j++) {
+            acc->nan += isnan(x[j]) != 0;
+            acc->pos_inf += x[j] == INFINITY;
+            acc->neg_inf += x[j] == -INFINITY;
+        }
+    }
+}
+
+static void add_groups(assay_stats_acc *acc, const uint8_t *bytes, size_t groups)
+{
+    while (groups > 0) {
+        size_t room = STATS_BLOCK_GROUPS - (size_t)acc->in_block / STATS_LANES, take = groups < room ? groups : room;
+        if (acc->in_block == 0)
+            open_block(acc, bytes);
+        acc->kernels->groups[acc->dtype](&acc->lanes, bytes, take);
+        count_special(acc, bytes, take);
+        acc->in_block += take * STATS_LANES;
+        if (take == room)
+            close_block(acc);
+        bytes += take * STATS_LANES * acc->element;
+        groups -= take;
+    }
+}
+
+void assay_stats_feed(assay_stats_acc *acc, const void *bytes, size_t elements)
+{
+    const uint8_t *at = bytes;
+    if (acc->pending_count > 0) {
+        size_t room = STATS_LANES - acc->pending_count, take = elements < room ? elements : room;
+        memcpy(acc->pending + acc->pending_count * acc->element, at, take * acc->element);
+        acc->pending_count += take;
+        if (acc->pending_count < STATS_LANES)
+            return;
+        add_groups(acc, acc->pending, 1);
+        acc->pending_count = 0;
+        at += take * acc->element;
+        elements -= take;
+    }
+    add_groups(acc, at, elements / STATS_LANES);
+    acc->pending_count = elements % STATS_LANES;
+    if (acc->pending_count > 0)
+        memcpy(acc->pending, at + (elements - acc->pending_count) * acc->element, acc->pending_count * acc->element);
+}
+
+/* Adds the last, incomplete group: filled up with zeros, and of the result only the lanes that have an element. */
+static void add_pending(assay_stats_acc *acc)
+{
+    size_t n = acc->pending_count;
+    if (n == 0)
+        return;
+    memset(acc->pending + n * acc->element, 0, (STATS_LANES - n) * acc->element);
+    if (acc->in_block == 0)
+        open_block(acc, acc->pending);
+    assay_stats_lanes filled = acc->lanes;
+    acc->kernels->groups[acc->dtype](&filled, acc->pending, 1);
+    for (int f = 0; f < STATS_FIGURES; f++)
+        memcpy(acc->lanes.v[f], filled.v[f], n * sizeof filled.v[f][0]);
+    acc->lanes.zeros = filled.zeros - (STATS_LANES - n);
+    count_special(acc, acc->pending, 1);
+    acc->in_block += n;
+    acc->pending_count = 0;
+}
+
+/* The payload and sign of a NaN depend on the order of operands, which instruction sets choose differently. */
+static double one_nan(double x)
+{
+    return isnan(x) ? (double)NAN : x;
+}
+
+void assay_stats_finish(assay_stats_acc *acc, assay_stats *out)
+{
+    add_pending(acc);
+    if (acc->in_block > 0)
+        close_block(acc);
+    bool finite = acc->nan == 0 && acc->pos_inf == 0 && acc->neg_inf == 0 && isfinite(acc->deviations);
+    *out = (assay_stats){.count = acc->count,
+                         .nan = acc->nan,
+                         .pos_inf = acc->pos_inf,
+                         .neg_inf = acc->neg_inf,
+                         .zeros = acc->zeros,
+                         .min = acc->min,
+                         .max = acc->max,
+                         .sum = one_nan(total_value(&acc->sum)),
+                         .squares = one_nan(total_value(&acc->squares)),
+                         .magnitudes = one_nan(total_value(&acc->magnitudes)),
+                         .deviations = finite ? acc->deviations : (double)NAN};
+}
+
+static double per_element(const assay_stats *s, double total)
+{
+    return s->count > 0 ? total / (double)s->count : (double)NAN;
+}
+
+double assay_stats_mean(const assay_stats *s)
+{
+    return per_element(s, s->sum);
+}
+
+double assay_stats_variance(const assay_stats *s)
+{
+    return per_element(s, s->deviations);
+}
+
+double assay_stats_std(const assay_stats *s)
+{
+    return sqrt(assay_stats_variance(s));
+}
+
+double assay_stats_l1(const assay_stats *s)
+{
+    return s->count > 0 ? s->magnitudes : (double)NAN;
+}
+
+double assay_stats_l2(const assay_stats *s)
+{
+    return s->count > 0 ? sqrt(s->squares) : (double)NAN;
+}
+
+double assay_stats_abs_mean(const assay_stats *s)
+{
+    return per_element(s, s->magnitudes);
+}
+
+static bool ordered(const assay_stats *s)
+{
+    return s->count > 0 && s->nan == 0;
+}
+
+double assay_stats_abs_max(const assay_stats *s)
+{
+    return ordered(s) ? fmax(fabs(s->min), fabs(s->max)) : (double)NAN;
+}
+
+double assay_stats_min(const assay_stats *s)
+{
+    return ordered(s) ? s->min : (double)NAN;
+}
+
+double assay_stats_max(const assay_stats *s)
+{
+    return ordered(s) ? s->max : (double)NAN;
+}

@@ -1,0 +1,44 @@
+/* stats.h - the one pass that every figure about a tensor comes from.
+ *
+ * Blocks of 4096 elements, counted from the tensor's start, are summed in 8 lanes (element i in lane i % 8), the lanes
+ * are joined in a fixed tree, and blocks are merged in order. So the result depends on the elements alone: not on the
+ * pieces they arrive in, on alignment or on the instruction set. */
+#ifndef ASSAY_TENSOR_STATS_H
+#define ASSAY_TENSOR_STATS_H
+
+#include <assay/status.h>
+#include <assay/tensor.h>
+
+#include "tensor/stats_kernels.h"
+
+/* A sum and what rounding took from it so far (Neumaier 1974). */
+typedef struct assay_stats_total {
+    double sum, lost;
+} assay_stats_total;
+
+/* Statistics under way. No memory of its own: nothing to release. Fields are for stats.c. */
+typedef struct assay_stats_acc {
+    const assay_stats_kernels *kernels;
+    int dtype;
+    size_t element;      /* bytes */
+    uint64_t count;      /* elements of the closed blocks */
+    uint64_t in_block;   /* elements of the open one, those pending not counted */
+    uint8_t pending[STATS_LANES * 16]; /* the last, incomplete group */
+    size_t pending_count;
+    assay_stats_lanes lanes; /* the open block */
+    assay_stats_total sum, squares, magnitudes;
+    double mean, deviations; /* of the closed blocks */
+    double min, max;
+    uint64_t nan, pos_inf, neg_inf, zeros;
+} assay_stats_acc;
+
+/* Starts the statistics of one tensor. ASSAY_EUNSUPPORTED for strings and for numbers that are no dtype.
+ * Not collective. */
+int assay_stats_init(assay_stats_acc *acc, int dtype);
+/* Adds the next elements (little-endian, any alignment). Not collective. */
+void assay_stats_feed(assay_stats_acc *acc, const void *bytes, size_t elements);
+/* Ends the pass and gives the figures; NaN among them are all the same NaN. Start again with assay_stats_init().
+ * Not collective. */
+void assay_stats_finish(assay_stats_acc *acc, assay_stats *out);
+
+#endif

@@ -1,0 +1,45 @@
+/* stats_kernels.h - what the vector code of each instruction set provides. Inside tensor and for its tests only. */
+#ifndef ASSAY_TENSOR_STATS_KERNELS_H
+#define ASSAY_TENSOR_STATS_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tensor/simd.h"
+
+enum { STATS_LANES = 8, STATS_BLOCK_GROUPS = 512, STATS_DTYPES = 26 /* the highest dtype number and 1 */ };
+
+typedef enum stats_figure {
+    STATS_SUM,
+    STATS_SQUARES,
+    STATS_MAGNITUDES,
+    STATS_SHIFTED,         /* sum of x - shift */
+    STATS_SHIFTED_SQUARES, /* sum of (x - shift)^2 */
+    STATS_MIN,             /* over what is not NaN */
+    STATS_MAX,
+    STATS_FIGURES
+} stats_figure;
+
+/* One block under way: element i of the block counts in lane i % STATS_LANES. */
+typedef struct assay_stats_lanes {
+    double v[STATS_FIGURES][STATS_LANES];
+    double shift;
+    uint64_t zeros;
+} assay_stats_lanes;
+
+/* Adds groups of STATS_LANES elements to the lanes. */
+typedef void stats_groups(assay_stats_lanes *lanes, const uint8_t *bytes, size_t groups);
+/* Widens groups of STATS_LANES elements to doubles. */
+typedef void stats_widen(const uint8_t *bytes, size_t groups, double *out);
+
+typedef struct assay_stats_kernels {
+    stats_groups *groups[STATS_DTYPES]; /* by dtype number; NULL where there is no such dtype */
+    stats_widen *widen[STATS_DTYPES];
+} assay_stats_kernels;
+
+/* The kernels of a level that this machine has (assay_simd_has). Not collective. */
+const assay_stats_kernels *assay_stats_kernels_of(assay_simd level);
+
+extern const assay_stats_kernels assay_stats_scalar, assay_stats_avx2, assay_stats_avx512;
+
+#endif
