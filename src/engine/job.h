@@ -21,6 +21,10 @@ typedef enum assay_format {
     ASSAY_FORMATS
 } assay_format;
 
+/* The format called so, or -1; and its word. Not collective. */
+int assay_job_format(const char *word, size_t length);
+const char *assay_job_format_word(int format);
+
 typedef struct assay_job {
     char *file; /* the job file's name for messages */
     assay_job_trial *trials;
@@ -33,6 +37,16 @@ typedef struct assay_job {
     unsigned formats;       /* bit 1 << assay_format; json and text unless the job says otherwise */
     size_t max_findings;    /* a rule keeps so many in full; 1000 unless "output": {"max_findings": n} */
 } assay_job;
+
+/* Rules and aggregations in one numbering: rules first. */
+static inline size_t assay_job_instances(const assay_job *job)
+{
+    return job->rule_count + job->aggregation_count;
+}
+static inline const assay_instance *assay_job_instance(const assay_job *job, size_t i)
+{
+    return i < job->rule_count ? job->rules[i] : job->aggregations[i - job->rule_count];
+}
 
 /* Parses a job file's text. Unknown keys, wrong types, a trial or a rule name listed twice are ASSAY_EJOB with the place
  * ("rules[2].severity"). Faults in a rule's own parameters are no failure: that rule is reported as Error. SageMaker's
