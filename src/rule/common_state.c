@@ -1,0 +1,75 @@
+/* common_state.c - the state that most rules use: findings, a series, a counter. */
+#include "rule/common_state.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "rule/verdict.h"
+
+void assay_common_free(void *state)
+{
+    assay_common_state *s = state;
+    if (!s)
+        return;
+    assay_findings_free(s->findings);
+    assay_series_free(s->series);
+    assay_counter_free(s->counter);
+    free(s);
+}
+
+void *assay_common_new(const assay_rule *rule)
+{
+    assay_common_state *s = assay_alloc_zeroed(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->findings = assay_findings_new(assay_findings_most());
+    s->series = assay_series_new(rule->ops->series_width);
+    s->counter = assay_counter_new();
+    if (!s->findings || !s->series || !s->counter) {
+        assay_common_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+int assay_common_combine(const assay_rule *rule, void *earlier, const void *later, assay_error *err)
+{
+    assay_common_state *a = earlier;
+    const assay_common_state *b = later;
+    int status = assay_findings_append(a->findings, b->findings);
+    if (status == ASSAY_OK)
+        status = assay_series_append(a->series, b->series);
+    if (status == ASSAY_OK)
+        status = assay_counter_join(a->counter, b->counter);
+    return status ? assay_fail(err, status, "%s: out of memory", rule->ops->name) : ASSAY_OK;
+}
+
+int assay_common_pack(const assay_rule *rule, const void *state, assay_buf *out)
+{
+    (void)rule;
+    const assay_common_state *s = state;
+    assay_findings_pack(s->findings, out);
+    assay_series_pack(s->series, out);
+    assay_counter_pack(s->counter, out);
+    return assay_buf_status(out);
+}
+
+int assay_common_unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err)
+{
+    assay_common_state *s = assay_alloc_zeroed(1, sizeof *s);
+    if (!s)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = assay_findings_unpack(in, assay_findings_most(), &s->findings, err);
+    if (status == ASSAY_OK)
+        status = assay_series_unpack(in, rule->ops->series_width, &s->series, err);
+    if (status == ASSAY_OK)
+        status = assay_counter_unpack(in, &s->counter, err);
+    if (status == ASSAY_OK && assay_cursor_bad(in))
+        status = assay_fail(err, ASSAY_EFORMAT, "%s: its packed state has bytes left over", rule->ops->name);
+    if (status) {
+        assay_common_free(s);
+        return status;
+    }
+    *state = s;
+    return ASSAY_OK;
+}

@@ -1,0 +1,22 @@
+/* common_state.h - the parts of the common state beyond what rules see: making, joining and packing them. */
+#ifndef ASSAY_RULE_COMMON_STATE_H
+#define ASSAY_RULE_COMMON_STATE_H
+
+#include <assay/rule.h>
+
+/* Rows of `width` doubles. Free with assay_series_free(). NULL without memory. Not collective. */
+assay_series *assay_series_new(uint32_t width);
+void assay_series_free(assay_series *series);
+/* Appends the rows of `later`. 0 or ASSAY_ENOMEM. Not collective. */
+int assay_series_append(assay_series *earlier, const assay_series *later);
+void assay_series_pack(const assay_series *series, assay_buf *out);
+/* ASSAY_EFORMAT when the width is another, steps go down, or bytes are missing. Not collective. */
+int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, assay_error *err);
+
+/* Adds the counts of `later`. 0 or ASSAY_ENOMEM. Not collective. */
+int assay_counter_join(assay_counter *earlier, const assay_counter *later);
+void assay_counter_pack(const assay_counter *counter, assay_buf *out);
+/* ASSAY_EFORMAT when pairs are out of order, a count is 0, or bytes are missing. Not collective. */
+int assay_counter_unpack(assay_cursor *in, assay_counter **out, assay_error *err);
+
+#endif

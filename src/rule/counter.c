@@ -1,0 +1,155 @@
+/* counter.c - how often each pair of integers occurred.
+ *
+ * Pairs are appended unsorted behind the sorted ones and settled (sorted, equal ones added up) when the room is full or
+ * someone looks: an addition costs O(log n) on average, also with many different pairs. */
+#include "rule/common_state.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+typedef struct entry {
+    int64_t a, b;
+    uint64_t count;
+} entry;
+
+typedef struct entries { /* behind a pointer, so that looking at a const counter may settle it */
+    entry *list;
+    size_t count, settled, room;
+} entries;
+
+struct assay_counter {
+    entries *of;
+};
+
+assay_counter *assay_counter_new(void)
+{
+    assay_counter *counter = assay_alloc_zeroed(1, sizeof *counter);
+    if (counter && !(counter->of = assay_alloc_zeroed(1, sizeof *counter->of))) {
+        free(counter);
+        return NULL;
+    }
+    return counter;
+}
+
+void assay_counter_free(assay_counter *counter)
+{
+    if (!counter)
+        return;
+    free(counter->of->list);
+    free(counter->of);
+    free(counter);
+}
+
+static int compare(const void *left, const void *right)
+{
+    const entry *x = left, *y = right;
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    return (x->b > y->b) - (x->b < y->b);
+}
+
+static void settle(entries *of)
+{
+    if (of->settled == of->count)
+        return;
+    qsort(of->list, of->count, sizeof *of->list, compare);
+    size_t kept = 0;
+    for (size_t i = 1; i < of->count; i++) {
+        if (compare(&of->list[kept], &of->list[i]) == 0)
+            of->list[kept].count += of->list[i].count;
+        else
+            of->list[++kept] = of->list[i];
+    }
+    of->count = of->settled = kept + 1;
+}
+
+int assay_counter_add(assay_counter *counter, int64_t a, int64_t b, uint64_t count)
+{
+    entries *of = counter->of;
+    if (count == 0)
+        return ASSAY_OK;
+    if (of->count == of->room) {
+        settle(of);
+        if (of->count >= of->room - of->room / 4) { /* little was gained */
+            size_t room = of->room ? of->room * 2 : 64;
+            entry *list = assay_realloc_array(of->list, room, sizeof *list);
+            if (!list)
+                return ASSAY_ENOMEM;
+            of->list = list;
+            of->room = room;
+        }
+    }
+    of->list[of->count++] = (entry){.a = a, .b = b, .count = count};
+    return ASSAY_OK;
+}
+
+uint64_t assay_counter_size(const assay_counter *counter)
+{
+    settle(counter->of);
+    return counter->of->count;
+}
+
+void assay_counter_get(const assay_counter *counter, uint64_t i, int64_t *a, int64_t *b, uint64_t *count)
+{
+    settle(counter->of);
+    const entry *e = &counter->of->list[i];
+    *a = e->a;
+    *b = e->b;
+    *count = e->count;
+}
+
+int assay_counter_join(assay_counter *earlier, const assay_counter *later)
+{
+    settle(later->of);
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < later->of->count; i++) {
+        const entry *e = &later->of->list[i];
+        status = assay_counter_add(earlier, e->a, e->b, e->count);
+    }
+    return status;
+}
+
+void assay_counter_pack(const assay_counter *counter, assay_buf *out)
+{
+    settle(counter->of);
+    assay_put_u64(out, counter->of->count);
+    for (size_t i = 0; i < counter->of->count; i++) {
+        assay_put_i64(out, counter->of->list[i].a);
+        assay_put_i64(out, counter->of->list[i].b);
+        assay_put_u64(out, counter->of->list[i].count);
+    }
+}
+
+static int unpack_entries(assay_cursor *in, entries *of)
+{
+    uint64_t count = assay_get_count(in, sizeof(entry));
+    if (in->failed)
+        return ASSAY_EFORMAT;
+    of->list = count ? assay_realloc_array(NULL, count, sizeof *of->list) : NULL;
+    if (count && !of->list)
+        return ASSAY_ENOMEM;
+    of->room = count;
+    for (; of->count < count; of->count++) {
+        entry *e = &of->list[of->count];
+        e->a = assay_get_i64(in);
+        e->b = assay_get_i64(in);
+        e->count = assay_get_u64(in);
+        if (e->count == 0 || (of->count && compare(e - 1, e) >= 0))
+            return ASSAY_EFORMAT;
+    }
+    of->settled = of->count;
+    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+}
+
+int assay_counter_unpack(assay_cursor *in, assay_counter **out, assay_error *err)
+{
+    assay_counter *counter = assay_counter_new();
+    int status = counter ? unpack_entries(in, counter->of) : ASSAY_ENOMEM;
+    if (status) {
+        assay_counter_free(counter);
+        return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory" : "damaged counts in a packed state");
+    }
+    *out = counter;
+    return ASSAY_OK;
+}

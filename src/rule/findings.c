@@ -1,0 +1,292 @@
+/* findings.c - datapoints counted, findings kept up to a maximum in the order (step, tensor, worker, test).
+ *
+ * What is kept is always the first `most` of all findings in that order, whatever the order they came in: so append is
+ * associative under the maximum, and the report does not depend on how the steps were cut. */
+#include "rule/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+static size_t most_kept = 1000;
+
+void assay_findings_set_most(size_t most)
+{
+    most_kept = most;
+}
+
+size_t assay_findings_most(void)
+{
+    return most_kept;
+}
+
+assay_findings *assay_findings_new(size_t most)
+{
+    assay_findings *f = assay_alloc_zeroed(1, sizeof *f);
+    if (f)
+        f->most = most;
+    return f;
+}
+
+static void release_finding(assay_finding *finding)
+{
+    free((void *)(uintptr_t)finding->cells);
+    free((void *)(uintptr_t)finding->note);
+}
+
+void assay_findings_free(assay_findings *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->kept; i++)
+        release_finding(&f->list[i]);
+    free(f->list);
+    free(f->steps);
+    free(f);
+}
+
+void assay_findings_datapoints(assay_findings *findings, uint64_t count)
+{
+    findings->datapoints += count;
+}
+
+static int compare_u32(uint32_t a, uint32_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* "" and "*" are UINT32_MAX and come first: one more wraps them to 0. */
+static int compare(const assay_finding *a, const assay_finding *b)
+{
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    int c = compare_u32(a->tensor + 1, b->tensor + 1);
+    if (c == 0)
+        c = compare_u32(a->worker + 1, b->worker + 1);
+    return c ? c : compare_u32(a->test, b->test);
+}
+
+/* Where a finding belongs: behind those that are equal to it. */
+static size_t position(const assay_findings *f, const assay_finding *finding)
+{
+    size_t low = 0, high = f->kept;
+    if (high && compare(finding, &f->list[high - 1]) >= 0)
+        return high;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare(finding, &f->list[middle]) < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static int add_step(assay_findings *f, int64_t step)
+{
+    size_t low = 0, high = f->step_count;
+    if (high && f->steps[high - 1] < step)
+        low = high;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (f->steps[middle] < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < f->step_count && f->steps[low] == step)
+        return ASSAY_OK;
+    if (f->step_count == f->step_room) {
+        size_t room = f->step_room ? f->step_room * 2 : 16;
+        int64_t *steps = assay_realloc_array(f->steps, room, sizeof *steps);
+        if (!steps)
+            return ASSAY_ENOMEM;
+        f->steps = steps;
+        f->step_room = room;
+    }
+    memmove(f->steps + low + 1, f->steps + low, (f->step_count - low) * sizeof *f->steps);
+    f->steps[low] = step;
+    f->step_count++;
+    return ASSAY_OK;
+}
+
+static int copy_finding(const assay_finding *from, assay_finding *to)
+{
+    *to = *from;
+    to->cells = NULL;
+    to->note = from->note ? assay_copy_text(from->note) : NULL;
+    int64_t *cells = from->cell_count ? assay_realloc_array(NULL, from->cell_count, 2 * sizeof *cells) : NULL;
+    to->cells = cells;
+    if ((from->note && !to->note) || (from->cell_count && !cells)) {
+        release_finding(to);
+        return ASSAY_ENOMEM;
+    }
+    if (cells)
+        memcpy(cells, from->cells, (size_t)from->cell_count * 2 * sizeof *cells);
+    return ASSAY_OK;
+}
+
+/* Keeps a copy if it is among the first `most`. */
+static int keep(assay_findings *f, const assay_finding *finding)
+{
+    size_t at = position(f, finding);
+    if (at >= f->most)
+        return ASSAY_OK;
+    if (f->kept == f->room && f->room < f->most) {
+        size_t room = f->room ? f->room * 2 : 16;
+        if (room > f->most)
+            room = f->most;
+        assay_finding *list = assay_realloc_array(f->list, room, sizeof *list);
+        if (!list)
+            return ASSAY_ENOMEM;
+        f->list = list;
+        f->room = room;
+    }
+    assay_finding copy;
+    if (copy_finding(finding, &copy))
+        return ASSAY_ENOMEM;
+    if (f->kept == f->most)
+        release_finding(&f->list[--f->kept]);
+    memmove(f->list + at + 1, f->list + at, (f->kept - at) * sizeof *f->list);
+    f->list[at] = copy;
+    f->kept++;
+    return ASSAY_OK;
+}
+
+int assay_findings_add(assay_findings *findings, const assay_finding *finding)
+{
+    if (findings->status == ASSAY_OK)
+        findings->status = keep(findings, finding);
+    if (findings->status == ASSAY_OK)
+        findings->status = add_step(findings, finding->step);
+    findings->total++;
+    return findings->status;
+}
+
+int assay_findings_append(assay_findings *earlier, const assay_findings *later)
+{
+    if (earlier->status == ASSAY_OK)
+        earlier->status = later->status;
+    for (size_t i = 0; earlier->status == ASSAY_OK && i < later->kept; i++)
+        earlier->status = keep(earlier, &later->list[i]);
+    for (size_t i = 0; earlier->status == ASSAY_OK && i < later->step_count; i++)
+        earlier->status = add_step(earlier, later->steps[i]);
+    earlier->total += later->total;
+    earlier->datapoints += later->datapoints;
+    return earlier->status;
+}
+
+/* step, tensor, worker, test, value, threshold, cell count, note mark: the least that a packed finding takes. */
+enum { PACKED_FINDING = 8 + 4 + 4 + 4 + 8 + 8 + 4 + 1 };
+
+void assay_findings_pack(const assay_findings *f, assay_buf *out)
+{
+    assay_put_u64(out, f->datapoints);
+    assay_put_u64(out, f->total);
+    assay_put_u64(out, f->step_count);
+    for (size_t i = 0; i < f->step_count; i++)
+        assay_put_i64(out, f->steps[i]);
+    assay_put_u64(out, f->kept);
+    for (size_t i = 0; i < f->kept; i++) {
+        const assay_finding *x = &f->list[i];
+        assay_put_i64(out, x->step);
+        assay_put_u32(out, x->tensor);
+        assay_put_u32(out, x->worker);
+        assay_put_u32(out, x->test);
+        assay_put_f64(out, x->value);
+        assay_put_f64(out, x->threshold);
+        assay_put_u32(out, x->cell_count);
+        for (size_t k = 0; k < (size_t)x->cell_count * 2; k++)
+            assay_put_i64(out, x->cells[k]);
+        assay_put_u8(out, x->note != NULL);
+        if (x->note)
+            assay_put_text(out, x->note);
+    }
+}
+
+static int unpack_finding(assay_cursor *in, assay_finding *x)
+{
+    *x = (assay_finding){.step = assay_get_i64(in)};
+    x->tensor = assay_get_u32(in);
+    x->worker = assay_get_u32(in);
+    x->test = assay_get_u32(in);
+    x->value = assay_get_f64(in);
+    x->threshold = assay_get_f64(in);
+    uint32_t cells = assay_get_u32(in);
+    if (cells > assay_cursor_left(in) / (2 * sizeof *x->cells))
+        return ASSAY_EFORMAT;
+    int64_t *cell = cells ? assay_realloc_array(NULL, cells, 2 * sizeof *cell) : NULL;
+    if (cells && !cell)
+        return ASSAY_ENOMEM;
+    for (size_t k = 0; k < (size_t)cells * 2; k++)
+        cell[k] = assay_get_i64(in);
+    x->cells = cell;
+    x->cell_count = cells;
+    uint8_t noted = assay_get_u8(in);
+    size_t length = 0;
+    const char *note = noted == 1 ? assay_get_text(in, &length) : NULL;
+    if (in->failed || noted > 1 || (note && memchr(note, 0, length)))
+        return ASSAY_EFORMAT;
+    if (noted && !(x->note = assay_copy_bytes_as_text(note, length)))
+        return ASSAY_ENOMEM;
+    return ASSAY_OK;
+}
+
+static int unpack_steps(assay_cursor *in, assay_findings *f)
+{
+    uint64_t count = assay_get_count(in, sizeof *f->steps);
+    if (in->failed)
+        return ASSAY_EFORMAT;
+    f->steps = count ? assay_realloc_array(NULL, count, sizeof *f->steps) : NULL;
+    if (count && !f->steps)
+        return ASSAY_ENOMEM;
+    f->step_room = count;
+    for (; f->step_count < count; f->step_count++) {
+        f->steps[f->step_count] = assay_get_i64(in);
+        if (f->step_count && f->steps[f->step_count] <= f->steps[f->step_count - 1])
+            return ASSAY_EFORMAT;
+    }
+    return count <= f->total && (count > 0) == (f->total > 0) ? ASSAY_OK : ASSAY_EFORMAT;
+}
+
+static int unpack_list(assay_cursor *in, assay_findings *f)
+{
+    uint64_t count = assay_get_count(in, PACKED_FINDING);
+    if (in->failed || count != (f->total < f->most ? f->total : f->most))
+        return ASSAY_EFORMAT;
+    f->list = count ? assay_alloc_zeroed(count, sizeof *f->list) : NULL;
+    if (count && !f->list)
+        return ASSAY_ENOMEM;
+    f->room = count;
+    while (f->kept < count) {
+        assay_finding *x = &f->list[f->kept];
+        int status = unpack_finding(in, x);
+        f->kept++;
+        if (status)
+            return status;
+        if (f->kept > 1 && compare(x - 1, x) > 0)
+            return ASSAY_EFORMAT;
+    }
+    return ASSAY_OK;
+}
+
+int assay_findings_unpack(assay_cursor *in, size_t most, assay_findings **out, assay_error *err)
+{
+    assay_findings *f = assay_findings_new(most);
+    if (!f)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    f->datapoints = assay_get_u64(in);
+    f->total = assay_get_u64(in);
+    int status = unpack_steps(in, f);
+    if (status == ASSAY_OK)
+        status = unpack_list(in, f);
+    if (status == ASSAY_OK && in->failed)
+        status = ASSAY_EFORMAT;
+    if (status) {
+        assay_findings_free(f);
+        return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory" : "damaged findings in a packed state");
+    }
+    *out = f;
+    return ASSAY_OK;
+}

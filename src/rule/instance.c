@@ -1,0 +1,121 @@
+/* instance.c - configures a rule from an entry of the job: parameters, needs, step range. */
+#include "rule/instance.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "rule/params.h"
+
+const char *assay_severity_name(int severity)
+{
+    static const char *const names[] = {"info", "warning", "error"};
+    return severity >= ASSAY_INFO && severity <= ASSAY_ERROR ? names[severity] : "";
+}
+
+void assay_instance_free(assay_instance *instance)
+{
+    if (!instance)
+        return;
+    if (instance->data && instance->ops && instance->ops->data_free)
+        instance->ops->data_free(instance->data);
+    assay_need_free(instance->need);
+    assay_params_free(instance->params);
+    free(instance->worker);
+    free(instance->name);
+    free(instance->rule_name);
+    free(instance);
+}
+
+/* The setup's message names the parameter; the rule's name goes in front. */
+static int run_setup(assay_instance *instance)
+{
+    assay_error detail = {{0}};
+    int status = instance->ops->setup(instance->params, instance->need, &instance->data, &detail);
+    if (status && strncmp(detail.text, instance->ops->name, strlen(instance->ops->name)) == 0)
+        instance->error = detail;
+    else if (status)
+        assay_fail(&instance->error, status, "%s: %.400s", instance->ops->name, detail.text);
+    return status;
+}
+
+static int configure(assay_instance *instance, const cJSON *parameters)
+{
+    int status = assay_params_new(instance->ops, parameters, &instance->params, &instance->error);
+    if (status)
+        return status;
+    instance->start_step = assay_param_int(instance->params, "start_step");
+    if (assay_param_has(instance->params, "end_step"))
+        instance->end_step = assay_param_int(instance->params, "end_step");
+    const char *worker = assay_param_text(instance->params, "worker");
+    if (worker && !(instance->worker = assay_copy_text(worker)))
+        return ASSAY_ENOMEM;
+    instance->need = assay_need_new(instance->params);
+    return instance->need ? run_setup(instance) : ASSAY_ENOMEM;
+}
+
+static int unknown_rule(assay_instance *instance, bool aggregation)
+{
+    char known[420];
+    size_t used = 0;
+    known[0] = '\0';
+    const assay_rule_ops *ops;
+    for (size_t i = 0; (ops = assay_rule_at(i)) && used < sizeof known; i++)
+        if (aggregation == !!(ops->traits & ASSAY_RULE_AGGREGATION))
+            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", ops->name);
+    return assay_fail(&instance->error, ASSAY_EPARAM, "there is no %s \"%.60s\"; known are %s",
+                      aggregation ? "kind of aggregation" : "rule", instance->rule_name, known);
+}
+
+static int new_instance(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
+                        bool aggregation, assay_instance **out)
+{
+    assay_instance *instance = assay_alloc_zeroed(1, sizeof *instance);
+    if (!instance)
+        return ASSAY_ENOMEM;
+    instance->severity = severity;
+    instance->end_step = INT64_MAX;
+    instance->name = assay_copy_text(name);
+    instance->rule_name = assay_copy_text(rule_name);
+    int status = instance->name && instance->rule_name ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK) {
+        instance->ops = aggregation ? assay_aggregation_find(rule_name) : assay_rule_find(rule_name);
+        status = instance->ops ? configure(instance, parameters) : unknown_rule(instance, aggregation);
+    }
+    if (status == ASSAY_ENOMEM) {
+        assay_instance_free(instance);
+        return status;
+    }
+    instance->status = status;
+    if (status) { /* nobody shall run it by mistake */
+        if (instance->data && instance->ops->data_free)
+            instance->ops->data_free(instance->data);
+        instance->data = NULL;
+        assay_need_free(instance->need);
+        assay_params_free(instance->params);
+        instance->need = NULL;
+        instance->params = NULL;
+    }
+    *out = instance;
+    return ASSAY_OK;
+}
+
+int assay_instance_new(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
+                       assay_instance **out)
+{
+    return new_instance(name, rule_name, severity, parameters, false, out);
+}
+
+int assay_instance_new_aggregation(const char *name, const char *kind, const cJSON *parameters, assay_instance **out)
+{
+    return new_instance(name, kind, ASSAY_INFO, parameters, true, out);
+}
+
+void assay_instance_put_parameters(const assay_instance *instance, assay_buf *out)
+{
+    if (instance->params)
+        assay_params_put(instance->params, out);
+    else
+        assay_put_format(out, "{}");
+}

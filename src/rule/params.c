@@ -1,0 +1,257 @@
+/* params.c - parses the parameters of a rule, fills in defaults, and answers the rule's questions about them. */
+#include "rule/params.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+static const assay_param_def common[] = {
+    {.name = "start_step", .type = ASSAY_PARAM_INT, .initial = "0", .least = 0, .most = 0x1p62,
+     .help = "First global step that is evaluated."},
+    {.name = "end_step", .type = ASSAY_PARAM_INT, .least = 0, .most = 0x1p62,
+     .help = "First global step that is no longer evaluated."},
+    {.name = "worker", .type = ASSAY_PARAM_TEXT, .help = "Only this worker is looked at."},
+};
+enum { COMMON = sizeof common / sizeof *common };
+
+/* What SageMaker's service adds to every rule's parameters: a job file taken over from there keeps working. */
+static const char *const ignored[] = {"base_trial"};
+
+static size_t own_count(const assay_rule_ops *ops)
+{
+    size_t n = 0;
+    while (ops->params && ops->params[n].name)
+        n++;
+    return n;
+}
+
+const assay_param_def *assay_params_def(const assay_rule_ops *ops, size_t i)
+{
+    size_t own = own_count(ops);
+    if (i < own)
+        return &ops->params[i];
+    return i - own < COMMON ? &common[i - own] : NULL;
+}
+
+static const assay_param_def *find_def(const assay_rule_ops *ops, const char *name, size_t *number)
+{
+    const assay_param_def *def;
+    for (size_t i = 0; (def = assay_params_def(ops, i)); i++)
+        if (strcmp(def->name, name) == 0) {
+            *number = i;
+            return def;
+        }
+    return NULL;
+}
+
+static bool is_ignored(const char *name)
+{
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        if (strcmp(ignored[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The value as the job gave it, short enough for a message. */
+static void show_value(const cJSON *item, char *out, size_t room)
+{
+    if (cJSON_IsString(item))
+        snprintf(out, room, "\"%s\"", item->valuestring);
+    else if (cJSON_IsNumber(item))
+        snprintf(out, room, "%.15g", item->valuedouble);
+    else if (cJSON_IsBool(item))
+        snprintf(out, room, "%s", cJSON_IsTrue(item) ? "true" : "false");
+    else
+        snprintf(out, room, "%s", cJSON_IsArray(item) ? "a list" : cJSON_IsObject(item) ? "an object" : "null");
+}
+
+static int unknown_name(const assay_rule_ops *ops, const cJSON *item, assay_error *err)
+{
+    char shown[64], known[360];
+    size_t used = 0;
+    show_value(item, shown, sizeof shown);
+    known[0] = '\0';
+    const assay_param_def *def;
+    for (size_t i = 0; (def = assay_params_def(ops, i)) && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", def->name);
+    return assay_fail(err, ASSAY_EPARAM, "%s: unknown parameter \"%.60s\" (value %s); known are %s", ops->name,
+                      item->string, shown, known);
+}
+
+static int take_one(assay_params *params, const cJSON *item, assay_error *err)
+{
+    size_t number = 0;
+    const assay_param_def *def = find_def(params->ops, item->string, &number);
+    if (!def)
+        return is_ignored(item->string) ? ASSAY_OK : unknown_name(params->ops, item, err);
+    assay_param_value *value = &params->value[number];
+    if (value->given)
+        return assay_fail(err, ASSAY_EPARAM, "%s: parameter %s is given twice", params->ops->name, def->name);
+    if (cJSON_IsNull(item))
+        return ASSAY_OK;
+    assay_error detail = {{0}};
+    int status = assay_param_from_json(def, item, value, &detail);
+    value->given = true;
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    char shown[128];
+    show_value(item, shown, sizeof shown);
+    return assay_fail(err, status, "%s: parameter %s has the value %s: %s", params->ops->name, def->name, shown,
+                      detail.text);
+}
+
+static int fill_default(assay_params *params, size_t i, assay_error *err)
+{
+    const assay_param_def *def = assay_params_def(params->ops, i);
+    assay_param_value *value = &params->value[i];
+    if (value->has)
+        return ASSAY_OK;
+    if (def->flags & ASSAY_PARAM_REQUIRED)
+        return assay_fail(err, ASSAY_EPARAM, "%s: parameter %s is required", params->ops->name, def->name);
+    if (!def->initial)
+        return ASSAY_OK;
+    assay_error detail = {{0}};
+    int status = assay_param_from_text(def, def->initial, value, &detail);
+    return status ? assay_fail(err, status, "%s: parameter %s: default %s: %s", params->ops->name, def->name,
+                               def->initial, detail.text)
+                  : ASSAY_OK;
+}
+
+int assay_params_new(const assay_rule_ops *ops, const cJSON *given, assay_params **out, assay_error *err)
+{
+    if (given && !cJSON_IsObject(given))
+        return assay_fail(err, ASSAY_EPARAM, "%s: parameters must be an object", ops->name);
+    assay_params *params = assay_alloc_zeroed(1, sizeof *params);
+    if (!params)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    params->ops = ops;
+    params->count = own_count(ops) + COMMON;
+    params->value = assay_alloc_zeroed(params->count, sizeof *params->value);
+    int status = params->value ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    const cJSON *item = given ? given->child : NULL;
+    for (; status == ASSAY_OK && item; item = item->next)
+        status = take_one(params, item, err);
+    for (size_t i = 0; status == ASSAY_OK && i < params->count; i++)
+        status = fill_default(params, i, err);
+    if (status) {
+        assay_params_free(params);
+        return status;
+    }
+    *out = params;
+    return ASSAY_OK;
+}
+
+void assay_params_free(assay_params *params)
+{
+    if (!params)
+        return;
+    for (size_t i = 0; params->value && i < params->count; i++)
+        assay_param_release(&params->value[i]);
+    free(params->value);
+    free(params);
+}
+
+static void put_value(const assay_param_def *def, const assay_param_value *value, assay_buf *out)
+{
+    bool list = def->type == ASSAY_PARAM_LIST || def->type == ASSAY_PARAM_REGEX || def->type == ASSAY_PARAM_REALS;
+    if (!value->has) {
+        assay_put_format(out, "null");
+        return;
+    }
+    if (def->type == ASSAY_PARAM_BOOL)
+        assay_put_format(out, value->truth ? "true" : "false");
+    else if (def->type == ASSAY_PARAM_INT)
+        assay_put_format(out, "%" PRId64, value->integer);
+    else if (def->type == ASSAY_PARAM_REAL)
+        assay_json_put_number(out, value->real);
+    else if (!list)
+        assay_json_put_text(out, value->item[0]);
+    if (!list)
+        return;
+    for (size_t i = 0; i < value->count; i++) {
+        assay_put_format(out, i ? ", " : "[");
+        if (def->type == ASSAY_PARAM_REALS)
+            assay_json_put_number(out, value->number[i]);
+        else
+            assay_json_put_text(out, value->item[i]);
+    }
+    assay_put_format(out, "]");
+}
+
+void assay_params_put(const assay_params *params, assay_buf *out)
+{
+    for (size_t i = 0; i < params->count; i++) {
+        const assay_param_def *def = assay_params_def(params->ops, i);
+        assay_put_format(out, i ? ", " : "{");
+        assay_json_put_text(out, def->name);
+        assay_put_format(out, ": ");
+        put_value(def, &params->value[i], out);
+    }
+    assay_put_format(out, "}");
+}
+
+/* A rule that asks for what it did not declare is a defect in the rule, found by the first test that configures it. */
+static const assay_param_value *look_up(const assay_params *params, const char *name, unsigned types)
+{
+    size_t number = 0;
+    const assay_param_def *def = find_def(params->ops, name, &number);
+    if (!def || !(types & (1u << def->type))) {
+        fprintf(stderr, "assay: rule %s asks for parameter %s, which it %s\n", params->ops->name, name,
+                def ? "declares with another type" : "does not declare");
+        abort();
+    }
+    return &params->value[number];
+}
+
+bool assay_param_has(const assay_params *params, const char *name)
+{
+    return look_up(params, name, ~0u)->has;
+}
+
+bool assay_param_given(const assay_params *params, const char *name)
+{
+    return look_up(params, name, ~0u)->given;
+}
+
+bool assay_param_bool(const assay_params *params, const char *name)
+{
+    return look_up(params, name, 1u << ASSAY_PARAM_BOOL)->truth;
+}
+
+int64_t assay_param_int(const assay_params *params, const char *name)
+{
+    return look_up(params, name, 1u << ASSAY_PARAM_INT)->integer;
+}
+
+double assay_param_real(const assay_params *params, const char *name)
+{
+    return look_up(params, name, 1u << ASSAY_PARAM_REAL)->real;
+}
+
+const char *assay_param_text(const assay_params *params, const char *name)
+{
+    const assay_param_value *value = look_up(params, name, 1u << ASSAY_PARAM_TEXT | 1u << ASSAY_PARAM_CHOICE);
+    return value->has ? value->item[0] : NULL;
+}
+
+enum { LISTS = 1u << ASSAY_PARAM_LIST | 1u << ASSAY_PARAM_REALS | 1u << ASSAY_PARAM_REGEX };
+
+size_t assay_param_count(const assay_params *params, const char *name)
+{
+    return look_up(params, name, LISTS)->count;
+}
+
+const char *assay_param_item(const assay_params *params, const char *name, size_t i)
+{
+    const assay_param_value *value = look_up(params, name, 1u << ASSAY_PARAM_LIST | 1u << ASSAY_PARAM_REGEX);
+    return i < value->count ? value->item[i] : NULL;
+}
+
+double assay_param_number(const assay_params *params, const char *name, size_t i)
+{
+    const assay_param_value *value = look_up(params, name, 1u << ASSAY_PARAM_REALS);
+    return i < value->count ? value->number[i] : 0;
+}

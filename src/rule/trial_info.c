@@ -1,0 +1,138 @@
+/* trial_info.c - what rules may know of a trial: workers, steps, tensors, collections. */
+#include "rule/trial_info.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+const char *assay_mode_name(int mode)
+{
+    static const char *const names[] = {"", "TRAIN", "EVAL", "PREDICT", "GLOBAL"};
+    return mode > ASSAY_MODE_NONE && mode < ASSAY_MODES ? names[mode] : "";
+}
+
+int assay_mode_parse(const char *text, size_t length)
+{
+    for (int mode = ASSAY_MODE_TRAIN; mode < ASSAY_MODES; mode++)
+        if (strlen(assay_mode_name(mode)) == length && memcmp(text, assay_mode_name(mode), length) == 0)
+            return mode;
+    return ASSAY_MODE_NONE;
+}
+
+int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
+{
+    const assay_collections *c = &trial->listing->collections;
+    uint64_t seen[ASSAY_MODES] = {0};
+    trial->mode_rank = assay_alloc_zeroed(trial->step_count, sizeof *trial->mode_rank);
+    trial->matchers = assay_alloc_zeroed(c->count, sizeof(assay_matcher *));
+    if (!trial->mode_rank || !trial->matchers)
+        return ASSAY_ENOMEM;
+    trial->modes = 0;
+    for (uint64_t i = 0; i < trial->step_count; i++) {
+        int mode = trial->steps[i].mode;
+        if (mode < 0 || mode >= ASSAY_MODES)
+            mode = ASSAY_MODE_NONE;
+        trial->mode_rank[i] = seen[mode]++;
+        trial->modes |= 1u << mode;
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        int status = assay_matcher_new(&c->list[i], &trial->matchers[i], problems);
+        if (status)
+            return status;
+    }
+    return ASSAY_OK;
+}
+
+void assay_trial_info_free(assay_trial *trial)
+{
+    if (!trial)
+        return;
+    for (size_t i = 0; trial->matchers && i < trial->listing->collections.count; i++)
+        if (trial->matchers[i])
+            assay_matcher_free(trial->matchers[i]);
+    free(trial->matchers);
+    free(trial->mode_rank);
+    free(trial->steps);
+    free(trial->tensor_modes);
+    if (trial->tensors)
+        assay_dict_free(trial->tensors);
+    free(trial->name);
+    free(trial->path);
+    free(trial);
+}
+
+const char *assay_trial_name(const assay_trial *trial)
+{
+    return trial->name;
+}
+
+uint32_t assay_trial_workers(const assay_trial *trial)
+{
+    return trial->listing->workers;
+}
+
+const char *assay_trial_worker(const assay_trial *trial, uint32_t worker)
+{
+    return worker < trial->listing->workers ? trial->listing->worker[worker] : "";
+}
+
+uint64_t assay_trial_steps(const assay_trial *trial)
+{
+    return trial->step_count;
+}
+
+const assay_step_info *assay_trial_step(const assay_trial *trial, uint64_t i)
+{
+    return i < trial->step_count ? &trial->steps[i] : NULL;
+}
+
+uint64_t assay_trial_find_step(const assay_trial *trial, int64_t step)
+{
+    uint64_t low = 0, high = trial->step_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (trial->steps[middle].step < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < trial->step_count && trial->steps[low].step == step ? low : UINT64_MAX;
+}
+
+uint64_t assay_trial_mode_rank(const assay_trial *trial, uint64_t i)
+{
+    return i < trial->step_count ? trial->mode_rank[i] : 0;
+}
+
+unsigned assay_trial_modes(const assay_trial *trial)
+{
+    return trial->modes;
+}
+
+uint32_t assay_trial_tensors(const assay_trial *trial)
+{
+    return assay_dict_count(trial->tensors);
+}
+
+const char *assay_trial_tensor(const assay_trial *trial, uint32_t tensor)
+{
+    size_t length;
+    return tensor < assay_dict_count(trial->tensors) ? assay_dict_name(trial->tensors, tensor, &length) : "";
+}
+
+unsigned assay_trial_tensor_modes(const assay_trial *trial, uint32_t tensor)
+{
+    return tensor < assay_dict_count(trial->tensors) ? trial->tensor_modes[tensor] : 0;
+}
+
+bool assay_trial_in_collection(const assay_trial *trial, const char *collection, uint32_t tensor)
+{
+    const assay_collection *c = assay_collections_find(&trial->listing->collections, collection);
+    if (!c || tensor >= assay_dict_count(trial->tensors))
+        return false;
+    const assay_matcher *matcher = trial->matchers[c - trial->listing->collections.list];
+    size_t length;
+    const char *name = assay_dict_name(trial->tensors, tensor, &length);
+    return matcher && assay_matcher_has(matcher, name, length);
+}

@@ -1,0 +1,99 @@
+/* verdict.c - from the combined state of a rule to what the report says about it. */
+#include "rule/verdict.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { MESSAGE_CEILING = 1 << 16, RESULT_CEILING = 1 << 28 };
+
+const char *assay_verdict_status_name(int status)
+{
+    static const char *const names[] = {"IssuesFound", "NoIssuesFound", "NoData", "Error"};
+    return status >= ASSAY_ISSUES_FOUND && status <= ASSAY_RULE_ERROR ? names[status] : "";
+}
+
+int assay_verdict_init(assay_verdict *v)
+{
+    *v = (assay_verdict){.status = ASSAY_NO_DATA};
+    assay_buf_init(&v->message, MESSAGE_CEILING);
+    assay_buf_init(&v->json, RESULT_CEILING);
+    assay_buf_init(&v->text, RESULT_CEILING);
+    v->findings = assay_findings_new(assay_findings_most());
+    return v->findings ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+void assay_verdict_release(assay_verdict *v)
+{
+    assay_findings_free(v->findings);
+    assay_buf_release(&v->message);
+    assay_buf_release(&v->json);
+    assay_buf_release(&v->text);
+    v->findings = NULL;
+}
+
+assay_findings *assay_verdict_findings(assay_verdict *verdict)
+{
+    return verdict->findings;
+}
+
+void assay_verdict_message(assay_verdict *verdict, const char *format, ...)
+{
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    assay_put_format(&verdict->message, "%s%s", verdict->message.size ? " " : "", text);
+}
+
+assay_buf *assay_verdict_json(assay_verdict *verdict)
+{
+    return &verdict->json;
+}
+
+assay_buf *assay_verdict_text(assay_verdict *verdict)
+{
+    return &verdict->text;
+}
+
+/* A rule that fails at the end has no half results. */
+static int turn_into_error(assay_verdict *v, const char *text)
+{
+    assay_findings *empty = assay_findings_new(v->findings->most);
+    if (!empty)
+        return ASSAY_ENOMEM;
+    assay_findings_free(v->findings);
+    v->findings = empty;
+    assay_buf_clear(&v->message);
+    assay_buf_clear(&v->json);
+    assay_buf_clear(&v->text);
+    assay_put_format(&v->message, "%s", text);
+    v->status = ASSAY_RULE_ERROR;
+    return assay_buf_status(&v->message);
+}
+
+int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict *v)
+{
+    int status = ASSAY_OK;
+    if (rule->ops->state_new == assay_common_new)
+        status = assay_findings_append(v->findings, ((const assay_common_state *)state)->findings);
+    if (status)
+        return status;
+    assay_error detail = {{0}};
+    if (rule->ops->finalize)
+        status = rule->ops->finalize(rule, state, v, &detail);
+    if (status == ASSAY_OK)
+        status = v->findings->status;
+    if (status == ASSAY_OK && (v->json.status == ASSAY_EBUDGET || v->text.status == ASSAY_EBUDGET))
+        status = assay_fail(&detail, ASSAY_EBUDGET, "%s: its result is larger than %d bytes", rule->ops->name,
+                            (int)RESULT_CEILING);
+    if (status == ASSAY_ENOMEM || v->json.status == ASSAY_ENOMEM || v->text.status == ASSAY_ENOMEM)
+        return ASSAY_ENOMEM;
+    if (status)
+        return turn_into_error(v, detail.text[0] ? detail.text : assay_status_text(status));
+    if (v->findings->total > 0)
+        v->status = ASSAY_ISSUES_FOUND;
+    else
+        v->status = v->findings->datapoints > 0 ? ASSAY_NO_ISSUES_FOUND : ASSAY_NO_DATA;
+    return ASSAY_OK;
+}
