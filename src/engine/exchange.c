@@ -1,0 +1,197 @@
+/* exchange.c - brings every index entry to the rank that has its chunk.
+ *
+ *   1. each rank packs the parts of its share for their owners; parts of a compared trial go where the same step of the
+ *      comparing trial is
+ *   2. one exchange; then each rank has the parts of its chunks
+ *   3. where rules look back: rank after rank passes on what later ranks may refer to (assay_segment_tail) */
+#include "engine/plan.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+/* A message holds runs: source number, or PAIR + pair number; then one packed segment. */
+enum { PAIR = 1 << 30 };
+
+typedef struct outbox {
+    assay_buf *to; /* [ranks] */
+    int ranks;
+} outbox;
+
+static int owner_of_step(const assay_plan *plan, const assay_sources *sources, uint32_t source, int64_t step, int ranks)
+{
+    uint64_t position = assay_trial_find_step(sources->list[source].info, step);
+    return position == UINT64_MAX ? -1 : assay_plan_owner(plan, ranks, assay_plan_chunk_of(plan, source, position));
+}
+
+/* Packs the parts of a segment in runs that go to one rank. Steps that `source` does not have go nowhere. */
+static void pack_runs(const assay_plan *plan, const assay_sources *sources, outbox *box, uint32_t label, uint32_t source,
+                      const assay_segment *segment)
+{
+    for (size_t first = 0, next; first < segment->count; first = next) {
+        int to = owner_of_step(plan, sources, source, segment->parts[first].step, box->ranks);
+        for (next = first + 1; next < segment->count; next++)
+            if (segment->parts[next].step != segment->parts[next - 1].step &&
+                owner_of_step(plan, sources, source, segment->parts[next].step, box->ranks) != to)
+                break;
+        if (to < 0)
+            continue;
+        assay_put_u32(&box->to[to], label);
+        assay_segment_pack(segment, first, next - first, &box->to[to]);
+    }
+}
+
+static int pack_all(const assay_plan *plan, const assay_sources *sources, outbox *box)
+{
+    for (uint32_t s = 0; s < plan->source_count; s++)
+        pack_runs(plan, sources, box, s, s, &sources->list[s].segment);
+    for (uint32_t p = 0; p < plan->pair_count; p++)
+        pack_runs(plan, sources, box, PAIR + p, plan->pairs[p].source, &sources->list[plan->pairs[p].other].segment);
+    int status = ASSAY_OK;
+    for (int r = 0; r < box->ranks; r++)
+        status = status == ASSAY_OK ? assay_buf_status(&box->to[r]) : status;
+    return status;
+}
+
+static int unpack_all(assay_plan *plan, assay_sources *sources, const assay_buf *in, assay_error *err)
+{
+    assay_cursor cursor = assay_cursor_over(in->data, in->size);
+    int status = ASSAY_OK;
+    while (status == ASSAY_OK && assay_cursor_left(&cursor) > 0) {
+        uint32_t label = assay_get_u32(&cursor);
+        if (label < plan->source_count)
+            status = assay_segment_unpack(&cursor, &sources->list[label].segment, err);
+        else if (label >= PAIR && label - PAIR < plan->pair_count)
+            status = assay_segment_unpack(&cursor, &plan->pairs[label - PAIR].segment, err);
+        else
+            status = assay_fail(err, ASSAY_EINTERNAL, "index entries did not survive their way between ranks");
+    }
+    return status;
+}
+
+static int exchange_segments(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
+{
+    outbox box = {.ranks = assay_comm_size(comm)};
+    box.to = assay_alloc_zeroed((size_t)box.ranks, sizeof *box.to);
+    uint64_t *starts = assay_alloc(((size_t)box.ranks + 1) * sizeof *starts);
+    assay_buf in;
+    assay_buf_init(&in, SIZE_MAX);
+    int status = box.to && starts ? ASSAY_OK : ASSAY_ENOMEM;
+    for (int r = 0; box.to && r < box.ranks; r++)
+        assay_buf_init(&box.to[r], SIZE_MAX);
+    if (status == ASSAY_OK)
+        status = pack_all(plan, sources, &box);
+    status = assay_comm_agree(comm, status, err);
+    for (uint32_t s = 0; s < sources->count; s++)
+        assay_segment_release(&sources->list[s].segment);
+    if (status == ASSAY_OK)
+        status = assay_comm_exchange(comm, box.to, &in, starts);
+    for (int r = 0; box.to && r < box.ranks; r++)
+        assay_buf_release(&box.to[r]);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, unpack_all(plan, sources, &in, err), err);
+    assay_buf_release(&in);
+    free(starts);
+    free(box.to);
+    return status;
+}
+
+/* The first global step that a rank at or behind `chunk` may refer to: `window` mode steps before the chunk's first steps. */
+static int64_t window_start(const assay_plan *plan, const assay_trial *info, uint32_t source, uint64_t chunk)
+{
+    const assay_source_plan *s = &plan->sources[source];
+    if (s->window == 0 || chunk >= s->first_chunk + s->chunks)
+        return INT64_MAX;
+    uint64_t position = chunk > s->first_chunk ? plan->chunks[chunk].first_step : 0;
+    int64_t since = info->steps[position].step;
+    bool seen[ASSAY_MODES] = {false};
+    for (uint64_t i = position; i < info->step_count; i++) { /* the first step of each mode from here on */
+        const assay_step_info *step = &info->steps[i];
+        if (seen[step->mode])
+            continue;
+        seen[step->mode] = true;
+        for (uint64_t k = position; k-- > 0 && info->steps[k].step >= since - s->window - 1;)
+            since = info->steps[k].step < since ? info->steps[k].step : since;
+        for (uint64_t k = position; k-- > 0;)
+            if (info->steps[k].mode == step->mode) {
+                if (info->steps[k].mode_step < step->mode_step - s->window)
+                    break;
+                since = info->steps[k].step < since ? info->steps[k].step : since;
+            }
+    }
+    return since;
+}
+
+/* Puts the parts that came from the ranks before in front of the own ones. */
+static int prepend(assay_segment *segment, const assay_buf *before, assay_error *err)
+{
+    assay_segment joined;
+    assay_buf own;
+    assay_segment_init(&joined);
+    assay_buf_init(&own, SIZE_MAX);
+    assay_segment_pack(segment, 0, segment->count, &own);
+    assay_cursor first = assay_cursor_over(before->data, before->size), second = assay_cursor_over(own.data, own.size);
+    int status = assay_buf_status(&own);
+    if (status == ASSAY_OK && before->size > 0)
+        status = assay_segment_unpack(&first, &joined, err);
+    if (status == ASSAY_OK)
+        status = assay_segment_unpack(&second, &joined, err);
+    assay_buf_release(&own);
+    if (status != ASSAY_OK) {
+        assay_segment_release(&joined);
+        return status;
+    }
+    assay_segment_release(segment);
+    *segment = joined;
+    return ASSAY_OK;
+}
+
+/* Packs what the ranks behind this one may refer to. */
+static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_t number, uint64_t next_chunk, assay_buf *out)
+{
+    const assay_source_plan *s = &plan->sources[number];
+    assay_segment tail;
+    assay_segment_init(&tail);
+    int64_t since = window_start(plan, source->info, number, next_chunk);
+    int status = assay_segment_tail(&source->segment, s->looks_back, assay_dict_count(source->info->tensors), s->back,
+                                    since, &tail);
+    if (status == ASSAY_OK)
+        assay_segment_pack(&tail, 0, tail.count, out);
+    assay_segment_release(&tail);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+/* Rank after rank: receive, put in front, pass on the tail. A rank that fails passes on nothing, and the failure is agreed
+ * behind. */
+static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *source, uint32_t number, assay_error *err)
+{
+    int rank = assay_comm_rank(comm), last = assay_comm_size(comm) - 1, status = ASSAY_OK, rc;
+    assay_buf before, after;
+    assay_buf_init(&before, SIZE_MAX);
+    assay_buf_init(&after, SIZE_MAX);
+    if (rank > 0) {
+        status = assay_comm_receive(comm, rank - 1, &before);
+        rc = status == ASSAY_OK ? prepend(&source->segment, &before, err) : status;
+        status = assay_buf_status(&before) == ASSAY_OK ? rc : assay_buf_status(&before);
+    }
+    if (rank < last) {
+        if (status == ASSAY_OK)
+            status = pack_tail(plan, source, number, plan->rank_chunk[rank + 1], &after);
+        if (status != ASSAY_OK)
+            assay_buf_clear(&after);
+        rc = assay_comm_send(comm, rank + 1, &after);
+        status = status == ASSAY_OK ? rc : status;
+    }
+    assay_buf_release(&before);
+    assay_buf_release(&after);
+    return assay_comm_agree(comm, status, err);
+}
+
+int assay_plan_exchange(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
+{
+    int status = exchange_segments(comm, plan, sources, err);
+    for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
+        if (plan->sources[s].looks_back)
+            status = pass_on(comm, plan, &sources->list[s], s, err);
+    return status;
+}

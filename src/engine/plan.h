@@ -1,0 +1,103 @@
+/* plan.h - what is to be read, for whom, and by which rank.
+ *
+ * A use is one slot of one rule instance. Tensors that the same uses want form a class: the class says which measures are
+ * taken of its tensors. Steps are cut into chunks by what they cost to read; chunks come from the trial alone, never from
+ * the number of ranks, and the results are combined over chunk numbers: that is why the report does not depend on ranks. */
+#ifndef ASSAY_ENGINE_PLAN_H
+#define ASSAY_ENGINE_PLAN_H
+
+#include "engine/engine.h"
+#include "engine/source.h"
+
+typedef struct assay_use {
+    uint32_t instance, slot;
+} assay_use;
+
+/* A use on one source: where it applies. */
+typedef struct assay_use_scope {
+    int64_t from, to;  /* global steps [from, to) */
+    uint32_t modes;    /* bit 1 << mode */
+    uint32_t kinds;    /* bit 1 << kind */
+    uint32_t worker;   /* only this one, or ASSAY_ALL_WORKERS */
+    bool nowhere;      /* the instance failed, or its worker is not in the trial */
+} assay_use_scope;
+
+typedef struct assay_use_class {
+    uint32_t *use; /* owned, ascending */
+    uint32_t uses;
+    uint32_t *measure; /* owned, engine's numbers, each once */
+    uint32_t measures;
+    bool statistics;     /* some use looks at values */
+    uint32_t comparisons; /* measures that read a reference too */
+    uint64_t hash;
+} assay_use_class;
+
+typedef struct assay_source_plan {
+    uint32_t *tensor_class; /* [tensors]; class 0 is wanted by nobody */
+    assay_use_class *classes;
+    uint32_t class_count, class_room;
+    assay_use_scope *scope; /* [plan->use_count] */
+    uint64_t first_chunk, chunks; /* in plan->chunks */
+    uint8_t *looks_back;    /* [tensors] 1 where a measure refers to earlier steps; NULL: nowhere */
+    uint32_t back;          /* how many saved steps at most */
+    int64_t window;         /* how many mode steps at most */
+} assay_source_plan;
+
+typedef struct assay_chunk {
+    uint32_t source;
+    uint64_t first_step, steps; /* positions in the source's steps */
+    uint64_t bytes, records, cost;
+} assay_chunk;
+
+/* Two trials that a rule compares: the other one's entries at the own chunks' steps. */
+typedef struct assay_pair {
+    uint32_t source, other;
+    uint32_t *tensor; /* tensor id of `source` -> of `other`, ASSAY_NO_ID */
+    assay_segment segment;
+    assay_history *history;
+} assay_pair;
+
+typedef struct assay_plan {
+    const assay_job *job;
+    uint32_t instances;
+    assay_use *uses;
+    uint32_t use_count;
+    uint32_t *first_use;       /* [instances + 1] */
+    assay_measure *measures;   /* different ones */
+    uint32_t measure_count;
+    uint32_t **measure_number; /* [instances]: the rule's number -> the engine's */
+    assay_source_plan *sources; /* [job trials] */
+    uint32_t source_count;
+    assay_chunk *chunks;       /* by source, then step */
+    uint64_t chunk_count;
+    uint64_t *rank_chunk;      /* [ranks + 1]: rank r has chunks [rank_chunk[r], rank_chunk[r + 1]) */
+    assay_pair *pairs;
+    uint32_t pair_count;
+} assay_plan;
+
+/* Selects tensors, unites measures, cuts and deals out the chunks. Collective; the plan is the same on every rank. */
+int assay_plan_make(assay_comm *comm, const assay_job *job, assay_sources *sources, const assay_engine_options *options,
+                    assay_plan *out, assay_error *err);
+void assay_plan_release(assay_plan *plan);
+
+/* Sends every index entry to the rank that has its chunk, with what look-back and comparisons need. Afterwards each
+ * source's segment holds the parts of this rank's chunks and, marked `before`, those ahead of them. Collective. */
+int assay_plan_exchange(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err);
+
+/* Does the use want a record of that kind at that step of that worker? */
+static inline bool assay_scope_wants(const assay_use_scope *s, int64_t step, int mode, uint32_t worker, int kind)
+{
+    return !s->nowhere && (s->kinds >> kind & 1) && (s->modes >> mode & 1) && step >= s->from && step < s->to &&
+           (s->worker == ASSAY_ALL_WORKERS || s->worker == worker);
+}
+
+/* The rank that has a chunk. O(log ranks). */
+int assay_plan_owner(const assay_plan *plan, int ranks, uint64_t chunk);
+/* The chunk of a source that holds the step at a position. O(log chunks). */
+uint64_t assay_plan_chunk_of(const assay_plan *plan, uint32_t source, uint64_t position);
+
+/* plan_select.c and plan_chunks.c: the two halves of assay_plan_make. */
+int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engine_options *options, bool name_problems);
+int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sources, int status, assay_error *err);
+
+#endif

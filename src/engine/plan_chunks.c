@@ -1,0 +1,247 @@
+/* plan_chunks.c - cuts the steps of every trial into chunks of about equal cost and deals them out to the ranks.
+ *
+ *   1. every rank adds up what its own index files ask for, per step
+ *   2. rank 0 joins the sums, cuts the chunks and broadcasts them
+ *   3. every rank deals them out alike: contiguous ranges of chunks, by cost
+ * A chunk is never cut by the number of ranks: TARGET_CHUNKS a trial are enough for hundreds of ranks, and no chunk is so
+ * small that packing its results would cost more than reading it. */
+#include "engine/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "engine/tree.h"
+
+enum {
+    TARGET_CHUNKS = 2048,
+    LEAST_COST = 1 << 18,  /* a chunk is at least so much, in byte equivalents */
+    COST_OF_RECORD = 4096, /* measured: a small record costs about as much as 4 KiB of a large one */
+    COST_OF_FILE = 65536
+};
+
+typedef struct step_cost {
+    uint32_t source;
+    uint64_t position, bytes, records, cost;
+} step_cost;
+
+typedef struct costs {
+    step_cost *list;
+    size_t count, room;
+} costs;
+
+static int add_cost(costs *c, const step_cost *cost)
+{
+    if (c->count == c->room) {
+        size_t room = c->room ? c->room * 2 : 256;
+        step_cost *grown = assay_realloc_array(c->list, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        c->list = grown;
+        c->room = room;
+    }
+    c->list[c->count++] = *cost;
+    return ASSAY_OK;
+}
+
+static int pack_costs(const void *mine, assay_buf *out)
+{
+    const costs *c = mine;
+    for (size_t i = 0; i < c->count; i++) {
+        assay_put_u32(out, c->list[i].source);
+        assay_put_u64(out, c->list[i].position);
+        assay_put_u64(out, c->list[i].bytes);
+        assay_put_u64(out, c->list[i].records);
+        assay_put_u64(out, c->list[i].cost);
+    }
+    return assay_buf_status(out);
+}
+
+static int join_costs(void *mine, assay_cursor *later, assay_error *err)
+{
+    while (assay_cursor_left(later) > 0) {
+        step_cost cost;
+        cost.source = assay_get_u32(later);
+        cost.position = assay_get_u64(later);
+        cost.bytes = assay_get_u64(later);
+        cost.records = assay_get_u64(later);
+        cost.cost = assay_get_u64(later);
+        if (later->failed)
+            return assay_fail(err, ASSAY_EINTERNAL, "the cost of steps did not survive its way between ranks");
+        if (add_cost(mine, &cost) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+    }
+    return ASSAY_OK;
+}
+
+/* What one index file asks for. */
+static step_cost part_cost(const assay_plan *plan, uint32_t source, const assay_segment *segment, const assay_part *part)
+{
+    const assay_source_plan *to = &plan->sources[source];
+    step_cost cost = {.source = source};
+    for (size_t e = part->first; e < part->first + part->count; e++) {
+        const assay_entry *entry = &segment->entries[e];
+        const assay_use_class *class = &to->classes[to->tensor_class[entry->tensor]];
+        bool wanted = false;
+        for (uint32_t u = 0; u < class->uses && !wanted; u++)
+            wanted = assay_scope_wants(&to->scope[class->use[u]], part->step, part->mode, part->worker, entry->kind);
+        if (!wanted)
+            continue;
+        cost.records++;
+        cost.bytes += entry->length;
+        cost.cost += entry->length * (1 + class->comparisons) + COST_OF_RECORD;
+    }
+    cost.cost += cost.records > 0 ? COST_OF_FILE : 0;
+    return cost;
+}
+
+static int add_up(const assay_plan *plan, const assay_sources *sources, costs *mine)
+{
+    for (uint32_t s = 0; s < plan->source_count; s++) {
+        const assay_segment *segment = &sources->list[s].segment;
+        for (size_t p = 0; p < segment->count; p++) {
+            step_cost cost = part_cost(plan, s, segment, &segment->parts[p]);
+            cost.position = assay_trial_find_step(sources->list[s].info, segment->parts[p].step);
+            step_cost *last = mine->count > 0 ? &mine->list[mine->count - 1] : NULL;
+            if (last && last->source == s && last->position == cost.position) {
+                last->bytes += cost.bytes;
+                last->records += cost.records;
+                last->cost += cost.cost;
+            } else if (add_cost(mine, &cost) != ASSAY_OK) {
+                return ASSAY_ENOMEM;
+            }
+        }
+    }
+    return ASSAY_OK;
+}
+
+static int add_chunk(assay_plan *plan, uint64_t *room, const assay_chunk *chunk)
+{
+    if (plan->chunk_count == *room) {
+        *room = *room ? *room * 2 : 256;
+        assay_chunk *grown = assay_realloc_array(plan->chunks, *room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        plan->chunks = grown;
+    }
+    plan->chunks[plan->chunk_count++] = *chunk;
+    return ASSAY_OK;
+}
+
+/* Cuts one trial: rows [first, last) of the costs are its own, in order of position; a step may have two rows, from the
+ * two ranks that read its index files. */
+static int cut_source(assay_plan *plan, uint64_t *room, uint32_t source, const step_cost *row, size_t rows, uint64_t steps)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < rows; i++)
+        total += row[i].cost;
+    uint64_t target = total / TARGET_CHUNKS > LEAST_COST ? total / TARGET_CHUNKS : LEAST_COST;
+    assay_chunk chunk = {.source = source};
+    size_t i = 0;
+    for (uint64_t position = 0; position < steps; position++) {
+        for (; i < rows && row[i].position == position; i++) {
+            chunk.bytes += row[i].bytes;
+            chunk.records += row[i].records;
+            chunk.cost += row[i].cost;
+        }
+        chunk.steps++;
+        if (chunk.cost < target && position + 1 < steps)
+            continue;
+        if (add_chunk(plan, room, &chunk) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+        chunk = (assay_chunk){.source = source, .first_step = position + 1};
+    }
+    return ASSAY_OK;
+}
+
+static int cut_all(assay_plan *plan, const assay_sources *sources, const costs *all)
+{
+    uint64_t room = 0;
+    size_t i = 0;
+    for (uint32_t s = 0; s < plan->source_count; s++) {
+        size_t first = i;
+        while (i < all->count && all->list[i].source == s)
+            i++;
+        if (cut_source(plan, &room, s, all->list + first, i - first, sources->list[s].info->step_count) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+    }
+    return ASSAY_OK;
+}
+
+/* The ranks read the index files of all trials in one numbering, so a trial's rows come in rank order, but a rank has rows
+ * of several trials: sort by trial, then step. */
+static int compare_costs(const void *a, const void *b)
+{
+    const step_cost *x = a, *y = b;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    return (x->position > y->position) - (x->position < y->position);
+}
+
+static int broadcast_chunks(assay_comm *comm, assay_plan *plan)
+{
+    assay_buf bytes;
+    assay_buf_init(&bytes, SIZE_MAX);
+    if (assay_comm_rank(comm) == 0)
+        assay_put_bytes(&bytes, plan->chunks, plan->chunk_count * sizeof *plan->chunks);
+    int status = assay_comm_agree(comm, assay_buf_status(&bytes), NULL);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &bytes);
+    if (status == ASSAY_OK && assay_comm_rank(comm) > 0) {
+        plan->chunk_count = bytes.size / sizeof *plan->chunks;
+        plan->chunks = assay_alloc(bytes.size);
+        if (plan->chunks && bytes.size > 0)
+            memcpy(plan->chunks, bytes.data, bytes.size);
+        status = plan->chunks ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    assay_buf_release(&bytes);
+    return assay_comm_agree(comm, status, NULL);
+}
+
+/* Rank r gets the chunks whose middle lies in its share of the whole cost; the last chunks may be nobody's middle. */
+static int deal_out(assay_plan *plan, int ranks)
+{
+    plan->rank_chunk = assay_alloc(((size_t)ranks + 1) * sizeof *plan->rank_chunk);
+    if (!plan->rank_chunk)
+        return ASSAY_ENOMEM;
+    double total = 0, before = 0;
+    for (uint64_t c = 0; c < plan->chunk_count; c++)
+        total += (double)plan->chunks[c].cost;
+    uint64_t c = 0;
+    for (int r = 0; r < ranks; r++) {
+        plan->rank_chunk[r] = c;
+        double end = total / ranks * (r + 1);
+        while (c < plan->chunk_count && before + (double)plan->chunks[c].cost / 2 <= end)
+            before += (double)plan->chunks[c++].cost;
+    }
+    plan->rank_chunk[ranks - 1] = plan->rank_chunk[ranks - 1] < plan->chunk_count ? plan->rank_chunk[ranks - 1] : c;
+    plan->rank_chunk[ranks] = plan->chunk_count;
+    for (uint32_t s = 0; s < plan->source_count; s++) {
+        uint64_t first = s > 0 ? plan->sources[s - 1].first_chunk + plan->sources[s - 1].chunks : 0, n = first;
+        while (n < plan->chunk_count && plan->chunks[n].source == s)
+            n++;
+        plan->sources[s].first_chunk = first;
+        plan->sources[s].chunks = n - first;
+    }
+    return ASSAY_OK;
+}
+
+int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sources, int status, assay_error *err)
+{
+    costs all = {0};
+    if (status == ASSAY_OK)
+        status = add_up(plan, sources, &all);
+    static const assay_joiner joiner = {pack_costs, join_costs};
+    status = assay_tree_join(comm, &joiner, &all, status, err);
+    if (status == ASSAY_OK && assay_comm_rank(comm) == 0) {
+        qsort(all.list, all.count, sizeof *all.list, compare_costs);
+        status = cut_all(plan, sources, &all);
+    }
+    free(all.list);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = broadcast_chunks(comm, plan);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, deal_out(plan, assay_comm_size(comm)), err);
+    return status;
+}

@@ -1,0 +1,135 @@
+/* source_list.c - which trials a job has, and their listings: trial i is listed by rank i mod ranks, then everyone has the
+ * names of all. */
+#include "engine/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+static uint32_t find_source(const assay_sources *s, const char *trial)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (strcmp(s->list[i].name, trial) == 0)
+            return i;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (strcmp(s->list[i].path, trial) == 0)
+            return i;
+    return ASSAY_NO_ID;
+}
+
+static int add_source(assay_sources *s, const char *path, const char *name)
+{
+    assay_source *source = &s->list[s->count++];
+    source->path = assay_copy_text(path);
+    source->name = assay_copy_text(name);
+    assay_segment_init(&source->segment);
+    assay_problems_init(&source->problems);
+    return source->path && source->name ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+int assay_sources_init(assay_sources *s, const assay_job *job)
+{
+    size_t instances = assay_job_instances(job);
+    *s = (assay_sources){.job_trials = (uint32_t)job->trial_count};
+    s->list = assay_alloc_zeroed(job->trial_count + instances, sizeof *s->list);
+    s->other = assay_alloc(instances * sizeof *s->other);
+    int status = s->list && s->other ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < job->trial_count; i++)
+        status = add_source(s, job->trials[i].path, job->trials[i].name);
+    for (size_t i = 0; status == ASSAY_OK && i < instances; i++) {
+        const assay_instance *instance = assay_job_instance(job, i);
+        const char *other = instance->need ? instance->need->other_trial : NULL;
+        s->other[i] = other ? find_source(s, other) : ASSAY_NO_ID;
+        if (other && s->other[i] == ASSAY_NO_ID) {
+            s->other[i] = s->count;
+            status = add_source(s, other, other);
+        }
+    }
+    return status;
+}
+
+void assay_sources_release(assay_sources *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        assay_source *source = &s->list[i];
+        assay_segment_release(&source->segment);
+        assay_problems_release(&source->problems);
+        assay_trial_info_free(source->info);
+        assay_listing_release(&source->listing);
+        assay_store_close(source->store);
+        free(source->path);
+        free(source->name);
+    }
+    free(s->list);
+    free(s->other);
+    *s = (assay_sources){0};
+}
+
+/* Lists one trial and packs what came of it. */
+static int list_source(assay_source *source, uint32_t number, assay_buf *out)
+{
+    assay_listing listing = {0};
+    assay_error error = {""};
+    assay_store *store = NULL;
+    int status = assay_store_open(source->path, &store, &error);
+    if (status == ASSAY_OK)
+        status = assay_listing_read(store, &listing, &error);
+    assay_put_u32(out, number);
+    assay_put_i64(out, status);
+    assay_put_text(out, error.text);
+    if (status == ASSAY_OK)
+        assay_listing_pack(&listing, out);
+    assay_listing_release(&listing);
+    assay_store_close(store);
+    return status == ASSAY_ENOMEM ? status : assay_buf_status(out);
+}
+
+static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *err)
+{
+    assay_cursor in = assay_cursor_over(all->data, all->size);
+    while (assay_cursor_left(&in) > 0) {
+        uint32_t number = assay_get_u32(&in);
+        int status = (int)assay_get_i64(&in);
+        size_t length;
+        const char *text = assay_get_text(&in, &length);
+        if (in.failed || number >= s->count)
+            return assay_fail(err, ASSAY_EINTERNAL, "the listing of a trial did not survive its way between ranks");
+        assay_source *source = &s->list[number];
+        source->status = status;
+        if (status != ASSAY_OK) {
+            assay_fail(&source->error, status, "%.*s", (int)length, text);
+            continue;
+        }
+        int rc = assay_listing_unpack(&in, &source->listing, err);
+        if (rc == ASSAY_OK)
+            rc = assay_store_open(source->path, &source->store, err);
+        if (rc != ASSAY_OK)
+            return rc;
+    }
+    return ASSAY_OK;
+}
+
+int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
+{
+    int rank = assay_comm_rank(comm), size = assay_comm_size(comm), status = ASSAY_OK;
+    assay_buf mine, all;
+    assay_buf_init(&mine, SIZE_MAX);
+    assay_buf_init(&all, SIZE_MAX);
+    uint64_t *starts = assay_alloc(((size_t)size + 1) * sizeof *starts);
+    if (!starts)
+        status = ASSAY_ENOMEM;
+    for (uint32_t i = (uint32_t)rank; status == ASSAY_OK && i < s->count; i += (uint32_t)size)
+        status = list_source(&s->list[i], i, &mine);
+    if (status == ASSAY_ENOMEM)
+        assay_fail(err, status, "out of memory on rank %d while listing a trial", rank);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_gather_all(comm, &mine, &all, starts);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, unpack_sources(s, &all, err), err);
+    free(starts);
+    assay_buf_release(&mine);
+    assay_buf_release(&all);
+    return status;
+}

@@ -1,0 +1,372 @@
+/* source_read.c - reads the index files of all trials, each rank a contiguous share of them, and tells everyone what
+ * steps and tensors there are:
+ *   1. parse the share into a segment and a dictionary of its own, per trial
+ *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (tree.h)
+ *   3. sort the names, check the steps, broadcast both
+ *   4. renumber the own segment by the common dictionary */
+#include "engine/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "engine/tree.h"
+
+/* What one trial's index files showed, of some contiguous part of them. */
+typedef struct summary {
+    assay_dict *names;
+    uint8_t *modes; /* [names]: modes in which a tensor was saved raw */
+    assay_step_info *steps;
+    size_t step_count, step_room;
+    assay_problems problems;
+} summary;
+
+typedef struct summaries {
+    summary *list;
+    uint32_t count;
+} summaries;
+
+static void release_summaries(summaries *s)
+{
+    for (uint32_t i = 0; s->list && i < s->count; i++) {
+        assay_dict_free(s->list[i].names);
+        free(s->list[i].modes);
+        free(s->list[i].steps);
+        assay_problems_release(&s->list[i].problems);
+    }
+    free(s->list);
+}
+
+static int init_summaries(summaries *s, uint32_t count)
+{
+    s->count = count;
+    s->list = assay_alloc_zeroed(count, sizeof *s->list);
+    if (!s->list)
+        return ASSAY_ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        assay_problems_init(&s->list[i].problems);
+        s->list[i].names = assay_dict_new();
+        if (!s->list[i].names)
+            return ASSAY_ENOMEM;
+    }
+    return ASSAY_OK;
+}
+
+/* Adds a step behind those that are there. One that is the last already must say the same: a step has one mode. */
+static int add_step(summary *s, const assay_step_info *step)
+{
+    if (s->step_count > 0 && s->steps[s->step_count - 1].step == step->step) {
+        const assay_step_info *have = &s->steps[s->step_count - 1];
+        if (have->mode != step->mode || have->mode_step != step->mode_step)
+            assay_problems_add(&s->problems, ASSAY_PROBLEM_DUPLICATE, step->step, "", -1,
+                               "workers disagree on step %lld: %s step %lld and %s step %lld; the first is used",
+                               (long long)step->step, assay_mode_name(have->mode), (long long)have->mode_step,
+                               assay_mode_name(step->mode), (long long)step->mode_step);
+        return ASSAY_OK;
+    }
+    if (s->step_count == s->step_room) {
+        size_t room = s->step_room ? s->step_room * 2 : 256;
+        assay_step_info *grown = assay_realloc_array(s->steps, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        s->steps = grown;
+        s->step_room = room;
+    }
+    s->steps[s->step_count++] = *step;
+    return ASSAY_OK;
+}
+
+static int summarize_segment(summary *s, const assay_segment *segment)
+{
+    s->modes = assay_alloc_zeroed(assay_dict_count(s->names), 1);
+    if (!s->modes)
+        return ASSAY_ENOMEM;
+    for (size_t p = 0; p < segment->count; p++) {
+        const assay_part *part = &segment->parts[p];
+        for (size_t e = part->first; e < part->first + part->count; e++)
+            if (segment->entries[e].kind == ASSAY_RAW)
+                s->modes[segment->entries[e].tensor] |= (uint8_t)(1u << part->mode);
+        assay_step_info step = {part->step, part->mode_step, part->mode};
+        if (add_step(s, &step) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+    }
+    return ASSAY_OK;
+}
+
+static int pack_summaries(const void *mine, assay_buf *out)
+{
+    const summaries *all = mine;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const summary *s = &all->list[i];
+        assay_dict_pack(s->names, out);
+        assay_put_bytes(out, s->modes, assay_dict_count(s->names));
+        assay_put_u64(out, s->step_count);
+        for (size_t k = 0; k < s->step_count; k++) {
+            assay_put_i64(out, s->steps[k].step);
+            assay_put_i64(out, s->steps[k].mode_step);
+            assay_put_u8(out, (uint8_t)s->steps[k].mode);
+        }
+        assay_problems_pack(&s->problems, out);
+    }
+    return assay_buf_status(out);
+}
+
+static int join_names(summary *s, assay_cursor *later, assay_error *err)
+{
+    assay_dict *names = NULL;
+    int status = assay_dict_unpack(later, &names, err);
+    if (status != ASSAY_OK)
+        return status;
+    uint32_t count = assay_dict_count(names);
+    const uint8_t *modes = assay_get_bytes(later, count);
+    uint8_t *grown = assay_realloc_array(s->modes, (size_t)assay_dict_count(s->names) + count, 1);
+    if (grown)
+        s->modes = grown;
+    status = !grown ? ASSAY_ENOMEM : modes || count == 0 ? ASSAY_OK : ASSAY_EINTERNAL;
+    for (uint32_t i = 0; status == ASSAY_OK && i < count; i++) {
+        size_t length;
+        const char *name = assay_dict_name(names, i, &length);
+        uint32_t before = assay_dict_count(s->names), id = assay_dict_add(s->names, name, length);
+        if (id == ASSAY_NO_ID)
+            status = ASSAY_ENOMEM;
+        else
+            s->modes[id] = (uint8_t)((id == before ? 0 : s->modes[id]) | modes[i]);
+    }
+    assay_dict_free(names);
+    return status;
+}
+
+static int join_steps(summary *s, assay_cursor *later)
+{
+    uint64_t count = assay_get_count(later, 17);
+    for (uint64_t k = 0; k < count; k++) {
+        assay_step_info step;
+        step.step = assay_get_i64(later);
+        step.mode_step = assay_get_i64(later);
+        step.mode = assay_get_u8(later);
+        if (add_step(s, &step) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+    }
+    return ASSAY_OK;
+}
+
+static int join_problems(assay_problems *problems, assay_cursor *later, assay_error *err)
+{
+    assay_problems more;
+    assay_problems_init(&more);
+    int status = assay_problems_unpack(later, &more, err);
+    if (status == ASSAY_OK)
+        status = assay_problems_append(problems, &more);
+    assay_problems_release(&more);
+    return status;
+}
+
+static int join_summaries(void *mine, assay_cursor *later, assay_error *err)
+{
+    summaries *all = mine;
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < all->count; i++) {
+        status = join_names(&all->list[i], later, err);
+        if (status == ASSAY_OK)
+            status = join_steps(&all->list[i], later);
+        if (status == ASSAY_OK)
+            status = join_problems(&all->list[i].problems, later, err);
+    }
+    if (status == ASSAY_OK && assay_cursor_bad(later))
+        return assay_fail(err, ASSAY_EINTERNAL, "steps and tensors did not survive their way between ranks");
+    return status;
+}
+
+/* Reads this rank's share: files [from, to) of all trials' index files in one numbering. */
+static int read_share(assay_sources *sources, summaries *all, uint64_t from, uint64_t to)
+{
+    uint64_t base = 0;
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
+        assay_source *source = &sources->list[i];
+        uint64_t a = from > base ? from - base : 0, b = to > base ? to - base : 0;
+        a = a < source->listing.count ? a : source->listing.count;
+        b = b < source->listing.count ? b : source->listing.count;
+        base += source->listing.count;
+        if (a < b)
+            status = assay_index_read(source->store, &source->listing, (size_t)a, (size_t)(b - a), all->list[i].names,
+                                      &source->segment, &all->list[i].problems);
+        if (status == ASSAY_OK)
+            status = summarize_segment(&all->list[i], &source->segment);
+        if (status == ASSAY_OK)
+            status = all->list[i].problems.status;
+    }
+    return status;
+}
+
+static int compare_mode_steps(const void *a, const void *b)
+{
+    const assay_step_info *x = a, *y = b;
+    if (x->mode != y->mode)
+        return x->mode < y->mode ? -1 : 1;
+    if (x->mode_step != y->mode_step)
+        return x->mode_step < y->mode_step ? -1 : 1;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+/* Each (mode, mode step) belongs to one global step; one that comes twice is named, and both steps are evaluated. */
+static int check_steps(summary *s)
+{
+    assay_step_info *sorted = assay_alloc(s->step_count * sizeof *sorted);
+    if (!sorted)
+        return ASSAY_ENOMEM;
+    if (s->step_count > 0)
+        memcpy(sorted, s->steps, s->step_count * sizeof *sorted);
+    qsort(sorted, s->step_count, sizeof *sorted, compare_mode_steps);
+    for (size_t i = 1; i < s->step_count; i++)
+        if (sorted[i].mode == sorted[i - 1].mode && sorted[i].mode_step == sorted[i - 1].mode_step)
+            assay_problems_add(&s->problems, ASSAY_PROBLEM_DUPLICATE, sorted[i].step, "", -1,
+                               "%s step %lld is both global step %lld and global step %lld; both are evaluated",
+                               assay_mode_name(sorted[i].mode), (long long)sorted[i].mode_step,
+                               (long long)sorted[i - 1].step, (long long)sorted[i].step);
+    free(sorted);
+    return s->problems.status;
+}
+
+/* On rank 0: brings the names into byte order. */
+static int sort_names(summary *s)
+{
+    uint32_t count = assay_dict_count(s->names);
+    uint32_t *new_id = assay_alloc(count * sizeof *new_id);
+    uint8_t *modes = assay_alloc_zeroed(count, 1);
+    int status = new_id && modes ? assay_dict_sort(s->names, new_id) : ASSAY_ENOMEM;
+    for (uint32_t i = 0; status == ASSAY_OK && i < count; i++)
+        modes[new_id[i]] = s->modes[i];
+    free(new_id);
+    if (status != ASSAY_OK) {
+        free(modes);
+        return status;
+    }
+    free(s->modes);
+    s->modes = modes;
+    return ASSAY_OK;
+}
+
+/* Replaces the segment's own numbers by those of the common dictionary. */
+static int renumber(assay_segment *segment, const assay_dict *own, const assay_dict *common)
+{
+    uint32_t count = assay_dict_count(own);
+    uint32_t *new_id = assay_alloc(count * sizeof *new_id);
+    if (!new_id)
+        return ASSAY_ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length;
+        const char *name = assay_dict_name(own, i, &length);
+        new_id[i] = assay_dict_find(common, name, length);
+    }
+    assay_segment_renumber(segment, new_id);
+    free(new_id);
+    return ASSAY_OK;
+}
+
+/* Moves a joined summary into the source's trial info. Problems are rank 0's to keep. */
+static int make_info(assay_source *source, summary *s, bool keep_problems)
+{
+    assay_trial *info = assay_alloc_zeroed(1, sizeof *info);
+    if (!info)
+        return ASSAY_ENOMEM;
+    source->info = info;
+    info->name = assay_copy_text(source->name);
+    info->path = assay_copy_text(source->path);
+    info->listing = &source->listing;
+    info->tensors = s->names;
+    info->tensor_modes = s->modes;
+    info->steps = s->steps;
+    info->step_count = s->step_count;
+    s->names = NULL;
+    s->modes = NULL;
+    s->steps = NULL;
+    assay_problems unkept;
+    assay_problems_init(&unkept);
+    int status = info->name && info->path ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK && keep_problems)
+        status = assay_problems_append(&source->problems, &source->listing.problems);
+    if (status == ASSAY_OK && keep_problems)
+        status = assay_problems_append(&source->problems, &s->problems);
+    if (status == ASSAY_OK)
+        status = assay_trial_info_finish(info, keep_problems ? &source->problems : &unkept);
+    assay_problems_release(&unkept);
+    return status;
+}
+
+/* Rank 0's joined summaries to everyone, and into the sources. */
+static int share_summaries(assay_comm *comm, assay_sources *sources, summaries *joined, assay_dict **own, assay_error *err)
+{
+    bool first = assay_comm_rank(comm) == 0;
+    assay_buf bytes;
+    assay_buf_init(&bytes, SIZE_MAX);
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; first && status == ASSAY_OK && i < joined->count; i++) {
+        status = sort_names(&joined->list[i]);
+        if (status == ASSAY_OK)
+            status = check_steps(&joined->list[i]);
+    }
+    if (first && status == ASSAY_OK)
+        status = pack_summaries(joined, &bytes);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &bytes);
+    if (status == ASSAY_OK && !first) {
+        assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
+        release_summaries(joined);
+        status = init_summaries(joined, sources->count);
+        if (status == ASSAY_OK)
+            status = join_summaries(joined, &in, err);
+    }
+    for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
+        status = make_info(&sources->list[i], &joined->list[i], first);
+        if (status == ASSAY_OK)
+            status = renumber(&sources->list[i].segment, own[i], sources->list[i].info->tensors);
+    }
+    assay_buf_release(&bytes);
+    return assay_comm_agree(comm, status, err);
+}
+
+/* The dictionaries by which the own segments are numbered, kept while the joined ones grow. */
+static int copy_dictionaries(const summaries *s, assay_dict **own, assay_error *err)
+{
+    assay_buf bytes;
+    assay_buf_init(&bytes, SIZE_MAX);
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < s->count; i++) {
+        assay_buf_clear(&bytes);
+        assay_dict_pack(s->list[i].names, &bytes);
+        assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
+        status = assay_buf_status(&bytes);
+        if (status == ASSAY_OK)
+            status = assay_dict_unpack(&in, &own[i], err);
+    }
+    assay_buf_release(&bytes);
+    return status;
+}
+
+int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *err)
+{
+    uint64_t total = 0, rank = (uint64_t)assay_comm_rank(comm), size = (uint64_t)assay_comm_size(comm);
+    for (uint32_t i = 0; i < sources->count; i++)
+        total += sources->list[i].listing.count;
+    summaries all = {0};
+    assay_dict **own = assay_alloc_zeroed(sources->count, sizeof(assay_dict *));
+    int status = own ? init_summaries(&all, sources->count) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = read_share(sources, &all, total / size * rank + total % size * rank / size,
+                            total / size * (rank + 1) + total % size * (rank + 1) / size);
+    if (status == ASSAY_OK)
+        status = copy_dictionaries(&all, own, err);
+    if (status == ASSAY_ENOMEM)
+        assay_fail(err, status, "out of memory on rank %d while reading index files", (int)rank);
+    static const assay_joiner joiner = {pack_summaries, join_summaries};
+    status = assay_tree_join(comm, &joiner, &all, status, err);
+    if (status == ASSAY_OK)
+        status = share_summaries(comm, sources, &all, own, err);
+    for (uint32_t i = 0; own && i < sources->count; i++)
+        assay_dict_free(own[i]);
+    free(own);
+    release_summaries(&all);
+    return status;
+}
