@@ -1,0 +1,40 @@
+# AssayTests.cmake - how the tests of assay are registered with CTest.
+
+# assay_script_test(NAME name LABELS label... COMMAND program args... [TIMEOUT seconds] [PROCESSORS n] [LOCK name])
+# One script, one test: it fails by its exit code. Scripts find the trials in ASSAY_TRIALS and mpirun in ASSAY_MPIRUN
+# ("none" in builds without MPI).
+function(assay_script_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;PROCESSORS;LOCK" "COMMAND;LABELS")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  set(launcher none)
+  if(ASSAY_WITH_MPI)
+    set(launcher ${MPIEXEC_EXECUTABLE})
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND ${arg_COMMAND})
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+                       PROCESSORS ${arg_PROCESSORS} RESOURCE_LOCK "${arg_LOCK}"
+                       ENVIRONMENT "ASSAY_TRIALS=${ASSAY_TRIALS};ASSAY_MPIRUN=${launcher}")
+endfunction()
+
+# assay_mpi_test(NAME name SCRIPT file [RANKS n...] [ARGS ...] [LABELS ...] [TIMEOUT seconds] [LOCK name])
+# Runs `python3 SCRIPT --assay PROGRAM [--ranks n... --] ARGS...` as mpi.NAME, or in builds without MPI as e2e.NAME on one
+# rank. Ranks spin while they wait, so such a test has the whole machine.
+function(assay_mpi_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;SCRIPT;TIMEOUT;LOCK" "RANKS;LABELS;ARGS")
+  set(command ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} --assay $<TARGET_FILE:assay>)
+  set(kind mpi)
+  if(NOT ASSAY_WITH_MPI)
+    set(kind e2e)
+    set(arg_RANKS 1)
+  endif()
+  if(arg_RANKS)
+    list(APPEND command --ranks ${arg_RANKS} --)
+  endif()
+  assay_script_test(NAME ${kind}.${arg_NAME} LABELS ${kind} ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} LOCK ${arg_LOCK}
+                    PROCESSORS 2 COMMAND ${command} ${arg_ARGS})
+endfunction()

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Installs a build under a temporary prefix and uses it as others would.
+
+    consumers.py --cmake PROGRAM --build DIR --cc COMPILER
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import TRIALS, Checks, mpirun, run  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+# What the program offers to rules: all of these headers, hook.h belongs to the recording library.
+RULE_HEADERS = ["rule.h", "status.h", "pack.h", "tensor.h"]
+
+
+def declared_functions(header):
+    """Names of the functions a header declares; those it defines itself (static inline) left out."""
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+    text = re.sub(r"^#.*?(?<!\\)$", "", text, flags=re.M | re.S)
+    names = re.findall(r"^(?!static|typedef)[a-z][\w \*]*?\b(assay_\w+)\([^;{]*\)[^;{]*;", text, flags=re.M)
+    return set(names)
+
+
+def dynamic_symbols(binary):
+    listing = subprocess.run(["nm", "-D", "--defined-only", binary], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1] for line in listing.splitlines()}
+
+
+def needed_symbols(binary):
+    listing = subprocess.run(["nm", "-D", "--undefined-only", binary], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1] for line in listing.splitlines() if line.split()[-1].startswith("assay_")}
+
+
+def pkg_config(env, *words):
+    return subprocess.run(["pkg-config", *words, "assay"], env=env, check=True, capture_output=True, text=True).stdout.split()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--cmake", "--build", "--cc"):
+        parser.add_argument(name, required=True)
+    args = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = Path(folder) / "prefix"
+        installed = run([args.cmake, "--install", args.build, "--prefix", prefix])
+        if not checks.expect(installed.code == 0, "cmake --install: %s" % installed):
+            checks.done()
+        program = prefix / "bin" / "assay"
+        have = dynamic_symbols(program)
+        for header in RULE_HEADERS:
+            functions = declared_functions(prefix / "include" / "assay" / header)
+            checks.expect(functions, "no function found in %s" % header)
+            checks.expect(functions <= have, "%s: the program does not export %s" % (header, sorted(functions - have)))
+
+        build = Path(folder) / "by-cmake"
+        made = run([args.cmake, "-S", HERE / "consumer", "-B", build, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=%s" % prefix,
+                    "-DCMAKE_C_COMPILER=%s" % args.cc])
+        made = run([args.cmake, "--build", build]) if made.code == 0 else made
+        if checks.expect(made.code == 0, "find_package: %s" % made):
+            needed = needed_symbols(build / "liblong_name.so")
+            checks.expect(needed and needed <= have, "the rule needs %s" % sorted(needed - have))
+
+        pc = next(prefix.glob("lib/**/assay.pc"))
+        env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent))
+        made = run([args.cc, "-shared", "-fPIC", "-Wall", "-Werror", *pkg_config(env, "--cflags"), "-o",
+                    Path(folder) / "long_name.so", HERE / "consumer" / "long_name.c"])
+        checks.expect(made.code == 0, "pkg-config: %s" % made)
+
+        job = Path(pkg_config(env, "--variable=jobsdir")[0]) / "image-classifier.json"
+        checks.expect(pkg_config(env, "--variable=rulesdir"), "pkg-config: no rulesdir")
+        done = mpirun(1, [program, "run", job, "--trial", TRIALS / "healthy", "--out", Path(folder) / "report"])
+        checks.expect(done.code == 0, "the installed assay: %s" % done)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()

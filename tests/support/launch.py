@@ -1,0 +1,83 @@
+"""launch.py - starts assay under mpirun for the tests, and never waits for ever.
+
+    sys.path.insert(0, ...tests/support); from launch import mpirun
+    done = mpirun(3, [assay, "run", ...], env={"ASSAY_SIMD": "scalar"})
+    done.code, done.out, done.err, done.hung, done.seconds
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TRIALS = Path(os.environ.get("ASSAY_TRIALS") or ROOT / "tests" / "data" / "trials")
+SUITE = TRIALS / "suite.json"
+LAUNCHER = os.environ.get("ASSAY_MPIRUN", "mpirun")  # "none" in builds without MPI: one rank, started directly
+
+
+class Done:
+    def __init__(self, code, out, err, hung, seconds):
+        self.code, self.out, self.err, self.hung, self.seconds = code, out, err, hung, seconds
+
+    def __str__(self):
+        how = "hung" if self.hung else "exit %d" % self.code
+        return "%s after %.1f s\n--- stdout\n%s\n--- stderr\n%s" % (how, self.seconds, self.out[-2000:], self.err[-4000:])
+
+
+def environment(extra=None):
+    env = dict(os.environ, LC_ALL="C.UTF-8")
+    # More ranks than cores is what these tests are about; root is who runs in a container.
+    env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1",
+               OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none")
+    env.update(extra or {})
+    return env
+
+
+def run(argv, env=None, timeout=120, cwd=None):
+    """Runs argv in a process group of its own; after `timeout` seconds the whole group is killed and `hung` is set."""
+    began = time.monotonic()
+    process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env=environment(env), cwd=cwd, start_new_session=True)
+    hung = False
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        hung = True
+        os.killpg(process.pid, signal.SIGTERM)  # mpirun passes it on to ranks outside its group
+        try:
+            out, err = process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+    return Done(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), hung,
+                time.monotonic() - began)
+
+
+def mpirun(ranks, argv, env=None, timeout=120, cwd=None):
+    """As run(), on so many ranks."""
+    if LAUNCHER != "none":
+        argv = [LAUNCHER, "-n", str(ranks)] + list(argv)
+    elif ranks != 1:
+        raise SystemExit("this build has no MPI: %d ranks cannot be tested" % ranks)
+    return run(argv, env, timeout, cwd)
+
+
+class Checks:
+    """Counts what was checked; `done()` ends the script, and no check at all is a failure."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def expect(self, condition, what):
+        if condition:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print("FAILED: %s" % what, flush=True)
+        return bool(condition)
+
+    def done(self):
+        print("%d checks, %d failed" % (self.passed + self.failed, self.failed))
+        sys.exit(1 if self.failed or not self.passed else 0)
