@@ -43,6 +43,8 @@ void assay_put_u64(assay_buf *buf, uint64_t value);
 void assay_put_i64(assay_buf *buf, int64_t value);
 void assay_put_f64(assay_buf *buf, double value); /* the bits, NaN payloads included */
 void assay_put_text(assay_buf *buf, const char *text); /* u32 length, then the bytes; NULL is written as "" */
+/* Overwrites 8 bytes that were written before, at `at`: a length that is known only behind what it counts. */
+void assay_buf_set_u64(assay_buf *buf, size_t at, uint64_t value);
 /* Appends text in printf form without a terminator. */
 void assay_put_format(assay_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

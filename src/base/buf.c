@@ -78,6 +78,12 @@ void assay_put_u8(assay_buf *buf, uint8_t value)
     assay_put_bytes(buf, &value, 1);
 }
 
+void assay_buf_set_u64(assay_buf *buf, size_t at, uint64_t value)
+{
+    for (unsigned i = 0; i < 8 && buf->status == ASSAY_OK; i++)
+        buf->data[at + i] = (uint8_t)(value >> 8 * i);
+}
+
 static void put_little_endian(assay_buf *buf, uint64_t value, unsigned size)
 {
     uint8_t bytes[8];

@@ -96,28 +96,24 @@ static int exchange_segments(assay_comm *comm, assay_plan *plan, assay_sources *
     return status;
 }
 
-/* The first global step that a rank at or behind `chunk` may refer to: `window` mode steps before the chunk's first steps. */
+/* The first global step that a rank whose chunks begin with `chunk` may refer to by a window: window global steps before,
+ * or window TRAIN steps before, whichever reaches further. */
 static int64_t window_start(const assay_plan *plan, const assay_trial *info, uint32_t source, uint64_t chunk)
 {
     const assay_source_plan *s = &plan->sources[source];
     if (s->window == 0 || chunk >= s->first_chunk + s->chunks)
         return INT64_MAX;
-    uint64_t position = chunk > s->first_chunk ? plan->chunks[chunk].first_step : 0;
-    int64_t since = info->steps[position].step;
-    bool seen[ASSAY_MODES] = {false};
-    for (uint64_t i = position; i < info->step_count; i++) { /* the first step of each mode from here on */
-        const assay_step_info *step = &info->steps[i];
-        if (seen[step->mode])
-            continue;
-        seen[step->mode] = true;
-        for (uint64_t k = position; k-- > 0 && info->steps[k].step >= since - s->window - 1;)
-            since = info->steps[k].step < since ? info->steps[k].step : since;
-        for (uint64_t k = position; k-- > 0;)
-            if (info->steps[k].mode == step->mode) {
-                if (info->steps[k].mode_step < step->mode_step - s->window)
-                    break;
-                since = info->steps[k].step < since ? info->steps[k].step : since;
-            }
+    uint64_t position = chunk > s->first_chunk ? plan->chunks[chunk].first_step : 0, next = position;
+    int64_t since = info->steps[position].step - s->window;
+    while (next < info->step_count && info->steps[next].mode != ASSAY_MODE_TRAIN)
+        next++;
+    if (next == info->step_count)
+        return since;
+    int64_t oldest = info->steps[next].mode_step - s->window;
+    for (uint64_t k = position; k-- > 0;) {
+        if (info->steps[k].mode == ASSAY_MODE_TRAIN && info->steps[k].mode_step < oldest)
+            break;
+        since = info->steps[k].step < since ? info->steps[k].step : since;
     }
     return since;
 }
