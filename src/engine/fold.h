@@ -1,0 +1,41 @@
+/* fold.h - the ordered combine: partial results of chunks are joined by a binary tree over chunk numbers.
+ *
+ * Node (level l, index i) covers the chunks [i * 2^l, (i + 1) * 2^l) of one trial and is made of (l - 1, 2i) and
+ * (l - 1, 2i + 1); a node without a right child is its left one. The tree depends on the number of chunks alone. A rank
+ * joins what it can while it maps, so that it holds no more than about 2 log2(chunks) nodes; the rest travels packed: a
+ * right child goes to the rank that has the first chunk of its left sibling, at most log2(chunks) messages a rank. */
+#ifndef ASSAY_ENGINE_FOLD_H
+#define ASSAY_ENGINE_FOLD_H
+
+#include "engine/comm.h"
+#include "engine/node.h"
+#include "engine/plan.h"
+
+typedef struct assay_fold_node {
+    unsigned level;
+    uint64_t index;
+    assay_node node;
+} assay_fold_node;
+
+typedef struct assay_fold { /* of one trial on one rank */
+    const assay_rule *rules;
+    uint32_t rule_count;
+    uint64_t chunks;       /* of the trial */
+    assay_fold_node *held; /* ascending in chunks */
+    size_t count, room;
+} assay_fold;
+
+void assay_fold_init(assay_fold *fold, const assay_rule *rules, uint32_t rule_count, uint64_t chunks);
+void assay_fold_release(assay_fold *fold);
+
+/* Takes the result of a chunk (numbered within the trial), which must follow the chunk added before; takes over the node's
+ * contents. Returns 0 or ASSAY_ENOMEM. Not collective. */
+int assay_fold_add(assay_fold *fold, uint64_t chunk, assay_node *node);
+
+/* Joins what all ranks hold; the whole trial's node ends on rank 0, in *whole (initialised; untouched elsewhere, and where
+ * the trial has no chunks). `status` is how this rank fared so far; a failed rank takes part, and the caller agrees
+ * afterwards. Collective. */
+int assay_fold_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_fold *fold, int status,
+                      assay_node *whole, assay_error *err);
+
+#endif
