@@ -1,0 +1,35 @@
+/* report.h - the outcome of a job as report.json and as text for people (DESIGN.md, "The report"). */
+#ifndef ASSAY_REPORT_REPORT_H
+#define ASSAY_REPORT_REPORT_H
+
+#include "engine/engine.h"
+
+/* What the report says about the run besides the engine's figures; borrowed. */
+typedef struct assay_report_origin {
+    const char *version; /* of assay */
+    const char *library; /* "Open MPI 4.1.4", "serial" */
+    const char *command; /* as it was started */
+} assay_report_origin;
+
+/* Appends the members of report.json that do not depend on how the job was run: everything up to the line of "run", the
+ * last line's comma included. The bytes are the same at any rank count. Returns the buffer's status or ASSAY_ENOMEM.
+ * Not collective. */
+int assay_report_put_body(const assay_outcome *outcome, assay_buf *out);
+/* Appends what follows the body: the line of "run" and the closing brace. Not collective. */
+void assay_report_put_run(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+
+/* SHA-256 over the body, what `sed '/^ "run":/,$d' report.json | sha256sum` gives. `hex` gets 64 digits. Not collective. */
+int assay_report_digest(const assay_outcome *outcome, char hex[65], assay_error *err);
+
+/* Appends the text report. Returns the buffer's status or ASSAY_ENOMEM. Not collective. */
+int assay_report_put_text(const assay_outcome *outcome, assay_buf *out);
+
+/* Writes the job's formats into `directory` (made when missing), each file complete or not at all. ASSAY_EIO with the path;
+ * the files that could be written are there all the same. Not collective. */
+int assay_report_write(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory,
+                       assay_error *err);
+
+/* How large a report may become in memory. */
+#define ASSAY_REPORT_CEILING ((size_t)1 << 32)
+
+#endif

@@ -1,0 +1,259 @@
+/* report_evidence.c - the text behind the table: findings of a rule, steps that are not complete, damage.
+ *
+ * Findings of one step and tensor are one line: all workers together, however many there are, with the range of their
+ * values. Who differs is named. report.json has each of them. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/layout.h"
+#include "report/report_internal.h"
+
+enum { RUNS_OF_STEPS = 12, PROBLEMS_SHOWN = 20 };
+
+/* Findings that share step, tensor, test and threshold. */
+typedef struct finding_group {
+    const assay_finding *first;
+    double least, most; /* of the values that are not NaN */
+    uint32_t *worker;   /* [count], ascending */
+    size_t count;
+    bool nan;
+} finding_group;
+
+static bool belongs(const assay_finding *a, const assay_finding *b)
+{
+    return a->test == b->test && memcmp(&a->threshold, &b->threshold, sizeof a->threshold) == 0;
+}
+
+static bool same_place(const assay_finding *a, const assay_finding *b)
+{
+    return a->step == b->step && a->tensor == b->tensor;
+}
+
+/* Collects from list[from, to), all of one step and tensor, what belongs to list[from]. */
+static finding_group collect(const assay_finding *list, size_t from, size_t to, uint32_t *workers)
+{
+    finding_group group = {.first = &list[from], .least = INFINITY, .most = -INFINITY, .worker = workers};
+    for (size_t i = from; i < to; i++) {
+        if (!belongs(&list[from], &list[i]))
+            continue;
+        workers[group.count++] = list[i].worker;
+        group.nan = group.nan || isnan(list[i].value);
+        if (list[i].value < group.least)
+            group.least = list[i].value;
+        if (list[i].value > group.most)
+            group.most = list[i].value;
+    }
+    return group;
+}
+
+static void put_values(const finding_group *group, assay_table *table)
+{
+    assay_buf text;
+    assay_buf_init(&text, 256);
+    if (group->least <= group->most) {
+        assay_text_put_number(&text, group->least);
+        if (group->least < group->most) {
+            assay_put_format(&text, " .. ");
+            assay_text_put_number(&text, group->most);
+        }
+    }
+    if (group->nan)
+        assay_put_format(&text, "%snan", text.size ? ", " : "");
+    assay_put_u8(&text, '\0');
+    assay_table_cell(table, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "?");
+    assay_buf_release(&text);
+}
+
+static void put_group(const assay_trial *info, const report_rule *rule, const assay_worker_names *names,
+                      const finding_group *group, assay_table *table)
+{
+    const assay_finding *f = group->first;
+    const assay_step_info *step = report_finding_step(info, f);
+    const char *test = report_finding_test(rule, f);
+    assay_buf who;
+    assay_table_format(table, "%" PRId64, f->step);
+    assay_table_format(table, "%s %" PRId64, step ? assay_mode_name(step->mode) : "?", step ? step->mode_step : -1);
+    assay_buf_init(&who, ASSAY_REPORT_CEILING);
+    if (f->worker < assay_trial_workers(info))
+        assay_worker_names_put(names, group->worker, group->count, &who);
+    else
+        assay_put_u8(&who, '*');
+    assay_put_u8(&who, '\0');
+    assay_table_cell(table, assay_buf_status(&who) == ASSAY_OK ? (const char *)who.data : "?");
+    assay_buf_release(&who);
+    put_values(group, table);
+    assay_table_number(table, f->threshold);
+    assay_table_cell(table, test ? test : "");
+    assay_table_cell(table, report_finding_tensor(info, f));
+}
+
+/* True when an earlier finding of list[from..i) has the line of list[i] already. */
+static bool has_line(const assay_finding *list, size_t from, size_t i)
+{
+    for (size_t k = from; k < i; k++) {
+        if (belongs(&list[k], &list[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Puts at most `most` groups into the table; returns how many findings they hold. */
+static size_t put_groups(const assay_trial *info, const report_rule *rule, const assay_worker_names *names, size_t most,
+                         uint32_t *workers, assay_table *table)
+{
+    const assay_finding *list = rule->findings->list;
+    size_t kept = rule->findings->kept, shown = 0, lines = 0;
+    for (size_t from = 0, to; from < kept && lines < most; from = to) {
+        for (to = from + 1; to < kept && same_place(&list[from], &list[to]); to++)
+            ;
+        for (size_t i = from; i < to && lines < most; i++) {
+            if (has_line(list, from, i))
+                continue;
+            finding_group group = collect(list, i, to, workers);
+            put_group(info, rule, names, &group, table);
+            shown += group.count;
+            lines++;
+        }
+    }
+    return shown;
+}
+
+static void put_findings(const assay_trial *info, const report_rule *rule, const assay_worker_names *names, size_t most,
+                         assay_buf *out)
+{
+    static const char *const heads[] = {"step", "mode step", "workers", "value", "threshold", "test", "tensor"};
+    const assay_findings *found = rule->findings;
+    uint32_t *workers = assay_alloc_zeroed(found->kept, sizeof *workers);
+    if (!workers) {
+        if (out->status == ASSAY_OK)
+            out->status = ASSAY_ENOMEM;
+        return;
+    }
+    assay_table table;
+    assay_table_init(&table, "rlerrle", heads);
+    size_t shown = put_groups(info, rule, names, most, workers, &table);
+    assay_table_put(&table, 4, out);
+    assay_table_release(&table);
+    if (found->total > shown)
+        assay_put_format(out, "    ... and %" PRIu64 " more; report.json has %s.\n", found->total - shown,
+                         found->kept < found->total ? "the first of them" : "all of them");
+    free(workers);
+}
+
+void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
+                         size_t most, assay_buf *out)
+{
+    const assay_findings *found = rule->findings;
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_put_format(&line, "%" PRIu64 " of %" PRIu64 " datapoints fired, at %s ", found->total, found->datapoints,
+                     found->step_count == 1 ? "step" : "steps");
+    report_put_steps(trial->info, found->steps, found->step_count, RUNS_OF_STEPS, &line);
+    assay_put_u8(out, '\n');
+    assay_text_put_wrapped(out, 4, NULL, (const char *)line.data, line.size);
+    assay_buf_release(&line);
+    if (rule->message_size > 0)
+        assay_text_put_wrapped(out, 4, NULL, rule->message, rule->message_size);
+    if (found->kept > 0)
+        put_findings(trial->info, rule, names, most, out);
+    if (rule->text && rule->text->size > 0)
+        assay_text_put_clean_lines(out, (const char *)rule->text->data, rule->text->size, 4);
+    const char *advice = rule->instance->ops->advice;
+    if (advice && advice[0])
+        assay_text_put_wrapped(out, 4, "    What to do: ", advice, strlen(advice));
+}
+
+static int compare_missing(const assay_incomplete *a, const assay_incomplete *b)
+{
+    size_t common = a->missing_count < b->missing_count ? a->missing_count : b->missing_count;
+    for (size_t i = 0; i < common; i++) {
+        if (a->missing[i] != b->missing[i])
+            return a->missing[i] < b->missing[i] ? -1 : 1;
+    }
+    return (a->missing_count > b->missing_count) - (a->missing_count < b->missing_count);
+}
+
+static int compare_incomplete(const void *a, const void *b)
+{
+    const assay_incomplete *x = *(const assay_incomplete *const *)a, *y = *(const assay_incomplete *const *)b;
+    int order = compare_missing(x, y);
+    return order ? order : (x->step > y->step) - (x->step < y->step);
+}
+
+/* One line: the steps of sorted[from, to), which lack the same workers. */
+static void put_same_missing(const assay_trial_outcome *trial, const assay_worker_names *names,
+                             const assay_incomplete *const *sorted, size_t count, int64_t *steps, assay_buf *out)
+{
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    for (size_t i = 0; i < count; i++)
+        steps[i] = sorted[i]->step;
+    assay_worker_names_put(names, sorted[0]->missing, sorted[0]->missing_count, &line);
+    assay_put_format(&line, ": %s ", count == 1 ? "step" : "steps");
+    report_put_steps(trial->info, steps, count, RUNS_OF_STEPS, &line);
+    assay_text_put_wrapped(out, 4, "  ", (const char *)line.data, line.size);
+    assay_buf_release(&line);
+}
+
+void report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names, assay_buf *out)
+{
+    size_t count = trial->incomplete_count;
+    assay_put_format(out, "\nCompleteness\n------------\n");
+    if (count == 0) {
+        assay_put_format(out, "Every worker wrote every step.\n");
+        return;
+    }
+    const assay_incomplete **sorted = assay_alloc_zeroed(count, sizeof *sorted);
+    int64_t *steps = assay_alloc_zeroed(count, sizeof *steps);
+    if (sorted && steps) {
+        for (size_t i = 0; i < count; i++)
+            sorted[i] = &trial->incomplete[i];
+        qsort(sorted, count, sizeof *sorted, compare_incomplete);
+        assay_put_format(out, "%zu of %" PRIu64 " steps are not complete. These were never written:\n", count,
+                         assay_trial_steps(trial->info));
+        for (size_t from = 0, to; from < count; from = to) {
+            for (to = from + 1; to < count && compare_missing(sorted[from], sorted[to]) == 0; to++)
+                ;
+            put_same_missing(trial, names, sorted + from, to - from, steps, out);
+        }
+    } else if (out->status == ASSAY_OK) {
+        out->status = ASSAY_ENOMEM;
+    }
+    free(sorted);
+    free(steps);
+}
+
+static void put_problem(const assay_problem *p, assay_buf *out)
+{
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_put_format(&line, "%s", assay_problem_word(p->kind));
+    if (p->file && p->file[0])
+        assay_put_format(&line, " %s", p->file);
+    if (p->offset >= 0)
+        assay_put_format(&line, " at byte %" PRId64, p->offset);
+    if (p->step >= 0)
+        assay_put_format(&line, " (step %" PRId64 ")", p->step);
+    assay_put_format(&line, ": %s", p->text);
+    assay_text_put_wrapped(out, 4, "  ", (const char *)line.data, line.size);
+    assay_buf_release(&line);
+}
+
+void report_put_problems(const assay_trial_outcome *trial, assay_buf *out)
+{
+    const assay_problems *list = &trial->problems;
+    assay_put_format(out, "\nProblems\n--------\n");
+    if (list->total == 0) {
+        assay_put_format(out, "None: everything the trial lists could be read.\n");
+        return;
+    }
+    assay_put_format(out, "%" PRIu64 " found, %" PRIu64 " of them damage or loss:\n", list->total, list->losses);
+    size_t shown = list->kept < PROBLEMS_SHOWN ? list->kept : PROBLEMS_SHOWN;
+    for (size_t i = 0; i < shown; i++)
+        put_problem(&list->list[i], out);
+    if (list->total > shown)
+        assay_put_format(out, "  ... and %" PRIu64 " more.\n", list->total - shown);
+}

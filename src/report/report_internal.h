@@ -1,0 +1,51 @@
+/* report_internal.h - what the writers of the forms share. */
+#ifndef ASSAY_REPORT_REPORT_INTERNAL_H
+#define ASSAY_REPORT_REPORT_INTERNAL_H
+
+#include "report/report.h"
+#include "report/workers.h"
+
+/* One rule or aggregation of a trial as the report sees it: of a trial that could not be opened there is no verdict. */
+typedef struct report_rule {
+    const assay_instance *instance;
+    const assay_findings *findings; /* NULL: none */
+    int status;                     /* assay_verdict_status */
+    const assay_buf *json, *text;   /* NULL: nothing */
+    const char *message;            /* not terminated */
+    size_t message_size;
+} report_rule;
+
+/* Rule i of the trial (aggregation i when `aggregation`). Not collective. */
+report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation);
+
+/* Datapoints, findings, and the first finding (NULL: none). Not collective. */
+uint64_t report_datapoints(const report_rule *rule);
+uint64_t report_findings_total(const report_rule *rule);
+const assay_finding *report_first(const report_rule *rule);
+
+/* What the report calls the finding's parts; "" and "*" as in assay/rule.h. `info` may not be NULL. Not collective. */
+const char *report_finding_tensor(const assay_trial *info, const assay_finding *finding);
+const char *report_finding_worker(const assay_trial *info, const assay_finding *finding);
+const char *report_finding_test(const report_rule *rule, const assay_finding *finding); /* NULL: no test names */
+const assay_step_info *report_finding_step(const assay_trial *info, const assay_finding *finding); /* NULL: unknown */
+
+/* The steps of one mode. */
+typedef struct report_mode {
+    uint64_t steps;
+    int64_t first, last; /* global steps */
+} report_mode;
+void report_count_modes(const assay_trial *info, report_mode mode[ASSAY_MODES]);
+
+/* Appends ascending global steps as runs over the trial's saved steps: "0-50 (6 steps), 70"; at most `most` runs.
+ * Not collective. */
+void report_put_steps(const assay_trial *info, const int64_t *step, size_t count, size_t most, assay_buf *out);
+
+/* Appends the evidence of one rule that fired. Not collective. */
+void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
+                         size_t most, assay_buf *out);
+
+/* Appends the sections on steps that some workers never wrote, and on damage. Not collective. */
+void report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names, assay_buf *out);
+void report_put_problems(const assay_trial_outcome *trial, assay_buf *out);
+
+#endif
