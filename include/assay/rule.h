@@ -188,6 +188,8 @@ void assay_findings_datapoints(assay_findings *findings, uint64_t count);
 /* Counts a finding, and keeps it while there are fewer than the job's maximum (default 1000) before it in the order (step,
  * tensor, worker, test). Any order will do; ascending is cheapest. 0 or ASSAY_ENOMEM. */
 int assay_findings_add(assay_findings *findings, const assay_finding *finding);
+/* One datapoint, and a finding if it fired. 0 or ASSAY_ENOMEM. */
+int assay_findings_test(assay_findings *findings, bool fired, const assay_finding *finding);
 
 /* ---- series: a short row per datapoint, for rules that depend on order ---- */
 

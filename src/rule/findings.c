@@ -164,6 +164,12 @@ int assay_findings_add(assay_findings *findings, const assay_finding *finding)
     return findings->status;
 }
 
+int assay_findings_test(assay_findings *findings, bool fired, const assay_finding *finding)
+{
+    assay_findings_datapoints(findings, 1);
+    return fired ? assay_findings_add(findings, finding) : findings->status;
+}
+
 int assay_findings_append(assay_findings *earlier, const assay_findings *later)
 {
     if (earlier->status == ASSAY_OK)

@@ -1,0 +1,79 @@
+/* class_counts.c - the aggregation class_counts: how many labels of each class, over all workers. R17.
+ *
+ * Result: "classes": {"0": n, ...} in ascending order, "samples": their sum. Values are rounded half to even; those that are
+ * not finite are left out. */
+#include <inttypes.h>
+
+#include "modes.h"
+#include "pairs.h"
+
+static const assay_param_def params[] = {
+    {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .help = "Patterns (re.search) of names of labels."},
+    {.name = "labels", .type = ASSAY_PARAM_TEXT, .help = "Name of the tensor of labels, beside those of labels_regex."},
+    {.name = "mode", .type = ASSAY_PARAM_CHOICE, .choices = MODE_CHOICES, .help = "Only steps of this mode; by default all."},
+    {.name = "argmax", .type = ASSAY_PARAM_BOOL, .initial = "False",
+     .help = "The tensors are scores or one-hot: the class is the position of the largest along the last axis."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    if (!assay_param_has(given, "labels_regex") && !assay_param_has(given, "labels"))
+        return assay_fail(err, ASSAY_EPARAM, "one of the parameters labels_regex and labels is required");
+    assay_slot slot = {.regexes = "labels_regex",
+                       .name = assay_param_text(given, "labels"),
+                       .modes = chosen_modes(given),
+                       .flags = ASSAY_SLOT_NO_STRINGS};
+    return class_slot_add(need, &slot, assay_param_bool(given, "argmax") ? ASSAY_CLASS_ARGMAX : ASSAY_CLASS_ROUND, err);
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule;
+    (void)err;
+    assay_common_state *s = state;
+    class_slot labels = {0, 0};
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
+        const assay_classes *classes = classes_of(view, labels, i);
+        for (uint64_t k = 0; classes && status == ASSAY_OK && k < classes->count; k++)
+            if (classes->value[k] != ASSAY_NO_CLASS)
+                status = assay_counter_add(s->counter, classes->value[k], 0, 1);
+    }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    (void)rule;
+    (void)err;
+    const assay_counter *counter = ((const assay_common_state *)state)->counter;
+    assay_buf *json = assay_verdict_json(verdict), *text = assay_verdict_text(verdict);
+    uint64_t samples = 0;
+    assay_put_format(json, "\"classes\": {");
+    for (uint64_t i = 0; i < assay_counter_size(counter); i++) {
+        int64_t class, unused;
+        uint64_t count;
+        assay_counter_get(counter, i, &class, &unused, &count);
+        assay_put_format(json, "%s\"%" PRId64 "\": %" PRIu64, i ? ", " : "", class, count);
+        assay_put_format(text, "  class %" PRId64 ": %" PRIu64 "\n", class, count);
+        samples += count;
+    }
+    assay_put_format(json, "}, \"samples\": %" PRIu64, samples);
+    assay_put_format(text, "  samples: %" PRIu64 "\n", samples);
+    return ASSAY_OK;
+}
+
+const assay_rule_ops assay_rule_class_counts = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "class_counts",
+    .summary = "How many labels of each class there are, over all workers.",
+    .params = params,
+    .traits = ASSAY_RULE_AGGREGATION | ASSAY_RULE_POOLS,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,182 @@
+/* class_imbalance.c - ClassImbalance: unequal classes, and classes that are mostly mistaken. RULES.md 3.11, R9, G12.
+ *
+ * Over the steps of TRAIN (all modes where there is no TRAIN), workers pooled, n_c = labels of class c so far. From
+ * sum n_c >= samples on, at every step with labels:
+ *   imbalance       max n_c / min n_c over the classes seen > threshold_imbalance
+ *   misprediction   max over c of (labels c predicted otherwise) / n_c > threshold_misprediction; needs a pair so far
+ * Labels without a prediction count in n_c. Values are rounded half to even. */
+#include "pairs.h"
+
+enum { LABELS, PREDICTIONS };                      /* slots and measures */
+enum { CLASS, COUNT, PAIRS, MISSES, WIDTH };       /* values of a row: one class of one step */
+enum { IMBALANCE, MISPREDICTION };                 /* tests */
+static const int64_t LARGEST = INT64_C(1) << 53; /* of a class; beyond, a row's doubles would mix up neighbours */
+static const char *const tests[] = {"imbalance", "misprediction", NULL};
+
+static const assay_param_def params[] = {
+    {.name = "threshold_imbalance", .type = ASSAY_PARAM_REAL, .initial = "10", .least = 1, .most = 1e308,
+     .help = "Fires when the largest class has more than this many times the labels of the smallest."},
+    {.name = "threshold_misprediction", .type = ASSAY_PARAM_REAL, .initial = "0.7", .least = 0, .most = 1,
+     .help = "Fires when more than this share of a class is predicted wrongly."},
+    {.name = "samples", .type = ASSAY_PARAM_INT, .initial = "500", .least = 0, .most = 0x1p53,
+     .help = "Labels to see before the first test."},
+    {.name = "argmax", .type = ASSAY_PARAM_BOOL, .initial = "False",
+     .help = "Predictions are scores: the class is the position of the largest along the last axis."},
+    {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*labels", .help = "Patterns (re.search) of names of labels."},
+    {.name = "predictions_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*predictions",
+     .help = "Patterns (re.search) of names of predictions."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    assay_slot slot = {.regexes = "labels_regex",
+                       .modes = 1u << ASSAY_MODE_TRAIN,
+                       .flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS};
+    int status = class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
+    slot.regexes = "predictions_regex";
+    bool argmax = assay_param_bool(given, "argmax");
+    return status ? status : class_slot_add(need, &slot, argmax ? ASSAY_CLASS_ARGMAX : ASSAY_CLASS_ROUND, err);
+}
+
+/* Counts (class, COUNT | PAIRS | MISSES) of the step. */
+static int count_step(const assay_step_view *view, assay_counter *step)
+{
+    class_slot labels = {LABELS, LABELS}, predictions = {PREDICTIONS, PREDICTIONS};
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[LABELS].count; i++) {
+        const assay_classes *l = classes_of(view, labels, i), *p = partner_of(view, labels, i, predictions);
+        for (uint64_t k = 0; l && status == ASSAY_OK && k < l->count; k++) {
+            int64_t class = l->value[k];
+            if (class < -LARGEST || class > LARGEST) /* ASSAY_NO_CLASS among them */
+                continue;
+            bool paired = p && p->value[k] != ASSAY_NO_CLASS;
+            status = assay_counter_add(step, class, COUNT, 1);
+            if (status == ASSAY_OK && paired)
+                status = assay_counter_add(step, class, PAIRS, 1);
+            if (status == ASSAY_OK && paired && p->value[k] != class)
+                status = assay_counter_add(step, class, MISSES, 1);
+        }
+    }
+    return status;
+}
+
+/* One row a class of the counter. */
+static int add_rows(const assay_counter *step, const assay_step_view *view, assay_series *series)
+{
+    int status = ASSAY_OK;
+    uint64_t size = assay_counter_size(step);
+    for (uint64_t i = 0; status == ASSAY_OK && i < size;) {
+        int64_t class, next, what;
+        uint64_t count;
+        assay_counter_get(step, i, &class, &what, &count);
+        double row[WIDTH] = {(double)class, 0, 0, 0};
+        for (next = class; i < size && next == class;) {
+            row[what] = (double)count;
+            if (++i < size)
+                assay_counter_get(step, i, &next, &what, &count);
+        }
+        status = assay_series_add(series, view->step, view->slot[LABELS].items[0]->tensor, ASSAY_ALL_WORKERS, row);
+    }
+    return status;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule;
+    (void)err;
+    assay_common_state *s = state;
+    assay_counter *step = assay_counter_new();
+    if (!step)
+        return ASSAY_ENOMEM;
+    int status = count_step(view, step);
+    if (status == ASSAY_OK)
+        status = add_rows(step, view, s->series);
+    assay_counter_free(step);
+    return status;
+}
+
+typedef struct shares {
+    uint64_t labels, pairs;
+    double most, least, worst; /* labels of the largest and of the smallest class; largest share of misses */
+} shares;
+
+static shares take_shares(const assay_counter *so_far)
+{
+    shares s = {0};
+    double labels = 0;
+    for (uint64_t i = 0; i < assay_counter_size(so_far); i++) {
+        int64_t class, what;
+        uint64_t count;
+        assay_counter_get(so_far, i, &class, &what, &count);
+        if (what == COUNT) { /* comes first of its class */
+            labels = (double)count;
+            s.labels += count;
+            s.most = labels > s.most ? labels : s.most;
+            s.least = s.least == 0 || labels < s.least ? labels : s.least;
+        } else if (what == PAIRS) {
+            s.pairs += count;
+        } else if ((double)count / labels > s.worst) {
+            s.worst = (double)count / labels;
+        }
+    }
+    return s;
+}
+
+static int test_step(const assay_rule *rule, const assay_counter *so_far, assay_row row, assay_findings *findings)
+{
+    shares s = take_shares(so_far);
+    if (s.labels < (uint64_t)assay_param_int(rule->params, "samples"))
+        return ASSAY_OK;
+    assay_finding finding = {.step = row.step,
+                             .tensor = row.tensor,
+                             .worker = row.worker,
+                             .test = IMBALANCE,
+                             .value = s.most / s.least,
+                             .threshold = assay_param_real(rule->params, "threshold_imbalance")};
+    int status = assay_findings_test(findings, finding.value > finding.threshold, &finding);
+    if (status || s.pairs == 0)
+        return status;
+    finding.test = MISPREDICTION;
+    finding.value = s.worst;
+    finding.threshold = assay_param_real(rule->params, "threshold_misprediction");
+    return assay_findings_test(findings, finding.value > finding.threshold, &finding);
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    (void)err;
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t rows = assay_series_count(series);
+    assay_counter *so_far = assay_counter_new();
+    int status = so_far ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0; status == ASSAY_OK && i < rows; i++) {
+        assay_row row = assay_series_row(series, i);
+        for (int what = COUNT; status == ASSAY_OK && what < WIDTH; what++)
+            status = assay_counter_add(so_far, (int64_t)row.value[CLASS], what, (uint64_t)row.value[what]);
+        bool last_of_step = i + 1 == rows || assay_series_row(series, i + 1).step != row.step;
+        if (status == ASSAY_OK && last_of_step)
+            status = test_step(rule, so_far, row, assay_verdict_findings(verdict));
+    }
+    assay_counter_free(so_far);
+    return status;
+}
+
+const assay_rule_ops assay_rule_class_imbalance = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "ClassImbalance",
+    .summary = "Classes with far fewer labels than others, or that are mostly predicted wrongly.",
+    .advice = "Rare classes are learned last: collect or resample them, weight the loss by inverse class frequency, and judge "
+              "the model by recall per class rather than by accuracy; a class that is mostly mistaken although frequent points "
+              "to wrong labels.",
+    .params = params,
+    .tests = tests,
+    .traits = ASSAY_RULE_POOLS,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

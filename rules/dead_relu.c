@@ -1,0 +1,70 @@
+/* dead_relu.c - DeadRelu: layers in which too many ReLUs never become active. RULES.md 3.5, R3.
+ *
+ * Axis 0 holds the samples; a unit is one element of the other axes, or a channel (axis 1) with its positions pooled.
+ * activity = 100 * #{x > 0} / samples; dead when below threshold_inactivity; fires when 100 * dead / units exceeds
+ * threshold_layer. Workers are pooled. With window = k the samples of the last k saved steps are pooled too. */
+#include <math.h>
+#include <string.h>
+
+#include "layer.h"
+
+static const assay_param_def params[] = {
+    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*relu_output",
+     .help = "Patterns (re.search) of the names of ReLU outputs; names that begin with \"gradient\" are left out."},
+    {.name = "threshold_inactivity", .type = ASSAY_PARAM_REAL, .initial = "1.0", .least = 0, .most = 100,
+     .help = "A unit that is active with fewer samples than this percentage is dead."},
+    {.name = "threshold_layer", .type = ASSAY_PARAM_REAL, .initial = "50.0", .least = 0, .most = 100,
+     .help = "Fires when more than this percentage of a layer's units are dead."},
+    {.name = "unit", .type = ASSAY_PARAM_CHOICE, .initial = "element", .choices = "element|channel",
+     .help = "What a unit is: an element behind the axis of samples, or a channel (axis 1)."},
+    {.name = "window", .type = ASSAY_PARAM_INT, .initial = "1", .least = 1, .most = 1000,
+     .help = "Samples are pooled over this many saved steps."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    int slot = assay_need_slot(need, &(assay_slot){.regexes = "tensor_regex", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    if (slot < 0)
+        return slot;
+    bool channel = strcmp(assay_param_text(given, "unit"), "channel") == 0;
+    assay_measure measure = {.kind = ASSAY_MEASURE_UNITS,
+                             .form = channel ? ASSAY_UNIT_CHANNEL : ASSAY_UNIT_ELEMENT,
+                             .window = (uint32_t)assay_param_int(given, "window"),
+                             .numbers = 2,
+                             .number = {0, INFINITY}};
+    int number = assay_need_measure(need, slot, &measure, err);
+    return number < 0 ? number : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)err;
+    assay_common_state *s = state;
+    const assay_slot_view *slot = &view->slot[0];
+    layer_limits limits = {.measure = 0,
+                           .inactivity = assay_param_real(rule->params, "threshold_inactivity"),
+                           .layer = assay_param_real(rule->params, "threshold_layer")};
+    int status = ASSAY_OK;
+    for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
+        n = same_tensor(slot, i);
+        if (strncmp(slot->items[i]->name, "gradient", 8) != 0)
+            status = layer_test_workers(s->findings, view, &limits, slot->items + i, n);
+    }
+    return status;
+}
+
+const assay_rule_ops assay_rule_dead_relu = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "DeadRelu",
+    .summary = "Layers in which a large share of the ReLUs are never active.",
+    .advice = "Dead units get no gradient and do not come back by themselves: lower the learning rate, check for large negative "
+              "biases, normalise the layer's input, or use leaky ReLU, ELU or GELU in the layers named.",
+    .params = params,
+    .traits = ASSAY_RULE_POOLS,
+    .setup = setup,
+    .map = map,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,166 @@
+/* loss_not_decreasing.c - LossNotDecreasing: losses that stand still or rise. RULES.md 3.9 (reading B), R7.
+ *
+ * Per tensor and worker, over its saved steps of the mode: a step s is evaluated when there is a saved p <= s - num_steps and
+ * num_steps have passed since the last evaluation; p is the newest such step. d = 100 * (L_p - L_s) / |L_p|, the decrease in
+ * percent. d >= 0 fires when d < diff_percent; d < 0 fires when -d > increase_threshold_percent. L is the mean of the tensor.
+ * Steps count as mode steps, with mode GLOBAL as global steps of all modes. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "modes.h"
+#include "selection.h"
+
+enum { MODE, MODE_STEP, LOSS, WIDTH }; /* values of a row */
+
+static const assay_param_def params[] = {
+    SELECTION_PARAMS,
+    {.name = "use_losses_collection", .type = ASSAY_PARAM_BOOL, .initial = "True",
+     .help = "Looks at the tensors of the collection losses too."},
+    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "10", .least = 1, .most = 0x1p53,
+     .help = "Steps between two evaluations, and at least between a loss and the one it is compared with."},
+    {.name = "diff_percent", .type = ASSAY_PARAM_REAL, .initial = "0.1", .least = 0, .most = 100,
+     .flags = ASSAY_PARAM_ABOVE | ASSAY_PARAM_BELOW, .help = "A loss that fell by less than this percentage fires."},
+    {.name = "increase_threshold_percent", .type = ASSAY_PARAM_REAL, .initial = "5", .least = 0, .most = 100,
+     .flags = ASSAY_PARAM_ABOVE | ASSAY_PARAM_BELOW, .help = "A loss that rose fires when it rose by more than this percentage."},
+    {.name = "mode", .type = ASSAY_PARAM_CHOICE, .choices = "TRAIN|EVAL|GLOBAL",
+     .help = "Mode whose losses are compared; by default the first of EVAL and TRAIN that has any, else GLOBAL."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    bool losses = assay_param_bool(given, "use_losses_collection");
+    if (!losses && !assay_param_has(given, "collection_names") && !assay_param_has(given, "tensor_regex"))
+        return assay_fail(err, ASSAY_EPARAM, "parameter use_losses_collection is false: then one of collection_names and "
+                                             "tensor_regex is required");
+    uint32_t modes = chosen_modes(given);
+    int slot = assay_need_slot(need,
+                               &(assay_slot){.collections = "collection_names",
+                                             .collection = losses ? "losses" : NULL,
+                                             .regexes = "tensor_regex",
+                                             .modes = modes == 1u << ASSAY_MODE_GLOBAL ? 0 : modes,
+                                             .flags = ASSAY_SLOT_NO_STRINGS},
+                               err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule;
+    (void)err;
+    assay_common_state *s = state;
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
+        const assay_tensor_view *item = view->slot[0].items[i];
+        if (!assay_view_has_values(item))
+            continue;
+        double row[WIDTH] = {view->mode, (double)view->mode_step, assay_stats_mean(item->stats)};
+        status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
+    }
+    return status;
+}
+
+/* Judged on all saved steps of the tensors that were selected, whatever the range of steps. */
+static int default_mode(const assay_rule *rule, const assay_series *series)
+{
+    unsigned modes = 0;
+    for (uint64_t i = 0; i < assay_series_count(series); i++)
+        modes |= assay_trial_tensor_modes(rule->trial, assay_series_row(series, i).tensor);
+    return modes & 1u << ASSAY_MODE_EVAL    ? ASSAY_MODE_EVAL
+           : modes & 1u << ASSAY_MODE_TRAIN ? ASSAY_MODE_TRAIN
+                                            : ASSAY_MODE_GLOBAL;
+}
+
+static double decrease_percent(double before, double now)
+{
+    if (before == 0)
+        return isnan(now) ? NAN : now == 0 ? 0 : -INFINITY;
+    return 100.0 * (before - now) / fabs(before);
+}
+
+typedef struct walk {
+    const assay_rule *rule;
+    const assay_series *series;
+    const uint64_t *rows; /* of one tensor and worker, ascending in step */
+    uint64_t count;
+    int mode;
+} walk;
+
+static double step_of(const walk *w, uint64_t i)
+{
+    assay_row row = assay_series_row(w->series, w->rows[i]);
+    return w->mode == ASSAY_MODE_GLOBAL ? (double)row.step : row.value[MODE_STEP];
+}
+
+static bool in_mode(const walk *w, uint64_t i)
+{
+    return w->mode == ASSAY_MODE_GLOBAL || assay_series_row(w->series, w->rows[i]).value[MODE] == w->mode;
+}
+
+static int evaluate(const walk *w, assay_findings *findings)
+{
+    const assay_params *p = w->rule->params;
+    double num_steps = (double)assay_param_int(p, "num_steps"), last = -INFINITY;
+    double least = assay_param_real(p, "diff_percent"), rise = assay_param_real(p, "increase_threshold_percent");
+    uint64_t next = 0, reference = UINT64_MAX; /* rows before `next` are old enough; the newest of the mode is the reference */
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < w->count; i++) {
+        assay_row row = assay_series_row(w->series, w->rows[i]);
+        if (!in_mode(w, i))
+            continue;
+        for (; next < i && (!in_mode(w, next) || step_of(w, next) <= step_of(w, i) - num_steps); next++)
+            reference = in_mode(w, next) ? next : reference;
+        if (reference == UINT64_MAX || row.step < w->rule->start_step || step_of(w, i) - last < num_steps)
+            continue;
+        last = step_of(w, i);
+        double d = decrease_percent(assay_series_row(w->series, w->rows[reference]).value[LOSS], row.value[LOSS]);
+        assay_finding finding = {.step = row.step,
+                                 .tensor = row.tensor,
+                                 .worker = row.worker,
+                                 .value = d,
+                                 .threshold = d >= 0 ? least : rise};
+        status = assay_findings_test(findings, d >= 0 ? d < least : -d > rise, &finding);
+    }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    walk w = {.rule = rule, .series = ((const assay_common_state *)state)->series};
+    uint64_t count = assay_series_count(w.series), *order = assay_series_by_tensor(w.series);
+    if (count && !order)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    const char *mode = assay_param_text(rule->params, "mode");
+    w.mode = mode ? assay_mode_parse(mode, strlen(mode)) : default_mode(rule, w.series);
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i += w.count) {
+        assay_row first = assay_series_row(w.series, order[i]), row = first;
+        w.rows = order + i;
+        for (w.count = 1; i + w.count < count; w.count++) {
+            row = assay_series_row(w.series, order[i + w.count]);
+            if (row.tensor != first.tensor || row.worker != first.worker)
+                break;
+        }
+        status = evaluate(&w, assay_verdict_findings(verdict));
+    }
+    free(order);
+    return status;
+}
+
+const assay_rule_ops assay_rule_loss_not_decreasing = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "LossNotDecreasing",
+    .summary = "Losses that hardly fall, or rise, from one evaluation to the next.",
+    .advice = "If it never fell, check labels, loss function and learning rate on a handful of samples that a healthy model can "
+              "memorise; if it stopped falling, lower the learning rate or end the training; if it rises, the learning rate is "
+              "too high or the data changed at the step named.",
+    .params = params,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,62 @@
+/* pairs.h - labels and predictions of a step, paired per worker and in match order. */
+#ifndef ASSAY_RULES_PAIRS_H
+#define ASSAY_RULES_PAIRS_H
+
+#include <assay/rule.h>
+
+typedef struct class_slot { /* where labels, or predictions, come from */
+    int slot, measure;      /* by the rule's numbers; the measure is CLASSES */
+} class_slot;
+
+/* Declares a slot and its measure of class numbers. */
+static inline int class_slot_add(assay_need *need, const assay_slot *slot, uint32_t form, assay_error *err)
+{
+    int number = assay_need_slot(need, slot, err);
+    assay_measure measure = {.kind = ASSAY_MEASURE_CLASSES, .form = form};
+    int status = number < 0 ? number : assay_need_measure(need, number, &measure, err);
+    return status < 0 ? status : ASSAY_OK;
+}
+
+/* The class numbers of the i-th tensor; NULL without any. */
+static inline const assay_classes *classes_of(const assay_step_view *view, class_slot from, uint32_t i)
+{
+    const assay_result *result = assay_view_result(view, from.measure, view->slot[from.slot].items[i]);
+    return result && result->of.classes.count ? &result->of.classes : NULL;
+}
+
+/* The predictions that belong to the i-th labels: as many tensors of the same worker come before them. NULL without a partner
+ * of the same length. */
+static inline const assay_classes *partner_of(const assay_step_view *view, class_slot labels, uint32_t i,
+                                              class_slot predictions)
+{
+    const assay_slot_view *l = &view->slot[labels.slot], *p = &view->slot[predictions.slot];
+    uint32_t worker = l->items[i]->worker, before = 0;
+    for (uint32_t k = 0; k < i; k++)
+        before += l->items[k]->worker == worker;
+    for (uint32_t k = 0; k < p->count; k++) {
+        if (p->items[k]->worker != worker || before-- > 0)
+            continue;
+        const assay_classes *mine = classes_of(view, labels, i), *partner = classes_of(view, predictions, k);
+        return mine && partner && mine->count == partner->count ? partner : NULL;
+    }
+    return NULL;
+}
+
+/* Adds the step's pairs (label, prediction), or (prediction, label) when `turned`; pairs that are not finite are dropped. */
+static inline int add_pairs(assay_counter *counter, const assay_step_view *view, class_slot labels, class_slot predictions,
+                            bool turned)
+{
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[labels.slot].count; i++) {
+        const assay_classes *l = classes_of(view, labels, i), *p = partner_of(view, labels, i, predictions);
+        for (uint64_t k = 0; p && status == ASSAY_OK && k < l->count; k++) {
+            if (l->value[k] == ASSAY_NO_CLASS || p->value[k] == ASSAY_NO_CLASS)
+                continue;
+            status = turned ? assay_counter_add(counter, p->value[k], l->value[k], 1)
+                            : assay_counter_add(counter, l->value[k], p->value[k], 1);
+        }
+    }
+    return status;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* selection.h - the parameters collection_names and tensor_regex, which several rules share. */
+#ifndef ASSAY_RULES_SELECTION_H
+#define ASSAY_RULES_SELECTION_H
+
+#include <assay/rule.h>
+
+#include <math.h>
+
+#define SELECTION_PARAMS                                                                                               \
+    {.name = "collection_names",                                                                                       \
+     .type = ASSAY_PARAM_LIST,                                                                                         \
+     .help = "Collections whose tensors are looked at, beside those of tensor_regex."},                                \
+    {                                                                                                                  \
+        .name = "tensor_regex", .type = ASSAY_PARAM_REGEX,                                                             \
+        .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."       \
+    }
+
+/* The slot of those two parameters; with `required`, one of them has to be given. */
+static inline int selection_slot(const assay_params *params, assay_need *need, uint32_t kinds, bool required,
+                                 assay_error *err)
+{
+    if (required && !assay_param_has(params, "collection_names") && !assay_param_has(params, "tensor_regex"))
+        return assay_fail(err, ASSAY_EPARAM, "one of the parameters collection_names and tensor_regex is required");
+    return assay_need_slot(need,
+                           &(assay_slot){.collections = "collection_names",
+                                         .regexes = "tensor_regex",
+                                         .kinds = kinds,
+                                         .flags = ASSAY_SLOT_NO_STRINGS},
+                           err);
+}
+
+/* A finding of one worker's tensor at the step in view. */
+static inline assay_finding finding_of(const assay_step_view *view, const assay_tensor_view *item, double value,
+                                       double threshold)
+{
+    return (assay_finding){
+        .step = view->step, .tensor = item->tensor, .worker = item->worker, .value = value, .threshold = threshold};
+}
+
+#endif

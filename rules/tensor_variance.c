@@ -1,0 +1,59 @@
+/* tensor_variance.c - TensorVariance: variance outside given limits. RULES.md 3.4, R2.
+ *
+ * Per worker: v = population variance of the raw tensor, else the saved reduction variance; fires when v > max_threshold or
+ * v < min_threshold; the threshold of a finding is the limit broken. A NaN variance does not fire. */
+#include "selection.h"
+
+static const assay_param_def params[] = {
+    SELECTION_PARAMS,
+    {.name = "max_threshold", .type = ASSAY_PARAM_REAL, .help = "Variances above this fire; one of the two limits is required."},
+    {.name = "min_threshold", .type = ASSAY_PARAM_REAL, .help = "Variances below this fire; one of the two limits is required."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    if (!assay_param_has(given, "max_threshold") && !assay_param_has(given, "min_threshold"))
+        return assay_fail(err, ASSAY_EPARAM, "one of the parameters max_threshold and min_threshold is required");
+    int slot = selection_slot(given, need, 1u << ASSAY_RAW | 1u << ASSAY_VARIANCE, true, err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)err;
+    assay_common_state *s = state;
+    bool has_most = assay_param_has(rule->params, "max_threshold");
+    double most = has_most ? assay_param_real(rule->params, "max_threshold") : INFINITY;
+    double least = assay_param_has(rule->params, "min_threshold") ? assay_param_real(rule->params, "min_threshold") : -INFINITY;
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
+        const assay_tensor_view *item = view->slot[0].items[i];
+        double variance;
+        if (assay_view_has_values(item))
+            variance = assay_stats_variance(item->stats);
+        else if (item->dtype < 0 && (item->reductions & 1u << ASSAY_VARIANCE))
+            variance = item->reduction[ASSAY_VARIANCE];
+        else
+            continue;
+        bool above = has_most && variance > most;
+        assay_finding finding = finding_of(view, item, variance, above ? most : least);
+        status = assay_findings_test(s->findings, above || variance < least, &finding);
+    }
+    return status;
+}
+
+const assay_rule_ops assay_rule_tensor_variance = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "TensorVariance",
+    .summary = "Tensors whose variance is above or below given limits.",
+    .advice = "A variance that is too small means that units have become alike (initialisation without randomness, collapse, a "
+              "frozen layer); one that is too large precedes overflow: check initialisation scale, normalisation layers and "
+              "learning rate of the tensors named.",
+    .params = params,
+    .setup = setup,
+    .map = map,
+    ASSAY_COMMON_STATE,
+};

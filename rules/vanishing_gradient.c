@@ -1,0 +1,57 @@
+/* vanishing_gradient.c - VanishingGradient: gradients whose mean magnitude is tiny. RULES.md 3.3.
+ *
+ * Per worker: m = mean(|x|) of the raw tensor, else the saved reduction abs_mean; fires when m < threshold. */
+#include "selection.h"
+
+static const assay_param_def params[] = {
+    {.name = "threshold", .type = ASSAY_PARAM_REAL, .initial = "1e-7", .least = 0, .most = 1e308, .flags = ASSAY_PARAM_ABOVE,
+     .help = "Mean magnitude below which a gradient has vanished."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)given;
+    (void)data;
+    int slot = assay_need_slot(need,
+                               &(assay_slot){.collection = "gradients",
+                                             .kinds = 1u << ASSAY_RAW | 1u << ASSAY_ABS_MEAN,
+                                             .flags = ASSAY_SLOT_NO_STRINGS},
+                               err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)err;
+    assay_common_state *s = state;
+    double threshold = assay_param_real(rule->params, "threshold");
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
+        const assay_tensor_view *item = view->slot[0].items[i];
+        double mean;
+        if (assay_view_has_values(item))
+            mean = assay_stats_abs_mean(item->stats);
+        else if (item->dtype < 0 && (item->reductions & 1u << ASSAY_ABS_MEAN))
+            mean = item->reduction[ASSAY_ABS_MEAN];
+        else
+            continue;
+        assay_finding finding = finding_of(view, item, mean, threshold);
+        status = assay_findings_test(s->findings, mean < threshold, &finding);
+    }
+    return status;
+}
+
+const assay_rule_ops assay_rule_vanishing_gradient = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "VanishingGradient",
+    .summary = "Gradients whose mean magnitude is so small that their layers no longer learn.",
+    .advice = "The layers named here receive next to no signal: replace saturating activations by ReLU or GELU, add residual "
+              "connections or normalisation between the deep layers, use Kaiming or Xavier initialisation, and in half "
+              "precision scale the loss so that small gradients are not flushed to zero.",
+    .params = params,
+    .setup = setup,
+    .map = map,
+    ASSAY_COMMON_STATE,
+};
