@@ -1,0 +1,81 @@
+/* begin.c - from a configuration to a hook that records: done once, at the first step. */
+#include "hook/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "hook/directory.h"
+
+/* The file that the environment names has the last word. */
+static int configure(assay_hook *hook, assay_error *err)
+{
+    if (hook->file_name) {
+        int rc = hook_config_load(&hook->config, hook->file_name, hook->file.data, hook->file.size, false, err);
+        if (rc < 0)
+            return rc;
+    }
+    return hook_config_freeze(&hook->config, err);
+}
+
+static int name_worker(assay_hook *hook, assay_error *err)
+{
+    char name[32];
+    snprintf(name, sizeof name, "worker_%d", hook->rank);
+    hook->worker = assay_copy_text(hook->config.worker ? hook->config.worker : name);
+    if (!hook->config.directory)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "hook: no directory: give one to assay_hook_open(), or a LocalPath in the configuration file");
+    hook->directory = assay_copy_text(hook->config.directory);
+    return hook->worker && hook->directory ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "hook: out of memory");
+}
+
+/* Continues the counts of the trial that is on disk, unless assay_hook_seek() has set them. */
+static void take_position(assay_hook *hook)
+{
+    hook_position position;
+    hook_directory_position(hook->directory, hook->worker, &position);
+    for (int m = 0; m < HOOK_MODES; m++) {
+        if (hook->mode_step[m] < 0)
+            hook->mode_step[m] = position.mode[m];
+    }
+    if (hook->step < 0)
+        hook->step = position.global;
+}
+
+static int start(assay_hook *hook, assay_error *err)
+{
+    int rc = configure(hook, err);
+    if (rc < 0)
+        return rc;
+    if (hook->config.dry_run || (hook->rank > 0 && !hook->config.all_workers)) {
+        hook->off = true;
+        return ASSAY_OK;
+    }
+    rc = name_worker(hook, err);
+    if (rc == ASSAY_OK)
+        rc = hook_directory_claim(hook->directory, hook->worker, hook_workers(hook), hook->config.go_on, err);
+    if (rc < 0)
+        return rc;
+    if (hook->config.go_on)
+        take_position(hook);
+    if (hook_queue_init(&hook->queue, hook->config.memory) < 0 ||
+        hook_output_init(&hook->output, &hook->config, hook->directory, hook->worker, hook_workers(hook)) < 0)
+        return assay_fail(err, ASSAY_ENOMEM, "hook: no memory for a queue of %llu bytes",
+                          (unsigned long long)hook->config.memory);
+    return hook_writer_start(hook, err);
+}
+
+int hook_begin(assay_hook *hook)
+{
+    if (hook->frozen)
+        return hook->off ? hook->counts.status : ASSAY_OK;
+    hook->frozen = true;
+    assay_error err = {""};
+    int rc = start(hook, &err);
+    if (rc < 0) {
+        hook->off = true;
+        hook_failed(hook, rc, err.text);
+    }
+    return rc;
+}

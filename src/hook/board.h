@@ -1,0 +1,17 @@
+/* board.h - TensorBoard's files: scalars of the scalar collections and histograms of the others, one file a mode.
+ *
+ * TensorBoard follows files that grow, so these are appended to, a step at a time, and never renamed. */
+#ifndef ASSAY_HOOK_BOARD_H
+#define ASSAY_HOOK_BOARD_H
+
+#include "hook/output.h"
+
+int hook_board_init(hook_output *out);
+void hook_board_release(hook_output *out);
+/* Takes what TensorBoard shows of an item. Not collective. */
+void hook_board_item(hook_output *out, const hook_item *item);
+/* Appends what was taken, or forgets it when the step could not be written. A failure turns TensorBoard off with a
+ * warning. Not collective. */
+void hook_board_close_step(hook_output *out, bool written);
+
+#endif

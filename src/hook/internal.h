@@ -1,0 +1,63 @@
+/* internal.h - the state of one hook. The API is in hook.c and save.c, the thread that writes in writer.c. */
+#ifndef ASSAY_HOOK_INTERNAL_H
+#define ASSAY_HOOK_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <assay/hook.h>
+#include "hook/config.h"
+#include "hook/names.h"
+#include "hook/output.h"
+#include "hook/queue.h"
+
+struct assay_hook {
+    pthread_mutex_t lock; /* guards everything below that is not said to be otherwise */
+    pthread_cond_t work;  /* the writer has something to do */
+    pthread_cond_t done;  /* the writer has done something: room in the queue, a step on disk */
+    hook_config config;   /* fixed once `frozen` */
+    assay_buf file;       /* text of the configuration file that wins over the program */
+    char *file_name;      /* owned; NULL without one */
+    int rank, num_workers;
+    char *directory, *worker; /* owned; set when frozen */
+    bool frozen, off;         /* off: this worker records nothing */
+    int mode;                 /* 0..3 */
+    int64_t step, mode_step[HOOK_MODES]; /* of the current step; -1 before the first */
+    int step_mode;            /* mode of the current step */
+    uint64_t serial;          /* of the current step, 0 before the first */
+    uint64_t closed;          /* steps up to this serial are closed */
+    unsigned waiting;         /* savers that wait for room */
+    _Atomic uint64_t mask;    /* collections saved at the current step; read without the lock */
+    _Atomic bool recording;   /* frozen, not off, a step has begun; read without the lock */
+    hook_names names;
+    hook_queue queue;
+    uint64_t writing;         /* serial of the step that is open in the writer, 0 for none */
+    bool stopping, started;
+    pthread_t writer;
+    hook_output output;       /* the writer's own while it runs */
+    assay_hook_counts counts;
+    bool warned;
+};
+
+/* How many workers record. */
+static inline int hook_workers(const assay_hook *hook)
+{
+    return hook->config.all_workers ? hook->num_workers : 1;
+}
+
+/* Notes a failure: count, first text, one warning on stderr. Returns `status`. The caller holds the lock. */
+int hook_failed(assay_hook *hook, int status, const char *text);
+
+/* Fixes the configuration, takes the place in the directory and starts the writer, once; a failure turns the hook off.
+ * The caller holds the lock. */
+int hook_begin(assay_hook *hook);
+
+/* Starts and ends the writer thread. hook_writer_stop() waits until all is written; the lock is not held. */
+int hook_writer_start(assay_hook *hook, assay_error *err);
+void hook_writer_stop(assay_hook *hook);
+/* True when every closed step is on disk. The caller holds the lock. */
+bool hook_writer_idle(assay_hook *hook);
+/* Writes the collections file when the one on disk is not the last word. After hook_writer_stop(). */
+int hook_writer_collections(assay_hook *hook, assay_error *err);
+
+#endif

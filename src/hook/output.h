@@ -1,0 +1,46 @@
+/* output.h - turns queued items into files: one event file and one index file a step, the collections file, TensorBoard.
+ * Used by the writer thread alone. */
+#ifndef ASSAY_HOOK_OUTPUT_H
+#define ASSAY_HOOK_OUTPUT_H
+
+#include <assay/hook.h>
+#include <assay/pack.h>
+#include "hook/config.h"
+#include "hook/names.h"
+#include "hook/queue.h"
+#include "hook/stream.h"
+
+typedef struct hook_output {
+    const hook_config *config; /* frozen */
+    const char *directory, *worker;
+    int num_workers;
+    uint64_t serial; /* of the open step; 0 when none is */
+    int64_t step, mode_step;
+    int mode;
+    bool failed;             /* the open step cannot be written any more */
+    hook_stream stream;
+    char *event_path;        /* owned; of the open step */
+    assay_buf head, tail, payload, shapes;
+    assay_buf board[HOOK_MODES]; /* what TensorBoard is to get when the step closes */
+    int board_file[HOOK_MODES];  /* open for appending, or -1 */
+    void *buckets;               /* owned; memory for histograms */
+    uint64_t collections_version;
+    bool collections_written;
+    uint64_t records, bytes; /* of the open step */
+} hook_output;
+
+/* `config`, `directory` and `worker` stay the caller's. Not collective. */
+int hook_output_init(hook_output *out, const hook_config *config, const char *directory, const char *worker, int num_workers);
+void hook_output_release(hook_output *out);
+
+/* Writes one item into its step, which it opens when none is open. A failure spoils the step. Not collective. */
+int hook_output_item(hook_output *out, const hook_item *item, assay_error *err);
+/* Ends the open step: event file, then (when they changed) the collections, then the index. `known` are the names of
+ * `version`. On failure nothing of the step is left. Not collective. */
+int hook_output_close_step(hook_output *out, const hook_name *known, size_t count, uint64_t version, assay_error *err);
+/* True when the collections file on disk is not of this version. */
+bool hook_output_wants_collections(const hook_output *out, uint64_t version);
+/* Writes the collections file. Not collective. */
+int hook_output_collections(hook_output *out, const hook_name *known, size_t count, uint64_t version, assay_error *err);
+
+#endif

@@ -1,0 +1,365 @@
+/* parameters.c - the parameters of hooks and collections, given as text. */
+#include "hook/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+enum { MAX_LISTED = 1 << 20, MIN_MEMORY = 1 << 16 };
+
+typedef struct setting {
+    hook_config *config;
+    hook_collection *collection; /* NULL: the hook */
+    const char *key, *value;
+    assay_error *err;
+} setting;
+
+static int bad(const setting *s, const char *expected)
+{
+    return assay_fail(s->err, ASSAY_EPARAM, "%s%s%s = \"%s\": expected %s", s->collection ? s->collection->name : "",
+                      s->collection ? ": " : "", s->key, s->value, expected);
+}
+
+/* Moves *text over one number with blanks around it. */
+static bool take_int(const char **text, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(*text, &end, 10);
+    if (end == *text || errno)
+        return false;
+    while (isspace((unsigned char)*end))
+        end++;
+    *text = end;
+    *out = value;
+    return true;
+}
+
+static int parse_int(const setting *s, int64_t least, const char *expected, int64_t *out)
+{
+    const char *text = s->value;
+    int64_t value;
+    if (!take_int(&text, &value) || *text || value < least)
+        return bad(s, expected);
+    *out = value;
+    return ASSAY_OK;
+}
+
+/* The spellings the reference accepts. */
+static int parse_bool(const setting *s, bool *out)
+{
+    bool yes = strcmp(s->value, "true") == 0 || strcmp(s->value, "True") == 0;
+    if (!yes && strcmp(s->value, "false") != 0 && strcmp(s->value, "False") != 0)
+        return bad(s, "true or false");
+    *out = yes;
+    return ASSAY_OK;
+}
+
+static int parse_word(const setting *s, const char *off, const char *on, const char *expected, bool *out)
+{
+    if (strcmp(s->value, off) != 0 && strcmp(s->value, on) != 0)
+        return bad(s, expected);
+    *out = strcmp(s->value, on) == 0;
+    return ASSAY_OK;
+}
+
+static int parse_text(const setting *s, char **out)
+{
+    if (!*s->value)
+        return bad(s, "a text that is not empty");
+    char *copy = assay_copy_text(s->value);
+    if (!copy)
+        return assay_fail(s->err, ASSAY_ENOMEM, "%s: out of memory", s->key);
+    free(*out);
+    *out = copy;
+    return ASSAY_OK;
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    int64_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+static int parse_list(const setting *s, hook_steps *steps)
+{
+    int64_t *list = NULL;
+    size_t count = 0, room = 0;
+    const char *text = s->value;
+    while (isspace((unsigned char)*text))
+        text++;
+    for (bool more = *text != '\0'; more;) {
+        if (count == room) {
+            room = room ? 2 * room : 16;
+            int64_t *grown = assay_realloc_array(list, room, sizeof *list);
+            if (!grown) {
+                free(list);
+                return assay_fail(s->err, ASSAY_ENOMEM, "%s: out of memory", s->key);
+            }
+            list = grown;
+        }
+        if (count == MAX_LISTED || !take_int(&text, &list[count]) || (*text && *text != ',')) {
+            free(list);
+            return bad(s, "step numbers separated by commas");
+        }
+        count++;
+        more = *text == ',';
+        text += more;
+    }
+    if (count)
+        qsort(list, count, sizeof *list, compare_ints);
+    free(steps->list);
+    steps->list = list;
+    steps->listed = count;
+    steps->has_list = true;
+    return ASSAY_OK;
+}
+
+/* save_interval, save_steps, start_step, end_step, each optionally behind a mode's name. 1 when the key is none of them. */
+static int set_steps(const setting *s)
+{
+    static const char *const modes[HOOK_MODES] = {"train.", "eval.", "predict.", "global."};
+    const char *key = s->key;
+    int mode = HOOK_ALL_MODES;
+    for (int m = 0; m < HOOK_MODES; m++) {
+        if (strncmp(key, modes[m], strlen(modes[m])) == 0) {
+            mode = m;
+            key += strlen(modes[m]);
+            break;
+        }
+    }
+    hook_steps *steps = s->collection ? &s->collection->steps[mode] : &s->config->steps[mode];
+    if (strcmp(key, "save_interval") == 0) {
+        int rc = parse_int(s, 1, "a number of steps from 1", &steps->interval);
+        steps->has_interval |= rc == ASSAY_OK;
+        return rc;
+    }
+    if (strcmp(key, "start_step") == 0) {
+        int rc = parse_int(s, 0, "a step from 0", &steps->start);
+        steps->has_start |= rc == ASSAY_OK;
+        return rc;
+    }
+    if (strcmp(key, "end_step") == 0) {
+        bool none = strcmp(s->value, "None") == 0 || strcmp(s->value, "null") == 0 || !*s->value;
+        int rc = none ? ASSAY_OK : parse_int(s, 0, "a step from 0, or None", &steps->end);
+        if (none)
+            steps->end = -1;
+        steps->has_end |= rc == ASSAY_OK;
+        return rc;
+    }
+    return strcmp(key, "save_steps") == 0 ? parse_list(s, steps) : 1;
+}
+
+/* reductions, save_raw_tensor, save_shape. 1 when the key is none of them. */
+static int set_reductions(const setting *s)
+{
+    hook_reductions *r = s->collection ? &s->collection->reductions : &s->config->reductions;
+    int rc = 1;
+    if (strcmp(s->key, "reductions") == 0) {
+        hook_reductions parsed = *r;
+        assay_error why = {""};
+        rc = hook_reductions_parse(s->value, &parsed, &why);
+        if (rc < 0)
+            return bad(s, why.text);
+        *r = parsed;
+    } else if (strcmp(s->key, "save_raw_tensor") == 0) {
+        rc = parse_bool(s, &r->raw);
+        r->raw_given |= rc == ASSAY_OK;
+    } else if (strcmp(s->key, "save_shape") == 0) {
+        rc = parse_bool(s, &r->shape);
+    }
+    r->given |= rc == ASSAY_OK;
+    return rc;
+}
+
+/* Splits at commas as the reference does, so a pattern given here cannot hold one. */
+static int set_patterns(const setting *s)
+{
+    const char *collection = s->collection ? s->collection->name : "default";
+    int rc = ASSAY_OK;
+    for (const char *at = s->value; rc == ASSAY_OK;) {
+        size_t length = strcspn(at, ",");
+        const char *from = at, *to = at + length;
+        while (from < to && isspace((unsigned char)*from))
+            from++;
+        while (to > from && isspace((unsigned char)to[-1]))
+            to--;
+        char *pattern = assay_copy_bytes_as_text(from, (size_t)(to - from));
+        if (!pattern)
+            return assay_fail(s->err, ASSAY_ENOMEM, "%s: out of memory", s->key);
+        if (*pattern)
+            rc = hook_config_add_pattern(s->config, collection, pattern, s->err);
+        free(pattern);
+        if (!at[length])
+            break;
+        at += length + 1;
+    }
+    return rc;
+}
+
+static int set_end(const setting *s)
+{
+    static const char *const names[] = {"auto", "now", "never"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(s->value, names[i]) == 0) {
+            s->config->end = (hook_end)i;
+            return ASSAY_OK;
+        }
+    }
+    return bad(s, "auto, now or never");
+}
+
+static int set_memory(const setting *s)
+{
+    int64_t bytes = 0;
+    int rc = parse_int(s, MIN_MEMORY, "a number of bytes from 65536", &bytes);
+    if (rc == ASSAY_OK)
+        s->config->memory = (uint64_t)bytes;
+    return rc;
+}
+
+static int set_worker(const setting *s)
+{
+    bool device = *s->value == '/'; /* a TensorFlow device: written with _ for / and - for : */
+    if (strlen(s->value) > 200 || *s->value == '.' || (!device && strpbrk(s->value, "/\\\"")))
+        return bad(s, "at most 200 characters without / and quotes");
+    int rc = parse_text(s, &s->config->worker);
+    for (char *c = s->config->worker; rc == ASSAY_OK && device && *c; c++)
+        *c = *c == '/' ? '_' : *c == ':' ? '-' : *c;
+    return rc;
+}
+
+/* Parameters of the hook alone. 1 when the key is none of them. */
+static int set_hook(const setting *s)
+{
+    hook_config *c = s->config;
+    const struct {
+        const char *key;
+        bool *flag;
+    } flags[] = {{"save_all", &c->save_all}, {"dry_run", &c->dry_run}, {"export_tensorboard", &c->export_tensorboard},
+                 {"sample_variance", &c->sample_variance}, {"durable", &c->durable}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        if (strcmp(s->key, flags[i].key) == 0)
+            return parse_bool(s, flags[i].flag);
+    }
+    if (strcmp(s->key, "include_workers") == 0)
+        return parse_word(s, "one", "all", "one or all", &c->all_workers);
+    if (strcmp(s->key, "checksum") == 0)
+        return parse_word(s, "crc32c", "constant", "crc32c or constant", &c->constant_checksum);
+    if (strcmp(s->key, "queue_policy") == 0)
+        return parse_word(s, "block", "drop", "block or drop", &c->drop);
+    if (strcmp(s->key, "existing") == 0)
+        return parse_word(s, "refuse", "continue", "refuse or continue", &c->go_on);
+    if (strcmp(s->key, "queue_memory") == 0)
+        return set_memory(s);
+    if (strcmp(s->key, "end_marker") == 0)
+        return set_end(s);
+    if (strcmp(s->key, "worker") == 0)
+        return set_worker(s);
+    if (strcmp(s->key, "tensorboard_dir") == 0)
+        return parse_text(s, &c->tensorboard);
+    return strcmp(s->key, "out_dir") == 0 ? parse_text(s, &c->directory) : 1;
+}
+
+int hook_config_set(hook_config *config, const char *collection, const char *key, const char *value, assay_error *err)
+{
+    int index = collection ? hook_config_find(config, collection) : -1;
+    if (collection && index < 0)
+        return assay_fail(err, ASSAY_ENOTFOUND, "collection \"%s\" is not declared", collection);
+    setting s = {config, collection ? &config->collections[index] : NULL, key, value, err};
+    int rc = set_steps(&s);
+    if (rc == 1)
+        rc = set_reductions(&s);
+    if (rc == 1 && strcmp(key, "include_regex") == 0)
+        rc = set_patterns(&s);
+    if (rc == 1 && s.collection && strcmp(key, "save_histogram") == 0)
+        rc = parse_bool(&s, &s.collection->histogram);
+    if (rc == 1 && !s.collection)
+        rc = set_hook(&s);
+    if (rc == 1)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s%s%s: there is no such parameter of a %s (docs/hook.md lists them)",
+                          collection ? collection : "", collection ? ": " : "", key, collection ? "collection" : "hook");
+    return rc;
+}
+
+static const char *const ops[HOOK_OPS] = {"min", "max", "mean", "std", "variance", "sum", "prod", "l1", "l2"};
+
+const char *hook_reduction_name(int code, bool *absolute)
+{
+    *absolute = code >= HOOK_OPS;
+    return ops[code % HOOK_OPS];
+}
+
+static bool is_norm(int code)
+{
+    return code % HOOK_OPS >= HOOK_L1;
+}
+
+/* "abs_l1_norm", "l1", "mean", ...: its code, or -1. */
+static int parse_code(const char *name, size_t length)
+{
+    int absolute = length > 4 && strncmp(name, "abs_", 4) == 0 ? HOOK_OPS : 0;
+    name += absolute ? 4 : 0;
+    length -= absolute ? 4 : 0;
+    bool norm = length > 5 && strncmp(name + length - 5, "_norm", 5) == 0;
+    length -= norm ? 5 : 0;
+    for (int op = 0; op < HOOK_OPS; op++) {
+        if (strlen(ops[op]) == length && strncmp(ops[op], name, length) == 0)
+            return norm && !is_norm(op) ? -1 : op + absolute;
+    }
+    return -1;
+}
+
+/* The reference writes plain reductions, then norms, then the two of absolute values. */
+static int group(int code)
+{
+    return 2 * (code >= HOOK_OPS) + is_norm(code);
+}
+
+int hook_reductions_parse(const char *text, hook_reductions *out, assay_error *err)
+{
+    uint8_t seen[HOOK_REDUCTIONS], codes[HOOK_REDUCTIONS];
+    size_t count = 0, n = 0;
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, ",");
+        const char *from = at, *to = at + length;
+        at += length + (at[length] == ',');
+        while (from < to && isspace((unsigned char)*from))
+            from++;
+        while (to > from && isspace((unsigned char)to[-1]))
+            to--;
+        if (from == to)
+            continue;
+        int code = parse_code(from, (size_t)(to - from));
+        if (code < 0)
+            return assay_fail(err, ASSAY_EPARAM,
+                              "min, max, mean, std, variance, sum, prod, l1_norm, l2_norm, plain or with abs_ before, "
+                              "separated by commas (the reference computes no median)");
+        if (!memchr(seen, code, count))
+            seen[count++] = (uint8_t)code;
+    }
+    for (int g = 0; g < 4; g++) {
+        for (size_t i = 0; i < count; i++) {
+            if (group(seen[i]) == g)
+                codes[n++] = seen[i];
+        }
+    }
+    memcpy(out->codes, codes, n);
+    out->count = n;
+    return ASSAY_OK;
+}
+
+void hook_reductions_put(assay_buf *out, const hook_reductions *reductions)
+{
+    for (size_t i = 0; i < reductions->count; i++) {
+        bool absolute;
+        const char *name = hook_reduction_name(reductions->codes[i], &absolute);
+        assay_put_format(out, "%s%s%s%s", i ? "," : "", absolute ? "abs_" : "", name,
+                         is_norm(reductions->codes[i]) ? "_norm" : "");
+    }
+}

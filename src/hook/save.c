@@ -1,0 +1,280 @@
+/* save.c - steps and what is saved at them: the calls a training makes all the time. */
+#include "hook/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int assay_hook_set_mode(assay_hook *hook, int mode)
+{
+    if (!hook)
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    int rc = ASSAY_OK;
+    if (mode < ASSAY_HOOK_TRAIN || mode > ASSAY_HOOK_GLOBAL)
+        rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_set_mode: there is no such mode");
+    else
+        hook->mode = mode - 1;
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
+int assay_hook_step(assay_hook *hook)
+{
+    if (!hook)
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    int rc = hook_begin(hook);
+    if (!hook->off) {
+        while (hook->waiting) /* their tensors belong to the step that ends */
+            pthread_cond_wait(&hook->done, &hook->lock);
+        hook->closed = hook->serial++;
+        hook->step++;
+        hook->step_mode = hook->mode;
+        hook->mode_step[hook->mode]++;
+        if (hook->mode != ASSAY_HOOK_GLOBAL - 1)
+            hook->mode_step[ASSAY_HOOK_GLOBAL - 1] = hook->step;
+        atomic_store_explicit(&hook->mask,
+                              hook_config_step_mask(&hook->config, hook->mode, hook->mode_step[hook->mode]),
+                              memory_order_relaxed);
+        atomic_store_explicit(&hook->recording, true, memory_order_relaxed);
+        if (hook->queue.items || hook->writing)
+            pthread_cond_signal(&hook->work);
+    }
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
+int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mode_step)
+{
+    if (!hook)
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    int rc = ASSAY_OK;
+    if (mode < ASSAY_HOOK_TRAIN || mode > ASSAY_HOOK_GLOBAL || global_step < 0 || mode_step < 0)
+        rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_seek: a mode and steps from 0 are needed");
+    else if (global_step <= hook->step && hook->serial > 0)
+        rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_seek: steps that this run has recorded cannot be recorded again");
+    else {
+        hook->step = global_step - 1;
+        hook->mode_step[mode - 1] = mode_step - 1;
+    }
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
+bool assay_hook_active(const assay_hook *hook)
+{
+    return hook && atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
+}
+
+bool assay_hook_wants(assay_hook *hook, const char *tensor)
+{
+    if (!assay_hook_active(hook) || !tensor)
+        return false;
+    hook_name *name;
+    pthread_mutex_lock(&hook->lock);
+    bool wants = hook_names_find(&hook->names, &hook->config, tensor, &name, NULL) == ASSAY_OK &&
+                 (name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed)) != 0;
+    pthread_mutex_unlock(&hook->lock);
+    return wants;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Room for a tensor in the queue, waiting for it or not as configured; NULL when it is dropped. The lock is held. */
+static hook_item *reserve(assay_hook *hook, int ndim, size_t bytes)
+{
+    hook_item *item;
+    while (!(item = hook_queue_reserve(&hook->queue, ndim, bytes))) {
+        if (hook->config.drop) {
+            hook->counts.dropped++;
+            return NULL;
+        }
+        hook->waiting++;
+        pthread_cond_wait(&hook->done, &hook->lock);
+        if (--hook->waiting == 0)
+            pthread_cond_broadcast(&hook->done); /* assay_hook_step() may go on */
+    }
+    item->serial = hook->serial;
+    item->step = hook->step;
+    item->mode = hook->step_mode;
+    item->mode_step = hook->mode_step[hook->step_mode];
+    item->wall_time = now();
+    return item;
+}
+
+/* The lock is held. */
+static void publish(assay_hook *hook, hook_item *item)
+{
+    item->ready = true;
+    pthread_cond_signal(&hook->work);
+}
+
+/* Queues a tensor whose collections want it. A tensor that is too large to be copied into the ring is lent to the writer
+ * instead, and the caller waits: memory stays bounded. The lock is held, and let go while bytes are copied. */
+static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int dtype, int ndim, const int64_t *shape,
+                    const void *data, size_t bytes)
+{
+    bool lent = hook_item_size(ndim, bytes) > hook->config.memory / 2;
+    if (lent && hook->config.drop) {
+        hook->counts.dropped++;
+        return;
+    }
+    hook_item *item = reserve(hook, ndim, lent ? 0 : bytes);
+    if (!item)
+        return;
+    item->name = name->text;
+    item->mask = mask;
+    item->dtype = dtype;
+    if (ndim)
+        memcpy((int64_t *)(void *)(item + 1), shape, (size_t)ndim * sizeof *shape);
+    if (lent) {
+        uint64_t ticket = hook->queue.pushed;
+        item->data = data;
+        item->bytes = bytes;
+        publish(hook, item);
+        while (hook->queue.popped < ticket)
+            pthread_cond_wait(&hook->done, &hook->lock);
+        return;
+    }
+    if (bytes) {
+        void *place = (uint8_t *)(item + 1) + (size_t)ndim * sizeof *shape;
+        pthread_mutex_unlock(&hook->lock);
+        memcpy(place, data, bytes);
+        pthread_mutex_lock(&hook->lock);
+    }
+    publish(hook, item);
+}
+
+/* 1 when there is something to do. 0: nothing is saved now. The lock is not held. */
+static int worth_it(assay_hook *hook)
+{
+    if (!hook)
+        return 0;
+    if (atomic_load_explicit(&hook->recording, memory_order_relaxed))
+        return 1;
+    pthread_mutex_lock(&hook->lock);
+    int rc = 0;
+    if (!hook->off && hook->serial == 0)
+        rc = hook_failed(hook, ASSAY_EUSAGE, "a tensor was saved before the first assay_hook_step()");
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
+static int check(const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data, size_t *bytes,
+                 assay_error *err)
+{
+    size_t size = assay_dtype_size(dtype);
+    if (size == 0)
+        return assay_fail(err, ASSAY_EUSAGE, "tensor %s: %d is no dtype of numbers", tensor, dtype);
+    if (ndim < 0 || ndim > ASSAY_MAX_DIMS || (ndim > 0 && !shape))
+        return assay_fail(err, ASSAY_EUSAGE, "tensor %s: %d dimensions (0 to %d are possible)", tensor, ndim, ASSAY_MAX_DIMS);
+    for (int d = 0; d < ndim; d++) {
+        if (shape[d] < 0 || __builtin_mul_overflow(size, (size_t)shape[d], &size))
+            return assay_fail(err, ASSAY_EUSAGE, "tensor %s: extent %d is %lld", tensor, d, (long long)shape[d]);
+    }
+    if (size && !data)
+        return assay_fail(err, ASSAY_EUSAGE, "tensor %s: no data", tensor);
+    *bytes = size;
+    return ASSAY_OK;
+}
+
+int assay_hook_save(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data)
+{
+    int rc = worth_it(hook);
+    if (rc <= 0 || atomic_load_explicit(&hook->mask, memory_order_relaxed) == 0)
+        return rc < 0 ? rc : ASSAY_OK;
+    hook_name *name = NULL;
+    size_t bytes = 0;
+    assay_error err = {""};
+    pthread_mutex_lock(&hook->lock);
+    rc = tensor ? hook_names_find(&hook->names, &hook->config, tensor, &name, &err)
+                : assay_fail(&err, ASSAY_EUSAGE, "a tensor without a name");
+    uint64_t mask = rc == ASSAY_OK ? name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed) : 0;
+    if (mask && (rc = check(tensor, dtype, ndim, shape, data, &bytes, &err)) == ASSAY_OK)
+        enqueue(hook, name, mask, dtype, ndim, shape, data, bytes);
+    if (rc < 0)
+        hook_failed(hook, rc, err.text);
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
+/* Queues strings as (u64 length, bytes) each. The lock is held. */
+static int enqueue_strings(assay_hook *hook, const hook_name *name, uint64_t mask, size_t count, const char *const *texts,
+                           assay_error *err)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!texts || !texts[i] || __builtin_add_overflow(bytes, 8 + strlen(texts[i]), &bytes))
+            return assay_fail(err, ASSAY_EUSAGE, "tensor %s: text %zu is missing", name->text, i);
+    }
+    if (hook_item_size(1, bytes) > hook->config.memory / 2)
+        return assay_fail(err, ASSAY_EBUDGET, "tensor %s: texts of %zu bytes need a larger queue_memory", name->text, bytes);
+    hook_item *item = reserve(hook, 1, bytes);
+    if (!item)
+        return ASSAY_OK;
+    item->name = name->text;
+    item->mask = mask;
+    item->dtype = ASSAY_STRING;
+    *(int64_t *)(void *)(item + 1) = (int64_t)count;
+    uint8_t *at = (uint8_t *)(item + 1) + sizeof(int64_t);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t length = strlen(texts[i]);
+        memcpy(at, &length, sizeof length);
+        memcpy(at + 8, texts[i], length);
+        at += 8 + length;
+    }
+    publish(hook, item);
+    return ASSAY_OK;
+}
+
+int assay_hook_save_strings(assay_hook *hook, const char *tensor, size_t count, const char *const *texts)
+{
+    int rc = worth_it(hook);
+    if (rc <= 0 || atomic_load_explicit(&hook->mask, memory_order_relaxed) == 0)
+        return rc < 0 ? rc : ASSAY_OK;
+    hook_name *name = NULL;
+    assay_error err = {""};
+    pthread_mutex_lock(&hook->lock);
+    rc = tensor ? hook_names_find(&hook->names, &hook->config, tensor, &name, &err)
+                : assay_fail(&err, ASSAY_EUSAGE, "a tensor without a name");
+    uint64_t mask = rc == ASSAY_OK ? name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed) : 0;
+    if (mask)
+        rc = enqueue_strings(hook, name, mask, count, texts, &err);
+    if (rc < 0)
+        hook_failed(hook, rc, err.text);
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
+int assay_hook_save_scalar(assay_hook *hook, const char *name, double value)
+{
+    static const int64_t one = 1;
+    int rc = worth_it(hook);
+    if (rc <= 0)
+        return rc;
+    char tensor[HOOK_NAME_LENGTH + 1];
+    hook_name *found = NULL;
+    assay_error err = {""};
+    int length = snprintf(tensor, sizeof tensor, "scalar/%s", name ? name : "");
+    pthread_mutex_lock(&hook->lock);
+    if (!name || !*name || length >= (int)sizeof tensor)
+        rc = assay_fail(&err, ASSAY_EUSAGE, "the name of a scalar has 1 to %d bytes", HOOK_NAME_LENGTH - 7);
+    else
+        rc = hook_names_find(&hook->names, &hook->config, tensor, &found, &err);
+    if (rc == ASSAY_OK) {
+        uint64_t mask = found->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed);
+        if (mask || !found->mask)
+            enqueue(hook, found, mask, ASSAY_FLOAT64, 1, &one, &value, sizeof value);
+    } else
+        hook_failed(hook, rc, err.text);
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}

@@ -1,0 +1,143 @@
+/* writer.c - the thread that takes items off the queue and writes them.
+ *
+ * It holds the lock only to look at the queue. A step ends for it when an item of a later step comes up, or when the
+ * training has closed the step and nothing of it is left in the queue. */
+#include "hook/internal.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+bool hook_writer_idle(assay_hook *hook)
+{
+    const hook_item *front = hook_queue_front(&hook->queue);
+    bool queued = front && front->serial <= hook->closed;
+    bool open = hook->writing != 0 && hook->writing <= hook->closed;
+    return !queued && !open;
+}
+
+/* A copy of the names that belong to some collection, so that the file can be put together without the lock. */
+static hook_name *copy_names(assay_hook *hook, size_t *count)
+{
+    hook_name *copy = assay_realloc_array(NULL, hook->names.count, sizeof *copy);
+    *count = 0;
+    for (size_t i = 0; copy && i < hook->names.room; i++) {
+        const hook_name *n = hook->names.slots[i];
+        if (n && n->mask)
+            copy[(*count)++] = *n;
+    }
+    return copy;
+}
+
+/* Closes the open step. Called and left with the lock held. */
+static void close_step(assay_hook *hook)
+{
+    hook_output *out = &hook->output;
+    uint64_t version = hook->names.version;
+    size_t count = 0;
+    bool wants = hook_output_wants_collections(out, version), was_failed = out->failed;
+    hook_name *known = wants ? copy_names(hook, &count) : NULL;
+    pthread_mutex_unlock(&hook->lock);
+    assay_error err = {""};
+    int rc = wants && !known ? ASSAY_ENOMEM : ASSAY_OK;
+    if (rc < 0) {
+        assay_fail(&err, rc, "step %lld: out of memory", (long long)out->step);
+        out->failed = true;
+    }
+    int closed = hook_output_close_step(out, known, count, version, &err);
+    rc = rc < 0 ? rc : closed;
+    free(known);
+    pthread_mutex_lock(&hook->lock);
+    hook->writing = 0;
+    if (rc == ASSAY_OK) {
+        hook->counts.steps++;
+        hook->counts.tensors += out->records;
+        hook->counts.bytes += out->bytes;
+    } else {
+        hook->counts.dropped += was_failed ? 0 : out->records;
+        if (!was_failed)
+            hook_failed(hook, rc, err.text);
+    }
+    pthread_cond_broadcast(&hook->done);
+}
+
+/* Writes the oldest item. Called and left with the lock held. */
+static void write_front(assay_hook *hook, const hook_item *item)
+{
+    hook_output *out = &hook->output;
+    bool already_failed = out->serial == item->serial && out->failed;
+    uint64_t records = out->serial == item->serial ? out->records : 0;
+    hook->writing = item->serial;
+    pthread_mutex_unlock(&hook->lock);
+    assay_error err = {""};
+    int rc = hook_output_item(out, item, &err);
+    pthread_mutex_lock(&hook->lock);
+    if (rc < 0) {
+        hook->counts.dropped += 1 + (out->failed && !already_failed ? records : 0);
+        if (!already_failed)
+            hook_failed(hook, rc, err.text);
+    }
+    hook_queue_pop(&hook->queue);
+    pthread_cond_broadcast(&hook->done);
+}
+
+static void *run(void *argument)
+{
+    assay_hook *hook = argument;
+    pthread_mutex_lock(&hook->lock);
+    for (;;) {
+        const hook_item *front = hook_queue_front(&hook->queue);
+        bool other = !front || front->serial != hook->writing;
+        if (hook->writing && other && (front || hook->writing <= hook->closed))
+            close_step(hook);
+        else if (front && front->ready)
+            write_front(hook, front);
+        else if (!front && hook->stopping)
+            break;
+        else
+            pthread_cond_wait(&hook->work, &hook->lock);
+    }
+    pthread_mutex_unlock(&hook->lock);
+    return NULL;
+}
+
+int hook_writer_start(assay_hook *hook, assay_error *err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the training's business */
+    int failed = pthread_create(&hook->writer, NULL, run, hook);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        return assay_fail(err, ASSAY_ENOMEM, "the hook's writer thread cannot be started: %s", strerror(failed));
+    hook->started = true;
+    return ASSAY_OK;
+}
+
+void hook_writer_stop(assay_hook *hook)
+{
+    if (!hook->started)
+        return;
+    pthread_mutex_lock(&hook->lock);
+    hook->stopping = true;
+    hook->closed = hook->serial;
+    pthread_cond_broadcast(&hook->work);
+    pthread_mutex_unlock(&hook->lock);
+    pthread_join(hook->writer, NULL);
+    hook->started = false;
+}
+
+int hook_writer_collections(assay_hook *hook, assay_error *err)
+{
+    uint64_t version = hook->names.version;
+    size_t count;
+    if (!hook_output_wants_collections(&hook->output, version))
+        return ASSAY_OK;
+    hook_name *known = copy_names(hook, &count);
+    int rc = known ? hook_output_collections(&hook->output, known, count, version, err)
+                   : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for the collections", hook->directory);
+    free(known);
+    return rc;
+}
