@@ -2,7 +2,8 @@
  *
  * Within a block sums of d = x - shift and d^2 are taken, shift being the block's first element; then
  * sum (x - mean)^2 = sum d^2 - (sum d)^2 / n loses no digits to a large mean. Blocks are joined by the pairwise formula
- * of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983). */
+ * of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983); their
+ * means are taken from the tensor's first element, for the same reason. */
 #include "tensor/stats.h"
 
 #include <math.h>
@@ -68,15 +69,12 @@ static double total_value(const assay_stats_total *total)
 
 static void merge_deviations(assay_stats_acc *acc, double n, double shifted, double shifted_squares)
 {
-    double before = (double)acc->count, mean = acc->lanes.shift + shifted / n;
+    if (acc->count == 0)
+        acc->origin = acc->lanes.shift;
+    double before = (double)acc->count, mean = (acc->lanes.shift - acc->origin) + shifted / n;
     double deviations = shifted_squares - shifted * (shifted / n);
     if (deviations < 0) /* rounding only */
         deviations = 0;
-    if (acc->count == 0) {
-        acc->mean = mean;
-        acc->deviations = deviations;
-        return;
-    }
     double delta = mean - acc->mean, share = n / (before + n);
     acc->deviations += deviations + delta * delta * before * share;
     acc->mean += delta * share;

@@ -27,7 +27,8 @@ typedef struct assay_stats_acc {
     size_t pending_count;
     assay_stats_lanes lanes; /* the open block */
     assay_stats_total sum, squares, magnitudes;
-    double mean, deviations; /* of the closed blocks */
+    double origin;           /* the tensor's first element */
+    double mean, deviations; /* of the closed blocks; the mean less origin */
     double min, max;
     uint64_t nan, pos_inf, neg_inf, zeros;
 } assay_stats_acc;
