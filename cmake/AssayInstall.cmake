@@ -10,6 +10,11 @@ target_include_directories(assay_headers INTERFACE $<INSTALL_INTERFACE:${CMAKE_I
 set_target_properties(assay_headers PROPERTIES EXPORT_NAME headers)
 
 install(TARGETS assay assay_headers EXPORT assayTargets)
+if(TARGET assay_hook_shared)
+  set_target_properties(assay_hook_shared PROPERTIES EXPORT_NAME hook)
+  target_include_directories(assay_hook_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  install(TARGETS assay_hook_shared EXPORT assayTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/assay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 file(GLOB jobs CONFIGURE_DEPENDS jobs/*.json)
 install(FILES ${jobs} DESTINATION ${ASSAY_JOBS_DIR})
