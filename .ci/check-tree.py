@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""check-tree.py - the rules about the source tree that a compiler does not check. Prints each breach; exit 1 if there is one.
+
+Includes point down the list of modules only; foreign libraries are met where docs/design.md says; files stay short; functions
+that write without a bound are not used; nothing names a path of somebody's machine.
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = ["base", "tensor", "trial", "hook", "rule", "engine", "report", "action", "cli"]  # each may include those before it
+BARRED = {"rule": {"hook"}, "trial": {"hook"}, "hook": {"trial"}}  # the recording library stands by itself
+FOREIGN = {  # header: the files that may include it
+    "mpi.h": r"src/engine/comm_mpi\.c",
+    "cJSON.h": r"src/base/\w+\.[ch]",
+    "pcre2.h": r"src/base/regex\.c",
+    "hdf5.h": r"src/(trial|report|cli)/\w*hdf5\w*\.c",
+    "curl/curl.h": r"src/base/http\.c|src/trial/http\.c",
+}
+BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|ctime|asctime|alloca|atoi|atol|atof)\s*\(")
+MOST_LINES = 500
+breaches = []
+
+
+def breach(path, line, text):
+    breaches.append("%s:%d: %s" % (path, line, text))
+
+
+def check_include(path, number, name):
+    module = re.match(r"src/(\w+)/", path)
+    target = re.match(r"(\w+)/", name)
+    base = name.removeprefix("cjson/")
+    if base in FOREIGN and not re.fullmatch(FOREIGN[base], path):
+        breach(path, number, "%s is not to be included here" % name)
+    if path.startswith("rules/") and path != "rules/builtin.c" and target and target.group(1) in MODULES:
+        breach(path, number, "built-in rules include <assay/...> only, not %s" % name)
+    if module and target and target.group(1) in MODULES:
+        here, there = module.group(1), target.group(1)
+        if MODULES.index(there) > MODULES.index(here) or there in BARRED.get(here, ()):
+            breach(path, number, "src/%s may not include %s" % (here, name))
+
+
+def check_source(path, text):
+    lines = text.splitlines()
+    if len(lines) > MOST_LINES:
+        breach(path, len(lines), "more than %d lines" % MOST_LINES)
+    for number, line in enumerate(lines, 1):
+        include = re.match(r'\s*#\s*include\s*[<"]([^">]+)', line)
+        if include:
+            check_include(path, number, include.group(1))
+        if BANNED.search(line) and not path.startswith("tests/"):
+            breach(path, number, "%s has no bound or no error: not used here" % BANNED.search(line).group(1))
+        if re.search(r"\bMPI_COMM_WORLD\b", line) and path != "src/engine/comm_mpi.c" and not re.match(r"\s*(/?\*|//)", line):
+            breach(path, number, "MPI_COMM_WORLD is named in src/engine/comm_mpi.c only")
+
+
+def main():
+    files = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                           check=True, capture_output=True, text=True).stdout.split("\0")
+    sources = 0
+    for path in sorted(f for f in files if f and not f.startswith("tests/data/")):
+        try:
+            text = (ROOT / path).read_text()
+        except (UnicodeDecodeError, FileNotFoundError):
+            continue  # seeds of the fuzz targets; files removed but not yet committed
+        if re.search(r"\.([ch]|inc)$", path):
+            check_source(path, text)
+            sources += 1
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.search(r"(^|[^\w./$}])/(home|root|work|farm)/\w", line):
+                breach(path, number, "a path of somebody's machine")
+    print("\n".join(breaches))
+    print("%d source files, %d breaches" % (sources, len(breaches)))
+    sys.exit(1 if breaches or not sources else 0)
+
+
+if __name__ == "__main__":
+    main()
