@@ -142,36 +142,11 @@ static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assa
     return status;
 }
 
-/* A rank that failed holds fewer nodes than its chunks ask for: empty ones take their places, so that every message that
- * another rank waits for is sent. */
-static int fill_places(const assay_comm *comm, const assay_plan *plan, uint32_t source, assay_fold *fold)
-{
-    uint64_t first = plan->sources[source].first_chunk, last = first + plan->sources[source].chunks;
-    uint64_t from = plan->rank_chunk[assay_comm_rank(comm)], to = plan->rank_chunk[assay_comm_rank(comm) + 1];
-    from = from > first ? from : first;
-    to = to < last ? to : last;
-    uint64_t next = from;
-    if (fold->count > 0)
-        next = first + ((fold->held[fold->count - 1].index + 1) << fold->held[fold->count - 1].level);
-    for (uint64_t chunk = next; chunk < to; chunk++) {
-        assay_node empty;
-        int status = assay_node_init(&empty, fold->rule_count);
-        if (status == ASSAY_OK)
-            status = assay_fold_add(fold, chunk - first, &empty);
-        assay_node_release(&empty, fold->rules);
-        if (status != ASSAY_OK)
-            return status;
-    }
-    return ASSAY_OK;
-}
-
 int assay_fold_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_fold *fold, int status,
                       assay_node *whole, assay_error *err)
 {
     if (fold->chunks == 0)
         return status;
-    int filled = fill_places(comm, plan, source, fold);
-    status = status == ASSAY_OK ? filled : status;
     unsigned top = 0;
     while (((fold->chunks - 1) >> top) > 0)
         top++;

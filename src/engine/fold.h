@@ -33,8 +33,8 @@ void assay_fold_release(assay_fold *fold);
 int assay_fold_add(assay_fold *fold, uint64_t chunk, assay_node *node);
 
 /* Joins what all ranks hold; the whole trial's node ends on rank 0, in *whole (initialised; untouched elsewhere, and where
- * the trial has no chunks). `status` is how this rank fared so far; a failed rank takes part, and the caller agrees
- * afterwards. Collective. */
+ * the trial has no chunks). Every rank must have added all its chunks. `status` is how this rank fared with the trials
+ * before; a failed rank takes part, and the caller agrees after the last trial. Collective. */
 int assay_fold_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_fold *fold, int status,
                       assay_node *whole, assay_error *err);
 

@@ -26,18 +26,22 @@ static int count_uses(assay_plan *plan)
     return plan->uses && plan->first_use && plan->measures && plan->measure_number ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* The engine's number of a measure: equal descriptions are taken once. */
-static uint32_t unite_measure(assay_plan *plan, const assay_measure *measure)
+/* The engine's number of a measure: equal descriptions are taken once. Comparisons with another trial are equal when the
+ * trial is: its number goes into `form`, which comparisons do not use. */
+static uint32_t unite_measure(assay_plan *plan, const assay_measure *asked, uint32_t other)
 {
+    assay_measure measure = *asked;
+    if (measure.kind == ASSAY_MEASURE_CHANGE && measure.reference == ASSAY_REFERENCE_OTHER_TRIAL)
+        measure.form = other;
     uint32_t k = 0;
-    while (k < plan->measure_count && memcmp(&plan->measures[k], measure, sizeof *measure) != 0)
+    while (k < plan->measure_count && memcmp(&plan->measures[k], &measure, sizeof measure) != 0)
         k++;
     if (k == plan->measure_count)
-        plan->measures[plan->measure_count++] = *measure;
+        plan->measures[plan->measure_count++] = measure;
     return k;
 }
 
-static int list_uses(assay_plan *plan)
+static int list_uses(assay_plan *plan, const assay_sources *sources)
 {
     if (count_uses(plan) != ASSAY_OK)
         return ASSAY_ENOMEM;
@@ -50,7 +54,7 @@ static int list_uses(assay_plan *plan)
         if (!plan->measure_number[i])
             return ASSAY_ENOMEM;
         for (uint32_t m = 0; need && m < need->measure_count; m++)
-            plan->measure_number[i][m] = unite_measure(plan, &need->measures[m]);
+            plan->measure_number[i][m] = unite_measure(plan, &need->measures[m], sources->other[i]);
     }
     plan->first_use[plan->instances] = plan->use_count;
     return ASSAY_OK;
@@ -262,7 +266,7 @@ static int list_pairs(assay_plan *plan, const assay_sources *sources)
 
 int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engine_options *options, bool name_problems)
 {
-    int status = list_uses(plan);
+    int status = list_uses(plan, sources);
     plan->sources = assay_alloc_zeroed(sources->job_trials, sizeof *plan->sources);
     if (!plan->sources)
         return ASSAY_ENOMEM;

@@ -1,0 +1,180 @@
+/* engine.c - one job from listing to verdicts:
+ *   1. list the trials, read their index files, make the plan, bring every index entry to the rank that has its chunk
+ *   2. every rank maps its chunks; no MPI in there
+ *   3. the chunks' results are combined in their order; rank 0 finalizes (outcome.c)
+ * After each part the ranks agree whether all went well. */
+#include "engine/engine.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/fault.h"
+#include "engine/mapper.h"
+#include "engine/outcome.h"
+
+typedef struct run {
+    assay_comm *comm;
+    const assay_job *job;
+    const assay_engine_options *options;
+    assay_sources sources;
+    assay_plan plan;
+    assay_rule *rules; /* [trial * instances + instance] */
+    assay_fold *folds; /* [trials] */
+    assay_run_figures figures;
+    double start;
+} run;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The rules as they are on each trial, and an empty fold for each. */
+static int configure(run *r)
+{
+    uint32_t instances = r->plan.instances, trials = r->sources.job_trials;
+    r->rules = assay_alloc_zeroed((size_t)trials * instances, sizeof *r->rules);
+    r->folds = assay_alloc_zeroed(trials, sizeof *r->folds);
+    if (!r->rules || !r->folds)
+        return ASSAY_ENOMEM;
+    for (uint32_t t = 0; t < trials; t++) {
+        for (uint32_t i = 0; i < instances; i++) {
+            const assay_instance *instance = assay_job_instance(r->job, i);
+            uint32_t other = r->sources.other[i];
+            r->rules[(size_t)t * instances + i] = (assay_rule){
+                .ops = instance->ops,
+                .params = instance->params,
+                .data = instance->data,
+                .trial = r->sources.list[t].info,
+                .other = other == ASSAY_NO_ID ? NULL : r->sources.list[other].info,
+                .start_step = instance->start_step > r->options->from ? instance->start_step : r->options->from,
+                .end_step = instance->end_step < r->options->to ? instance->end_step : r->options->to,
+            };
+        }
+        assay_fold_init(&r->folds[t], r->rules + (size_t)t * instances, instances, r->plan.sources[t].chunks);
+    }
+    return ASSAY_OK;
+}
+
+static int prepare(run *r, assay_error *err)
+{
+    int status = assay_comm_agree(r->comm, assay_sources_init(&r->sources, r->job), err);
+    if (status == ASSAY_OK)
+        status = assay_sources_list(r->comm, &r->sources, err);
+    if (status == ASSAY_OK)
+        status = assay_sources_read(r->comm, &r->sources, err);
+    if (status == ASSAY_OK)
+        status = assay_plan_make(r->comm, r->job, &r->sources, r->options, &r->plan, err);
+    if (status == ASSAY_OK && !r->options->dry_run)
+        status = assay_plan_exchange(r->comm, &r->plan, &r->sources, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(r->comm, configure(r), err);
+    r->figures.seconds_listing = seconds() - r->start;
+    return status;
+}
+
+/* Maps this rank's chunks. Its failure is agreed with the others. */
+static int map(run *r, assay_error *err)
+{
+    uint64_t total = 0;
+    int rank = assay_comm_rank(r->comm);
+    for (uint64_t c = 0; c < r->plan.chunk_count; c++)
+        total += r->plan.chunks[c].bytes;
+    assay_mapper mapper;
+    assay_progress *progress = assay_progress_new(r->comm, r->options->progress, total);
+    int status = assay_comm_agree(r->comm, progress ? ASSAY_OK : ASSAY_ENOMEM, err);
+    if (status != ASSAY_OK) {
+        free(progress);
+        return status;
+    }
+    status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory);
+    if (status == ASSAY_OK)
+        status = assay_mapper_run(&mapper, r->plan.rank_chunk[rank], r->plan.rank_chunk[rank + 1], r->folds, err);
+    r->figures.bytes_read = mapper.bytes_read;
+    r->figures.records_read = mapper.records_read;
+    r->figures.files_opened = mapper.files_opened;
+    assay_mapper_release(&mapper);
+    assay_progress_end(progress);
+    r->figures.seconds_reading = seconds() - r->start - r->figures.seconds_listing;
+    return assay_comm_agree(r->comm, status, err);
+}
+
+static int combine(run *r, assay_node *whole, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (uint32_t t = 0; t < r->sources.job_trials; t++)
+        status = assay_fold_finish(r->comm, &r->plan, t, &r->folds[t], status, &whole[t], err);
+    if (status == ASSAY_ENOMEM)
+        assay_fail(err, status, "out of memory on rank %d while results were combined", assay_comm_rank(r->comm));
+    return assay_comm_agree(r->comm, status, err);
+}
+
+static int add_up_figures(run *r)
+{
+    assay_run_figures *f = &r->figures;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    f->ranks = assay_comm_size(r->comm);
+    f->nodes = assay_comm_nodes(r->comm);
+    f->peak_memory = (uint64_t)usage.ru_maxrss * 1024;
+    assay_comm_traffic(r->comm, &f->messages, &f->message_bytes);
+    uint64_t sums[] = {f->bytes_read, f->records_read, f->files_opened, f->messages, f->message_bytes};
+    int status = assay_comm_sum(r->comm, sums, 5);
+    if (status == ASSAY_OK)
+        status = assay_comm_max(r->comm, &f->peak_memory, 1);
+    f->bytes_read = sums[0];
+    f->records_read = sums[1];
+    f->files_opened = sums[2];
+    f->messages = sums[3];
+    f->message_bytes = sums[4];
+    f->seconds = seconds() - r->start;
+    f->seconds_combining = f->seconds - f->seconds_listing - f->seconds_reading;
+    return status;
+}
+
+static void release(run *r)
+{
+    for (uint32_t t = 0; r->folds && t < r->sources.job_trials; t++)
+        assay_fold_release(&r->folds[t]);
+    free(r->folds);
+    free(r->rules);
+    assay_plan_release(&r->plan);
+    assay_sources_release(&r->sources);
+}
+
+int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
+                     assay_error *err)
+{
+    run r = {.comm = comm, .job = job, .options = options, .start = seconds()};
+    uint32_t trials = (uint32_t)job->trial_count, instances = (uint32_t)assay_job_instances(job);
+    *out = (assay_outcome){.job = job};
+    assay_findings_set_most(job->max_findings);
+    assay_node *whole = assay_alloc_zeroed(trials, sizeof *whole);
+    int status = whole ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint32_t t = 0; status == ASSAY_OK && t < trials; t++)
+        status = assay_node_init(&whole[t], instances);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = prepare(&r, err);
+    if (status == ASSAY_OK && !options->dry_run)
+        status = map(&r, err);
+    if (status == ASSAY_OK && !options->dry_run)
+        status = combine(&r, whole, err);
+    if (status == ASSAY_OK)
+        status = add_up_figures(&r);
+    if (status == ASSAY_OK && assay_comm_rank(comm) == 0) {
+        out->run = r.figures;
+        status = assay_outcome_fill(out, &r.sources, &r.plan, r.rules, whole, options->dry_run);
+    }
+    for (uint32_t t = 0; whole && t < trials; t++)
+        assay_node_release(&whole[t], r.rules ? r.rules + (size_t)t * instances : NULL);
+    free(whole);
+    release(&r);
+    status = assay_comm_agree(comm, status, err);
+    if (status != ASSAY_OK)
+        assay_outcome_release(out);
+    return status;
+}

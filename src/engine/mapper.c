@@ -1,0 +1,253 @@
+/* mapper.c - walks this rank's chunks: for each step the index files of all workers, for each of them the wanted records
+ * in the order they lie in the event file. */
+#include "engine/mapper.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *sources, const assay_rule *rules,
+                      assay_progress *progress, size_t memory)
+{
+    *m = (assay_mapper){.plan = plan, .sources = sources, .rules = rules, .progress = progress, .source = ASSAY_NO_ID,
+                        .value_budget = memory / 4};
+    assay_buf_init(&m->main.path, SIZE_MAX);
+    for (int i = 0; i < ASSAY_REFERENCES; i++)
+        assay_buf_init(&m->reference[i].path, SIZE_MAX);
+    m->arena = assay_arena_new(memory / 2);
+    return m->arena ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static void leave_source(assay_mapper *m)
+{
+    const assay_source_plan *plan = m->source == ASSAY_NO_ID ? NULL : &m->plan->sources[m->source];
+    for (uint32_t c = 0; plan && m->wanted && c < plan->class_count; c++)
+        free(m->wanted[c].measure);
+    free(m->wanted);
+    free(m->item_of);
+    free(m->item_stamp);
+    assay_history_free(m->history);
+    m->wanted = NULL;
+    m->item_of = NULL;
+    m->item_stamp = NULL;
+    m->history = NULL;
+}
+
+static void close_handle(assay_handle *handle)
+{
+    if (handle->file)
+        assay_event_close(handle->file);
+    assay_buf_release(&handle->path);
+}
+
+void assay_mapper_release(assay_mapper *m)
+{
+    leave_source(m);
+    close_handle(&m->main);
+    for (int i = 0; i < ASSAY_REFERENCES; i++)
+        close_handle(&m->reference[i]);
+    assay_arena_free(m->arena);
+    free(m->items);
+}
+
+static int enter_source(assay_mapper *m, uint32_t source)
+{
+    leave_source(m);
+    m->source = source;
+    const assay_source_plan *plan = &m->plan->sources[source];
+    uint32_t tensors = assay_dict_count(m->sources->list[source].info->tensors);
+    m->wanted = assay_alloc_zeroed(plan->class_count, sizeof *m->wanted);
+    m->item_of = assay_alloc_zeroed(tensors, sizeof(assay_item *));
+    m->item_stamp = assay_alloc_zeroed(tensors, sizeof *m->item_stamp);
+    if (!m->wanted || !m->item_of || !m->item_stamp)
+        return ASSAY_ENOMEM;
+    for (uint32_t c = 0; c < plan->class_count; c++) {
+        m->wanted[c].measure = assay_alloc((m->plan->measure_count + 1) * sizeof(uint32_t));
+        if (!m->wanted[c].measure)
+            return ASSAY_ENOMEM;
+    }
+    if (!plan->looks_back)
+        return ASSAY_OK;
+    return assay_history_new(&m->sources->list[source].segment, plan->looks_back, tensors, &m->history);
+}
+
+/* Adds the measures that one use asks for to those wanted. */
+static void want_measures(const assay_plan *plan, const assay_use *use, assay_wanted *wanted)
+{
+    const assay_need *need = assay_job_instance(plan->job, use->instance)->need;
+    for (uint32_t k = 0; k < need->measure_count; k++) {
+        uint32_t number = plan->measure_number[use->instance][k], at = 0;
+        if (need->measure_slot[k] != use->slot)
+            continue;
+        while (at < wanted->measures && wanted->measure[at] != number)
+            at++;
+        if (at == wanted->measures)
+            wanted->measure[wanted->measures++] = number;
+    }
+}
+
+/* What the uses of a tensor's class want at the step of the part under way; found once a part and class. */
+static const assay_wanted *wanted_of(assay_mapper *m, const assay_part *part, uint32_t tensor)
+{
+    const assay_source_plan *plan = &m->plan->sources[m->source];
+    assay_wanted *wanted = &m->wanted[plan->tensor_class[tensor]];
+    if (wanted->stamp == m->stamp)
+        return wanted;
+    const assay_use_class *class = &plan->classes[plan->tensor_class[tensor]];
+    wanted->stamp = m->stamp;
+    wanted->kinds = 0;
+    wanted->statistics = false;
+    wanted->measures = 0;
+    for (uint32_t u = 0; u < class->uses; u++) {
+        const assay_use_scope *scope = &plan->scope[class->use[u]];
+        const assay_use *use = &m->plan->uses[class->use[u]];
+        if (!assay_scope_wants(scope, part->step, m->step->mode, part->worker, __builtin_ctz(scope->kinds)))
+            continue;
+        wanted->kinds |= scope->kinds;
+        wanted->statistics |= !(assay_job_instance(m->plan->job, use->instance)->need->slots[use->slot].flags & ASSAY_SLOT_TIME_ONLY);
+        want_measures(m->plan, use, wanted);
+    }
+    return wanted;
+}
+
+/* The item of a tensor of the part under way. NULL with *status 0 when the step's memory is used up: that is named once. */
+static assay_item *item_for(assay_mapper *m, const assay_part *part, uint32_t tensor, int *status)
+{
+    if (m->item_stamp[tensor] == m->stamp)
+        return m->item_of[tensor];
+    if (m->item_count == m->item_room) {
+        size_t room = m->item_room ? m->item_room * 2 : 256;
+        assay_item **grown = assay_realloc_array(m->items, room, sizeof(assay_item *));
+        if (!grown) {
+            *status = ASSAY_ENOMEM;
+            return NULL;
+        }
+        m->items = grown;
+        m->item_room = room;
+    }
+    assay_item *item = assay_arena_take_zeroed(m->arena, 1, sizeof *item);
+    if (!item)
+        return NULL;
+    item->view.tensor = tensor;
+    item->view.worker = part->worker;
+    item->view.name = assay_dict_name(m->sources->list[m->source].info->tensors, tensor, NULL);
+    item->view.dtype = -1;
+    m->item_stamp[tensor] = m->stamp;
+    m->item_of[tensor] = item;
+    m->items[m->item_count++] = item;
+    return item;
+}
+
+/* A record that a rule needed and that could not be read: counted once for each rule. */
+static void count_unreadable(assay_mapper *m, const assay_part *part, const assay_entry *entry)
+{
+    const assay_source_plan *plan = &m->plan->sources[m->source];
+    const assay_use_class *class = &plan->classes[plan->tensor_class[entry->tensor]];
+    uint32_t last = ASSAY_NO_ID;
+    for (uint32_t u = 0; u < class->uses; u++) {
+        uint32_t instance = m->plan->uses[class->use[u]].instance;
+        if (instance != last &&
+            assay_scope_wants(&plan->scope[class->use[u]], part->step, m->step->mode, part->worker, entry->kind)) {
+            m->node->rule[instance].unreadable++;
+            last = instance;
+        }
+    }
+}
+
+/* Tells the event file which stretch around entry e is wanted, so that neighbours come with one read. */
+static void expect_run(assay_mapper *m, const assay_part *part, const assay_segment *segment, size_t e, uint64_t *expected)
+{
+    enum { GAP = 1 << 16 };
+    const assay_entry *entry = &segment->entries[e];
+    if (entry->offset + entry->length <= *expected)
+        return;
+    uint64_t end = entry->offset + entry->length;
+    for (size_t k = e + 1; k < part->first + part->count; k++) {
+        const assay_entry *next = &segment->entries[k];
+        if (next->offset > end + GAP)
+            break;
+        if (wanted_of(m, part, next->tensor)->kinds >> next->kind & 1)
+            end = next->offset + next->length > end ? next->offset + next->length : end;
+    }
+    assay_event_expect(m->main.file, entry->offset, end);
+    *expected = end;
+}
+
+static int read_part(assay_mapper *m, const assay_part *part, const assay_segment *segment)
+{
+    uint64_t expected = 0;
+    int opened = 1, status = ASSAY_OK; /* opened 1: not tried */
+    m->stamp++;
+    for (size_t e = part->first; status == ASSAY_OK && e < part->first + part->count; e++) {
+        const assay_entry *entry = &segment->entries[e];
+        const assay_wanted *wanted = wanted_of(m, part, entry->tensor);
+        if (!(wanted->kinds >> entry->kind & 1))
+            continue;
+        if (opened == 1) {
+            assay_error err = {""};
+            opened = assay_handle_open(m, &m->main, &m->sources->list[m->source], part, &err);
+            if (opened == ASSAY_ENOMEM)
+                return opened;
+            if (opened != ASSAY_OK)
+                assay_note_problem(m, part, opened == ASSAY_ENOTFOUND ? ASSAY_PROBLEM_EVENT_MISSING : ASSAY_PROBLEM_READ, -1,
+                                   err.text);
+        }
+        bool taken = false;
+        if (opened == ASSAY_OK) {
+            assay_item *item = item_for(m, part, entry->tensor, &status);
+            expect_run(m, part, segment, e, &expected);
+            if (item)
+                status = assay_take(m, part, entry, wanted, item, &taken);
+            else if (status == ASSAY_OK)
+                assay_note_problem(m, part, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset,
+                                   "the tensors of the step need more memory than the budget allows: raise --memory");
+        }
+        if (!taken)
+            count_unreadable(m, part, entry);
+    }
+    return status;
+}
+
+static int map_chunk(assay_mapper *m, const assay_chunk *chunk)
+{
+    const assay_source *source = &m->sources->list[chunk->source];
+    const assay_segment *segment = &source->segment;
+    int status = ASSAY_OK;
+    for (uint64_t s = chunk->first_step; status == ASSAY_OK && s < chunk->first_step + chunk->steps; s++) {
+        m->step = &source->info->steps[s];
+        m->item_count = 0;
+        assay_arena_clear(m->arena);
+        size_t p = assay_segment_find(segment, m->step->step);
+        for (; status == ASSAY_OK && p < segment->count && segment->parts[p].step == m->step->step; p++)
+            status = read_part(m, &segment->parts[p], segment);
+        if (status == ASSAY_OK)
+            status = assay_step_map(m);
+        if (status == ASSAY_OK)
+            status = m->node->problems.status;
+    }
+    return status;
+}
+
+int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_fold *folds, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (uint64_t c = first_chunk; status == ASSAY_OK && c < end_chunk; c++) {
+        const assay_chunk *chunk = &m->plan->chunks[c];
+        assay_node node;
+        if (chunk->source != m->source)
+            status = enter_source(m, chunk->source);
+        int made = assay_node_init(&node, m->plan->instances);
+        m->node = &node;
+        status = status == ASSAY_OK ? made : status;
+        if (status == ASSAY_OK)
+            status = map_chunk(m, chunk);
+        if (status == ASSAY_OK)
+            status = assay_fold_add(&folds[chunk->source], c - m->plan->sources[chunk->source].first_chunk, &node);
+        assay_node_release(&node, m->rules + (size_t)chunk->source * m->plan->instances);
+    }
+    if (status == ASSAY_ENOMEM)
+        assay_fail(err, status, "out of memory while reading step %lld: use fewer ranks a node or a smaller --memory",
+                   m->step ? (long long)m->step->step : -1LL);
+    return status;
+}

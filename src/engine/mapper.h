@@ -1,0 +1,95 @@
+/* mapper.h - one rank's work on its chunks: every record is read once, run through the statistics and all measures that
+ * any rule wants of it, and given to every rule's map. No MPI inside. */
+#ifndef ASSAY_ENGINE_MAPPER_H
+#define ASSAY_ENGINE_MAPPER_H
+
+#include "base/arena.h"
+#include "engine/fold.h"
+#include "engine/plan.h"
+#include "engine/progress.h"
+#include "trial/event.h"
+
+enum { ASSAY_REFERENCES = 9 }; /* event files open beside the main one: eight references, and the last for unit windows */
+
+typedef struct assay_handle { /* an event file that stays open while the next one asked for is the same */
+    assay_event_file *file;
+    const assay_store *store;
+    assay_buf path; /* terminated; empty: none is open */
+} assay_handle;
+
+/* A tensor under way: its view without const. */
+typedef struct assay_item {
+    assay_tensor_view view; /* first: rules are given &item->view */
+    uint32_t kinds;         /* bit 1 << kind: what was read */
+} assay_item;
+
+/* What is wanted of a class at the step of one worker. */
+typedef struct assay_wanted {
+    uint64_t stamp; /* of the part it was found for */
+    uint32_t kinds; /* bit 1 << kind */
+    bool statistics;
+    uint32_t measures;
+    uint32_t *measure; /* engine's numbers; room for all */
+} assay_wanted;
+
+typedef struct assay_mapper {
+    const assay_plan *plan;
+    assay_sources *sources;
+    const assay_rule *rules; /* [source * instances + instance] */
+    assay_progress *progress;
+    assay_arena *arena;      /* of the step */
+    assay_handle main, reference[ASSAY_REFERENCES];
+    size_t value_budget;     /* for decoding typed values and strings */
+    /* of the source under way */
+    uint32_t source;
+    assay_history *history;
+    assay_wanted *wanted;    /* [classes] */
+    uint64_t stamp;
+    assay_item **item_of;    /* [tensors]: the item of the part under way, valid where item_stamp is the stamp */
+    uint64_t *item_stamp;
+    /* of the step under way */
+    const assay_step_info *step;
+    assay_node *node;
+    assay_item **items;
+    size_t item_count, item_room;
+    /* figures */
+    uint64_t bytes_read, records_read, files_opened;
+    uint64_t passed; /* bytes of the record under way that progress knows of */
+} assay_mapper;
+
+int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *sources, const assay_rule *rules,
+                      assay_progress *progress, size_t memory);
+void assay_mapper_release(assay_mapper *m);
+
+/* Maps every chunk of this rank into folds[source]. Returns 0, or a status that ends the run (ASSAY_ENOMEM); everything
+ * that is wrong with the trial is in the nodes. Not collective. */
+int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_fold *folds, assay_error *err);
+
+/* take.c: reads the raw record or saved reduction of an entry into its item. What is damaged becomes a problem of the node;
+ * then *taken is false. Returns 0 or ASSAY_ENOMEM. */
+int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
+               assay_item *item, bool *taken);
+/* Adds a problem of an event file to the node. */
+void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64_t offset, const char *text);
+/* Opens the event file of a part in a handle; does nothing when it is open there. */
+int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source *source, const assay_part *part,
+                      assay_error *err);
+
+/* reference.c: the record that a comparison refers to, opened in m->reference[k] (k is set; handles are shared by measures
+ * with the same reference). 1: found, 0: there is none, negative: it cannot be read. */
+typedef struct assay_reference {
+    assay_place place;
+    const assay_source *source; /* where it lies */
+    assay_record record;
+} assay_reference;
+int assay_reference_find(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
+                         assay_handle *handle, assay_reference *out, assay_error *err);
+
+/* units.c: pools the unit counts of the saved steps before into `result`, as far as the measure's window reaches. */
+int assay_units_pool(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
+                     assay_result *result, assay_error *err);
+
+/* step.c: the step's items to every rule that wants some of them. */
+int assay_step_map(assay_mapper *m);
+
+#endif

@@ -1,0 +1,204 @@
+/* outcome.c - see outcome.h and engine.h. */
+#include "engine/outcome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+/* ---- completeness: who never wrote which step ---- */
+
+static int note_missing(assay_trial_outcome *t, size_t *room, int64_t step, const uint8_t *present)
+{
+    uint32_t missing = 0;
+    for (uint32_t w = 0; w < t->listing.expected_workers; w++)
+        missing += !present[w];
+    if (missing == 0)
+        return ASSAY_OK;
+    if (t->incomplete_count == *room) {
+        *room = *room ? *room * 2 : 64;
+        assay_incomplete *grown = assay_realloc_array(t->incomplete, *room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        t->incomplete = grown;
+    }
+    assay_incomplete *entry = &t->incomplete[t->incomplete_count];
+    *entry = (assay_incomplete){.step = step, .missing = assay_alloc(missing * sizeof *entry->missing)};
+    if (!entry->missing)
+        return ASSAY_ENOMEM;
+    for (uint32_t w = 0; w < t->listing.expected_workers; w++)
+        if (!present[w])
+            entry->missing[entry->missing_count++] = w;
+    t->incomplete_count++;
+    return ASSAY_OK;
+}
+
+/* By the names of index files: a step is complete when every expected worker has one. */
+static int find_incomplete(assay_trial_outcome *t)
+{
+    size_t room = 0;
+    uint8_t *present = assay_alloc(t->listing.expected_workers);
+    int status = present ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < t->listing.count;) {
+        int64_t step = t->listing.files[i].step;
+        memset(present, 0, t->listing.expected_workers);
+        for (; i < t->listing.count && t->listing.files[i].step == step; i++)
+            present[t->listing.files[i].worker] = 1;
+        status = note_missing(t, &room, step, present);
+    }
+    free(present);
+    return status;
+}
+
+/* ---- verdicts ---- */
+
+static int fail_verdict(assay_verdict *v, const char *text)
+{
+    v->status = ASSAY_RULE_ERROR;
+    assay_buf_clear(&v->message);
+    assay_put_format(&v->message, "%s", text);
+    return assay_buf_status(&v->message);
+}
+
+/* What could not be read is never a pass: a rule that saw nothing else is in error, the others say so. */
+static int mention_unreadable(assay_verdict *v, uint64_t records)
+{
+    if (records == 0)
+        return ASSAY_OK;
+    if (v->status == ASSAY_NO_DATA)
+        v->status = ASSAY_RULE_ERROR;
+    if (v->message.size > 0)
+        assay_put_format(&v->message, " ");
+    assay_put_format(&v->message, "%llu record%s that the rule needed could not be read: see the problems.",
+                     (unsigned long long)records, records == 1 ? "" : "s");
+    return assay_buf_status(&v->message);
+}
+
+static int reach(assay_rule_outcome *out, const assay_instance *instance, const assay_rule *rule, assay_node_rule *node)
+{
+    out->instance = instance;
+    int status = assay_verdict_init(&out->verdict);
+    if (status != ASSAY_OK)
+        return status;
+    if (instance->status != ASSAY_OK)
+        return fail_verdict(&out->verdict, instance->error.text);
+    if (node->status != ASSAY_OK)
+        return fail_verdict(&out->verdict, node->error);
+    if (!node->state && !(node->state = rule->ops->state_new(rule)))
+        return ASSAY_ENOMEM;
+    status = assay_verdict_reach(rule, node->state, &out->verdict);
+    return status == ASSAY_OK ? mention_unreadable(&out->verdict, node->unreadable) : status;
+}
+
+static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_rule *rules, assay_node *whole)
+{
+    t->rules = assay_alloc_zeroed(job->rule_count, sizeof *t->rules);
+    t->aggregations = assay_alloc_zeroed(job->aggregation_count, sizeof *t->aggregations);
+    int status = t->rules && t->aggregations ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < assay_job_instances(job); i++) {
+        assay_rule_outcome *to = i < job->rule_count ? &t->rules[i] : &t->aggregations[i - job->rule_count];
+        status = reach(to, assay_job_instance(job, i), &rules[i], &whole->rule[i]);
+    }
+    return status;
+}
+
+/* ---- the outcome ---- */
+
+static int fill_trial(assay_outcome *out, uint32_t number, assay_source *source, const assay_rule *rules, assay_node *whole,
+                      bool dry_run)
+{
+    assay_trial_outcome *t = &out->trials[number];
+    t->trial = &out->job->trials[number];
+    t->status = source->status;
+    t->error = source->error;
+    t->listing = source->listing;
+    t->info = source->info;
+    t->problems = source->problems;
+    source->listing = (assay_listing){0};
+    source->info = NULL;
+    assay_problems_init(&source->problems);
+    if (t->status != ASSAY_OK)
+        return ASSAY_OK;
+    t->info->listing = &t->listing;
+    int status = find_incomplete(t);
+    if (status != ASSAY_OK || dry_run)
+        return status;
+    status = assay_problems_append(&t->problems, &whole->problems);
+    return status == ASSAY_OK ? reach_all(t, out->job, rules, whole) : status;
+}
+
+static assay_plan_figures figures_of(const assay_plan *plan, int ranks)
+{
+    assay_plan_figures f = {.chunks = plan->chunk_count};
+    double total = 0, most = 0;
+    for (int r = 0; r < ranks; r++) {
+        double cost = 0;
+        for (uint64_t c = plan->rank_chunk[r]; c < plan->rank_chunk[r + 1]; c++)
+            cost += (double)plan->chunks[c].cost;
+        total += cost;
+        most = cost > most ? cost : most;
+    }
+    for (uint64_t c = 0; c < plan->chunk_count; c++) {
+        f.records += plan->chunks[c].records;
+        f.bytes += plan->chunks[c].bytes;
+        f.steps += plan->chunks[c].steps;
+    }
+    f.imbalance = total > 0 ? most / (total / ranks) - 1 : 0;
+    return f;
+}
+
+int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_plan *plan, const assay_rule *rules,
+                       assay_node *whole, bool dry_run)
+{
+    out->plan = figures_of(plan, out->run.ranks);
+    out->trials = assay_alloc_zeroed(sources->job_trials, sizeof *out->trials);
+    if (!out->trials)
+        return ASSAY_ENOMEM;
+    out->trial_count = sources->job_trials;
+    for (uint32_t t = 0; t < sources->job_trials; t++) {
+        int status = fill_trial(out, t, &sources->list[t], rules + (size_t)t * plan->instances, &whole[t], dry_run);
+        if (status != ASSAY_OK)
+            return status;
+    }
+    return ASSAY_OK;
+}
+
+void assay_outcome_release(assay_outcome *outcome)
+{
+    for (size_t t = 0; outcome->trials && t < outcome->trial_count; t++) {
+        assay_trial_outcome *trial = &outcome->trials[t];
+        for (size_t i = 0; trial->rules && i < outcome->job->rule_count; i++)
+            assay_verdict_release(&trial->rules[i].verdict);
+        for (size_t i = 0; trial->aggregations && i < outcome->job->aggregation_count; i++)
+            assay_verdict_release(&trial->aggregations[i].verdict);
+        for (size_t i = 0; i < trial->incomplete_count; i++)
+            free(trial->incomplete[i].missing);
+        free(trial->incomplete);
+        free(trial->rules);
+        free(trial->aggregations);
+        assay_problems_release(&trial->problems);
+        assay_trial_info_free(trial->info);
+        assay_listing_release(&trial->listing);
+    }
+    free(outcome->trials);
+    *outcome = (assay_outcome){0};
+}
+
+bool assay_outcome_has_losses(const assay_outcome *outcome)
+{
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        if (outcome->trials[t].status != ASSAY_OK || outcome->trials[t].problems.losses > 0)
+            return true;
+    return false;
+}
+
+bool assay_outcome_fails(const assay_outcome *outcome, assay_severity least)
+{
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        for (size_t i = 0; outcome->trials[t].rules && i < outcome->job->rule_count; i++) {
+            const assay_rule_outcome *r = &outcome->trials[t].rules[i];
+            if (r->verdict.status == ASSAY_ISSUES_FOUND && r->instance->severity >= least)
+                return true;
+        }
+    return false;
+}

@@ -1,0 +1,16 @@
+/* outcome.h - from combined states to the outcome: what rank 0 does at the end. */
+#ifndef ASSAY_ENGINE_OUTCOME_H
+#define ASSAY_ENGINE_OUTCOME_H
+
+#include "engine/engine.h"
+#include "engine/node.h"
+#include "engine/plan.h"
+#include "engine/source.h"
+
+/* Finalizes every rule of every trial. Listings, trial infos and problems move from the sources into the outcome. `rules`
+ * are [trial * instances + instance], whole the combined nodes of the trials. With `dry_run` only the plan and the listings are
+ * filled in. Returns 0 or ASSAY_ENOMEM. Not collective. */
+int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_plan *plan, const assay_rule *rules,
+                       assay_node *whole, bool dry_run);
+
+#endif

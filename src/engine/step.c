@@ -1,0 +1,95 @@
+/* step.c - one step's items, given to every rule that wants some of them. */
+#include "engine/mapper.h"
+
+#include <stdlib.h>
+
+/* Items in order of (tensor, worker): what rules are promised. */
+static int compare_items(const void *a, const void *b)
+{
+    const assay_tensor_view *x = &(*(assay_item *const *)a)->view, *y = &(*(assay_item *const *)b)->view;
+    if (x->tensor != y->tensor)
+        return x->tensor < y->tensor ? -1 : 1;
+    return (x->worker > y->worker) - (x->worker < y->worker);
+}
+
+static bool slot_takes(const assay_mapper *m, const assay_item *item, uint32_t use)
+{
+    const assay_use_scope *scope = &m->plan->sources[m->source].scope[use];
+    const assay_use *u = &m->plan->uses[use];
+    uint32_t flags = assay_job_instance(m->plan->job, u->instance)->need->slots[u->slot].flags;
+    if ((flags & ASSAY_SLOT_NO_STRINGS) && item->view.dtype == ASSAY_STRING)
+        return false;
+    uint32_t kinds = item->kinds & scope->kinds;
+    return kinds && assay_scope_wants(scope, m->step->step, m->step->mode, item->view.worker, __builtin_ctz(kinds));
+}
+
+/* How many items each use gets, then the items themselves, in one array that the uses share. */
+static int fill_slots(assay_mapper *m, assay_slot_view *slot)
+{
+    const assay_source_plan *plan = &m->plan->sources[m->source];
+    uint32_t uses = m->plan->use_count;
+    size_t total = 0, *first = assay_arena_take_zeroed(m->arena, uses, sizeof *first);
+    for (size_t i = 0; i < m->item_count; i++)
+        total += plan->classes[plan->tensor_class[m->items[i]->view.tensor]].uses;
+    const assay_tensor_view **views = assay_arena_take(m->arena, total * sizeof *views);
+    if (!first || !views)
+        return ASSAY_EBUDGET;
+    for (size_t i = 0; i < m->item_count; i++) {
+        const assay_use_class *class = &plan->classes[plan->tensor_class[m->items[i]->view.tensor]];
+        for (uint32_t u = 0; u < class->uses; u++)
+            first[class->use[u]]++;
+    }
+    size_t at = 0;
+    for (uint32_t u = 0; u < uses; u++) {
+        size_t room = first[u];
+        first[u] = at;
+        slot[u] = (assay_slot_view){.items = views + at};
+        at += room;
+    }
+    for (size_t i = 0; i < m->item_count; i++) {
+        const assay_use_class *class = &plan->classes[plan->tensor_class[m->items[i]->view.tensor]];
+        for (uint32_t u = 0; u < class->uses; u++)
+            if (slot_takes(m, m->items[i], class->use[u]))
+                views[first[class->use[u]] + slot[class->use[u]].count++] = &m->items[i]->view;
+    }
+    return ASSAY_OK;
+}
+
+/* Runs one rule's map; a failing rule is marked and not called again for this chunk. */
+static int map_rule(assay_mapper *m, uint32_t instance, const assay_slot_view *slot)
+{
+    uint32_t first = m->plan->first_use[instance], slots = m->plan->first_use[instance + 1] - first;
+    bool any = false;
+    for (uint32_t s = 0; s < slots; s++)
+        any = any || slot[first + s].count > 0;
+    assay_node_rule *r = &m->node->rule[instance];
+    if (!any || r->status != ASSAY_OK)
+        return ASSAY_OK;
+    const assay_rule *rule = &m->rules[(size_t)m->source * m->plan->instances + instance];
+    if (!r->state && !(r->state = rule->ops->state_new(rule)))
+        return ASSAY_ENOMEM;
+    assay_step_view view = {.step = m->step->step, .mode_step = m->step->mode_step, .mode = m->step->mode, .slots = slots,
+                            .slot = slot + first, .measure = m->plan->measure_number[instance]};
+    assay_error err = {""};
+    int status = rule->ops->map(rule, r->state, &view, &err);
+    if (status == ASSAY_ENOMEM || status == ASSAY_OK)
+        return status;
+    return assay_node_fail(m->node, instance, status, err.text);
+}
+
+int assay_step_map(assay_mapper *m)
+{
+    if (m->item_count == 0)
+        return ASSAY_OK;
+    qsort(m->items, m->item_count, sizeof *m->items, compare_items);
+    assay_slot_view *slot = assay_arena_take(m->arena, m->plan->use_count * sizeof *slot);
+    int status = slot ? fill_slots(m, slot) : ASSAY_EBUDGET;
+    if (status == ASSAY_EBUDGET) {
+        assay_problems_add(&m->node->problems, ASSAY_PROBLEM_BUDGET, m->step->step, "", -1,
+                           "the %zu tensors of the step need more memory than the budget allows: raise --memory", m->item_count);
+        return ASSAY_OK;
+    }
+    for (uint32_t i = 0; status == ASSAY_OK && i < m->plan->instances; i++)
+        status = map_rule(m, i, slot);
+    return status;
+}

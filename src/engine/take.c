@@ -1,0 +1,363 @@
+/* take.c - one record into its item: head, statistics and measures in one pass over its bytes. */
+#include "engine/mapper.h"
+
+#include <string.h>
+
+#include "tensor/convert.h"
+#include "tensor/measure.h"
+#include "tensor/stats.h"
+
+enum { MOST_MEASURES = 64 };
+
+/* A measure under way. */
+typedef struct taking {
+    uint32_t number;       /* the engine's */
+    assay_meter *meter;    /* NULL: given up, or done */
+    assay_handle *handle;  /* of its reference, NULL: none */
+    assay_reference reference;
+    bool pulls;            /* the reference has the same shape: its elements are fed alongside */
+} taking;
+
+int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source *source, const assay_part *part,
+                      assay_error *err)
+{
+    char name[4096];
+    const char *path = part->event;
+    if (!path) {
+        if (assay_event_path(&source->listing, part->step, part->worker, name, sizeof name) >= (int)sizeof name)
+            return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long", (long long)part->step);
+        path = name;
+    }
+    if (handle->store == source->store && handle->path.size > 0 && strcmp((char *)handle->path.data, path) == 0)
+        return ASSAY_OK;
+    assay_buf_clear(&handle->path);
+    int status = handle->file ? assay_event_reopen(handle->file, source->store, path, err)
+                              : assay_event_open(source->store, path, 0, &handle->file, err);
+    if (status != ASSAY_OK)
+        return status;
+    m->files_opened++;
+    handle->store = source->store;
+    assay_put_bytes(&handle->path, path, strlen(path) + 1);
+    return assay_buf_status(&handle->path);
+}
+
+void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64_t offset, const char *text)
+{
+    char name[4096];
+    const char *path = part->event;
+    if (!path) {
+        assay_event_path(&m->sources->list[m->source].listing, part->step, part->worker, name, sizeof name);
+        path = name;
+    }
+    assay_problems_add(&m->node->problems, kind, part->step, path, offset, "%s", text);
+}
+
+static int problem_kind(int status)
+{
+    return status == ASSAY_EIO ? ASSAY_PROBLEM_READ : status == ASSAY_EBUDGET ? ASSAY_PROBLEM_BUDGET : ASSAY_PROBLEM_RECORD;
+}
+
+static int over_budget(assay_error *err)
+{
+    return assay_fail(err, ASSAY_EBUDGET, "the tensors of the step need more memory than the budget allows: raise --memory");
+}
+
+/* The recorded name must be the one that the index gives. */
+static bool names_agree(const assay_mapper *m, const assay_entry *entry, const assay_record *record)
+{
+    const char *base;
+    size_t length, expected;
+    int kind = assay_reduction_split(record->tag, record->tag_length, &base, &length);
+    const char *name = assay_dict_name(m->sources->list[m->source].info->tensors, entry->tensor, &expected);
+    return kind == entry->kind && length == expected && memcmp(base, name, length) == 0;
+}
+
+/* ---- a saved reduction: one number ---- */
+
+static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay_record *record, assay_item *item,
+                          assay_error *err)
+{
+    const uint8_t *piece;
+    size_t size = 0;
+    if (record->dtype == ASSAY_STRING || record->elements != 1)
+        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction must be one number");
+    int status = assay_event_content(m->main.file, 0, &piece, &size, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (size != assay_dtype_size(record->dtype))
+        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
+    double value;
+    assay_to_double(record->dtype, piece, 1, &value);
+    status = assay_event_content(m->main.file, 0, &piece, &size, err); /* the end: the checksum is known to be right */
+    if (status != ASSAY_OK)
+        return status;
+    double *reduction = (double *)item->view.reduction;
+    if (!reduction)
+        item->view.reduction = reduction = assay_arena_take_zeroed(m->arena, ASSAY_KINDS, sizeof *reduction);
+    if (!reduction)
+        return over_budget(err);
+    reduction[entry->kind] = value;
+    item->view.reductions |= 1u << entry->kind;
+    if (!(item->kinds & 1u << ASSAY_RAW))
+        item->view.wall_time = record->wall_time;
+    return ASSAY_OK;
+}
+
+/* ---- measures of a raw record ---- */
+
+/* What a measure that was not taken means: not applicable and no reference are no loss; the rest is named. */
+static int give_up(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *t, int status,
+                   const assay_error *err)
+{
+    t->meter = NULL;
+    if (status == ASSAY_ENOMEM)
+        return status;
+    if (status < 0)
+        assay_note_problem(m, part, problem_kind(status), (int64_t)entry->offset, err->text);
+    return ASSAY_OK;
+}
+
+static int start_comparison(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *t, uint32_t slot,
+                            const assay_shape *shape)
+{
+    const assay_measure *measure = &m->plan->measures[t->number];
+    assay_error err = {""};
+    t->handle = &m->reference[slot];
+    int found = assay_reference_find(m, measure, part, entry->tensor, t->handle, &t->reference, &err);
+    if (found < 0)
+        return give_up(m, part, entry, t, found, &err);
+    const assay_record *r = &t->reference.record;
+    assay_shape reference = {r->dtype, r->dims, r->shape, found ? r->elements : 0};
+    int status = assay_meter_new(measure, shape, found ? &reference : NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
+    if (status != ASSAY_OK)
+        return give_up(m, part, entry, t, status, &err);
+    t->pulls = found && reference.dims == shape->dims &&
+               (shape->dims == 0 || memcmp(reference.dim, shape->dim, (size_t)shape->dims * sizeof *shape->dim) == 0);
+    if (t->pulls) {
+        m->bytes_read += r->length;
+        assay_event_expect(t->handle->file, r->offset, r->offset + r->length);
+    }
+    return ASSAY_OK;
+}
+
+static int start_measures(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
+                          const assay_shape *shape, taking *list, uint32_t *count)
+{
+    uint32_t references = 0;
+    *count = 0;
+    for (uint32_t k = 0; k < wanted->measures && *count < MOST_MEASURES; k++) {
+        taking *t = &list[(*count)++];
+        assay_error err = {""};
+        *t = (taking){.number = wanted->measure[k]};
+        int status;
+        if (m->plan->measures[t->number].kind == ASSAY_MEASURE_CHANGE && references < ASSAY_REFERENCES - 1) {
+            status = start_comparison(m, part, entry, t, references++, shape);
+        } else {
+            status = assay_meter_new(&m->plan->measures[t->number], shape, NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
+            status = status == ASSAY_OK ? ASSAY_OK : give_up(m, part, entry, t, status, &err);
+        }
+        if (status != ASSAY_OK)
+            return status;
+    }
+    return ASSAY_OK;
+}
+
+/* Feeds a piece to one comparison, pulling the same elements of its reference. */
+static int feed_comparison(taking *t, const uint8_t *piece, uint64_t elements, size_t element, assay_error *err)
+{
+    size_t other = assay_dtype_size(t->reference.record.dtype);
+    while (elements > 0) {
+        const uint8_t *pulled;
+        size_t size;
+        int status = assay_event_content(t->handle->file, (size_t)elements * other, &pulled, &size, err);
+        if (status != ASSAY_OK)
+            return status;
+        if (size == 0)
+            return assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
+        uint64_t got = size / other;
+        status = assay_meter_feed(t->meter, piece, pulled, got, err);
+        if (status != ASSAY_OK)
+            return status;
+        piece += got * element;
+        elements -= got;
+    }
+    return ASSAY_OK;
+}
+
+static int feed_measures(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *list, uint32_t count,
+                         const uint8_t *piece, uint64_t elements, size_t element)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        taking *t = &list[k];
+        assay_error err = {""};
+        if (!t->meter)
+            continue;
+        int status = t->pulls ? feed_comparison(t, piece, elements, element, &err)
+                              : assay_meter_feed(t->meter, piece, NULL, elements, &err);
+        if (status != ASSAY_OK && (status = give_up(m, part, entry, t, status, &err)) != ASSAY_OK)
+            return status;
+    }
+    return ASSAY_OK;
+}
+
+/* After the last piece. *again is set when a meter wants the content once more; the others are done. */
+static int end_measures(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *list, uint32_t count,
+                        const assay_result **results, bool *again)
+{
+    *again = false;
+    for (uint32_t k = 0; k < count; k++) {
+        taking *t = &list[k];
+        assay_error err = {""};
+        if (!t->meter)
+            continue;
+        const uint8_t *rest;
+        size_t size;
+        int status = t->pulls ? assay_event_content(t->handle->file, 0, &rest, &size, &err) : ASSAY_OK;
+        assay_result *result = status == ASSAY_OK ? assay_arena_take(m->arena, sizeof *result) : NULL;
+        if (status == ASSAY_OK && !result)
+            status = over_budget(&err);
+        if (status == ASSAY_OK)
+            status = assay_meter_end(t->meter, result, &err);
+        if (status == 1) {
+            *again = true;
+            continue;
+        }
+        const assay_measure *measure = &m->plan->measures[t->number];
+        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_UNITS && measure->window > 1)
+            status = assay_units_pool(m, measure, part, entry->tensor, result, &err);
+        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_CHANGE && result->of.change.found)
+            result->of.change.step = t->reference.place.part->step;
+        if (status == ASSAY_OK)
+            results[t->number] = result;
+        if ((status = give_up(m, part, entry, t, status, &err)) != ASSAY_OK)
+            return status;
+    }
+    return ASSAY_OK;
+}
+
+/* One pass over the content. */
+static int pass(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record *record,
+                assay_stats_acc *stats, taking *list, uint32_t count, assay_error *err)
+{
+    size_t element = assay_dtype_size(record->dtype);
+    for (;;) {
+        const uint8_t *piece;
+        size_t size;
+        int status = assay_event_content(m->main.file, 0, &piece, &size, err);
+        if (status != ASSAY_OK || size == 0)
+            return status;
+        uint64_t elements = size / element;
+        if (stats)
+            assay_stats_feed(stats, piece, elements);
+        status = feed_measures(m, part, entry, list, count, piece, elements, element);
+        if (status != ASSAY_OK)
+            return status;
+        assay_progress_add(m->progress, size);
+        m->passed += size;
+    }
+}
+
+static int take_values(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
+                       const assay_record *record, assay_item *item, assay_error *err)
+{
+    taking list[MOST_MEASURES];
+    uint32_t count;
+    assay_stats_acc acc;
+    bool again = false;
+    assay_shape shape = {record->dtype, record->dims, item->view.shape, record->elements};
+    const assay_result **results = (const assay_result **)item->view.results;
+    assay_stats *stats = assay_arena_take(m->arena, sizeof *stats);
+    if (!stats)
+        return over_budget(err);
+    int status = assay_stats_init(&acc, record->dtype);
+    if (status == ASSAY_OK)
+        status = start_measures(m, part, entry, wanted, &shape, list, &count);
+    if (status == ASSAY_OK)
+        status = pass(m, part, entry, record, &acc, list, count, err);
+    if (status == ASSAY_OK)
+        status = end_measures(m, part, entry, list, count, results, &again);
+    while (status == ASSAY_OK && again) {
+        assay_record once_more;
+        status = assay_event_record(m->main.file, entry->offset, entry->length, m->value_budget, &once_more, err);
+        if (status == ASSAY_OK)
+            status = pass(m, part, entry, &once_more, NULL, list, count, err);
+        if (status == ASSAY_OK)
+            status = end_measures(m, part, entry, list, count, results, &again);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    assay_stats_finish(&acc, stats);
+    item->view.stats = stats;
+    return ASSAY_OK;
+}
+
+static int take_texts(assay_mapper *m, const assay_wanted *wanted, const assay_record *record, assay_item *item,
+                      assay_error *err)
+{
+    for (uint32_t k = 0; k < wanted->measures; k++) {
+        if (!assay_measure_is_text(&m->plan->measures[wanted->measure[k]]))
+            continue;
+        assay_result *result = assay_arena_take(m->arena, sizeof *result);
+        int status = result ? assay_texts_new(m->arena, record->elements, result, err) : ASSAY_EBUDGET;
+        for (uint64_t i = 0; status == ASSAY_OK && i < record->elements; i++) {
+            size_t length;
+            const char *text = assay_event_string(m->main.file, i, &length);
+            status = assay_texts_set(m->arena, result, i, text, length, err);
+        }
+        if (status != ASSAY_OK)
+            return status;
+        ((const assay_result **)item->view.results)[wanted->measure[k]] = result;
+    }
+    return ASSAY_OK;
+}
+
+static int take_raw(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
+                    const assay_record *record, assay_item *item, assay_error *err)
+{
+    int64_t *shape = assay_arena_take(m->arena, (size_t)record->dims * sizeof *shape);
+    if (wanted->measures > 0)
+        item->view.results = assay_arena_take_zeroed(m->arena, m->plan->measure_count, sizeof *item->view.results);
+    if (!shape || (wanted->measures > 0 && !item->view.results))
+        return over_budget(err);
+    if (record->dims > 0)
+        memcpy(shape, record->shape, (size_t)record->dims * sizeof *shape);
+    item->view.shape = shape;
+    item->view.dims = record->dims;
+    int status = ASSAY_OK;
+    if (record->dtype == ASSAY_STRING)
+        status = take_texts(m, wanted, record, item, err);
+    else if (wanted->statistics)
+        status = take_values(m, part, entry, wanted, record, item, err);
+    if (status != ASSAY_OK)
+        return status;
+    item->view.dtype = record->dtype;
+    item->view.wall_time = record->wall_time;
+    return ASSAY_OK;
+}
+
+int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
+               assay_item *item, bool *taken)
+{
+    assay_error err = {""};
+    assay_record record;
+    *taken = false;
+    m->passed = 0;
+    int status = assay_event_record(m->main.file, entry->offset, entry->length, m->value_budget, &record, &err);
+    if (status == ASSAY_OK && !names_agree(m, entry, &record))
+        status = assay_fail(&err, ASSAY_EFORMAT, "the index says '%s', the record '%s'", item->view.name, record.tag);
+    if (status == ASSAY_OK)
+        status = entry->kind == ASSAY_RAW ? take_raw(m, part, entry, wanted, &record, item, &err)
+                                          : take_reduction(m, entry, &record, item, &err);
+    m->records_read++;
+    m->bytes_read += entry->length;
+    assay_progress_add(m->progress, entry->length > m->passed ? entry->length - m->passed : 0);
+    if (status == ASSAY_ENOMEM)
+        return status;
+    if (status != ASSAY_OK) {
+        assay_note_problem(m, part, problem_kind(status), (int64_t)entry->offset, err.text);
+        return ASSAY_OK;
+    }
+    item->kinds |= 1u << entry->kind;
+    *taken = true;
+    return ASSAY_OK;
+}
