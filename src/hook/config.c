@@ -84,7 +84,7 @@ int hook_config_init(hook_config *config)
     memset(config, 0, sizeof *config);
     config->memory = (uint64_t)64 << 20;
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
-        int index;
+        int index = 0;
         int rc = add_collection(config, builtins[i].name, &index, NULL);
         if (rc < 0)
             return rc;
@@ -135,7 +135,7 @@ int hook_config_declare(hook_config *config, const char *collection, int *index,
 
 int hook_config_add_pattern(hook_config *config, const char *collection, const char *pattern, assay_error *err)
 {
-    int index;
+    int index = 0;
     int rc = hook_config_declare(config, collection ? collection : "default", &index, err);
     if (rc < 0)
         return rc;
@@ -154,7 +154,7 @@ int hook_config_add_pattern(hook_config *config, const char *collection, const c
 
 int hook_config_add_name(hook_config *config, const char *collection, const char *tensor, assay_error *err)
 {
-    int index;
+    int index = 0;
     int rc = hook_config_declare(config, collection, &index, err);
     if (rc < 0)
         return rc;
