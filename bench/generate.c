@@ -60,7 +60,9 @@ static int write_worker(const char *directory, const sizes *size, int worker, co
         return 1;
     }
     assay_hook_set(hook, "save_interval", "1");
-    const char *const collections[] = {"weights", "gradients", "relu_output", "losses"};
+    assay_hook_set(hook, "include_workers", "all");
+    assay_hook_collection_regex(hook, "relu_output", "relu_output$");
+    const char *const collections[] = {"weights", "gradients", "losses"};
     for (size_t i = 0; i < sizeof collections / sizeof collections[0]; i++)
         assay_hook_collection(hook, collections[i]);
     assay_hook_set_mode(hook, ASSAY_HOOK_TRAIN);
