@@ -74,7 +74,9 @@ static int mention_unreadable(assay_verdict *v, uint64_t records)
     return assay_buf_status(&v->message);
 }
 
-static int reach(assay_rule_outcome *out, const assay_instance *instance, const assay_rule *rule, assay_node_rule *node)
+/* `other` is the trial that the rule compares with, NULL: none. */
+static int reach(assay_rule_outcome *out, const assay_instance *instance, const assay_rule *rule,
+                 const assay_source *other, assay_node_rule *node)
 {
     out->instance = instance;
     int status = assay_verdict_init(&out->verdict);
@@ -82,6 +84,8 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
         return status;
     if (instance->status != ASSAY_OK)
         return fail_verdict(&out->verdict, instance->error.text);
+    if (other && other->status != ASSAY_OK)
+        return fail_verdict(&out->verdict, other->error.text);
     if (node->status != ASSAY_OK)
         return fail_verdict(&out->verdict, node->error);
     if (!node->state && !(node->state = rule->ops->state_new(rule)))
@@ -90,23 +94,26 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
     return status == ASSAY_OK ? mention_unreadable(&out->verdict, node->unreadable) : status;
 }
 
-static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_rule *rules, assay_node *whole)
+static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_sources *sources, const assay_rule *rules,
+                     assay_node *whole)
 {
     t->rules = assay_alloc_zeroed(job->rule_count, sizeof *t->rules);
     t->aggregations = assay_alloc_zeroed(job->aggregation_count, sizeof *t->aggregations);
     int status = t->rules && t->aggregations ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < assay_job_instances(job); i++) {
         assay_rule_outcome *to = i < job->rule_count ? &t->rules[i] : &t->aggregations[i - job->rule_count];
-        status = reach(to, assay_job_instance(job, i), &rules[i], &whole->rule[i]);
+        const assay_source *other = sources->other[i] == ASSAY_NO_ID ? NULL : &sources->list[sources->other[i]];
+        status = reach(to, assay_job_instance(job, i), &rules[i], other, &whole->rule[i]);
     }
     return status;
 }
 
 /* ---- the outcome ---- */
 
-static int fill_trial(assay_outcome *out, uint32_t number, assay_source *source, const assay_rule *rules, assay_node *whole,
-                      bool dry_run)
+static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *sources, const assay_rule *rules,
+                      assay_node *whole, bool dry_run)
 {
+    assay_source *source = &sources->list[number];
     assay_trial_outcome *t = &out->trials[number];
     t->trial = &out->job->trials[number];
     t->status = source->status;
@@ -117,14 +124,15 @@ static int fill_trial(assay_outcome *out, uint32_t number, assay_source *source,
     source->listing = (assay_listing){0};
     source->info = NULL;
     assay_problems_init(&source->problems);
+    if (t->info)
+        t->info->listing = &t->listing;
     if (t->status != ASSAY_OK)
         return ASSAY_OK;
-    t->info->listing = &t->listing;
     int status = find_incomplete(t);
     if (status != ASSAY_OK || dry_run)
         return status;
     status = assay_problems_append(&t->problems, &whole->problems);
-    return status == ASSAY_OK ? reach_all(t, out->job, rules, whole) : status;
+    return status == ASSAY_OK ? reach_all(t, out->job, sources, rules, whole) : status;
 }
 
 static assay_plan_figures figures_of(const assay_plan *plan, int ranks)
@@ -156,7 +164,7 @@ int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_p
         return ASSAY_ENOMEM;
     out->trial_count = sources->job_trials;
     for (uint32_t t = 0; t < sources->job_trials; t++) {
-        int status = fill_trial(out, t, &sources->list[t], rules + (size_t)t * plan->instances, &whole[t], dry_run);
+        int status = fill_trial(out, t, sources, rules + (size_t)t * plan->instances, &whole[t], dry_run);
         if (status != ASSAY_OK)
             return status;
     }
