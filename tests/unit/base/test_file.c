@@ -1,0 +1,223 @@
+/* Whole files in, complete files out, nothing left over when it fails. */
+#include "unit.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+
+static char directory[] = "/tmp/assay-test-file-XXXXXX";
+
+static char *in_directory(const char *name)
+{
+    char *path = assay_path_join(directory, name);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(path);
+    return path;
+}
+
+static void set_fault(const char *text)
+{
+    if (text)
+        setenv("ASSAY_FAULT", text, 1);
+    else
+        unsetenv("ASSAY_FAULT");
+    assay_fault_arm(0);
+}
+
+static unsigned entries(void)
+{
+    unsigned count = 0;
+    DIR *dir = opendir(directory);
+    for (struct dirent *e = readdir(dir); e; e = readdir(dir))
+        count += e->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+static bool holds(const char *path, const char *expected)
+{
+    assay_buf buf;
+    assay_buf_init(&buf, 1000);
+    bool same = assay_file_read(path, 1000, &buf, NULL) == ASSAY_OK && buf.size == strlen(expected) &&
+                memcmp(buf.data, expected, buf.size) == 0;
+    assay_buf_release(&buf);
+    return same;
+}
+
+static void test_write(void)
+{
+    char *path = in_directory("report.json");
+    struct stat st;
+    umask(027);
+    CU_ASSERT_EQUAL(assay_file_write(path, "one", 3, NULL), ASSAY_OK);
+    CU_ASSERT_TRUE(holds(path, "one"));
+    CU_ASSERT_TRUE(stat(path, &st) == 0 && (st.st_mode & 0777) == 0640);
+    CU_ASSERT_EQUAL(assay_file_write(path, "another", 7, NULL), ASSAY_OK);
+    CU_ASSERT_TRUE(holds(path, "another"));
+    CU_ASSERT_EQUAL(assay_file_write(path, NULL, 0, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(entries(), 1);
+    unlink(path);
+    free(path);
+}
+
+/* Each step of writing fails once: the old content stays, no temporary file does. */
+static void test_write_fails(void)
+{
+    char *path = in_directory("report.json");
+    static const char *const faults[] = {"write:1", "write:2", "write:3", "write:1+", "alloc:1"};
+    CU_ASSERT_EQUAL(assay_file_write(path, "old", 3, NULL), ASSAY_OK);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        assay_error err = {""};
+        set_fault(faults[i]);
+        int status = assay_file_write(path, "new", 3, &err);
+        set_fault(NULL);
+        CU_ASSERT_EQUAL(status, i == 4 ? ASSAY_ENOMEM : ASSAY_EIO);
+        CU_ASSERT_EQUAL(strncmp(err.text, path, strlen(path)), 0);
+        CU_ASSERT_TRUE(holds(path, "old"));
+        CU_ASSERT_EQUAL(entries(), 1);
+    }
+    set_fault("write:4"); /* there are three steps */
+    CU_ASSERT_EQUAL(assay_file_write(path, "new", 3, NULL), ASSAY_OK);
+    set_fault(NULL);
+    CU_ASSERT_TRUE(holds(path, "new"));
+    unlink(path);
+    free(path);
+    path = in_directory("missing/report.json");
+    CU_ASSERT_EQUAL(assay_file_write(path, "x", 1, NULL), ASSAY_EIO);
+    free(path);
+    path = in_directory("taken"); /* a directory is not replaced */
+    CU_ASSERT_EQUAL(mkdir(path, 0777), 0);
+    CU_ASSERT_EQUAL(assay_file_write(path, "x", 1, NULL), ASSAY_EIO);
+    CU_ASSERT_EQUAL(entries(), 1);
+    rmdir(path);
+    free(path);
+}
+
+/* What a killed run of the same process number left behind is in nobody's way. */
+static void test_stale_temporary(void)
+{
+    char name[80];
+    snprintf(name, sizeof name, "report.json.tmp-%ld-0", (long)getpid());
+    char *path = in_directory("report.json"), *stale = in_directory(name);
+    CU_ASSERT_EQUAL(assay_file_write(stale, "stale", 5, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_file_write(path, "new", 3, NULL), ASSAY_OK);
+    CU_ASSERT_TRUE(holds(path, "new") && holds(stale, "stale"));
+    unlink(path);
+    unlink(stale);
+    free(path);
+    free(stale);
+}
+
+static void test_read(void)
+{
+    enum { SIZE = 200000 };
+    char *path = in_directory("data"), *bytes = malloc(SIZE);
+    assay_buf buf;
+    assay_error err = {""};
+    for (int i = 0; i < SIZE; i++)
+        bytes[i] = (char)(i * 31 >> 3);
+    CU_ASSERT_EQUAL(assay_file_write(path, bytes, SIZE, NULL), ASSAY_OK);
+    assay_buf_init(&buf, SIZE + 1);
+    assay_put_u8(&buf, 'x');
+    CU_ASSERT_EQUAL(assay_file_read(path, SIZE - 1, &buf, &err), ASSAY_EBUDGET);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "199999 bytes"));
+    CU_ASSERT_EQUAL(buf.size, 1);
+    CU_ASSERT_EQUAL(assay_file_read(path, SIZE, &buf, &err), ASSAY_OK);
+    CU_ASSERT_TRUE(buf.size == SIZE + 1 && memcmp(buf.data + 1, bytes, SIZE) == 0);
+    assay_buf_release(&buf);
+    assay_buf_init(&buf, SIZE - 1); /* the buffer's own ceiling */
+    CU_ASSERT_EQUAL(assay_file_read(path, SIZE, &buf, &err), ASSAY_EBUDGET);
+    CU_ASSERT_EQUAL(buf.size, 0);
+    assay_buf_release(&buf);
+    unlink(path);
+    free(path);
+    free(bytes);
+}
+
+static void test_read_fails(void)
+{
+    char *path = in_directory("data"), *missing = in_directory("none");
+    assay_buf buf;
+    assay_error err = {""};
+    assay_buf_init(&buf, 100);
+    CU_ASSERT_EQUAL(assay_file_write(path, "abc", 3, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_file_read(missing, 100, &buf, &err), ASSAY_ENOTFOUND);
+    CU_ASSERT_EQUAL(strncmp(err.text, missing, strlen(missing)), 0);
+    CU_ASSERT_EQUAL(assay_file_read(directory, 100, &buf, &err), ASSAY_EIO);
+    set_fault("read:2"); /* behind the content, before the end is known */
+    CU_ASSERT_EQUAL(assay_file_read(path, 100, &buf, &err), ASSAY_EIO);
+    set_fault("alloc:1");
+    CU_ASSERT_EQUAL(assay_file_read(path, 100, &buf, &err), ASSAY_ENOMEM);
+    set_fault(NULL);
+    CU_ASSERT_EQUAL(buf.size, 0);
+    assay_buf_release(&buf);
+    unlink(path);
+    free(path);
+    free(missing);
+}
+
+static void test_directories(void)
+{
+    char *deep = in_directory("a//b/c/"), *file = in_directory("file"), *below = in_directory("file/x");
+    struct stat st;
+    assay_error err = {""};
+    CU_ASSERT_EQUAL(assay_dir_make(deep, NULL), ASSAY_OK);
+    CU_ASSERT_TRUE(stat(deep, &st) == 0 && S_ISDIR(st.st_mode));
+    CU_ASSERT_EQUAL(assay_dir_make(deep, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_dir_make("/", NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_dir_make(".", NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_dir_make("", NULL), ASSAY_EIO);
+    CU_ASSERT_EQUAL(assay_file_write(file, "x", 1, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_dir_make(file, &err), ASSAY_EIO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "cannot make the directory"));
+    CU_ASSERT_EQUAL(assay_dir_make(below, NULL), ASSAY_EIO);
+    unlink(file);
+    static const char *const made[] = {"a/b/c", "a/b", "a"};
+    for (size_t i = 0; i < 3; i++) {
+        char *path = in_directory(made[i]);
+        CU_ASSERT_EQUAL(rmdir(path), 0);
+        free(path);
+    }
+    free(deep);
+    free(file);
+    free(below);
+}
+
+static void check_join(const char *first, const char *second, const char *expected)
+{
+    char *path = assay_path_join(first, second);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(path);
+    CU_ASSERT_STRING_EQUAL(path, expected);
+    free(path);
+}
+
+static void test_join(void)
+{
+    check_join("a", "b", "a/b");
+    check_join("a/", "b", "a/b");
+    check_join("/", "b", "/b");
+    check_join("", "b", "b");
+    set_fault("alloc:1");
+    CU_ASSERT_PTR_NULL(assay_path_join("a", "b"));
+    set_fault(NULL);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"write", test_write},
+                           {"write fails", test_write_fails},
+                           {"stale temporary file", test_stale_temporary},
+                           {"read", test_read},
+                           {"read fails", test_read_fails},
+                           {"directories", test_directories},
+                           {"join", test_join},
+                           CU_TEST_INFO_NULL};
+    if (!mkdtemp(directory))
+        return 2;
+    int failed = unit_main("file", tests);
+    return rmdir(directory) != 0 || failed; /* a leftover is a failure too */
+}
