@@ -60,7 +60,7 @@ int assay_hook_collection_set(assay_hook *hook, const char *collection, const ch
 /* Declares, and adds one pattern as it stands: unlike the parameter include_regex, it may hold commas. Not collective. */
 int assay_hook_collection_regex(assay_hook *hook, const char *collection, const char *pattern);
 /* Declares, and adds one tensor by name. This one may be called after the first step too, but then only for a collection
- * that exists. Not collective. */
+ * that exists: built-in or declared. Not collective. */
 int assay_hook_collection_name(assay_hook *hook, const char *collection, const char *tensor);
 /* Reads a configuration file in the reference's format as if its contents had been set by calls. Not collective. */
 int assay_hook_load(assay_hook *hook, const char *path);

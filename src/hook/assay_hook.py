@@ -1,1 +1,469 @@
-# placeholder
+"""assay_hook - records a PyTorch or numpy training for assay, through libassay_hook.
+
+    import assay_hook
+    hook = assay_hook.Hook("runs/17", save_config=assay_hook.SaveConfig(save_interval=100),
+                           include_collections=["weights", "gradients"], include_regex=["relu"])
+    hook.register_module(net)
+    hook.register_loss(loss_fn)
+    for ...:
+        hook.set_mode(assay_hook.modes.TRAIN)
+        loss_fn(net(x), y).backward()
+    hook.close()
+
+Classes, arguments and tensor names are those of the reference's PyTorch hook, so that a training changes its import and
+nothing else. Without PyTorch: hook.step(), hook.save_tensor(name, array). docs/hook.md says the rest.
+A mistake in the configuration raises; after that nothing here stops a training.
+"""
+import atexit
+import ctypes
+import ctypes.util
+import enum
+import os
+import warnings
+import weakref
+
+
+class ModeKeys(enum.Enum):
+    TRAIN = 1
+    EVAL = 2
+    PREDICT = 3
+    GLOBAL = 4
+
+
+modes = ModeKeys
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [("text", ctypes.c_char * 512)]
+
+
+class _Counts(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("steps", "tensors", "bytes", "dropped", "errors")] + [
+        ("status", ctypes.c_int), ("text", ctypes.c_char * 512)]
+
+
+_HOOK, _TEXT = ctypes.c_void_p, ctypes.c_char_p
+_SIGNATURES = {
+    "open": [_TEXT, ctypes.c_int, ctypes.c_int, ctypes.POINTER(_HOOK), ctypes.POINTER(_Error)],
+    "set": [_HOOK, _TEXT, _TEXT], "collection": [_HOOK, _TEXT], "collection_set": [_HOOK, _TEXT, _TEXT, _TEXT],
+    "collection_regex": [_HOOK, _TEXT, _TEXT], "collection_name": [_HOOK, _TEXT, _TEXT], "load": [_HOOK, _TEXT],
+    "begin": [_HOOK], "set_mode": [_HOOK, ctypes.c_int], "step": [_HOOK], "active": [_HOOK], "wants": [_HOOK, _TEXT],
+    "seek": [_HOOK, ctypes.c_int64, ctypes.c_int, ctypes.c_int64],
+    "save": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p],
+    "save_strings": [_HOOK, _TEXT, ctypes.c_size_t, ctypes.POINTER(_TEXT)],
+    "save_scalar": [_HOOK, _TEXT, ctypes.c_double], "flush": [_HOOK], "get_counts": [_HOOK, ctypes.POINTER(_Counts)],
+    "close": [_HOOK],
+}
+
+
+def _load_library():
+    here = os.path.dirname(os.path.abspath(__file__))
+    name = "libassay_hook.so"
+    places = [os.environ.get("ASSAY_HOOK_LIBRARY"), os.path.join(here, name)]
+    # Installed as PREFIX/share/assay/python/assay_hook.py: the library is below PREFIX/lib.
+    prefix = os.path.normpath(os.path.join(here, "..", "..", ".."))
+    for lib in ("lib", "lib64", os.path.join("lib", getattr(os.uname(), "machine", "") + "-linux-gnu")):
+        places.append(os.path.join(prefix, lib, name))
+    found = next((p for p in places if p and os.path.exists(p)), None) or ctypes.util.find_library("assay_hook") or name
+    library = ctypes.CDLL(found)
+    for function, arguments in _SIGNATURES.items():
+        entry = getattr(library, "assay_hook_" + function)
+        entry.argtypes = arguments
+        entry.restype = ctypes.c_bool if function in ("active", "wants") else ctypes.c_int
+    library.assay_hook_get_counts.restype = None
+    return library
+
+
+_lib = _load_library()
+
+_DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "complex64": 8, "int64": 9, "bool": 10,
+           "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23, "float8_e5m2": 24,
+           "float8_e4m3fn": 25}
+
+
+def _text(value):
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    return str(value).encode()
+
+
+class SaveConfigMode:
+    """Which steps of one mode are saved."""
+
+    def __init__(self, save_interval=None, start_step=None, end_step=None, save_steps=None):
+        self.save_interval = 500 if save_interval is None else int(save_interval)
+        self.start_step = 0 if start_step is None else int(start_step)
+        self.end_step = None if end_step is None else int(end_step)
+        self.save_steps = list(save_steps or [])
+
+    def parameters(self, prefix=""):
+        return [(prefix + "save_interval", self.save_interval), (prefix + "start_step", self.start_step),
+                (prefix + "end_step", self.end_step), (prefix + "save_steps", ",".join(map(str, self.save_steps)))]
+
+
+class SaveConfig:
+    """Which steps are saved: one rule for all modes, or a dictionary from modes to SaveConfigMode."""
+
+    def __init__(self, mode_save_configs=None, save_interval=None, start_step=None, end_step=None, save_steps=None):
+        self.every_mode = None
+        self.by_mode = {}
+        if mode_save_configs is None:
+            self.every_mode = SaveConfigMode(save_interval, start_step, end_step, save_steps)
+            return
+        for mode, config in mode_save_configs.items():
+            mode = ModeKeys[mode] if isinstance(mode, str) else mode
+            self.by_mode[mode] = SaveConfigMode(**config) if isinstance(config, dict) else config
+
+    @classmethod
+    def parse(cls, value):
+        if value is None or isinstance(value, cls):
+            return value
+        if isinstance(value, SaveConfigMode):
+            made = cls({})
+            made.every_mode = value
+            return made
+        if isinstance(value, dict):
+            return cls(value)
+        raise TypeError("save_config has to be a SaveConfig, a SaveConfigMode or a dictionary, not %r" % (value,))
+
+    def parameters(self):
+        pairs = self.every_mode.parameters() if self.every_mode else []
+        for mode, config in self.by_mode.items():
+            if config is not None:
+                pairs += config.parameters(mode.name.lower() + ".")
+        return pairs
+
+
+class ReductionConfig:
+    """Which figures are saved of a tensor, and whether the tensor itself and its shape are."""
+
+    def __init__(self, reductions=None, abs_reductions=None, norms=None, abs_norms=None, save_raw_tensor=False,
+                 save_shape=False):
+        self.reductions, self.abs_reductions = list(reductions or []), list(abs_reductions or [])
+        self.norms, self.abs_norms = list(norms or []), list(abs_norms or [])
+        self.save_raw_tensor, self.save_shape = save_raw_tensor, save_shape
+
+    def parameters(self):
+        names = self.reductions + [n + "_norm" for n in self.norms]
+        names += ["abs_" + r for r in self.abs_reductions] + ["abs_%s_norm" % n for n in self.abs_norms]
+        return [("reductions", ",".join(names)), ("save_raw_tensor", self.save_raw_tensor), ("save_shape", self.save_shape)]
+
+
+class Collection:
+    """What the training adds to a collection; built-in patterns live in the library."""
+
+    def __init__(self, name, include_regex=None, tensor_names=None, reduction_config=None, save_config=None,
+                 save_histogram=True):
+        self.name = name
+        self.include_regex = []
+        self.tensor_names = set(tensor_names or ())
+        self.reduction_config, self.save_config, self.save_histogram = reduction_config, save_config, save_histogram
+        self.include(include_regex or [])
+
+    def include(self, patterns):
+        self.include_regex += [patterns] if isinstance(patterns, str) else list(patterns)
+
+    def add_tensor_name(self, name):
+        self.tensor_names.add(name)
+
+    def add_module_tensors(self, module, inputs=False, outputs=True):
+        """Takes in the tensors of a module that register_module() has named."""
+        name = module._module_name
+        self.include(([name + "_input_"] if inputs else []) + ([name + "_output_"] if outputs else []))
+
+
+def _torch():
+    """PyTorch, when the training uses it: this file never imports it first."""
+    import sys
+    return sys.modules.get("torch")
+
+
+def _rank_and_workers():
+    torch = _torch()
+    distributed = getattr(torch, "distributed", None)
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
+
+
+def _refuse_existing(path):
+    """The library refuses as well, at the first step; here it shows before the training begins."""
+    try:
+        held = os.listdir(path)
+    except FileNotFoundError:
+        return
+    if held and not any(name.startswith(".assay-hook-") for name in os.listdir(path)):
+        raise RuntimeError("%s holds something already: name another directory, or pass existing=\"continue\"" % path)
+
+
+class Hook:
+    """One training process's recorder. Arguments as the reference's; `parameters` are assay's own (docs/hook.md)."""
+
+    def __init__(self, out_dir=None, export_tensorboard=False, tensorboard_dir=None, dry_run=False, reduction_config=None,
+                 save_config=None, include_regex=None, include_collections=None, save_all=False, include_workers="one",
+                 config_file=None, **parameters):
+        self._handle, self._pid = _HOOK(), os.getpid()
+        self._begun = self._active = False
+        self._names, self._shapes, self._written = {}, {}, {}
+        self._collections, self._modules = {}, weakref.WeakSet()
+        self.mode = ModeKeys.GLOBAL
+        if out_dir is not None:
+            out_dir = os.path.expanduser(os.fspath(out_dir))
+            if parameters.get("existing") != "continue" and not dry_run:
+                _refuse_existing(out_dir)
+        error = _Error()
+        rank, workers = _rank_and_workers()
+        path = None if out_dir is None else os.fsencode(out_dir)
+        if _lib.assay_hook_open(path, rank, workers, ctypes.byref(self._handle), ctypes.byref(error)) < 0:
+            raise ValueError(error.text.decode(errors="replace"))
+        if config_file is not None:
+            self._must(_lib.assay_hook_load(self._handle, os.fsencode(config_file)))
+        parameters.update(include_workers=include_workers) if include_workers != "one" else None
+        for key, value in dict(export_tensorboard=export_tensorboard, save_all=save_all, dry_run=dry_run).items():
+            parameters.update({key: True}) if value else None
+        if tensorboard_dir is not None:
+            parameters["tensorboard_dir"] = os.path.expanduser(tensorboard_dir)
+        pairs = list(parameters.items())
+        for config in (SaveConfig.parse(save_config), reduction_config):
+            pairs += config.parameters() if config is not None else []
+        for key, value in pairs:
+            self._must(_lib.assay_hook_set(self._handle, key.encode(), _text(value)))
+        for name in include_collections or []:
+            self._must(_lib.assay_hook_collection(self._handle, name.encode()))
+            self.get_collection(name)
+        for pattern in [include_regex] if isinstance(include_regex, str) else include_regex or []:
+            self._must(_lib.assay_hook_collection_regex(self._handle, b"default", pattern.encode()))
+        self._included = set(include_collections or []) | {"losses"} | ({"default"} if include_regex else set())
+        self._save_all = save_all or "all" in self._included
+        atexit.register(self.close)
+
+    @classmethod
+    def create_from_json_file(cls, json_file_path=None):
+        """A hook from a configuration file; without a path, from the one that the environment names."""
+        if json_file_path is None and not (os.environ.get("ASSAY_HOOK_CONFIG") or
+                                           os.environ.get("SMDEBUG_CONFIG_FILE_PATH")):
+            raise FileNotFoundError("neither ASSAY_HOOK_CONFIG nor SMDEBUG_CONFIG_FILE_PATH names a configuration file")
+        return cls(config_file=json_file_path)
+
+    def _must(self, status):
+        if status < 0:
+            text = self.counts()["text"]
+            self._free()
+            raise ValueError(text)
+
+    # -- configuration until the first step
+
+    def get_collection(self, name, create=True):
+        if name not in self._collections and not create:
+            raise KeyError(name)
+        return self._collections.setdefault(name, Collection(name))
+
+    def get_collections(self):
+        return dict(self._collections)
+
+    def add_collection(self, collection):
+        self._collections[collection.name] = collection
+
+    def _begin(self):
+        """Hands over what collections were given since the constructor."""
+        self._begun = True
+        for c in self._collections.values():
+            if c.name not in self._included and not self._save_all:
+                continue
+            name = c.name.encode()
+            for pattern in c.include_regex:
+                _lib.assay_hook_collection_regex(self._handle, name, pattern.encode())
+            for tensor in c.tensor_names:
+                _lib.assay_hook_collection_name(self._handle, name, tensor.encode())
+            pairs = [] if c.save_histogram else [("save_histogram", False)]
+            for config in (SaveConfig.parse(c.save_config), c.reduction_config):
+                pairs += config.parameters() if config is not None else []
+            for key, value in pairs:
+                _lib.assay_hook_collection_set(self._handle, name, key.encode(), _text(value))
+
+    # -- steps
+
+    def set_mode(self, mode):
+        if not isinstance(mode, ModeKeys):
+            raise ValueError("set_mode takes one of modes.TRAIN, EVAL, PREDICT and GLOBAL, not %r" % (mode,))
+        self.mode = mode
+        _lib.assay_hook_set_mode(self._handle, mode.value)
+
+    def step(self):
+        """Begins the next step of the mode. register_module() does this before every pass of the module."""
+        if self._pid != os.getpid():
+            return
+        if not self._begun:
+            self._begin()
+        _lib.assay_hook_step(self._handle)
+        self._active = _lib.assay_hook_active(self._handle)
+        self._written.clear()
+
+    def seek(self, global_step, mode, mode_step):
+        """The next step gets these numbers: for a training that goes on from a checkpoint."""
+        _lib.assay_hook_seek(self._handle, global_step, mode.value, mode_step)
+
+    # -- saving
+
+    def _encoded(self, name):
+        encoded = self._names.get(name)
+        if encoded is None:
+            encoded = self._names[name] = name.encode()
+        return encoded
+
+    def _shape(self, shape):
+        made = self._shapes.get(shape)
+        if made is None:
+            made = self._shapes[shape] = (ctypes.c_int64 * max(len(shape), 1))(*shape)
+        return made
+
+    def _save_torch(self, name, tensor):
+        encoded = self._encoded(name)
+        code = _DTYPES.get(str(tensor.dtype)[6:])  # "torch.float32"
+        if code is None or tensor.layout != _torch().strided:
+            return self._pass_over(name, tensor.dtype)
+        tensor = tensor.detach()
+        if tensor.device.type != "cpu":
+            if not _lib.assay_hook_wants(self._handle, encoded):
+                return None
+            tensor = tensor.cpu()
+        if tensor.is_conj() or tensor.is_neg():
+            tensor = tensor.resolve_conj().resolve_neg()
+        tensor = tensor.contiguous()
+        return _lib.assay_hook_save(self._handle, encoded, code, tensor.dim(), self._shape(tuple(tensor.shape)),
+                                    tensor.data_ptr())
+
+    def _save_array(self, name, value):
+        import numpy
+        array = numpy.asarray(value)
+        encoded = self._encoded(name)
+        if array.dtype.kind in "USO":
+            texts = [str(t).encode() if not isinstance(t, bytes) else t for t in array.reshape(-1).tolist()]
+            return _lib.assay_hook_save_strings(self._handle, encoded, len(texts), (_TEXT * max(len(texts), 1))(*texts))
+        code = _DTYPES.get(array.dtype.name)
+        if code is None:
+            return self._pass_over(name, array.dtype)
+        array = numpy.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+        return _lib.assay_hook_save(self._handle, encoded, code, array.ndim, self._shape(array.shape), array.ctypes.data)
+
+    def _pass_over(self, name, dtype):
+        warnings.warn("%s is not saved: tensors of %s cannot be written" % (name, dtype))
+
+    def _save(self, name, value):
+        torch = _torch()
+        if torch is not None and isinstance(value, torch.Tensor):
+            self._save_torch(name, value)
+        else:
+            self._save_array(name, value)
+
+    def save_tensor(self, tensor_name, tensor_value, collections_to_write="default"):
+        """Saves a PyTorch tensor or anything that numpy makes an array of, as a member of these collections."""
+        if not self._begun:
+            self._begin()
+        names = [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write
+        if tensor_name not in self._names:
+            for name in names:
+                _lib.assay_hook_collection_name(self._handle, name.encode(), tensor_name.encode())
+        if self._active:
+            self._save(tensor_name, tensor_value)
+
+    def save_scalar(self, name, value, sm_metric=False, timestamp=None):
+        """Saves scalar/<name> at the current step. sm_metric and timestamp are the reference's and have no effect."""
+        _lib.assay_hook_save_scalar(self._handle, name.encode(), float(value))
+
+    def record_tensor_value(self, tensor_name, tensor_value):
+        """For losses that are functions, as F.mse_loss: saved as <tensor_name>_output_<n>."""
+        if self._active:
+            self._write(tensor_name + "_output_", tensor_value)
+
+    # -- PyTorch modules
+
+    def _write(self, prefix, value):
+        """Tensors of nested lists and tuples, numbered on from what this step has had under the name."""
+        pending, index = [value], self._written.get(prefix, 0)
+        while pending:
+            item = pending.pop()
+            if isinstance(item, (tuple, list)):
+                pending.extend(reversed(item))
+            elif isinstance(item, _torch().Tensor):
+                self._save_torch(prefix + str(index), item)
+                index += 1
+        self._written[prefix] = index
+
+    def _before_forward(self, module, inputs):
+        if self._pid != os.getpid():
+            return
+        self.step()
+        if self._active:
+            for name, parameter in module.named_parameters():
+                self._save_torch(module._get_name() + "_" + name, parameter)
+
+    def _after_forward(self, module, inputs, outputs):
+        if self._active and self._pid == os.getpid():
+            self._write(module._module_name + "_input_", inputs)
+            self._write(module._module_name + "_output_", outputs)
+
+    def register_module(self, module):
+        """Records a network: its parameters before each pass, inputs and outputs of its modules, gradients."""
+        for name, part in module.named_modules():
+            if part in self._modules:
+                raise ValueError("the module %s is registered already" % (name or module._get_name()))
+            self._modules.add(part)
+            part._module_name = name or module._get_name()
+            part.register_forward_hook(self._after_forward)
+        module.register_forward_pre_hook(self._before_forward)
+        for name, parameter in module.named_parameters():
+            if parameter.requires_grad:
+                parameter.register_hook(self._gradient_of("gradient/%s_%s" % (module._get_name(), name)))
+
+    def _gradient_of(self, name):
+        def save(gradient):
+            if self._active and gradient is not None and self._pid == os.getpid():
+                self._save_torch(name, gradient)
+        return save
+
+    def register_loss(self, loss_module):
+        """Records the inputs and the output of a loss such as nn.CrossEntropyLoss()."""
+        loss_module._module_name = loss_module._get_name()
+        self._modules.add(loss_module)
+        loss_module.register_forward_hook(self._after_forward)
+
+    register_hook = register_module
+
+    # -- the end
+
+    def flush(self):
+        """Waits until the steps closed so far are on disk."""
+        _lib.assay_hook_flush(self._handle)
+
+    def counts(self):
+        """What has been recorded and what went wrong, as a dictionary."""
+        counts = _Counts()
+        _lib.assay_hook_get_counts(self._handle, ctypes.byref(counts))
+        made = {name: getattr(counts, name) for name, _ in _Counts._fields_}
+        made["text"] = made["text"].decode(errors="replace")
+        return made
+
+    def _free(self):
+        handle, self._handle, self._active = self._handle, _HOOK(), False
+        return _lib.assay_hook_close(handle)
+
+    def close(self):
+        """Ends the recording. Also called when the process exits."""
+        atexit.unregister(self.close)
+        if self._pid != os.getpid() or not self._handle:
+            return
+        if not self._begun:
+            self._begin()
+        self._free()
+
+
+_hook = None
+
+
+def get_hook(json_config_path=None, create_if_not_exists=False):
+    """The hook made here before; else, when asked to, one from a configuration file; else None."""
+    global _hook
+    if _hook is None and create_if_not_exists:
+        _hook = Hook.create_from_json_file(json_config_path)
+    return _hook

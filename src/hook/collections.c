@@ -101,12 +101,13 @@ int hook_collections_write(const hook_config *config, int num_workers, const hoo
     assay_put_format(out, "{\"collections\": {");
     for (size_t i = 0; i < config->count; i++) {
         const hook_collection *c = &config->collections[i];
-        if (!c->base && !c->included)
+        size_t tensor_count = gather(c, (uint64_t)1 << i, known, count, tensors);
+        if (!c->base && !c->included && tensor_count == 0)
             continue;
         if (!first)
             assay_put_format(out, ", ");
         first = false;
-        put_collection(out, c, tensors, gather(c, (uint64_t)1 << i, known, count, tensors));
+        put_collection(out, c, tensors, tensor_count);
     }
     assay_put_format(out, "}, \"_meta\": {\"num_workers\": %d}}", num_workers);
     free(tensors);

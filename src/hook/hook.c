@@ -215,28 +215,40 @@ int assay_hook_load(assay_hook *hook, const char *path)
     return configure(hook, load, path ? path : "", NULL, NULL);
 }
 
+/* Adds a tensor to a collection after the first step. A collection that was not saved so far is from now on. */
+static int add_late(assay_hook *hook, const char *collection, const char *tensor, assay_error *err)
+{
+    int index = hook_config_find(&hook->config, collection);
+    if (index < 0)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: a new collection is declared before the first step", collection);
+    hook_name *name = NULL;
+    int rc = hook_names_find(&hook->names, &hook->config, tensor, &name, err);
+    if (rc < 0)
+        return rc;
+    uint64_t bit = (uint64_t)1 << index;
+    if (!(name->mask & bit)) {
+        name->mask |= bit;
+        hook->names.version++;
+    }
+    hook->config.collections[index].saved = true;
+    if (hook->serial)
+        hook_take_mask(hook);
+    return ASSAY_OK;
+}
+
 int assay_hook_collection_name(assay_hook *hook, const char *collection, const char *tensor)
 {
-    if (!hook || hook->off)
+    if (!hook)
         return ASSAY_OK;
     assay_error err = {""};
     pthread_mutex_lock(&hook->lock);
-    int rc;
+    int rc = ASSAY_OK;
     if (!collection || !tensor)
         rc = assay_fail(&err, ASSAY_EUSAGE, "a collection and the name of a tensor are needed");
     else if (!hook->frozen)
         rc = hook_config_add_name(&hook->config, collection, tensor, &err);
-    else {
-        int index = hook_config_find(&hook->config, collection);
-        hook_name *name = NULL;
-        if (index < 0 || !hook->config.collections[index].saved)
-            rc = assay_fail(&err, ASSAY_EUSAGE, "%s: a collection is declared before the first step", collection);
-        else if ((rc = hook_names_find(&hook->names, &hook->config, tensor, &name, &err)) == ASSAY_OK &&
-                 !(name->mask >> index & 1)) {
-            name->mask |= (uint64_t)1 << index;
-            hook->names.version++;
-        }
-    }
+    else if (!hook->off)
+        rc = add_late(hook, collection, tensor, &err);
     if (rc < 0)
         hook_failed(hook, rc, err.text);
     pthread_mutex_unlock(&hook->lock);

@@ -48,6 +48,9 @@ static inline int hook_workers(const assay_hook *hook)
 /* Notes a failure: count, first text, one warning on stderr. Returns `status`. The caller holds the lock. */
 int hook_failed(assay_hook *hook, int status, const char *text);
 
+/* Works out which collections the current step saves. The caller holds the lock. */
+void hook_take_mask(assay_hook *hook);
+
 /* Fixes the configuration, takes the place in the directory and starts the writer, once; a failure turns the hook off.
  * The caller holds the lock. */
 int hook_begin(assay_hook *hook);

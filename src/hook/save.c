@@ -20,6 +20,12 @@ int assay_hook_set_mode(assay_hook *hook, int mode)
     return rc;
 }
 
+void hook_take_mask(assay_hook *hook)
+{
+    uint64_t mask = hook_config_step_mask(&hook->config, hook->step_mode, hook->mode_step[hook->step_mode]);
+    atomic_store_explicit(&hook->mask, mask, memory_order_relaxed);
+}
+
 int assay_hook_step(assay_hook *hook)
 {
     if (!hook)
@@ -35,9 +41,7 @@ int assay_hook_step(assay_hook *hook)
         hook->mode_step[hook->mode]++;
         if (hook->mode != ASSAY_HOOK_GLOBAL - 1)
             hook->mode_step[ASSAY_HOOK_GLOBAL - 1] = hook->step;
-        atomic_store_explicit(&hook->mask,
-                              hook_config_step_mask(&hook->config, hook->mode, hook->mode_step[hook->mode]),
-                              memory_order_relaxed);
+        hook_take_mask(hook);
         atomic_store_explicit(&hook->recording, true, memory_order_relaxed);
         if (hook->queue.items || hook->writing)
             pthread_cond_signal(&hook->work);
