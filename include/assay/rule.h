@@ -136,6 +136,7 @@ int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err
 
 typedef struct assay_tensor_view {
     uint32_t tensor, worker; /* ids */
+    uint32_t order;          /* position among the records of its worker at this step: the order in which they were saved */
     const char *name;        /* of the tensor */
     int dtype, dims;         /* of the raw tensor; without one: dtype -1 */
     const int64_t *shape;

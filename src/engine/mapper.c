@@ -197,6 +197,8 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
         if (opened == ASSAY_OK) {
             assay_item *item = item_for(m, part, entry->tensor, &status);
             expect_run(m, part, segment, e, &expected);
+            if (item && item->kinds == 0)
+                item->view.order = (uint32_t)(e - part->first);
             if (item)
                 status = assay_take(m, part, entry, wanted, item, &taken);
             else if (status == ASSAY_OK)
