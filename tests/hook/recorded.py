@@ -1,0 +1,169 @@
+"""recorded.py - trainings recorded through our binding against what the reference recorded of the same trainings.
+
+Usage: recorded.py TRAINING WORK_DIR
+Same steps, modes, workers, collections, tensor names, shapes and dtypes, and every figure of every tensor. The file
+<training>.values.json holds what the reference library read from its own trial.
+"""
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATA = os.path.join(os.path.dirname(HERE), "data")
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "support"))
+import tfevents  # noqa: E402
+
+TOLERANCE = 1e-6
+# The reference's reductions are sums that PyTorch took in float32; ours are taken in double. Those of the raw tensors are
+# checked to TOLERANCE by the table of options (options.py).
+FLOAT32_SUMS = 2e-5
+PREFIX = "smdebug/reductions/"
+
+
+def expected_values(name):
+    for folder in ("trials", "hook"):
+        path = os.path.join(DATA, folder, name + ".values.json")
+        if os.path.exists(path):
+            with open(path) as file:
+                return json.load(file)
+    raise SystemExit("no expected values for " + name)
+
+
+def figures(array):
+    """The figures of values.json, in float64."""
+    x = array.astype(numpy.float64).reshape(-1)
+    with numpy.errstate(all="ignore"):
+        return {"nan": int(numpy.isnan(x).sum()), "inf": int(numpy.isinf(x).sum()), "zero": int((x == 0).sum()),
+                "min": x.min(), "max": x.max(), "mean": x.mean(), "sum": x.sum(), "std": x.std(),
+                "abs_mean": numpy.abs(x).mean(), "l1": numpy.abs(x).sum(), "l2": math.sqrt((x * x).sum())}
+
+
+def close(got, wanted, scale, tolerance=TOLERANCE):
+    """Within TOLERANCE of the tensor's own size: a sum that nearly cancels has no digits of its own."""
+    wanted = float(wanted)
+    if math.isnan(wanted) or math.isinf(wanted):
+        return str(got) == str(wanted)
+    return abs(got - wanted) <= tolerance * max(abs(wanted), scale)
+
+
+def compare_reductions(name, where, step, wanted, complain):
+    prefixes = {r: "%s%s/%s" % (PREFIX, r, name) for r in wanted}
+    for reduction, tag in prefixes.items():
+        if tag not in step.tensors:
+            complain("%s: %s is missing" % (where, reduction))
+            continue
+        got = step.tensors[tag][1]
+        value, expected = float(got), float(wanted[reduction])
+        size = abs(float(wanted[{"sum": "l1", "mean": "abs_mean"}.get(reduction, reduction)]))
+        exact = reduction in ("min", "max", "abs_max")
+        if got.shape != () or not close(value, expected, size, TOLERANCE if exact else FLOAT32_SUMS):
+            complain("%s: %s is %r instead of %r" % (where, reduction, value, expected))
+
+
+def compare_tensor(name, where, step, entry, complain):
+    if "reductions" in entry:
+        compare_reductions(name, where, step, entry["reductions"], complain)
+    if "dtype" not in entry:
+        return True
+    if name not in step.tensors:
+        complain("%s: is missing" % where)
+        return False
+    _, array = step.tensors[name]
+    if entry["dtype"] != str(array.dtype) or entry["shape"] != list(array.shape):
+        complain("%s: %s%s instead of %s%s" % (where, array.dtype, array.shape, entry["dtype"], entry["shape"]))
+    got = figures(array)
+    for key in ("nan", "inf"):
+        if got[key] != entry[key]:
+            complain("%s: %d %s instead of %d" % (where, got[key], key, entry[key]))
+    finite = numpy.abs(array[numpy.isfinite(array)].astype(numpy.float64))
+    scale = float(finite.max()) if finite.size else 0.0
+    for key, value in got.items():
+        size = scale * array.size if key in ("sum", "l1") else scale
+        if key not in ("nan", "inf", "zero") and not close(value, entry[key], size):
+            complain("%s: %s is %r instead of %r" % (where, key, float(value), entry[key]))
+    return True
+
+
+def compare(trial, expected, complain):
+    if trial.workers() != sorted(expected["workers"]):
+        complain("workers %s" % trial.workers())
+    for mode in ("TRAIN", "EVAL"):
+        steps = sorted({s.mode_step for s in trial.steps.values() if s.mode == mode})
+        if steps != expected["steps"].get(mode, []):
+            complain("%s steps %s instead of %s" % (mode, steps, expected["steps"].get(mode)))
+    if sorted({step for step, _ in trial.steps}) != expected["steps"]["GLOBAL"]:
+        complain("global steps %s" % sorted({step for step, _ in trial.steps}))
+    by_mode = {(s.mode, s.mode_step, s.worker): s for s in trial.steps.values()}
+    compared, seen = 0, set()
+    for name, entries in expected["tensors"].items():
+        for entry in entries:
+            step = by_mode.get((entry["mode"], entry["step"], entry["worker"]))
+            where = "%s at %s %s of %s" % (name, entry["mode"], entry["step"], entry["worker"])
+            if step is None:
+                complain("%s: no such step" % where)
+                continue
+            seen.add((name, entry["mode"], entry["step"], entry["worker"]))
+            compared += compare_tensor(name, where, step, entry, complain)
+    for (mode, mode_step, worker), step in by_mode.items():
+        for tag in step.tensors:
+            name = tag.split("/", 3)[3] if tag.startswith(PREFIX) else tag
+            if (name, mode, mode_step, worker) not in seen:
+                complain("%s at %s %d of %s is not in the reference's trial" % (name, mode, mode_step, worker))
+    return compared
+
+
+def compare_collections(trial, reference, complain):
+    """Collections files against the reference's own ones, where they are at hand, else against values.json."""
+    for worker, got in trial.collections.items():
+        wanted = reference.get(worker)
+        if wanted is None:
+            complain("%s has a collections file that the reference has not" % worker)
+        elif got["_meta"] != wanted["_meta"]:
+            complain("%s: %s" % (worker, got["_meta"]))
+        else:
+            for name in set(got["collections"]) | set(wanted["collections"]):
+                if got["collections"].get(name) != wanted["collections"].get(name):
+                    complain("%s: collection %s is %s instead of %s" % (worker, name, got["collections"].get(name),
+                                                                        wanted["collections"].get(name)))
+
+
+def main():
+    name, work = sys.argv[1], sys.argv[2]
+    problems = []
+    out = os.path.join(work, name)
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(work, exist_ok=True)
+    if os.path.exists(out + ".store"):
+        os.remove(out + ".store")
+    subprocess.run([sys.executable, os.path.join(HERE, "trainings.py"), out, name], check=True)
+    trial = tfevents.Trial(out)
+    expected = expected_values(name)
+    compared = compare(trial, expected, problems.append)
+    reference = os.path.join(DATA, "trials", name)
+    if os.path.isdir(reference):
+        known = tfevents.Trial(reference)
+        compare_collections(trial, known.collections, problems.append)
+        for key, step in known.steps.items():
+            if key in trial.steps and trial.steps[key].shapes != step.shapes:
+                problems.append("shapes of step %s" % (key,))
+            if key in trial.steps and list(trial.steps[key].tensors) != list(step.tensors):
+                problems.append("order of the tensors of step %s" % (key,))
+    else:
+        collections = {c: v["tensor_names"] for c, v in trial.collections["worker_0"]["collections"].items()}
+        if collections != expected["collections"]:
+            problems.append("collections %s" % collections)
+    if {kind for s in trial.steps.values() for kind in s.checksums} != {"true"} or not trial.ended:
+        problems.append("checksums or end marker")
+    for problem in problems[:20]:
+        print(problem)
+    print("%s: %d tensors compared, %d differences" % (name, compared, len(problems)))
+    sys.exit(1 if problems or not compared else 0)
+
+
+if __name__ == "__main__":
+    main()
