@@ -1,0 +1,225 @@
+/* dict.c - the dictionary of names: one block of bytes, one of ids, one open-addressed table. */
+#include "trial/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+
+typedef struct dict_name {
+    size_t at; /* in bytes; a terminator follows the name */
+    uint32_t length;
+    uint32_t hash; /* upper half: the table takes the lower bits */
+} dict_name;
+
+struct assay_dict {
+    char *bytes;
+    size_t size, byte_room;
+    dict_name *names;
+    uint32_t count, name_room;
+    uint32_t *slots; /* id + 1, 0: free */
+    uint32_t mask;
+    uint32_t guess; /* files list their names in one order: the id after the one asked for last comes next */
+};
+
+enum { FIRST_SLOTS = 64 };
+
+assay_dict *assay_dict_new(void)
+{
+    assay_dict *d = assay_alloc_zeroed(1, sizeof *d);
+    if (!d)
+        return NULL;
+    d->slots = assay_alloc_zeroed(FIRST_SLOTS, sizeof *d->slots);
+    if (!d->slots) {
+        free(d);
+        return NULL;
+    }
+    d->mask = FIRST_SLOTS - 1;
+    return d;
+}
+
+void assay_dict_free(assay_dict *d)
+{
+    if (!d)
+        return;
+    free(d->bytes);
+    free(d->names);
+    free(d->slots);
+    free(d);
+}
+
+static bool is_name(const assay_dict *d, uint32_t id, const char *name, size_t length)
+{
+    const dict_name *n = &d->names[id];
+    return n->length == length && memcmp(d->bytes + n->at, name, length) == 0;
+}
+
+/* The slot of the name, or the free one where it belongs. */
+static uint32_t find_slot(const assay_dict *d, const char *name, size_t length, uint64_t hash)
+{
+    uint32_t slot = (uint32_t)hash & d->mask;
+    while (d->slots[slot]) {
+        uint32_t id = d->slots[slot] - 1;
+        if (d->names[id].hash == (uint32_t)(hash >> 32) && is_name(d, id, name, length))
+            break;
+        slot = (slot + 1) & d->mask;
+    }
+    return slot;
+}
+
+static void fill_slots(assay_dict *d)
+{
+    memset(d->slots, 0, ((size_t)d->mask + 1) * sizeof *d->slots);
+    for (uint32_t id = 0; id < d->count; id++) {
+        uint32_t slot = (uint32_t)assay_hash_bytes(d->bytes + d->names[id].at, d->names[id].length) & d->mask;
+        while (d->slots[slot])
+            slot = (slot + 1) & d->mask;
+        d->slots[slot] = id + 1;
+    }
+}
+
+static bool grow_slots(assay_dict *d)
+{
+    if (d->count < d->mask / 2)
+        return true;
+    size_t slots = 2 * ((size_t)d->mask + 1);
+    uint32_t *table = slots > UINT32_MAX ? NULL : assay_realloc_array(d->slots, slots, sizeof *table);
+    if (!table)
+        return false;
+    d->slots = table;
+    d->mask = (uint32_t)slots - 1;
+    fill_slots(d);
+    return true;
+}
+
+static bool reserve(assay_dict *d, size_t length)
+{
+    if (d->count == d->name_room) {
+        uint32_t room = d->name_room ? 2 * d->name_room : 32;
+        dict_name *names = assay_realloc_array(d->names, room, sizeof *names);
+        if (!names)
+            return false;
+        d->names = names;
+        d->name_room = room;
+    }
+    if (length >= d->byte_room - d->size) {
+        size_t room = 2 * d->byte_room + length + 256;
+        char *bytes = assay_realloc_array(d->bytes, room, 1);
+        if (!bytes)
+            return false;
+        d->bytes = bytes;
+        d->byte_room = room;
+    }
+    return true;
+}
+
+uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length)
+{
+    if (d->guess < d->count && is_name(d, d->guess, name, length))
+        return d->guess++;
+    if (length > UINT32_MAX)
+        return ASSAY_NO_ID;
+    uint64_t hash = assay_hash_bytes(name, length);
+    uint32_t slot = find_slot(d, name, length, hash);
+    if (!d->slots[slot]) {
+        if (!reserve(d, length) || !grow_slots(d))
+            return ASSAY_NO_ID;
+        slot = find_slot(d, name, length, hash); /* the table may have grown */
+        d->names[d->count] = (dict_name){d->size, (uint32_t)length, (uint32_t)(hash >> 32)};
+        if (length)
+            memcpy(d->bytes + d->size, name, length);
+        d->bytes[d->size + length] = '\0';
+        d->size += length + 1;
+        d->slots[slot] = ++d->count;
+    }
+    d->guess = d->slots[slot];
+    return d->guess - 1;
+}
+
+uint32_t assay_dict_find(const assay_dict *d, const char *name, size_t length)
+{
+    return d->slots[find_slot(d, name, length, assay_hash_bytes(name, length))] - 1; /* free: 0 - 1 is ASSAY_NO_ID */
+}
+
+uint32_t assay_dict_count(const assay_dict *d)
+{
+    return d->count;
+}
+
+const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length)
+{
+    if (length)
+        *length = d->names[id].length;
+    return d->bytes + d->names[id].at;
+}
+
+typedef struct sort_item {
+    const char *bytes;
+    dict_name name;
+    uint32_t id;
+} sort_item;
+
+static int compare_items(const void *a, const void *b)
+{
+    const sort_item *x = a, *y = b;
+    uint32_t common = x->name.length < y->name.length ? x->name.length : y->name.length;
+    int order = memcmp(x->bytes, y->bytes, common);
+    if (order)
+        return order;
+    return (x->name.length > y->name.length) - (x->name.length < y->name.length);
+}
+
+int assay_dict_sort(assay_dict *d, uint32_t *new_id)
+{
+    sort_item *items = assay_alloc_zeroed(d->count, sizeof *items);
+    if (!items)
+        return ASSAY_ENOMEM;
+    for (uint32_t id = 0; id < d->count; id++)
+        items[id] = (sort_item){d->bytes + d->names[id].at, d->names[id], id};
+    if (d->count)
+        qsort(items, d->count, sizeof *items, compare_items);
+    for (uint32_t id = 0; id < d->count; id++) {
+        d->names[id] = items[id].name;
+        if (new_id)
+            new_id[items[id].id] = id;
+    }
+    free(items);
+    fill_slots(d);
+    d->guess = 0;
+    return ASSAY_OK;
+}
+
+void assay_dict_pack(const assay_dict *d, assay_buf *out)
+{
+    assay_put_u64(out, d->count);
+    for (uint32_t id = 0; id < d->count; id++) {
+        assay_put_u32(out, d->names[id].length);
+        assay_put_bytes(out, d->bytes + d->names[id].at, d->names[id].length);
+    }
+}
+
+int assay_dict_unpack(assay_cursor *in, assay_dict **out, assay_error *err)
+{
+    assay_dict *d = assay_dict_new();
+    if (!d)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory for a dictionary of names");
+    uint64_t count = assay_get_count(in, 4);
+    int status = in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+    for (uint64_t i = 0; i < count && status == ASSAY_OK; i++) {
+        size_t length = 0;
+        const char *name = assay_get_text(in, &length);
+        uint32_t id = in->failed ? 0 : assay_dict_add(d, name, length);
+        if (in->failed || (id != ASSAY_NO_ID && id != i)) /* cut short, or a name that was there already */
+            status = ASSAY_EFORMAT;
+        else if (id == ASSAY_NO_ID)
+            status = ASSAY_ENOMEM;
+    }
+    if (status != ASSAY_OK) {
+        assay_dict_free(d);
+        return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory for a dictionary of names"
+                                                              : "a packed dictionary of names is damaged");
+    }
+    *out = d;
+    return ASSAY_OK;
+}

@@ -1,0 +1,354 @@
+/* event.c - opens event files and their records, and hands out contents in pieces.
+ *
+ * Of the file a window lies in memory. A record that fits is in it as a whole and never copied. Of a larger one the
+ * window has the head; the tail (the metadata comes behind the tensor) is fetched into a small block, and the content is
+ * read straight into the window, piece by piece. */
+#include "trial/event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/frame.h"
+#include "trial/record.h"
+#include "trial/typed.h"
+
+enum {
+    WINDOW = 256 << 10,
+    WINDOW_LEAST = 64 << 10,
+    BLOCK = 32 << 10,
+    TAIL = 1024,
+    PIECE = 128 << 10,
+    ALIGN = 64,
+    TAG_MOST = 64 << 10
+};
+
+struct assay_event_file {
+    assay_store_file *file; /* NULL after a failed reopen */
+    char *path;
+    uint64_t size;
+    uint8_t *memory;  /* window and block, as they were allocated */
+    uint8_t *window;  /* [room], aligned */
+    size_t room;
+    uint64_t base;    /* the window holds [base, base + have) */
+    size_t have;
+    uint64_t expected; /* reads may go on up to here */
+    assay_view view;  /* of the open record */
+    assay_typed typed;
+    char *tag;
+    size_t tag_room;
+    bool open;
+    assay_record record;
+    uint64_t next, end;   /* the content that was not handed out: file offsets, or places in typed.bytes */
+    uint64_t payload_end;
+    bool checking;        /* a true CRC is being computed while the content goes by */
+    uint32_t crc, foot;
+};
+
+static int no_memory(const char *path, assay_error *err)
+{
+    return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", path);
+}
+
+/* Reads exactly [at, at + size), which lies inside the file as it was when it was opened. */
+static int read_exactly(void *context, uint64_t at, void *bytes, size_t size, assay_error *err)
+{
+    const assay_event_file *f = context;
+    size_t got = 0;
+    int status = assay_store_read_at(f->file, at, bytes, size, &got, err);
+    if (status == ASSAY_OK && got != size)
+        status = assay_fail(err, ASSAY_EIO, "%s: offset %llu: the file became shorter while it was read", f->path,
+                            (unsigned long long)(at + got));
+    return status;
+}
+
+int assay_event_reopen(assay_event_file *f, assay_store *store, const char *path, assay_error *err)
+{
+    char *copy = assay_copy_text(path);
+    if (!copy)
+        return no_memory(path, err);
+    assay_store_close_file(f->file);
+    free(f->path);
+    f->file = NULL;
+    f->path = copy;
+    f->open = false;
+    f->have = 0;
+    f->expected = f->size = 0;
+    int status = assay_store_open_file(store, path, &f->file, err);
+    if (status == ASSAY_OK)
+        f->size = assay_store_file_size(f->file);
+    return status;
+}
+
+int assay_event_open(assay_store *store, const char *path, size_t window, assay_event_file **out, assay_error *err)
+{
+    assay_event_file *f = assay_alloc_zeroed(1, sizeof *f);
+    if (!f)
+        return no_memory(path, err);
+    f->room = window == 0 ? WINDOW : window < WINDOW_LEAST ? WINDOW_LEAST : window;
+    f->memory = f->room < SIZE_MAX - BLOCK - ALIGN ? assay_alloc(f->room + BLOCK + ALIGN) : NULL;
+    int status = f->memory ? assay_event_reopen(f, store, path, err) : no_memory(path, err);
+    if (status != ASSAY_OK) {
+        assay_event_close(f);
+        return status;
+    }
+    f->window = f->memory + (ALIGN - (uintptr_t)f->memory % ALIGN) % ALIGN;
+    *out = f;
+    return ASSAY_OK;
+}
+
+void assay_event_close(assay_event_file *f)
+{
+    if (!f)
+        return;
+    assay_store_close_file(f->file);
+    assay_typed_release(&f->typed);
+    free(f->path);
+    free(f->memory);
+    free(f->tag);
+    free(f);
+}
+
+void assay_event_expect(assay_event_file *f, uint64_t from, uint64_t to)
+{
+    (void)from;
+    f->expected = to < f->size ? to : f->size;
+}
+
+/* Brings [at, at + size) into the window (size <= room). What it holds of that already is moved, not read again. */
+static int load(assay_event_file *f, uint64_t at, size_t size, assay_error *err)
+{
+    size_t kept = 0;
+    if (at >= f->base && at - f->base < f->have) {
+        const size_t skip = (size_t)(at - f->base);
+        kept = f->have - skip;
+        if (kept >= size)
+            return ASSAY_OK;
+        memmove(f->window, f->window + skip, kept);
+    }
+    f->base = at;
+    f->have = kept;
+    int status = read_exactly(f, at + kept, f->window + kept, size - kept, err);
+    if (status == ASSAY_OK)
+        f->have = size;
+    return status;
+}
+
+/* How much to read at `at` when `least` bytes are needed and `most` are allowed. */
+static size_t read_ahead(const assay_event_file *f, uint64_t at, uint64_t least, size_t most)
+{
+    uint64_t want = f->expected > at && f->expected - at > least ? f->expected - at : least;
+    return want < most ? (size_t)want : most;
+}
+
+/* Makes the view of the record: its bytes as far as they are in the window, the rest through the block. */
+static int set_view(assay_event_file *f, const assay_record *r, assay_error *err)
+{
+    const uint64_t end = r->offset + r->length;
+    bool whole = f->base + f->have >= end;
+    f->view = (assay_view){.path = f->path, .limit = end, .window = f->window, .window_at = f->base};
+    f->view.window_size = whole ? (size_t)(end - f->base) : f->have;
+    f->view.block = f->window + f->room;
+    f->view.block_room = BLOCK;
+    f->view.read = read_exactly;
+    f->view.context = f;
+    if (whole)
+        return ASSAY_OK;
+    /* One read gets the footer and, as a rule, everything else behind the content. */
+    size_t tail = r->length < TAIL ? (size_t)r->length : TAIL;
+    int status = read_exactly(f, end - tail, f->view.block, tail, err);
+    f->view.block_at = end - tail;
+    f->view.block_size = status == ASSAY_OK ? tail : 0;
+    return status;
+}
+
+static int load_record(assay_event_file *f, const assay_record *r, assay_error *err)
+{
+    if (!f->file)
+        return assay_fail(err, ASSAY_EINTERNAL, "%s: no event file is open", f->path);
+    if (r->length < ASSAY_FRAME_BYTES)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: a record of %llu bytes: an empty one has %d", f->path,
+                          (unsigned long long)r->offset, (unsigned long long)r->length, ASSAY_FRAME_BYTES);
+    if (r->offset > f->size || r->length > f->size - r->offset)
+        return assay_fail(err, ASSAY_EFORMAT,
+                          "%s: offset %llu: the record's %llu bytes end behind the end of the file (%llu bytes): the file "
+                          "is cut short, or not written to its end yet",
+                          f->path, (unsigned long long)r->offset, (unsigned long long)r->length,
+                          (unsigned long long)f->size);
+    int status = load(f, r->offset, read_ahead(f, r->offset, r->length, f->room), err);
+    /* A window that already holds the head of a large record is left as it is. */
+    return status == ASSAY_OK ? set_view(f, r, err) : status;
+}
+
+/* The frame: the length before the payload; the checksum behind it, where it can be computed now. */
+static int check_frame(assay_event_file *f, assay_record *r, assay_error *err)
+{
+    uint8_t head[ASSAY_FRAME_HEAD], foot[ASSAY_FRAME_FOOT];
+    const uint64_t payload = r->offset + ASSAY_FRAME_HEAD;
+    f->payload_end = r->offset + r->length - ASSAY_FRAME_FOOT;
+    int status = assay_view_copy(&f->view, r->offset, payload, head, err);
+    if (status == ASSAY_OK)
+        status = assay_frame_check_head(head, r->length, f->path, r->offset, err);
+    if (status == ASSAY_OK)
+        status = assay_view_copy(&f->view, f->payload_end, r->offset + r->length, foot, err);
+    if (status != ASSAY_OK)
+        return status;
+    f->foot = assay_frame_foot(foot);
+    f->crc = 0;
+    r->checksum = f->foot == ASSAY_FRAME_CONSTANT ? ASSAY_CHECKSUM_CONSTANT : ASSAY_CHECKSUM_TRUE;
+    f->checking = r->checksum == ASSAY_CHECKSUM_TRUE;
+    if (!f->checking || f->view.window_at + f->view.window_size < f->view.limit)
+        return ASSAY_OK;
+    f->checking = false;
+    status = assay_view_crc(&f->view, payload, f->payload_end, &f->crc, err);
+    return status == ASSAY_OK ? assay_frame_check_foot(f->foot, f->crc, f->path, r->offset, err) : status;
+}
+
+static int copy_tag(assay_event_file *f, const assay_record_parts *p, assay_record *r, assay_error *err)
+{
+    const uint64_t length = p->tag_end - p->tag_at;
+    if (length > TAG_MOST)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the tensor's name has %llu bytes; %d are the most", f->path,
+                          (unsigned long long)r->offset, (unsigned long long)length, TAG_MOST);
+    if (length >= f->tag_room) {
+        size_t room = 2 * (size_t)length + 128;
+        char *grown = assay_realloc_array(f->tag, room, 1);
+        if (!grown)
+            return no_memory(f->path, err);
+        f->tag = grown;
+        f->tag_room = room;
+    }
+    r->tag = f->tag;
+    r->tag_length = (size_t)length;
+    f->tag[length] = '\0';
+    return assay_view_copy(&f->view, p->tag_at, p->tag_end, f->tag, err);
+}
+
+/* Goes on with the true CRC up to `to` and, at the payload's end, compares. */
+static int check_until(assay_event_file *f, uint64_t from, uint64_t to, assay_error *err)
+{
+    if (!f->checking)
+        return ASSAY_OK;
+    int status = assay_view_crc(&f->view, from, to, &f->crc, err);
+    if (status != ASSAY_OK || to != f->payload_end)
+        return status;
+    f->checking = false;
+    return assay_frame_check_foot(f->foot, f->crc, f->path, f->record.offset, err);
+}
+
+/* Positions at the content's start; typed values and strings are decoded now. */
+static int prepare(assay_event_file *f, const assay_record_parts *p, assay_record *r, size_t budget, assay_error *err)
+{
+    const uint64_t payload = r->offset + ASSAY_FRAME_HEAD;
+    if (r->form == ASSAY_CONTENT_BYTES) {
+        f->next = p->content_at;
+        f->end = p->content_end;
+        return check_until(f, payload, f->next, err);
+    }
+    /* Values are decoded from sound bytes only. */
+    int status = check_until(f, payload, f->payload_end, err);
+    if (status == ASSAY_OK)
+        status = r->form == ASSAY_CONTENT_STRINGS ? assay_typed_strings(&f->typed, &f->view, p, r, budget, err)
+                                                  : assay_typed_numbers(&f->typed, &f->view, p, r, budget, err);
+    f->next = 0;
+    f->end = r->form == ASSAY_CONTENT_STRINGS ? 0 : f->typed.size;
+    return status;
+}
+
+int assay_event_record(assay_event_file *f, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
+                       assay_error *err)
+{
+    assay_record_parts parts;
+    assay_record *r = &f->record;
+    f->open = false;
+    r->offset = offset;
+    r->length = length;
+    int status = load_record(f, r, err);
+    if (status == ASSAY_OK)
+        status = check_frame(f, r, err);
+    if (status == ASSAY_OK)
+        status = assay_record_walk(&f->view, offset + ASSAY_FRAME_HEAD, f->payload_end, &parts, r, err);
+    if (status == ASSAY_OK)
+        status = assay_record_describe(&f->view, &parts, r, err);
+    if (status == ASSAY_OK)
+        status = copy_tag(f, &parts, r, err);
+    if (status == ASSAY_OK)
+        status = prepare(f, &parts, r, budget, err);
+    if (status != ASSAY_OK)
+        return status;
+    f->open = true;
+    *out = *r;
+    return ASSAY_OK;
+}
+
+/* Bytes of the next piece: whole elements, and multiples of 16 so that pieces begin at whole elements of every dtype. */
+static size_t piece_size(const assay_event_file *f, size_t most)
+{
+    const uint64_t left = f->end - f->next;
+    size_t element = assay_dtype_size(f->record.dtype), unit = 16;
+    if (most == 0)
+        most = PIECE;
+    if (most < unit)
+        unit = element;
+    most = most < unit ? unit : most - most % unit;
+    if (most > f->room)
+        most = f->room - f->room % 16;
+    return left < most ? (size_t)left : most;
+}
+
+/* The piece [next, next + *size) from the window, which is loaded when nothing whole is left in it. */
+static int take_bytes(assay_event_file *f, const uint8_t **piece, size_t *size, assay_error *err)
+{
+    const uint64_t left = f->end - f->next, inside = f->next - f->base;
+    size_t have = inside < f->have ? f->have - (size_t)inside : 0;
+    if (have < *size && have >= 16 && *size >= 16) {
+        *size = have - have % 16;
+    } else if (have < *size) {
+        size_t most = *size > PIECE ? *size : f->room < PIECE ? f->room : PIECE;
+        int status = load(f, f->next, read_ahead(f, f->next, left, most), err);
+        if (status != ASSAY_OK)
+            return status;
+        f->view.window_at = f->base;
+        f->view.window_size = f->have < f->view.limit - f->base ? f->have : (size_t)(f->view.limit - f->base);
+    }
+    *piece = f->window + (f->next - f->base);
+    return ASSAY_OK;
+}
+
+int assay_event_content(assay_event_file *f, size_t most, const uint8_t **piece, size_t *size, assay_error *err)
+{
+    static const uint8_t nothing[1];
+    if (!f->open)
+        return assay_fail(err, ASSAY_EINTERNAL, "%s: no record is open", f->path ? f->path : "event file");
+    if (f->next == f->end) {
+        *piece = nothing;
+        *size = 0;
+        int status = f->record.form == ASSAY_CONTENT_BYTES ? check_until(f, f->end, f->payload_end, err) : ASSAY_OK;
+        f->open = status == ASSAY_OK;
+        return status;
+    }
+    size_t take = piece_size(f, most);
+    if (f->record.form == ASSAY_CONTENT_BYTES) {
+        const uint8_t *bytes = NULL;
+        int status = take_bytes(f, &bytes, &take, err);
+        if (status == ASSAY_OK)
+            status = check_until(f, f->next, f->next + take, err);
+        if (status != ASSAY_OK) {
+            f->open = false;
+            return status;
+        }
+        *piece = bytes;
+    } else {
+        *piece = f->typed.bytes + f->next;
+    }
+    *size = take;
+    f->next += take;
+    return ASSAY_OK;
+}
+
+const char *assay_event_string(const assay_event_file *f, uint64_t i, size_t *length)
+{
+    const assay_text_place *text = &f->typed.texts[i];
+    *length = text->length;
+    return (const char *)f->typed.bytes + text->at;
+}

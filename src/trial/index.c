@@ -1,0 +1,267 @@
+/* index.c - index files into segments: ranges checked, names numbered, doubles taken out. */
+#include "trial/index.h"
+
+#include <assay/rule.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/frame.h"
+#include "trial/index_json.h"
+#include "trial/segment.h"
+
+enum { PATH_ROOM = 768, EVENT_NAME_MOST = 4096, FILE_MOST = 1 << 30, SHAPE_KIND = ASSAY_KINDS - 1 };
+
+/* Memory that is kept from file to file. */
+typedef struct parser {
+    assay_index_doc doc;
+    uint64_t *stamp; /* by tensor id: the file that named it last (upper half), and in which kinds (lower half, a bit each) */
+    size_t stamps;
+    uint32_t serial; /* of the file, from 1 */
+} parser;
+
+/* What is being parsed. */
+typedef struct job {
+    parser *p;
+    const char *path;
+    int64_t step;
+    assay_dict *dict;
+    assay_segment *segment;
+    assay_problems *problems;
+} job;
+
+static void parser_release(parser *p)
+{
+    assay_index_json_release(&p->doc);
+    free(p->stamp);
+}
+
+/* Bounds how long a name gets in a message. */
+static int shown(size_t length)
+{
+    return length < 200 ? (int)length : 200;
+}
+
+static void bad_item(const job *j, const assay_index_item *item, const char *what)
+{
+    assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, j->step, j->path, item->at,
+                       "%s: offset %lld: \"%.*s\": %s; it is left out", j->path, (long long)item->at,
+                       shown(item->length), item->name, what);
+}
+
+/* Marks (tensor, kind) as named by this file. 1: it was already. */
+static int mark(parser *p, uint32_t tensor, int kind)
+{
+    if (tensor >= p->stamps) {
+        size_t room = ((size_t)tensor + 64) * 2;
+        uint64_t *grown = assay_realloc_array(p->stamp, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        memset(grown + p->stamps, 0, (room - p->stamps) * sizeof *grown);
+        p->stamp = grown;
+        p->stamps = room;
+    }
+    uint64_t *stamp = &p->stamp[tensor], bit = (uint64_t)1 << kind;
+    if (*stamp >> 32 != p->serial)
+        *stamp = (uint64_t)p->serial << 32;
+    if (*stamp & bit)
+        return 1;
+    *stamp |= bit;
+    return 0;
+}
+
+/* Numbers the item's own tensor. 1: the file has it already. */
+static int number_item(const job *j, const assay_index_item *item, bool is_shape, uint32_t *tensor, int *kind)
+{
+    const char *base = NULL;
+    size_t length = 0;
+    *kind = assay_reduction_split(item->name, item->length, &base, &length);
+    *tensor = assay_dict_add(j->dict, base, length);
+    return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : mark(j->p, *tensor, is_shape ? SHAPE_KIND : *kind);
+}
+
+static const char *wrong_range(const assay_index_item *item)
+{
+    if (item->length == 0)
+        return "a tensor without a name";
+    if (item->start < 0)
+        return "start_idx is negative";
+    if (item->size < ASSAY_FRAME_BYTES)
+        return "length is less than the 16 bytes of an empty record";
+    if (item->start > INT64_MAX - item->size)
+        return "start_idx and length together are beyond 64 bits";
+    return NULL;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const assay_entry *x = a, *y = b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    if (x->tensor != y->tensor)
+        return x->tensor < y->tensor ? -1 : 1;
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static int add_entries(const job *j, assay_part *part)
+{
+    const assay_index_items *items = &j->p->doc.tensors;
+    assay_entry *to = j->segment->entries + part->first;
+    bool sorted = true;
+    for (size_t i = 0; i < items->count; i++) {
+        const assay_index_item *item = &items->item[i];
+        const char *wrong = wrong_range(item);
+        uint32_t tensor = 0;
+        int kind = 0, status = wrong ? 0 : number_item(j, item, false, &tensor, &kind);
+        if (status < 0)
+            return status;
+        if (wrong || status == 1) {
+            bad_item(j, item, wrong ? wrong : "listed twice");
+            continue;
+        }
+        to[part->count] = (assay_entry){(uint64_t)item->start, (uint64_t)item->size, tensor, (uint8_t)kind};
+        sorted = sorted && (part->count == 0 || to[part->count - 1].offset < to[part->count].offset);
+        part->count++;
+    }
+    if (!sorted)
+        qsort(to, part->count, sizeof *to, compare_entries);
+    return ASSAY_OK;
+}
+
+static int add_shapes(const job *j, assay_part *part)
+{
+    const assay_index_doc *doc = &j->p->doc;
+    if (doc->shapes.count == 0)
+        return ASSAY_OK;
+    int64_t *block = assay_alloc_zeroed(doc->dim_count, sizeof *block);
+    int status = block ? ASSAY_OK : ASSAY_ENOMEM;
+    if (block && doc->dim_count)
+        memcpy(block, doc->dims, doc->dim_count * sizeof *block);
+    for (size_t i = 0; i < doc->shapes.count && status >= 0; i++) {
+        const assay_index_item *item = &doc->shapes.item[i];
+        uint32_t tensor = 0;
+        int kind = 0;
+        status = item->length ? number_item(j, item, true, &tensor, &kind) : 0;
+        if (item->length == 0 || status == 1)
+            bad_item(j, item, status == 1 ? "its shape is listed twice" : "a shape without a name");
+        else if (status == 0)
+            j->segment->shapes[part->first_shape + part->shapes++] =
+                (assay_shape_entry){tensor, item->dims, block + item->first_dim};
+    }
+    if (status < 0 || part->shapes == 0) {
+        free(block);
+        part->shapes = 0;
+        return status < 0 ? status : ASSAY_OK;
+    }
+    /* The first shape owns the block, so it has to start where the block does. */
+    assay_shape_entry *first = &j->segment->shapes[part->first_shape];
+    if (first->dim != block) {
+        memmove(block, first->dim, first->dims * sizeof *block);
+        first->dim = block;
+    }
+    return ASSAY_OK;
+}
+
+/* A path below the trial's root, and no way out of it. */
+static bool stays_inside(const char *path, size_t length)
+{
+    if (length == 0 || length > EVENT_NAME_MOST || path[0] == '/' || memchr(path, '\0', length))
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        size_t end = i;
+        while (end < length && path[end] != '/')
+            end++;
+        if (end - i == 2 && path[i] == '.' && path[i + 1] == '.')
+            return false;
+        i = end;
+    }
+    return true;
+}
+
+/* Keeps the event file's name unless it is the usual one. 1: the name is refused. */
+static int set_event(const job *j, const assay_listing *listing, assay_part *part)
+{
+    const assay_index_doc *doc = &j->p->doc;
+    char usual[PATH_ROOM];
+    if (!doc->event)
+        return ASSAY_OK;
+    if (!stays_inside(doc->event, doc->event_length)) {
+        assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, j->step, j->path, -1,
+                           "%s: event_file_name \"%.*s\" is not a path inside the trial; the file is not used", j->path,
+                           shown(doc->event_length), doc->event);
+        return 1;
+    }
+    int length = assay_event_path(listing, part->step, part->worker, usual, sizeof usual);
+    if (length > 0 && (size_t)length == doc->event_length && memcmp(usual, doc->event, doc->event_length) == 0)
+        return ASSAY_OK;
+    part->event = assay_copy_bytes_as_text(doc->event, doc->event_length);
+    return part->event ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int parse(parser *p, const assay_listing *listing, const assay_index_name *name, const char *path,
+                 const void *text, size_t size, assay_dict *dict, assay_segment *s, assay_problems *problems)
+{
+    const job j = {p, path, name->step, dict, s, problems};
+    assay_part part = {.step = name->step, .worker = name->worker};
+    int status = assay_index_json_read(&p->doc, path, name->step, text, size, problems);
+    if (status == ASSAY_OK)
+        status = set_event(&j, listing, &part);
+    if (status != ASSAY_OK)
+        return status < 0 ? status : ASSAY_OK;
+    part.mode_step = p->doc.mode_step;
+    part.mode = (uint8_t)p->doc.mode;
+    part.first = s->entry_count;
+    part.first_shape = s->shape_count;
+    p->serial++;
+    status = assay_segment_reserve(s, 1, p->doc.tensors.count, p->doc.shapes.count);
+    if (status == ASSAY_OK)
+        status = add_entries(&j, &part);
+    if (status == ASSAY_OK)
+        status = add_shapes(&j, &part);
+    if (status != ASSAY_OK) {
+        free(part.event);
+        return status;
+    }
+    s->entry_count += part.count;
+    s->shape_count += part.shapes;
+    s->parts[s->count++] = part;
+    return ASSAY_OK;
+}
+
+int assay_index_parse(const assay_listing *listing, const assay_index_name *name, const void *text, size_t size,
+                      assay_dict *dict, assay_segment *segment, assay_problems *problems)
+{
+    parser p = {0};
+    char path[PATH_ROOM];
+    assay_index_path(listing, name, path, sizeof path);
+    int status = parse(&p, listing, name, path, text, size, dict, segment, problems);
+    parser_release(&p);
+    return status;
+}
+
+int assay_index_read(assay_store *store, const assay_listing *listing, size_t first, size_t count, assay_dict *dict,
+                     assay_segment *segment, assay_problems *problems)
+{
+    parser p = {0};
+    assay_buf text;
+    assay_buf_init(&text, FILE_MOST);
+    int status = ASSAY_OK;
+    for (size_t i = first; i < first + count && status == ASSAY_OK; i++) {
+        const assay_index_name *name = &listing->files[i];
+        char path[PATH_ROOM];
+        assay_error why = {{0}};
+        assay_index_path(listing, name, path, sizeof path);
+        status = assay_store_read(store, path, FILE_MOST, &text, &why);
+        if (status == ASSAY_OK) {
+            status = parse(&p, listing, name, path, text.data, text.size, dict, segment, problems);
+        } else if (status != ASSAY_ENOMEM) {
+            status = ASSAY_OK;
+            assay_problems_add(problems, ASSAY_PROBLEM_READ, name->step, path, -1,
+                               "%s; this worker's step is not evaluated", why.text);
+        }
+    }
+    assay_buf_release(&text);
+    parser_release(&p);
+    return status;
+}

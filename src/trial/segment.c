@@ -1,0 +1,219 @@
+/* segment.c - the container of index contents, and its form between ranks. */
+#include "trial/segment.h"
+
+#include <assay/rule.h>
+#include <assay/tensor.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+enum { PACKED_ENTRY = 8 + 8 + 4 + 1, PACKED_PART = 8 + 8 + 4 + 1 + 1 + 1 + 8 + 8 + 8, PACKED_SHAPE = 4 + 4 };
+
+void assay_segment_init(assay_segment *s)
+{
+    *s = (assay_segment){0};
+}
+
+void assay_segment_release(assay_segment *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        assay_part_release(s, &s->parts[i]);
+    free(s->parts);
+    free(s->entries);
+    free(s->shapes);
+    *s = (assay_segment){0};
+}
+
+void assay_part_release(const assay_segment *s, assay_part *part)
+{
+    free(part->event);
+    if (part->shapes)
+        free(s->shapes[part->first_shape].dim);
+}
+
+/* Makes room for `more` items behind `count`. */
+static bool grow(void **list, size_t count, size_t *room, size_t more, size_t item_size)
+{
+    if (more <= *room - count)
+        return true;
+    size_t wanted = 0;
+    if (__builtin_add_overflow(count, more, &wanted))
+        return false;
+    if (*room < SIZE_MAX / 2 && wanted < *room + *room / 2)
+        wanted = *room + *room / 2;
+    void *grown = assay_realloc_array(*list, wanted, item_size);
+    if (!grown)
+        return false;
+    *list = grown;
+    *room = wanted;
+    return true;
+}
+
+int assay_segment_reserve(assay_segment *s, size_t parts, size_t entries, size_t shapes)
+{
+    void *p = s->parts, *e = s->entries, *h = s->shapes;
+    bool have = grow(&p, s->count, &s->room, parts, sizeof *s->parts);
+    s->parts = p;
+    have = have && grow(&e, s->entry_count, &s->entry_room, entries, sizeof *s->entries);
+    s->entries = e;
+    have = have && grow(&h, s->shape_count, &s->shape_room, shapes, sizeof *s->shapes);
+    s->shapes = h;
+    return have ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+void assay_segment_renumber(assay_segment *s, const uint32_t *new_id)
+{
+    for (size_t i = 0; i < s->entry_count; i++)
+        s->entries[i].tensor = new_id[s->entries[i].tensor];
+    for (size_t i = 0; i < s->shape_count; i++)
+        s->shapes[i].tensor = new_id[s->shapes[i].tensor];
+}
+
+size_t assay_segment_find(const assay_segment *s, int64_t step)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->parts[middle].step < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void put_part(const assay_segment *s, const assay_part *part, assay_buf *out)
+{
+    assay_put_i64(out, part->step);
+    assay_put_i64(out, part->mode_step);
+    assay_put_u32(out, part->worker);
+    assay_put_u8(out, part->mode);
+    assay_put_u8(out, part->before);
+    assay_put_u8(out, part->event != NULL);
+    if (part->event)
+        assay_put_text(out, part->event);
+    assay_put_u64(out, part->count);
+    for (size_t i = 0; i < part->count; i++) {
+        const assay_entry *e = &s->entries[part->first + i];
+        assay_put_u64(out, e->offset);
+        assay_put_u64(out, e->length);
+        assay_put_u32(out, e->tensor);
+        assay_put_u8(out, e->kind);
+    }
+    uint64_t dims = 0;
+    for (size_t i = 0; i < part->shapes; i++)
+        dims += s->shapes[part->first_shape + i].dims;
+    assay_put_u64(out, dims);
+    assay_put_u64(out, part->shapes);
+    for (size_t i = 0; i < part->shapes; i++) {
+        const assay_shape_entry *h = &s->shapes[part->first_shape + i];
+        assay_put_u32(out, h->tensor);
+        assay_put_u32(out, h->dims);
+        for (uint32_t k = 0; k < h->dims; k++)
+            assay_put_i64(out, h->dim[k]);
+    }
+}
+
+void assay_segment_pack(const assay_segment *s, size_t first, size_t count, assay_buf *out)
+{
+    assay_put_u64(out, count);
+    for (size_t i = 0; i < count; i++)
+        put_part(s, &s->parts[first + i], out);
+}
+
+static int get_entries(assay_cursor *in, assay_segment *s, assay_part *part)
+{
+    uint64_t count = assay_get_count(in, PACKED_ENTRY);
+    if (assay_segment_reserve(s, 0, count, 0) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    part->first = s->entry_count;
+    for (uint64_t i = 0; i < count; i++) {
+        assay_entry e = {.offset = assay_get_u64(in)};
+        e.length = assay_get_u64(in);
+        e.tensor = assay_get_u32(in);
+        e.kind = assay_get_u8(in);
+        if (e.kind >= ASSAY_KINDS)
+            return ASSAY_EFORMAT;
+        s->entries[part->first + i] = e;
+    }
+    part->count = count;
+    s->entry_count += count;
+    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+}
+
+/* All dimensions of a part lie in one block, which its first shape owns. */
+static int get_shapes(assay_cursor *in, assay_segment *s, assay_part *part)
+{
+    uint64_t dims = assay_get_count(in, sizeof(int64_t)), count = assay_get_count(in, PACKED_SHAPE);
+    part->first_shape = s->shape_count;
+    if (count == 0)
+        return in->failed || dims > 0 ? ASSAY_EFORMAT : ASSAY_OK;
+    int64_t *dim = assay_alloc_zeroed(dims, sizeof *dim), *block = dim;
+    if (!block || assay_segment_reserve(s, 0, 0, count) != ASSAY_OK) {
+        free(block);
+        return ASSAY_ENOMEM;
+    }
+    bool sound = true;
+    for (uint64_t i = 0; i < count && sound; i++) {
+        assay_shape_entry h = {.tensor = assay_get_u32(in), .dim = dim};
+        h.dims = assay_get_u32(in);
+        sound = !in->failed && h.dims <= ASSAY_MAX_DIMS && h.dims <= dims;
+        dims -= sound ? h.dims : 0;
+        for (uint32_t k = 0; k < h.dims && sound; k++)
+            *dim++ = assay_get_i64(in);
+        s->shapes[part->first_shape + i] = h;
+    }
+    if (!sound || in->failed || dims > 0) {
+        free(block);
+        return ASSAY_EFORMAT;
+    }
+    part->shapes = count;
+    s->shape_count += count;
+    return ASSAY_OK;
+}
+
+static int get_part(assay_cursor *in, assay_segment *s)
+{
+    assay_part part = {.step = assay_get_i64(in)};
+    part.mode_step = assay_get_i64(in);
+    part.worker = assay_get_u32(in);
+    part.mode = assay_get_u8(in);
+    part.before = assay_get_u8(in) != 0;
+    int status = ASSAY_OK;
+    if (assay_get_u8(in)) {
+        size_t length = 0;
+        const char *event = assay_get_text(in, &length);
+        part.event = assay_copy_bytes_as_text(event, length);
+        status = part.event ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    if (status == ASSAY_OK)
+        status = assay_segment_reserve(s, 1, 0, 0);
+    if (status == ASSAY_OK)
+        status = get_entries(in, s, &part);
+    if (status == ASSAY_OK)
+        status = get_shapes(in, s, &part);
+    if (status == ASSAY_OK)
+        s->parts[s->count++] = part;
+    else
+        free(part.event);
+    return status;
+}
+
+int assay_segment_unpack(assay_cursor *in, assay_segment *s, assay_error *err)
+{
+    const size_t parts = s->count, entries = s->entry_count, shapes = s->shape_count;
+    uint64_t count = assay_get_count(in, PACKED_PART);
+    int status = in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+    for (uint64_t i = 0; i < count && status == ASSAY_OK; i++)
+        status = get_part(in, s);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    while (s->count > parts)
+        assay_part_release(s, &s->parts[--s->count]);
+    s->entry_count = entries;
+    s->shape_count = shapes;
+    return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory for the index of a trial"
+                                                          : "a packed part of a trial's index is damaged");
+}

@@ -1,0 +1,14 @@
+/* segment.h - what builds segments (index.h). Inside trial only.
+ *
+ * The dimensions of all shapes of a part lie in one block: the first shape's `dim` is its start. */
+#ifndef ASSAY_TRIAL_SEGMENT_H
+#define ASSAY_TRIAL_SEGMENT_H
+
+#include "trial/index.h"
+
+/* Makes room for so many more; what is there stays as it is. Returns 0 or ASSAY_ENOMEM. */
+int assay_segment_reserve(assay_segment *s, size_t parts, size_t entries, size_t shapes);
+/* Frees what a part owns; its entries and shapes stay in the segment's arrays. */
+void assay_part_release(const assay_segment *s, assay_part *part);
+
+#endif

@@ -1,0 +1,44 @@
+/* storage_backend.h - what a kind of storage provides. Inside trial only. */
+#ifndef ASSAY_TRIAL_STORAGE_BACKEND_H
+#define ASSAY_TRIAL_STORAGE_BACKEND_H
+
+#include <stdbool.h>
+
+#include "trial/storage.h"
+
+typedef struct assay_store_ops assay_store_ops;
+
+struct assay_store {
+    const assay_store_ops *ops;
+    char *location; /* as it was given; owned */
+    void *root;     /* the backend's */
+};
+
+struct assay_store_file {
+    const assay_store_ops *ops;
+    uint64_t size;
+    char *path; /* for messages; owned */
+    void *handle;
+    int number; /* for backends whose handle is one */
+};
+
+/* The calls of storage.h for one backend. `place` is the location without its scheme. A backend that this build lacks has
+ * no open. Failing opens leave nothing behind. */
+struct assay_store_ops {
+    const char *scheme; /* "file://" */
+    int (*open)(assay_store *store, const char *place, assay_error *err);
+    void (*close)(assay_store *store);
+    int (*list)(assay_store *store, const char *directory, assay_names *out, assay_error *err);
+    int (*exists)(assay_store *store, const char *path, assay_error *err);
+    int (*open_file)(assay_store *store, const char *path, assay_store_file *file, assay_error *err);
+    void (*close_file)(assay_store_file *file);
+    int (*read_at)(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
+};
+
+extern const assay_store_ops assay_store_posix;
+
+/* Makes *out of `count` terminated names that lie one behind the other in `text`: sorted, in one block. Returns 0 or
+ * ASSAY_ENOMEM. */
+int assay_names_from_text(const char *text, size_t size, size_t count, assay_names *out);
+
+#endif

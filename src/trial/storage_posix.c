@@ -1,0 +1,155 @@
+/* storage_posix.c - trials in a directory of a file system. */
+#include "trial/storage_backend.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+static int root_of(const assay_store *store)
+{
+    return *(const int *)store->root;
+}
+
+static int posix_open(assay_store *store, const char *place, assay_error *err)
+{
+    int *root = assay_alloc(sizeof *root);
+    if (!root)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
+    *root = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*root >= 0) {
+        store->root = root;
+        return ASSAY_OK;
+    }
+    int reason = errno;
+    free(root);
+    if (reason == ENOENT)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: no such directory; check the trial's path", store->location);
+    if (reason == ENOTDIR)
+        return assay_fail(err, ASSAY_ENOTFOUND,
+                          "%s: not a directory; a trial is the directory that holds index/, events/ and collections/",
+                          store->location);
+    return assay_fail(err, ASSAY_EIO, "%s: cannot open the directory: %s", store->location, strerror(reason));
+}
+
+static void posix_close(assay_store *store)
+{
+    close(root_of(store));
+    free(store->root);
+}
+
+static int fail_path(const char *path, int reason, assay_error *err)
+{
+    if (reason == ENOENT)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: does not exist", path);
+    return assay_fail(err, reason == ENOMEM ? ASSAY_ENOMEM : ASSAY_EIO, "%s: %s", path, strerror(reason));
+}
+
+/* Reads the whole directory as terminated names, one behind the other. */
+static int read_names(DIR *dir, const char *directory, assay_buf *text, size_t *count, assay_error *err)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry)
+            return errno ? fail_path(directory, errno, err) : ASSAY_OK;
+        const char *name = entry->d_name;
+        if (name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0')))
+            continue;
+        assay_put_bytes(text, name, strlen(name) + 1);
+        if (assay_buf_status(text) != ASSAY_OK)
+            return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
+        ++*count;
+    }
+}
+
+static int posix_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
+{
+    int number = openat(root_of(store), directory[0] ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (number < 0)
+        return fail_path(directory, errno, err);
+    DIR *dir = fdopendir(number);
+    if (!dir) {
+        int reason = errno;
+        close(number);
+        return fail_path(directory, reason, err);
+    }
+    assay_buf text;
+    assay_buf_init(&text, SIZE_MAX / 4);
+    size_t count = 0;
+    int status = read_names(dir, directory, &text, &count, err);
+    if (status == ASSAY_OK && assay_names_from_text((const char *)text.data, text.size, count, out) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
+    assay_buf_release(&text);
+    closedir(dir);
+    return status;
+}
+
+static int posix_exists(assay_store *store, const char *path, assay_error *err)
+{
+    struct stat about;
+    if (fstatat(root_of(store), path, &about, 0) == 0)
+        return S_ISREG(about.st_mode);
+    return errno == ENOENT || errno == ENOTDIR ? 0 : fail_path(path, errno, err);
+}
+
+static int posix_open_file(assay_store *store, const char *path, assay_store_file *file, assay_error *err)
+{
+    /* Without O_NONBLOCK, opening a pipe that lies where a file should be would wait forever. */
+    int number = openat(root_of(store), path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (number < 0)
+        return fail_path(path, errno, err);
+    struct stat about;
+    int status = fstat(number, &about) == 0 ? ASSAY_OK : fail_path(path, errno, err);
+    if (status == ASSAY_OK && !S_ISREG(about.st_mode))
+        status = assay_fail(err, ASSAY_EIO, "%s: not a regular file", path);
+    if (status != ASSAY_OK) {
+        close(number);
+        return status;
+    }
+    file->number = number;
+    file->size = about.st_size > 0 ? (uint64_t)about.st_size : 0;
+    return ASSAY_OK;
+}
+
+static void posix_close_file(assay_store_file *file)
+{
+    close(file->number);
+}
+
+static int posix_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
+                         assay_error *err)
+{
+    /* The end is where it was when the file was opened: asking behind it would cost a call for every small file. */
+    uint64_t left = offset < file->size ? file->size - offset : 0;
+    size_t have = 0;
+    size = size < left ? size : (size_t)left;
+    while (have < size) {
+        ssize_t n = pread(file->number, (char *)bytes + have, size - have, (off_t)(offset + have));
+        if (n == 0)
+            break;
+        if (n > 0)
+            have += (size_t)n;
+        else if (errno != EINTR)
+            return assay_fail(err, ASSAY_EIO, "%s: offset %llu: reading failed: %s", file->path,
+                              (unsigned long long)(offset + have), strerror(errno));
+    }
+    *got = have;
+    return ASSAY_OK;
+}
+
+const assay_store_ops assay_store_posix = {
+    .scheme = "file://",
+    .open = posix_open,
+    .close = posix_close,
+    .list = posix_list,
+    .exists = posix_exists,
+    .open_file = posix_open_file,
+    .close_file = posix_close_file,
+    .read_at = posix_read_at,
+};

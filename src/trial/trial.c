@@ -1,0 +1,55 @@
+/* trial.c - a whole trial opened by one process. */
+#include "trial/trial.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+void assay_trial_release(assay_trial_files *trial)
+{
+    assay_problems_release(&trial->problems);
+    assay_segment_release(&trial->segment);
+    assay_dict_free(trial->tensors);
+    assay_listing_release(&trial->listing);
+    assay_store_close(trial->store);
+    *trial = (assay_trial_files){0};
+}
+
+/* Brings the dictionary into byte order and the entries along. */
+static int sort_names(assay_trial_files *t)
+{
+    uint32_t *new_id = assay_alloc_zeroed(assay_dict_count(t->tensors), sizeof *new_id);
+    int status = new_id ? assay_dict_sort(t->tensors, new_id) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        assay_segment_renumber(&t->segment, new_id);
+    free(new_id);
+    return status;
+}
+
+int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err)
+{
+    assay_trial_files t = {0};
+    assay_segment_init(&t.segment);
+    assay_problems_init(&t.problems);
+    int status = assay_store_open(location, &t.store, err);
+    if (status == ASSAY_OK)
+        status = assay_listing_read(t.store, &t.listing, err);
+    if (status != ASSAY_OK) {
+        assay_trial_release(&t);
+        return status;
+    }
+    t.tensors = assay_dict_new();
+    status = t.tensors ? assay_problems_append(&t.problems, &t.listing.problems) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = assay_index_read(t.store, &t.listing, 0, t.listing.count, t.tensors, &t.segment, &t.problems);
+    if (status == ASSAY_OK)
+        status = sort_names(&t);
+    if (status == ASSAY_OK)
+        status = t.problems.status;
+    if (status != ASSAY_OK) {
+        assay_trial_release(&t);
+        return assay_fail(err, status, "%s: out of memory while reading its index", location);
+    }
+    *out = t;
+    return ASSAY_OK;
+}

@@ -1,0 +1,150 @@
+/* wire.c - views and the protobuf wire format. */
+#include "trial/wire.h"
+
+#include <string.h>
+
+#include "tensor/crc32c.h"
+
+const uint8_t *assay_view_look(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status, assay_error *err)
+{
+    uint64_t wanted = end - at, inside = at - view->window_at; /* wraps when `at` is before the window: then too large */
+    if (inside < view->window_size) {
+        size_t have = view->window_size - (size_t)inside;
+        if (have >= ASSAY_VIEW_LEAST || have >= wanted) {
+            *size = have < wanted ? have : (size_t)wanted;
+            return view->window + inside;
+        }
+    }
+    inside = at - view->block_at;
+    if (inside >= view->block_size ||
+        (view->block_size - inside < ASSAY_VIEW_LEAST && view->block_size - inside < wanted)) {
+        uint64_t left = view->limit - at;
+        size_t take = left < view->block_room ? (size_t)left : view->block_room;
+        if (take == 0 || at >= view->limit) {
+            *status = assay_fail(err, ASSAY_EINTERNAL, "%s: offset %llu: a look outside the record", view->path,
+                                 (unsigned long long)at);
+            return NULL;
+        }
+        view->block_size = 0;
+        *status = view->read(view->context, at, view->block, take, err);
+        if (*status != ASSAY_OK)
+            return NULL;
+        view->block_at = at;
+        view->block_size = take;
+        inside = 0;
+    }
+    size_t have = view->block_size - (size_t)inside;
+    *size = have < wanted ? have : (size_t)wanted;
+    return view->block + inside;
+}
+
+int assay_view_copy(assay_view *view, uint64_t at, uint64_t end, void *out, assay_error *err)
+{
+    uint8_t *to = out;
+    while (at < end) {
+        size_t size = 0;
+        int status = ASSAY_OK;
+        const uint8_t *bytes = assay_view_look(view, at, end, &size, &status, err);
+        if (!bytes)
+            return status;
+        memcpy(to, bytes, size);
+        to += size;
+        at += size;
+    }
+    return ASSAY_OK;
+}
+
+int assay_view_crc(assay_view *view, uint64_t at, uint64_t end, uint32_t *crc, assay_error *err)
+{
+    while (at < end) {
+        size_t size = 0;
+        int status = ASSAY_OK;
+        const uint8_t *bytes = assay_view_look(view, at, end, &size, &status, err);
+        if (!bytes)
+            return status;
+        *crc = assay_crc32c(*crc, bytes, size);
+        at += size;
+    }
+    return ASSAY_OK;
+}
+
+size_t assay_varint(const uint8_t *bytes, size_t size, uint64_t *value)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < size && i < 10; i++) {
+        v |= (uint64_t)(bytes[i] & 0x7f) << (7 * i); /* the tenth byte's upper bits are lost, as everywhere */
+        if (bytes[i] < 0x80) {
+            *value = v;
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+static int damage(const assay_wire *w, uint64_t at, const char *what, assay_error *err)
+{
+    return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: damaged protobuf message %s: %s", w->view->path,
+                      (unsigned long long)at, w->message, what);
+}
+
+/* Reads the field's value, which begins `used` bytes behind w->at. */
+static int read_value(assay_wire *w, assay_field *f, const uint8_t *bytes, size_t size, size_t used, assay_error *err)
+{
+    size_t more = 0;
+    f->at = f->end = 0;
+    if (f->type == ASSAY_WIRE_FIXED64 || f->type == ASSAY_WIRE_FIXED32) {
+        more = f->type == ASSAY_WIRE_FIXED64 ? 8 : 4;
+        if (size - used < more)
+            return damage(w, w->at, "a number is cut short", err);
+        f->value = 0;
+        for (size_t i = 0; i < more; i++)
+            f->value |= (uint64_t)bytes[used + i] << (8 * i);
+        w->at += used + more;
+        return 1;
+    }
+    if (f->type != ASSAY_WIRE_VARINT && f->type != ASSAY_WIRE_BYTES)
+        return damage(w, w->at, "a field of a type that does not occur here", err);
+    more = assay_varint(bytes + used, size - used, &f->value);
+    if (more == 0)
+        return damage(w, w->at, "a number is cut short", err);
+    w->at += used + more;
+    if (f->type == ASSAY_WIRE_BYTES) {
+        if (f->value > w->end - w->at)
+            return damage(w, w->at, "a field is longer than the message that holds it", err);
+        f->at = w->at;
+        f->end = w->at += f->value;
+    }
+    return 1;
+}
+
+int assay_wire_next(assay_wire *w, assay_field *f, assay_error *err)
+{
+    if (w->at >= w->end)
+        return 0;
+    size_t size = 0;
+    int status = ASSAY_OK;
+    const uint8_t *bytes = assay_view_look(w->view, w->at, w->end, &size, &status, err);
+    if (!bytes)
+        return status;
+    uint64_t key = 0;
+    size_t used = assay_varint(bytes, size, &key);
+    if (used == 0 || key >> 3 == 0 || key > UINT32_MAX)
+        return damage(w, w->at, "a field without a proper number", err);
+    f->number = (uint32_t)(key >> 3);
+    f->type = (unsigned)(key & 7);
+    return read_value(w, f, bytes, size, used, err);
+}
+
+int assay_wire_expect(const assay_wire *w, const assay_field *f, unsigned type, assay_error *err)
+{
+    if (f->type == type)
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EFORMAT,
+                      "%s: offset %llu: damaged protobuf message %s: field %u has wire type %u where %u belongs",
+                      w->view->path, (unsigned long long)w->at, w->message, f->number, f->type, type);
+}
+
+assay_wire assay_wire_into(const assay_wire *w, const assay_field *f, const char *message)
+{
+    return (assay_wire){w->view, message, f->at, f->end};
+}
