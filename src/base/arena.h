@@ -12,9 +12,14 @@ void assay_arena_free(assay_arena *arena);
 /* `size` bytes aligned for any type, zeroed on request; NULL beyond the ceiling or without memory. Not collective. */
 void *assay_arena_take(assay_arena *arena, size_t size);
 void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size);
-/* Gives everything back; one block is kept for the next step. */
+/* `size` bytes as above that can be given back before the rest with assay_arena_return(); those that are not go back with
+ * assay_arena_clear(). They count towards the ceiling. NULL beyond it or without memory. Not collective. */
+void *assay_arena_borrow(assay_arena *arena, size_t size);
+/* Gives back what assay_arena_borrow() gave, once; NULL is ignored. Not collective. */
+void assay_arena_return(assay_arena *arena, void *borrowed);
+/* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. */
 void assay_arena_clear(assay_arena *arena);
-/* Bytes in use, and what could still be taken. */
+/* Bytes in use, and the most that could still be taken or borrowed at once. */
 size_t assay_arena_used(const assay_arena *arena);
 size_t assay_arena_left(const assay_arena *arena);
 

@@ -31,7 +31,8 @@ int assay_buf_status(const assay_buf *buf)
     return buf->status;
 }
 
-/* Makes room for `more` bytes and one behind them (where printf puts its terminator); NULL and a status when it cannot. */
+/* Makes room for `more` bytes and one behind them (where printf puts its terminator); NULL and a status when it cannot.
+ */
 static uint8_t *reserve(assay_buf *buf, size_t more)
 {
     if (buf->status != ASSAY_OK)

@@ -114,9 +114,10 @@ void *assay_alloc(size_t size)
 
 void *assay_alloc_zeroed(size_t count, size_t size)
 {
-    if (assay_fault_now(ASSAY_FAULT_ALLOC))
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || assay_fault_now(ASSAY_FAULT_ALLOC))
         return NULL;
-    return count == 0 || size == 0 ? calloc(1, 1) : calloc(count, size);
+    return calloc(bytes ? bytes : 1, 1);
 }
 
 void *assay_realloc_array(void *old, size_t count, size_t size)

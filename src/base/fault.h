@@ -8,7 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum assay_fault_kind { ASSAY_FAULT_ALLOC, ASSAY_FAULT_READ, ASSAY_FAULT_WRITE, ASSAY_FAULT_KINDS } assay_fault_kind;
+typedef enum assay_fault_kind {
+    ASSAY_FAULT_ALLOC,
+    ASSAY_FAULT_READ,
+    ASSAY_FAULT_WRITE,
+    ASSAY_FAULT_KINDS
+} assay_fault_kind;
 
 /* Reads ASSAY_FAULT for this rank. Called once by main, before threads start. Not collective. */
 void assay_fault_arm(int rank);

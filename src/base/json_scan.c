@@ -91,8 +91,8 @@ static int scan_escape(scan *s)
     if (unit == 0)
         return refuse(s, "\\u0000 is not allowed in a string");
     bool pair = unit >= 0xd800 && unit <= 0xdbff;
-    if (pair && (s->size - s->at < 12 || memcmp(s->text + s->at + 6, "\\u", 2) != 0 ||
-                 !hex4(s, s->at + 8, &low) || low < 0xdc00 || low > 0xdfff))
+    if (pair && (s->size - s->at < 12 || memcmp(s->text + s->at + 6, "\\u", 2) != 0 || !hex4(s, s->at + 8, &low) ||
+                 low < 0xdc00 || low > 0xdfff))
         return refuse(s, "half of a surrogate pair in a string");
     if (unit >= 0xdc00 && unit <= 0xdfff)
         return refuse(s, "half of a surrogate pair in a string");

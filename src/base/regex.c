@@ -29,7 +29,8 @@ static void give(void *memory, void *unused)
     free(memory);
 }
 
-/* Python's patterns are text: characters and \w are Unicode's, only "\n" ends a line. Tensor names need not be UTF-8. */
+/* Python's patterns are text: characters and \w are Unicode's, only "\n" ends a line. Tensor names need not be UTF-8.
+ */
 static int compile(assay_regex *regex, const char *pattern, assay_error *err)
 {
     pcre2_compile_context *context = pcre2_compile_context_create(regex->general);

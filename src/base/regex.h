@@ -14,8 +14,8 @@ typedef struct assay_regex assay_regex;
 int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err);
 void assay_regex_free(assay_regex *regex);
 
-/* 1 when the pattern occurs anywhere in the text (bytes that need not be UTF-8), 0 when not, negative when matching gave
- * up (backtracking limit): that text counts as no match, and the caller names it. Thread-safe. Not collective. */
+/* 1 when the pattern occurs anywhere in the text (bytes that need not be UTF-8), 0 when not, negative when matching
+ * gave up (backtracking limit): that text counts as no match, and the caller names it. Thread-safe. Not collective. */
 int assay_regex_search(const assay_regex *regex, const char *text, size_t length);
 
 #endif

@@ -66,7 +66,8 @@ uint32_t assay_crc32c_by_table(uint32_t state, const uint8_t *at, size_t n)
     for (; n >= 8; n -= 8, at += 8) {
         uint32_t low = state ^ little_endian32(at), high = little_endian32(at + 4);
         state = tables[7][low & 255] ^ tables[6][low >> 8 & 255] ^ tables[5][low >> 16 & 255] ^ tables[4][low >> 24] ^
-                tables[3][high & 255] ^ tables[2][high >> 8 & 255] ^ tables[1][high >> 16 & 255] ^ tables[0][high >> 24];
+                tables[3][high & 255] ^ tables[2][high >> 8 & 255] ^ tables[1][high >> 16 & 255] ^
+                tables[0][high >> 24];
     }
     for (; n > 0; n--, at++)
         state = state >> 8 ^ tables[0][(state ^ *at) & 255];

@@ -1,10 +1,10 @@
 /* crc32c_sse42.c - CRC-32C by the crc32 instruction, three streams at a time.
  *
  * The instruction takes 8 bytes a cycle but answers after three. So three neighbouring stretches are summed side by
- * side, and joined: the register of an earlier stretch, advanced over the bytes behind it, is added to that of the next.
- * To advance over n bytes is to multiply by x^(8n). A carry-less product of two bit-reversed registers is one x too high,
- * and reducing its 64 bits by the crc32 instruction multiplies by x^32; hence the factor x^(8n - 33). After Gopal et al.,
- * "Fast CRC computation for iSCSI polynomial using CRC32 instruction", Intel, 2011. */
+ * side, and joined: the register of an earlier stretch, advanced over the bytes behind it, is added to that of the
+ * next. To advance over n bytes is to multiply by x^(8n). A carry-less product of two bit-reversed registers is one x
+ * too high, and reducing its 64 bits by the crc32 instruction multiplies by x^32; hence the factor x^(8n - 33). After
+ * Gopal et al., "Fast CRC computation for iSCSI polynomial using CRC32 instruction", Intel, 2011. */
 #include "tensor/crc32c_ways.h"
 
 #if defined(__SSE4_2__) && defined(__PCLMUL__) && defined(__x86_64__)

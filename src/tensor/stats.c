@@ -1,9 +1,9 @@
 /* stats.c - blocks, their merging, and the figures derived from the sums.
  *
- * Within a block sums of d = x - shift and d^2 are taken, shift being the block's first element; then
- * sum (x - mean)^2 = sum d^2 - (sum d)^2 / n loses no digits to a large mean. Blocks are joined by the pairwise formula
- * of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983); their
- * means are taken from the tensor's first element, for the same reason. */
+ * Within a block sums of d = x - shift and d^2 are taken, shift being the median of the block's first group; then
+ * sum (x - mean)^2 = sum d^2 - (sum d)^2 / n loses no digits to a large mean, nor to an outlier in front. Blocks are
+ * joined by the pairwise formula of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The
+ * American Statistician 37 (1983); their means are taken less the first block's shift, for the same reason. */
 #include "tensor/stats.h"
 
 #include <math.h>
@@ -35,14 +35,26 @@ int assay_stats_init(assay_stats_acc *acc, int dtype)
     return ASSAY_OK;
 }
 
-static void open_block(assay_stats_acc *acc, const uint8_t *first)
+/* The lower median of 1 to STATS_LANES numbers. With NaN among them it is any of them. */
+static double median(double *x, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        double moving = x[i];
+        size_t j = i;
+        for (; j > 0 && moving < x[j - 1]; j--)
+            x[j] = x[j - 1];
+        x[j] = moving;
+    }
+    return x[(n - 1) / 2];
+}
+
+/* `group` is the block's first one, of which n elements are there and the rest zeros. */
+static void open_block(assay_stats_acc *acc, const uint8_t *group, size_t n)
 {
     double x[STATS_LANES];
-    uint8_t group[sizeof acc->pending] = {0};
-    memcpy(group, first, acc->element);
     acc->kernels->widen[acc->dtype](group, 1, x);
     memset(&acc->lanes, 0, sizeof acc->lanes);
-    acc->lanes.shift = x[0]; /* when it is not finite, the deviations will not be either, and must not */
+    acc->lanes.shift = median(x, n); /* when it is not finite, the deviations will not be either, and must not */
     for (int j = 0; j < STATS_LANES; j++) {
         acc->lanes.v[STATS_MIN][j] = INFINITY;
         acc->lanes.v[STATS_MAX][j] = -INFINITY;
@@ -120,7 +132,7 @@ static void add_groups(assay_stats_acc *acc, const uint8_t *bytes, size_t groups
     while (groups > 0) {
         size_t room = STATS_BLOCK_GROUPS - (size_t)acc->in_block / STATS_LANES, take = groups < room ? groups : room;
         if (acc->in_block == 0)
-            open_block(acc, bytes);
+            open_block(acc, bytes, STATS_LANES);
         acc->kernels->groups[acc->dtype](&acc->lanes, bytes, take);
         count_special(acc, bytes, take);
         acc->in_block += take * STATS_LANES;
@@ -159,7 +171,7 @@ static void add_pending(assay_stats_acc *acc)
         return;
     memset(acc->pending + n * acc->element, 0, (STATS_LANES - n) * acc->element);
     if (acc->in_block == 0)
-        open_block(acc, acc->pending);
+        open_block(acc, acc->pending, n);
     assay_stats_lanes filled = acc->lanes;
     acc->kernels->groups[acc->dtype](&filled, acc->pending, 1);
     for (int f = 0; f < STATS_FIGURES; f++)

@@ -20,14 +20,14 @@ typedef struct assay_stats_total {
 typedef struct assay_stats_acc {
     const assay_stats_kernels *kernels;
     int dtype;
-    size_t element;      /* bytes */
-    uint64_t count;      /* elements of the closed blocks */
-    uint64_t in_block;   /* elements of the open one, those pending not counted */
+    size_t element;                    /* bytes */
+    uint64_t count;                    /* elements of the closed blocks */
+    uint64_t in_block;                 /* elements of the open one, those pending not counted */
     uint8_t pending[STATS_LANES * 16]; /* the last, incomplete group */
     size_t pending_count;
     assay_stats_lanes lanes; /* the open block */
     assay_stats_total sum, squares, magnitudes;
-    double origin;           /* the tensor's first element */
+    double origin;           /* the first block's shift */
     double mean, deviations; /* of the closed blocks; the mean less origin */
     double min, max;
     uint64_t nan, pos_inf, neg_inf, zeros;

@@ -11,16 +11,16 @@
 typedef __m512d lanes;
 typedef uint64_t zero_count;
 
-#define lanes_add(a, b) _mm512_add_pd(a, b)
-#define lanes_sub(a, b) _mm512_sub_pd(a, b)
-#define lanes_mul(a, b) _mm512_mul_pd(a, b)
-#define lanes_min(a, b) _mm512_min_pd(a, b) /* a < b ? a : b, for NaN and -0.0 too */
-#define lanes_max(a, b) _mm512_max_pd(a, b)
-#define lanes_abs(a) _mm512_abs_pd(a)
-#define lanes_all(x) _mm512_set1_pd(x)
-#define lanes_get(from) _mm512_loadu_pd(from)
-#define lanes_put(to, a) _mm512_storeu_pd(to, a)
-#define zero_count_start() ((zero_count)0)
+#define lanes_add(a, b)       _mm512_add_pd(a, b)
+#define lanes_sub(a, b)       _mm512_sub_pd(a, b)
+#define lanes_mul(a, b)       _mm512_mul_pd(a, b)
+#define lanes_min(a, b)       _mm512_min_pd(a, b) /* a < b ? a : b, for NaN and -0.0 too */
+#define lanes_max(a, b)       _mm512_max_pd(a, b)
+#define lanes_abs(a)          _mm512_abs_pd(a)
+#define lanes_all(x)          _mm512_set1_pd(x)
+#define lanes_get(from)       _mm512_loadu_pd(from)
+#define lanes_put(to, a)      _mm512_storeu_pd(to, a)
+#define zero_count_start()    ((zero_count)0)
 #define zero_count_end(zeros) (zeros)
 
 INLINE zero_count zero_count_add(zero_count zeros, lanes a)
@@ -136,7 +136,8 @@ INLINE lanes load_float8_e4m3fn(const uint8_t *at)
 /* sqrt(re^2 + im^2) of two registers that hold 8 complex numbers in order. */
 INLINE lanes magnitude(lanes a, lanes b)
 {
-    const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+    const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14),
+                  odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
     a = _mm512_mul_pd(a, a);
     b = _mm512_mul_pd(b, b);
     return _mm512_sqrt_pd(_mm512_add_pd(_mm512_permutex2var_pd(a, even, b), _mm512_permutex2var_pd(a, odd, b)));

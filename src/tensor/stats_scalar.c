@@ -1,4 +1,5 @@
-/* stats_scalar.c - the statistics kernels in plain C, for every machine, and what the vector ones are tested against. */
+/* stats_scalar.c - the statistics kernels in plain C, for every machine, and what the vector ones are tested against.
+ */
 #include <assay/tensor.h>
 
 #include "tensor/elements.h"
@@ -69,7 +70,7 @@ static inline uint64_t zero_count_end(zero_count zeros)
     static inline __attribute__((always_inline)) lanes load_##name(const uint8_t *at)                                  \
     {                                                                                                                  \
         lanes r;                                                                                                       \
-        EACH_LANE r.v[j] = element_##name(at + (bytes) * j);                                                           \
+        EACH_LANE r.v[j] = element_##name(at + (bytes)*j);                                                             \
         return r;                                                                                                      \
     }
 LOAD(float32, 4)

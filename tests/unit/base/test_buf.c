@@ -186,9 +186,13 @@ static void test_error(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"round trip", test_round_trip},     {"ceiling", test_ceiling},
-                           {"a failure stays", test_failure_stays}, {"no memory", test_no_memory},
-                           {"truncated at every byte", test_truncated}, {"past the end", test_past_end},
-                           {"errors", test_error},              CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"round trip", test_round_trip},
+                           {"ceiling", test_ceiling},
+                           {"a failure stays", test_failure_stays},
+                           {"no memory", test_no_memory},
+                           {"truncated at every byte", test_truncated},
+                           {"past the end", test_past_end},
+                           {"errors", test_error},
+                           CU_TEST_INFO_NULL};
     return unit_main("buf", tests);
 }

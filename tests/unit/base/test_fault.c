@@ -69,9 +69,10 @@ static void test_counters(void)
 /* A mistake in the variable is told, and no part of it counts. */
 static void test_mistakes(void)
 {
-    static const char *const wrong[] = {"alloc", "alloc:", "alloc:0", "alloc:x", "reads:1", "alloc:1+2",
-                                        "alloc:1@rank", "alloc:1@2", "alloc:1 ", "alloc:99999999999999999999999",
-                                        ",alloc:1", "alloc:1,write:x"};
+    static const char *const wrong[] = {
+        "alloc",     "alloc:",         "alloc:0",   "alloc:x",  "reads:1",
+        "alloc:1+2", "alloc:1@rank",   "alloc:1@2", "alloc:1 ", "alloc:99999999999999999999999",
+        ",alloc:1",  "alloc:1,write:x"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char text[400];
         catch_stderr();
@@ -155,7 +156,7 @@ static void test_log_line(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"counters", test_counters},     {"mistakes", test_mistakes}, {"allocators", test_allocators},
-                           {"who speaks", test_log},        {"one line", test_log_line}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"counters", test_counters}, {"mistakes", test_mistakes}, {"allocators", test_allocators},
+                           {"who speaks", test_log},    {"one line", test_log_line}, CU_TEST_INFO_NULL};
     return unit_main("fault", tests);
 }

@@ -94,9 +94,17 @@ static void test_refused(void)
 
 static void test_accepted(void)
 {
-    static const char *const texts[] = {"{}", "[]", " [ ] ", "0", "-0.5e+10", "\"\"", "true", "null",
+    static const char *const texts[] = {"{}",
+                                        "[]",
+                                        " [ ] ",
+                                        "0",
+                                        "-0.5e+10",
+                                        "\"\"",
+                                        "true",
+                                        "null",
                                         "{\"a\":{\"b\":[1,2,{\"c\":false}]},\"d\":\"\\u00e9\\ud83d\\ude00\\n\"}",
-                                        "\t[\r\n1 , \"\xf0\x9f\x98\x80\" ]\n", "\xef\xbb\xbf{\"a\":1}"};
+                                        "\t[\r\n1 , \"\xf0\x9f\x98\x80\" ]\n",
+                                        "\xef\xbb\xbf{\"a\":1}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         cJSON *parsed = NULL;
         assay_error err = {""};
@@ -244,9 +252,18 @@ static void test_numbers(void)
     static const struct {
         double value;
         const char *text;
-    } cases[] = {{0, "0"}, {-0.0, "-0"}, {0.1, "0.1"}, {1.0 / 3, "0.3333333333333333"}, {5e-324, "4.94065645841247e-324"},
-                 {DBL_MAX, "1.7976931348623157e+308"}, {123456789012345, "123456789012345"}, {1e22, "1e+22"},
-                 {0.1 + 0.2, "0.30000000000000004"}, {NAN, "\"nan\""}, {INFINITY, "\"inf\""}, {-INFINITY, "\"-inf\""}};
+    } cases[] = {{0, "0"},
+                 {-0.0, "-0"},
+                 {0.1, "0.1"},
+                 {1.0 / 3, "0.3333333333333333"},
+                 {5e-324, "4.94065645841247e-324"},
+                 {DBL_MAX, "1.7976931348623157e+308"},
+                 {123456789012345, "123456789012345"},
+                 {1e22, "1e+22"},
+                 {0.1 + 0.2, "0.30000000000000004"},
+                 {NAN, "\"nan\""},
+                 {INFINITY, "\"inf\""},
+                 {-INFINITY, "\"-inf\""}};
     assay_buf out;
     assay_buf_init(&out, 1000);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -279,8 +296,10 @@ static void test_texts(void)
     written(&out, "\"a\\\"b\\\\c/\\b\\f\\n\\r\\t\\u0001\\u007f\xc3\xa9\"");
     assay_json_put_text_n(&out, "a\0b", 3);
     written(&out, "\"a\\u0000b\"");
-    assay_json_put_text(&out, "\xff" "a\xc3(\xe2\x82");
-    written(&out, "\"\xef\xbf\xbd" "a\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\"");
+    assay_json_put_text(&out, "\xff"
+                              "a\xc3(\xe2\x82");
+    written(&out, "\"\xef\xbf\xbd"
+                  "a\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\"");
     assay_buf_release(&out);
 }
 
@@ -312,11 +331,26 @@ static void test_utf8(void)
     static const struct {
         const char *bytes;
         size_t left, length;
-    } cases[] = {{"a", 1, 1}, {"\0", 1, 1}, {"", 0, 0}, {"\x80", 1, 0}, {"\xc2\x80", 2, 2}, {"\xc2\x80", 1, 0},
-                 {"\xc1\xbf", 2, 0}, {"\xe0\xa0\x80", 3, 3}, {"\xe0\x9f\xbf", 3, 0}, {"\xed\x9f\xbf", 3, 3},
-                 {"\xed\xa0\x80", 3, 0}, {"\xef\xbf\xbf", 3, 3}, {"\xf0\x90\x80\x80", 4, 4}, {"\xf0\x8f\xbf\xbf", 4, 0},
-                 {"\xf4\x8f\xbf\xbf", 4, 4}, {"\xf4\x90\x80\x80", 4, 0}, {"\xf5\x80\x80\x80", 4, 0},
-                 {"\xe2\x82", 2, 0}, {"\xe2\x82\x41", 3, 0}, {"\xf0\x90\x80\xc0", 4, 0}};
+    } cases[] = {{"a", 1, 1},
+                 {"\0", 1, 1},
+                 {"", 0, 0},
+                 {"\x80", 1, 0},
+                 {"\xc2\x80", 2, 2},
+                 {"\xc2\x80", 1, 0},
+                 {"\xc1\xbf", 2, 0},
+                 {"\xe0\xa0\x80", 3, 3},
+                 {"\xe0\x9f\xbf", 3, 0},
+                 {"\xed\x9f\xbf", 3, 3},
+                 {"\xed\xa0\x80", 3, 0},
+                 {"\xef\xbf\xbf", 3, 3},
+                 {"\xf0\x90\x80\x80", 4, 4},
+                 {"\xf0\x8f\xbf\xbf", 4, 0},
+                 {"\xf4\x8f\xbf\xbf", 4, 4},
+                 {"\xf4\x90\x80\x80", 4, 0},
+                 {"\xf5\x80\x80\x80", 4, 0},
+                 {"\xe2\x82", 2, 0},
+                 {"\xe2\x82\x41", 3, 0},
+                 {"\xf0\x90\x80\xc0", 4, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         CU_ASSERT_EQUAL(assay_utf8_length(cases[i].bytes, cases[i].left), cases[i].length);
 }

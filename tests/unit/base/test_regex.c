@@ -118,7 +118,7 @@ static void test_no_memory(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"search", test_search},  {"any bytes", test_any_bytes}, {"refused patterns", test_refused},
-                           {"limits", test_limits},  {"no memory", test_no_memory}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"search", test_search}, {"any bytes", test_any_bytes}, {"refused patterns", test_refused},
+                           {"limits", test_limits}, {"no memory", test_no_memory}, CU_TEST_INFO_NULL};
     return unit_main("regex", tests);
 }

@@ -9,9 +9,9 @@
 
 typedef enum data_kind { DATA_ORDINARY, DATA_LARGE_MEAN, DATA_ANY_BITS, DATA_KINDS } data_kind;
 
-static const int NUMERIC[] = {ASSAY_FLOAT32,  ASSAY_FLOAT64, ASSAY_INT32,   ASSAY_UINT8,       ASSAY_INT16,
-                              ASSAY_INT8,     ASSAY_COMPLEX64, ASSAY_INT64, ASSAY_BOOL,        ASSAY_BFLOAT16,
-                              ASSAY_UINT16,   ASSAY_COMPLEX128, ASSAY_FLOAT16, ASSAY_UINT32,   ASSAY_UINT64,
+static const int NUMERIC[] = {ASSAY_FLOAT32,     ASSAY_FLOAT64,      ASSAY_INT32,   ASSAY_UINT8,  ASSAY_INT16,
+                              ASSAY_INT8,        ASSAY_COMPLEX64,    ASSAY_INT64,   ASSAY_BOOL,   ASSAY_BFLOAT16,
+                              ASSAY_UINT16,      ASSAY_COMPLEX128,   ASSAY_FLOAT16, ASSAY_UINT32, ASSAY_UINT64,
                               ASSAY_FLOAT8_E5M2, ASSAY_FLOAT8_E4M3FN};
 enum { NUMERIC_COUNT = sizeof NUMERIC / sizeof NUMERIC[0] };
 

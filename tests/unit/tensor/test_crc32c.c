@@ -43,9 +43,9 @@ static void test_published(void)
     for (uint8_t i = 0; i < 32; i++)
         bytes[i] = 31 - i;
     CU_ASSERT_EQUAL(assay_crc32c(0, bytes, 32), 0x113fdb5cU);
-    static const uint8_t read10[48] = {0x01, 0xc0, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,    0,
-                                       0x14, 0,    0, 0, 0, 0, 4, 0,    0, 0, 0, 0x14, 0, 0, 0, 0x18,
-                                       0x28, 0,    0, 0, 0, 0, 0, 0,    2, 0, 0, 0, 0, 0, 0,    0};
+    static const uint8_t read10[48] = {0x01, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0,
+                                       0x14, 0,    0, 0, 0, 0, 4, 0, 0, 0, 0, 0x14, 0, 0, 0, 0x18,
+                                       0x28, 0,    0, 0, 0, 0, 0, 0, 2, 0, 0, 0,    0, 0, 0, 0};
     CU_ASSERT_EQUAL(assay_crc32c(0, read10, 48), 0xd9963a56U);
     CU_ASSERT_EQUAL(assay_crc32c(0, "123456789", 9), 0xe3069283U);
     CU_ASSERT_EQUAL(assay_crc32c(0, NULL, 0), 0);

@@ -20,7 +20,8 @@ static bool same(double a, double b) /* -0.0 is not 0.0, any NaN is any NaN */
 /* A binary format with an implied leading bit by its definition. */
 static double by_definition(unsigned code, int exponent_bits, int fraction_bits, int bias)
 {
-    unsigned exponent = code >> fraction_bits & ((1U << exponent_bits) - 1), fraction = code & ((1U << fraction_bits) - 1);
+    unsigned exponent = code >> fraction_bits & ((1U << exponent_bits) - 1),
+             fraction = code & ((1U << fraction_bits) - 1);
     double sign = code >> (exponent_bits + fraction_bits) & 1 ? -1 : 1;
     if (exponent == 0)
         return sign * ldexp(fraction, 1 - bias - fraction_bits);
@@ -88,14 +89,22 @@ static void test_known(void)
         int dtype;
         unsigned code;
         double value;
-    } known[] = {{ASSAY_FLOAT16, 0x3c00, 1},          {ASSAY_FLOAT16, 0x7bff, 65504},
-                 {ASSAY_FLOAT16, 0x0001, 0x1p-24},    {ASSAY_FLOAT16, 0xfc00, -(double)INFINITY},
-                 {ASSAY_BFLOAT16, 0x3f80, 1},         {ASSAY_BFLOAT16, 0xc049, -3.140625},
-                 {ASSAY_FLOAT8_E5M2, 0x7b, 57344},    {ASSAY_FLOAT8_E5M2, 0x7c, (double)INFINITY},
-                 {ASSAY_FLOAT8_E5M2, 0x01, 0x1p-16},  {ASSAY_FLOAT8_E5M2, 0x7d, (double)NAN},
-                 {ASSAY_FLOAT8_E4M3FN, 0x7e, 448},    {ASSAY_FLOAT8_E4M3FN, 0x01, 0x1p-9},
-                 {ASSAY_FLOAT8_E4M3FN, 0xff, (double)NAN}, {ASSAY_FLOAT8_E4M3FN, 0x80, -0.0},
-                 {ASSAY_FLOAT8_E4M3FN, 0x78, 256},    {ASSAY_BOOL, 0x80, 1}};
+    } known[] = {{ASSAY_FLOAT16, 0x3c00, 1},
+                 {ASSAY_FLOAT16, 0x7bff, 65504},
+                 {ASSAY_FLOAT16, 0x0001, 0x1p-24},
+                 {ASSAY_FLOAT16, 0xfc00, -(double)INFINITY},
+                 {ASSAY_BFLOAT16, 0x3f80, 1},
+                 {ASSAY_BFLOAT16, 0xc049, -3.140625},
+                 {ASSAY_FLOAT8_E5M2, 0x7b, 57344},
+                 {ASSAY_FLOAT8_E5M2, 0x7c, (double)INFINITY},
+                 {ASSAY_FLOAT8_E5M2, 0x01, 0x1p-16},
+                 {ASSAY_FLOAT8_E5M2, 0x7d, (double)NAN},
+                 {ASSAY_FLOAT8_E4M3FN, 0x7e, 448},
+                 {ASSAY_FLOAT8_E4M3FN, 0x01, 0x1p-9},
+                 {ASSAY_FLOAT8_E4M3FN, 0xff, (double)NAN},
+                 {ASSAY_FLOAT8_E4M3FN, 0x80, -0.0},
+                 {ASSAY_FLOAT8_E4M3FN, 0x78, 256},
+                 {ASSAY_BOOL, 0x80, 1}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         uint16_t code = (uint16_t)known[i].code;
         double got = -1;

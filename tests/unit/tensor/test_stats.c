@@ -148,7 +148,8 @@ static void test_large(void)
                 assay_stats want = reference(dtype, bytes, n), first = pass(ASSAY_SIMD_SCALAR, dtype, bytes, n);
                 CU_ASSERT_TRUE(right(&first, &want));
                 for (int level = 1; level < ASSAY_SIMD_LEVELS; level++) {
-                    assay_stats got = assay_simd_has((assay_simd)level) ? pass((assay_simd)level, dtype, bytes, n) : first;
+                    assay_stats got =
+                        assay_simd_has((assay_simd)level) ? pass((assay_simd)level, dtype, bytes, n) : first;
                     CU_ASSERT_TRUE(same(&first, &got));
                 }
                 free(bytes);
@@ -263,9 +264,9 @@ static void test_derived(void)
     CU_ASSERT_EQUAL(assay_stats_abs_max(&s), 3.5);
     CU_ASSERT_EQUAL(assay_stats_min(&s), -2);
     CU_ASSERT_EQUAL(assay_stats_max(&s), 3.5);
-    double (*const all[])(const assay_stats *) = {assay_stats_mean, assay_stats_variance, assay_stats_std,
-                                                  assay_stats_l1,   assay_stats_l2,       assay_stats_abs_mean,
-                                                  assay_stats_abs_max, assay_stats_min,   assay_stats_max};
+    double (*const all[])(const assay_stats *) = {assay_stats_mean,    assay_stats_variance, assay_stats_std,
+                                                  assay_stats_l1,      assay_stats_l2,       assay_stats_abs_mean,
+                                                  assay_stats_abs_max, assay_stats_min,      assay_stats_max};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         CU_ASSERT_TRUE(isnan(all[i](&none)) && isnan(all[i](&nan)));
     CU_ASSERT_TRUE(none.count == 0 && none.sum == 0 && none.min == (double)INFINITY && none.max == -(double)INFINITY);
@@ -280,6 +281,20 @@ static void test_constant(void)
     assay_stats s = of_doubles(x, 10000);
     CU_ASSERT_EQUAL(s.deviations, 0);
     CU_ASSERT_DOUBLE_EQUAL(assay_stats_mean(&s), 123456789.123, 1e-5);
+}
+
+/* One element far off, at the front, where the shift comes from, and elsewhere; and a block's first group of them. */
+static void test_outliers(void)
+{
+    static float x[4099];
+    for (size_t at = 0; at < 4099; at += at < 9 ? 1 : 1000) {
+        generate(ASSAY_FLOAT32, DATA_ORDINARY, 4099, (uint8_t *)x);
+        for (size_t i = 0; i < at % 9; i++)
+            x[i] = -1e6F;
+        x[at] = 1e6F;
+        assay_stats want = reference(ASSAY_FLOAT32, x, 4099), got = pass(assay_simd_level(), ASSAY_FLOAT32, x, 4099);
+        CU_ASSERT_TRUE(right(&got, &want));
+    }
 }
 
 static void test_refused(void)
@@ -303,6 +318,7 @@ int main(void)
                            {"one NaN", test_one_nan},
                            {"derived figures", test_derived},
                            {"constant", test_constant},
+                           {"outliers", test_outliers},
                            {"strings and unknown dtypes", test_refused},
                            CU_TEST_INFO_NULL};
     return unit_main("stats", tests);

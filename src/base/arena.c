@@ -1,0 +1,210 @@
+/* arena.c - blocks that grow geometrically, and loans that are blocks of their own. */
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+enum { ALIGNMENT = 16, FIRST_BLOCK = 64 * 1024, MOST_OF_CEILING = 16, KEPT_OF_CEILING = 4 };
+
+/* Before the bytes of a block or a loan. */
+typedef struct arena_block {
+    struct arena_block *next, *before; /* `before` only of loans */
+    size_t size, used;                 /* bytes behind this head */
+} arena_block;
+
+enum { HEAD = (sizeof(arena_block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
+
+struct assay_arena {
+    size_t ceiling;
+    size_t held; /* of all blocks and loans, heads included */
+    size_t used; /* handed out */
+    size_t grow; /* size of the next block, head included */
+    arena_block *blocks; /* bytes are taken from the first */
+    arena_block *loans;
+};
+
+assay_arena *assay_arena_new(size_t ceiling)
+{
+    assay_arena *arena = assay_alloc_zeroed(1, sizeof *arena);
+    if (!arena)
+        return NULL;
+    arena->ceiling = ceiling;
+    arena->grow = FIRST_BLOCK;
+    return arena;
+}
+
+static void free_list(arena_block *block)
+{
+    while (block) {
+        arena_block *next = block->next;
+        free(block);
+        block = next;
+    }
+}
+
+void assay_arena_free(assay_arena *arena)
+{
+    if (!arena)
+        return;
+    free_list(arena->blocks);
+    free_list(arena->loans);
+    free(arena);
+}
+
+static uint8_t *bytes_of(arena_block *block)
+{
+    return (uint8_t *)block + HEAD;
+}
+
+/* Rounds up to the alignment; 0 counts as 1, so that every pointer is one of its own. False when that overflows. */
+static bool round_up(size_t size, size_t *out)
+{
+    if (size > SIZE_MAX - HEAD - ALIGNMENT)
+        return false;
+    *out = (size ? size + ALIGNMENT - 1 : ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    return true;
+}
+
+static bool is_idle(const assay_arena *arena)
+{
+    return arena->used == 0 && arena->blocks != NULL && arena->loans == NULL;
+}
+
+/* A block with room for `size` bytes; NULL beyond the ceiling or without memory. */
+static arena_block *new_block(assay_arena *arena, size_t size)
+{
+    if (size + HEAD > arena->ceiling - arena->held && is_idle(arena)) {
+        free_list(arena->blocks);
+        arena->blocks = NULL;
+        arena->held = 0;
+    }
+    if (size + HEAD > arena->ceiling - arena->held)
+        return NULL;
+    arena_block *block = assay_alloc(size + HEAD);
+    if (!block)
+        return NULL;
+    *block = (arena_block){.size = size};
+    arena->held += size + HEAD;
+    return block;
+}
+
+/* Makes a block for `size` bytes the first, unless what the present first one has left is worth more. */
+static arena_block *add_block(assay_arena *arena, size_t size)
+{
+    size_t room = arena->ceiling - arena->held, most = arena->ceiling / MOST_OF_CEILING, wish = arena->grow;
+    wish = wish < most ? wish : most;
+    wish = wish < room ? wish : room;
+    wish = wish / ALIGNMENT * ALIGNMENT;
+    size_t usable = wish > HEAD + size ? wish - HEAD : size;
+    arena_block *block = new_block(arena, usable);
+    if (!block)
+        return NULL;
+    if (arena->grow <= SIZE_MAX / 2)
+        arena->grow *= 2;
+    arena_block *first = arena->blocks;
+    if (first && first->size - first->used > block->size - size) {
+        block->next = first->next;
+        first->next = block;
+    } else {
+        block->next = first;
+        arena->blocks = block;
+    }
+    return block;
+}
+
+void *assay_arena_take(assay_arena *arena, size_t size)
+{
+    size_t rounded;
+    if (!round_up(size, &rounded))
+        return NULL;
+    arena_block *block = arena->blocks;
+    if (!block || block->size - block->used < rounded)
+        block = add_block(arena, rounded);
+    if (!block)
+        return NULL;
+    void *bytes = bytes_of(block) + block->used;
+    block->used += rounded;
+    arena->used += rounded;
+    return bytes;
+}
+
+void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return NULL;
+    void *taken = assay_arena_take(arena, bytes);
+    return taken ? memset(taken, 0, bytes) : NULL;
+}
+
+void *assay_arena_borrow(assay_arena *arena, size_t size)
+{
+    size_t rounded;
+    arena_block *loan = round_up(size, &rounded) ? new_block(arena, rounded) : NULL;
+    if (!loan)
+        return NULL;
+    loan->used = rounded;
+    loan->next = arena->loans;
+    if (loan->next)
+        loan->next->before = loan;
+    arena->loans = loan;
+    arena->used += rounded;
+    return bytes_of(loan);
+}
+
+void assay_arena_return(assay_arena *arena, void *borrowed)
+{
+    if (!borrowed)
+        return;
+    arena_block *loan = (void *)((uint8_t *)borrowed - HEAD);
+    if (loan->before)
+        loan->before->next = loan->next;
+    else
+        arena->loans = loan->next;
+    if (loan->next)
+        loan->next->before = loan->before;
+    arena->used -= loan->size;
+    arena->held -= loan->size + HEAD;
+    free(loan);
+}
+
+void assay_arena_clear(assay_arena *arena)
+{
+    arena_block *largest = NULL;
+    for (arena_block *block = arena->blocks; block; block = block->next) {
+        if (block->size <= arena->ceiling / KEPT_OF_CEILING && (!largest || block->size > largest->size))
+            largest = block;
+    }
+    while (arena->blocks) {
+        arena_block *next = arena->blocks->next;
+        if (arena->blocks != largest)
+            free(arena->blocks);
+        arena->blocks = next;
+    }
+    free_list(arena->loans);
+    arena->loans = NULL;
+    arena->used = arena->held = 0;
+    if (largest) {
+        largest->next = NULL;
+        largest->used = 0;
+        arena->held = largest->size + HEAD;
+    }
+    arena->blocks = largest;
+}
+
+size_t assay_arena_used(const assay_arena *arena)
+{
+    return arena->used;
+}
+
+size_t assay_arena_left(const assay_arena *arena)
+{
+    size_t room = arena->ceiling - (is_idle(arena) ? 0 : arena->held);
+    size_t in_new = room > HEAD ? (room - HEAD) / ALIGNMENT * ALIGNMENT : 0;
+    size_t in_first = arena->blocks ? arena->blocks->size - arena->blocks->used : 0;
+    return in_new > in_first ? in_new : in_first;
+}
