@@ -94,6 +94,13 @@ static const char *last_part(const char *plain)
     return slash && slash[1] ? slash + 1 : plain;
 }
 
+char *assay_job_trial_name(const char *path)
+{
+    char *plain = plain_path(path), *name = plain ? assay_copy_text(last_part(plain)) : NULL;
+    free(plain);
+    return name;
+}
+
 bool job_name_taken(const job_names *names, const char *name)
 {
     for (size_t i = 0; i < names->count; i++) {

@@ -56,6 +56,10 @@ static inline const assay_instance *assay_job_instance(const assay_job *job, siz
 int assay_job_parse(const char *file, const void *text, size_t size, assay_job *out, assay_error *err);
 void assay_job_release(assay_job *job);
 
+/* What a trial at this path is called by default: the last part of the path. The caller frees it; NULL without memory.
+ * Not collective. */
+char *assay_job_trial_name(const char *path);
+
 /* Replaces the trials (those of --trial). `path` may be "NAME=PATH". ASSAY_EUSAGE when one is listed twice. */
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err);
 

@@ -141,6 +141,14 @@ void assay_text_put_number(assay_buf *out, double value)
         assay_put_format(out, "%.6g", value);
 }
 
+void assay_text_put_full(assay_buf *out, double value)
+{
+    if (isfinite(value))
+        assay_json_put_number(out, value);
+    else
+        assay_text_put_number(out, value);
+}
+
 void assay_text_put_bytes(assay_buf *out, uint64_t bytes)
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};

@@ -26,6 +26,8 @@ size_t assay_text_columns(const char *text, size_t length);
 
 /* A number in the six digits that people read; "nan", "inf", "-inf". Not collective. */
 void assay_text_put_number(assay_buf *out, double value);
+/* A number in the fewest digits that read back the same; words as above. Not collective. */
+void assay_text_put_full(assay_buf *out, double value);
 /* "1.5 MB" and the like, powers of 1000. Not collective. */
 void assay_text_put_bytes(assay_buf *out, uint64_t bytes);
 
@@ -41,6 +43,7 @@ void assay_table_init(assay_table *table, const char *align, const char *const *
 void assay_table_release(assay_table *table);
 /* Adds one cell, cleaned. Not collective. */
 void assay_table_cell(assay_table *table, const char *text);
+void assay_table_cell_n(assay_table *table, const char *text, size_t length);
 void assay_table_format(assay_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void assay_table_number(assay_table *table, double value);
 /* Appends the table, each line behind `indent` blanks. A failure to hold a cell passes on to `out`. Not collective. */

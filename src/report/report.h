@@ -3,6 +3,7 @@
 #define ASSAY_REPORT_REPORT_H
 
 #include "engine/engine.h"
+#include "report/workers.h"
 
 /* What the report says about the run besides the engine's figures; borrowed. */
 typedef struct assay_report_origin {
@@ -28,6 +29,13 @@ int assay_report_put_text(const assay_outcome *outcome, assay_buf *out);
  * the files that could be written are there all the same. Not collective. */
 int assay_report_write(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory,
                        assay_error *err);
+
+/* Parts of the text report that other listings of a trial use too; of the outcome they look at the trial alone, not at its
+ * rules. The head is name, path, workers, steps and tensors. Not collective. */
+void assay_report_put_heading(assay_buf *out, const char *heading);
+void assay_report_put_head(const assay_trial_outcome *trial, assay_buf *out);
+void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names, assay_buf *out);
+void assay_report_put_problems(const assay_trial_outcome *trial, assay_buf *out);
 
 /* How large a report may become in memory. */
 #define ASSAY_REPORT_CEILING ((size_t)1 << 32)

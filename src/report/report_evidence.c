@@ -198,10 +198,10 @@ static void put_same_missing(const assay_trial_outcome *trial, const assay_worke
     assay_buf_release(&line);
 }
 
-void report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names, assay_buf *out)
+void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names, assay_buf *out)
 {
     size_t count = trial->incomplete_count;
-    assay_put_format(out, "\nCompleteness\n------------\n");
+    assay_report_put_heading(out, "Completeness");
     if (count == 0) {
         assay_put_format(out, "Every worker wrote every step.\n");
         return;
@@ -242,10 +242,10 @@ static void put_problem(const assay_problem *p, assay_buf *out)
     assay_buf_release(&line);
 }
 
-void report_put_problems(const assay_trial_outcome *trial, assay_buf *out)
+void assay_report_put_problems(const assay_trial_outcome *trial, assay_buf *out)
 {
     const assay_problems *list = &trial->problems;
-    assay_put_format(out, "\nProblems\n--------\n");
+    assay_report_put_heading(out, "Problems");
     if (list->total == 0) {
         assay_put_format(out, "None: everything the trial lists could be read.\n");
         return;

@@ -44,8 +44,4 @@ void report_put_steps(const assay_trial *info, const int64_t *step, size_t count
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
                          size_t most, assay_buf *out);
 
-/* Appends the sections on steps that some workers never wrote, and on damage. Not collective. */
-void report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names, assay_buf *out);
-void report_put_problems(const assay_trial_outcome *trial, assay_buf *out);
-
 #endif

@@ -13,7 +13,7 @@ static void put_name(assay_buf *out, const char *name)
     assay_text_put_clean(out, name, strlen(name));
 }
 
-static void put_heading(assay_buf *out, const char *heading)
+void assay_report_put_heading(assay_buf *out, const char *heading)
 {
     assay_put_format(out, "\n%s\n", heading);
     for (size_t i = 0; i < strlen(heading); i++)
@@ -39,7 +39,7 @@ static void put_workers(const assay_trial_outcome *trial, assay_buf *out)
     assay_buf_release(&line);
 }
 
-static void put_head(const assay_trial_outcome *trial, assay_buf *out)
+void assay_report_put_head(const assay_trial_outcome *trial, assay_buf *out)
 {
     report_mode mode[ASSAY_MODES];
     const assay_trial *info = trial->info;
@@ -54,7 +54,7 @@ static void put_head(const assay_trial_outcome *trial, assay_buf *out)
     put_workers(trial, out);
     report_count_modes(info, mode);
     assay_put_format(out, "steps      %" PRIu64, assay_trial_steps(info));
-    for (int m = 0; m < ASSAY_MODES; m++) {
+    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
         if (mode[m].steps)
             assay_put_format(out, ", %s %" PRIu64 " (%" PRId64 " to %" PRId64 ")", assay_mode_name(m), mode[m].steps,
                              mode[m].first, mode[m].last);
@@ -94,7 +94,7 @@ static void put_status_table(const assay_outcome *outcome, const assay_trial_out
         put_status_row(trial->info, &rule, &table);
         no_data += rule.status == ASSAY_NO_DATA;
     }
-    put_heading(out, "Rules");
+    assay_report_put_heading(out, "Rules");
     assay_table_put(&table, 0, out);
     assay_table_release(&table);
     if (no_data > 0)
@@ -124,7 +124,7 @@ static void put_errors(const assay_outcome *outcome, const assay_trial_outcome *
         if (rule.status != ASSAY_RULE_ERROR)
             continue;
         if (!*any)
-            put_heading(out, aggregations ? "Aggregations that could not run" : "Rules that could not run");
+            assay_report_put_heading(out, aggregations ? "Aggregations that could not run" : "Rules that could not run");
         *any = true;
         put_rule_heading(&rule, out);
         assay_put_format(out, "\n");
@@ -141,7 +141,7 @@ static void put_all_evidence(const assay_outcome *outcome, const assay_trial_out
         if (rule.status != ASSAY_ISSUES_FOUND)
             continue;
         if (!any)
-            put_heading(out, "Evidence");
+            assay_report_put_heading(out, "Evidence");
         assay_put_format(out, any ? "\n" : "");
         put_rule_heading(&rule, out);
         report_put_evidence(trial, &rule, names, EVIDENCE_LINES, out);
@@ -157,7 +157,7 @@ static void put_aggregations(const assay_outcome *outcome, const assay_trial_out
         if (rule.status == ASSAY_RULE_ERROR)
             continue;
         if (!any)
-            put_heading(out, "Aggregations");
+            assay_report_put_heading(out, "Aggregations");
         assay_put_format(out, any ? "\n" : "");
         put_rule_heading(&rule, out);
         assay_put_format(out, "\n");
@@ -178,7 +178,7 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
     int status = assay_worker_names_init(&names, &trial->listing);
     if (status != ASSAY_OK)
         return status;
-    put_head(trial, out);
+    assay_report_put_head(trial, out);
     if (trial->status == ASSAY_OK && trial->info) {
         if (outcome->job->rule_count > 0)
             put_status_table(outcome, trial, out);
@@ -186,8 +186,8 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
         put_errors(outcome, trial, false, &rule_errors, out);
         put_aggregations(outcome, trial, out);
         put_errors(outcome, trial, true, &aggregation_errors, out);
-        report_put_completeness(trial, &names, out);
-        report_put_problems(trial, out);
+        assay_report_put_completeness(trial, &names, out);
+        assay_report_put_problems(trial, out);
     }
     assay_worker_names_release(&names);
     return ASSAY_OK;
@@ -213,7 +213,7 @@ static void put_comparison(const assay_outcome *outcome, assay_buf *out)
                 assay_table_cell(&table, "");
         }
     }
-    put_heading(out, "Trials side by side");
+    assay_report_put_heading(out, "Trials side by side");
     assay_table_put(&table, 0, out);
     assay_table_release(&table);
 }

@@ -22,11 +22,16 @@ void assay_table_release(assay_table *table)
     assay_buf_release(&table->text);
 }
 
-void assay_table_cell(assay_table *table, const char *text)
+void assay_table_cell_n(assay_table *table, const char *text, size_t length)
 {
-    assay_text_put_clean(&table->text, text, strlen(text));
+    assay_text_put_clean(&table->text, text, length);
     assay_put_u8(&table->text, '\0');
     table->cells++;
+}
+
+void assay_table_cell(assay_table *table, const char *text)
+{
+    assay_table_cell_n(table, text, strlen(text));
 }
 
 void assay_table_format(assay_table *table, const char *format, ...)

@@ -1,0 +1,114 @@
+/* check.c - assay check: is this job file right, and what does it come to? */
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "report/layout.h"
+#include "report/report.h"
+
+static const cli_option OPTIONS[] = {{NULL, CLI_FLAG, 0, NULL, NULL, NULL}};
+
+static void put_instance(const char *key, const assay_instance *instance, assay_buf *out)
+{
+    assay_put_format(out, "{\"name\": ");
+    assay_json_put_text(out, instance->name);
+    assay_put_format(out, ", \"%s\": ", key);
+    assay_json_put_text(out, instance->ops ? instance->ops->name : instance->rule_name);
+    if (strcmp(key, "rule") == 0) {
+        assay_put_format(out, ", \"severity\": ");
+        assay_json_put_text(out, assay_severity_name(instance->severity));
+    }
+    if (instance->params) {
+        assay_put_format(out, ",\n   \"parameters\": ");
+        assay_instance_put_parameters(instance, out);
+    }
+    if (instance->status != ASSAY_OK) {
+        assay_put_format(out, ",\n   \"error\": ");
+        assay_json_put_text(out, instance->error.text);
+    }
+    assay_put_u8(out, '}');
+}
+
+static void put_instances(const char *list, const char *key, assay_instance *const *instance, size_t count, assay_buf *out)
+{
+    assay_put_format(out, " \"%s\": [", list);
+    for (size_t i = 0; i < count; i++) {
+        assay_put_format(out, "%s\n  ", i ? "," : "");
+        put_instance(key, instance[i], out);
+    }
+    assay_put_format(out, "],\n");
+}
+
+static void put_job(const assay_job *job, assay_buf *out)
+{
+    bool any = false;
+    assay_put_format(out, "{\"trials\": [");
+    for (size_t i = 0; i < job->trial_count; i++) {
+        assay_put_format(out, "%s\n  {\"path\": ", i ? "," : "");
+        assay_json_put_text(out, job->trials[i].path);
+        assay_put_format(out, ", \"name\": ");
+        assay_json_put_text(out, job->trials[i].name);
+        assay_put_u8(out, '}');
+    }
+    assay_put_format(out, "],\n");
+    put_instances("rules", "rule", job->rules, job->rule_count, out);
+    put_instances("aggregations", "kind", job->aggregations, job->aggregation_count, out);
+    assay_put_format(out, " \"output\": {\"directory\": ");
+    assay_json_put_text(out, job->output_directory ? job->output_directory : "assay-report");
+    assay_put_format(out, ", \"formats\": [");
+    for (int f = 0; f < ASSAY_FORMATS; f++) {
+        if (!(job->formats & 1u << f))
+            continue;
+        assay_put_format(out, "%s\"%s\"", any ? ", " : "", assay_job_format_word(f));
+        any = true;
+    }
+    assay_put_format(out, "], \"max_findings\": %zu}}\n", job->max_findings);
+}
+
+/* Logs what is wrong with each; returns how many are. */
+static size_t log_errors(const char *file, const char *what, assay_instance *const *instance, size_t count)
+{
+    size_t bad = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (instance[i]->status == ASSAY_OK)
+            continue;
+        assay_log_error("%s: %s \"%s\": %s", file, what, instance[i]->name, instance[i]->error.text);
+        bad++;
+    }
+    return bad;
+}
+
+static int check(const cli_context *context, int argc, char **argv)
+{
+    (void)context;
+    const char *path[1] = {NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    assay_job job = {0};
+    assay_buf text, out;
+    int unused = 0, status = cli_options_parse(&cli_check, argc, argv, &unused, path, &operands, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    assay_buf_init(&text, CLI_JOB_CEILING);
+    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    status = cli_read_job_text(path[0], &text, &err);
+    if (status == ASSAY_OK)
+        status = assay_job_parse(path[0], text.data, text.size, &job, &err);
+    assay_buf_release(&text);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    size_t bad = log_errors(path[0], "rule", job.rules, job.rule_count) +
+                 log_errors(path[0], "aggregation", job.aggregations, job.aggregation_count);
+    if (job.rule_count + job.aggregation_count == 0) {
+        assay_log_error("%s: nothing to do: neither \"rules\" nor \"aggregations\"", path[0]);
+        bad++;
+    }
+    put_job(&job, &out);
+    assay_job_release(&job);
+    return cli_finish(&out, bad ? CLI_USAGE : CLI_DONE);
+}
+
+const cli_command cli_check = {"check", "JOB",
+                               "Checks a job file without reading any trial, and prints what it comes to, all defaults "
+                               "filled in.",
+                               OPTIONS, 1, 1, false, check};

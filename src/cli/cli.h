@@ -1,0 +1,55 @@
+/* cli.h - what the commands share: exit codes, standard output, records of a trial one by one. */
+#ifndef ASSAY_CLI_CLI_H
+#define ASSAY_CLI_CLI_H
+
+#include "cli/options.h"
+#include "engine/engine.h"
+#include "trial/trial.h"
+
+enum { /* DESIGN.md; the same on every rank */
+    CLI_DONE = 0,
+    CLI_FINDINGS = 1,
+    CLI_USAGE = 2,
+    CLI_LOSSES = 3,
+    CLI_FAILED = 4,
+    CLI_STOPPED = 75
+};
+
+struct cli_context {
+    assay_comm *comm;   /* NULL for commands that run on one rank */
+    int argc;           /* the whole command line, for the report */
+    char **argv;
+    const char *version;
+};
+
+extern const cli_command cli_run, cli_ls, cli_show, cli_rules, cli_check;
+
+/* The exit code of a failure. Not collective. */
+int cli_exit_code(int status);
+/* Logs the error and returns its exit code. Not collective. */
+int cli_fail(int status, const assay_error *err);
+/* Writes the buffer to standard output and empties it. ASSAY_EIO when it is closed or full. Not collective. */
+int cli_print(assay_buf *buf, assay_error *err);
+/* Ends a command that has made its output: prints the buffer and releases it; `code` unless that fails. Not collective. */
+int cli_finish(assay_buf *buf, int code);
+
+/* Reads a job file's text into an initialised buffer. Statuses all mean exit code 2 but ASSAY_ENOMEM. Not collective. */
+int cli_read_job_text(const char *path, assay_buf *text, assay_error *err);
+enum { CLI_JOB_CEILING = 64 << 20 };
+
+/* Reads records of a trial in any order; stays in a file as long as they do. Zero it but for `files`. */
+typedef struct cli_reader {
+    const assay_trial_files *files; /* borrowed */
+    assay_event_file *file;
+    const assay_part *part;         /* whose file is open */
+} cli_reader;
+
+/* Opens the record of an entry. Errors as assay_event_record(). Not collective. */
+int cli_reader_open(cli_reader *reader, const assay_part *part, const assay_entry *entry, assay_record *record,
+                    assay_error *err);
+void cli_reader_close(cli_reader *reader);
+
+/* Appends an item list "[2, 3]" of a shape. Not collective. */
+void cli_put_shape(assay_buf *out, const int64_t *dim, int dims);
+
+#endif

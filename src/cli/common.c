@@ -1,0 +1,112 @@
+/* common.c - what the commands share. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/cli.h"
+
+int cli_exit_code(int status)
+{
+    switch (status) {
+    case ASSAY_OK:
+        return CLI_DONE;
+    case ASSAY_EUSAGE:
+    case ASSAY_EJOB:
+    case ASSAY_EPARAM:
+    case ASSAY_ENOTFOUND:
+    case ASSAY_EFORMAT:
+    case ASSAY_EUNSUPPORTED:
+        return CLI_USAGE;
+    case ASSAY_ESTOPPED:
+        return CLI_STOPPED;
+    default:
+        return CLI_FAILED;
+    }
+}
+
+int cli_fail(int status, const assay_error *err)
+{
+    assay_log_error("%s", err->text[0] ? err->text : assay_status_text(status));
+    return cli_exit_code(status);
+}
+
+int cli_print(assay_buf *buf, assay_error *err)
+{
+    int status = assay_buf_status(buf);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "standard output: %s", assay_status_text(status));
+    errno = 0;
+    if (fwrite(buf->data, 1, buf->size, stdout) != buf->size || fflush(stdout) != 0)
+        status = assay_fail(err, ASSAY_EIO, "standard output: cannot write: %s", strerror(errno));
+    assay_buf_clear(buf);
+    return status;
+}
+
+int cli_finish(assay_buf *buf, int code)
+{
+    assay_error err = {""};
+    int status = cli_print(buf, &err);
+    assay_buf_release(buf);
+    return status == ASSAY_OK ? code : cli_fail(status, &err);
+}
+
+int cli_read_job_text(const char *path, assay_buf *text, assay_error *err)
+{
+    int status = assay_file_read(path, CLI_JOB_CEILING, text, err);
+    return status == ASSAY_EIO || status == ASSAY_EBUDGET ? ASSAY_EJOB : status; /* what to do is the same: see the path */
+}
+
+/* The path of the part's event file; the caller frees it. */
+static char *event_path(const assay_trial_files *files, const assay_part *part)
+{
+    if (part->event)
+        return assay_copy_text(part->event);
+    int length = assay_event_path(&files->listing, part->step, part->worker, NULL, 0);
+    char *path = length >= 0 ? assay_alloc((size_t)length + 1) : NULL;
+    if (path)
+        assay_event_path(&files->listing, part->step, part->worker, path, (size_t)length + 1);
+    return path;
+}
+
+int cli_reader_open(cli_reader *reader, const assay_part *part, const assay_entry *entry, assay_record *record,
+                    assay_error *err)
+{
+    enum { BUDGET = 1 << 30 };
+    int status = ASSAY_OK;
+    if (reader->part != part) {
+        char *path = event_path(reader->files, part);
+        if (!path)
+            return assay_fail(err, ASSAY_ENOMEM, "out of memory for the path of an event file");
+        reader->part = NULL;
+        if (reader->file)
+            status = assay_event_reopen(reader->file, reader->files->store, path, err);
+        else
+            status = assay_event_open(reader->files->store, path, 0, &reader->file, err);
+        free(path);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    reader->part = part;
+    return assay_event_record(reader->file, entry->offset, entry->length, BUDGET, record, err);
+}
+
+void cli_reader_close(cli_reader *reader)
+{
+    if (reader->file)
+        assay_event_close(reader->file);
+    reader->file = NULL;
+    reader->part = NULL;
+}
+
+void cli_put_shape(assay_buf *out, const int64_t *dim, int dims)
+{
+    assay_put_u8(out, '[');
+    for (int i = 0; i < dims; i++)
+        assay_put_format(out, "%s%" PRId64, i ? ", " : "", dim[i]);
+    assay_put_u8(out, ']');
+}

@@ -1,0 +1,246 @@
+/* ls.c - assay ls: what a trial holds. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "cli/overview.h"
+#include "report/report.h"
+
+typedef struct ls_options {
+    bool json;
+} ls_options;
+
+static const cli_option OPTIONS[] = {
+    {"json", CLI_FLAG, offsetof(ls_options, json), NULL,
+     "As JSON: every step, the members of every collection, every tensor.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+const char *overview_kind_name(int kind, char room[32])
+{
+    static const char *const names[ASSAY_ABS] = {
+#define KIND_NAME(name, text) [ASSAY_##name] = text,
+        ASSAY_REDUCTION_LIST(KIND_NAME)
+#undef KIND_NAME
+    };
+    const char *name = names[kind & (ASSAY_ABS - 1)];
+    snprintf(room, 32, "%s%s", kind & ASSAY_ABS ? "abs_" : "", name ? name : "raw");
+    return room;
+}
+
+/* Global steps; the mode comes from the first index file of a step that could be used. */
+static int collect_steps(overview *o)
+{
+    const assay_listing *listing = &o->files.listing;
+    const assay_segment *s = &o->files.segment;
+    o->info.steps = assay_alloc_zeroed(listing->count, sizeof *o->info.steps);
+    if (!o->info.steps)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < listing->count; i++) {
+        int64_t step = listing->files[i].step;
+        if (i > 0 && listing->files[i - 1].step == step)
+            continue;
+        assay_step_info *info = &o->info.steps[o->info.step_count++];
+        *info = (assay_step_info){step, -1, ASSAY_MODE_NONE};
+        size_t part = assay_segment_find(s, step);
+        if (part < s->count && s->parts[part].step == step) {
+            info->mode = s->parts[part].mode;
+            info->mode_step = s->parts[part].mode_step;
+        }
+    }
+    return ASSAY_OK;
+}
+
+/* Keeps which workers have no index file of the step whose files are listing.files[from, to). */
+static int add_incomplete(overview *o, size_t from, size_t to)
+{
+    const assay_listing *listing = &o->files.listing;
+    assay_trial_outcome *out = &o->outcome;
+    assay_incomplete step = {.step = listing->files[from].step};
+    step.missing = assay_alloc_zeroed(listing->expected_workers, sizeof *step.missing);
+    assay_incomplete *more = assay_realloc_array(out->incomplete, out->incomplete_count + 1, sizeof *more);
+    out->incomplete = more ? more : out->incomplete;
+    if (!step.missing || !more) {
+        free(step.missing);
+        return ASSAY_ENOMEM;
+    }
+    for (uint32_t w = 0; w < listing->expected_workers; w++) {
+        if (from < to && listing->files[from].worker == w)
+            from++;
+        else
+            step.missing[step.missing_count++] = w;
+    }
+    out->incomplete[out->incomplete_count++] = step;
+    return ASSAY_OK;
+}
+
+static int collect_incomplete(overview *o)
+{
+    const assay_listing *listing = &o->files.listing;
+    int status = ASSAY_OK;
+    for (size_t from = 0, to; from < listing->count && status == ASSAY_OK; from = to) {
+        for (to = from + 1; to < listing->count && listing->files[to].step == listing->files[from].step; to++)
+            ;
+        if (to - from < listing->expected_workers)
+            status = add_incomplete(o, from, to);
+    }
+    return status;
+}
+
+/* Looks at the first record of a tensor that can be read. Returns ASSAY_ENOMEM or 0. */
+static int look_at(overview *o, cli_reader *reader, const assay_part *part, const assay_entry *entry)
+{
+    assay_record record;
+    assay_error err = {""};
+    overview_tensor *t = &o->tensor[entry->tensor];
+    int status = cli_reader_open(reader, part, entry, &record, &err);
+    if (status == ASSAY_OK) {
+        t->dtype = record.dtype;
+        t->dims = record.dims;
+        memcpy(t->shape, record.shape, (size_t)record.dims * sizeof *t->shape);
+    } else if (status != ASSAY_ENOMEM) {
+        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_RECORD, part->step, NULL, -1, "%s", err.text);
+    }
+    return status == ASSAY_ENOMEM ? status : o->files.problems.status;
+}
+
+static int look_at_part(overview *o, cli_reader *reader, const assay_part *part)
+{
+    const assay_segment *s = &o->files.segment;
+    int status = ASSAY_OK;
+    for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
+        const assay_entry *entry = &s->entries[i];
+        overview_tensor *t = &o->tensor[entry->tensor];
+        if (t->last_step != part->step)
+            t->steps++;
+        t->last_step = part->step;
+        if (entry->kind == ASSAY_RAW) {
+            t->raw++;
+            if (t->dtype < 0)
+                status = look_at(o, reader, part, entry);
+        } else {
+            t->reductions |= 1u << entry->kind;
+        }
+    }
+    for (size_t i = part->first_shape; i < part->first_shape + part->shapes; i++) {
+        const assay_shape_entry *shape = &s->shapes[i];
+        overview_tensor *t = &o->tensor[shape->tensor];
+        if (t->dims >= 0 || shape->dims > ASSAY_MAX_DIMS)
+            continue;
+        t->dims = (int)shape->dims;
+        memcpy(t->shape, shape->dim, shape->dims * sizeof *t->shape);
+    }
+    return status;
+}
+
+static int collect_tensors(overview *o)
+{
+    uint32_t count = assay_dict_count(o->files.tensors);
+    o->tensor = assay_alloc_zeroed(count, sizeof *o->tensor);
+    if (!o->tensor)
+        return ASSAY_ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        o->tensor[i].dtype = o->tensor[i].dims = -1;
+        o->tensor[i].last_step = INT64_MIN;
+    }
+    cli_reader reader = {.files = &o->files};
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < o->files.segment.count && status == ASSAY_OK; i++)
+        status = look_at_part(o, &reader, &o->files.segment.parts[i]);
+    cli_reader_close(&reader);
+    return status;
+}
+
+static int make_matchers(overview *o)
+{
+    const assay_collections *all = &o->files.listing.collections;
+    int status = ASSAY_OK;
+    o->matcher = assay_alloc_zeroed(all->count, sizeof *o->matcher);
+    for (size_t i = 0; o->matcher && i < all->count && status == ASSAY_OK; i++)
+        status = assay_matcher_new(&all->list[i], &o->matcher[i], &o->files.problems);
+    return o->matcher ? status : ASSAY_ENOMEM;
+}
+
+int overview_read(const char *location, overview *out, assay_error *err)
+{
+    *out = (overview){0};
+    int status = assay_trial_open(location, &out->files, err);
+    if (status != ASSAY_OK) {
+        out->files.store = NULL;
+        return status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND; /* whatever the reason: look at the path */
+    }
+    status = assay_worker_names_init(&out->names, &out->files.listing);
+    out->trial = (assay_job_trial){assay_copy_text(location), assay_job_trial_name(location)};
+    if (!out->trial.path || !out->trial.name)
+        status = ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = collect_steps(out);
+    if (status == ASSAY_OK)
+        status = collect_incomplete(out);
+    if (status == ASSAY_OK)
+        status = collect_tensors(out);
+    if (status == ASSAY_OK)
+        status = make_matchers(out);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "%s: %s", location, assay_status_text(status));
+    out->info.tensors = out->files.tensors;
+    out->info.listing = &out->files.listing;
+    out->outcome.trial = &out->trial;
+    out->outcome.info = &out->info;
+    out->outcome.listing = out->files.listing;
+    out->outcome.problems = out->files.problems;
+    return ASSAY_OK;
+}
+
+void overview_release(overview *o)
+{
+    for (size_t i = 0; i < o->outcome.incomplete_count; i++)
+        free(o->outcome.incomplete[i].missing);
+    free(o->outcome.incomplete);
+    for (size_t i = 0; o->matcher && i < o->files.listing.collections.count; i++)
+        assay_matcher_free(o->matcher[i]);
+    free(o->matcher);
+    free(o->info.steps);
+    free(o->tensor);
+    free(o->trial.path);
+    free(o->trial.name);
+    assay_worker_names_release(&o->names);
+    if (o->files.store)
+        assay_trial_release(&o->files);
+}
+
+static int ls(const cli_context *context, int argc, char **argv)
+{
+    (void)context;
+    ls_options options = {false};
+    const char *location[1] = {NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    overview o;
+    assay_buf out;
+    int status = cli_options_parse(&cli_ls, argc, argv, &options, location, &operands, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    status = overview_read(location[0], &o, &err);
+    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    if (status == ASSAY_OK) {
+        status = options.json ? overview_put_json(&o, &out) : overview_put_text(&o, &out);
+        if (status != ASSAY_OK)
+            assay_fail(&err, status, "%s: %s", location[0], assay_status_text(status));
+    }
+    int code = status != ASSAY_OK ? cli_fail(status, &err)
+               : o.files.problems.losses > 0 ? CLI_LOSSES
+                                                                 : CLI_DONE;
+    overview_release(&o);
+    if (status == ASSAY_OK)
+        return cli_finish(&out, code);
+    assay_buf_release(&out);
+    return code;
+}
+
+const cli_command cli_ls = {"ls", "TRIAL",
+                            "Lists a trial: workers, steps by mode, collections, tensors with their shapes, and what is "
+                            "missing or damaged.",
+                            OPTIONS, 1, 1, false, ls};

@@ -1,0 +1,155 @@
+/* ls_json.c - a trial's overview as JSON. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/overview.h"
+
+static void put_start(assay_buf *out, size_t i)
+{
+    assay_put_format(out, "%s\n  ", i ? "," : "");
+}
+
+static void put_tensor_name(const overview *o, uint32_t id, assay_buf *out)
+{
+    size_t length;
+    const char *name = assay_dict_name(o->files.tensors, id, &length);
+    assay_json_put_text_n(out, name, length);
+}
+
+static void put_steps(const overview *o, assay_buf *out)
+{
+    assay_put_format(out, ",\n \"steps\": [");
+    for (size_t i = 0; i < o->info.step_count; i++) {
+        const assay_step_info *step = &o->info.steps[i];
+        put_start(out, i);
+        assay_put_format(out, "{\"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 "}", step->step,
+                         assay_mode_name(step->mode), step->mode_step);
+    }
+    assay_put_u8(out, ']');
+}
+
+/* The members are what belongs to it; a pattern that does not compile is among the problems. */
+static void put_members(const overview *o, size_t collection, assay_buf *out)
+{
+    const assay_matcher *matcher = o->matcher[collection];
+    bool any = false;
+    for (uint32_t t = 0; t < assay_dict_count(o->files.tensors); t++) {
+        size_t length;
+        const char *name = assay_dict_name(o->files.tensors, t, &length);
+        if (!assay_matcher_has(matcher, name, length))
+            continue;
+        assay_put_bytes(out, ", ", any ? 2 : 0);
+        assay_json_put_text_n(out, name, length);
+        any = true;
+    }
+}
+
+static void put_collections(const overview *o, assay_buf *out)
+{
+    const assay_collections *all = &o->files.listing.collections;
+    assay_put_format(out, ",\n \"collections\": [");
+    for (size_t i = 0; i < all->count; i++) {
+        const assay_collection *c = &all->list[i];
+        put_start(out, i);
+        assay_put_format(out, "{\"name\": ");
+        assay_json_put_text(out, c->name);
+        assay_put_format(out, ", \"include_regex\": [");
+        for (size_t r = 0; r < c->regexes; r++) {
+            assay_put_bytes(out, ", ", r ? 2 : 0);
+            assay_json_put_text(out, c->regex[r]);
+        }
+        assay_put_format(out, "], \"tensors\": [");
+        put_members(o, i, out);
+        assay_put_bytes(out, "]}", 2);
+    }
+    assay_put_u8(out, ']');
+}
+
+static void put_tensors(const overview *o, assay_buf *out)
+{
+    char room[32];
+    assay_put_format(out, ",\n \"tensors\": [");
+    for (uint32_t t = 0; t < assay_dict_count(o->files.tensors); t++) {
+        const overview_tensor *tensor = &o->tensor[t];
+        put_start(out, t);
+        assay_put_format(out, "{\"name\": ");
+        put_tensor_name(o, t, out);
+        assay_put_format(out, ", \"dtype\": ");
+        if (tensor->dtype >= 0)
+            assay_json_put_text(out, assay_dtype_name(tensor->dtype));
+        else
+            assay_put_format(out, "null");
+        assay_put_format(out, ", \"shape\": ");
+        if (tensor->dims >= 0)
+            cli_put_shape(out, tensor->shape, tensor->dims);
+        else
+            assay_put_format(out, "null");
+        assay_put_format(out, ", \"steps\": %" PRIu64 ", \"records\": %" PRIu64 ", \"reductions\": [", tensor->steps,
+                         tensor->raw);
+        bool any = false;
+        for (int k = 0; k < ASSAY_KINDS; k++) {
+            if (!(tensor->reductions & 1u << k))
+                continue;
+            assay_put_format(out, "%s\"%s\"", any ? ", " : "", overview_kind_name(k, room));
+            any = true;
+        }
+        assay_put_bytes(out, "]}", 2);
+    }
+    assay_put_u8(out, ']');
+}
+
+static void put_incomplete(const overview *o, assay_buf *out)
+{
+    char room[ASSAY_WORKER_ROOM];
+    assay_put_format(out, ",\n \"incomplete\": [");
+    for (size_t i = 0; i < o->outcome.incomplete_count; i++) {
+        const assay_incomplete *step = &o->outcome.incomplete[i];
+        put_start(out, i);
+        assay_put_format(out, "{\"step\": %" PRId64 ", \"missing_workers\": [", step->step);
+        for (uint32_t w = 0; w < step->missing_count; w++) {
+            assay_put_bytes(out, ", ", w ? 2 : 0);
+            assay_json_put_text(out, assay_worker_name(&o->names, step->missing[w], room));
+        }
+        assay_put_bytes(out, "]}", 2);
+    }
+    assay_put_u8(out, ']');
+}
+
+static void put_problems(const assay_problems *list, assay_buf *out)
+{
+    for (size_t i = 0; i < list->kept; i++) {
+        put_start(out, i);
+        assay_put_format(out, "{\"kind\": \"%s\", \"file\": ", assay_problem_word(list->list[i].kind));
+        assay_json_put_text(out, list->list[i].file ? list->list[i].file : "");
+        assay_put_format(out, ", \"offset\": ");
+        if (list->list[i].offset >= 0)
+            assay_put_format(out, "%" PRId64, list->list[i].offset);
+        else
+            assay_put_format(out, "null");
+        assay_put_format(out, ", \"text\": ");
+        assay_json_put_text(out, list->list[i].text);
+        assay_put_u8(out, '}');
+    }
+}
+
+int overview_put_json(const overview *o, assay_buf *out)
+{
+    const assay_listing *listing = &o->files.listing;
+    assay_put_format(out, "{\"schema\": \"assay-listing/1\",\n \"path\": ");
+    assay_json_put_text(out, assay_store_location(o->files.store));
+    assay_put_format(out, ",\n \"workers\": [");
+    for (uint32_t w = 0; w < listing->workers; w++) {
+        assay_put_bytes(out, ", ", w ? 2 : 0);
+        assay_json_put_text(out, listing->worker[w]);
+    }
+    assay_put_format(out, "], \"expected_workers\": %" PRIu32 ", \"ended\": %s", listing->expected_workers,
+                     listing->ended ? "true" : "false");
+    put_steps(o, out);
+    put_collections(o, out);
+    put_tensors(o, out);
+    put_incomplete(o, out);
+    assay_put_format(out, ",\n \"problems_total\": %" PRIu64 ", \"problems\": [", o->files.problems.total);
+    put_problems(&o->files.problems, out);
+    assay_put_format(out, "]}\n");
+    return assay_buf_status(out);
+}

@@ -1,0 +1,98 @@
+/* ls_text.c - a trial's overview for people. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "cli/overview.h"
+#include "report/layout.h"
+#include "report/report.h"
+
+static void put_collections(const overview *o, assay_buf *out)
+{
+    static const char *const heads[] = {"collection", "tensors", "patterns"};
+    const assay_collections *all = &o->files.listing.collections;
+    assay_table table;
+    if (all->count == 0)
+        return;
+    assay_table_init(&table, "ere", heads);
+    for (size_t i = 0; i < all->count; i++) {
+        const assay_collection *c = &all->list[i];
+        size_t members = 0;
+        assay_buf patterns;
+        for (uint32_t t = 0; t < assay_dict_count(o->files.tensors); t++) {
+            size_t length;
+            const char *name = assay_dict_name(o->files.tensors, t, &length);
+            members += assay_matcher_has(o->matcher[i], name, length);
+        }
+        assay_buf_init(&patterns, ASSAY_REPORT_CEILING);
+        for (size_t r = 0; r < c->regexes; r++)
+            assay_put_format(&patterns, "%s%s", r ? "  " : "", c->regex[r]);
+        assay_put_u8(&patterns, '\0');
+        assay_table_cell(&table, c->name);
+        assay_table_format(&table, "%zu", members);
+        assay_table_cell(&table, assay_buf_status(&patterns) == ASSAY_OK ? (const char *)patterns.data : "?");
+        assay_buf_release(&patterns);
+    }
+    assay_report_put_heading(out, "Collections");
+    assay_table_put(&table, 0, out);
+    assay_table_release(&table);
+}
+
+static void put_saved(const overview_tensor *t, assay_table *table)
+{
+    char room[32];
+    assay_buf saved;
+    assay_buf_init(&saved, 1024);
+    if (t->raw)
+        assay_put_format(&saved, "values");
+    for (int k = 0; k < ASSAY_KINDS; k++) {
+        if (t->reductions & 1u << k)
+            assay_put_format(&saved, "%s%s", saved.size ? " " : "", overview_kind_name(k, room));
+    }
+    if (saved.size == 0)
+        assay_put_format(&saved, "shape");
+    assay_put_u8(&saved, '\0');
+    assay_table_cell(table, assay_buf_status(&saved) == ASSAY_OK ? (const char *)saved.data : "?");
+    assay_buf_release(&saved);
+}
+
+static void put_shape_cell(const overview_tensor *t, assay_table *table)
+{
+    assay_buf shape;
+    assay_buf_init(&shape, 4096);
+    if (t->dims >= 0)
+        cli_put_shape(&shape, t->shape, t->dims);
+    assay_put_u8(&shape, '\0');
+    assay_table_cell(table, assay_buf_status(&shape) == ASSAY_OK ? (const char *)shape.data : "?");
+    assay_buf_release(&shape);
+}
+
+static void put_tensors(const overview *o, assay_buf *out)
+{
+    static const char *const heads[] = {"tensor", "dtype", "shape", "steps", "saved"};
+    assay_table table;
+    assay_table_init(&table, "elere", heads);
+    for (uint32_t i = 0; i < assay_dict_count(o->files.tensors); i++) {
+        const overview_tensor *t = &o->tensor[i];
+        size_t length;
+        const char *name = assay_dict_name(o->files.tensors, i, &length);
+        assay_table_cell_n(&table, name, length);
+        assay_table_cell(&table, t->dtype >= 0 ? assay_dtype_name(t->dtype) : "-");
+        put_shape_cell(t, &table);
+        assay_table_format(&table, "%" PRIu64, t->steps);
+        put_saved(t, &table);
+    }
+    assay_report_put_heading(out, "Tensors");
+    assay_table_put(&table, 0, out);
+    assay_table_release(&table);
+}
+
+int overview_put_text(const overview *o, assay_buf *out)
+{
+    assay_report_put_head(&o->outcome, out);
+    put_collections(o, out);
+    put_tensors(o, out);
+    assay_report_put_completeness(&o->outcome, &o->names, out);
+    assay_report_put_problems(&o->outcome, out);
+    return assay_buf_status(out);
+}

@@ -1,0 +1,129 @@
+/* main.c - assay's commands. The only place that opens the world of ranks and the only main(). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "report/layout.h"
+
+static const cli_command *const COMMANDS[] = {&cli_run, &cli_ls, &cli_show, &cli_rules, &cli_check};
+enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
+
+static void put_overview(assay_buf *out)
+{
+    static const char about[] = "assay finds out what went wrong in recorded trainings: where first, and on which worker.";
+    assay_put_format(out, "Usage: assay COMMAND [options]\n\n%s\n\nCommands:\n", about);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        char lead[32];
+        snprintf(lead, sizeof lead, "  %s", COMMANDS[i]->name);
+        assay_text_put_wrapped(out, 10, lead, COMMANDS[i]->summary, strlen(COMMANDS[i]->summary));
+    }
+    assay_put_format(out, "\n`assay COMMAND --help` tells more. `assay --version` prints the version.\n\n"
+                          "Exit codes: 0 done; 1 done, and a rule that --fail-on counts has findings; 2 usage or job file;\n"
+                          "3 done, but part of a trial was damaged or missing; 4 internal, MPI or output failure;\n"
+                          "75 stopped at a checkpoint, run again.\n");
+}
+
+static int print_help(const cli_command *command)
+{
+    assay_buf out;
+    assay_buf_init(&out, 1 << 20);
+    if (command)
+        cli_options_put_help(command, &out);
+    else
+        put_overview(&out);
+    return cli_finish(&out, CLI_DONE);
+}
+
+/* The rank that a launcher gave this process, for commands that never start MPI; 0 without a launcher. */
+static int launched_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        if (text && *text)
+            return atoi(text);
+    }
+    return 0;
+}
+
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    }
+    return false;
+}
+
+static int run_command(const cli_command *command, cli_context *context)
+{
+    assay_error err = {""};
+    int status = assay_rule_register_builtin(&err);
+    if (status != ASSAY_OK) {
+        cli_fail(status, &err);
+        return CLI_FAILED;
+    }
+    return command->run(context, context->argc - 2, context->argv + 2);
+}
+
+/* A command on all ranks. MPI may take arguments away, so the context is made from what it leaves. */
+static int run_on_world(const cli_command *command, cli_context *context)
+{
+    assay_error err = {""};
+    int status = assay_comm_open_world(&context->argc, &context->argv, &context->comm, &err);
+    if (status != ASSAY_OK) {
+        assay_log_init(launched_rank(), false, false);
+        cli_fail(status, &err);
+        return CLI_FAILED;
+    }
+    int rank = assay_comm_rank(context->comm);
+    assay_log_init(rank, false, false);
+    assay_fault_arm(rank);
+    int code = run_command(command, context);
+    assay_comm_close(context->comm);
+    return code;
+}
+
+static int run_alone(const cli_command *command, cli_context *context)
+{
+    if (launched_rank() != 0) /* several ranks were started: the first does the work */
+        return CLI_DONE;
+    assay_log_init(0, false, false);
+    assay_fault_arm(0);
+    return run_command(command, context);
+}
+
+static const cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(COMMANDS[i]->name, name) == 0)
+            return COMMANDS[i];
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    cli_context context = {.argc = argc, .argv = argv, .version = ASSAY_VERSION};
+    const char *name = argc > 1 ? argv[1] : "";
+    const cli_command *command = find_command(name);
+    bool first = launched_rank() == 0;
+    if (command && !wants_help(argc - 2, argv + 2))
+        return command->world ? run_on_world(command, &context) : run_alone(command, &context);
+    if (command || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+        return first ? print_help(command) : CLI_DONE;
+    if (strcmp(name, "--version") == 0) {
+        if (first && (printf("assay %s\n", ASSAY_VERSION) < 0 || fflush(stdout) != 0))
+            return CLI_FAILED;
+        return CLI_DONE;
+    }
+    assay_log_init(launched_rank(), false, false);
+    if (name[0])
+        assay_log_error("unknown command \"%.100s\"; `assay --help` lists the commands", name);
+    else
+        assay_log_error("no command; `assay --help` lists the commands");
+    return CLI_USAGE;
+}

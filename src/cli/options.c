@@ -1,0 +1,260 @@
+/* options.c - the command line by a command's table. */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/layout.h"
+
+enum { HELP_INDENT = 26 };
+
+static bool parse_integer(const char *text, const char **end, int64_t *out)
+{
+    char *stop;
+    if ((*text < '0' || *text > '9') && *text != '-')
+        return false;
+    errno = 0;
+    long long value = strtoll(text, &stop, 10);
+    if (errno || stop == text)
+        return false;
+    *end = stop;
+    *out = value;
+    return true;
+}
+
+static bool take_integer(const char *text, void *field)
+{
+    const char *end;
+    cli_integer *out = field;
+    out->given = parse_integer(text, &end, &out->value) && *end == '\0';
+    return out->given;
+}
+
+static bool take_count(const char *text, void *field)
+{
+    const char *end;
+    int64_t value;
+    if (!parse_integer(text, &end, &value) || *end || value < 1)
+        return false;
+    *(size_t *)field = (size_t)value;
+    return true;
+}
+
+static bool take_size(const char *text, void *field)
+{
+    static const char units[] = "KMGT";
+    const char *end;
+    int64_t value;
+    if (!parse_integer(text, &end, &value) || value < 1)
+        return false;
+    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    uint64_t bytes = (uint64_t)value;
+    if (unit) {
+        unsigned shift = 10 * (unsigned)(unit - units + 1);
+        if (bytes > SIZE_MAX >> shift)
+            return false;
+        bytes <<= shift;
+        end++;
+        end += *end == 'i';
+        end += *end == 'B';
+    }
+    *(size_t *)field = (size_t)bytes;
+    return *end == '\0';
+}
+
+static bool take_seconds(const char *text, void *field)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value) || value < 0)
+        return false;
+    *(double *)field = value;
+    return true;
+}
+
+static bool take_range(const char *text, void *field)
+{
+    cli_range *out = field, range = {INT64_MIN, INT64_MAX};
+    const char *at = text;
+    if (*at != ':' && !parse_integer(at, &at, &range.from))
+        return false;
+    if (*at++ != ':')
+        return false;
+    if (*at && (!parse_integer(at, &at, &range.to) || *at))
+        return false;
+    *out = range;
+    return range.from < range.to;
+}
+
+static bool take_choice(const cli_option *option, const char *text, int *field)
+{
+    int number = 0;
+    for (const char *word = option->choices; *word; number++) {
+        size_t length = strcspn(word, "|");
+        if (strlen(text) == length && memcmp(word, text, length) == 0) {
+            *field = number;
+            return true;
+        }
+        word += length + (word[length] == '|');
+    }
+    return false;
+}
+
+static bool take_item(const char *text, cli_list *list)
+{
+    const char **more = assay_realloc_array(list->text, list->count + 1, sizeof *more);
+    if (!more)
+        return false;
+    more[list->count++] = text;
+    list->text = more;
+    return true;
+}
+
+/* False when the text is no value of that kind. */
+static bool take_value(const cli_option *option, const char *text, void *field)
+{
+    switch (option->kind) {
+    case CLI_FLAG:
+        return false;
+    case CLI_TEXT:
+        *(const char **)field = text;
+        return *text != '\0';
+    case CLI_LIST:
+        return take_item(text, field);
+    case CLI_INTEGER:
+        return take_integer(text, field);
+    case CLI_COUNT:
+        return take_count(text, field);
+    case CLI_SIZE:
+        return take_size(text, field);
+    case CLI_SECONDS:
+        return take_seconds(text, field);
+    case CLI_RANGE:
+        return take_range(text, field);
+    case CLI_CHOICE:
+        return take_choice(option, text, field);
+    }
+    return false;
+}
+
+/* What a value of the kind looks like, for messages. */
+static const char *wanted(const cli_option *option)
+{
+    switch (option->kind) {
+    case CLI_INTEGER:
+        return "a whole number";
+    case CLI_COUNT:
+        return "a whole number from 1";
+    case CLI_SIZE:
+        return "a size like 512M or 2G";
+    case CLI_SECONDS:
+        return "seconds, 0 or more";
+    case CLI_RANGE:
+        return "a range like 100:200, 100: or :200 with the smaller number first";
+    case CLI_CHOICE:
+        return option->choices + (option->choices[0] == '|'); /* an empty first word stands for "not given" */
+    case CLI_FLAG:
+    case CLI_TEXT:
+    case CLI_LIST:
+        break;
+    }
+    return "a text";
+}
+
+static const cli_option *find_option(const cli_command *command, const char *name, size_t length)
+{
+    for (const cli_option *o = command->options; o->name; o++) {
+        if (strlen(o->name) == length && memcmp(o->name, name, length) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+/* Parses argv[*i], an option, and its value, which may be argv[*i + 1]. */
+static int parse_option(const cli_command *command, int argc, char **argv, int *i, void *fields, assay_error *err)
+{
+    const char *name = argv[*i] + 2, *value = strchr(name, '=');
+    size_t length = value ? (size_t)(value - name) : strlen(name);
+    const cli_option *option = find_option(command, name, length);
+    if (!option)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"; `assay %s --help` lists the options",
+                          command->name, argv[*i], command->name);
+    void *field = (char *)fields + option->offset;
+    if (option->kind == CLI_FLAG) {
+        if (value)
+            return assay_fail(err, ASSAY_EUSAGE, "%s: --%s takes no value", command->name, option->name);
+        *(bool *)field = true;
+        return ASSAY_OK;
+    }
+    if (value)
+        value++;
+    else if (*i + 1 < argc)
+        value = argv[++*i];
+    else
+        return assay_fail(err, ASSAY_EUSAGE, "%s: --%s needs a value: %s", command->name, option->name,
+                          wanted(option));
+    if (!take_value(option, value, field))
+        return assay_fail(err, ASSAY_EUSAGE, "%s: --%s %.100s: expected %s", command->name, option->name, value,
+                          wanted(option));
+    return ASSAY_OK;
+}
+
+int cli_options_parse(const cli_command *command, int argc, char **argv, void *fields, const char **operand,
+                      size_t *operands, assay_error *err)
+{
+    bool only_operands = false;
+    int status = ASSAY_OK;
+    *operands = 0;
+    for (int i = 0; i < argc && status == ASSAY_OK; i++) {
+        if (!only_operands && strcmp(argv[i], "--") == 0) {
+            only_operands = true;
+        } else if (!only_operands && argv[i][0] == '-' && argv[i][1] == '-') {
+            status = parse_option(command, argc, argv, &i, fields, err);
+        } else if (!only_operands && argv[i][0] == '-' && argv[i][1]) {
+            status = assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"; options begin with two dashes",
+                                command->name, argv[i]);
+        } else if (*operands == command->most) {
+            status = assay_fail(err, ASSAY_EUSAGE, "%s: \"%.100s\" is too much; usage: assay %s %s [options]",
+                                command->name, argv[i], command->name, command->operands);
+        } else {
+            operand[(*operands)++] = argv[i];
+        }
+    }
+    if (status == ASSAY_OK && *operands < command->least)
+        status = assay_fail(err, ASSAY_EUSAGE, "%s: %s is missing; usage: assay %s %s [options]", command->name,
+                            command->operands, command->name, command->operands);
+    return status;
+}
+
+void cli_options_release(const cli_command *command, void *fields)
+{
+    for (const cli_option *o = command->options; o->name; o++) {
+        if (o->kind == CLI_LIST) {
+            cli_list *list = (cli_list *)(void *)((char *)fields + o->offset);
+            free(list->text);
+            *list = (cli_list){NULL, 0};
+        }
+    }
+}
+
+static void put_option_help(const char *name, const char *value, const char *help, assay_buf *out)
+{
+    char lead[64];
+    snprintf(lead, sizeof lead, "  --%s%s%s  ", name, value ? " " : "", value ? value : "");
+    assay_text_put_wrapped(out, HELP_INDENT, lead, help, strlen(help));
+}
+
+void cli_options_put_help(const cli_command *command, assay_buf *out)
+{
+    assay_put_format(out, "Usage: assay %s%s%s [options]\n\n", command->name, command->operands[0] ? " " : "",
+                     command->operands);
+    assay_text_put_wrapped(out, 0, NULL, command->summary, strlen(command->summary));
+    assay_put_format(out, "\nOptions:\n");
+    for (const cli_option *o = command->options; o->name; o++)
+        put_option_help(o->name, o->kind == CLI_CHOICE && !o->value ? o->choices : o->value, o->help, out);
+    put_option_help("help", NULL, "Print this text.", out);
+}

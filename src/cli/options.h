@@ -1,0 +1,69 @@
+/* options.h - one table a command: it is parsed by, printed by --help, and compared with the man page. */
+#ifndef ASSAY_CLI_OPTIONS_H
+#define ASSAY_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <assay/pack.h>
+#include <assay/status.h>
+
+typedef enum cli_kind {
+    CLI_FLAG,    /* bool; takes no value */
+    CLI_TEXT,    /* const char * */
+    CLI_LIST,    /* cli_list; may be given several times */
+    CLI_INTEGER, /* cli_integer */
+    CLI_COUNT,   /* size_t, from 1 */
+    CLI_SIZE,    /* size_t, bytes: 512M, 2G, powers of 1024 */
+    CLI_SECONDS, /* double, not negative */
+    CLI_RANGE,   /* cli_range: A:B, A: or :B */
+    CLI_CHOICE   /* int, the number of the word among `choices` */
+} cli_kind;
+
+typedef struct cli_list {
+    const char **text; /* owned by the options: cli_options_release() */
+    size_t count;
+} cli_list;
+
+typedef struct cli_integer {
+    bool given;
+    int64_t value;
+} cli_integer;
+
+typedef struct cli_range {
+    int64_t from, to; /* [from, to) */
+} cli_range;
+
+typedef struct cli_option {
+    const char *name; /* without the dashes; NULL ends the table */
+    cli_kind kind;
+    size_t offset;       /* of the field in the command's structure */
+    const char *value;   /* what stands for the value in --help; NULL for flags */
+    const char *help;    /* one sentence or two */
+    const char *choices; /* CHOICE: "never|info" */
+} cli_option;
+
+typedef struct cli_context cli_context;
+
+typedef struct cli_command {
+    const char *name;
+    const char *operands; /* "JOB", as the usage line shows them */
+    const char *summary;  /* one sentence */
+    const cli_option *options;
+    size_t least, most;   /* operands */
+    bool world;           /* runs on all ranks */
+    int (*run)(const cli_context *context, int argc, char **argv); /* the exit code */
+} cli_command;
+
+/* Parses the arguments behind the command's name into `fields`, whose defaults the caller has set; `operand` gets the
+ * operands, which are `*operands` many. Values point into argv. ASSAY_EUSAGE with the option, what is wrong and what to do.
+ * Not collective: every rank parses the same arguments. */
+int cli_options_parse(const cli_command *command, int argc, char **argv, void *fields, const char **operand,
+                      size_t *operands, assay_error *err);
+/* Frees the lists. Not collective. */
+void cli_options_release(const cli_command *command, void *fields);
+/* Appends the text of --help. Not collective. */
+void cli_options_put_help(const cli_command *command, assay_buf *out);
+
+#endif

@@ -1,0 +1,39 @@
+/* overview.h - what `assay ls` knows about a trial, before it is printed as text or JSON. */
+#ifndef ASSAY_CLI_OVERVIEW_H
+#define ASSAY_CLI_OVERVIEW_H
+
+#include "cli/cli.h"
+#include "report/workers.h"
+#include "rule/trial_info.h"
+
+typedef struct overview_tensor {
+    int dtype;              /* -1: never saved raw, or its record cannot be read */
+    int dims;               /* -1: unknown */
+    int64_t shape[ASSAY_MAX_DIMS];
+    uint64_t raw;           /* records of the tensor itself */
+    uint64_t steps;         /* global steps with any record of it, over all workers */
+    int64_t last_step;      /* while counting */
+    uint32_t reductions;    /* bit 1 << kind */
+} overview_tensor;
+
+typedef struct overview {
+    assay_trial_files files;
+    assay_worker_names names;
+    overview_tensor *tensor;  /* [assay_dict_count(files.tensors)] */
+    assay_matcher **matcher;  /* [files.listing.collections.count] */
+    assay_trial info;         /* name, steps and tensors, as the report's writers want them */
+    assay_job_trial trial;
+    assay_trial_outcome outcome; /* the same trial with its incomplete steps; borrows from the fields above */
+} overview;
+
+/* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. Not collective. */
+int overview_read(const char *location, overview *out, assay_error *err);
+void overview_release(overview *o);
+
+int overview_put_json(const overview *o, assay_buf *out);
+int overview_put_text(const overview *o, assay_buf *out);
+
+/* "abs_mean" for a kind. Not collective. `room` holds the text. */
+const char *overview_kind_name(int kind, char room[32]);
+
+#endif

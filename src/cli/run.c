@@ -1,0 +1,260 @@
+/* run.c - assay run: a job over its trials on all ranks, and its report.
+ *
+ * Every rank parses the command line and the job's text, which rank 0 reads. Rank 0 has the outcome: it writes the report,
+ * decides the exit code and tells the others. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/run.h"
+#include "report/layout.h"
+#include "report/report.h"
+
+static const char DEFAULT_DIRECTORY[] = "assay-report";
+enum { LOG_FIRST, LOG_ALL };
+enum { FAIL_NEVER }; /* then info, warning, error: one more than assay_severity */
+
+typedef struct run_options {
+    cli_list trials;
+    const char *out, *format;
+    int fail_on, log;
+    cli_range steps;
+    size_t memory, max_findings;
+    double progress;
+    bool quiet, digest, dry_run;
+} run_options;
+
+#define FIELD(name) offsetof(run_options, name)
+static const cli_option OPTIONS[] = {
+    {"trial", CLI_LIST, FIELD(trials), "[NAME=]PATH",
+     "Analyse this trial instead of those that the job lists. May be given several times.", NULL},
+    {"out", CLI_TEXT, FIELD(out), "DIR",
+     "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.", NULL},
+    {"format", CLI_TEXT, FIELD(format), "LIST", "Which files to write, separated by commas: json, text.", NULL},
+    {"fail-on", CLI_CHOICE, FIELD(fail_on), "LEVEL",
+     "Exit with 1 when a rule of at least this severity has findings: never, info, warning, error. Default: never.",
+     "never|info|warning|error"},
+    {"steps", CLI_RANGE, FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", NULL},
+    {"memory", CLI_SIZE, FIELD(memory), "SIZE", "Memory budget of one rank, such as 512M or 2G. Default: 512M.", NULL},
+    {"max-findings", CLI_COUNT, FIELD(max_findings), "N",
+     "Keep the first N findings of a rule in full; all are counted. Default: the job's, else 1000.", NULL},
+    {"digest", CLI_FLAG, FIELD(digest), NULL,
+     "Also print the SHA-256 of what is the same at any rank count: report.json up to the line of \"run\".", NULL},
+    {"dry-run", CLI_FLAG, FIELD(dry_run), NULL, "Only say what would be read.", NULL},
+    {"progress", CLI_SECONDS, FIELD(progress), "N",
+     "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
+     "else one every 10 seconds.",
+     NULL},
+    {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.", NULL},
+    {"log", CLI_CHOICE, FIELD(log), "WHO", "Whose messages are printed: first (rank 0) or all ranks. Default: first.",
+     "first|all"},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+static int set_formats(const char *list, assay_job *job, assay_error *err)
+{
+    unsigned formats = 0;
+    for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
+        size_t length = strcspn(word, ",");
+        int format = assay_job_format(word, length);
+        if (format < 0)
+            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known: json, text",
+                              (int)(length < 40 ? length : 40), word);
+        formats |= 1u << format;
+    }
+    job->formats = formats ? formats : job->formats;
+    return ASSAY_OK;
+}
+
+/* The job with the command line's wishes. Not collective: the same on every rank. */
+static int adjust_job(const run_options *options, assay_job *job, assay_error *err)
+{
+    int status = set_formats(options->format, job, err);
+    if (status == ASSAY_OK && options->trials.count > 0)
+        status = assay_job_set_trials(job, options->trials.text, options->trials.count, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (options->max_findings > 0)
+        job->max_findings = options->max_findings;
+    if (job->trial_count == 0)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: no trials; list them under \"trials\" or give --trial PATH", job->file);
+    if (job->rule_count == 0 && job->aggregation_count == 0)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: nothing to do: neither \"rules\" nor \"aggregations\"", job->file);
+    return ASSAY_OK;
+}
+
+/* Rank 0 reads the file, all parse the same text. Collective. */
+static int load_job(assay_comm *comm, const char *path, const run_options *options, assay_job *job, assay_error *err)
+{
+    assay_buf text;
+    assay_buf_init(&text, CLI_JOB_CEILING);
+    int status = ASSAY_OK;
+    if (assay_comm_rank(comm) == 0)
+        status = cli_read_job_text(path, &text, err);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &text);
+    if (status == ASSAY_OK) {
+        int mine = assay_job_parse(path, text.data, text.size, job, err);
+        if (mine == ASSAY_OK)
+            mine = adjust_job(options, job, err);
+        status = assay_comm_agree(comm, mine, err);
+    }
+    assay_buf_release(&text);
+    return status;
+}
+
+static assay_engine_options engine_options(const run_options *options)
+{
+    double progress = options->progress;
+    if (options->quiet)
+        progress = 0;
+    else if (progress < 0 && !isatty(STDERR_FILENO))
+        progress = 10;
+    return (assay_engine_options){.memory = options->memory,
+                                  .from = options->steps.from,
+                                  .to = options->steps.to,
+                                  .progress = progress,
+                                  .dry_run = options->dry_run};
+}
+
+static char *command_line(const cli_context *context)
+{
+    assay_buf line;
+    assay_buf_init(&line, 1 << 20);
+    for (int i = 0; i < context->argc; i++) {
+        assay_put_bytes(&line, " ", i ? 1 : 0);
+        assay_put_bytes(&line, context->argv[i], strlen(context->argv[i]));
+    }
+    assay_put_u8(&line, '\0');
+    if (assay_buf_status(&line) != ASSAY_OK) {
+        assay_buf_release(&line);
+        return NULL;
+    }
+    return (char *)line.data; /* the buffer's memory, handed on */
+}
+
+/* Writes the files; the message of a failure is logged. */
+static int write_files(const cli_context *context, const run_options *options, const assay_outcome *outcome)
+{
+    assay_error err = {""};
+    const char *directory = options->out ? options->out : outcome->job->output_directory;
+    char *command = command_line(context);
+    assay_report_origin origin = {context->version, assay_comm_library(context->comm), command ? command : ""};
+    int status = assay_report_write(outcome, &origin, directory ? directory : DEFAULT_DIRECTORY, &err);
+    free(command);
+    if (status != ASSAY_OK)
+        assay_log_error("%s", err.text);
+    return status;
+}
+
+static int print_report(const run_options *options, const assay_outcome *outcome)
+{
+    char hex[65];
+    assay_error err = {""};
+    assay_buf text;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    int status = options->dry_run ? run_put_plan(outcome, &text) : assay_report_put_text(outcome, &text);
+    if (status == ASSAY_OK && options->digest && !options->dry_run) {
+        status = assay_report_digest(outcome, hex, &err);
+        if (status == ASSAY_OK)
+            assay_put_format(&text, "digest %s\n", hex);
+    }
+    if (status == ASSAY_OK)
+        status = cli_print(&text, &err);
+    else
+        assay_fail(&err, status, "report: %s", assay_status_text(status));
+    assay_buf_release(&text);
+    if (status != ASSAY_OK)
+        assay_log_error("%s", err.text);
+    return status;
+}
+
+/* True when no trial at all could be opened; each is named. */
+static bool all_unread(const assay_outcome *outcome)
+{
+    size_t unread = 0;
+    for (size_t i = 0; i < outcome->trial_count; i++)
+        unread += outcome->trials[i].status != ASSAY_OK;
+    for (size_t i = 0; i < outcome->trial_count && unread > 0; i++) {
+        const assay_trial_outcome *trial = &outcome->trials[i];
+        if (trial->status == ASSAY_OK)
+            continue;
+        if (unread == outcome->trial_count)
+            assay_log_error("%s", trial->error.text);
+        else
+            assay_log_warn("%s", trial->error.text);
+    }
+    return unread == outcome->trial_count;
+}
+
+/* On rank 0: everything that leaves the program, and the exit code. */
+static int conclude(const cli_context *context, const run_options *options, const assay_outcome *outcome)
+{
+    if (all_unread(outcome))
+        return CLI_USAGE;
+    int printed = print_report(options, outcome);
+    int written = options->dry_run ? ASSAY_OK : write_files(context, options, outcome);
+    if (printed != ASSAY_OK || written != ASSAY_OK)
+        return CLI_FAILED;
+    if (options->fail_on != FAIL_NEVER && assay_outcome_fails(outcome, (assay_severity)(options->fail_on - 1)))
+        return CLI_FINDINGS;
+    return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
+}
+
+/* Rank 0's exit code to everyone. Collective. */
+static int share_code(assay_comm *comm, int code)
+{
+    assay_buf byte;
+    assay_buf_init(&byte, 1);
+    if (assay_comm_rank(comm) == 0)
+        assay_put_u8(&byte, (uint8_t)code);
+    int status = assay_comm_broadcast(comm, &byte);
+    if (status == ASSAY_OK && byte.size == 1)
+        code = byte.data[0];
+    else
+        code = CLI_FAILED;
+    assay_buf_release(&byte);
+    return code;
+}
+
+static int run_job(const cli_context *context, const run_options *options, const assay_job *job)
+{
+    assay_error err = {""};
+    assay_outcome outcome = {0};
+    assay_engine_options engine = engine_options(options);
+    int code = CLI_FAILED, status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err) == CLI_STOPPED ? CLI_STOPPED : CLI_FAILED;
+    if (assay_comm_rank(context->comm) == 0)
+        code = conclude(context, options, &outcome);
+    assay_outcome_release(&outcome);
+    return share_code(context->comm, code);
+}
+
+static int run(const cli_context *context, int argc, char **argv)
+{
+    const char *path[1] = {NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    assay_job job = {0};
+    run_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1};
+    int code, status = cli_options_parse(&cli_run, argc, argv, &options, path, &operands, &err);
+    status = assay_comm_agree(context->comm, status, &err);
+    assay_log_init(assay_comm_rank(context->comm), options.log == LOG_ALL, options.quiet);
+    if (status == ASSAY_OK)
+        status = load_job(context->comm, path[0], &options, &job, &err);
+    code = status == ASSAY_OK ? run_job(context, &options, &job) : cli_fail(status, &err);
+    assay_job_release(&job);
+    cli_options_release(&cli_run, &options);
+    return code;
+}
+
+const cli_command cli_run = {
+    "run", "JOB", "Runs the rules and aggregations of a job file over its trials, on as many ranks as were started.",
+    OPTIONS, 1, 1, true, run};

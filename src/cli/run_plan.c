@@ -1,0 +1,44 @@
+/* run_plan.c - what assay run --dry-run prints. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/run.h"
+#include "report/layout.h"
+
+static void put_list(const char *what, assay_instance *const *list, size_t count, assay_buf *out)
+{
+    assay_put_format(out, "%-13s %zu\n", what, count);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->status == ASSAY_OK)
+            continue;
+        assay_put_format(out, "  cannot run: ");
+        assay_text_put_clean(out, list[i]->name, strlen(list[i]->name));
+        assay_put_format(out, ": ");
+        assay_text_put_clean(out, list[i]->error.text, strlen(list[i]->error.text));
+        assay_put_u8(out, '\n');
+    }
+}
+
+int run_put_plan(const assay_outcome *outcome, assay_buf *out)
+{
+    const assay_plan_figures *plan = &outcome->plan;
+    for (size_t i = 0; i < outcome->trial_count; i++) {
+        const assay_trial_outcome *trial = &outcome->trials[i];
+        assay_put_format(out, "trial         ");
+        assay_text_put_clean(out, trial->trial->name, strlen(trial->trial->name));
+        if (trial->status == ASSAY_OK && trial->info)
+            assay_put_format(out, ": %" PRIu32 " workers, %" PRIu64 " steps, %" PRIu32 " tensors, %" PRIu64 " problems\n",
+                             trial->listing.workers, assay_trial_steps(trial->info), assay_trial_tensors(trial->info),
+                             trial->problems.total);
+        else
+            assay_put_format(out, ": cannot be opened\n");
+    }
+    put_list("rules", outcome->job->rules, outcome->job->rule_count, out);
+    put_list("aggregations", outcome->job->aggregations, outcome->job->aggregation_count, out);
+    assay_put_format(out, "to read       %" PRIu64 " records, ", plan->records);
+    assay_text_put_bytes(out, plan->bytes);
+    assay_put_format(out, ", of %" PRIu64 " steps in %" PRIu64 " chunks\n", plan->steps, plan->chunks);
+    assay_put_format(out, "ranks         %d; the busiest reads %.1f %% more than the mean\n", outcome->run.ranks,
+                     100 * plan->imbalance);
+    return assay_buf_status(out);
+}

@@ -1,0 +1,284 @@
+/* show.c - assay show: statistics or elements of tensors, one row for each step and worker.
+ *
+ * 1. Select the index entries that are asked for and sort them by (tensor, step, worker, kind): 24 bytes each.
+ * 2. Entries of one tensor, step and worker are one row: the tensor itself and its saved reductions.
+ * 3. Each record is read once, in pieces, and its row printed. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/regex.h"
+#include "cli/overview.h"
+#include "cli/show.h"
+#include "report/report.h"
+#include "tensor/convert.h"
+#include "tensor/stats.h"
+
+typedef struct show_options {
+    cli_integer step;
+    const char *worker;
+    int mode; /* assay_mode */
+    bool values, csv, json, regex;
+} show_options;
+
+#define FIELD(name) offsetof(show_options, name)
+static const cli_option OPTIONS[] = {
+    {"step", CLI_INTEGER, FIELD(step), "N", "Only this global step.", NULL},
+    {"mode", CLI_CHOICE, FIELD(mode), "MODE", "Only steps of this mode: TRAIN, EVAL, PREDICT or GLOBAL.",
+     "|TRAIN|EVAL|PREDICT|GLOBAL"},
+    {"worker", CLI_TEXT, FIELD(worker), "NAME", "Only this worker.", NULL},
+    {"regex", CLI_FLAG, FIELD(regex), NULL, "TENSOR is a regular expression: show every tensor in which it occurs.", NULL},
+    {"values", CLI_FLAG, FIELD(values), NULL, "Print the elements instead of statistics.", NULL},
+    {"csv", CLI_FLAG, FIELD(csv), NULL, "As comma-separated values with a line of names.", NULL},
+    {"json", CLI_FLAG, FIELD(json), NULL, "As JSON, one row a line.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+typedef struct selected {
+    const assay_part *part;
+    const assay_entry *entry;
+} selected;
+
+typedef struct selection {
+    selected *list;
+    size_t count, room;
+} selection;
+
+static int compare_selected(const void *a, const void *b)
+{
+    const selected *x = a, *y = b;
+    if (x->entry->tensor != y->entry->tensor)
+        return x->entry->tensor < y->entry->tensor ? -1 : 1;
+    if (x->part != y->part) /* parts stand in order of (step, worker) */
+        return x->part < y->part ? -1 : 1;
+    return (x->entry->kind > y->entry->kind) - (x->entry->kind < y->entry->kind);
+}
+
+static int select_entry(selection *s, const assay_part *part, const assay_entry *entry)
+{
+    if (s->count == s->room) {
+        size_t room = s->room ? 2 * s->room : 1024;
+        selected *more = assay_realloc_array(s->list, room, sizeof *more);
+        if (!more)
+            return ASSAY_ENOMEM;
+        s->list = more;
+        s->room = room;
+    }
+    s->list[s->count++] = (selected){part, entry};
+    return ASSAY_OK;
+}
+
+/* wanted[id] for every tensor. */
+static int choose_tensors(const assay_trial_files *files, const char *text, bool is_regex, uint8_t *wanted, assay_error *err)
+{
+    assay_regex *regex = NULL;
+    size_t found = 0;
+    int status = is_regex ? assay_regex_new(text, &regex, err) : ASSAY_OK;
+    if (status != ASSAY_OK)
+        return status;
+    for (uint32_t t = 0; t < assay_dict_count(files->tensors); t++) {
+        size_t length;
+        const char *name = assay_dict_name(files->tensors, t, &length);
+        wanted[t] = regex ? assay_regex_search(regex, name, length) == 1
+                          : length == strlen(text) && memcmp(name, text, length) == 0;
+        found += wanted[t];
+    }
+    assay_regex_free(regex);
+    if (found > 0)
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_ENOTFOUND, "%s: no tensor %s \"%.200s\"; `assay ls` lists the tensors",
+                      assay_store_location(files->store), is_regex ? "matches" : "is called", text);
+}
+
+static int find_worker(const assay_trial_files *files, const char *name, uint32_t *worker, assay_error *err)
+{
+    for (uint32_t w = 0; w < files->listing.workers; w++) {
+        if (strcmp(files->listing.worker[w], name) == 0) {
+            *worker = w;
+            return ASSAY_OK;
+        }
+    }
+    return assay_fail(err, ASSAY_ENOTFOUND, "%s: no worker is called \"%.100s\"; `assay ls` lists the workers",
+                      assay_store_location(files->store), name);
+}
+
+static int select_entries(const assay_trial_files *files, const show_options *options, const uint8_t *wanted,
+                          selection *out, assay_error *err)
+{
+    uint32_t worker = ASSAY_NO_ID;
+    int status = options->worker ? find_worker(files, options->worker, &worker, err) : ASSAY_OK;
+    for (size_t p = 0; p < files->segment.count && status == ASSAY_OK; p++) {
+        const assay_part *part = &files->segment.parts[p];
+        if ((options->step.given && part->step != options->step.value) || (options->mode && part->mode != options->mode) ||
+            (worker != ASSAY_NO_ID && part->worker != worker))
+            continue;
+        for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
+            const assay_entry *entry = &files->segment.entries[i];
+            if (wanted[entry->tensor] && (!options->values || entry->kind == ASSAY_RAW))
+                status = select_entry(out, part, entry);
+        }
+    }
+    if (status == ASSAY_ENOMEM)
+        return assay_fail(err, status, "out of memory for the list of records");
+    if (status == ASSAY_OK && out->count == 0)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: nothing was saved that fits; `assay ls` lists steps and tensors",
+                          assay_store_location(files->store));
+    if (status == ASSAY_OK)
+        qsort(out->list, out->count, sizeof *out->list, compare_selected);
+    return status;
+}
+
+/* Statistics of the record that is open. */
+static int measure(cli_reader *reader, show_row *row, assay_error *err)
+{
+    assay_stats_acc acc;
+    const uint8_t *piece;
+    size_t size, element = assay_dtype_size(row->dtype);
+    int status = assay_stats_init(&acc, row->dtype);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "elements of dtype %s have no statistics", assay_dtype_name(row->dtype));
+    while ((status = assay_event_content(reader->file, 0, &piece, &size, err)) == ASSAY_OK && size > 0)
+        assay_stats_feed(&acc, piece, size / element);
+    assay_stats_finish(&acc, &row->stats);
+    return status;
+}
+
+/* A saved reduction is a tensor of one element. */
+static int read_reduction(cli_reader *reader, const assay_record *record, double *out, assay_error *err)
+{
+    const uint8_t *piece;
+    size_t size = 0;
+    if (record->dtype == ASSAY_STRING || record->elements != 1)
+        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction is not one number");
+    int status = assay_event_content(reader->file, 0, &piece, &size, err);
+    if (status != ASSAY_OK || size == 0)
+        return status;
+    assay_to_double(record->dtype, piece, 1, out);
+    return assay_event_content(reader->file, 0, &piece, &size, err); /* the end: now the checksum is known */
+}
+
+static int read_entry(cli_reader *reader, const selected *s, bool values, show_row *row, assay_error *err)
+{
+    assay_record record;
+    int kind = s->entry->kind, status = cli_reader_open(reader, s->part, s->entry, &record, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (kind != ASSAY_RAW) {
+        status = read_reduction(reader, &record, &row->reduction[kind], err);
+        if (status == ASSAY_OK)
+            row->reductions |= 1u << kind;
+        return status;
+    }
+    row->dtype = record.dtype;
+    row->dims = record.dims;
+    row->elements = record.elements;
+    memcpy(row->shape, record.shape, (size_t)record.dims * sizeof *row->shape);
+    if (record.dtype != ASSAY_STRING && !values)
+        status = measure(reader, row, err);
+    row->raw = status == ASSAY_OK;
+    return status;
+}
+
+static show_row start_row(const assay_trial_files *files, const selected *s)
+{
+    show_row row = {.worker = files->listing.worker[s->part->worker],
+                    .step = s->part->step,
+                    .mode_step = s->part->mode_step,
+                    .mode = s->part->mode,
+                    .dtype = -1};
+    row.tensor = assay_dict_name(files->tensors, s->entry->tensor, &row.tensor_length);
+    return row;
+}
+
+/* Prints the row made of list[from, to), from the highest kind down: the tensor itself is read last and stays open. */
+static int show_one(cli_reader *reader, const selection *s, size_t from, size_t to, show_sink *sink, bool *damaged,
+                    assay_error *err)
+{
+    show_row row = start_row(reader->files, &s->list[from]);
+    for (size_t i = to; i > from; i--) {
+        assay_error cause = {""};
+        int status = read_entry(reader, &s->list[i - 1], sink->values, &row, &cause);
+        if (status == ASSAY_ENOMEM)
+            return assay_fail(err, status, "%s", cause.text);
+        if (status != ASSAY_OK) {
+            *damaged = true;
+            assay_log_warn("%s", cause.text);
+            memcpy(row.error, cause.text, sizeof row.error);
+        }
+    }
+    return sink->values ? show_put_values(sink, &row, reader, damaged, err) : show_put_row(sink, &row, reader, err);
+}
+
+static int show_all(const assay_trial_files *files, const selection *s, show_sink *sink, bool *damaged, assay_error *err)
+{
+    cli_reader reader = {.files = files};
+    int status = ASSAY_OK;
+    show_put_start(sink);
+    for (size_t from = 0, to; from < s->count && status == ASSAY_OK; from = to) {
+        for (to = from + 1; to < s->count && s->list[to].part == s->list[from].part &&
+                            s->list[to].entry->tensor == s->list[from].entry->tensor;
+             to++)
+            ;
+        status = show_one(&reader, s, from, to, sink, damaged, err);
+        if (status == ASSAY_OK)
+            status = show_flush(sink, false, err);
+    }
+    if (status == ASSAY_OK)
+        status = show_put_end(sink, err);
+    cli_reader_close(&reader);
+    return status;
+}
+
+static int show_trial(const assay_trial_files *files, const show_options *options, const char *tensor, bool *damaged,
+                      assay_error *err)
+{
+    selection chosen = {NULL, 0, 0};
+    show_sink sink = {.form = options->json ? SHOW_JSON : options->csv ? SHOW_CSV : SHOW_TEXT, .values = options->values};
+    uint8_t *wanted = assay_alloc_zeroed(assay_dict_count(files->tensors), 1);
+    int status = wanted ? choose_tensors(files, tensor, options->regex, wanted, err)
+                        : assay_fail(err, ASSAY_ENOMEM, "out of memory for the list of tensors");
+    if (status == ASSAY_OK)
+        status = select_entries(files, options, wanted, &chosen, err);
+    assay_buf_init(&sink.out, ASSAY_REPORT_CEILING);
+    if (status == ASSAY_OK)
+        status = show_all(files, &chosen, &sink, damaged, err);
+    assay_buf_release(&sink.out);
+    free(chosen.list);
+    free(wanted);
+    return status;
+}
+
+static int show(const cli_context *context, int argc, char **argv)
+{
+    (void)context;
+    show_options options = {.mode = ASSAY_MODE_NONE};
+    const char *operand[2] = {NULL, NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    assay_trial_files files;
+    bool damaged = false;
+    int status = cli_options_parse(&cli_show, argc, argv, &options, operand, &operands, &err);
+    if (status == ASSAY_OK && options.csv && options.json)
+        status = assay_fail(&err, ASSAY_EUSAGE, "show: --csv and --json exclude each other");
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    status = assay_trial_open(operand[0], &files, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND, &err);
+    for (size_t i = 0; i < files.problems.kept; i++)
+        assay_log_warn("%s: %s: %s", operand[0], files.problems.list[i].file ? files.problems.list[i].file : "",
+                       files.problems.list[i].text);
+    damaged = files.problems.losses > 0;
+    status = show_trial(&files, &options, operand[1], &damaged, &err);
+    assay_trial_release(&files);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    return damaged ? CLI_LOSSES : CLI_DONE;
+}
+
+const cli_command cli_show = {"show", "TRIAL TENSOR",
+                              "Shows what was saved of a tensor, a row for each step and worker: statistics, saved "
+                              "reductions, or the elements.",
+                              OPTIONS, 2, 2, false, show};

@@ -1,0 +1,55 @@
+/* show.h - one line of `assay show`: what a worker saved of a tensor at one step, and the forms it is printed in. */
+#ifndef ASSAY_CLI_SHOW_H
+#define ASSAY_CLI_SHOW_H
+
+#include "cli/cli.h"
+
+enum { SHOW_STRINGS = 8 }; /* strings that the statistics quote; --values gives all */
+
+typedef struct show_row {
+    const char *tensor, *worker; /* borrowed; the tensor's name may hold any byte */
+    size_t tensor_length;
+    int64_t step, mode_step;
+    int mode;
+    bool raw;                 /* the tensor itself was saved: the fields up to `stats` count */
+    int dtype, dims;
+    int64_t shape[ASSAY_MAX_DIMS];
+    uint64_t elements;
+    assay_stats stats;        /* numeric dtypes only */
+    uint32_t reductions;      /* bit 1 << kind */
+    double reduction[ASSAY_KINDS];
+    char error[ASSAY_ERROR_TEXT]; /* "": everything could be read */
+} show_row;
+
+typedef enum show_form { SHOW_TEXT, SHOW_JSON, SHOW_CSV } show_form;
+
+/* Where rows go: a buffer that is printed as it fills. */
+typedef struct show_sink {
+    show_form form;
+    bool values;
+    uint64_t rows;        /* so far */
+    assay_buf out;
+    struct assay_table *table; /* TEXT: rows of the current tensor; NULL between tensors */
+    const char *heading;  /* TEXT: the tensor whose rows are in the table */
+} show_sink;
+
+/* Statistics: one row. The record of the row's raw tensor is still open in `reader` for its strings. Not collective. */
+int show_put_row(show_sink *sink, const show_row *row, const cli_reader *reader, assay_error *err);
+/* What comes before the first and behind the last row. Not collective. */
+void show_put_start(show_sink *sink);
+int show_put_end(show_sink *sink, assay_error *err);
+
+/* Values: all elements of the row's tensor, whose record is open in `reader`. Damage that shows behind the elements is
+ * logged, printed with the row and sets *damaged. Not collective. */
+int show_put_values(show_sink *sink, const show_row *row, cli_reader *reader, bool *damaged, assay_error *err);
+
+/* Prints the buffer when it has become large, or in any case. Not collective. */
+int show_flush(show_sink *sink, bool always, assay_error *err);
+/* A CSV field, quoted where it has to be. Not collective. */
+void show_put_field(assay_buf *out, const char *text, size_t length);
+/* The members that every JSON row begins with, without the closing brace. Not collective. */
+void show_put_json_head(assay_buf *out, const show_row *row);
+/* The fields that every CSV row begins with. Not collective. */
+void show_put_csv_head(assay_buf *out, const show_row *row);
+
+#endif
