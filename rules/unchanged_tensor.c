@@ -8,7 +8,7 @@
 
 #include "selection.h"
 
-enum { MOST_CURRENT = 32 }; /* steps that `current` may compare with: each is read beside the tensor */
+enum { MOST_CURRENT = 8 }; /* steps that `current` may compare with: each is read beside the tensor */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,

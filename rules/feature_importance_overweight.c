@@ -1,0 +1,85 @@
+/* feature_importance_overweight.c - FeatureImportanceOverweight: few features carry the model. RULES.md 3.20, R16.
+ *
+ * Per step and worker, over the tensors of one element: value = sum of the nfeatures largest / sum of all; fires when it exceeds the
+ * threshold. A sum of 0 gives no datapoint. With no more features than nfeatures the value is always 1: remark "degenerate". */
+#include <stdlib.h>
+
+#include "selection.h"
+
+static const assay_param_def params[] = {
+    {.name = "threshold", .type = ASSAY_PARAM_REAL, .initial = "0.8", .least = 0, .most = 1,
+     .help = "Share of the total importance that the largest features may have together."},
+    {.name = "nfeatures", .type = ASSAY_PARAM_INT, .initial = "3", .least = 1, .most = 0x1p31,
+     .help = "How many of the largest features are added up."},
+    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*feature_importance/weight",
+     .help = "Patterns (re.search) of names of importances, one tensor of one element a feature."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)given;
+    (void)data;
+    int slot = assay_need_slot(need, &(assay_slot){.regexes = "tensor_regex", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+static int descending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+static int test_worker(const assay_rule *rule, assay_findings *findings, const assay_step_view *view, uint32_t worker,
+                       double *importance)
+{
+    const assay_slot_view *slot = &view->slot[0];
+    uint64_t most = (uint64_t)assay_param_int(rule->params, "nfeatures"), features = 0;
+    double total = 0, top = 0;
+    for (uint32_t i = 0; i < slot->count; i++)
+        if (slot->items[i]->worker == worker && slot->items[i]->stats && slot->items[i]->stats->count == 1) {
+            importance[features++] = slot->items[i]->stats->sum;
+            total += slot->items[i]->stats->sum;
+        }
+    if (features == 0 || total == 0)
+        return ASSAY_OK;
+    if (!isnan(total))
+        qsort(importance, features, sizeof *importance, descending);
+    for (uint64_t k = 0; k < features && k < most; k++)
+        top += importance[k];
+    assay_finding finding = {.step = view->step,
+                             .tensor = ASSAY_NO_TENSOR,
+                             .worker = worker,
+                             .value = isnan(total) ? NAN : top / total,
+                             .threshold = assay_param_real(rule->params, "threshold"),
+                             .note = features <= most ? "degenerate" : NULL};
+    return assay_findings_test(findings, finding.value > finding.threshold, &finding);
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)err;
+    assay_common_state *s = state;
+    const assay_slot_view *slot = &view->slot[0];
+    double *importance = malloc((slot->count + (size_t)1) * sizeof *importance);
+    if (!importance)
+        return ASSAY_ENOMEM;
+    int status = ASSAY_OK;
+    for (uint32_t worker = 0; status == ASSAY_OK && worker < assay_trial_workers(rule->trial); worker++)
+        status = test_worker(rule, s->findings, view, worker, importance);
+    free(importance);
+    return status;
+}
+
+const assay_rule_ops assay_rule_feature_importance_overweight = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "FeatureImportanceOverweight",
+    .summary = "A few features that carry most of the total importance.",
+    .advice = "Check whether the heavy features leak the label or will be missing at prediction time; subsample columns "
+              "(colsample_bytree), limit depth, or train once without them to see what the others can do.",
+    .params = params,
+    .setup = setup,
+    .map = map,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,113 @@
+/* overfit.c - Overfit: a validation loss that stays above the training loss. RULES.md 3.13, R11.
+ *
+ * The saved TRAIN and EVAL steps are grouped into runs of one mode (phases). For each EVAL phase v, with u the TRAIN phase
+ * before it: r = (mean loss of v - mean loss of u) / |mean loss of u|; a count of phases with r > ratio_threshold, set back by any
+ * other, fires at the last step of v when it reaches patience. Trials without TRAIN and EVAL (XGBoost): every step is such a
+ * pair, told apart by names that begin with train, and with validation, eval or test. */
+#include <math.h>
+
+#include "losses.h"
+
+enum { MODE, LOSS, WIDTH }; /* values of a row */
+
+static const assay_param_def params[] = {
+    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX,
+     .help = "Patterns (re.search) of names of losses; by default the collection losses."},
+    {.name = "patience", .type = ASSAY_PARAM_INT, .initial = "1", .least = 1, .most = 0x1p31,
+     .help = "Validation phases in a row that have to be above the threshold."},
+    {.name = "ratio_threshold", .type = ASSAY_PARAM_REAL, .initial = "0.1",
+     .help = "How far the validation loss may be above the training loss, as a share of it."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    bool chosen = assay_param_has(given, "tensor_regex");
+    int slot = assay_need_slot(need,
+                               &(assay_slot){.collection = chosen ? NULL : "losses",
+                                             .regexes = "tensor_regex",
+                                             .flags = ASSAY_SLOT_NO_STRINGS},
+                               err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+static int add_row(assay_common_state *s, const assay_step_view *view, int mode, double loss)
+{
+    double row[WIDTH] = {mode, loss};
+    return assay_series_add(s->series, view->step, ASSAY_NO_TENSOR, ASSAY_ALL_WORKERS, row);
+}
+
+/* A step of a trial without modes becomes a TRAIN phase and an EVAL phase of one step each. */
+static int map_by_name(assay_common_state *s, const assay_step_view *view)
+{
+    static const char *const training[] = {"train", NULL}, *const validation[] = {"validation", "eval", "test", NULL};
+    double train, eval;
+    if (!step_loss(&view->slot[0], training, &train) || !step_loss(&view->slot[0], validation, &eval))
+        return ASSAY_OK;
+    int status = add_row(s, view, ASSAY_MODE_TRAIN, train);
+    return status ? status : add_row(s, view, ASSAY_MODE_EVAL, eval);
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)err;
+    double loss;
+    if (!(assay_trial_modes(rule->trial) & (1u << ASSAY_MODE_TRAIN | 1u << ASSAY_MODE_EVAL)))
+        return map_by_name(state, view);
+    bool counts = view->mode == ASSAY_MODE_TRAIN || view->mode == ASSAY_MODE_EVAL;
+    return counts && step_loss(&view->slot[0], NULL, &loss) ? add_row(state, view, view->mode, loss) : ASSAY_OK;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    (void)err;
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t rows = assay_series_count(series);
+    int64_t patience = assay_param_int(rule->params, "patience"), above = 0;
+    double limit = assay_param_real(rule->params, "ratio_threshold"), train = 0;
+    bool trained = false;
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < rows;) {
+        double mode = assay_series_row(series, i).value[MODE], sum = 0;
+        uint64_t steps = 0;
+        assay_row last = assay_series_row(series, i);
+        for (; i < rows && assay_series_row(series, i).value[MODE] == mode; i++, steps++) {
+            last = assay_series_row(series, i);
+            sum += last.value[LOSS];
+        }
+        double loss = sum / (double)steps;
+        if (mode == ASSAY_MODE_TRAIN) {
+            train = loss;
+            trained = true;
+            continue;
+        }
+        if (!trained || last.step < rule->start_step)
+            continue;
+        double ratio = (loss - train) / fabs(train);
+        above = ratio > limit ? above + 1 : 0;
+        assay_finding finding = {.step = last.step,
+                                 .tensor = ASSAY_NO_TENSOR,
+                                 .worker = ASSAY_ALL_WORKERS,
+                                 .value = ratio,
+                                 .threshold = limit};
+        status = assay_findings_test(assay_verdict_findings(verdict), above >= patience, &finding);
+    }
+    return status;
+}
+
+const assay_rule_ops assay_rule_overfit = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "Overfit",
+    .summary = "A validation loss that stays above the training loss by more than a given share.",
+    .advice = "The model memorises: stop at the best validation loss, add data or augmentation, raise weight decay or dropout, or "
+              "take a smaller model; check too that validation data are prepared like training data.",
+    .params = params,
+    .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,93 @@
+/* overtraining.c - Overtraining: neither the training nor the validation loss improves any more. RULES.md 3.14, R12.
+ *
+ * Per mode: a loss below best - delta is the new best and sets the wait to 0, any other adds 1. Fires where both modes have waited
+ * as long as their patience. value = wait of EVAL; a datapoint at every step once both modes have had a loss. */
+#include <math.h>
+
+#include "losses.h"
+
+enum { MODE, LOSS, WIDTH }; /* values of a row */
+
+static const assay_param_def params[] = {
+    {.name = "patience_train", .type = ASSAY_PARAM_INT, .initial = "5", .least = 1, .most = 0x1p31,
+     .help = "TRAIN steps without improvement after which the training loss stands still."},
+    {.name = "patience_validation", .type = ASSAY_PARAM_INT, .initial = "10", .least = 1, .most = 0x1p31,
+     .help = "EVAL steps without improvement after which the validation loss stands still."},
+    {.name = "delta", .type = ASSAY_PARAM_REAL, .initial = "0.01", .least = 0, .most = 1e308,
+     .help = "How far a loss has to be below the best one to be an improvement."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)given;
+    (void)data;
+    int slot = assay_need_slot(need,
+                               &(assay_slot){.collection = "losses",
+                                             .modes = 1u << ASSAY_MODE_TRAIN | 1u << ASSAY_MODE_EVAL,
+                                             .flags = ASSAY_SLOT_NO_STRINGS},
+                               err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule;
+    (void)err;
+    assay_common_state *s = state;
+    double row[WIDTH] = {view->mode, 0};
+    if (!step_loss(&view->slot[0], NULL, &row[LOSS]))
+        return ASSAY_OK;
+    return assay_series_add(s->series, view->step, ASSAY_NO_TENSOR, ASSAY_ALL_WORKERS, row);
+}
+
+typedef struct progress {
+    double best;
+    int64_t wait;
+    bool seen;
+} progress;
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    (void)err;
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    progress train = {.best = INFINITY}, eval = {.best = INFINITY};
+    int64_t patience_train = assay_param_int(rule->params, "patience_train");
+    int64_t patience_eval = assay_param_int(rule->params, "patience_validation");
+    double delta = assay_param_real(rule->params, "delta");
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
+        assay_row row = assay_series_row(series, i);
+        progress *p = row.value[MODE] == ASSAY_MODE_TRAIN ? &train : &eval;
+        bool better = row.value[LOSS] < p->best - delta;
+        p->best = better ? row.value[LOSS] : p->best;
+        p->wait = better ? 0 : p->wait + 1;
+        p->seen = true;
+        if (!train.seen || !eval.seen)
+            continue;
+        assay_finding finding = {.step = row.step,
+                                 .tensor = ASSAY_NO_TENSOR,
+                                 .worker = ASSAY_ALL_WORKERS,
+                                 .value = (double)eval.wait,
+                                 .threshold = (double)patience_eval};
+        bool stalled = train.wait >= patience_train && eval.wait >= patience_eval;
+        status = assay_findings_test(assay_verdict_findings(verdict), stalled, &finding);
+    }
+    return status;
+}
+
+const assay_rule_ops assay_rule_overtraining = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "Overtraining",
+    .summary = "Neither the training loss nor the validation loss has improved for a while.",
+    .advice = "Further steps cost and gain nothing: keep the checkpoint of the best validation loss and stop, or lower the learning "
+              "rate; early stopping with the patience given here would have ended the training at the first finding.",
+    .params = params,
+    .traits = ASSAY_RULE_POOLS,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,64 @@
+/* weight_update_ratio.c - WeightUpdateRatio: weights that move too much or too little. RULES.md 3.8, R6.
+ *
+ * Per worker: r = |W_s - W_p| / (|W_p| + epsilon) with Euclidean norms of the flattened tensors. p is the saved step before, or
+ * with num_steps the oldest saved step at most so many steps back. Only TRAIN steps where the tensor has any. Fires when
+ * r > large_threshold or r < small_threshold; the threshold of a finding is the limit broken. */
+#include "selection.h"
+
+static const assay_param_def params[] = {
+    {.name = "num_steps", .type = ASSAY_PARAM_INT, .least = 1, .most = 0x1p53,
+     .help = "Compare with the oldest saved step at most so many steps back; by default with the saved step before."},
+    {.name = "large_threshold", .type = ASSAY_PARAM_REAL, .initial = "10.0", .help = "Ratios above this fire."},
+    {.name = "small_threshold", .type = ASSAY_PARAM_REAL, .initial = "1e-8", .help = "Ratios below this fire."},
+    {.name = "epsilon", .type = ASSAY_PARAM_REAL, .initial = "1e-9", .least = 0, .most = 1e308,
+     .help = "Added to the norm of the weights, so that zero weights divide."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    int slot = assay_need_slot(need, &(assay_slot){.collection = "weights", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    if (slot < 0)
+        return slot;
+    bool window = assay_param_has(given, "num_steps");
+    assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE,
+                             .reference = window ? ASSAY_REFERENCE_OLDEST_WITHIN : ASSAY_REFERENCE_SAVED_BEFORE,
+                             .steps = window ? assay_param_int(given, "num_steps") : 1,
+                             .train_only = 1};
+    int number = assay_need_measure(need, slot, &measure, err);
+    return number < 0 ? number : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)err;
+    assay_common_state *s = state;
+    double large = assay_param_real(rule->params, "large_threshold"), small = assay_param_real(rule->params, "small_threshold");
+    double epsilon = assay_param_real(rule->params, "epsilon");
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
+        const assay_tensor_view *item = view->slot[0].items[i];
+        const assay_result *result = assay_view_result(view, 0, item);
+        if (!result || !result->of.change.found || !result->of.change.same_shape || !assay_view_has_values(item))
+            continue;
+        double ratio = sqrt(result->of.change.squares) / (sqrt(result->of.change.reference_squares) + epsilon);
+        assay_finding finding = finding_of(view, item, ratio, ratio > large ? large : small);
+        status = assay_findings_test(s->findings, ratio > large || ratio < small, &finding);
+    }
+    return status;
+}
+
+const assay_rule_ops assay_rule_weight_update_ratio = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "WeightUpdateRatio",
+    .summary = "Weights whose update, relative to their size, is too large or too small.",
+    .advice = "Ratios far above 1 mean that each update overwrites what was learned: lower the learning rate or clip gradients. "
+              "Ratios near 0 mean that the layer stands still: raise the learning rate, look for vanishing gradients, and check "
+              "that the optimizer holds the parameter.",
+    .params = params,
+    .setup = setup,
+    .map = map,
+    ASSAY_COMMON_STATE,
+};
