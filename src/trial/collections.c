@@ -248,8 +248,9 @@ int assay_collections_unpack(assay_cursor *in, assay_collections *c, assay_error
     }
     if (status != ASSAY_OK) {
         assay_collections_release(&read);
-        return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory for the collections"
-                                                              : "the packed collections are damaged");
+        return assay_fail(err, status,
+                          status == ASSAY_ENOMEM ? "out of memory for the collections"
+                                                 : "the packed collections are damaged");
     }
     *c = read;
     return ASSAY_OK;

@@ -24,8 +24,8 @@ static int count_elements(const assay_view *view, assay_record *r, size_t elemen
     over = over || __builtin_mul_overflow(count, element ? element : 1, &bytes) || bytes > INT64_MAX;
     if (over)
         return assay_fail(err, ASSAY_EFORMAT,
-                          "%s: offset %llu: the tensor's dimensions multiply to more than 64 bits can count", view->path,
-                          (unsigned long long)r->offset);
+                          "%s: offset %llu: the tensor's dimensions multiply to more than 64 bits can count",
+                          view->path, (unsigned long long)r->offset);
     r->elements = count;
     return ASSAY_OK;
 }
@@ -65,10 +65,11 @@ int assay_record_describe(const assay_view *view, const assay_record_parts *p, a
     else
         r->form = content > 0 || r->elements == 0 ? ASSAY_CONTENT_BYTES : ASSAY_CONTENT_TYPED;
     if (r->dtype == ASSAY_STRING ? content > 0 : r->form == ASSAY_CONTENT_BYTES && content != r->content_bytes)
-        return assay_fail(err, ASSAY_EFORMAT,
-                          "%s: offset %llu: the tensor's shape asks for %llu elements of %s (%llu bytes), but its content "
-                          "has %llu bytes",
-                          view->path, offset, (unsigned long long)r->elements, assay_dtype_name(r->dtype),
-                          (unsigned long long)r->content_bytes, content);
+        return assay_fail(
+            err, ASSAY_EFORMAT,
+            "%s: offset %llu: the tensor's shape asks for %llu elements of %s (%llu bytes), but its content "
+            "has %llu bytes",
+            view->path, offset, (unsigned long long)r->elements, assay_dtype_name(r->dtype),
+            (unsigned long long)r->content_bytes, content);
     return ASSAY_OK;
 }

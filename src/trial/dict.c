@@ -217,8 +217,9 @@ int assay_dict_unpack(assay_cursor *in, assay_dict **out, assay_error *err)
     }
     if (status != ASSAY_OK) {
         assay_dict_free(d);
-        return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory for a dictionary of names"
-                                                              : "a packed dictionary of names is damaged");
+        return assay_fail(err, status,
+                          status == ASSAY_ENOMEM ? "out of memory for a dictionary of names"
+                                                 : "a packed dictionary of names is damaged");
     }
     *out = d;
     return ASSAY_OK;

@@ -1,8 +1,8 @@
 /* event.c - opens event files and their records, and hands out contents in pieces.
  *
  * Of the file a window lies in memory. A record that fits is in it as a whole and never copied. Of a larger one the
- * window has the head; the tail (the metadata comes behind the tensor) is fetched into a small block, and the content is
- * read straight into the window, piece by piece. */
+ * window has the head; the tail (the metadata comes behind the tensor) is fetched into a small block, and the content
+ * is read straight into the window, piece by piece. */
 #include "trial/event.h"
 
 #include <stdlib.h>
@@ -27,21 +27,21 @@ struct assay_event_file {
     assay_store_file *file; /* NULL after a failed reopen */
     char *path;
     uint64_t size;
-    uint8_t *memory;  /* window and block, as they were allocated */
-    uint8_t *window;  /* [room], aligned */
+    uint8_t *memory; /* window and block, as they were allocated */
+    uint8_t *window; /* [room], aligned */
     size_t room;
-    uint64_t base;    /* the window holds [base, base + have) */
+    uint64_t base; /* the window holds [base, base + have) */
     size_t have;
     uint64_t expected; /* reads may go on up to here */
-    assay_view view;  /* of the open record */
+    assay_view view;   /* of the open record */
     assay_typed typed;
     char *tag;
     size_t tag_room;
     bool open;
     assay_record record;
-    uint64_t next, end;   /* the content that was not handed out: file offsets, or places in typed.bytes */
+    uint64_t next, end; /* the content that was not handed out: file offsets, or places in typed.bytes */
     uint64_t payload_end;
-    bool checking;        /* a true CRC is being computed while the content goes by */
+    bool checking; /* a true CRC is being computed while the content goes by */
     uint32_t crc, foot;
 };
 
@@ -170,11 +170,11 @@ static int load_record(assay_event_file *f, const assay_record *r, assay_error *
         return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: a record of %llu bytes: an empty one has %d", f->path,
                           (unsigned long long)r->offset, (unsigned long long)r->length, ASSAY_FRAME_BYTES);
     if (r->offset > f->size || r->length > f->size - r->offset)
-        return assay_fail(err, ASSAY_EFORMAT,
-                          "%s: offset %llu: the record's %llu bytes end behind the end of the file (%llu bytes): the file "
-                          "is cut short, or not written to its end yet",
-                          f->path, (unsigned long long)r->offset, (unsigned long long)r->length,
-                          (unsigned long long)f->size);
+        return assay_fail(
+            err, ASSAY_EFORMAT,
+            "%s: offset %llu: the record's %llu bytes end behind the end of the file (%llu bytes): the file "
+            "is cut short, or not written to its end yet",
+            f->path, (unsigned long long)r->offset, (unsigned long long)r->length, (unsigned long long)f->size);
     int status = load(f, r->offset, read_ahead(f, r->offset, r->length, f->room), err);
     /* A window that already holds the head of a large record is left as it is. */
     return status == ASSAY_OK ? set_view(f, r, err) : status;
@@ -208,8 +208,8 @@ static int copy_tag(assay_event_file *f, const assay_record_parts *p, assay_reco
 {
     const uint64_t length = p->tag_end - p->tag_at;
     if (length > TAG_MOST)
-        return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the tensor's name has %llu bytes; %d are the most", f->path,
-                          (unsigned long long)r->offset, (unsigned long long)length, TAG_MOST);
+        return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the tensor's name has %llu bytes; %d are the most",
+                          f->path, (unsigned long long)r->offset, (unsigned long long)length, TAG_MOST);
     if (length >= f->tag_room) {
         size_t room = 2 * (size_t)length + 128;
         char *grown = assay_realloc_array(f->tag, room, 1);
@@ -281,7 +281,8 @@ int assay_event_record(assay_event_file *f, uint64_t offset, uint64_t length, si
     return ASSAY_OK;
 }
 
-/* Bytes of the next piece: whole elements, and multiples of 16 so that pieces begin at whole elements of every dtype. */
+/* Bytes of the next piece: whole elements, and multiples of 16 so that pieces begin at whole elements of every dtype.
+ */
 static size_t piece_size(const assay_event_file *f, size_t most)
 {
     const uint64_t left = f->end - f->next;

@@ -16,8 +16,8 @@ enum {
 /* What the reference hook writes as every payload's checksum: the masked CRC32C of the text "0x12345678". */
 #define ASSAY_FRAME_CONSTANT 0x062dc0b3u
 
-/* Checks the twelve bytes before a payload against the record's length in the index (at least ASSAY_FRAME_BYTES). `path`
- * and `offset` (of the record) are for the message. ASSAY_EFORMAT. */
+/* Checks the twelve bytes before a payload against the record's length in the index (at least ASSAY_FRAME_BYTES).
+ * `path` and `offset` (of the record) are for the message. ASSAY_EFORMAT. */
 int assay_frame_check_head(const uint8_t *head, uint64_t record_length, const char *path, uint64_t offset,
                            assay_error *err);
 /* The checksum in the four bytes behind a payload. */

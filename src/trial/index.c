@@ -16,7 +16,8 @@ enum { PATH_ROOM = 768, EVENT_NAME_MOST = 4096, FILE_MOST = 1 << 30, SHAPE_KIND 
 /* Memory that is kept from file to file. */
 typedef struct parser {
     assay_index_doc doc;
-    uint64_t *stamp; /* by tensor id: the file that named it last (upper half), and in which kinds (lower half, a bit each) */
+    uint64_t *
+        stamp; /* by tensor id: the file that named it last (upper half), and in which kinds (lower half, a bit each) */
     size_t stamps;
     uint32_t serial; /* of the file, from 1 */
 } parser;

@@ -1,7 +1,7 @@
 /* index_json.c - reads the text of an index file.
  *
- * Keys come in any order and unknown ones are passed over. Broken JSON makes the file unusable; a value of the wrong type
- * costs the item that it is in. */
+ * Keys come in any order and unknown ones are passed over. Broken JSON makes the file unusable; a value of the wrong
+ * type costs the item that it is in. */
 #include "trial/index_json.h"
 
 #include <assay/rule.h>
@@ -178,10 +178,10 @@ static void read_item(reader *r, assay_index_items *items, unsigned needed)
         put_item(r, items, &item);
     else
         problem(r, item.at, "an item",
-                !(seen & SEEN_NAME)       ? "it has no tensorname"
-                : (needed & SEEN_SHAPE)   ? "it has no shape"
-                : !(seen & SEEN_START)    ? "it has no start_idx"
-                                          : "it has no length");
+                !(seen & SEEN_NAME)     ? "it has no tensorname"
+                : (needed & SEEN_SHAPE) ? "it has no shape"
+                : !(seen & SEEN_START)  ? "it has no start_idx"
+                                        : "it has no length");
 }
 
 static bool unusable(reader *r, int64_t at, const char *key, const char *what)

@@ -6,7 +6,7 @@
 #include "trial/problem.h"
 
 typedef struct assay_index_item { /* one item of tensor_payload or shape_payload */
-    const char *name; /* not terminated */
+    const char *name;             /* not terminated */
     size_t length;
     int64_t start, size; /* tensor_payload: the record's range, as it is in the file */
     size_t first_dim;    /* shape_payload: into dims */
@@ -19,7 +19,8 @@ typedef struct assay_index_items {
     size_t count, room;
 } assay_index_items;
 
-/* One file's contents; its texts point into the text that was read, or into the scanner. Kept over files for its memory. */
+/* One file's contents; its texts point into the text that was read, or into the scanner. Kept over files for its
+ * memory. */
 typedef struct assay_index_doc {
     assay_pull pull;
     int mode;
@@ -31,9 +32,9 @@ typedef struct assay_index_doc {
     size_t dim_count, dim_room;
 } assay_index_doc;
 
-/* Reads a text. What is wrong in an item becomes a problem that names `file` (of step `step`), offset and key, and the item
- * is left out; negative dimensions and more than ASSAY_MAX_DIMS are wrong, ranges are not looked at. Returns 0, 1 when the
- * file cannot be used (a problem says why), or ASSAY_ENOMEM. Start with a zeroed document. */
+/* Reads a text. What is wrong in an item becomes a problem that names `file` (of step `step`), offset and key, and the
+ * item is left out; negative dimensions and more than ASSAY_MAX_DIMS are wrong, ranges are not looked at. Returns 0, 1
+ * when the file cannot be used (a problem says why), or ASSAY_ENOMEM. Start with a zeroed document. */
 int assay_index_json_read(assay_index_doc *doc, const char *file, int64_t step, const void *text, size_t size,
                           assay_problems *problems);
 void assay_index_json_release(assay_index_doc *doc);

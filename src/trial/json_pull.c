@@ -96,7 +96,10 @@ static const char *plain_end(const char *p, const char *end)
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* Four hexadecimal digits at `p`, or -1. */
@@ -134,7 +137,8 @@ static char *put_utf8(char *out, int32_t code)
     return out;
 }
 
-/* Decodes the escape at `p` (behind the backslash); NULL when it is none. No escape is shorter than what it stands for. */
+/* Decodes the escape at `p` (behind the backslash); NULL when it is none. No escape is shorter than what it stands for.
+ */
 static const char *take_escape(const char *p, const char *end, char **out)
 {
     static const char marks[] = "\"\\/bfnrt", stands[] = "\"\\/\b\f\n\r\t";

@@ -27,7 +27,8 @@ typedef struct lister {
 
 static int no_memory(const lister *l)
 {
-    return assay_fail(l->err, ASSAY_ENOMEM, "%s: out of memory while listing the trial", assay_store_location(l->store));
+    return assay_fail(l->err, ASSAY_ENOMEM, "%s: out of memory while listing the trial",
+                      assay_store_location(l->store));
 }
 
 static void foreign(const lister *l, const char *directory, const char *name)
@@ -248,9 +249,10 @@ static void sort_files(assay_listing *listing)
         if (twice || !is_home(&f[i]))
             assay_index_path(listing, &f[i], path, sizeof path);
         if (twice)
-            assay_problems_add(&listing->problems, ASSAY_PROBLEM_DUPLICATE, f[i].step, path, -1,
-                               "%s: step %lld of this worker has an index file in bucket %09u too; this one is not used",
-                               path, (long long)f[i].step, f[kept - 1].bucket);
+            assay_problems_add(
+                &listing->problems, ASSAY_PROBLEM_DUPLICATE, f[i].step, path, -1,
+                "%s: step %lld of this worker has an index file in bucket %09u too; this one is not used", path,
+                (long long)f[i].step, f[kept - 1].bucket);
         else if (!is_home(&f[i]))
             assay_problems_add(&listing->problems, ASSAY_PROBLEM_NAME, f[i].step, path, -1,
                                "%s: step %lld belongs in bucket %09lld; it is read all the same", path,
@@ -295,10 +297,11 @@ static int conclude(lister *l)
 {
     assay_listing *listing = l->listing;
     if (!l->found)
-        return assay_fail(l->err, ASSAY_EFORMAT,
-                          "%s: not a trial: it has neither index/ nor events/ nor collections/; give the directory that "
-                          "the training's hook wrote to",
-                          assay_store_location(l->store));
+        return assay_fail(
+            l->err, ASSAY_EFORMAT,
+            "%s: not a trial: it has neither index/ nor events/ nor collections/; give the directory that "
+            "the training's hook wrote to",
+            assay_store_location(l->store));
     assay_error why = {{0}};
     int ended = assay_store_exists(l->store, "training_job_end.ts", &why);
     listing->ended = ended == 1;

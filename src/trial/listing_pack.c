@@ -94,8 +94,9 @@ int assay_listing_unpack(assay_cursor *in, assay_listing *out, assay_error *err)
         status = assay_problems_unpack(in, &listing.problems, NULL);
     if (status != ASSAY_OK) {
         assay_listing_release(&listing);
-        return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory for the listing of a trial"
-                                                              : "the packed listing of a trial is damaged");
+        return assay_fail(err, status,
+                          status == ASSAY_ENOMEM ? "out of memory for the listing of a trial"
+                                                 : "the packed listing of a trial is damaged");
     }
     *out = listing;
     return ASSAY_OK;

@@ -73,8 +73,8 @@ static void one_line(char *text)
             *text = '?';
 }
 
-void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset,
-                        const char *format, ...)
+void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format,
+                        ...)
 {
     p->total++;
     p->losses += assay_problem_is_loss(kind);
@@ -150,8 +150,9 @@ int assay_problems_unpack(assay_cursor *in, assay_problems *p, assay_error *err)
         status = unpack_one(in, &read);
     if (status != ASSAY_OK) {
         assay_problems_release(&read);
-        return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory for the list of problems"
-                                                              : "the packed list of problems is damaged");
+        return assay_fail(err, status,
+                          status == ASSAY_ENOMEM ? "out of memory for the list of problems"
+                                                 : "the packed list of problems is damaged");
     }
     assay_problems_release(p);
     *p = read;

@@ -1,5 +1,5 @@
-/* record.c - walks the messages of a record. Each kind of message has its function, so nesting never goes deeper than the
- * schema does, whatever the bytes say. */
+/* record.c - walks the messages of a record. Each kind of message has its function, so nesting never goes deeper than
+ * the schema does, whatever the bytes say. */
 #include "trial/record.h"
 
 #include <string.h>

@@ -214,6 +214,7 @@ int assay_segment_unpack(assay_cursor *in, assay_segment *s, assay_error *err)
         assay_part_release(s, &s->parts[--s->count]);
     s->entry_count = entries;
     s->shape_count = shapes;
-    return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory for the index of a trial"
-                                                          : "a packed part of a trial's index is damaged");
+    return assay_fail(err, status,
+                      status == ASSAY_ENOMEM ? "out of memory for the index of a trial"
+                                             : "a packed part of a trial's index is damaged");
 }

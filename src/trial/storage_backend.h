@@ -22,8 +22,8 @@ struct assay_store_file {
     int number; /* for backends whose handle is one */
 };
 
-/* The calls of storage.h for one backend. `place` is the location without its scheme. A backend that this build lacks has
- * no open. Failing opens leave nothing behind. */
+/* The calls of storage.h for one backend. `place` is the location without its scheme. A backend that this build lacks
+ * has no open. Failing opens leave nothing behind. */
 struct assay_store_ops {
     const char *scheme; /* "file://" */
     int (*open)(assay_store *store, const char *place, assay_error *err);

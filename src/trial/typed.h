@@ -18,8 +18,8 @@ typedef struct assay_typed {
 } assay_typed;
 
 void assay_typed_release(assay_typed *t);
-/* Decodes record->elements numbers. A single value stands for every element. ASSAY_EFORMAT when there is another number of
- * values or one does not fit the dtype; ASSAY_EBUDGET when they take more than `budget` bytes; ASSAY_ENOMEM. */
+/* Decodes record->elements numbers. A single value stands for every element. ASSAY_EFORMAT when there is another number
+ * of values or one does not fit the dtype; ASSAY_EBUDGET when they take more than `budget` bytes; ASSAY_ENOMEM. */
 int assay_typed_numbers(assay_typed *t, assay_view *view, const assay_record_parts *parts, const assay_record *record,
                         size_t budget, assay_error *err);
 /* Decodes record->elements strings, likewise, and sets record->content_bytes to the sum of their lengths. */

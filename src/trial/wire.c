@@ -7,7 +7,8 @@
 
 const uint8_t *assay_view_look(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status, assay_error *err)
 {
-    uint64_t wanted = end - at, inside = at - view->window_at; /* wraps when `at` is before the window: then too large */
+    uint64_t wanted = end - at,
+             inside = at - view->window_at; /* wraps when `at` is before the window: then too large */
     if (inside < view->window_size) {
         size_t have = view->window_size - (size_t)inside;
         if (have >= ASSAY_VIEW_LEAST || have >= wanted) {

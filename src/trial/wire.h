@@ -1,8 +1,9 @@
-/* wire.h - bounded reading of protobuf wire format, from bytes that need not lie in memory as a whole. Inside trial only.
+/* wire.h - bounded reading of protobuf wire format, from bytes that need not lie in memory as a whole. Inside trial
+ * only.
  *
- * A view is a stretch of a file of which a window lies in memory; the rest is fetched in blocks when somebody looks at it. So
- * one decoder serves small records (all in the window, nothing is copied) and large ones (the content is stepped over). All
- * positions are file offsets. */
+ * A view is a stretch of a file of which a window lies in memory; the rest is fetched in blocks when somebody looks at
+ * it. So one decoder serves small records (all in the window, nothing is copied) and large ones (the content is stepped
+ * over). All positions are file offsets. */
 #ifndef ASSAY_TRIAL_WIRE_H
 #define ASSAY_TRIAL_WIRE_H
 
@@ -18,21 +19,22 @@ enum { ASSAY_VIEW_LEAST = 64 }; /* bytes that a look gives at least, unless the 
 typedef int assay_view_read(void *context, uint64_t at, void *bytes, size_t size, assay_error *err);
 
 typedef struct assay_view {
-    const char *path;     /* for messages */
-    uint64_t limit;       /* nobody looks behind it */
+    const char *path; /* for messages */
+    uint64_t limit;   /* nobody looks behind it */
     const uint8_t *window;
     uint64_t window_at;
     size_t window_size;
-    uint8_t *block;       /* room for block_room bytes; NULL: everything is in the window */
+    uint8_t *block; /* room for block_room bytes; NULL: everything is in the window */
     uint64_t block_at;
     size_t block_size, block_room;
     assay_view_read *read;
     void *context;
 } assay_view;
 
-/* The bytes at `at`, *size of them: at least ASSAY_VIEW_LEAST, and never beyond `end` (at < end <= limit). NULL and *status
- * on failure. Valid until the next look. */
-const uint8_t *assay_view_look(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status, assay_error *err);
+/* The bytes at `at`, *size of them: at least ASSAY_VIEW_LEAST, and never beyond `end` (at < end <= limit). NULL and
+ * *status on failure. Valid until the next look. */
+const uint8_t *assay_view_look(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status,
+                               assay_error *err);
 /* Copies [at, end) out. */
 int assay_view_copy(assay_view *view, uint64_t at, uint64_t end, void *out, assay_error *err);
 /* Goes on with a CRC32C over [at, end). */
@@ -54,8 +56,8 @@ typedef struct assay_field {
     uint64_t at, end; /* BYTES: where they lie; for the others empty */
 } assay_field;
 
-/* The next field. 1; 0 at the end of the message; negative: damage (ASSAY_EFORMAT, the message names place and field) or a
- * failed read. The bytes of a BYTES field are stepped over, not looked at. */
+/* The next field. 1; 0 at the end of the message; negative: damage (ASSAY_EFORMAT, the message names place and field)
+ * or a failed read. The bytes of a BYTES field are stepped over, not looked at. */
 int assay_wire_next(assay_wire *wire, assay_field *field, assay_error *err);
 /* Fails unless the field has the type that its number stands for. */
 int assay_wire_expect(const assay_wire *wire, const assay_field *field, unsigned type, assay_error *err);
