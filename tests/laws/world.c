@@ -334,7 +334,8 @@ static void make_views(maker *m)
 
 bool world_make(world *w, const assay_instance *instance, uint64_t seed)
 {
-    static char *workers[] = {"worker_0", "worker_1", "worker_2"};
+    static char names[][12] = {"worker_0", "worker_1", "worker_2"}, mine[] = "generated", theirs[] = "another";
+    static char *workers[] = {names[0], names[1], names[2]};
     *w = (world){.instance = instance, .arena = assay_arena_new((size_t)1 << 28)};
     if (!w->arena)
         return false;
@@ -343,7 +344,7 @@ bool world_make(world *w, const assay_instance *instance, uint64_t seed)
     w->listing.worker = workers;
     assay_problems_init(&w->listing.problems);
     w->trial.listing = &w->listing;
-    w->trial.name = "generated";
+    w->trial.name = mine;
     w->trial.steps = take(&m, WORLD_STEPS, sizeof *w->trial.steps);
     if (m.failed || !make_steps(&m, seed % 3 == 2) || !make_names(&m))
         return false;
@@ -354,7 +355,7 @@ bool world_make(world *w, const assay_instance *instance, uint64_t seed)
                            .start_step = instance->start_step,
                            .end_step = instance->end_step};
     w->other = w->trial;
-    w->other.name = "another";
+    w->other.name = theirs;
     w->rule.other = instance->need->other_trial ? &w->other : NULL;
     make_samples(&m);
     make_views(&m);
