@@ -37,16 +37,16 @@ static int print_help(const cli_command *command)
     return cli_finish(&out, CLI_DONE);
 }
 
-/* The rank that a launcher gave this process, for commands that never start MPI; 0 without a launcher. */
-static int launched_rank(void)
+/* False in all but the first of several processes that a launcher started, for commands that never start MPI. */
+static bool is_first(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *text = getenv(names[i]);
-        if (text && *text)
-            return atoi(text);
+        const char *rank = getenv(names[i]);
+        if (rank && *rank)
+            return strcmp(rank, "0") == 0;
     }
-    return 0;
+    return true;
 }
 
 static bool wants_help(int argc, char **argv)
@@ -75,7 +75,7 @@ static int run_on_world(const cli_command *command, cli_context *context)
     assay_error err = {""};
     int status = assay_comm_open_world(&context->argc, &context->argv, &context->comm, &err);
     if (status != ASSAY_OK) {
-        assay_log_init(launched_rank(), false, false);
+        assay_log_init(!is_first(), false, false);
         cli_fail(status, &err);
         return CLI_FAILED;
     }
@@ -89,7 +89,7 @@ static int run_on_world(const cli_command *command, cli_context *context)
 
 static int run_alone(const cli_command *command, cli_context *context)
 {
-    if (launched_rank() != 0) /* several ranks were started: the first does the work */
+    if (!is_first()) /* several ranks were started: the first does the work */
         return CLI_DONE;
     assay_log_init(0, false, false);
     assay_fault_arm(0);
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     cli_context context = {.argc = argc, .argv = argv, .version = ASSAY_VERSION};
     const char *name = argc > 1 ? argv[1] : "";
     const cli_command *command = find_command(name);
-    bool first = launched_rank() == 0;
+    bool first = is_first();
     if (command && !wants_help(argc - 2, argv + 2))
         return command->world ? run_on_world(command, &context) : run_alone(command, &context);
     if (command || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
             return CLI_FAILED;
         return CLI_DONE;
     }
-    assay_log_init(launched_rank(), false, false);
+    assay_log_init(!is_first(), false, false);
     if (name[0])
         assay_log_error("unknown command \"%.100s\"; `assay --help` lists the commands", name);
     else

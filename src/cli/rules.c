@@ -24,7 +24,7 @@ static void put_names(bool aggregations, const char *heading, assay_buf *out)
         if (((ops->traits & ASSAY_RULE_AGGREGATION) != 0) != aggregations)
             continue;
         snprintf(lead, sizeof lead, "%s ", ops->name);
-        assay_text_put_wrapped(out, 26, lead, ops->summary, strlen(ops->summary));
+        assay_text_put_wrapped(out, 32, lead, ops->summary, strlen(ops->summary));
     }
 }
 
@@ -44,7 +44,7 @@ static void put_range(const assay_param_def *def, assay_buf *out)
     }
     if (def->least == 0 && def->most == 0)
         return;
-    bool bounded = def->most < 1e300;
+    bool bounded = def->most < 0x1p31; /* larger ones only keep the number in its type */
     assay_put_format(out, "%s", def->flags & ASSAY_PARAM_ABOVE ? "above " : bounded ? "" : "from ");
     assay_text_put_number(out, def->least);
     if (bounded) {

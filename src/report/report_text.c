@@ -55,9 +55,11 @@ void assay_report_put_head(const assay_trial_outcome *trial, assay_buf *out)
     report_count_modes(info, mode);
     assay_put_format(out, "steps      %" PRIu64, assay_trial_steps(info));
     for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
-        if (mode[m].steps)
+        if (mode[m].steps > 1)
             assay_put_format(out, ", %s %" PRIu64 " (%" PRId64 " to %" PRId64 ")", assay_mode_name(m), mode[m].steps,
                              mode[m].first, mode[m].last);
+        else if (mode[m].steps == 1)
+            assay_put_format(out, ", %s 1 (%" PRId64 ")", assay_mode_name(m), mode[m].first);
     }
     assay_put_format(out, "\ntensors    %" PRIu32 "\ntraining   %s\n", assay_trial_tensors(info),
                      trial->listing.ended ? "has ended" : "no end marker: it may still be running, or was stopped");
