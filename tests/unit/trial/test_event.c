@@ -1,0 +1,606 @@
+/* Records of event files: every form of content, and every way in which one can be damaged. */
+#include "trial/event.h"
+
+#include "record_bytes.h"
+#include "unit.h"
+#include "workspace.h"
+
+typedef struct opened {
+    workspace w;
+    assay_store *store;
+    assay_event_file *file;
+    assay_record record;
+    assay_error err;
+    int status; /* of assay_event_record */
+} opened;
+
+/* Writes the bytes as an event file and opens the record [offset, offset + length) of it. */
+static void open_at(opened *o, const assay_buf *bytes, uint64_t offset, uint64_t length, size_t budget)
+{
+    memset(o, 0, sizeof *o);
+    workspace_make(&o->w);
+    workspace_write(&o->w, "e.tfevents", bytes->data, bytes->size);
+    CU_ASSERT_EQUAL_FATAL(assay_store_open(o->w.root, &o->store, &o->err), 0);
+    CU_ASSERT_EQUAL_FATAL(assay_event_open(o->store, "e.tfevents", 64 << 10, &o->file, &o->err), 0);
+    o->status = assay_event_record(o->file, offset, length, budget, &o->record, &o->err);
+}
+
+static void shut(opened *o)
+{
+    assay_event_close(o->file);
+    assay_store_close(o->store);
+    workspace_remove(&o->w);
+}
+
+/* Opens a file of one record that holds this payload (released). */
+static void open_payload(opened *o, assay_buf payload, bool true_crc)
+{
+    assay_buf file = bytes_new();
+    uint64_t length = put_record(&file, payload, true_crc);
+    open_at(o, &file, 0, length, 1 << 20);
+    assay_buf_release(&file);
+}
+
+static void open_tensor(opened *o, assay_buf tensor)
+{
+    open_payload(o, event_bytes("t", tensor), true);
+}
+
+/* The record must be refused as damage whose message has `words`, the file's name and the place. */
+static void expect_damage(opened *o, const char *words)
+{
+    CU_ASSERT_EQUAL(o->status, ASSAY_EFORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(o->err.text, words));
+    CU_ASSERT_PTR_NOT_NULL(strstr(o->err.text, "e.tfevents: offset "));
+    if (!strstr(o->err.text, words))
+        fprintf(stderr, "wanted \"%s\" in: %s\n", words, o->err.text);
+    shut(o);
+}
+
+/* All of the content, in pieces of at most `most`; the caller frees it. */
+static uint8_t *collect(opened *o, size_t most, size_t *size, size_t *pieces)
+{
+    uint8_t *all = malloc(o->record.content_bytes + 1);
+    const uint8_t *piece = NULL;
+    size_t n = 0;
+    *size = *pieces = 0;
+    while ((o->status = assay_event_content(o->file, most, &piece, &n, &o->err)) == 0 && n > 0) {
+        CU_ASSERT_FATAL(*size + n <= o->record.content_bytes);
+        memcpy(all + *size, piece, n);
+        *size += n;
+        ++*pieces;
+    }
+    return all;
+}
+
+static void expect_content(opened *o, const void *bytes, size_t size)
+{
+    size_t got = 0, pieces = 0;
+    CU_ASSERT_EQUAL(o->status, 0);
+    if (o->status) {
+        fprintf(stderr, "%s\n", o->err.text);
+    } else {
+        uint8_t *all = collect(o, 0, &got, &pieces);
+        CU_ASSERT_EQUAL(o->status, 0);
+        CU_ASSERT_EQUAL(got, size);
+        CU_ASSERT(got == size && memcmp(all, bytes, size) == 0);
+        free(all);
+    }
+    shut(o);
+}
+
+static void test_plain(void)
+{
+    opened o;
+    const float values[6] = {1, 2, 3, 4, 5, 6};
+    const int64_t dim[2] = {2, 3};
+    for (int true_crc = 0; true_crc < 2; true_crc++) {
+        assay_buf tensor = tensor_bytes(ASSAY_FLOAT32, 2, dim, values, sizeof values);
+        open_payload(&o, event_bytes("a/b", tensor), true_crc);
+        CU_ASSERT_EQUAL(o.status, 0);
+        CU_ASSERT_EQUAL(o.record.checksum, true_crc ? ASSAY_CHECKSUM_TRUE : ASSAY_CHECKSUM_CONSTANT);
+        CU_ASSERT_STRING_EQUAL(o.record.tag, "a/b");
+        CU_ASSERT_EQUAL(o.record.tag_length, 3);
+        CU_ASSERT_EQUAL(o.record.mode, 2);
+        CU_ASSERT_EQUAL(o.record.mode_step, 7);
+        CU_ASSERT_EQUAL(o.record.step, 42);
+        CU_ASSERT_EQUAL(o.record.wall_time, 1234.5);
+        CU_ASSERT_EQUAL(o.record.dims, 2);
+        CU_ASSERT(o.record.shape[0] == 2 && o.record.shape[1] == 3);
+        CU_ASSERT_EQUAL(o.record.elements, 6);
+        CU_ASSERT_EQUAL(o.record.form, ASSAY_CONTENT_BYTES);
+        expect_content(&o, values, sizeof values);
+    }
+}
+
+static void test_every_dtype(void)
+{
+    static const struct {
+        int number;
+        size_t size;
+    } dtypes[] = {
+#define ROW(name, number, size, text) {number, size},
+        ASSAY_DTYPE_LIST(ROW)
+#undef ROW
+    };
+    uint8_t content[48];
+    for (size_t i = 0; i < sizeof content; i++)
+        content[i] = (uint8_t)(i * 7 + 1);
+    for (size_t i = 1; i < sizeof dtypes / sizeof *dtypes; i++) {
+        opened o;
+        const int64_t three = 3;
+        open_tensor(&o, tensor_bytes(dtypes[i].number, 1, &three, content, 3 * dtypes[i].size));
+        CU_ASSERT_EQUAL(o.record.dtype, dtypes[i].number);
+        CU_ASSERT_EQUAL(o.record.content_bytes, 3 * dtypes[i].size);
+        expect_content(&o, content, 3 * dtypes[i].size);
+    }
+}
+
+static void test_empty_and_scalar(void)
+{
+    opened o;
+    const int64_t zero[3] = {INT64_MAX, 0, INT64_MAX};
+    const double pi = 3.14;
+    open_tensor(&o, tensor_bytes(ASSAY_FLOAT64, 3, zero, NULL, 0));
+    CU_ASSERT_EQUAL(o.record.elements, 0);
+    expect_content(&o, "", 0);
+    open_tensor(&o, tensor_bytes(ASSAY_FLOAT64, 0, NULL, &pi, sizeof pi));
+    CU_ASSERT_EQUAL(o.record.elements, 1);
+    expect_content(&o, &pi, sizeof pi);
+}
+
+/* Puts `count` varints or fixed values as one packed field or one field each. */
+static void put_values(assay_buf *t, unsigned number, unsigned type, const uint64_t *v, size_t count, bool packed)
+{
+    assay_buf all = bytes_new();
+    for (size_t i = 0; i < count; i++) {
+        assay_buf *to = packed ? &all : t;
+        if (!packed)
+            put_key(to, number, type);
+        if (type == 0)
+            put_varint(to, v[i]);
+        else if (type == 1)
+            assay_put_u64(to, v[i]);
+        else
+            assay_put_u32(to, (uint32_t)v[i]);
+    }
+    if (packed)
+        put_field(t, number, all.data, all.size);
+    assay_buf_release(&all);
+}
+
+static void test_typed(void)
+{
+    static const struct {
+        int dtype;
+        unsigned field, type;
+        uint64_t value[2];
+        size_t size; /* of the two in memory */
+        uint8_t bytes[16];
+    } rows[] = {
+        {ASSAY_FLOAT32, 5, 5, {0x3f800000, 0x40000000}, 8, {0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}},
+        {ASSAY_FLOAT64, 6, 1, {0x3ff0000000000000, 2}, 16, {0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 2}},
+        {ASSAY_INT32, 7, 0, {(uint64_t)-1, 5}, 8, {255, 255, 255, 255, 5}},
+        {ASSAY_INT16, 7, 0, {(uint64_t)-2, 300}, 4, {254, 255, 0x2c, 1}},
+        {ASSAY_INT8, 7, 0, {(uint64_t)-128, 127}, 2, {128, 127}},
+        {ASSAY_UINT8, 7, 0, {255, 1}, 2, {255, 1}},
+        {ASSAY_UINT16, 7, 0, {65535, 1}, 4, {255, 255, 1, 0}},
+        {ASSAY_INT64, 10, 0, {(uint64_t)-3, 1}, 16, {253, 255, 255, 255, 255, 255, 255, 255, 1}},
+        {ASSAY_BOOL, 11, 0, {1, 0}, 2, {1, 0}},
+        {ASSAY_FLOAT16, 13, 0, {0x3c00, 0x4000}, 4, {0, 0x3c, 0, 0x40}},
+        {ASSAY_BFLOAT16, 13, 0, {0x3f80, 0x4000}, 4, {0x80, 0x3f, 0, 0x40}},
+        {ASSAY_UINT32, 16, 0, {0xffffffff, 7}, 8, {255, 255, 255, 255, 7}},
+        {ASSAY_UINT64, 17, 0, {UINT64_MAX, 7}, 16, {255, 255, 255, 255, 255, 255, 255, 255, 7}},
+    };
+    const int64_t two = 2;
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        opened o;
+        bool packed = i % 2;
+        assay_buf t = tensor_bytes(rows[i / 2].dtype, 1, &two, NULL, 0);
+        put_values(&t, rows[i / 2].field, rows[i / 2].type, rows[i / 2].value, 2, packed);
+        open_tensor(&o, t);
+        CU_ASSERT_EQUAL(o.record.form, ASSAY_CONTENT_TYPED);
+        expect_content(&o, rows[i / 2].bytes, rows[i / 2].size);
+    }
+}
+
+static void test_typed_complex(void)
+{
+    opened o;
+    const int64_t three = 3;
+    const uint64_t one_i[2] = {0x3f800000, 0x40000000};
+    uint8_t wanted[24];
+    for (int i = 0; i < 3; i++)
+        memcpy(wanted + 8 * i, "\0\0\x80\x3f\0\0\0\x40", 8);
+    assay_buf t = tensor_bytes(ASSAY_COMPLEX64, 1, &three, NULL, 0);
+    put_values(&t, 9, 5, one_i, 2, true);
+    open_tensor(&o, t); /* one element, which stands for all three */
+    expect_content(&o, wanted, sizeof wanted);
+}
+
+static void test_single_value_repeats(void)
+{
+    opened o;
+    const int64_t dim[2] = {1000, 77};
+    const uint64_t value = 0x40490fdb;
+    float *wanted = malloc(77000 * sizeof *wanted);
+    for (int i = 0; i < 77000; i++)
+        memcpy(&wanted[i], &(uint32_t){0x40490fdb}, 4);
+    assay_buf t = tensor_bytes(ASSAY_FLOAT32, 2, dim, NULL, 0);
+    put_values(&t, 5, 5, &value, 1, false);
+    open_tensor(&o, t);
+    expect_content(&o, wanted, 77000 * sizeof *wanted);
+    free(wanted);
+}
+
+static void test_typed_damage(void)
+{
+    opened o;
+    const int64_t three = 3;
+    const uint64_t two[2] = {1, 300}, four[4] = {1, 2, 3, 4};
+    assay_buf t = tensor_bytes(ASSAY_INT32, 1, &three, NULL, 0);
+    put_values(&t, 7, 0, two, 2, true);
+    open_tensor(&o, t);
+    expect_damage(&o, "fewer values");
+    t = tensor_bytes(ASSAY_INT32, 1, &three, NULL, 0);
+    put_values(&t, 7, 0, four, 4, true);
+    open_tensor(&o, t);
+    expect_damage(&o, "more values");
+    t = tensor_bytes(ASSAY_UINT8, 1, &(int64_t){2}, NULL, 0);
+    put_values(&t, 7, 0, two, 2, true);
+    open_tensor(&o, t);
+    expect_damage(&o, "does not fit its dtype");
+    open_tensor(&o, tensor_bytes(ASSAY_FLOAT32, 1, &three, NULL, 0));
+    expect_damage(&o, "no content");
+    t = tensor_bytes(ASSAY_FLOAT32, 1, &three, NULL, 0);
+    put_field(&t, 5, "abcdefghijk", 11);
+    open_tensor(&o, t);
+    expect_damage(&o, "cut within a value");
+}
+
+static void test_strings(void)
+{
+    opened o;
+    size_t length = 0;
+    assay_buf t = tensor_bytes(0, 1, &(int64_t){2}, NULL, 0);
+    put_field(&t, 8, "nan", 3);
+    put_field(&t, 8, "a\0b\n", 4);
+    open_tensor(&o, t);
+    CU_ASSERT_EQUAL_FATAL(o.status, 0);
+    CU_ASSERT_EQUAL(o.record.form, ASSAY_CONTENT_STRINGS);
+    CU_ASSERT_EQUAL(o.record.dtype, ASSAY_STRING);
+    CU_ASSERT_EQUAL(o.record.content_bytes, 7);
+    const char *text = assay_event_string(o.file, 1, &length);
+    CU_ASSERT(length == 4 && memcmp(text, "a\0b\n", 4) == 0);
+    text = assay_event_string(o.file, 0, &length);
+    CU_ASSERT(length == 3 && memcmp(text, "nan", 3) == 0);
+    shut(&o);
+    t = tensor_bytes(7, 1, &(int64_t){3}, NULL, 0);
+    put_field(&t, 8, "x", 1);
+    put_field(&t, 8, "y", 1);
+    open_tensor(&o, t);
+    expect_damage(&o, "fewer strings");
+}
+
+static void test_budget(void)
+{
+    opened o;
+    assay_buf file = bytes_new(), t = tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){1 << 20}, NULL, 0);
+    put_values(&t, 5, 5, &(uint64_t){1}, 1, false);
+    uint64_t length = put_record(&file, event_bytes("t", t), true);
+    open_at(&o, &file, 0, length, (4 << 20) - 1);
+    CU_ASSERT_EQUAL(o.status, ASSAY_EBUDGET);
+    o.status = assay_event_record(o.file, 0, length, 4 << 20, &o.record, &o.err);
+    CU_ASSERT_EQUAL(o.status, 0);
+    shut(&o);
+    assay_buf_release(&file);
+}
+
+static void test_simple_value(void)
+{
+    opened o;
+    assay_buf value = bytes_new(), summary = bytes_new(), event = bytes_new();
+    put_field(&value, 1, "loss", 4);
+    put_key(&value, 2, 5);
+    assay_put_u32(&value, 0x40000000);
+    put_message(&summary, 1, value);
+    put_message(&event, 5, summary);
+    open_payload(&o, event, true);
+    CU_ASSERT_EQUAL(o.record.dtype, ASSAY_FLOAT32);
+    CU_ASSERT_EQUAL(o.record.dims, 0);
+    CU_ASSERT_EQUAL(o.record.elements, 1);
+    CU_ASSERT_EQUAL(o.record.mode, 0);
+    CU_ASSERT_EQUAL(o.record.mode_step, -1);
+    expect_content(&o, "\0\0\0\x40", 4);
+}
+
+static void test_no_tensor(void)
+{
+    opened o;
+    assay_buf value = bytes_new(), summary = bytes_new(), event = bytes_new();
+    put_field(&value, 1, "h", 1);
+    put_field(&value, 5, "histogram", 9);
+    put_message(&summary, 1, value);
+    put_message(&event, 5, summary);
+    open_payload(&o, event, true);
+    expect_damage(&o, "holds no tensor");
+    event = bytes_new();
+    put_field(&event, 3, "brain.Event:2", 13);
+    open_payload(&o, event, true);
+    expect_damage(&o, "holds no tensor");
+    open_payload(&o, bytes_new(), false);
+    expect_damage(&o, "holds no tensor");
+}
+
+/* Of a large record only the head is in the buffer: content by pieces of every kind, metadata from the tail. */
+static void test_large(void)
+{
+    const size_t elements = 300000;
+    const int64_t dim = (int64_t)elements;
+    static const size_t most[] = {0, 1, 17, 4096, 100000, 1 << 20};
+    uint32_t *values = malloc(elements * 4);
+    for (size_t i = 0; i < elements; i++)
+        values[i] = (uint32_t)(i * 2654435761u);
+    for (int true_crc = 0; true_crc < 2; true_crc++) {
+        assay_buf file = bytes_new();
+        put_record(&file, event_bytes("before", tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){2}, values, 8)), true);
+        uint64_t at = file.size;
+        uint64_t length =
+            put_record(&file, event_bytes("big", tensor_bytes(ASSAY_FLOAT32, 1, &dim, values, elements * 4)), true_crc);
+        uint64_t after = file.size;
+        uint64_t last = put_record(&file, event_bytes("after", tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){2}, values, 8)), true);
+        for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
+            opened o;
+            size_t size = 0, pieces = 0;
+            open_at(&o, &file, at, length, 0);
+            CU_ASSERT_EQUAL_FATAL(o.status, 0);
+            if (i % 2)
+                assay_event_expect(o.file, 0, UINT64_MAX);
+            CU_ASSERT_STRING_EQUAL(o.record.tag, "big");
+            CU_ASSERT(o.record.mode == 2 && o.record.mode_step == 7);
+            uint8_t *all = collect(&o, most[i], &size, &pieces);
+            CU_ASSERT_EQUAL(o.status, 0);
+            CU_ASSERT(size == elements * 4 && memcmp(all, values, size) == 0);
+            CU_ASSERT(pieces > 1);
+            free(all);
+            CU_ASSERT_EQUAL(assay_event_record(o.file, after, last, 0, &o.record, &o.err), 0);
+            CU_ASSERT_STRING_EQUAL(o.record.tag, "after");
+            all = collect(&o, 0, &size, &pieces);
+            CU_ASSERT(size == 8 && memcmp(all, values, 8) == 0);
+            free(all);
+            shut(&o);
+        }
+        assay_buf_release(&file);
+    }
+    free(values);
+}
+
+/* In a large record with a true CRC, a flipped bit anywhere is found by the end of the content. */
+static void test_large_flipped(void)
+{
+    const int64_t dim = 100000;
+    uint8_t *zeros = calloc(1, 400000);
+    assay_buf file = bytes_new();
+    uint64_t length = put_record(&file, event_bytes("big", tensor_bytes(ASSAY_FLOAT32, 1, &dim, zeros, 400000)), true);
+    const size_t at[] = {14, 100, 70000, 200000, 400020, (size_t)length - 8, (size_t)length - 1};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        opened o;
+        size_t size = 0, pieces = 0;
+        file.data[at[i]] ^= 0x10;
+        open_at(&o, &file, 0, length, 1 << 20);
+        if (o.status == 0)
+            free(collect(&o, 0, &size, &pieces));
+        CU_ASSERT_EQUAL(o.status, ASSAY_EFORMAT);
+        shut(&o);
+        file.data[at[i]] ^= 0x10;
+    }
+    assay_buf_release(&file);
+    free(zeros);
+}
+
+/* Typed values and strings of a record that does not fit the buffer are decoded through blocks. */
+static void test_large_typed(void)
+{
+    opened o;
+    enum { COUNT = 150000 };
+    uint64_t *values = malloc(COUNT * sizeof *values);
+    int32_t *wanted = malloc(COUNT * sizeof *wanted);
+    for (int i = 0; i < COUNT; i++) {
+        wanted[i] = (i % 3 ? -1 : 1) * i;
+        values[i] = (uint64_t)(int64_t)wanted[i];
+    }
+    for (int packed = 0; packed < 2; packed++) {
+        assay_buf t = tensor_bytes(ASSAY_INT32, 1, &(int64_t){COUNT}, NULL, 0);
+        put_values(&t, 7, 0, values, COUNT, packed);
+        open_tensor(&o, t);
+        expect_content(&o, wanted, COUNT * sizeof *wanted);
+    }
+    assay_buf t = tensor_bytes(0, 1, &(int64_t){20000}, NULL, 0);
+    for (int i = 0; i < 20000; i++)
+        put_field(&t, 8, values, 1 + i % 30);
+    open_tensor(&o, t);
+    CU_ASSERT_EQUAL_FATAL(o.status, 0);
+    size_t length = 0;
+    const char *text = assay_event_string(o.file, 19999, &length);
+    CU_ASSERT(length == 1 + 19999 % 30 && memcmp(text, values, length) == 0);
+    shut(&o);
+    free(values);
+    free(wanted);
+}
+
+static void test_flipped_bits(void)
+{
+    const float values[4] = {1, 2, 3, 4};
+    assay_buf file = bytes_new();
+    uint64_t length = put_record(&file, event_bytes("t", tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){4}, values, 16)), true);
+    for (size_t bit = 0; bit < 8 * length; bit++) {
+        opened o;
+        file.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        open_at(&o, &file, 0, length, 1 << 20);
+        expect_damage(&o, "checksum");
+        file.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    assay_buf_release(&file);
+}
+
+static void test_wrong_range(void)
+{
+    opened o;
+    assay_buf file = bytes_new();
+    uint64_t length = put_record(&file, event_bytes("t", tensor_bytes(ASSAY_INT8, 1, &(int64_t){4}, "abcd", 4)), true);
+    open_at(&o, &file, 0, length + 1, 0);
+    expect_damage(&o, "end behind the end of the file");
+    open_at(&o, &file, UINT64_MAX - 3, 20, 0);
+    expect_damage(&o, "end behind the end of the file");
+    open_at(&o, &file, 8, UINT64_MAX, 0);
+    expect_damage(&o, "end behind the end of the file");
+    open_at(&o, &file, 0, 15, 0);
+    expect_damage(&o, "an empty one has 16");
+    open_at(&o, &file, 0, length - 1, 0);
+    expect_damage(&o, "the index says");
+    open_at(&o, &file, 1, length - 1, 0);
+    expect_damage(&o, "none begins here");
+    /* cut in the middle of the record, and the index does not know */
+    file.size -= 10;
+    open_at(&o, &file, 0, length, 0);
+    expect_damage(&o, "cut short");
+    assay_buf_release(&file);
+}
+
+static void test_shape_damage(void)
+{
+    opened o;
+    const float four[4] = {0};
+    open_tensor(&o, tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){5}, four, 16));
+    expect_damage(&o, "its content has 16 bytes");
+    open_tensor(&o, tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){-1}, four, 16));
+    expect_damage(&o, "is unknown (-1)");
+    open_tensor(&o, tensor_bytes(ASSAY_FLOAT32, 3, (int64_t[]){INT64_MAX, 3, 3}, four, 16));
+    expect_damage(&o, "more than 64 bits");
+    open_tensor(&o, tensor_bytes(ASSAY_FLOAT32, 1, (int64_t[]){INT64_MAX / 2}, four, 16));
+    expect_damage(&o, "more than 64 bits");
+    open_tensor(&o, tensor_bytes(99, 1, &(int64_t){4}, four, 16));
+    expect_damage(&o, "dtype 99 is not known");
+    open_tensor(&o, tensor_bytes(0, 1, &(int64_t){4}, four, 16));
+    expect_damage(&o, "its content has 16 bytes");
+    int64_t many[65];
+    for (int i = 0; i < 65; i++)
+        many[i] = 1;
+    open_tensor(&o, tensor_bytes(ASSAY_INT8, 65, many, four, 1));
+    expect_damage(&o, "more than 64 dimensions");
+    open_tensor(&o, tensor_bytes(ASSAY_INT8, 64, many, four, 1));
+    expect_content(&o, four, 1);
+}
+
+static void test_protobuf_damage(void)
+{
+    opened o;
+    assay_buf event = bytes_new();
+    put_key(&event, 5, 2);
+    put_varint(&event, UINT64_MAX); /* a length beyond everything */
+    open_payload(&o, event, false);
+    expect_damage(&o, "longer than the message");
+    event = bytes_new();
+    put_number(&event, 5, 3); /* a summary that is a number */
+    open_payload(&o, event, false);
+    expect_damage(&o, "wire type 0 where 2 belongs");
+    event = bytes_new();
+    put_key(&event, 1, 3); /* groups open and never close */
+    open_payload(&o, event, false);
+    expect_damage(&o, "a type that does not occur");
+    event = bytes_new();
+    assay_put_bytes(&event, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12);
+    open_payload(&o, event, false);
+    expect_damage(&o, "proper number");
+    event = bytes_new();
+    assay_put_bytes(&event, "\x09zzz", 4); /* wall_time, cut */
+    open_payload(&o, event, false);
+    expect_damage(&o, "cut short");
+    assay_buf inner = bytes_new(); /* messages in messages, 5000 deep: only as deep as the schema is looked at */
+    for (int i = 0; i < 5000; i++) {
+        assay_buf outer = bytes_new();
+        put_message(&outer, 1 + 4 * (i == 4999), inner);
+        inner = outer;
+    }
+    open_payload(&o, inner, false);
+    CU_ASSERT_EQUAL(o.status, ASSAY_EFORMAT);
+    shut(&o);
+}
+
+static void test_odd_tags(void)
+{
+    opened o;
+    open_payload(&o, event_bytes("line\nbreak\xff\xfe", tensor_bytes(ASSAY_INT8, 0, NULL, "x", 1)), true);
+    CU_ASSERT_EQUAL(o.status, 0);
+    CU_ASSERT_STRING_EQUAL(o.record.tag, "line\nbreak\xff\xfe");
+    shut(&o);
+    char *tag = malloc(70000);
+    memset(tag, 'a', 69999);
+    tag[69999] = '\0';
+    open_payload(&o, event_bytes(tag, tensor_bytes(ASSAY_INT8, 0, NULL, "x", 1)), true);
+    expect_damage(&o, "name has 69999 bytes");
+    free(tag);
+}
+
+/* Many records, in order and not, through one window; a missing file in between. */
+static void test_many(void)
+{
+    enum { RECORDS = 3000 };
+    opened o;
+    assay_buf file = bytes_new();
+    uint64_t *at = malloc((RECORDS + 1) * sizeof *at);
+    for (int i = 0; i < RECORDS; i++) {
+        char tag[16];
+        at[i] = file.size;
+        snprintf(tag, sizeof tag, "t%d", i);
+        put_record(&file, event_bytes(tag, tensor_bytes(ASSAY_INT32, 1, &(int64_t){1}, &(int32_t){i}, 4)), i % 2);
+    }
+    at[RECORDS] = file.size;
+    open_at(&o, &file, 0, at[1], 0);
+    CU_ASSERT_EQUAL(assay_event_reopen(o.file, o.store, "missing", &o.err), ASSAY_ENOTFOUND);
+    CU_ASSERT_EQUAL(assay_event_record(o.file, 0, at[1], 0, &o.record, &o.err), ASSAY_EINTERNAL);
+    CU_ASSERT_EQUAL_FATAL(assay_event_reopen(o.file, o.store, "e.tfevents", &o.err), 0);
+    for (int round = 0; round < 2; round++) {
+        assay_event_expect(o.file, 0, round ? UINT64_MAX : 0);
+        for (int k = 0; k < RECORDS; k++) {
+            const uint8_t *piece = NULL;
+            size_t size = 0;
+            int32_t value = -1;
+            int i = round ? k : (k * 1237) % RECORDS;
+            CU_ASSERT_EQUAL_FATAL(assay_event_record(o.file, at[i], at[i + 1] - at[i], 0, &o.record, &o.err), 0);
+            CU_ASSERT_EQUAL_FATAL(assay_event_content(o.file, 0, &piece, &size, &o.err), 0);
+            CU_ASSERT_EQUAL_FATAL(size, 4);
+            memcpy(&value, piece, 4);
+            CU_ASSERT_EQUAL_FATAL(value, i);
+        }
+    }
+    shut(&o);
+    free(at);
+    assay_buf_release(&file);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"a float32 tensor, both checksums", test_plain},
+                           {"every dtype as content", test_every_dtype},
+                           {"empty tensors and scalars", test_empty_and_scalar},
+                           {"typed values, packed and not", test_typed},
+                           {"typed complex values", test_typed_complex},
+                           {"a single value stands for all", test_single_value_repeats},
+                           {"typed values that do not fit", test_typed_damage},
+                           {"strings", test_strings},
+                           {"the budget of typed values", test_budget},
+                           {"simple_value", test_simple_value},
+                           {"records without a tensor", test_no_tensor},
+                           {"a record larger than the buffer", test_large},
+                           {"flipped bits in a large record", test_large_flipped},
+                           {"typed values in a large record", test_large_typed},
+                           {"every flipped bit of a small record", test_flipped_bits},
+                           {"ranges that are no record", test_wrong_range},
+                           {"shapes and dtypes that cannot be", test_shape_damage},
+                           {"damaged protobuf", test_protobuf_damage},
+                           {"odd names", test_odd_tags},
+                           {"thousands of records in one file", test_many},
+                           CU_TEST_INFO_NULL};
+    return unit_main("trial/event", tests);
+}
