@@ -20,9 +20,9 @@ enum { HEAD = (sizeof(arena_block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
 
 struct assay_arena {
     size_t ceiling;
-    size_t held; /* of all blocks and loans, heads included */
-    size_t used; /* handed out */
-    size_t grow; /* size of the next block, head included */
+    size_t held;         /* of all blocks and loans, heads included */
+    size_t used;         /* handed out */
+    size_t grow;         /* size of the next block, head included */
     arena_block *blocks; /* bytes are taken from the first */
     arena_block *loans;
 };

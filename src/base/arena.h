@@ -6,14 +6,15 @@
 
 typedef struct assay_arena assay_arena;
 
-/* An arena that never holds more than `ceiling` bytes; NULL without memory. Free with assay_arena_free(). Not collective. */
+/* An arena that never holds more than `ceiling` bytes; NULL without memory. Free with assay_arena_free(). Not
+ * collective. */
 assay_arena *assay_arena_new(size_t ceiling);
 void assay_arena_free(assay_arena *arena);
 /* `size` bytes aligned for any type, zeroed on request; NULL beyond the ceiling or without memory. Not collective. */
 void *assay_arena_take(assay_arena *arena, size_t size);
 void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size);
-/* `size` bytes as above that can be given back before the rest with assay_arena_return(); those that are not go back with
- * assay_arena_clear(). They count towards the ceiling. NULL beyond it or without memory. Not collective. */
+/* `size` bytes as above that can be given back before the rest with assay_arena_return(); those that are not go back
+ * with assay_arena_clear(). They count towards the ceiling. NULL beyond it or without memory. Not collective. */
 void *assay_arena_borrow(assay_arena *arena, size_t size);
 /* Gives back what assay_arena_borrow() gave, once; NULL is ignored. Not collective. */
 void assay_arena_return(assay_arena *arena, void *borrowed);

@@ -1,7 +1,7 @@
 /* measure.h - takes a measure (assay/measure.h) of one tensor while its bytes pass by.
  *
- * A meter is fed the content in order, in pieces of any size; its result does not depend on how it was cut. Memory comes
- * from the caller's arena and is bounded by the caller's budget. */
+ * A meter is fed the content in order, in pieces of any size; its result does not depend on how it was cut. Memory
+ * comes from the caller's arena and is bounded by the caller's budget. */
 #ifndef ASSAY_TENSOR_MEASURE_H
 #define ASSAY_TENSOR_MEASURE_H
 
@@ -18,9 +18,9 @@ typedef struct assay_shape { /* of the tensor that passes by, and of its referen
 
 typedef struct assay_meter assay_meter;
 
-/* Makes a meter in `arena`; its result lives there too. ASSAY_EBUDGET when it would need more than `budget` bytes (the message
- * says how much), ASSAY_ENOMEM; 1 when the measure does not apply to the tensor (strings, no elements). CHANGE also needs
- * `reference`: NULL means that there is none. Not collective. */
+/* Makes a meter in `arena`; its result lives there too. ASSAY_EBUDGET when it would need more than `budget` bytes (the
+ * message says how much), ASSAY_ENOMEM; 1 when the measure does not apply to the tensor (strings, no elements). CHANGE
+ * also needs `reference`: NULL means that there is none. Not collective. */
 int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
                     assay_arena *arena, assay_meter **out, assay_error *err);
 
@@ -32,8 +32,8 @@ int assay_meter_feed(assay_meter *meter, const void *bytes, const void *referenc
  * 0: *result is set. Not collective. */
 int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
 
-/* Pools `earlier`, the result of an earlier saved step, into `result` (UNITS with a window). Shapes that differ leave it as
- * it is. Not collective. */
+/* Pools `earlier`, the result of an earlier saved step, into `result` (UNITS with a window). Shapes that differ leave
+ * it as it is. Not collective. */
 void assay_meter_pool(assay_result *result, const assay_result *earlier);
 
 /* True when the measure is about strings (TEXTS) and is taken by assay_texts_new() instead. */
@@ -41,5 +41,11 @@ static inline int assay_measure_is_text(const assay_measure *m)
 {
     return m->kind == ASSAY_MEASURE_TEXTS;
 }
+
+/* Starts the result of TEXTS with `count` empty strings in `arena`. ASSAY_EBUDGET, ASSAY_ENOMEM. Not collective. */
+int assay_texts_new(assay_arena *arena, uint64_t count, assay_result *result, assay_error *err);
+/* Copies string i, which need not be terminated, into the arena. ASSAY_EBUDGET, ASSAY_ENOMEM. Not collective. */
+int assay_texts_set(assay_arena *arena, assay_result *result, uint64_t i, const char *bytes, size_t length,
+                    assay_error *err);
 
 #endif

@@ -1,0 +1,207 @@
+/* measure.c - what all kinds share: checks, memory, cutting into blocks of doubles. */
+#include "tensor/measure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/convert.h"
+#include "tensor/measure_kind.h"
+
+static const meter_kind *const KINDS[ASSAY_MEASURE_KINDS] = {
+    [ASSAY_MEASURE_UNITS] = &meter_units,       [ASSAY_MEASURE_EQUALS] = &meter_equals,
+    [ASSAY_MEASURE_CHANNELS] = &meter_channels, [ASSAY_MEASURE_QUANTILES] = &meter_quantiles,
+    [ASSAY_MEASURE_CHANGE] = &meter_change,     [ASSAY_MEASURE_CLASSES] = &meter_classes,
+    [ASSAY_MEASURE_VALUES] = &meter_values,     [ASSAY_MEASURE_DIGEST] = &meter_digest,
+    [ASSAY_MEASURE_BELOW] = &meter_below,       [ASSAY_MEASURE_FIRST_BAD] = &meter_first_bad,
+};
+
+static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
+    [ASSAY_MEASURE_UNITS] = "units",
+    [ASSAY_MEASURE_EQUALS] = "equal elements",
+    [ASSAY_MEASURE_CHANNELS] = "channels",
+    [ASSAY_MEASURE_QUANTILES] = "quantiles",
+    [ASSAY_MEASURE_CHANGE] = "comparison",
+    [ASSAY_MEASURE_CLASSES] = "class numbers",
+    [ASSAY_MEASURE_VALUES] = "values",
+    [ASSAY_MEASURE_TEXTS] = "texts",
+    [ASSAY_MEASURE_DIGEST] = "digest",
+    [ASSAY_MEASURE_BELOW] = "small and large elements",
+    [ASSAY_MEASURE_FIRST_BAD] = "first element that is not finite",
+};
+
+/* The head of the meter, so that the state behind it is aligned for any type. */
+enum { METER_HEAD = (sizeof(assay_meter) + 15) / 16 * 16 };
+
+void *meter_state(assay_meter *meter)
+{
+    return (uint8_t *)meter + METER_HEAD;
+}
+
+size_t meter_bytes(uint64_t count, size_t size)
+{
+    size_t bytes;
+    return __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes;
+}
+
+size_t meter_sum(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+static void print_size(char *text, size_t room, size_t bytes)
+{
+    static const char *const UNITS[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double size = (double)bytes;
+    int unit = 0;
+    for (; size >= 1024; unit++)
+        size /= 1024;
+    snprintf(text, room, unit > 0 ? "%.1f %s" : "%.0f %s", size, UNITS[unit]);
+}
+
+static int over_budget(const assay_measure *measure, size_t needed, size_t budget, assay_error *err)
+{
+    char needs[32], has[32];
+    print_size(needs, sizeof needs, needed);
+    print_size(has, sizeof has, budget);
+    return assay_fail(err, ASSAY_EBUDGET, "the measure '%s' of this tensor needs %s, and %s are left: raise --memory",
+                      NAMES[measure->kind], needs, has);
+}
+
+int meter_take(assay_meter *meter, size_t kept, size_t borrowed, assay_error *err)
+{
+    if (meter_sum(kept, borrowed) > meter->budget)
+        return over_budget(&meter->measure, meter_sum(kept, borrowed), meter->budget, err);
+    if (kept > 0)
+        meter->kept = assay_arena_take_zeroed(meter->arena, 1, kept);
+    if (borrowed > 0 && (kept == 0 || meter->kept))
+        meter->borrowed = assay_arena_borrow(meter->arena, borrowed);
+    size_t missing = kept > 0 && !meter->kept ? kept : borrowed > 0 && !meter->borrowed ? borrowed : 0;
+    if (missing > assay_arena_left(meter->arena))
+        return over_budget(&meter->measure, missing, assay_arena_left(meter->arena), err);
+    if (missing > 0)
+        return assay_fail(err, ASSAY_ENOMEM, "no memory for the measure '%s'", NAMES[meter->measure.kind]);
+    return ASSAY_OK;
+}
+
+static bool sound_shape(const assay_shape *shape)
+{
+    uint64_t product = 1;
+    if (shape->dims < 0 || shape->dims > ASSAY_MAX_DIMS)
+        return false;
+    bool empty = false;
+    for (int d = 0; d < shape->dims; d++)
+        empty |= shape->dim[d] == 0;
+    for (int d = 0; d < shape->dims; d++) {
+        if (shape->dim[d] < 0 || (!empty && __builtin_mul_overflow(product, (uint64_t)shape->dim[d], &product)))
+            return false;
+    }
+    return shape->elements == (empty ? 0 : product);
+}
+
+static bool same_shape(const assay_shape *a, const assay_shape *b)
+{
+    return a->dims == b->dims && (a->dims == 0 || memcmp(a->dim, b->dim, (size_t)a->dims * sizeof a->dim[0]) == 0);
+}
+
+static bool applies(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference)
+{
+    return !assay_measure_is_text(measure) && assay_dtype_size(shape->dtype) > 0 && shape->elements > 0 &&
+           (!reference || assay_dtype_size(reference->dtype) > 0);
+}
+
+static int check(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, assay_error *err)
+{
+    if (measure->kind >= ASSAY_MEASURE_KINDS)
+        return assay_fail(err, ASSAY_EPARAM, "there is no measure of kind %u", (unsigned)measure->kind);
+    if (measure->numbers > ASSAY_MEASURE_NUMBERS)
+        return assay_fail(err, ASSAY_EPARAM, "the measure '%s' takes at most %d numbers, not %u", NAMES[measure->kind],
+                          ASSAY_MEASURE_NUMBERS, (unsigned)measure->numbers);
+    if (!sound_shape(shape) || (reference && !sound_shape(reference)))
+        return assay_fail(err, ASSAY_EFORMAT, "the tensor's shape and its number of elements disagree");
+    return ASSAY_OK;
+}
+
+int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
+                    assay_arena *arena, assay_meter **out, assay_error *err)
+{
+    int status = check(measure, shape, reference, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (!applies(measure, shape, reference))
+        return 1;
+    const meter_kind *kind = KINDS[measure->kind];
+    size_t own = METER_HEAD + kind->state, left = assay_arena_left(arena);
+    if (own > budget || own > left)
+        return over_budget(measure, own, budget < left ? budget : left, err);
+    assay_meter *meter = assay_arena_borrow(arena, own);
+    if (!meter)
+        return assay_fail(err, ASSAY_ENOMEM, "no memory for the measure '%s'", NAMES[measure->kind]);
+    memset(meter, 0, own);
+    meter->kind = kind;
+    meter->kernels = assay_measure_kernels_of(assay_simd_level());
+    meter->measure = *measure;
+    meter->arena = arena;
+    meter->budget = budget - own;
+    meter->dtype = shape->dtype;
+    meter->dims = shape->dims;
+    if (shape->dims > 0)
+        memcpy(meter->dim, shape->dim, (size_t)shape->dims * sizeof meter->dim[0]);
+    meter->elements = shape->elements;
+    meter->has_reference = reference != NULL;
+    meter->same_shape = reference && same_shape(shape, reference);
+    meter->reference_dtype = reference ? reference->dtype : ASSAY_STRING;
+    status = kind->start ? kind->start(meter, err) : ASSAY_OK;
+    if (status != ASSAY_OK) {
+        assay_arena_return(arena, meter->borrowed);
+        assay_arena_return(arena, meter);
+        return status;
+    }
+    *out = meter;
+    return ASSAY_OK;
+}
+
+int assay_meter_feed(assay_meter *meter, const void *bytes, const void *reference, uint64_t elements, assay_error *err)
+{
+    if (elements > meter->elements - meter->position)
+        return assay_fail(err, ASSAY_EFORMAT, "the tensor has more elements than its shape says (%llu)",
+                          (unsigned long long)meter->elements);
+    meter_piece piece = {bytes, reference, elements};
+    if (elements > 0 && meter->kind->feed_raw && meter->kind->feed_raw(meter, &piece)) {
+        meter->position += elements;
+        return ASSAY_OK;
+    }
+    double x[METER_BLOCK];
+    size_t size = assay_dtype_size(meter->dtype);
+    while (elements > 0) {
+        size_t n = elements < METER_BLOCK ? (size_t)elements : METER_BLOCK;
+        assay_to_double(meter->dtype, piece.bytes, n, x);
+        meter->kind->feed(meter, x, n);
+        meter->position += n;
+        piece.bytes += n * size;
+        elements -= n;
+    }
+    return ASSAY_OK;
+}
+
+int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err)
+{
+    int status;
+    assay_result value;
+    memset(&value, 0, sizeof value);
+    value.kind = meter->measure.kind;
+    bool is_fed = meter->measure.kind != ASSAY_MEASURE_CHANGE || meter->same_shape;
+    if (is_fed && meter->position < meter->elements)
+        status = assay_fail(err, ASSAY_EFORMAT, "the tensor ends after %llu of the %llu elements that its shape says",
+                            (unsigned long long)meter->position, (unsigned long long)meter->elements);
+    else
+        status = meter->kind->end(meter, &value, err);
+    if (status == 1) {
+        meter->position = 0;
+        return 1;
+    }
+    if (status == ASSAY_OK)
+        *result = value;
+    assay_arena_return(meter->arena, meter->borrowed);
+    assay_arena_return(meter->arena, meter);
+    return status;
+}

@@ -1,0 +1,148 @@
+/* measure_change.c - CHANGE: element-wise comparison with a reference.
+ *
+ * Sums are taken as in the statistics (stats.h): blocks of BLOCK_GROUPS groups of 8 lanes, joined in a fixed tree,
+ * added in order. (a - b)^2 is the IEEE one: an infinity or NaN in either makes the sums infinite or NaN. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/convert.h"
+#include "tensor/measure_kind.h"
+
+enum { BLOCK_GROUPS = 512 };
+
+typedef struct change_state {
+    change_limits limits;
+    change_lanes lanes;                        /* the open block */
+    size_t groups;                             /* of the open block */
+    double a[MEASURE_LANES], b[MEASURE_LANES]; /* the last, incomplete group */
+    size_t pending;
+    double squares, reference_squares;
+} change_state;
+
+static int start(assay_meter *m, assay_error *err)
+{
+    change_state *s = meter_state(m);
+    (void)err;
+    s->limits = (change_limits){m->measure.rtol, m->measure.atol, m->measure.equal_nan ? -1 : 0};
+    return ASSAY_OK;
+}
+
+static void close_block(change_state *s)
+{
+    s->squares += meter_joined(s->lanes.squares);
+    s->reference_squares += meter_joined(s->lanes.reference_squares);
+    memset(s->lanes.squares, 0, sizeof s->lanes.squares);
+    memset(s->lanes.reference_squares, 0, sizeof s->lanes.reference_squares);
+    s->groups = 0;
+}
+
+static void add_doubles(assay_meter *m, const double *a, const double *b, size_t groups)
+{
+    change_state *s = meter_state(m);
+    m->kernels->change64(&s->lanes, &s->limits, (const uint8_t *)a, (const uint8_t *)b, groups);
+}
+
+/* Groups of one block. */
+static void add_groups(assay_meter *m, const meter_piece *piece, size_t groups)
+{
+    change_state *s = meter_state(m);
+    if (m->dtype == ASSAY_FLOAT32 && m->reference_dtype == ASSAY_FLOAT32) {
+        m->kernels->change32(&s->lanes, &s->limits, piece->bytes, piece->reference, groups);
+        return;
+    }
+    double a[METER_BLOCK], b[METER_BLOCK];
+    size_t size = assay_dtype_size(m->dtype), reference_size = assay_dtype_size(m->reference_dtype);
+    const uint8_t *bytes = piece->bytes, *reference = piece->reference;
+    while (groups > 0) {
+        size_t take = groups < METER_BLOCK / MEASURE_LANES ? groups : METER_BLOCK / MEASURE_LANES,
+               n = take * MEASURE_LANES;
+        assay_to_double(m->dtype, bytes, n, a);
+        assay_to_double(m->reference_dtype, reference, n, b);
+        add_doubles(m, a, b, take);
+        bytes += n * size;
+        reference += n * reference_size;
+        groups -= take;
+    }
+}
+
+/* Elements into the incomplete group, up to its end. */
+static size_t add_pending(assay_meter *m, const meter_piece *piece)
+{
+    change_state *s = meter_state(m);
+    size_t room = MEASURE_LANES - s->pending, n = piece->elements < room ? (size_t)piece->elements : room;
+    assay_to_double(m->dtype, piece->bytes, n, s->a + s->pending);
+    assay_to_double(m->reference_dtype, piece->reference, n, s->b + s->pending);
+    s->pending += n;
+    if (s->pending == MEASURE_LANES) {
+        add_doubles(m, s->a, s->b, 1);
+        s->pending = 0;
+        s->groups++;
+    }
+    return n;
+}
+
+static bool feed_raw(assay_meter *m, const meter_piece *whole)
+{
+    change_state *s = meter_state(m);
+    meter_piece piece = *whole;
+    size_t size = assay_dtype_size(m->dtype), reference_size = assay_dtype_size(m->reference_dtype);
+    while (m->same_shape && piece.elements > 0) {
+        size_t n, room = BLOCK_GROUPS - s->groups;
+        if (s->pending > 0 || piece.elements < MEASURE_LANES) {
+            n = add_pending(m, &piece);
+        } else {
+            uint64_t groups = piece.elements / MEASURE_LANES;
+            groups = groups < room ? groups : room;
+            add_groups(m, &piece, (size_t)groups);
+            s->groups += (size_t)groups;
+            n = (size_t)groups * MEASURE_LANES;
+        }
+        if (s->groups == BLOCK_GROUPS)
+            close_block(s);
+        piece.bytes += n * size;
+        piece.reference += n * reference_size;
+        piece.elements -= n;
+    }
+    return true;
+}
+
+static double one_nan(double x)
+{
+    return isnan(x) ? (double)NAN : x;
+}
+
+static void set_sums(assay_meter *m, assay_change *out)
+{
+    change_state *s = meter_state(m);
+    double largest = 0;
+    bool one_sided = false;
+    if (s->pending > 0) { /* filled up with pairs of zeros, which change nothing */
+        memset(s->a + s->pending, 0, (MEASURE_LANES - s->pending) * sizeof s->a[0]);
+        memset(s->b + s->pending, 0, (MEASURE_LANES - s->pending) * sizeof s->b[0]);
+        add_doubles(m, s->a, s->b, 1);
+    }
+    close_block(s);
+    for (int j = 0; j < MEASURE_LANES; j++) {
+        out->apart += (uint64_t)s->lanes.apart[j];
+        one_sided |= s->lanes.one_nan[j] != 0;
+        largest = s->lanes.largest[j] > largest ? s->lanes.largest[j] : largest;
+    }
+    out->close = out->apart == 0;
+    out->largest = one_sided ? (double)NAN : largest;
+    out->squares = one_nan(s->squares);
+    out->reference_squares = one_nan(s->reference_squares);
+}
+
+static int end(assay_meter *m, assay_result *result, assay_error *err)
+{
+    (void)err;
+    assay_change *out = &result->of.change;
+    out->found = m->has_reference;
+    out->same_shape = m->same_shape;
+    out->same_dtype = m->has_reference && m->dtype == m->reference_dtype;
+    if (m->same_shape)
+        set_sums(m, out);
+    return ASSAY_OK;
+}
+
+const meter_kind meter_change = {sizeof(change_state), start, feed_raw, NULL, end};

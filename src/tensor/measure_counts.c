@@ -1,0 +1,102 @@
+/* measure_counts.c - EQUALS, BELOW, FIRST_BAD and VALUES. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/measure_kind.h"
+
+static int start_counts(assay_meter *m, assay_error *err)
+{
+    size_t each = m->measure.kind == ASSAY_MEASURE_BELOW ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
+    return meter_take(m, meter_bytes(m->measure.numbers, each), 0, err);
+}
+
+static int end_counts(assay_meter *m, assay_result *result, assay_error *err)
+{
+    (void)err;
+    result->of.counts.count = m->kept;
+    return ASSAY_OK;
+}
+
+static void feed_equals(assay_meter *m, const double *x, size_t n)
+{
+    uint64_t *count = m->kept;
+    for (uint32_t k = 0; k < m->measure.numbers; k++)
+        count[k] += m->kernels->inside64((const uint8_t *)x, n, m->measure.number[k], m->measure.number[k]);
+}
+
+/* 0 < |x| < limit and limit < |x| < infinity, with bounds that belong to the interval. */
+static void feed_below(assay_meter *m, const double *x, size_t n)
+{
+    const double least = 0x1p-1074, greatest = 0x1.fffffffffffffp+1023;
+    double size[METER_BLOCK];
+    uint64_t *below = m->kept, *above = below + m->measure.numbers;
+    for (size_t i = 0; i < n; i++)
+        size[i] = fabs(x[i]);
+    for (uint32_t k = 0; k < m->measure.numbers; k++) {
+        double limit = m->measure.number[k], over = limit < 0 ? 0 : nextafter(limit, INFINITY);
+        below[k] += m->kernels->inside64((const uint8_t *)size, n, least, nextafter(limit, -INFINITY));
+        above[k] += m->kernels->inside64((const uint8_t *)size, n, over, greatest);
+    }
+}
+
+const meter_kind meter_equals = {0, start_counts, NULL, feed_equals, end_counts};
+const meter_kind meter_below = {0, start_counts, NULL, feed_below, end_counts};
+
+static int start_first_bad(assay_meter *m, assay_error *err)
+{
+    assay_first_bad *s = meter_state(m);
+    (void)err;
+    s->index = UINT64_MAX;
+    return ASSAY_OK;
+}
+
+static bool skip_rest(assay_meter *m, const meter_piece *piece)
+{
+    const float greatest = 0x1.fffffep+127F;
+    const assay_first_bad *s = meter_state(m);
+    if (s->index != UINT64_MAX || !assay_dtype_is_float(m->dtype))
+        return true;
+    return m->dtype == ASSAY_FLOAT32 &&
+           m->kernels->inside32(piece->bytes, piece->elements, -greatest, greatest) == piece->elements;
+}
+
+static void feed_first_bad(assay_meter *m, const double *x, size_t n)
+{
+    const double greatest = 0x1.fffffffffffffp+1023;
+    assay_first_bad *s = meter_state(m);
+    if (s->index != UINT64_MAX || m->kernels->inside64((const uint8_t *)x, n, -greatest, greatest) == n)
+        return;
+    size_t i = 0;
+    while (isfinite(x[i]))
+        i++;
+    s->index = m->position + i;
+    s->value = isnan(x[i]) ? (double)NAN : x[i];
+}
+
+static int end_first_bad(assay_meter *m, assay_result *result, assay_error *err)
+{
+    (void)err;
+    result->of.first_bad = *(assay_first_bad *)meter_state(m);
+    return ASSAY_OK;
+}
+
+const meter_kind meter_first_bad = {sizeof(assay_first_bad), start_first_bad, skip_rest, feed_first_bad, end_first_bad};
+
+static int start_values(assay_meter *m, assay_error *err)
+{
+    return meter_take(m, meter_bytes(m->elements, sizeof(double)), 0, err);
+}
+
+static void feed_values(assay_meter *m, const double *x, size_t n)
+{
+    memcpy((double *)m->kept + m->position, x, n * sizeof *x);
+}
+
+static int end_values(assay_meter *m, assay_result *result, assay_error *err)
+{
+    (void)err;
+    result->of.values = (assay_values){.count = m->elements, .value = m->kept};
+    return ASSAY_OK;
+}
+
+const meter_kind meter_values = {0, start_values, NULL, feed_values, end_values};

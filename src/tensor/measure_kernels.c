@@ -1,0 +1,37 @@
+/* measure_kernels.c - measure_kernel.inc for every instruction set.
+ *
+ * The vector types are those of the compiler (GCC's vector extension), so that one body serves all widths and the
+ * vectorisation does not hang on the optimisation level. */
+#include "tensor/measure_kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WIDTH       16
+#define NAMED(name) name##_scalar
+#define TARGET
+#include "tensor/measure_kernel.inc"
+
+#if defined(__x86_64__)
+#define WIDTH       32
+#define NAMED(name) name##_avx2
+#define TARGET      __attribute__((target("avx2")))
+#include "tensor/measure_kernel.inc"
+
+#define WIDTH       64
+#define NAMED(name) name##_avx512
+#define TARGET      __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
+#include "tensor/measure_kernel.inc"
+#endif
+
+const measure_kernels *assay_measure_kernels_of(assay_simd level)
+{
+#if defined(__x86_64__)
+    if (level == ASSAY_SIMD_AVX512)
+        return &kernels_avx512;
+    if (level == ASSAY_SIMD_AVX2)
+        return &kernels_avx2;
+#endif
+    (void)level;
+    return &kernels_scalar;
+}

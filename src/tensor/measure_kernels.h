@@ -1,0 +1,51 @@
+/* measure_kernels.h - the loops of the measures that run at the speed of memory. Inside tensor and for its tests only.
+ *
+ * Counts do not depend on order; sums are taken in MEASURE_LANES lanes, element i of a block in lane i % MEASURE_LANES,
+ * or one a column. So every instruction set gives the same bits. Bytes need no alignment. */
+#ifndef ASSAY_TENSOR_MEASURE_KERNELS_H
+#define ASSAY_TENSOR_MEASURE_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tensor/simd.h"
+
+enum { MEASURE_LANES = 8 };
+
+/* A block of a comparison under way. */
+typedef struct change_lanes {
+    double squares[MEASURE_LANES];           /* (a - b)^2 */
+    double reference_squares[MEASURE_LANES]; /* b^2 */
+    double largest[MEASURE_LANES];           /* |a - b| where that is a number; 0 at the start */
+    int64_t apart[MEASURE_LANES];            /* elements that are not close */
+    int64_t one_nan[MEASURE_LANES];          /* not 0: an element is NaN in one of a and b */
+} change_lanes;
+
+typedef struct change_limits {
+    double rtol, atol;
+    int64_t nan_is_close; /* -1 or 0 */
+} change_limits;
+
+typedef struct channel_lanes {
+    double sum[MEASURE_LANES], squares[MEASURE_LANES];
+} channel_lanes;
+
+typedef struct measure_kernels {
+    /* Groups of MEASURE_LANES elements of two tensors. */
+    void (*change32)(change_lanes *s, const change_limits *limits, const uint8_t *a, const uint8_t *b, size_t groups);
+    void (*change64)(change_lanes *s, const change_limits *limits, const uint8_t *a, const uint8_t *b, size_t groups);
+    /* count[i] grows by one where low <= x[i] <= high. */
+    void (*columns32)(uint32_t *count, const uint8_t *x, size_t n, float low, float high);
+    void (*columns64)(uint32_t *count, const uint8_t *x, size_t n, double low, double high);
+    /* How many are low <= x <= high. */
+    uint64_t (*inside32)(const uint8_t *x, size_t n, float low, float high);
+    uint64_t (*inside64)(const uint8_t *x, size_t n, double low, double high);
+    /* sum[i] += x[i], squares[i] += x[i]^2. */
+    void (*column_sums)(double *sum, double *squares, const double *x, size_t n);
+    void (*channel_sums)(channel_lanes *s, const double *x, size_t groups);
+} measure_kernels;
+
+/* The kernels of a level that this machine has (assay_simd_has). Not collective. */
+const measure_kernels *assay_measure_kernels_of(assay_simd level);
+
+#endif
