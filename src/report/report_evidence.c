@@ -11,7 +11,12 @@
 #include "report/layout.h"
 #include "report/report_internal.h"
 
-enum { RUNS_OF_STEPS = 12, PROBLEMS_SHOWN = 20 };
+enum { RUNS_OF_STEPS = 12, PROBLEMS_SHOWN = 20, CELLS_SHOWN = 12, COLUMNS_MOST = 8 };
+
+/* Columns that only some rules fill. */
+typedef struct evidence_columns {
+    bool test, detail;
+} evidence_columns;
 
 /* Findings that share step, tensor, test and threshold. */
 typedef struct finding_group {
@@ -67,8 +72,24 @@ static void put_values(const finding_group *group, assay_table *table)
     assay_buf_release(&text);
 }
 
+/* The cells of a confusion matrix and the remark, where there are any. */
+static void put_detail(const assay_finding *f, assay_table *table)
+{
+    assay_buf text;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    for (uint32_t c = 0; c < f->cell_count && c < CELLS_SHOWN; c++)
+        assay_put_format(&text, "%s(%" PRId64 ", %" PRId64 ")", c ? " " : "", f->cells[2 * c], f->cells[2 * c + 1]);
+    if (f->cell_count > CELLS_SHOWN)
+        assay_put_format(&text, " and %" PRIu32 " more", f->cell_count - CELLS_SHOWN);
+    if (f->note)
+        assay_put_format(&text, "%s%s", text.size ? "; " : "", f->note);
+    assay_put_u8(&text, '\0');
+    assay_table_cell(table, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "?");
+    assay_buf_release(&text);
+}
+
 static void put_group(const assay_trial *info, const report_rule *rule, const assay_worker_names *names,
-                      const finding_group *group, assay_table *table)
+                      const finding_group *group, const evidence_columns *columns, assay_table *table)
 {
     const assay_finding *f = group->first;
     const assay_step_info *step = report_finding_step(info, f);
@@ -86,8 +107,11 @@ static void put_group(const assay_trial *info, const report_rule *rule, const as
     assay_buf_release(&who);
     put_values(group, table);
     assay_table_number(table, f->threshold);
-    assay_table_cell(table, test ? test : "");
+    if (columns->test)
+        assay_table_cell(table, test ? test : "");
     assay_table_cell(table, report_finding_tensor(info, f));
+    if (columns->detail)
+        put_detail(f, table);
 }
 
 /* True when an earlier finding of list[from..i) has the line of list[i] already. */
@@ -102,7 +126,7 @@ static bool has_line(const assay_finding *list, size_t from, size_t i)
 
 /* Puts at most `most` groups into the table; returns how many findings they hold. */
 static size_t put_groups(const assay_trial *info, const report_rule *rule, const assay_worker_names *names, size_t most,
-                         uint32_t *workers, assay_table *table)
+                         const evidence_columns *columns, uint32_t *workers, assay_table *table)
 {
     const assay_finding *list = rule->findings->list;
     size_t kept = rule->findings->kept, shown = 0, lines = 0;
@@ -113,7 +137,7 @@ static size_t put_groups(const assay_trial *info, const report_rule *rule, const
             if (has_line(list, from, i))
                 continue;
             finding_group group = collect(list, i, to, workers);
-            put_group(info, rule, names, &group, table);
+            put_group(info, rule, names, &group, columns, table);
             shown += group.count;
             lines++;
         }
@@ -121,11 +145,26 @@ static size_t put_groups(const assay_trial *info, const report_rule *rule, const
     return shown;
 }
 
+static void start_table(const evidence_columns *columns, assay_table *table)
+{
+    static const char *const aligns[2][2] = {{"rlerre", "rlerree"}, {"rlerrle", "rlerrlee"}};
+    const char *heads[COLUMNS_MOST] = {"step", "mode step", "workers", "value", "threshold"};
+    size_t count = 5;
+    if (columns->test)
+        heads[count++] = "test";
+    heads[count++] = "tensor";
+    if (columns->detail)
+        heads[count++] = "detail";
+    assay_table_init(table, aligns[columns->test][columns->detail], heads);
+}
+
 static void put_findings(const assay_trial *info, const report_rule *rule, const assay_worker_names *names, size_t most,
                          assay_buf *out)
 {
-    static const char *const heads[] = {"step", "mode step", "workers", "value", "threshold", "test", "tensor"};
     const assay_findings *found = rule->findings;
+    evidence_columns columns = {rule->instance->ops->tests != NULL, false};
+    for (size_t i = 0; i < found->kept; i++)
+        columns.detail = columns.detail || found->list[i].cell_count > 0 || found->list[i].note;
     uint32_t *workers = assay_alloc_zeroed(found->kept, sizeof *workers);
     if (!workers) {
         if (out->status == ASSAY_OK)
@@ -133,8 +172,8 @@ static void put_findings(const assay_trial *info, const report_rule *rule, const
         return;
     }
     assay_table table;
-    assay_table_init(&table, "rlerrle", heads);
-    size_t shown = put_groups(info, rule, names, most, workers, &table);
+    start_table(&columns, &table);
+    size_t shown = put_groups(info, rule, names, most, &columns, workers, &table);
     assay_table_put(&table, 4, out);
     assay_table_release(&table);
     if (found->total > shown)

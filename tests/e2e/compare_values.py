@@ -54,7 +54,7 @@ class Comparison:
                 terms = expected[MAGNITUDE[key]]
                 slack = 0 if isinstance(terms, str) else ROUNDING * terms
                 self.check("%s %s" % (where, key), value, found.get(key),
-                           lambda a, b: same(a, b) or (isinstance(b, (int, float)) and abs(a - b) <= slack))
+                           lambda a, b: same(a, b) or (slack > 0 and not isinstance(b, str) and abs(a - b) <= slack))
             elif key != "step":
                 self.check("%s %s" % (where, key), value, found.get(key), same)
         if "reductions" not in expected:
