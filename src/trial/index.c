@@ -108,6 +108,8 @@ static int compare_entries(const void *a, const void *b)
 static int add_entries(const job *j, assay_part *part)
 {
     const assay_index_items *items = &j->p->doc.tensors;
+    if (items->count == 0)
+        return ASSAY_OK;
     assay_entry *to = j->segment->entries + part->first;
     bool sorted = true;
     for (size_t i = 0; i < items->count; i++) {

@@ -301,7 +301,7 @@ static void read_document(reader *r)
         return;
     if (!(seen & SEEN_META))
         unusable(r, 0, "the document", "it has no meta; the file is not used");
-    if (!(seen & (SEEN_TENSORS | SEEN_SHAPES)))
+    else if (!(seen & (SEEN_TENSORS | SEEN_SHAPES)))
         unusable(r, 0, "the document", "it has neither tensor_payload nor shape_payload; the file is not used");
 }
 

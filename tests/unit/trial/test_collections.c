@@ -1,0 +1,133 @@
+/* Collections: union over workers, membership, damage. */
+#include "trial/collections.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "unit.h"
+
+static assay_collections c;
+static assay_problems problems;
+
+static void start(void)
+{
+    c = (assay_collections){0};
+    assay_problems_init(&problems);
+}
+
+static void stop(void)
+{
+    assay_collections_release(&c);
+    assay_problems_release(&problems);
+}
+
+static void add(const char *text)
+{
+    CU_ASSERT_EQUAL(assay_collections_add(&c, "collections/000000000/worker_0_collections.json", text, strlen(text),
+                                          &problems),
+                    0);
+}
+
+static void test_union(void)
+{
+    start();
+    add("{\"collections\": {\"weights\": {\"include_regex\": [\"^(?!gradient).*weight\"], \"tensor_names\": [\"b\", \"a\", \"b\"]},"
+        " \"all\": {\"include_regex\": null}}, \"_meta\": {\"num_workers\": 2}}");
+    add("{\"_meta\": {\"num_workers\": 4}, \"collections\": {\"weights\": {\"tensor_names\": [\"c\", \"a\"]}, \"bias\": {}}}");
+    add("{\"_meta\": {\"num_workers\": 3}, \"collections\": {}}");
+    CU_ASSERT_EQUAL(problems.total, 0);
+    CU_ASSERT_EQUAL(c.num_workers, 4);
+    CU_ASSERT_EQUAL_FATAL(c.count, 3);
+    CU_ASSERT_STRING_EQUAL(c.list[0].name, "all");
+    CU_ASSERT_STRING_EQUAL(c.list[1].name, "bias");
+    const assay_collection *w = assay_collections_find(&c, "weights");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w);
+    CU_ASSERT_EQUAL_FATAL(w->tensors, 3);
+    CU_ASSERT_STRING_EQUAL(w->tensor[0], "a");
+    CU_ASSERT_STRING_EQUAL(w->tensor[2], "c");
+    CU_ASSERT_PTR_NULL(assay_collections_find(&c, "weight"));
+    assay_matcher *m = NULL;
+    CU_ASSERT_EQUAL_FATAL(assay_matcher_new(w, &m, &problems), 0);
+    CU_ASSERT_TRUE(assay_matcher_has(m, "a", 1));
+    CU_ASSERT_FALSE(assay_matcher_has(m, "d", 1));
+    CU_ASSERT_FALSE(assay_matcher_has(m, "a\0", 2));
+    CU_ASSERT_FALSE(assay_matcher_has(m, "", 0));
+    CU_ASSERT_TRUE(assay_matcher_has(m, "net.weight", 10));
+    CU_ASSERT_FALSE(assay_matcher_has(m, "gradient/net.weight", 19));
+    assay_matcher_free(m);
+    stop();
+}
+
+static void test_damage(void)
+{
+    static const struct {
+        const char *text, *words;
+    } rows[] = {
+        {"", "collections.json"},
+        {"{\"collections\": {", "collections.json"},
+        {"[]", "no object \"collections\""},
+        {"{\"collections\": []}", "no object \"collections\""},
+        {"{\"collections\": {\"a\": 3}}", "\"a\": expected an object"},
+        {"{\"collections\": {\"a\": {\"include_regex\": \"x\"}}}", "include_regex is no list"},
+        {"{\"collections\": {\"a\": {\"tensor_names\": {}}}}", "tensor_names is no list"},
+        {"{\"collections\": {\"a\": {\"tensor_names\": [1]}}}", "item of tensor_names is no string"},
+        {"{\"collections\": {}, \"_meta\": {\"num_workers\": 0}}", "num_workers"},
+        {"{\"collections\": {}, \"_meta\": {\"num_workers\": 1e300}}", "num_workers"},
+        {"{\"collections\": {}, \"_meta\": {\"num_workers\": \"4\"}}", "num_workers"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        start();
+        add(rows[i].text);
+        CU_ASSERT_EQUAL(problems.total, 1);
+        CU_ASSERT_EQUAL(problems.losses, 1);
+        CU_ASSERT(problems.total > 0 && strstr(problems.list[0].text, rows[i].words) != NULL);
+        CU_ASSERT_EQUAL(c.num_workers, 0);
+        stop();
+    }
+}
+
+static void test_bad_regex(void)
+{
+    start();
+    add("{\"collections\": {\"a\": {\"include_regex\": [\"(\", \"loss\"]}}}");
+    assay_matcher *m = NULL;
+    CU_ASSERT_EQUAL_FATAL(assay_matcher_new(&c.list[0], &m, &problems), 0);
+    CU_ASSERT_EQUAL_FATAL(problems.total, 1);
+    CU_ASSERT_EQUAL(problems.list[0].kind, ASSAY_PROBLEM_COLLECTIONS);
+    CU_ASSERT_PTR_NOT_NULL(strstr(problems.list[0].text, "\"a\""));
+    CU_ASSERT_TRUE(assay_matcher_has(m, "my_loss", 7)); /* the sound one counts */
+    assay_matcher_free(m);
+    stop();
+}
+
+static void test_pack(void)
+{
+    start();
+    add("{\"collections\": {\"a\": {\"include_regex\": [\"r\"], \"tensor_names\": [\"x\", \"y\"]}, \"b\": {}},"
+        " \"_meta\": {\"num_workers\": 2}}");
+    assay_buf out, again;
+    assay_collections copy = {0};
+    assay_buf_init(&out, 1 << 20), assay_buf_init(&again, 1 << 20);
+    assay_collections_pack(&c, &out);
+    for (size_t size = 0; size < out.size; size++) {
+        assay_cursor in = assay_cursor_over(out.data, size);
+        CU_ASSERT_EQUAL(assay_collections_unpack(&in, &copy, NULL), ASSAY_EFORMAT);
+    }
+    assay_cursor in = assay_cursor_over(out.data, out.size);
+    CU_ASSERT_EQUAL_FATAL(assay_collections_unpack(&in, &copy, NULL), 0);
+    assay_collections_pack(&copy, &again);
+    CU_ASSERT(out.size == again.size && memcmp(out.data, again.data, out.size) == 0);
+    assay_collections_release(&copy);
+    assay_buf_release(&out), assay_buf_release(&again);
+    stop();
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"union and membership", test_union},
+                           {"damaged files", test_damage},
+                           {"a bad regular expression", test_bad_regex},
+                           {"packing", test_pack},
+                           CU_TEST_INFO_NULL};
+    return unit_main("trial/collections", tests);
+}
