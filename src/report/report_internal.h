@@ -40,6 +40,11 @@ void report_count_modes(const assay_trial *info, report_mode mode[ASSAY_MODES]);
  * Not collective. */
 void report_put_steps(const assay_trial *info, const int64_t *step, size_t count, size_t most, assay_buf *out);
 
+enum { REPORT_RUNS_OF_STEPS = 12 }; /* that a line of text lists */
+
+/* Appends the result of one aggregation as text. Not collective. */
+void report_put_aggregation(const report_rule *rule, assay_buf *out);
+
 /* Appends the evidence of one rule that fired. Not collective. */
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
                          size_t most, assay_buf *out);

@@ -165,10 +165,7 @@ static void put_aggregations(const assay_outcome *outcome, const assay_trial_out
         assay_put_format(out, "\n");
         if (rule.message_size > 0)
             assay_text_put_wrapped(out, 4, NULL, rule.message, rule.message_size);
-        if (rule.text)
-            assay_text_put_clean_lines(out, (const char *)rule.text->data, rule.text->size, 4);
-        if (rule.status == ASSAY_NO_DATA && (!rule.text || rule.text->size == 0))
-            assay_put_format(out, "    nothing in the trial fitted it\n");
+        report_put_aggregation(&rule, out);
         any = true;
     }
 }
