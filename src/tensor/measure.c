@@ -148,7 +148,7 @@ int assay_meter_new(const assay_measure *measure, const assay_shape *shape, cons
         memcpy(meter->dim, shape->dim, (size_t)shape->dims * sizeof meter->dim[0]);
     meter->elements = shape->elements;
     meter->has_reference = reference != NULL;
-    meter->same_shape = reference && same_shape(shape, reference);
+    meter->same_shape = measure->kind == ASSAY_MEASURE_CHANGE && reference && same_shape(shape, reference);
     meter->reference_dtype = reference ? reference->dtype : ASSAY_STRING;
     status = kind->start ? kind->start(meter, err) : ASSAY_OK;
     if (status != ASSAY_OK) {
@@ -166,6 +166,8 @@ int assay_meter_feed(assay_meter *meter, const void *bytes, const void *referenc
         return assay_fail(err, ASSAY_EFORMAT, "the tensor has more elements than its shape says (%llu)",
                           (unsigned long long)meter->elements);
     meter_piece piece = {bytes, reference, elements};
+    if (elements > 0 && meter->same_shape && !reference)
+        return assay_fail(err, ASSAY_EINTERNAL, "a comparison was fed without its reference");
     if (elements > 0 && meter->kind->feed_raw && meter->kind->feed_raw(meter, &piece)) {
         meter->position += elements;
         return ASSAY_OK;

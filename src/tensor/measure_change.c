@@ -106,11 +106,6 @@ static bool feed_raw(assay_meter *m, const meter_piece *whole)
     return true;
 }
 
-static double one_nan(double x)
-{
-    return isnan(x) ? (double)NAN : x;
-}
-
 static void set_sums(assay_meter *m, assay_change *out)
 {
     change_state *s = meter_state(m);
@@ -129,8 +124,8 @@ static void set_sums(assay_meter *m, assay_change *out)
     }
     out->close = out->apart == 0;
     out->largest = one_sided ? (double)NAN : largest;
-    out->squares = one_nan(s->squares);
-    out->reference_squares = one_nan(s->reference_squares);
+    out->squares = meter_one_nan(s->squares);
+    out->reference_squares = meter_one_nan(s->reference_squares);
 }
 
 static int end(assay_meter *m, assay_result *result, assay_error *err)

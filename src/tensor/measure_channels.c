@@ -137,9 +137,11 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     (void)err;
     const channels_state *s = meter_state(m);
-    const double *sum = m->kept;
+    double *sum = m->kept;
     if (s->axes.columns > 0)
         close_rows(m);
+    for (uint64_t i = 0; i < 2 * s->axes.channels; i++)
+        sum[i] = meter_one_nan(sum[i]);
     result->of.channels = (assay_channels){.images = s->images,
                                            .elements = m->elements / s->axes.channels,
                                            .channels = s->axes.channels,

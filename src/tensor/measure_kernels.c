@@ -7,20 +7,28 @@
 #include <math.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define LARGER(x, y) _mm_max_pd(x, y)
+#else
+#define LARGER(x, y) (DOUBLES)(((LONGS)(x) & ((x) > (y))) | ((LONGS)(y) & ~((x) > (y))))
+#endif
 #define WIDTH       16
 #define NAMED(name) name##_scalar
 #define TARGET
 #include "tensor/measure_kernel.inc"
 
 #if defined(__x86_64__)
-#define WIDTH       32
-#define NAMED(name) name##_avx2
-#define TARGET      __attribute__((target("avx2")))
+#define LARGER(x, y) _mm256_max_pd(x, y)
+#define WIDTH        32
+#define NAMED(name)  name##_avx2
+#define TARGET       __attribute__((target("avx2")))
 #include "tensor/measure_kernel.inc"
 
-#define WIDTH       64
-#define NAMED(name) name##_avx512
-#define TARGET      __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
+#define LARGER(x, y) _mm512_max_pd(x, y)
+#define WIDTH        64
+#define NAMED(name)  name##_avx512
+#define TARGET       __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
 #include "tensor/measure_kernel.inc"
 #endif
 

@@ -3,6 +3,7 @@
 #define ASSAY_TENSOR_MEASURE_KIND_H
 
 #include <assay/tensor.h>
+#include <math.h>
 
 #include "tensor/measure.h"
 #include "tensor/measure_kernels.h"
@@ -65,6 +66,11 @@ typedef struct meter_axes {
 
 /* For channels of `inner` elements each. */
 meter_axes meter_axes_of(uint64_t channels, uint64_t inner);
+/* The payload and sign of a NaN depend on the order of operands, which instruction sets choose differently. */
+static inline double meter_one_nan(double x)
+{
+    return x == x ? x : (double)NAN;
+}
 /* Of 8 lanes: a fixed tree. */
 static inline double meter_joined(const double v[MEASURE_LANES])
 {

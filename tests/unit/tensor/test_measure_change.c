@@ -1,0 +1,196 @@
+/* Comparisons: every pair of dtypes against a plain loop, the same bits from every instruction set and cut. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "take.h"
+
+typedef struct expected {
+    uint64_t apart;
+    double largest;
+    long double squares, reference_squares, scale;
+} expected;
+
+/* numpy's isclose, element by element. */
+static bool is_close(double a, double b, const assay_measure *measure)
+{
+    if (isnan(a) || isnan(b))
+        return measure->equal_nan && isnan(a) && isnan(b);
+    if (isinf(a) || isinf(b))
+        return a == b;
+    return fabs(a - b) <= measure->atol + measure->rtol * fabs(b);
+}
+
+static expected compare(const assay_measure *measure, const tensor *a, const tensor *b)
+{
+    expected e = {0};
+    for (uint64_t i = 0; i < a->shape.elements; i++) {
+        double x = a->wide[i], y = b->wide[i], d = x == y || (isnan(x) && isnan(y)) ? 0 : fabs(x - y);
+        e.apart += !is_close(x, y, measure);
+        e.largest = isnan(d) || isnan(e.largest) ? (double)NAN : fmax(e.largest, d);
+        e.squares += (long double)(x - y) * (x - y);
+        e.reference_squares += (long double)y * y;
+    }
+    return e;
+}
+
+static bool near(double got, long double want)
+{
+    if (want > 1e308L) /* beyond doubles */
+        return isinf(got);
+    return isnan((double)want) ? isnan(got) : fabsl(got - want) <= 1e-12L * want + 1e-300L;
+}
+
+static bool matches(const expected *e, const assay_change *got, bool same_dtype)
+{
+    return got->found && got->same_shape && got->same_dtype == same_dtype && got->apart == e->apart &&
+           got->close == (e->apart == 0) && (got->largest == e->largest || (isnan(got->largest) && isnan(e->largest))) &&
+           near(got->squares, e->squares) && near(got->reference_squares, e->reference_squares);
+}
+
+static bool same_bits(const assay_change *a, const assay_change *b)
+{
+    return memcmp(&a->largest, &b->largest, 8) == 0 && memcmp(&a->squares, &b->squares, 8) == 0 &&
+           memcmp(&a->reference_squares, &b->reference_squares, 8) == 0 && a->apart == b->apart;
+}
+
+static unsigned check_pair(const assay_measure *measure, const tensor *a, const tensor *b, assay_arena *arena)
+{
+    expected e = compare(measure, a, b);
+    assay_result first, got;
+    unsigned wrong = take(measure, a, b, ASSAY_SIMD_SCALAR, CUT_NONE, arena, &first) != ASSAY_OK;
+    wrong += !matches(&e, &first.of.change, a->shape.dtype == b->shape.dtype);
+    for (int level = 0; level < ASSAY_SIMD_LEVELS; level++) {
+        for (cut_kind cut = CUT_NONE; cut < CUTS && assay_simd_has((assay_simd)level); cut++) {
+            wrong += take(measure, a, b, (assay_simd)level, cut, arena, &got) != ASSAY_OK;
+            wrong += !same_bits(&first.of.change, &got.of.change);
+        }
+    }
+    assay_arena_clear(arena);
+    return wrong;
+}
+
+/* Most elements of the reference are those of the tensor, so that close ones are among them. */
+static void mix(tensor *to, const tensor *from)
+{
+    size_t size = assay_dtype_size(to->shape.dtype);
+    for (uint64_t i = 0; i < to->shape.elements && to->shape.dtype == from->shape.dtype; i++) {
+        if (random_bits() % 4 != 0)
+            memcpy(to->bytes + i * size, from->bytes + i * size, size);
+    }
+    tensor_widen(to);
+}
+
+static void every_dtype(void)
+{
+    static const int64_t LENGTHS[] = {1, 7, 8, 9, 63, 4095, 4096, 4097, 9001};
+    static const double TOLERANCE[][2] = {{0, 0}, {1e-5, 1e-8}, {0.5, 0.1}};
+    assay_arena *arena = assay_arena_new(CEILING);
+    unsigned wrong = 0;
+    for (int type = 0; type < NUMERIC_COUNT; type++) {
+        for (int other = 0; other < NUMERIC_COUNT; other++) {
+            for (size_t i = other == type ? 0 : 4; i < sizeof LENGTHS / sizeof LENGTHS[0]; i += other == type ? 1 : 9) {
+                for (data_kind kind = DATA_ORDINARY; kind < DATA_KINDS; kind++) {
+                    tensor a = tensor_of(NUMERIC[type], kind, 1, &LENGTHS[i]);
+                    tensor b = tensor_of(NUMERIC[other], kind, 1, &LENGTHS[i]);
+                    mix(&b, &a);
+                    const double *tolerance = TOLERANCE[(type + i) % 3];
+                    assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE, .equal_nan = i % 2,
+                                             .rtol = tolerance[0], .atol = tolerance[1]};
+                    wrong += check_pair(&measure, &a, &b, arena);
+                    tensor_release(&a);
+                    tensor_release(&b);
+                }
+            }
+        }
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    assay_arena_free(arena);
+}
+
+/* Long enough for many blocks. */
+static void long_tensor(void)
+{
+    const int64_t dim[] = {301, 997};
+    assay_arena *arena = assay_arena_new(CEILING);
+    tensor a = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 2, dim), b = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 2, dim);
+    assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE, .rtol = 0.1, .atol = 0.01};
+    CU_ASSERT_EQUAL(check_pair(&measure, &a, &b, arena), 0);
+    tensor_release(&a);
+    tensor_release(&b);
+    assay_arena_free(arena);
+}
+
+static assay_change change_of(double a, double b, uint32_t equal_nan)
+{
+    const int64_t dim = 1;
+    assay_arena *arena = assay_arena_new(CEILING);
+    tensor x = tensor_of_doubles(1, &dim, &a), y = tensor_of_doubles(1, &dim, &b);
+    assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE, .equal_nan = equal_nan, .rtol = 1e-5, .atol = 1e-8};
+    assay_result result;
+    CU_ASSERT_EQUAL(check_pair(&measure, &x, &y, arena), 0);
+    CU_ASSERT_EQUAL(take(&measure, &x, &y, ASSAY_SIMD_SCALAR, CUT_NONE, arena, &result), ASSAY_OK);
+    tensor_release(&x);
+    tensor_release(&y);
+    assay_arena_free(arena);
+    return result.of.change;
+}
+
+static void special_pairs(void)
+{
+    const double inf = INFINITY, nan = NAN;
+    CU_ASSERT_TRUE(change_of(inf, inf, 0).close);
+    CU_ASSERT_EQUAL(change_of(-inf, -inf, 0).largest, 0);
+    CU_ASSERT_FALSE(change_of(inf, -inf, 0).close);
+    CU_ASSERT_EQUAL(change_of(inf, -inf, 0).largest, inf);
+    CU_ASSERT_FALSE(change_of(1, inf, 0).close); /* though the tolerance is infinite */
+    CU_ASSERT_FALSE(change_of(inf, 1, 0).close);
+    CU_ASSERT_FALSE(change_of(nan, nan, 0).close);
+    CU_ASSERT_EQUAL(change_of(nan, nan, 0).largest, 0);
+    CU_ASSERT_TRUE(change_of(nan, nan, 1).close);
+    CU_ASSERT_FALSE(change_of(nan, 1, 1).close);
+    CU_ASSERT_TRUE(isnan(change_of(nan, 1, 1).largest));
+    CU_ASSERT_TRUE(isnan(change_of(1, nan, 1).largest));
+    CU_ASSERT_TRUE(isnan(change_of(nan, inf, 1).largest));
+    CU_ASSERT_TRUE(change_of(0.0, -0.0, 0).close);
+    CU_ASSERT_EQUAL(change_of(3, 1, 0).squares, 4);
+    CU_ASSERT_EQUAL(change_of(3, -5, 0).reference_squares, 25);
+    /* b is the reference: |a - b| is between the two tolerances */
+    CU_ASSERT_TRUE(change_of(100000, 100001.00001, 0).close);
+    CU_ASSERT_FALSE(change_of(100001.00001, 100000, 0).close);
+}
+
+static void no_pair(void)
+{
+    const int64_t dim[] = {2, 3}, turned[] = {3, 2}, flat = 6;
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE};
+    tensor a = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 2, dim), b = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 2, turned);
+    tensor c = tensor_of(ASSAY_INT8, DATA_ORDINARY, 1, &flat);
+    assay_result result;
+    CU_ASSERT_EQUAL(take(&measure, &a, NULL, ASSAY_SIMD_SCALAR, CUT_TINY, arena, &result), ASSAY_OK);
+    CU_ASSERT_FALSE(result.of.change.found);
+    CU_ASSERT_EQUAL(take(&measure, &a, &b, ASSAY_SIMD_SCALAR, CUT_TINY, arena, &result), ASSAY_OK);
+    CU_ASSERT_TRUE(result.of.change.found && !result.of.change.same_shape && result.of.change.same_dtype);
+    CU_ASSERT_EQUAL(take(&measure, &a, &c, ASSAY_SIMD_SCALAR, CUT_TINY, arena, &result), ASSAY_OK);
+    CU_ASSERT_TRUE(result.of.change.found && !result.of.change.same_shape && !result.of.change.same_dtype);
+    assay_meter *meter;
+    assay_shape text = {ASSAY_STRING, 2, dim, 6};
+    CU_ASSERT_EQUAL(assay_meter_new(&measure, &a.shape, &text, CEILING, arena, &meter, NULL), 1);
+    CU_ASSERT_EQUAL(assay_meter_new(&measure, &a.shape, &a.shape, CEILING, arena, &meter, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_meter_feed(meter, a.bytes, NULL, 6, NULL), ASSAY_EINTERNAL);
+    tensor_release(&a);
+    tensor_release(&b);
+    tensor_release(&c);
+    assay_arena_free(arena);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"every pair of dtypes", every_dtype},
+                           {"long tensor", long_tensor},
+                           {"NaN, infinities and zeros", special_pairs},
+                           {"no reference, other shapes", no_pair},
+                           CU_TEST_INFO_NULL};
+    return unit_main("comparisons", tests);
+}
