@@ -1,0 +1,60 @@
+/* Any bytes as an event file: records are opened at ranges that the bytes choose, and read to their end. */
+#include <sys/mman.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trial/event.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_record(assay_event_file *file, uint64_t offset, uint64_t length, size_t most)
+{
+    assay_record r;
+    assay_error err = {{0}};
+    const uint8_t *piece = NULL;
+    size_t got = 1;
+    uint64_t sum = 0;
+    int status = assay_event_record(file, offset, length, 1 << 20, &r, &err);
+    if (status != ASSAY_OK && err.text[0] == '\0')
+        abort();
+    for (uint64_t i = 0; status == ASSAY_OK && r.form == ASSAY_CONTENT_STRINGS && i < r.elements; i++) {
+        const char *text = assay_event_string(file, i, &got);
+        for (size_t k = 0; k < got; k++)
+            sum += (unsigned char)text[k];
+    }
+    while (status == ASSAY_OK && r.form != ASSAY_CONTENT_STRINGS && got > 0) {
+        status = assay_event_content(file, most, &piece, &got, &err);
+        if (status == ASSAY_OK && got > 0)
+            sum += got + piece[0] + piece[got - 1];
+    }
+    if (sum == UINT64_MAX)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static assay_store *store;
+    if (!store && assay_store_open("/proc/self/fd", &store, NULL) != ASSAY_OK)
+        abort();
+    int fd = memfd_create("fuzz", 0);
+    char path[16];
+    snprintf(path, sizeof path, "%d", fd);
+    if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size))
+        abort();
+    assay_event_file *file = NULL;
+    if (assay_event_open(store, path, 64 << 10, &file, NULL) != ASSAY_OK)
+        abort();
+    read_record(file, 0, size, 0);
+    uint64_t length = 0;
+    for (size_t at = 0; at + 8 <= size && at < 4096; at += length + 16) { /* as the length fields say */
+        memcpy(&length, data + at, 8);
+        if (length > size)
+            break;
+        read_record(file, at, length + 16, at % 3 ? 5 : 4096);
+    }
+    assay_event_close(file);
+    close(fd);
+    return 0;
+}
