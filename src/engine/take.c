@@ -16,6 +16,7 @@ typedef struct taking {
     assay_handle *handle;  /* of its reference, NULL: none */
     assay_reference reference;
     bool pulls;            /* the reference has the same shape: its elements are fed alongside */
+    uint32_t leader;       /* measures with one reference pull it together: the first of them */
 } taking;
 
 int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source *source, const assay_part *part,
@@ -117,12 +118,23 @@ static int give_up(assay_mapper *m, const assay_part *part, const assay_entry *e
     return ASSAY_OK;
 }
 
-static int start_comparison(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *t, uint32_t slot,
-                            const assay_shape *shape)
+/* The first measure of the list that pulls the same reference; `k` itself when there is none. */
+static uint32_t find_leader(const taking *list, uint32_t k)
 {
+    for (uint32_t j = 0; j < k; j++)
+        if (list[j].pulls && list[j].leader == j && list[j].reference.place.entry == list[k].reference.place.entry)
+            return j;
+    return k;
+}
+
+/* Starts list[k]; *references counts the handles in use. */
+static int start_comparison(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *list, uint32_t k,
+                            uint32_t *references, const assay_shape *shape)
+{
+    taking *t = &list[k];
     const assay_measure *measure = &m->plan->measures[t->number];
     assay_error err = {""};
-    t->handle = &m->reference[slot];
+    t->handle = &m->reference[*references];
     int found = assay_reference_find(m, measure, part, entry->tensor, t->handle, &t->reference, &err);
     if (found < 0)
         return give_up(m, part, entry, t, found, &err);
@@ -133,9 +145,11 @@ static int start_comparison(assay_mapper *m, const assay_part *part, const assay
         return give_up(m, part, entry, t, status, &err);
     t->pulls = found && reference.dims == shape->dims &&
                (shape->dims == 0 || memcmp(reference.dim, shape->dim, (size_t)shape->dims * sizeof *shape->dim) == 0);
-    if (t->pulls) {
+    t->leader = t->pulls ? find_leader(list, k) : k;
+    if (t->pulls && t->leader == k) {
         m->bytes_read += r->length;
         assay_event_expect(t->handle->file, r->offset, r->offset + r->length);
+        ++*references;
     }
     return ASSAY_OK;
 }
@@ -148,10 +162,10 @@ static int start_measures(assay_mapper *m, const assay_part *part, const assay_e
     for (uint32_t k = 0; k < wanted->measures && *count < MOST_MEASURES; k++) {
         taking *t = &list[(*count)++];
         assay_error err = {""};
-        *t = (taking){.number = wanted->measure[k]};
+        *t = (taking){.number = wanted->measure[k], .leader = k};
         int status;
-        if (m->plan->measures[t->number].kind == ASSAY_MEASURE_CHANGE && references < ASSAY_REFERENCES - 1) {
-            status = start_comparison(m, part, entry, t, references++, shape);
+        if (m->plan->measures[t->number].kind == ASSAY_MEASURE_CHANGE && references + 1 < ASSAY_REFERENCES) {
+            status = start_comparison(m, part, entry, list, k, &references, shape);
         } else {
             status = assay_meter_new(&m->plan->measures[t->number], shape, NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
             status = status == ASSAY_OK ? ASSAY_OK : give_up(m, part, entry, t, status, &err);
@@ -162,20 +176,22 @@ static int start_measures(assay_mapper *m, const assay_part *part, const assay_e
     return ASSAY_OK;
 }
 
-/* Feeds a piece to one comparison, pulling the same elements of its reference. */
-static int feed_comparison(taking *t, const uint8_t *piece, uint64_t elements, size_t element, assay_error *err)
+/* Feeds a piece to the comparisons that list[leader] leads, pulling the same elements of their reference. A failure is
+ * everyone's of them. */
+static int feed_comparisons(taking *list, uint32_t count, uint32_t leader, const uint8_t *piece, uint64_t elements,
+                            size_t element, assay_error *err)
 {
-    size_t other = assay_dtype_size(t->reference.record.dtype);
+    size_t other = assay_dtype_size(list[leader].reference.record.dtype);
     while (elements > 0) {
         const uint8_t *pulled;
         size_t size;
-        int status = assay_event_content(t->handle->file, (size_t)elements * other, &pulled, &size, err);
-        if (status != ASSAY_OK)
-            return status;
-        if (size == 0)
-            return assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
+        int status = assay_event_content(list[leader].handle->file, (size_t)elements * other, &pulled, &size, err);
+        if (status == ASSAY_OK && size == 0)
+            status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
         uint64_t got = size / other;
-        status = assay_meter_feed(t->meter, piece, pulled, got, err);
+        for (uint32_t k = leader; status == ASSAY_OK && k < count; k++)
+            if (list[k].meter && list[k].pulls && list[k].leader == leader)
+                status = assay_meter_feed(list[k].meter, piece, pulled, got, err);
         if (status != ASSAY_OK)
             return status;
         piece += got * element;
@@ -190,10 +206,13 @@ static int feed_measures(assay_mapper *m, const assay_part *part, const assay_en
     for (uint32_t k = 0; k < count; k++) {
         taking *t = &list[k];
         assay_error err = {""};
-        if (!t->meter)
+        if (!t->meter || (t->pulls && t->leader != k))
             continue;
-        int status = t->pulls ? feed_comparison(t, piece, elements, element, &err)
+        int status = t->pulls ? feed_comparisons(list, count, k, piece, elements, element, &err)
                               : assay_meter_feed(t->meter, piece, NULL, elements, &err);
+        for (uint32_t j = k + 1; status != ASSAY_OK && t->pulls && j < count; j++)
+            if (list[j].pulls && list[j].leader == k)
+                list[j].meter = NULL;
         if (status != ASSAY_OK && (status = give_up(m, part, entry, t, status, &err)) != ASSAY_OK)
             return status;
     }
@@ -212,7 +231,7 @@ static int end_measures(assay_mapper *m, const assay_part *part, const assay_ent
             continue;
         const uint8_t *rest;
         size_t size;
-        int status = t->pulls ? assay_event_content(t->handle->file, 0, &rest, &size, &err) : ASSAY_OK;
+        int status = t->pulls ? assay_event_content(list[t->leader].handle->file, 0, &rest, &size, &err) : ASSAY_OK;
         assay_result *result = status == ASSAY_OK ? assay_arena_take(m->arena, sizeof *result) : NULL;
         if (status == ASSAY_OK && !result)
             status = over_budget(&err);
