@@ -62,6 +62,8 @@ static int run_command(const cli_command *command, cli_context *context)
 {
     assay_error err = {""};
     int status = assay_rule_register_builtin(&err);
+    if (context->comm != NULL)
+        status = assay_comm_agree(context->comm, status, &err);
     if (status != ASSAY_OK) {
         cli_fail(status, &err);
         return CLI_FAILED;
