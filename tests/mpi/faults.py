@@ -4,7 +4,8 @@
     faults.py --assay PROGRAM --ranks 3 -- KIND...        KIND: read, alloc
 
 The N-th read or allocation of one rank fails, for growing N until the fault is no longer reached. Allowed ends:
-  exit 4, with exactly one error line on stderr (assay: error: ...) that names the cause, and no report;
+  exit 4, with exactly one error line on stderr (assay: error: ...) that names the cause, and no half report;
+  exit 2, likewise, when it was the job file that could not be read;
   exit 3, with a report that names a problem or an Error verdict;
   exit 0, with the report of a run without faults (the fault was not reached, or made good).
 Anything else, a hang above all, is a failure.
@@ -38,16 +39,18 @@ def names_a_problem(report):
 
 
 def judge(checks, name, kind, done, out, healthy):
-    """Returns 3 or 4 when the fault showed, 0 when not, -1 when something was wrong."""
+    """Returns the exit code when the fault showed, 0 when not, -1 when something was wrong."""
     if not checks.expect(not done.hung, "%s: hung: %s" % (name, done)):
         return -1
     errors = [line for line in done.err.splitlines() if line.startswith("assay: error:")]
     report = out / "report.json"
-    if done.code == 4:
+    if done.code == 4 or done.code == 2 and kind == "read":
         fine = checks.expect(len(errors) == 1, "%s: %d error lines instead of one: %s" % (name, len(errors), done))
         fine &= checks.expect(any(w in " ".join(errors).lower() for w in WORDS[kind]), "%s: the cause is not named: %s" % (name, done))
-        fine &= checks.expect(not report.exists(), "%s: exit 4, and yet there is a report" % name)
-        return 4 if fine else -1
+        fine &= checks.expect(done.code == 4 or SUITE.name in done.err, "%s: exit 2, not about the job file: %s" % (name, done))
+        fine &= checks.expect(not report.exists() or body_of(report.read_bytes()) == healthy,
+                              "%s: exit %d with a report that is not that of a run without faults" % (name, done.code))
+        return done.code if fine else -1
     if done.code == 3:
         fine = checks.expect(report.exists() and names_a_problem(json.loads(report.read_bytes())),
                              "%s: exit 3, but no problem is named in the report: %s" % (name, done))
