@@ -118,7 +118,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     for (uint64_t i = 0; status == ASSAY_OK && i < rows; i++) {
         assay_row row = assay_series_row(series, order[i]), next = i + 1 < rows ? assay_series_row(series, order[i + 1]) : row;
         images += row.value[IMAGES];
-        status = add_row(row, &of, &channels);
+        if (row.value[CHANNEL] >= 0 && row.value[CHANNEL] <= (double)rows) /* each channel has a row of its own */
+            status = add_row(row, &of, &channels);
         bool last_of_tensor = i + 1 == rows || next.tensor != row.tensor;
         if (status == ASSAY_OK && (last_of_tensor || next.step != row.step))
             status = test_tensor(rule, row, images, of, channels, assay_verdict_findings(verdict));

@@ -5,6 +5,8 @@
  *   imbalance       max n_c / min n_c over the classes seen > threshold_imbalance
  *   misprediction   max over c of (labels c predicted otherwise) / n_c > threshold_misprediction; needs a pair so far
  * Labels without a prediction count in n_c. Values are rounded half to even. */
+#include <math.h>
+
 #include "pairs.h"
 
 enum { LABELS, PREDICTIONS };                      /* slots and measures */
@@ -154,7 +156,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     for (uint64_t i = 0; status == ASSAY_OK && i < rows; i++) {
         assay_row row = assay_series_row(series, i);
         for (int what = COUNT; status == ASSAY_OK && what < WIDTH; what++)
-            status = assay_counter_add(so_far, (int64_t)row.value[CLASS], what, (uint64_t)row.value[what]);
+            if (fabs(row.value[CLASS]) <= 0x1p53 && row.value[what] >= 0 && row.value[what] < 0x1p63)
+                status = assay_counter_add(so_far, (int64_t)row.value[CLASS], what, (uint64_t)row.value[what]);
         bool last_of_step = i + 1 == rows || assay_series_row(series, i + 1).step != row.step;
         if (status == ASSAY_OK && last_of_step)
             status = test_step(rule, so_far, row, assay_verdict_findings(verdict));

@@ -24,22 +24,27 @@ static inline const assay_classes *classes_of(const assay_step_view *view, class
     return result && result->of.classes.count ? &result->of.classes : NULL;
 }
 
-/* The predictions that belong to the i-th labels: as many tensors of the same worker come before them. NULL without a partner
- * of the same length. */
+/* The number of the predictions that belong to the i-th labels: as many tensors of the same worker come before them.
+ * UINT32_MAX when there are none. */
+static inline uint32_t partner_number(const assay_slot_view *labels, uint32_t i, const assay_slot_view *predictions)
+{
+    uint32_t worker = labels->items[i]->worker, before = 0;
+    for (uint32_t k = 0; k < i; k++)
+        before += labels->items[k]->worker == worker;
+    for (uint32_t k = 0; k < predictions->count; k++)
+        if (predictions->items[k]->worker == worker && before-- == 0)
+            return k;
+    return UINT32_MAX;
+}
+
+/* The classes predicted for the i-th labels; NULL without a partner of the same length. */
 static inline const assay_classes *partner_of(const assay_step_view *view, class_slot labels, uint32_t i,
                                               class_slot predictions)
 {
-    const assay_slot_view *l = &view->slot[labels.slot], *p = &view->slot[predictions.slot];
-    uint32_t worker = l->items[i]->worker, before = 0;
-    for (uint32_t k = 0; k < i; k++)
-        before += l->items[k]->worker == worker;
-    for (uint32_t k = 0; k < p->count; k++) {
-        if (p->items[k]->worker != worker || before-- > 0)
-            continue;
-        const assay_classes *mine = classes_of(view, labels, i), *partner = classes_of(view, predictions, k);
-        return mine && partner && mine->count == partner->count ? partner : NULL;
-    }
-    return NULL;
+    uint32_t k = partner_number(&view->slot[labels.slot], i, &view->slot[predictions.slot]);
+    const assay_classes *mine = classes_of(view, labels, i);
+    const assay_classes *partner = k == UINT32_MAX ? NULL : classes_of(view, predictions, k);
+    return mine && partner && mine->count == partner->count ? partner : NULL;
 }
 
 /* Adds the step's pairs (label, prediction), or (prediction, label) when `turned`; pairs that are not finite are dropped. */
