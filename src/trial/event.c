@@ -115,14 +115,15 @@ void assay_event_expect(assay_event_file *f, uint64_t from, uint64_t to)
     f->expected = to < f->size ? to : f->size;
 }
 
-/* Brings [at, at + size) into the window (size <= room). What it holds of that already is moved, not read again. */
-static int load(assay_event_file *f, uint64_t at, size_t size, assay_error *err)
+/* Brings [at, at + least) into the window, and when it has to read, [at, at + size) (least <= size <= room). What the
+ * window holds of that already is moved, not read again. */
+static int load(assay_event_file *f, uint64_t at, size_t least, size_t size, assay_error *err)
 {
     size_t kept = 0;
     if (at >= f->base && at - f->base < f->have) {
         const size_t skip = (size_t)(at - f->base);
         kept = f->have - skip;
-        if (kept >= size)
+        if (kept >= least)
             return ASSAY_OK;
         memmove(f->window, f->window + skip, kept);
     }
@@ -175,8 +176,8 @@ static int load_record(assay_event_file *f, const assay_record *r, assay_error *
             "%s: offset %llu: the record's %llu bytes end behind the end of the file (%llu bytes): the file "
             "is cut short, or not written to its end yet",
             f->path, (unsigned long long)r->offset, (unsigned long long)r->length, (unsigned long long)f->size);
-    int status = load(f, r->offset, read_ahead(f, r->offset, r->length, f->room), err);
-    /* A window that already holds the head of a large record is left as it is. */
+    size_t least = r->length < f->room ? (size_t)r->length : f->room;
+    int status = load(f, r->offset, least, read_ahead(f, r->offset, r->length, f->room), err);
     return status == ASSAY_OK ? set_view(f, r, err) : status;
 }
 
@@ -306,7 +307,7 @@ static int take_bytes(assay_event_file *f, const uint8_t **piece, size_t *size, 
         *size = have - have % 16;
     } else if (have < *size) {
         size_t most = *size > PIECE ? *size : f->room < PIECE ? f->room : PIECE;
-        int status = load(f, f->next, read_ahead(f, f->next, left, most), err);
+        int status = load(f, f->next, *size, read_ahead(f, f->next, left, most), err);
         if (status != ASSAY_OK)
             return status;
         f->view.window_at = f->base;
