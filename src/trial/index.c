@@ -20,6 +20,8 @@ typedef struct parser {
         stamp; /* by tensor id: the file that named it last (upper half), and in which kinds (lower half, a bit each) */
     size_t stamps;
     uint32_t serial; /* of the file, from 1 */
+    uint32_t *ready; /* by the storage's tensor number: the id, of tables that need no parsing */
+    size_t readies;
 } parser;
 
 /* What is being parsed. */
@@ -36,6 +38,7 @@ static void parser_release(parser *p)
 {
     assay_index_json_release(&p->doc);
     free(p->stamp);
+    free(p->ready);
 }
 
 /* Bounds how long a name gets in a message. */
@@ -232,6 +235,73 @@ static int parse(parser *p, const assay_listing *listing, const assay_index_name
     return ASSAY_OK;
 }
 
+/* The id of a tensor that the storage has numbered. 1: it has no such number. */
+static int number_ready(const job *j, const assay_store *store, uint32_t number, uint32_t *tensor)
+{
+    parser *p = j->p;
+    size_t length = 0;
+    const char *name = assay_store_ready_tensor(store, number, &length);
+    if (!name)
+        return 1;
+    if (number >= p->readies) {
+        size_t room = ((size_t)number + 64) * 2;
+        uint32_t *grown = assay_realloc_array(p->ready, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        memset(grown + p->readies, 0xff, (room - p->readies) * sizeof *grown);
+        p->ready = grown;
+        p->readies = room;
+    }
+    if (p->ready[number] == ASSAY_NO_ID)
+        p->ready[number] = assay_dict_add(j->dict, name, length);
+    *tensor = p->ready[number];
+    return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : 0;
+}
+
+/* Adds the part that the storage has ready. 1: a row of its tables is wrong. */
+static int take_ready(const job *j, assay_store *store, const assay_index_name *name, const assay_ready_part *ready)
+{
+    assay_part part = {.step = name->step, .worker = name->worker, .mode_step = ready->mode_step, .mode = (uint8_t)ready->mode,
+                       .first = j->segment->entry_count, .first_shape = j->segment->shape_count};
+    int status = ready->mode <= ASSAY_MODE_NONE || ready->mode >= ASSAY_MODES ? 1 : assay_segment_reserve(j->segment, 1, ready->count, 0);
+    j->p->serial++;
+    for (; status == ASSAY_OK && part.count < ready->count; part.count++) {
+        const assay_ready_entry *from = &ready->entries[part.count];
+        assay_entry *to = &j->segment->entries[part.first + part.count];
+        const assay_index_item range = {.length = 1, .start = (int64_t)from->offset, .size = (int64_t)from->length};
+        if (wrong_range(&range) || from->kind >= SHAPE_KIND || (part.count > 0 && to[-1].offset > from->offset))
+            return 1;
+        *to = (assay_entry){from->offset, from->length, 0, (uint8_t)from->kind};
+        status = number_ready(j, store, from->tensor, &to->tensor);
+        if (status == ASSAY_OK)
+            status = mark(j->p, to->tensor, to->kind);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    j->segment->entry_count += part.count;
+    j->segment->parts[j->segment->count++] = part;
+    return ASSAY_OK;
+}
+
+/* From the storage's tables. *done is false when the file's text is to be read. */
+static int read_ready(const job *j, assay_store *store, const assay_index_name *name, bool *done)
+{
+    assay_ready_part ready;
+    assay_error why = {{0}};
+    int status = assay_store_ready_part(store, name->step, name->worker, &ready, &why);
+    *done = status != 0;
+    if (status == 1)
+        status = take_ready(j, store, name, &ready);
+    if (status == 1)
+        assay_fail(&why, ASSAY_EFORMAT, "%s: the packed index is damaged at step %lld; pack the trial again",
+                   assay_store_location(store), (long long)name->step);
+    if (status == ASSAY_OK || status == ASSAY_ENOMEM)
+        return status;
+    assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, name->step, j->path, -1, "%s; this worker's step is not evaluated",
+                       why.text);
+    return ASSAY_OK;
+}
+
 int assay_index_parse(const assay_listing *listing, const assay_index_name *name, const void *text, size_t size,
                       assay_dict *dict, assay_segment *segment, assay_problems *problems)
 {
@@ -254,7 +324,12 @@ int assay_index_read(assay_store *store, const assay_listing *listing, size_t fi
         const assay_index_name *name = &listing->files[i];
         char path[PATH_ROOM];
         assay_error why = {{0}};
+        bool ready = false;
         assay_index_path(listing, name, path, sizeof path);
+        const job j = {&p, path, name->step, dict, segment, problems};
+        status = read_ready(&j, store, name, &ready);
+        if (ready || status != ASSAY_OK)
+            continue;
         status = assay_store_read(store, path, FILE_MOST, &text, &why);
         if (status == ASSAY_OK) {
             status = parse(&p, listing, name, path, text.data, text.size, dict, segment, problems);

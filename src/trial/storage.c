@@ -10,17 +10,23 @@
 static const assay_store_ops store_s3 = {.scheme = "s3://"}; /* known, and not in this build */
 static const assay_store_ops *const backends[] = {&assay_store_posix, &store_s3};
 
+static const assay_store_ops *choose_local(const char *place)
+{
+    size_t length = 0;
+    return assay_is_hdf5_place(place, &length) ? &assay_store_hdf5 : &assay_store_posix;
+}
+
 /* The backend for a location, and in *place what follows the scheme. A colon and two slashes make a scheme. */
 static const assay_store_ops *choose(const char *location, const char **place)
 {
     *place = location;
     if (!strstr(location, "://"))
-        return &assay_store_posix;
+        return choose_local(location);
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
         size_t length = strlen(backends[i]->scheme);
         if (strncmp(location, backends[i]->scheme, length) == 0) {
             *place = location + length;
-            return backends[i];
+            return backends[i] == &assay_store_posix ? choose_local(*place) : backends[i];
         }
     }
     return NULL;
@@ -32,6 +38,11 @@ int assay_store_open(const char *location, assay_store **out, assay_error *err)
     const assay_store_ops *ops = choose(location, &place);
     if (!ops)
         return assay_fail(err, ASSAY_EUSAGE, "%s: unknown kind of location; give a directory, or file:// and a path",
+                          location);
+    if (!ops->open && ops == &assay_store_hdf5)
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: this build has no parallel HDF5 and cannot read packed trials; give the directory, or "
+                          "build assay with ASSAY_WITH_HDF5 and MPI",
                           location);
     if (!ops->open)
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: this build cannot read %s; copy the trial to a directory",
@@ -116,6 +127,16 @@ int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, si
         return assay_fail(err, ASSAY_EIO, "%s: offset %llu: reading failed (asked for by ASSAY_FAULT)", file->path,
                           (unsigned long long)offset);
     return file->ops->read_at(file, offset, bytes, size, got, err);
+}
+
+int assay_store_ready_part(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err)
+{
+    return store->ops->ready_part ? store->ops->ready_part(store, step, worker, out, err) : 0;
+}
+
+const char *assay_store_ready_tensor(const assay_store *store, uint32_t tensor, size_t *length)
+{
+    return store->ops->ready_tensor ? store->ops->ready_tensor(store, tensor, length) : NULL;
 }
 
 /* The file may grow or shrink while it is read: what counts is what the reads give. */

@@ -33,9 +33,17 @@ struct assay_store_ops {
     int (*open_file)(assay_store *store, const char *path, assay_store_file *file, assay_error *err);
     void (*close_file)(assay_store_file *file);
     int (*read_at)(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
+    /* Of storages that keep the index in tables; NULL elsewhere. */
+    int (*ready_part)(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err);
+    const char *(*ready_tensor)(const assay_store *store, uint32_t tensor, size_t *length);
 };
 
 extern const assay_store_ops assay_store_posix;
+extern const assay_store_ops assay_store_hdf5; /* without HDF5 it has no open */
+
+/* True when the place is an HDF5 file, or one with the name of a trial in it behind: "run.h5", "runs.h5/resnet-17". Then
+ * *length is that of the file's part. Not collective. */
+bool assay_is_hdf5_place(const char *place, size_t *length);
 
 /* Makes *out of `count` terminated names that lie one behind the other in `text`: sorted, in one block. Returns 0 or
  * ASSAY_ENOMEM. */

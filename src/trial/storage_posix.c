@@ -16,6 +16,40 @@ static int root_of(const assay_store *store)
     return *(const int *)store->root;
 }
 
+static bool is_hdf5_file(const char *path)
+{
+    static const char signature[8] = "\x89HDF\r\n\x1a\n";
+    char begin[sizeof signature];
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode))
+        return false;
+    int number = open(path, O_RDONLY | O_CLOEXEC);
+    bool is = number >= 0 && pread(number, begin, sizeof begin, 0) == (ssize_t)sizeof begin &&
+              memcmp(begin, signature, sizeof begin) == 0;
+    if (number >= 0)
+        close(number);
+    return is;
+}
+
+bool assay_is_hdf5_place(const char *place, size_t *length)
+{
+    struct stat about;
+    *length = strlen(place);
+    if (is_hdf5_file(place))
+        return true;
+    if (stat(place, &about) == 0 || errno != ENOTDIR)
+        return false;
+    char *path = assay_copy_text(place);
+    bool found = false;
+    for (char *slash = path ? strrchr(path, '/') : NULL; slash && slash > path && !found; slash = strrchr(path, '/')) {
+        *slash = '\0';
+        *length = (size_t)(slash - path);
+        found = is_hdf5_file(path);
+    }
+    free(path);
+    return found;
+}
+
 static int posix_open(assay_store *store, const char *place, assay_error *err)
 {
     int *root = assay_alloc(sizeof *root);
@@ -32,7 +66,8 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
         return assay_fail(err, ASSAY_ENOTFOUND, "%s: no such directory; check the trial's path", store->location);
     if (reason == ENOTDIR)
         return assay_fail(err, ASSAY_ENOTFOUND,
-                          "%s: not a directory; a trial is the directory that holds index/, events/ and collections/",
+                          "%s: not a directory; a trial is the directory that holds index/, events/ and collections/, or the "
+                          "HDF5 file that `assay pack` made of it",
                           store->location);
     return assay_fail(err, ASSAY_EIO, "%s: cannot open the directory: %s", store->location, strerror(reason));
 }
