@@ -2,10 +2,9 @@
  *
  * The communicator is a duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN, so that a failing call is a status here and
  * not the end of the program. MPI counts are int: longer messages go in pieces of PIECE bytes. */
-#include "engine/comm.h"
+#include "engine/comm_mpi.h"
 
 #include <limits.h>
-#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +84,11 @@ void assay_comm_close(assay_comm *c)
     free(c);
     if (end)
         MPI_Finalize();
+}
+
+MPI_Comm assay_comm_handle(const assay_comm *c)
+{
+    return c->comm;
 }
 
 int assay_comm_rank(const assay_comm *c)
