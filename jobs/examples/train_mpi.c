@@ -2,7 +2,7 @@
  *
  *     mpicc -O2 train_mpi.c -o train_mpi $(pkg-config --cflags --libs assay-hook) -lm
  *     mpirun -np 4 ./train_mpi runs/mpi
- *     assay run --trial runs/mpi
+ *     assay run train_mpi.json
  *
  * Points in the plane belong to one of three spirals; two layers with a ReLU learn which. Every process draws its own
  * points, gradients are averaged. All calls of the hook stand behind "hook:". */

@@ -1,7 +1,7 @@
 """train_pytorch.py - a small PyTorch training, recorded by assay's hook.
 
     PYTHONPATH=PREFIX/share/assay/python python3 train_pytorch.py runs/pytorch
-    assay run --trial runs/pytorch
+    assay run jobs/image-classifier.json --trial runs/pytorch
 
     torchrun --nproc_per_node 4 train_pytorch.py runs/ddp        every process is a worker then
 

@@ -1,8 +1,8 @@
 """recorded.py - trainings recorded through our binding against what the reference recorded of the same trainings.
 
-Usage: recorded.py TRAINING WORK_DIR
+Usage: recorded.py TRAINING WORK_DIR [ASSAY]
 Same steps, modes, workers, collections, tensor names, shapes and dtypes, and every figure of every tensor. The file
-<training>.values.json holds what the reference library read from its own trial.
+<training>.values.json holds what the reference library read from its own trial. With ASSAY, also the same verdicts.
 """
 import json
 import math
@@ -25,13 +25,11 @@ FLOAT32_SUMS = 2e-5
 PREFIX = "smdebug/reductions/"
 
 
-def expected_values(name):
-    for folder in ("trials", "hook"):
-        path = os.path.join(DATA, folder, name + ".values.json")
-        if os.path.exists(path):
-            with open(path) as file:
-                return json.load(file)
-    raise SystemExit("no expected values for " + name)
+def data_file(name):
+    found = [p for p in (os.path.join(DATA, folder, name) for folder in ("trials", "hook")) if os.path.exists(p)]
+    if not found:
+        raise SystemExit("there is no %s below %s" % (name, DATA))
+    return found[0]
 
 
 def figures(array):
@@ -161,6 +159,31 @@ def compare_bytes(out, reference, complain):
                     complain("%s differs from the reference's" % name)
 
 
+def verdicts(assay, trial, out):
+    subprocess.run([assay, "run", os.path.join(DATA, "trials", "suite.json"), "--trial", "trial=" + trial, "--out", out,
+                    "--max-findings", "2000", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    return os.path.join(out, "report.json")
+
+
+def compare_verdicts(assay, name, out, reference, complain):
+    """Against the expected verdicts; of a trial of reductions against those on the reference's own trial, because the
+    expected ones were computed without the raw losses that it holds too."""
+    report, expected = verdicts(assay, out, out + ".report"), None
+    if name == "reductions":
+        with open(verdicts(assay, reference, out + ".reference")) as file:
+            theirs = json.load(file)["trials"][0]
+        expected = out + ".expected.json"
+        with open(expected, "w") as file:
+            json.dump({"rules": {r["name"]: dict(r, findings=r.get("findings", [])) for r in theirs["rules"]},
+                       "aggregations": {a["name"]: a for a in theirs["aggregations"]}}, file)
+    compared = subprocess.run([sys.executable, os.path.join(HERE, "..", "e2e", "compare_rules.py"), report,
+                               expected or data_file(name + ".rules.json"), "--relative", "1e-5"],
+                              stdout=subprocess.PIPE, text=True)
+    print(compared.stdout, end="")
+    if compared.returncode:
+        complain("the verdicts differ")
+
+
 def main():
     name, work = sys.argv[1], sys.argv[2]
     problems = []
@@ -171,7 +194,8 @@ def main():
         os.remove(out + ".store")
     subprocess.run([sys.executable, os.path.join(HERE, "trainings.py"), out, name], check=True)
     trial = tfevents.Trial(out)
-    expected = expected_values(name)
+    with open(data_file(name + ".values.json")) as file:
+        expected = json.load(file)
     compared = compare(trial, expected, problems.append)
     reference = os.path.join(DATA, "trials", name)
     if os.path.isdir(reference):
@@ -189,6 +213,8 @@ def main():
             problems.append("collections %s" % collections)
     if {kind for s in trial.steps.values() for kind in s.checksums} != {"true"} or not trial.ended:
         problems.append("checksums or end marker")
+    if len(sys.argv) > 3:
+        compare_verdicts(sys.argv[3], name, out, reference, problems.append)
     for problem in problems[:20]:
         print(problem)
     print("%s: %d tensors compared, %d differences" % (name, compared, len(problems)))

@@ -1,0 +1,75 @@
+"""examples.py - the examples run, and assay finds in their trials what such trainings are.
+
+Usage: examples.py WORK_DIR ASSAY TRAIN_MPI        (TRAIN_MPI "none": the PyTorch example alone)
+"""
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import ROOT, Checks, mpirun, run  # noqa: E402
+
+WORK, ASSAY, TRAIN_MPI = sys.argv[1:4]
+CHECKS = Checks()
+
+
+def fresh(name):
+    path = os.path.join(WORK, name)
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(WORK, exist_ok=True)
+    return path
+
+
+def analyse(job, trial, workers):
+    """The trial of the report, after what every sound trial has been looked at."""
+    out = fresh(os.path.basename(trial) + ".report")
+    done = run([ASSAY, "run", job, "--trial", "example=" + trial, "--out", out])
+    if not CHECKS.expect(done.code == 0, "assay run on %s: %s" % (trial, done)):
+        CHECKS.done()
+    with open(os.path.join(out, "report.json")) as file:
+        report = json.load(file)["trials"][0]
+    CHECKS.expect(report["ended"] and not report["problems"] and not report["incomplete"], "%s: %s %s %s" % (
+        trial, report["ended"], report["problems"], report["incomplete"]))
+    CHECKS.expect(report["workers"] == ["worker_%d" % w for w in range(workers)], "workers %s" % report["workers"])
+    for rule in report["rules"]:
+        CHECKS.expect(rule["status"] in ("NoIssuesFound", "IssuesFound"), "%s: %s: %s" % (trial, rule["name"], rule["status"]))
+        if rule["rule"] in ("ExplodingTensor", "VanishingGradient", "DeadRelu", "AllZero", "UnchangedTensor"):
+            CHECKS.expect(rule["status"] == "NoIssuesFound", "%s: %s: %s" % (trial, rule["name"], rule["status"]))
+    return report
+
+
+def samples_of(report, name):
+    return next(a for a in report["aggregations"] if a["name"] == name)
+
+
+def right_share(confusion):
+    matrix = confusion["matrix"]
+    return sum(matrix[i][i] for i in range(len(matrix))) / sum(map(sum, matrix))
+
+
+def pytorch():
+    trial = fresh("pytorch")
+    done = run([sys.executable, ROOT / "jobs" / "examples" / "train_pytorch.py", trial])
+    CHECKS.expect(done.code == 0 and not done.err, "train_pytorch.py: %s" % done)
+    report = analyse(ROOT / "jobs" / "image-classifier.json", trial, 1)
+    CHECKS.expect(report["modes"]["TRAIN"]["steps"] == 20 and report["modes"]["EVAL"]["steps"] == 4, "%s" % report["modes"])
+    CHECKS.expect(sum(samples_of(report, "classes in training")["classes"].values()) == 20 * 32, "labels of training")
+    CHECKS.expect(right_share(samples_of(report, "confusion in evaluation")) > 0.5, "it did not learn")
+
+
+def mpi():
+    trial = fresh("mpi")
+    done = mpirun(3, [TRAIN_MPI, trial])
+    CHECKS.expect(done.code == 0, "train_mpi: %s" % done)
+    report = analyse(ROOT / "jobs" / "examples" / "train_mpi.json", trial, 3)
+    CHECKS.expect(report["modes"]["TRAIN"]["steps"] == 30 and report["modes"]["EVAL"]["steps"] == 6, "%s" % report["modes"])
+    CHECKS.expect(sum(samples_of(report, "classes in training")["classes"].values()) == 30 * 64 * 3, "labels of training")
+    CHECKS.expect(right_share(samples_of(report, "confusion in evaluation")) > 0.5, "it did not learn")
+
+
+pytorch()
+if TRAIN_MPI != "none":
+    mpi()
+CHECKS.done()
