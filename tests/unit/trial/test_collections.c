@@ -23,17 +23,18 @@ static void stop(void)
 
 static void add(const char *text)
 {
-    CU_ASSERT_EQUAL(assay_collections_add(&c, "collections/000000000/worker_0_collections.json", text, strlen(text),
-                                          &problems),
-                    0);
+    CU_ASSERT_EQUAL(
+        assay_collections_add(&c, "collections/000000000/worker_0_collections.json", text, strlen(text), &problems), 0);
 }
 
 static void test_union(void)
 {
     start();
-    add("{\"collections\": {\"weights\": {\"include_regex\": [\"^(?!gradient).*weight\"], \"tensor_names\": [\"b\", \"a\", \"b\"]},"
+    add("{\"collections\": {\"weights\": {\"include_regex\": [\"^(?!gradient).*weight\"], \"tensor_names\": [\"b\", "
+        "\"a\", \"b\"]},"
         " \"all\": {\"include_regex\": null}}, \"_meta\": {\"num_workers\": 2}}");
-    add("{\"_meta\": {\"num_workers\": 4}, \"collections\": {\"weights\": {\"tensor_names\": [\"c\", \"a\"]}, \"bias\": {}}}");
+    add("{\"_meta\": {\"num_workers\": 4}, \"collections\": {\"weights\": {\"tensor_names\": [\"c\", \"a\"]}, "
+        "\"bias\": {}}}");
     add("{\"_meta\": {\"num_workers\": 3}, \"collections\": {}}");
     CU_ASSERT_EQUAL(problems.total, 0);
     CU_ASSERT_EQUAL(c.num_workers, 4);

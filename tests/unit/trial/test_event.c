@@ -1,6 +1,7 @@
 /* Records of event files: every form of content, and every way in which one can be damaged. */
 #include "trial/event.h"
 
+#include "base/fault.h"
 #include "record_bytes.h"
 #include "unit.h"
 #include "workspace.h"
@@ -348,7 +349,8 @@ static void test_large(void)
         uint64_t length =
             put_record(&file, event_bytes("big", tensor_bytes(ASSAY_FLOAT32, 1, &dim, values, elements * 4)), true_crc);
         uint64_t after = file.size;
-        uint64_t last = put_record(&file, event_bytes("after", tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){2}, values, 8)), true);
+        uint64_t last =
+            put_record(&file, event_bytes("after", tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){2}, values, 8)), true);
         for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
             opened o;
             size_t size = 0, pieces = 0;
@@ -432,7 +434,8 @@ static void test_flipped_bits(void)
 {
     const float values[4] = {1, 2, 3, 4};
     assay_buf file = bytes_new();
-    uint64_t length = put_record(&file, event_bytes("t", tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){4}, values, 16)), true);
+    uint64_t length =
+        put_record(&file, event_bytes("t", tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){4}, values, 16)), true);
     for (size_t bit = 0; bit < 8 * length; bit++) {
         opened o;
         file.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -579,6 +582,34 @@ static void test_many(void)
     assay_buf_release(&file);
 }
 
+/* Records in order cost one read a window, not one each. */
+static void test_reads(void)
+{
+    enum { RECORDS = 3000, WINDOW = 64 << 10 };
+    opened o;
+    char fault[32];
+    assay_buf file = bytes_new();
+    uint64_t *at = malloc((RECORDS + 1) * sizeof *at);
+    for (int i = 0; i < RECORDS; i++) {
+        at[i] = file.size;
+        put_record(&file, event_bytes("t", tensor_bytes(ASSAY_INT32, 1, &(int64_t){1}, &(int32_t){i}, 4)), i % 2);
+    }
+    at[RECORDS] = file.size;
+    open_at(&o, &file, 0, at[1], 0);
+    CU_ASSERT_EQUAL_FATAL(assay_event_reopen(o.file, o.store, "e.tfevents", &o.err), 0);
+    assay_event_expect(o.file, 0, UINT64_MAX);
+    snprintf(fault, sizeof fault, "read:%zu+", file.size / (WINDOW - 1024) + 2);
+    setenv("ASSAY_FAULT", fault, 1);
+    assay_fault_arm(0);
+    for (int i = 0; i < RECORDS; i++)
+        CU_ASSERT_EQUAL_FATAL(assay_event_record(o.file, at[i], at[i + 1] - at[i], 0, &o.record, &o.err), 0);
+    unsetenv("ASSAY_FAULT");
+    assay_fault_arm(0);
+    shut(&o);
+    free(at);
+    assay_buf_release(&file);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"a float32 tensor, both checksums", test_plain},
@@ -601,6 +632,7 @@ int main(void)
                            {"damaged protobuf", test_protobuf_damage},
                            {"odd names", test_odd_tags},
                            {"thousands of records in one file", test_many},
+                           {"few reads for many records", test_reads},
                            CU_TEST_INFO_NULL};
     return unit_main("trial/event", tests);
 }

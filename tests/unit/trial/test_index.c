@@ -6,7 +6,9 @@
 #include "unit.h"
 #include "workspace.h"
 
-#define META "\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 3, \"event_file_name\": \"events/000000000005/000000000005_worker_1.tfevents\"}"
+#define META                                                                                                           \
+    "\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 3, \"event_file_name\": "                                           \
+    "\"events/000000000005/000000000005_worker_1.tfevents\"}"
 
 static char worker_0[] = "worker_0", worker_1[] = "worker_1";
 static char *worker_files[] = {worker_0, worker_1};
@@ -66,7 +68,8 @@ static void test_sound(void)
     CU_ASSERT(p.s.shapes[0].dims == 3 && p.s.shapes[0].dim[0] == 2 && p.s.shapes[0].dim[2] == 3);
     CU_ASSERT_EQUAL(p.s.shapes[1].dims, 0);
     drop(&p);
-    parse(&p, "{\"meta\": {\"mode\": \"TRAIN\", \"mode_step\": 0, \"event_file_name\": \"other/x\"}, \"tensor_payload\": []}");
+    parse(&p, "{\"meta\": {\"mode\": \"TRAIN\", \"mode_step\": 0, \"event_file_name\": \"other/x\"}, "
+              "\"tensor_payload\": []}");
     CU_ASSERT_EQUAL_FATAL(p.s.count, 1);
     CU_ASSERT_STRING_EQUAL(p.s.parts[0].event, "other/x");
     drop(&p);
@@ -105,12 +108,20 @@ static void test_unusable(void)
         {"{\"meta\": {\"mode\": 1, \"mode_step\": 1}, \"tensor_payload\": []}", "meta.mode: none of"},
         {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": -1}, \"tensor_payload\": []}", "meta.mode_step"},
         {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": \"1\"}, \"tensor_payload\": []}", "meta.mode_step"},
-        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": 1}, \"tensor_payload\": []}", "not a string"},
-        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"/etc/x\"}, \"tensor_payload\": []}", "inside the trial"},
-        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"a/../../x\"}, \"tensor_payload\": []}", "inside the trial"},
-        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"..\"}, \"tensor_payload\": []}", "inside the trial"},
-        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"a\\u0000b\"}, \"tensor_payload\": []}", "inside the trial"},
-        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"\"}, \"tensor_payload\": []}", "inside the trial"},
+        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": 1}, \"tensor_payload\": []}",
+         "not a string"},
+        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"/etc/x\"}, \"tensor_payload\": []}",
+         "inside the trial"},
+        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"a/../../x\"}, \"tensor_payload\": "
+         "[]}",
+         "inside the trial"},
+        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"..\"}, \"tensor_payload\": []}",
+         "inside the trial"},
+        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"a\\u0000b\"}, \"tensor_payload\": "
+         "[]}",
+         "inside the trial"},
+        {"{\"meta\": {\"mode\": \"EVAL\", \"mode_step\": 1, \"event_file_name\": \"\"}, \"tensor_payload\": []}",
+         "inside the trial"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         parsed p;
@@ -131,8 +142,9 @@ static void test_unusable(void)
 /* Cut anywhere, a file gives no part and exactly one problem. */
 static void test_cut(void)
 {
-    static const char text[] = "{" META ", \"tensor_payload\": [{\"tensorname\": \"\\u00e9a\", \"start_idx\": 0, \"length\": 20}],"
-                               " \"shape_payload\": [{\"tensorname\": \"s\", \"shape\": [1, 2]}], \"more\": [true, {\"x\": null}]}";
+    static const char text[] =
+        "{" META ", \"tensor_payload\": [{\"tensorname\": \"\\u00e9a\", \"start_idx\": 0, \"length\": 20}],"
+        " \"shape_payload\": [{\"tensorname\": \"s\", \"shape\": [1, 2]}], \"more\": [true, {\"x\": null}]}";
     for (size_t size = 0; size < sizeof text - 1; size++) {
         parsed p;
         parse_bytes(&p, text, size);
@@ -156,7 +168,8 @@ static void test_bad_entries(void)
         {"{\"tensorname\": \"x\", \"start_idx\": \"0\", \"length\": 20}", "start_idx: not an integer"},
         {"{\"tensorname\": \"x\", \"start_idx\": 0.5, \"length\": 20}", "start_idx: not an integer"},
         {"{\"tensorname\": \"x\", \"start_idx\": 9223372036854775808, \"length\": 20}", "start_idx: not an integer"},
-        {"{\"tensorname\": \"x\", \"start_idx\": 1e999999999999999999999, \"length\": 20}", "start_idx: not an integer"},
+        {"{\"tensorname\": \"x\", \"start_idx\": 1e999999999999999999999, \"length\": 20}",
+         "start_idx: not an integer"},
         {"{\"tensorname\": \"x\", \"start_idx\": null, \"length\": 20}", "start_idx: not an integer"},
         {"{\"tensorname\": \"x\", \"start_idx\": -1, \"length\": 20}", "negative"},
         {"{\"tensorname\": \"x\", \"start_idx\": 0, \"length\": -20}", "less than the 16 bytes"},
@@ -191,9 +204,12 @@ static void test_bad_entries(void)
 static void test_bad_shapes(void)
 {
     parsed p;
-    parse(&p, "{" META ", \"shape_payload\": [{\"tensorname\": \"a\", \"shape\": [1, -1]}, {\"tensorname\": \"b\", \"shape\": 3},"
-              "{\"tensorname\": \"\", \"shape\": [7, 8]}, {\"tensorname\": \"c\", \"shape\": [5, 6, 4]}, {\"tensorname\": \"c\", \"shape\": [9]},"
-              "{\"tensorname\": \"d\", \"shape\": [2]}, {\"tensorname\": \"e\"}, {\"shape\": [1]}]}");
+    parse(&p,
+          "{" META
+          ", \"shape_payload\": [{\"tensorname\": \"a\", \"shape\": [1, -1]}, {\"tensorname\": \"b\", \"shape\": 3},"
+          "{\"tensorname\": \"\", \"shape\": [7, 8]}, {\"tensorname\": \"c\", \"shape\": [5, 6, 4]}, {\"tensorname\": "
+          "\"c\", \"shape\": [9]},"
+          "{\"tensorname\": \"d\", \"shape\": [2]}, {\"tensorname\": \"e\"}, {\"shape\": [1]}]}");
     CU_ASSERT_EQUAL(p.problems.total, 6);
     CU_ASSERT_EQUAL_FATAL(p.s.count, 1);
     CU_ASSERT_EQUAL_FATAL(p.s.parts[0].shapes, 2);

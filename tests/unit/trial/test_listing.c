@@ -30,8 +30,8 @@ static int count(const listed *l, int kind, const char *file)
 {
     int found = 0;
     for (size_t i = 0; i < l->listing.problems.kept; i++)
-        found += l->listing.problems.list[i].kind == kind &&
-                 (!file || strcmp(l->listing.problems.list[i].file, file) == 0);
+        found +=
+            l->listing.problems.list[i].kind == kind && (!file || strcmp(l->listing.problems.list[i].file, file) == 0);
     return found;
 }
 

@@ -90,8 +90,9 @@ static void test_reductions(void)
 
 static void test_workers(void)
 {
-    static const char *const order[] = {"_job-a", "worker_0", "worker_01", "worker_1", "worker_2", "worker_10",
-                                        "worker_10_x", "worker_18446744073709551617", "worker_x", "x"};
+    static const char *const order[] = {"_job-a",   "worker_0",  "worker_01",   "worker_1",
+                                        "worker_2", "worker_10", "worker_10_x", "worker_18446744073709551617",
+                                        "worker_x", "x"};
     const int count = sizeof order / sizeof *order;
     for (int i = 0; i < count; i++)
         for (int k = 0; k < count; k++) {

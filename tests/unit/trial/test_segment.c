@@ -96,7 +96,7 @@ static void test_pack(void)
         assay_cursor in = assay_cursor_over(x.data, size);
         CU_ASSERT_EQUAL(assay_segment_unpack(&in, &copy, NULL), ASSAY_EFORMAT);
     }
-    CU_ASSERT(same(&s, &copy)); /* what was there is untouched by failures */
+    CU_ASSERT(same(&s, &copy));              /* what was there is untouched by failures */
     for (size_t at = 0; at < x.size; at++) { /* damage anywhere is refused or read, never worse */
         assay_segment any = {0};
         x.data[at] ^= 0xff;

@@ -78,8 +78,8 @@ static void test_bundled(void)
         uint32_t tensors;
         uint64_t bytes, strings;
     } rows[] = {
-        {"ddp", 4, 48, 1184, 0, 26, 6203840, 0},         {"ddp_partial", 3, 19, 478, 0, 26, 2278092, 0},
-        {"reductions", 1, 12, 2852, 284, 25, 11408, 0},  {"linreg_nan", 1, 10, 30, 0, 3, 200, 0},
+        {"ddp", 4, 48, 1184, 0, 26, 6203840, 0},        {"ddp_partial", 3, 19, 478, 0, 26, 2278092, 0},
+        {"reductions", 1, 12, 2852, 284, 25, 11408, 0}, {"linreg_nan", 1, 10, 30, 0, 3, 200, 0},
         {"xgboost", 1, 10, 2675, 0, 270, 64680, 1884},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -58,7 +58,8 @@ static inline void workspace_index(const workspace *w, long step, const char *wo
     char path[512], text[512];
     snprintf(path, sizeof path, "index/%09ld/%012ld_%s.json", step / 1000, step, worker);
     snprintf(text, sizeof text,
-             "{\"meta\": {\"mode\": \"TRAIN\", \"mode_step\": %ld, \"event_file_name\": \"events/%012ld/%012ld_%s.tfevents\"},"
+             "{\"meta\": {\"mode\": \"TRAIN\", \"mode_step\": %ld, \"event_file_name\": "
+             "\"events/%012ld/%012ld_%s.tfevents\"},"
              " \"tensor_payload\": [{\"tensorname\": \"a\", \"start_idx\": 0, \"length\": 100}]}",
              step, step, step, worker);
     workspace_text(w, path, text);
