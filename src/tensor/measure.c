@@ -116,6 +116,10 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
     if (measure->numbers > ASSAY_MEASURE_NUMBERS)
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' takes at most %d numbers, not %u", NAMES[measure->kind],
                           ASSAY_MEASURE_NUMBERS, (unsigned)measure->numbers);
+    if ((measure->kind == ASSAY_MEASURE_UNITS && measure->form > ASSAY_UNIT_CHANNEL) ||
+        (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_AUTO))
+        return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no form %u", NAMES[measure->kind],
+                          (unsigned)measure->form);
     if (!sound_shape(shape) || (reference && !sound_shape(reference)))
         return assay_fail(err, ASSAY_EFORMAT, "the tensor's shape and its number of elements disagree");
     return ASSAY_OK;

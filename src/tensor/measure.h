@@ -29,7 +29,8 @@ int assay_meter_new(const assay_measure *measure, const assay_shape *shape, cons
 int assay_meter_feed(assay_meter *meter, const void *bytes, const void *reference, uint64_t elements, assay_error *err);
 
 /* After the last piece. 1: the meter wants the whole content fed once more (quantiles that do not fit the budget);
- * 0: *result is set. Not collective. */
+ * 0: *result is set. After 0 and after a failure the meter is gone: what it borrowed is back in the arena. A meter
+ * that is dropped before goes with assay_arena_clear(). Not collective. */
 int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
 
 /* Pools `earlier`, the result of an earlier saved step, into `result` (UNITS with a window). Shapes that differ leave

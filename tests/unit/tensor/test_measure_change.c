@@ -44,7 +44,8 @@ static bool near(double got, long double want)
 static bool matches(const expected *e, const assay_change *got, bool same_dtype)
 {
     return got->found && got->same_shape && got->same_dtype == same_dtype && got->apart == e->apart &&
-           got->close == (e->apart == 0) && (got->largest == e->largest || (isnan(got->largest) && isnan(e->largest))) &&
+           got->close == (e->apart == 0) &&
+           (got->largest == e->largest || (isnan(got->largest) && isnan(e->largest))) &&
            near(got->squares, e->squares) && near(got->reference_squares, e->reference_squares);
 }
 
@@ -95,8 +96,8 @@ static void every_dtype(void)
                     tensor b = tensor_of(NUMERIC[other], kind, 1, &LENGTHS[i]);
                     mix(&b, &a);
                     const double *tolerance = TOLERANCE[(type + i) % 3];
-                    assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE, .equal_nan = i % 2,
-                                             .rtol = tolerance[0], .atol = tolerance[1]};
+                    assay_measure measure = {
+                        .kind = ASSAY_MEASURE_CHANGE, .equal_nan = i % 2, .rtol = tolerance[0], .atol = tolerance[1]};
                     wrong += check_pair(&measure, &a, &b, arena);
                     tensor_release(&a);
                     tensor_release(&b);
