@@ -33,12 +33,12 @@ static const assay_param_def params[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
     (void)data;
     assay_slot slots[] = {{.regexes = "activation_inputs_regex"}, {.collection = "gradients"}, {.collection = "losses"}};
     for (int i = ACTIVATIONS; i <= LOSSES; i++) {
         slots[i].modes = 1u << ASSAY_MODE_TRAIN;
         slots[i].flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS;
+        slots[i].first_steps = assay_param_int(given, "steps");
         int slot = assay_need_slot(need, &slots[i], err);
         if (slot < 0)
             return slot;
@@ -46,13 +46,6 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     assay_measure measure = {.kind = ASSAY_MEASURE_QUANTILES, .numbers = 2, .number = {0.05, 0.95}};
     int number = assay_need_measure(need, GRADIENTS, &measure, err);
     return number < 0 ? number : ASSAY_OK;
-}
-
-static bool in_window(const assay_rule *rule, int64_t step)
-{
-    uint64_t i = assay_trial_find_step(rule->trial, step), steps = (uint64_t)assay_param_int(rule->params, "steps");
-    bool has_train = assay_trial_modes(rule->trial) & 1u << ASSAY_MODE_TRAIN;
-    return i != UINT64_MAX && (has_train ? assay_trial_mode_rank(rule->trial, i) : i) < steps;
 }
 
 static int add(assay_common_state *s, const assay_step_view *view, uint32_t tensor, uint32_t worker, int test, double value)
@@ -106,8 +99,6 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     (void)err;
     assay_common_state *s = state;
-    if (!in_window(rule, view->step))
-        return ASSAY_OK;
     int status = ASSAY_OK;
     for (uint32_t worker = 0; status == ASSAY_OK && worker < assay_trial_workers(rule->trial); worker++)
         status = map_variances(s, view, worker);

@@ -86,7 +86,7 @@ typedef struct assay_param_def {
     const char *initial; /* the default in text form; NULL: none */
     double least, most;  /* inclusive range of numbers; both 0: any */
     unsigned flags;
-    const char *choices; /* CHOICE: "TRAIN|EVAL" */
+    const char *choices; /* CHOICE: "TRAIN|EVAL"; TEXT that is no free text: examples, which the law tests take */
     const char *help;    /* one sentence for `assay rules NAME` and the docs */
 } assay_param_def;
 
@@ -121,6 +121,8 @@ typedef struct assay_slot {
     uint32_t kinds;          /* bit 1 << kind; 0 counts as raw */
     uint32_t modes;          /* bit 1 << mode; 0: all */
     uint32_t flags;
+    const char *pattern;     /* one regex by its text */
+    int64_t first_steps;     /* only the trial's first so many steps of those modes; 0: all of them */
 } assay_slot;
 
 typedef struct assay_need assay_need;

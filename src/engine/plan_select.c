@@ -68,6 +68,15 @@ static uint32_t find_worker(const assay_listing *listing, const char *name)
     return ASSAY_ALL_WORKERS;
 }
 
+/* The global step behind the first `count` steps of the modes. */
+static int64_t end_of_first_steps(const assay_trial *info, uint32_t modes, int64_t count)
+{
+    for (uint64_t i = 0; i < info->step_count; i++)
+        if ((modes >> info->steps[i].mode & 1) && --count == 0)
+            return info->steps[i].step + 1;
+    return INT64_MAX;
+}
+
 static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, const assay_source *source,
                                 const assay_engine_options *options)
 {
@@ -82,6 +91,10 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
     bool none_there = (source->info->modes & scope.modes) == 0;
     if (scope.modes == 0 || (none_there && (slot->flags & ASSAY_SLOT_PREFER_MODES)))
         scope.modes = UINT32_MAX;
+    if (slot->first_steps > 0) {
+        int64_t end = end_of_first_steps(source->info, scope.modes, slot->first_steps);
+        scope.to = end < scope.to ? end : scope.to;
+    }
     if (instance->worker) {
         scope.worker = find_worker(&source->listing, instance->worker);
         scope.nowhere = scope.nowhere || scope.worker == ASSAY_ALL_WORKERS;

@@ -63,15 +63,15 @@ static int add_collections(const assay_need *need, const assay_slot *from, bool 
     return ASSAY_OK;
 }
 
-static int add_regexes(const assay_need *need, const char *param, assay_slot_need *slot, assay_error *err)
+static int add_regexes(const assay_need *need, const assay_slot *from, bool listed, assay_slot_need *slot, assay_error *err)
 {
-    size_t count = assay_param_count(need->params, param);
+    size_t list = listed ? assay_param_count(need->params, from->regexes) : 0, count = list + (from->pattern != NULL);
     slot->regex = assay_alloc_zeroed(count, sizeof *slot->regex);
     slot->pattern = assay_alloc_zeroed(count, sizeof *slot->pattern);
     if (!slot->regex || !slot->pattern)
         return no_memory(err);
     for (size_t i = 0; i < count; i++) {
-        const char *pattern = assay_param_item(need->params, param, i);
+        const char *pattern = i < list ? assay_param_item(need->params, from->regexes, i) : from->pattern;
         int status = assay_regex_new(pattern, &slot->regex[i], err);
         if (status)
             return status;
@@ -95,13 +95,14 @@ static int fill_slot(const assay_need *need, const assay_slot *from, assay_slot_
     int status = add_collections(need, from, lists, slot);
     if (status)
         return no_memory(err);
-    if (regexes)
-        status = add_regexes(need, from->regexes, slot, err);
+    if (regexes || from->pattern)
+        status = add_regexes(need, from, regexes, slot, err);
     if (status == ASSAY_OK && from->name && !(slot->name = assay_copy_text(from->name)))
         return no_memory(err);
     slot->kinds = from->kinds ? from->kinds : 1u << ASSAY_RAW;
     slot->modes = from->modes;
     slot->flags = from->flags;
+    slot->first_steps = from->first_steps;
     return status;
 }
 

@@ -15,6 +15,7 @@ typedef struct assay_slot_need {
     char *name;          /* owned, NULL: none */
     uint32_t kinds;      /* never 0 */
     uint32_t modes, flags;
+    int64_t first_steps; /* 0: all */
 } assay_slot_need;
 
 struct assay_need {
