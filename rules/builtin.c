@@ -1,5 +1,4 @@
-/* builtin.c - registers every built-in rule: those of builtin.def and expressions, through the same call as any other. */
-#include "rule/expression.h"
+/* builtin.c - registers every built-in rule: those of builtin.def, through the same call as any other rule. */
 #include "rule/instance.h"
 
 #define X(symbol) extern const assay_rule_ops assay_rule_##symbol;
@@ -10,7 +9,6 @@ static const assay_rule_ops *const builtin[] = {
 #define X(symbol) &assay_rule_##symbol,
 #include "builtin.def"
 #undef X
-    &assay_rule_expression,
 };
 
 int assay_rule_register_builtin(assay_error *err)
