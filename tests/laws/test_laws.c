@@ -118,9 +118,10 @@ static bool unpacks(const world *w, const uint8_t *bytes, size_t size, const ass
     bool same = false;
     if (status == ASSAY_OK) {
         memset(copy, 0xA5, size);
-        assay_buf again = packed(w, state);
+        assay_buf again = packed(w, state), verdict = verdict_of(w, state); /* a state from a bad checkpoint too has an end */
         same = same_bytes(&again, whole);
         assay_buf_release(&again);
+        assay_buf_release(&verdict);
         w->rule.ops->state_free(state);
     }
     free(copy);
