@@ -118,8 +118,14 @@ typedef struct patience {
 /* What a row tests, and whether it fires. Losses have to come in order of step. */
 static bool judge(const assay_rule *rule, assay_row row, patience *p, assay_finding *finding)
 {
-    *finding = (assay_finding){
-        .step = row.step, .tensor = row.tensor, .worker = row.worker, .test = (uint32_t)row.value[TEST], .value = row.value[VALUE]};
+    double test = row.value[TEST];
+    *finding = (assay_finding){.step = row.step,
+                               .tensor = row.tensor,
+                               .worker = row.worker,
+                               .test = test == GRADIENT_RANGE   ? GRADIENT_RANGE
+                                       : test == VARIANCE_RATIO ? VARIANCE_RATIO
+                                                                : LOSS_STALLED,
+                               .value = row.value[VALUE]};
     switch (finding->test) {
     case GRADIENT_RANGE:
         finding->threshold = assay_param_real(rule->params, "distribution_range");
