@@ -55,7 +55,7 @@ def main():
             out = Path(folder) / ("out-%d" % ranks)
             done = mpirun(ranks, [args.assay, "run", job, "--out", out])
             if checks.expect(done.code == 0 and (out / "report.json").exists(), "%d ranks: %s" % (ranks, done)):
-                compared = run([sys.executable, COMPARE, out / "report.json", expected])
+                compared = run([sys.executable, COMPARE, out / "report.json", expected, "--trial", args.trials[0]])
                 checks.expect(compared.code == 0, "%d ranks: %s" % (ranks, compared))
     checks.done()
 
