@@ -1,4 +1,5 @@
-/* builtin.c - registers every built-in rule: those of builtin.def, through the same call as any other rule. */
+/* builtin.c - registers every built-in rule: those of builtin.def and expressions, through the same call as any other. */
+#include "rule/expression.h"
 #include "rule/instance.h"
 
 #define X(symbol) extern const assay_rule_ops assay_rule_##symbol;
@@ -9,6 +10,7 @@ static const assay_rule_ops *const builtin[] = {
 #define X(symbol) &assay_rule_##symbol,
 #include "builtin.def"
 #undef X
+    &assay_rule_expression,
 };
 
 int assay_rule_register_builtin(assay_error *err)

@@ -19,11 +19,16 @@ void assay_common_free(void *state)
 
 void *assay_common_new(const assay_rule *rule)
 {
+    return assay_common_new_wide(rule->ops->series_width);
+}
+
+void *assay_common_new_wide(uint32_t series_width)
+{
     assay_common_state *s = assay_alloc_zeroed(1, sizeof *s);
     if (!s)
         return NULL;
     s->findings = assay_findings_new(assay_findings_most());
-    s->series = assay_series_new(rule->ops->series_width);
+    s->series = assay_series_new(series_width);
     s->counter = assay_counter_new();
     if (!s->findings || !s->series || !s->counter) {
         assay_common_free(s);
@@ -56,12 +61,17 @@ int assay_common_pack(const assay_rule *rule, const void *state, assay_buf *out)
 
 int assay_common_unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err)
 {
+    return assay_common_unpack_wide(rule, rule->ops->series_width, in, state, err);
+}
+
+int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assay_cursor *in, void **state, assay_error *err)
+{
     assay_common_state *s = assay_alloc_zeroed(1, sizeof *s);
     if (!s)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     int status = assay_findings_unpack(in, assay_findings_most(), &s->findings, err);
     if (status == ASSAY_OK)
-        status = assay_series_unpack(in, rule->ops->series_width, &s->series, err);
+        status = assay_series_unpack(in, series_width, &s->series, err);
     if (status == ASSAY_OK)
         status = assay_counter_unpack(in, &s->counter, err);
     if (status == ASSAY_OK && assay_cursor_bad(in))

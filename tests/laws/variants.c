@@ -23,11 +23,23 @@ static double some_real(const assay_param_def *def)
     return x;
 }
 
+/* The k-th of "A|B|C"; NULL behind the last. */
+static cJSON *some_choice(const char *at, int k)
+{
+    char choice[128] = "";
+    while (at && k-- > 0)
+        at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL;
+    if (!at)
+        return NULL;
+    strncat(choice, at, strcspn(at, "|"));
+    return cJSON_CreateString(choice);
+}
+
 /* A value that the definition allows; for choices the k-th, for others a smallish or a middling one. NULL behind the last. */
 static cJSON *some_value(const assay_param_def *def, int k)
 {
-    char choice[64] = "";
-    const char *at = def->choices;
+    if (def->type == ASSAY_PARAM_CHOICE || (def->type == ASSAY_PARAM_TEXT && def->choices))
+        return some_choice(def->choices, k);
     switch (def->type) {
     case ASSAY_PARAM_BOOL:
         return k < 2 ? cJSON_CreateBool(k) : NULL;
@@ -37,13 +49,6 @@ static cJSON *some_value(const assay_param_def *def, int k)
         return k == 0   ? cJSON_CreateNumber(some_real(def))
                : k == 1 ? cJSON_CreateNumber(def->least + 1e-3)
                         : NULL;
-    case ASSAY_PARAM_CHOICE:
-        while (at && k-- > 0)
-            at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL;
-        if (!at)
-            return NULL;
-        strncat(choice, at, strcspn(at, "|"));
-        return cJSON_CreateString(choice);
     case ASSAY_PARAM_REALS:
         return k == 0 ? cJSON_CreateString("0,1") : NULL;
     default:
