@@ -65,6 +65,18 @@ static void put_job(const assay_job *job, assay_buf *out)
     assay_put_format(out, "], \"max_findings\": %zu}}\n", job->max_findings);
 }
 
+/* A message may go on in further lines, which point at a place in a text. */
+static void log_error(const char *file, const char *what, const assay_instance *instance)
+{
+    const char *line = instance->error.text, *end = strchr(line, '\n');
+    assay_log_error("%s: %s \"%s\": %.*s", file, what, instance->name, (int)(end ? end - line : (ptrdiff_t)strlen(line)), line);
+    while (end) {
+        line = end + 1;
+        end = strchr(line, '\n');
+        assay_log_error("%.*s", (int)(end ? end - line : (ptrdiff_t)strlen(line)), line);
+    }
+}
+
 /* Logs what is wrong with each; returns how many are. */
 static size_t log_errors(const char *file, const char *what, assay_instance *const *instance, size_t count)
 {
@@ -72,7 +84,7 @@ static size_t log_errors(const char *file, const char *what, assay_instance *con
     for (size_t i = 0; i < count; i++) {
         if (instance[i]->status == ASSAY_OK)
             continue;
-        assay_log_error("%s: %s \"%s\": %s", file, what, instance[i]->name, instance[i]->error.text);
+        log_error(file, what, instance[i]);
         bad++;
     }
     return bad;

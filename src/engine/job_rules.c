@@ -27,10 +27,39 @@ static int read_severity(const job_reader *r, const char *place, const char *wor
     return ASSAY_OK;
 }
 
-static int read_own_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out)
+/* A condition: its parameters are keys of the entry. `*taken` gets an object that refers to them. */
+static int read_condition(const job_reader *r, const char *place, const cJSON *item, rule_entry *out, cJSON **taken)
+{
+    static const char *const keys[] = {"name", "severity", "when",       "for_steps", "mode",
+                                       "worker", "start_step", "end_step", NULL};
+    const char *severity = NULL;
+    if (cJSON_GetObjectItemCaseSensitive(item, "rule") || cJSON_GetObjectItemCaseSensitive(item, "parameters"))
+        return job_fail(r, place, "\"when\" states the rule itself: take \"rule\" and \"parameters\" away");
+    int status = job_known_keys(r, place, item, keys);
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "name", &out->name);
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "severity", &severity);
+    if (status == ASSAY_OK)
+        status = read_severity(r, place, severity, &out->severity);
+    if (status != ASSAY_OK)
+        return status;
+    *taken = cJSON_CreateObject();
+    for (const cJSON *key = item->child; *taken && key; key = key->next)
+        if (strcmp(key->string, "name") != 0 && strcmp(key->string, "severity") != 0 &&
+            !cJSON_AddItemReferenceToObject(*taken, key->string, (cJSON *)(uintptr_t)key))
+            return job_no_memory(r);
+    out->rule = "Expression";
+    out->parameters = *taken;
+    return *taken ? ASSAY_OK : job_no_memory(r);
+}
+
+static int read_own_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out, cJSON **taken)
 {
     static const char *const keys[] = {"name", "rule", "parameters", "severity", NULL};
     const char *severity = NULL;
+    if (cJSON_GetObjectItemCaseSensitive(item, "when"))
+        return read_condition(r, place, item, out, taken);
     int status = job_known_keys(r, place, item, keys);
     if (status == ASSAY_OK)
         status = job_text(r, place, item, "name", &out->name);
@@ -39,7 +68,7 @@ static int read_own_entry(const job_reader *r, const char *place, const cJSON *i
     if (status == ASSAY_OK)
         status = job_text(r, place, item, "severity", &severity);
     if (status == ASSAY_OK && !out->rule)
-        status = job_fail(r, place, "\"rule\" is missing; `assay rules` lists the rules");
+        status = job_fail(r, place, "neither \"rule\" nor \"when\" is there; `assay rules` lists the rules");
     if (status == ASSAY_OK)
         status = read_severity(r, place, severity, &out->severity);
     out->parameters = cJSON_GetObjectItemCaseSensitive(item, "parameters");
@@ -124,7 +153,7 @@ static int read_rule(const job_reader *r, const char *key, size_t i, const cJSON
     rule_entry entry = {0};
     cJSON *taken = NULL;
     int status = sagemaker ? read_sagemaker_entry(r, place, item, &entry, &taken)
-                           : read_own_entry(r, place, item, &entry);
+                           : read_own_entry(r, place, item, &entry, &taken);
     if (status == ASSAY_OK)
         status = refuse_twin(r, place, list, entry.name);
     if (status == ASSAY_OK)

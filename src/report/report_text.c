@@ -116,6 +116,15 @@ static void put_rule_heading(const report_rule *rule, assay_buf *out)
     }
 }
 
+/* The first line of a message is a paragraph; further ones show a place in a text and stay as they are. */
+static void put_reason(const char *text, size_t length, assay_buf *out)
+{
+    const char *more = memchr(text, '\n', length);
+    assay_text_put_wrapped(out, 4, NULL, text, more ? (size_t)(more - text) : length);
+    if (more)
+        assay_text_put_clean_lines(out, more + 1, length - (size_t)(more + 1 - text), 4);
+}
+
 /* Rules that could not run, each with its reason. */
 static void put_errors(const assay_outcome *outcome, const assay_trial_outcome *trial, bool aggregations, bool *any,
                        assay_buf *out)
@@ -130,7 +139,7 @@ static void put_errors(const assay_outcome *outcome, const assay_trial_outcome *
         *any = true;
         put_rule_heading(&rule, out);
         assay_put_format(out, "\n");
-        assay_text_put_wrapped(out, 4, NULL, rule.message ? rule.message : "", rule.message_size);
+        put_reason(rule.message ? rule.message : "", rule.message_size, out);
     }
 }
 
