@@ -33,7 +33,7 @@ static void feed_below(assay_meter *m, const double *x, size_t n)
     for (size_t i = 0; i < n; i++)
         size[i] = fabs(x[i]);
     for (uint32_t k = 0; k < m->measure.numbers; k++) {
-        double limit = m->measure.number[k], over = limit < 0 ? 0 : nextafter(limit, INFINITY);
+        double limit = m->measure.number[k], over = nextafter(limit, INFINITY);
         below[k] += m->kernels->inside64((const uint8_t *)size, n, least, nextafter(limit, -INFINITY));
         above[k] += m->kernels->inside64((const uint8_t *)size, n, over, greatest);
     }

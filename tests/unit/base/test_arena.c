@@ -149,6 +149,16 @@ static void small_pieces_fill_the_ceiling(void)
     assay_arena_free(arena);
 }
 
+/* A large piece does not cost what the block before it has left. */
+static void large_pieces_waste_nothing(void)
+{
+    assay_arena *arena = assay_arena_new(1 << 20);
+    CU_ASSERT_PTR_NOT_NULL(assay_arena_take(arena, 100));
+    CU_ASSERT_PTR_NOT_NULL(assay_arena_take(arena, 950000));
+    CU_ASSERT_PTR_NOT_NULL(assay_arena_take(arena, 60000));
+    assay_arena_free(arena);
+}
+
 static void allocations_of(int steps, const char *fault, unsigned *failed)
 {
     assay_arena *arena = assay_arena_new(16 << 20);
@@ -192,6 +202,7 @@ int main(void)
                            {"what is left", what_is_left},
                            {"cleared arenas have all their room", cleared_arenas_have_all_their_room},
                            {"small pieces fill the ceiling", small_pieces_fill_the_ceiling},
+                           {"large pieces waste nothing", large_pieces_waste_nothing},
                            {"failing allocations", failing_allocations},
                            CU_TEST_INFO_NULL};
     return unit_main("arenas", tests);

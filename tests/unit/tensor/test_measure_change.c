@@ -161,6 +161,27 @@ static void special_pairs(void)
     CU_ASSERT_FALSE(change_of(100001.00001, 100000, 0).close);
 }
 
+/* The tolerance itself is close. */
+static void at_the_tolerance(void)
+{
+    const int64_t dim = 3;
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE, .atol = 0.5, .rtol = 0.25};
+    tensor a = tensor_of_doubles(1, &dim, (double[]){3.5, 0.5, 2.75});
+    tensor b = tensor_of_doubles(1, &dim, (double[]){2, -0.125, 1});
+    assay_result result;
+    CU_ASSERT_EQUAL(take(&measure, &a, &b, assay_simd_level(), CUT_NONE, arena, &result), ASSAY_OK);
+    CU_ASSERT_EQUAL(result.of.change.apart, 3);
+    tensor c = tensor_of_doubles(1, &dim, (double[]){3, 0.40625, 1.75});
+    CU_ASSERT_EQUAL(take(&measure, &c, &b, assay_simd_level(), CUT_NONE, arena, &result), ASSAY_OK);
+    CU_ASSERT_EQUAL(result.of.change.apart, 0);
+    CU_ASSERT_EQUAL(result.of.change.largest, 1);
+    tensor_release(&a);
+    tensor_release(&b);
+    tensor_release(&c);
+    assay_arena_free(arena);
+}
+
 static void no_pair(void)
 {
     const int64_t dim[] = {2, 3}, turned[] = {3, 2}, flat = 6;
@@ -188,10 +209,8 @@ static void no_pair(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"every pair of dtypes", every_dtype},
-                           {"long tensor", long_tensor},
-                           {"NaN, infinities and zeros", special_pairs},
-                           {"no reference, other shapes", no_pair},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"every pair of dtypes", every_dtype},        {"long tensor", long_tensor},
+                           {"NaN, infinities and zeros", special_pairs}, {"at the tolerance", at_the_tolerance},
+                           {"no reference, other shapes", no_pair},      CU_TEST_INFO_NULL};
     return unit_main("comparisons", tests);
 }

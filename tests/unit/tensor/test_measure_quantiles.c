@@ -137,6 +137,7 @@ static void check_values(const double *x, int64_t n, double q, double want)
     assay_result got;
     CU_ASSERT_EQUAL(take(&measure, &t, NULL, ASSAY_SIMD_SCALAR, CUT_NONE, arena, &got), ASSAY_OK);
     CU_ASSERT_TRUE(same(got.of.quantiles.value[0], want));
+    CU_ASSERT_TRUE(want != 0 || !signbit(got.of.quantiles.value[0])); /* there is one zero */
     tensor_release(&t);
     assay_arena_free(arena);
 }
@@ -153,6 +154,7 @@ static void known_values(void)
     check_values((double[]){inf, inf, 0}, 3, 0.75, inf);
     check_values((double[]){inf, -inf}, 2, 0.5, NAN);
     check_values((double[]){0.0, -0.0, -1, 1}, 4, 0.5, 0);
+    check_values((double[]){-0.0, -0.0, -1}, 3, 1, 0);
     check_values((double[]){-1e308, 1e308}, 2, 1, 1e308);
 }
 
