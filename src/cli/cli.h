@@ -37,6 +37,9 @@ int cli_finish(assay_buf *buf, int code);
 int cli_read_job_text(const char *path, assay_buf *text, assay_error *err);
 enum { CLI_JOB_CEILING = 64 << 20 };
 
+/* The path of a part's event file in the trial; the caller frees it; NULL without memory. Not collective. */
+char *cli_event_path(const assay_trial_files *files, const assay_part *part);
+
 /* Reads records of a trial in any order; stays in a file as long as they do. Zero it but for `files`. */
 typedef struct cli_reader {
     const assay_trial_files *files; /* borrowed */

@@ -61,8 +61,7 @@ int cli_read_job_text(const char *path, assay_buf *text, assay_error *err)
     return status == ASSAY_EIO || status == ASSAY_EBUDGET ? ASSAY_EJOB : status; /* what to do is the same: see the path */
 }
 
-/* The path of the part's event file; the caller frees it. */
-static char *event_path(const assay_trial_files *files, const assay_part *part)
+char *cli_event_path(const assay_trial_files *files, const assay_part *part)
 {
     if (part->event)
         return assay_copy_text(part->event);
@@ -79,7 +78,7 @@ int cli_reader_open(cli_reader *reader, const assay_part *part, const assay_entr
     enum { BUDGET = 1 << 30 };
     int status = ASSAY_OK;
     if (reader->part != part) {
-        char *path = event_path(reader->files, part);
+        char *path = cli_event_path(reader->files, part);
         if (!path)
             return assay_fail(err, ASSAY_ENOMEM, "out of memory for the path of an event file");
         reader->part = NULL;

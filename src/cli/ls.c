@@ -90,7 +90,7 @@ static int collect_incomplete(overview *o)
 }
 
 /* Looks at the first record of a tensor that can be read. Returns ASSAY_ENOMEM or 0. */
-static int look_at(overview *o, cli_reader *reader, const assay_part *part, const assay_entry *entry)
+static int look_at(overview *o, cli_reader *reader, const assay_part *part, const char *path, const assay_entry *entry)
 {
     assay_record record;
     assay_error err = {""};
@@ -101,15 +101,30 @@ static int look_at(overview *o, cli_reader *reader, const assay_part *part, cons
         t->dims = record.dims;
         memcpy(t->shape, record.shape, (size_t)record.dims * sizeof *t->shape);
     } else if (status != ASSAY_ENOMEM) {
-        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_RECORD, part->step, NULL, -1, "%s", err.text);
+        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_RECORD, part->step, path, (int64_t)entry->offset, "%s", err.text);
     }
     return status == ASSAY_ENOMEM ? status : o->files.problems.status;
+}
+
+/* False, and a problem, when the part's event file is not there. */
+static bool has_events(overview *o, const assay_part *part, const char *path)
+{
+    assay_error err = {""};
+    int there = assay_store_exists(o->files.store, path, &err);
+    if (there < 0)
+        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_READ, part->step, path, -1, "%s", err.text);
+    else if (there == 0)
+        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_EVENT_MISSING, part->step, path, -1,
+                           "the index lists %zu records in this file, which is not there", part->count);
+    return there == 1;
 }
 
 static int look_at_part(overview *o, cli_reader *reader, const assay_part *part)
 {
     const assay_segment *s = &o->files.segment;
-    int status = ASSAY_OK;
+    char *path = cli_event_path(&o->files, part);
+    int status = path ? ASSAY_OK : ASSAY_ENOMEM;
+    bool readable = path && part->count > 0 && has_events(o, part, path);
     for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
         const assay_entry *entry = &s->entries[i];
         overview_tensor *t = &o->tensor[entry->tensor];
@@ -118,8 +133,8 @@ static int look_at_part(overview *o, cli_reader *reader, const assay_part *part)
         t->last_step = part->step;
         if (entry->kind == ASSAY_RAW) {
             t->raw++;
-            if (t->dtype < 0)
-                status = look_at(o, reader, part, entry);
+            if (t->dtype < 0 && readable)
+                status = look_at(o, reader, part, path, entry);
         } else {
             t->reductions |= 1u << entry->kind;
         }
@@ -132,6 +147,7 @@ static int look_at_part(overview *o, cli_reader *reader, const assay_part *part)
         t->dims = (int)shape->dims;
         memcpy(t->shape, shape->dim, shape->dims * sizeof *t->shape);
     }
+    free(path);
     return status;
 }
 

@@ -15,7 +15,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "trials"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import TRIALS  # noqa: E402
+
 SHOWN = 20  # differences printed
 RELATIVE = 1e-9
 ROUNDING = 1e-15
@@ -110,7 +112,7 @@ def compare_rows(c, expected, shown):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
-    parser.add_argument("--folder", type=Path, default=DATA)
+    parser.add_argument("--folder", type=Path, default=TRIALS)
     parser.add_argument("trials", nargs="*")
     args = parser.parse_args()
     names = args.trials or sorted(p.name[:-len(".values.json")] for p in args.folder.glob("*.values.json"))

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""The command line: help, exit codes, job files that are wrong, outputs that cannot be written, names that bite.
+
+    command_line.py --assay PROGRAM
+"""
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import LAUNCHER, TRIALS, Checks, mpirun, run  # noqa: E402
+from records import TAG, Part, inside  # noqa: E402
+
+DDP, PARTIAL = TRIALS / "ddp", TRIALS / "ddp_partial"
+RULES = {"rules": [{"rule": "AllZero", "parameters": {"tensor_regex": ".*", "threshold": 40}, "severity": "error"}]}
+COMMANDS = ("run", "ls", "show", "rules", "check")
+
+
+class Cli:
+    def __init__(self, assay, checks, where):
+        self.assay, self.checks, self.where = assay, checks, where
+        self.job = self.write("job.json", RULES)
+
+    def write(self, name, content):
+        path = self.where / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def expect(self, code, *arguments, err=None, out=None, cwd=None):
+        """Runs assay; checks the exit code and texts that have to be on standard error and output."""
+        done = run([self.assay, *arguments], cwd=cwd or self.where, timeout=60)
+        title = "assay " + " ".join(map(str, arguments))
+        self.checks.expect(done.code == code, "%s: expected exit %d: %s" % (title, code, done))
+        for text, there in ((err, done.err), (out, done.out)):
+            if text is not None:
+                self.checks.expect(text in there, "%s: \"%s\" is missing: %s" % (title, text, done))
+        return done
+
+
+def check_help(cli):
+    overview = cli.expect(0, "--help", out="Exit codes")
+    for command in COMMANDS:
+        cli.checks.expect("\n  %s " % command in overview.out, "--help does not list %s" % command)
+        text = cli.expect(0, command, "--help", out="Usage: assay " + command).out
+        widest = max(len(line) for line in text.splitlines())
+        cli.checks.expect(widest <= 100, "%s --help is %d columns wide" % (command, widest))
+        cli.expect(0, command, "x", "y", "--nonsense", "--help")
+    version = cli.expect(0, "--version").out
+    cli.checks.expect(re.fullmatch(r"assay \d+\.\d+\.\d+\n", version), "--version: %s" % version)
+    cli.expect(2, err="no command")
+    cli.expect(2, "frobnicate", err="unknown command \"frobnicate\"")
+
+
+def check_options(cli):
+    run_it = ("run", cli.job, "--trial", PARTIAL)
+    for arguments, message in (
+            (("run",), "JOB is missing"), (("run", cli.job, "more"), "too much"), (("ls",), "TRIAL is missing"),
+            (("show", PARTIAL), "TRIAL TENSOR is missing"), (("run", cli.job, "--bad"), "unknown option \"--bad\""),
+            (("run", cli.job, "-x"), "unknown option \"-x\""), ((*run_it, "--memory", "lots"), "expected a size"),
+            ((*run_it, "--memory", "-1"), "expected a size"), ((*run_it, "--memory=99999999999999G"), "expected a size"),
+            ((*run_it, "--steps", "9"), "expected a range"), ((*run_it, "--steps", "20:10"), "expected a range"),
+            ((*run_it, "--fail-on", "sometimes"), "never|info|warning|error"), ((*run_it, "--progress", "x"), "seconds"),
+            ((*run_it, "--max-findings", "0"), "from 1"), ((*run_it, "--quiet=1"), "takes no value"),
+            ((*run_it, "--out"), "needs a value"), ((*run_it, "--format", "json,pdf"), "unknown format \"pdf\""),
+            ((*run_it, "--trial", str(PARTIAL) + "/"), "listed twice"), (("run", cli.job), "no trials"),
+            (("ls", cli.where / "nothing"), "nothing"), (("show", PARTIAL, "nothing"), "no tensor"),
+            (("show", PARTIAL, "((", "--regex"), "regular expression"),
+            (("show", PARTIAL, "ConvNet_fc1.bias", "--step", "7"), "nothing was saved"),
+            (("show", PARTIAL, "ConvNet_fc1.bias", "--worker", "me"), "no worker"),
+            (("show", PARTIAL, "ConvNet_fc1.bias", "--mode", "REST"), "TRAIN|EVAL"),
+            (("show", PARTIAL, "ConvNet_fc1.bias", "--csv", "--json"), "exclude"),
+            (("rules", "Nothing"), "no rule"), (("check", cli.where / "nothing.json"), "nothing.json")):
+        done = cli.expect(2, *arguments, err=message)
+        cli.checks.expect(done.out == "", "%s: something on standard output" % (arguments,))
+        cli.checks.expect(done.err.count("\n") == 1, "%s: not one line on standard error: %s" % (arguments, done.err))
+
+
+def check_exit_codes(cli):
+    run_it = ("run", cli.job, "--trial", DDP, "--out", cli.where / "out")
+    cli.expect(0, *run_it, out="IssuesFound")
+    for level in ("info", "warning", "error"):
+        cli.expect(1, *run_it, "--fail-on", level)
+    cli.expect(0, *run_it, "--fail-on", "never")
+    mild = cli.write("mild.json", {"rules": [dict(RULES["rules"][0], severity="info")]})
+    cli.expect(1, "run", mild, *run_it[2:], "--fail-on=info")
+    cli.expect(0, "run", mild, *run_it[2:], "--fail-on=warning")
+    damaged = cli.where / "damaged"
+    shutil.copytree(PARTIAL, damaged)
+    part = Part(damaged, 20, "worker_1")
+    (damaged / part.event_name).unlink()
+    cli.expect(3, "run", cli.job, "--trial", damaged, "--out", "out", out="missing-event-file")
+    cli.expect(1, "run", cli.job, "--trial", damaged, "--out", "out", "--fail-on", "error")  # findings go before damage
+    cli.expect(3, "ls", damaged, out=part.event_name)
+    cli.expect(3, "show", damaged, "ConvNet_fc1.bias")
+    cli.expect(3, "run", cli.job, "--trial", DDP, "--trial", cli.where / "gone", "--out", "out", err="gone", out="gone")
+    cli.expect(2, "run", cli.job, "--trial", cli.where / "gone", "--out", "out", err="gone")
+
+
+def check_jobs(cli):
+    rule = {"rule": "AllZero", "parameters": {"tensor_regex": "x"}}
+    for content, message in (
+            ("", "line 1"), ("{", "line 1"), ("[]", "object"), ("{\"rules\": []} x", "line 1"), ("{\"rules\": 5}", "rules"),
+            ({"rule": []}, "unknown key \"rule\""), ({"rules": [{"rulez": 1}]}, "rules[0]: unknown key \"rulez\""),
+            ({"rules": [rule, {"name": "x"}]}, "rules[1]: \"rule\" is missing"), ({"rules": ["AllZero"]}, "rules[0]"),
+            ({"rules": [dict(rule, severity="fatal")]}, "unknown severity \"fatal\""),
+            ({"rules": [dict(rule, severity=1)]}, "severity"), ({"rules": [dict(rule, parameters=[])]}, "parameters"),
+            ({"rules": [dict(rule, name="a"), dict(rule, name="a")]}, "\"a\" is there twice"),
+            ({"trials": "x", "rules": [rule]}, "trials"), ({"trials": [3], "rules": [rule]}, "trials[0]"),
+            ({"trials": ["a", "b", "./a/"], "rules": [rule]}, "listed twice"),
+            ({"trials": [{"path": "a", "name": "n"}, {"path": "b", "name": "n"}], "rules": [rule]}, "listed twice"),
+            ({"trials": [{"name": "n"}], "rules": [rule]}, "\"path\" is missing"),
+            ({"trials": [""], "rules": [rule]}, "empty"), ({"trials": ["a"]}, "nothing to do"),
+            ({"rules": [rule], "output": []}, "output"), ({"rules": [rule], "output": {"dir": "x"}}, "unknown key \"dir\""),
+            ({"rules": [rule], "output": {"formats": ["pdf"]}}, "unknown format \"pdf\""),
+            ({"rules": [rule], "output": {"formats": []}}, "formats"),
+            ({"rules": [rule], "output": {"max_findings": 0}}, "max_findings"),
+            ({"rules": [rule], "output": {"max_findings": "5"}}, "max_findings"),
+            ({"aggregations": [{"name": "n"}]}, "\"kind\" is missing"),
+            ({"DebugRuleConfigurations": [{"RuleConfigurationName": "x"}]}, "rule_to_invoke"),
+            ("{\"rules\": " + "[" * 100000, "deep")):
+        job = cli.write("bad.json", content)
+        trials = () if isinstance(content, dict) and "trials" in content else ("--trial", PARTIAL)
+        cli.expect(2, "run", job, *trials, err=message)
+        done = cli.expect(2, "check", job, err=message)
+        cli.checks.expect("bad.json" in done.err, "the message does not name the file: %s" % done.err)
+    bad_rules = cli.write("rules.json", {"rules": [
+        dict(rule, name="unclosed", parameters={"tensor_regex": "((x"}), {"name": "unknown", "rule": "AllOne"},
+        dict(rule, name="word", parameters={"tensor_regex": "x", "threshold": "much"}),
+        dict(rule, name="odd", parameters={"colour": "red"}), dict(rule, name="good")]})
+    done = cli.expect(2, "check", bad_rules)
+    for name in ("unclosed", "unknown", "word", "odd"):
+        cli.checks.expect("\"%s\"" % name in done.err, "check does not name %s: %s" % (name, done.err))
+    cli.expect(0, "run", bad_rules, "--trial", PARTIAL, "--out", "out", out="((x")
+    statuses = [r["status"] for r in json.loads((cli.where / "out" / "report.json").read_text())["trials"][0]["rules"]]
+    cli.checks.expect(statuses == ["Error"] * 4 + ["NoData"], "statuses %s" % statuses)
+
+
+def check_sagemaker(cli):
+    job = cli.write("sagemaker.json", {"DebugRuleConfigurations": [
+        {"RuleConfigurationName": "Vanishing", "RuleEvaluatorImage": "x/y:latest", "InstanceType": "ml.t3.medium",
+         "VolumeSizeInGB": 5, "RuleParameters": {"rule_to_invoke": "VanishingGradient", "threshold": "0.001"}},
+        {"RuleConfigurationName": "Zero", "RuleParameters": {"rule_to_invoke": "all_zero", "tensor_regex": ".*"}}]})
+    cli.expect(0, "run", job, "--trial", PARTIAL, "--out", "out")
+    rules = json.loads((cli.where / "out" / "report.json").read_text())["trials"][0]["rules"]
+    cli.checks.expect([(r["name"], r["rule"], r["status"]) for r in rules] == [
+        ("Vanishing", "VanishingGradient", "IssuesFound"), ("Zero", "AllZero", "NoIssuesFound")], "SageMaker: %s" % rules)
+
+
+def check_output(cli):
+    job = cli.write("out.json", dict(RULES, output={"directory": "said"}))
+    cli.expect(0, "run", job, "--trial", PARTIAL)
+    cli.expect(0, "run", cli.job, "--trial", PARTIAL)
+    cli.expect(0, "run", job, "--trial", PARTIAL, "--out", "deep/er", "--format", "text")
+    here = sorted(str(p.relative_to(cli.where)) for d in ("said", "assay-report", "deep") for p in (cli.where / d).rglob("*.*"))
+    cli.checks.expect(here == ["assay-report/report.json", "assay-report/report.txt", "deep/er/report.txt",
+                               "said/report.json", "said/report.txt"], "files: %s" % here)
+    done = cli.expect(0, "run", cli.job, "--trial", PARTIAL, "--digest")
+    body = re.sub(rb' "run":.*\n\Z', b"", (cli.where / "assay-report" / "report.json").read_bytes())
+    cli.checks.expect("digest " + hashlib.sha256(body).hexdigest() in done.out, "the digest is not that of the body")
+    cli.checks.expect((cli.where / "assay-report" / "report.txt").read_text().splitlines()[:-1] ==
+                      done.out.splitlines()[:-2], "report.txt is not what was printed")
+    (cli.where / "taken").write_text("a file")
+    done = cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", "taken/x", err="taken", out="IssuesFound")
+    done = cli.expect(0, "run", cli.job, "--trial", PARTIAL, "--dry-run", "--out", "dry", out="to read")
+    cli.checks.expect(not (cli.where / "dry").exists(), "a dry run wrote something")
+    done = cli.expect(0, "run", cli.job, "--trial", PARTIAL, "--quiet")
+    cli.checks.expect(done.err == "", "--quiet is not quiet: %s" % done.err)
+    full = subprocess.run([cli.assay, "ls", PARTIAL], stdout=open("/dev/full", "w"), stderr=subprocess.PIPE)
+    cli.checks.expect(full.returncode == 4 and b"standard output" in full.stderr, "/dev/full: %s" % full)
+
+
+def check_read_only(cli):
+    """As an ordinary user, a directory without permission; as root, a small file system that fills up."""
+    if os.geteuid() != 0:
+        locked = cli.where / "locked"
+        locked.mkdir(mode=0o555)
+        cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", locked, err="locked", out="IssuesFound")
+        return
+    small = cli.where / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", small]).returncode != 0:
+        print("SKIPPED: no small file system could be mounted")
+        return
+    try:
+        cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", small, err="report", out="IssuesFound")
+        cli.checks.expect(not [p for p in small.iterdir() if "tmp" in p.name], "temporary files are left behind")
+        subprocess.run(["mount", "-o", "remount,ro", small], check=True)
+        cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", small / "new", err="small", out="IssuesFound")
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def check_names(cli):
+    """Names from a trial or job must not reach the terminal raw, nor break the JSON or CSV."""
+    name = "a\n\t\x1b[31mred\u202e,\"quote\"\u0085"
+    trial = cli.where / "tri\nal"
+    shutil.copytree(PARTIAL, trial)
+    part = Part(trial, 20, "worker_1")
+    part.replace("ConvNet_fc1.weight", lambda payload: inside(payload, TAG, lambda tag: name.encode()), name=name)
+    job = cli.write("names.json", {"rules": [{"name": "r\x1b[2J\n", "rule": "AllZero",
+                                              "parameters": {"tensor_regex": "red", "threshold": 0}}]})
+    for done in (cli.expect(0, "run", job, "--trial", trial, "--out", "out"), cli.expect(0, "ls", trial),
+                 cli.expect(0, "show", trial, "--regex", "red"), cli.expect(0, "show", trial, "--regex", "red", "--values")):
+        wild = re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", done.out + done.err)
+        cli.checks.expect(not wild, "raw control characters: %s" % wild)
+        cli.checks.expect("\\x1b[31mred\\u202e" in done.out, "the escaped name is missing: %s" % done)
+    finding = json.loads((cli.where / "out" / "report.json").read_text())["trials"][0]["rules"][0]["first"]
+    cli.checks.expect(finding["tensor"] == name, "report.json has the name %r" % finding["tensor"])
+    shown = json.loads(cli.expect(0, "show", trial, "--regex", "red", "--json").out)["rows"]
+    cli.checks.expect([r["tensor"] for r in shown] == [name], "show --json has %r" % shown)
+    lines = cli.expect(0, "ls", trial, "--json").out
+    cli.checks.expect(name in [t["name"] for t in json.loads(lines)["tensors"]], "ls --json lacks the name")
+
+
+def check_ranks(cli):
+    """The exit code is the same on every rank, and commands for one rank speak once."""
+    if LAUNCHER == "none":
+        return
+    for arguments, code in ((("run", cli.job, "--trial", DDP, "--fail-on", "error", "--out", "out"), 1),
+                            (("run", cli.job), 2), (("run", cli.where / "none.json"), 2),
+                            (("run", cli.job, "--bad"), 2), (("run", cli.job, "--trial", cli.where / "gone"), 2)):
+        codes = cli.where / "codes"
+        shutil.rmtree(codes, ignore_errors=True)
+        codes.mkdir()
+        script = "\"$@\"; echo $? > %s/$OMPI_COMM_WORLD_RANK" % codes
+        done = mpirun(3, ["sh", "-c", script, "sh", cli.assay, *arguments], cwd=cli.where, timeout=60)
+        found = sorted(p.read_text().strip() for p in codes.iterdir())
+        cli.checks.expect(found == [str(code)] * 3, "%s: exit codes %s: %s" % (arguments, found, done))
+        cli.checks.expect(done.err.count("assay: error:") == (code != 1), "%s: not one message: %s" % (arguments, done))
+    done = mpirun(3, [cli.assay, "ls", PARTIAL], timeout=60)
+    cli.checks.expect(done.code == 0 and done.out.count("Completeness") == 1, "ls on 3 ranks: %s" % done)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    assay = str(Path(parser.parse_args().assay).resolve())
+    checks = Checks()
+    for check in (check_help, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_read_only,
+                  check_names, check_ranks):
+        with tempfile.TemporaryDirectory() as folder:
+            failed = checks.failed
+            check(Cli(assay, checks, Path(folder)))
+            print("%-20s %s" % (check.__name__, "ok" if failed == checks.failed else "FAILED"), flush=True)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
