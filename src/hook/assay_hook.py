@@ -291,13 +291,20 @@ class Hook:
 
     def step(self):
         """Begins the next step of the mode. register_module() does this before every pass of the module."""
-        if self._pid != os.getpid():
+        if self._forked():
             return
         if not self._begun:
             self._begin()
         _lib.assay_hook_step(self._handle)
         self._active = _lib.assay_hook_active(self._handle)
         self._written.clear()
+
+    def _forked(self):
+        """True in a child process, which has no writer: there the hook is off."""
+        if self._pid == os.getpid():
+            return False
+        self._active = False
+        return True
 
     def seek(self, global_step, mode, mode_step):
         """The next step gets these numbers: for a training that goes on from a checkpoint."""
@@ -358,6 +365,8 @@ class Hook:
 
     def save_tensor(self, tensor_name, tensor_value, collections_to_write="default"):
         """Saves a PyTorch tensor or anything that numpy makes an array of, as a member of these collections."""
+        if self._forked():
+            return
         if not self._begun:
             self._begin()
         names = [collections_to_write] if isinstance(collections_to_write, str) else collections_to_write
@@ -369,7 +378,8 @@ class Hook:
 
     def save_scalar(self, name, value, sm_metric=False, timestamp=None):
         """Saves scalar/<name> at the current step. sm_metric and timestamp are the reference's and have no effect."""
-        _lib.assay_hook_save_scalar(self._handle, name.encode(), float(value))
+        if not self._forked():
+            _lib.assay_hook_save_scalar(self._handle, name.encode(), float(value))
 
     def record_tensor_value(self, tensor_name, tensor_value):
         """For losses that are functions, as F.mse_loss: saved as <tensor_name>_output_<n>."""
@@ -391,20 +401,20 @@ class Hook:
         self._written[prefix] = index
 
     def _before_forward(self, module, inputs):
-        if self._pid != os.getpid():
-            return
         self.step()
         if self._active:
             for name, parameter in module.named_parameters():
                 self._save_torch(module._get_name() + "_" + name, parameter)
 
     def _after_forward(self, module, inputs, outputs):
-        if self._active and self._pid == os.getpid():
+        if self._active:
             self._write(module._module_name + "_input_", inputs)
             self._write(module._module_name + "_output_", outputs)
 
     def register_module(self, module):
         """Records a network: its parameters before each pass, inputs and outputs of its modules, gradients."""
+        if not self._handle:
+            return  # off: not even PyTorch's hooks are worth their call
         for name, part in module.named_modules():
             if part in self._modules:
                 raise ValueError("the module %s is registered already" % (name or module._get_name()))
@@ -418,12 +428,14 @@ class Hook:
 
     def _gradient_of(self, name):
         def save(gradient):
-            if self._active and gradient is not None and self._pid == os.getpid():
+            if self._active and gradient is not None:
                 self._save_torch(name, gradient)
         return save
 
     def register_loss(self, loss_module):
         """Records the inputs and the output of a loss such as nn.CrossEntropyLoss()."""
+        if not self._handle:
+            return
         loss_module._module_name = loss_module._get_name()
         self._modules.add(loss_module)
         loss_module.register_forward_hook(self._after_forward)
@@ -451,7 +463,7 @@ class Hook:
     def close(self):
         """Ends the recording. Also called when the process exits."""
         atexit.unregister(self.close)
-        if self._pid != os.getpid() or not self._handle:
+        if self._forked() or not self._handle:
             return
         if not self._begun:
             self._begin()
