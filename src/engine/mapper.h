@@ -11,10 +11,13 @@
 
 enum { ASSAY_REFERENCES = 9 }; /* event files open beside the main one: eight references, and the last for unit windows */
 
-typedef struct assay_handle { /* an event file that stays open while the next one asked for is the same */
+typedef struct assay_handle { /* an event file that stays open while it may be asked for again */
     assay_event_file *file;
     const assay_store *store;
     assay_buf path; /* terminated; empty: none is open */
+    const assay_entry *entry; /* of the record opened last, as a reference */
+    assay_record record;
+    uint64_t used;  /* the tensor that it was last used for, by the mapper's count of tensors */
 } assay_handle;
 
 /* A tensor under way: its view without const. */
@@ -54,6 +57,7 @@ typedef struct assay_mapper {
     size_t item_count, item_room;
     /* figures */
     uint64_t bytes_read, records_read, files_opened;
+    uint64_t tensors_taken;
     uint64_t passed; /* bytes of the record under way that progress knows of */
 } assay_mapper;
 
@@ -75,15 +79,14 @@ void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64
 int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source *source, const assay_part *part,
                       assay_error *err);
 
-/* reference.c: the record that a comparison refers to, opened in m->reference[k] (k is set; handles are shared by measures
- * with the same reference). 1: found, 0: there is none, negative: it cannot be read. */
+/* reference.c: the record that a comparison refers to, opened in one of m->reference; measures with the same reference get
+ * the same handle. 1: found, 0: there is none, negative: it cannot be read. */
 typedef struct assay_reference {
     assay_place place;
-    const assay_source *source; /* where it lies */
-    assay_record record;
+    assay_handle *handle; /* its record is open there */
 } assay_reference;
 int assay_reference_find(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
-                         assay_handle *handle, assay_reference *out, assay_error *err);
+                         assay_reference *out, assay_error *err);
 
 /* units.c: pools the unit counts of the saved steps before into `result`, as far as the measure's window reaches. */
 int assay_units_pool(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,

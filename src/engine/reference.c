@@ -3,20 +3,82 @@
 
 #include <string.h>
 
-enum { CANDIDATES = 256 };
+/* Walks the raw records of a tensor and worker before a step, newest first. */
+enum { PAGE = 16 };
+typedef struct walk {
+    assay_place place[PAGE];
+    size_t count, at;
+    int64_t step; /* the page's end */
+} walk;
+
+static bool next_place(const assay_mapper *m, walk *w, uint32_t tensor, uint32_t worker, assay_place *out)
+{
+    if (w->at == w->count) {
+        if (w->count > 0)
+            w->step = w->place[w->count - 1].part->step;
+        w->count = assay_history_before(m->history, tensor, worker, w->step, w->place, PAGE);
+        w->at = 0;
+    }
+    if (w->at == w->count)
+        return false;
+    *out = w->place[w->at++];
+    return true;
+}
+
+static bool is_open(const assay_handle *handle, const assay_source *source, const assay_part *part)
+{
+    char name[4096];
+    const char *path = part->event;
+    if (handle->path.size == 0 || handle->store != source->store)
+        return false;
+    if (!path) {
+        assay_event_path(&source->listing, part->step, part->worker, name, sizeof name);
+        path = name;
+    }
+    return strcmp((const char *)handle->path.data, path) == 0;
+}
+
+/* The handle for a reference: one that has the very record open for this tensor, else one that has the file open, else the
+ * one that was not used for longest. NULL when all are in use for this tensor. */
+static assay_handle *pick_handle(assay_mapper *m, const assay_source *source, assay_place place)
+{
+    assay_handle *best = NULL;
+    for (int i = 0; i < ASSAY_REFERENCES - 1; i++) {
+        assay_handle *handle = &m->reference[i];
+        if (handle->used == m->tensors_taken && handle->entry == place.entry)
+            return handle;
+    }
+    for (int i = 0; i < ASSAY_REFERENCES - 1; i++) {
+        assay_handle *handle = &m->reference[i];
+        if (handle->used == m->tensors_taken)
+            continue;
+        if (is_open(handle, source, place.part))
+            return handle;
+        if (!best || handle->used < best->used)
+            best = handle;
+    }
+    return best;
+}
 
 /* Opens a candidate; it counts only with a raw, numeric, non-empty value (RULES.md, G1). */
-static int open_candidate(assay_mapper *m, assay_handle *handle, const assay_source *source, assay_place place,
-                          assay_reference *out, assay_error *err)
+static int open_candidate(assay_mapper *m, const assay_source *source, assay_place place, assay_reference *out, assay_error *err)
 {
-    out->place = place;
-    out->source = source;
+    assay_handle *handle = pick_handle(m, source, place);
+    if (!handle)
+        return assay_fail(err, ASSAY_EBUDGET, "a tensor is compared with more than %d others at once", ASSAY_REFERENCES - 1);
+    *out = (assay_reference){place, handle};
+    if (handle->used == m->tensors_taken)
+        return 1;
     int status = assay_handle_open(m, handle, source, place.part, err);
     if (status == ASSAY_OK)
-        status = assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &out->record, err);
+        status = assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &handle->record, err);
     if (status != ASSAY_OK)
         return status;
-    return out->record.dtype != ASSAY_STRING && out->record.elements > 0;
+    if (handle->record.dtype == ASSAY_STRING || handle->record.elements == 0)
+        return 0;
+    handle->entry = place.entry;
+    handle->used = m->tensors_taken;
+    return 1;
 }
 
 static bool has_train(const assay_mapper *m, uint32_t tensor)
@@ -26,21 +88,18 @@ static bool has_train(const assay_mapper *m, uint32_t tensor)
 
 /* The `steps`-th saved step before. Only TRAIN steps count when the measure says so and the tensor has any. */
 static int find_before(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
-                       assay_handle *handle, assay_reference *out, assay_error *err)
+                       assay_reference *out, assay_error *err)
 {
-    const assay_source *source = &m->sources->list[m->source];
     bool train = measure->train_only && has_train(m, tensor);
-    assay_place place[CANDIDATES];
+    walk w = {.step = part->step};
+    assay_place place;
+    int64_t skip = measure->steps - 1;
     if (train && part->mode != ASSAY_MODE_TRAIN)
         return 0;
-    size_t count = assay_history_before(m->history, tensor, part->worker, part->step, place, CANDIDATES);
-    int64_t skip = measure->steps - 1;
-    for (size_t i = 0; i < count; i++) {
-        if (train && place[i].part->mode != ASSAY_MODE_TRAIN)
+    while (next_place(m, &w, tensor, part->worker, &place)) {
+        if ((train && place.part->mode != ASSAY_MODE_TRAIN) || skip-- > 0)
             continue;
-        if (skip-- > 0)
-            continue;
-        int found = open_candidate(m, handle, source, place[i], out, err);
+        int found = open_candidate(m, &m->sources->list[m->source], place, out, err);
         if (found != 0)
             return found;
     }
@@ -53,30 +112,27 @@ static int64_t distance(const assay_part *part, const assay_part *earlier, bool 
     return train ? part->mode_step - earlier->mode_step : part->step - earlier->step;
 }
 
-/* The oldest saved step within the window. Candidates come newest first, CANDIDATES at a time. */
+/* The oldest saved step within the window. */
 static int find_oldest(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
-                       assay_handle *handle, assay_reference *out, assay_error *err)
+                       assay_reference *out, assay_error *err)
 {
-    bool train = has_train(m, tensor), more = true;
-    assay_place place[CANDIDATES], oldest = {NULL, NULL};
+    bool train = has_train(m, tensor);
+    walk w = {.step = part->step};
+    assay_place place, oldest = {NULL, NULL};
     if (train && part->mode != ASSAY_MODE_TRAIN)
         return 0;
-    for (int64_t step = part->step; more; step = place[CANDIDATES - 1].part->step) {
-        size_t count = assay_history_before(m->history, tensor, part->worker, step, place, CANDIDATES);
-        more = count == CANDIDATES;
-        for (size_t i = 0; i < count; i++) {
-            if (train && place[i].part->mode != ASSAY_MODE_TRAIN)
-                continue;
-            more = more && distance(part, place[i].part, train) <= measure->steps;
-            if (distance(part, place[i].part, train) <= measure->steps)
-                oldest = place[i];
-        }
+    while (next_place(m, &w, tensor, part->worker, &place)) {
+        if (train && place.part->mode != ASSAY_MODE_TRAIN)
+            continue;
+        if (distance(part, place.part, train) > measure->steps)
+            break;
+        oldest = place;
     }
-    return oldest.part ? open_candidate(m, handle, &m->sources->list[m->source], oldest, out, err) : 0;
+    return oldest.part ? open_candidate(m, &m->sources->list[m->source], oldest, out, err) : 0;
 }
 
 static int find_in_step(assay_mapper *m, const assay_segment *segment, const assay_source *source, int64_t step,
-                        uint32_t tensor, const char *worker, assay_handle *handle, assay_reference *out, assay_error *err)
+                        uint32_t tensor, const char *worker, assay_reference *out, assay_error *err)
 {
     for (size_t p = assay_segment_find(segment, step); p < segment->count && segment->parts[p].step == step; p++) {
         const assay_part *part = &segment->parts[p];
@@ -85,7 +141,7 @@ static int find_in_step(assay_mapper *m, const assay_segment *segment, const ass
         for (size_t e = part->first; e < part->first + part->count; e++) {
             const assay_entry *entry = &segment->entries[e];
             if (entry->tensor == tensor && entry->kind == ASSAY_RAW)
-                return open_candidate(m, handle, source, (assay_place){part, entry}, out, err);
+                return open_candidate(m, source, (assay_place){part, entry}, out, err);
         }
     }
     return 0;
@@ -93,31 +149,31 @@ static int find_in_step(assay_mapper *m, const assay_segment *segment, const ass
 
 /* The other trial's record of the same step, tensor name and worker name. plan_select.c left the other trial in `form`. */
 static int find_other(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
-                      assay_handle *handle, assay_reference *out, assay_error *err)
+                      assay_reference *out, assay_error *err)
 {
     const char *worker = m->sources->list[m->source].listing.worker[part->worker];
     for (uint32_t p = 0; p < m->plan->pair_count; p++) {
         const assay_pair *pair = &m->plan->pairs[p];
         if (pair->source != m->source || pair->other != measure->form || pair->tensor[tensor] == ASSAY_NO_ID)
             continue;
-        return find_in_step(m, &pair->segment, &m->sources->list[pair->other], part->step, pair->tensor[tensor], worker,
-                            handle, out, err);
+        return find_in_step(m, &pair->segment, &m->sources->list[pair->other], part->step, pair->tensor[tensor], worker, out,
+                            err);
     }
     return 0;
 }
 
 int assay_reference_find(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
-                         assay_handle *handle, assay_reference *out, assay_error *err)
+                         assay_reference *out, assay_error *err)
 {
     const assay_source *source = &m->sources->list[m->source];
     switch (measure->reference) {
     case ASSAY_REFERENCE_SAVED_BEFORE:
-        return find_before(m, measure, part, tensor, handle, out, err);
+        return find_before(m, measure, part, tensor, out, err);
     case ASSAY_REFERENCE_OLDEST_WITHIN:
-        return find_oldest(m, measure, part, tensor, handle, out, err);
+        return find_oldest(m, measure, part, tensor, out, err);
     case ASSAY_REFERENCE_OTHER_TRIAL:
-        return find_other(m, measure, part, tensor, handle, out, err);
+        return find_other(m, measure, part, tensor, out, err);
     default:
-        return find_in_step(m, &source->segment, source, part->step, tensor, NULL, handle, out, err);
+        return find_in_step(m, &source->segment, source, part->step, tensor, NULL, out, err);
     }
 }

@@ -13,7 +13,6 @@ enum { MOST_MEASURES = 64 };
 typedef struct taking {
     uint32_t number;       /* the engine's */
     assay_meter *meter;    /* NULL: given up, or done */
-    assay_handle *handle;  /* of its reference, NULL: none */
     assay_reference reference;
     bool pulls;            /* the reference has the same shape: its elements are fed alongside */
     uint32_t leader;       /* measures with one reference pull it together: the first of them */
@@ -122,25 +121,26 @@ static int give_up(assay_mapper *m, const assay_part *part, const assay_entry *e
 static uint32_t find_leader(const taking *list, uint32_t k)
 {
     for (uint32_t j = 0; j < k; j++)
-        if (list[j].pulls && list[j].leader == j && list[j].reference.place.entry == list[k].reference.place.entry)
+        if (list[j].pulls && list[j].leader == j && list[j].reference.handle == list[k].reference.handle)
             return j;
     return k;
 }
 
-/* Starts list[k]; *references counts the handles in use. */
+/* Starts the comparison list[k]. */
 static int start_comparison(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *list, uint32_t k,
-                            uint32_t *references, const assay_shape *shape)
+                            const assay_shape *shape)
 {
     taking *t = &list[k];
-    const assay_measure *measure = &m->plan->measures[t->number];
     assay_error err = {""};
-    t->handle = &m->reference[*references];
-    int found = assay_reference_find(m, measure, part, entry->tensor, t->handle, &t->reference, &err);
+    int found = assay_reference_find(m, &m->plan->measures[t->number], part, entry->tensor, &t->reference, &err);
     if (found < 0)
         return give_up(m, part, entry, t, found, &err);
-    const assay_record *r = &t->reference.record;
-    assay_shape reference = {r->dtype, r->dims, r->shape, found ? r->elements : 0};
-    int status = assay_meter_new(measure, shape, found ? &reference : NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
+    const assay_record *r = found ? &t->reference.handle->record : NULL;
+    assay_shape reference = {0};
+    if (found)
+        reference = (assay_shape){r->dtype, r->dims, r->shape, r->elements};
+    int status = assay_meter_new(&m->plan->measures[t->number], shape, found ? &reference : NULL, assay_arena_left(m->arena),
+                                 m->arena, &t->meter, &err);
     if (status != ASSAY_OK)
         return give_up(m, part, entry, t, status, &err);
     t->pulls = found && reference.dims == shape->dims &&
@@ -148,8 +148,7 @@ static int start_comparison(assay_mapper *m, const assay_part *part, const assay
     t->leader = t->pulls ? find_leader(list, k) : k;
     if (t->pulls && t->leader == k) {
         m->bytes_read += r->length;
-        assay_event_expect(t->handle->file, r->offset, r->offset + r->length);
-        ++*references;
+        assay_event_expect(t->reference.handle->file, r->offset, r->offset + r->length);
     }
     return ASSAY_OK;
 }
@@ -157,15 +156,15 @@ static int start_comparison(assay_mapper *m, const assay_part *part, const assay
 static int start_measures(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
                           const assay_shape *shape, taking *list, uint32_t *count)
 {
-    uint32_t references = 0;
     *count = 0;
+    m->tensors_taken++;
     for (uint32_t k = 0; k < wanted->measures && *count < MOST_MEASURES; k++) {
         taking *t = &list[(*count)++];
         assay_error err = {""};
         *t = (taking){.number = wanted->measure[k], .leader = k};
         int status;
-        if (m->plan->measures[t->number].kind == ASSAY_MEASURE_CHANGE && references + 1 < ASSAY_REFERENCES) {
-            status = start_comparison(m, part, entry, list, k, &references, shape);
+        if (m->plan->measures[t->number].kind == ASSAY_MEASURE_CHANGE) {
+            status = start_comparison(m, part, entry, list, k, shape);
         } else {
             status = assay_meter_new(&m->plan->measures[t->number], shape, NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
             status = status == ASSAY_OK ? ASSAY_OK : give_up(m, part, entry, t, status, &err);
@@ -181,11 +180,11 @@ static int start_measures(assay_mapper *m, const assay_part *part, const assay_e
 static int feed_comparisons(taking *list, uint32_t count, uint32_t leader, const uint8_t *piece, uint64_t elements,
                             size_t element, assay_error *err)
 {
-    size_t other = assay_dtype_size(list[leader].reference.record.dtype);
+    size_t other = assay_dtype_size(list[leader].reference.handle->record.dtype);
     while (elements > 0) {
         const uint8_t *pulled;
         size_t size;
-        int status = assay_event_content(list[leader].handle->file, (size_t)elements * other, &pulled, &size, err);
+        int status = assay_event_content(list[leader].reference.handle->file, (size_t)elements * other, &pulled, &size, err);
         if (status == ASSAY_OK && size == 0)
             status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
         uint64_t got = size / other;
@@ -231,7 +230,7 @@ static int end_measures(assay_mapper *m, const assay_part *part, const assay_ent
             continue;
         const uint8_t *rest;
         size_t size;
-        int status = t->pulls ? assay_event_content(list[t->leader].handle->file, 0, &rest, &size, &err) : ASSAY_OK;
+        int status = t->pulls ? assay_event_content(list[t->leader].reference.handle->file, 0, &rest, &size, &err) : ASSAY_OK;
         assay_result *result = status == ASSAY_OK ? assay_arena_take(m->arena, sizeof *result) : NULL;
         if (status == ASSAY_OK && !result)
             status = over_budget(&err);
