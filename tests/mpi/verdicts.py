@@ -28,7 +28,7 @@ def similar_job(folder, trial, other):
     job = Path(folder) / "job.json"
     job.write_text(json.dumps({
         "trials": [{"path": str(TRIALS / trial), "name": trial}, {"path": str(second), "name": "other"}],
-        "rules": [{"name": "similar", "rule": "SimilarAcrossRuns", "parameters": {"other_trial": "other"}}],
+        "rules": [{"rule": "SimilarAcrossRuns", "parameters": {"other_trial": "other"}}],
         "output": {"max_findings": 2000}}))
     return job, TRIALS / ("similar.%s-%s.rules.json" % (trial, other))
 
