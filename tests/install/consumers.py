@@ -67,11 +67,20 @@ def main():
             needed = needed_symbols(build / "liblong_name.so")
             checks.expect(needed and needed <= have, "the rule needs %s" % sorted(needed - have))
 
+            trial = Path(folder) / "trial"
+            checks.expect(run([build / "record", trial]).code == 0, "the recording program")
+            listed = run([program, "ls", trial])
+            checks.expect(listed.code == 0 and "net.weight" in listed.out, "assay ls of what it recorded: %s" % listed)
+
         pc = next(prefix.glob("lib/**/assay.pc"))
         env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent))
         made = run([args.cc, "-shared", "-fPIC", "-Wall", "-Werror", *pkg_config(env, "--cflags"), "-o",
                     Path(folder) / "long_name.so", HERE / "consumer" / "long_name.c"])
         checks.expect(made.code == 0, "pkg-config: %s" % made)
+        hook_flags = subprocess.run(["pkg-config", "--cflags", "--libs", "assay-hook"], env=env, check=True,
+                                    capture_output=True, text=True).stdout.split()
+        made = run([args.cc, "-o", Path(folder) / "record", HERE / "consumer" / "record.c", *hook_flags])
+        checks.expect(made.code == 0, "pkg-config assay-hook: %s" % made)
 
         job = Path(pkg_config(env, "--variable=jobsdir")[0]) / "image-classifier.json"
         checks.expect(pkg_config(env, "--variable=rulesdir"), "pkg-config: no rulesdir")
