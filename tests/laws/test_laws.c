@@ -107,7 +107,8 @@ static bool brackets(const world *w, const assay_buf *whole, const assay_buf *ve
     return true;
 }
 
-static bool unpacks(const world *w, const uint8_t *bytes, size_t size, const assay_buf *whole)
+/* True when the bytes are taken for a state that packs to `whole` and says `said` (NULL: whatever it says). */
+static bool unpacks(const world *w, const uint8_t *bytes, size_t size, const assay_buf *whole, const assay_buf *said)
 {
     uint8_t *copy = malloc(size ? size : 1); /* so that reading past the end is found */
     void *state = NULL;
@@ -119,7 +120,7 @@ static bool unpacks(const world *w, const uint8_t *bytes, size_t size, const ass
     if (status == ASSAY_OK) {
         memset(copy, 0xA5, size);
         assay_buf again = packed(w, state), verdict = verdict_of(w, state); /* a state from a bad checkpoint too has an end */
-        same = same_bytes(&again, whole);
+        same = same_bytes(&again, whole) && (!said || same_bytes(&verdict, said));
         assay_buf_release(&again);
         assay_buf_release(&verdict);
         w->rule.ops->state_free(state);
@@ -136,25 +137,25 @@ static void survives_damage(const world *w, const assay_buf *whole)
     memcpy(copy, whole->data, whole->size);
     for (size_t i = 0; i < whole->size; i += stride) {
         copy[i] ^= 0xFF;
-        unpacks(w, copy, whole->size, whole);
+        unpacks(w, copy, whole->size, whole, NULL);
         copy[i] ^= 0xFF;
     }
     free(copy);
 }
 
-static bool round_trips(const world *w, const assay_buf *whole)
+static bool round_trips(const world *w, const assay_buf *whole, const assay_buf *verdict)
 {
-    if (!unpacks(w, whole->data, whole->size, whole))
+    if (!unpacks(w, whole->data, whole->size, whole, verdict))
         return false;
     size_t stride = whole->size < ALL_CUTS_BELOW ? 1 : whole->size / ALL_CUTS_BELOW + 1;
     for (size_t size = 0; size < whole->size; size += size < 64 || size + 64 > whole->size ? 1 : stride)
-        if (unpacks(w, whole->data, size, whole))
+        if (unpacks(w, whole->data, size, whole, NULL))
             return false;
     assay_buf longer;
     assay_buf_init(&longer, (size_t)1 << 28);
     assay_put_bytes(&longer, whole->data, whole->size);
     assay_put_u8(&longer, 0);
-    bool accepted = unpacks(w, longer.data, longer.size, whole);
+    bool accepted = unpacks(w, longer.data, longer.size, whole, NULL);
     assay_buf_release(&longer);
     survives_damage(w, whole);
     return !accepted;
@@ -184,7 +185,7 @@ static void check_world(const world *w, tally *t)
     CU_ASSERT_EQUAL(whole.status, ASSAY_OK);
     CU_ASSERT_EQUAL(verdict.status, ASSAY_OK);
     bool ok[] = {same_bytes(&verdict, &again), splits(w, &whole, &verdict), brackets(w, &whole, &verdict),
-                 round_trips(w, &whole)};
+                 round_trips(w, &whole, &verdict)};
     static const char *const law[] = {"finalize twice", "neutral element and cuts", "bracketing", "round trip"};
     for (size_t i = 0; i < sizeof ok / sizeof *ok; i++)
         if (!ok[i]) {
