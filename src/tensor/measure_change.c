@@ -12,6 +12,7 @@ enum { BLOCK_GROUPS = 512 };
 
 typedef struct change_state {
     change_limits limits;
+    bool plain;                                /* the tolerances are finite and not negative */
     change_lanes lanes;                        /* the open block */
     size_t groups;                             /* of the open block */
     double a[MEASURE_LANES], b[MEASURE_LANES]; /* the last, incomplete group */
@@ -24,6 +25,7 @@ static int start(assay_meter *m, assay_error *err)
     change_state *s = meter_state(m);
     (void)err;
     s->limits = (change_limits){m->measure.rtol, m->measure.atol, m->measure.equal_nan ? -1 : 0};
+    s->plain = s->limits.rtol >= 0 && s->limits.atol >= 0 && isfinite(s->limits.rtol) && isfinite(s->limits.atol);
     return ASSAY_OK;
 }
 
@@ -36,18 +38,39 @@ static void close_block(change_state *s)
     s->groups = 0;
 }
 
+static bool is_finite(const change_lanes *lanes)
+{
+    double all = 0;
+    for (int j = 0; j < MEASURE_LANES; j++)
+        all += lanes->squares[j] + lanes->reference_squares[j];
+    return isfinite(all);
+}
+
+/* NaN and infinities are rare: they are looked for in the sums, and then the groups are compared once more. */
+static void add(change_state *s, change_groups *finite, change_groups *any, const uint8_t *a, const uint8_t *b,
+                size_t groups)
+{
+    change_lanes before = s->lanes;
+    if (s->plain) {
+        finite(&s->lanes, &s->limits, a, b, groups);
+        if (is_finite(&s->lanes))
+            return;
+        s->lanes = before;
+    }
+    any(&s->lanes, &s->limits, a, b, groups);
+}
+
 static void add_doubles(assay_meter *m, const double *a, const double *b, size_t groups)
 {
-    change_state *s = meter_state(m);
-    m->kernels->change64(&s->lanes, &s->limits, (const uint8_t *)a, (const uint8_t *)b, groups);
+    const measure_kernels *k = m->kernels;
+    add(meter_state(m), k->finite64, k->change64, (const uint8_t *)a, (const uint8_t *)b, groups);
 }
 
 /* Groups of one block. */
 static void add_groups(assay_meter *m, const meter_piece *piece, size_t groups)
 {
-    change_state *s = meter_state(m);
     if (m->dtype == ASSAY_FLOAT32 && m->reference_dtype == ASSAY_FLOAT32) {
-        m->kernels->change32(&s->lanes, &s->limits, piece->bytes, piece->reference, groups);
+        add(meter_state(m), m->kernels->finite32, m->kernels->change32, piece->bytes, piece->reference, groups);
         return;
     }
     double a[METER_BLOCK], b[METER_BLOCK];

@@ -30,10 +30,15 @@ typedef struct channel_lanes {
     double sum[MEASURE_LANES], squares[MEASURE_LANES];
 } channel_lanes;
 
+/* Groups of MEASURE_LANES elements of two tensors, both float or both double. */
+typedef void change_groups(change_lanes *s, const change_limits *limits, const uint8_t *a, const uint8_t *b,
+                           size_t groups);
+
 typedef struct measure_kernels {
-    /* Groups of MEASURE_LANES elements of two tensors. */
-    void (*change32)(change_lanes *s, const change_limits *limits, const uint8_t *a, const uint8_t *b, size_t groups);
-    void (*change64)(change_lanes *s, const change_limits *limits, const uint8_t *a, const uint8_t *b, size_t groups);
+    change_groups *change32, *change64;
+    /* The same where that is enough: if the squares that come out are finite, and no tolerance is negative. Else
+     * nothing that comes out is right. */
+    change_groups *finite32, *finite64;
     /* count[i] grows by one where low <= x[i] <= high. */
     void (*columns32)(uint32_t *count, const uint8_t *x, size_t n, float low, float high);
     void (*columns64)(uint32_t *count, const uint8_t *x, size_t n, double low, double high);

@@ -18,7 +18,7 @@ static bool is_close(double a, double b, const assay_measure *measure)
         return measure->equal_nan && isnan(a) && isnan(b);
     if (isinf(a) || isinf(b))
         return a == b;
-    return fabs(a - b) <= measure->atol + measure->rtol * fabs(b);
+    return a == b || fabs(a - b) <= measure->atol + measure->rtol * fabs(b);
 }
 
 static expected compare(const assay_measure *measure, const tensor *a, const tensor *b)
@@ -85,7 +85,7 @@ static void mix(tensor *to, const tensor *from)
 static void every_dtype(void)
 {
     static const int64_t LENGTHS[] = {1, 7, 8, 9, 63, 4095, 4096, 4097, 9001};
-    static const double TOLERANCE[][2] = {{0, 0}, {1e-5, 1e-8}, {0.5, 0.1}};
+    static const double TOLERANCE[][2] = {{0, 0}, {1e-5, 1e-8}, {0.5, 0.1}, {-1, 0}, {NAN, 1}, {INFINITY, 0}};
     assay_arena *arena = assay_arena_new(CEILING);
     unsigned wrong = 0;
     for (int type = 0; type < NUMERIC_COUNT; type++) {
@@ -95,7 +95,7 @@ static void every_dtype(void)
                     tensor a = tensor_of(NUMERIC[type], kind, 1, &LENGTHS[i]);
                     tensor b = tensor_of(NUMERIC[other], kind, 1, &LENGTHS[i]);
                     mix(&b, &a);
-                    const double *tolerance = TOLERANCE[(type + i) % 3];
+                    const double *tolerance = TOLERANCE[(type + i) % 6];
                     assay_measure measure = {
                         .kind = ASSAY_MEASURE_CHANGE, .equal_nan = i % 2, .rtol = tolerance[0], .atol = tolerance[1]};
                     wrong += check_pair(&measure, &a, &b, arena);
