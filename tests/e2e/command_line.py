@@ -108,7 +108,7 @@ def check_jobs(cli):
     for content, message in (
             ("", "line 1"), ("{", "line 1"), ("[]", "object"), ("{\"rules\": []} x", "line 1"), ("{\"rules\": 5}", "rules"),
             ({"rule": []}, "unknown key \"rule\""), ({"rules": [{"rulez": 1}]}, "rules[0]: unknown key \"rulez\""),
-            ({"rules": [rule, {"name": "x"}]}, "rules[1]: \"rule\" is missing"), ({"rules": ["AllZero"]}, "rules[0]"),
+            ({"rules": [rule, {"name": "x"}]}, "rules[1]: neither"), ({"rules": ["AllZero"]}, "rules[0]"),
             ({"rules": [dict(rule, severity="fatal")]}, "unknown severity \"fatal\""),
             ({"rules": [dict(rule, severity=1)]}, "severity"), ({"rules": [dict(rule, parameters=[])]}, "parameters"),
             ({"rules": [dict(rule, name="a"), dict(rule, name="a")]}, "\"a\" is there twice"),

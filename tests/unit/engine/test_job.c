@@ -104,7 +104,7 @@ static void test_refusals(void)
         {"{\"rules\": {}}", "rules: expected a list"},
         {"{\"rules\": [1]}", "rules[0]"},
         {"{\"rules\": [{\"rule\": \"\"}]}", "\"rule\" has to be a text"},
-        {"{\"rules\": [{\"rule\": \"A\"}, {\"name\": \"b\"}]}", "rules[1]: \"rule\" is missing"},
+        {"{\"rules\": [{\"rule\": \"A\"}, {\"name\": \"b\"}]}", "rules[1]: neither"},
         {"{\"rules\": [{\"rule\": \"A\", \"severity\": \"bad\"}]}", "unknown severity \"bad\""},
         {"{\"rules\": [{\"rule\": \"A\", \"parameters\": 1}]}", "\"parameters\""},
         {"{\"rules\": [{\"rule\": \"A\", \"name\": \"n\"}, {\"rule\": \"B\", \"name\": \"n\"}]}", "\"n\" is there twice"},
