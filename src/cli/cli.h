@@ -22,7 +22,7 @@ struct cli_context {
     const char *version;
 };
 
-extern const cli_command cli_run, cli_ls, cli_show, cli_rules, cli_check;
+extern const cli_command cli_run, cli_ls, cli_show, cli_rules, cli_check, cli_pack, cli_unpack;
 
 /* The exit code of a failure. Not collective. */
 int cli_exit_code(int status);
@@ -32,6 +32,9 @@ int cli_fail(int status, const assay_error *err);
 int cli_print(assay_buf *buf, assay_error *err);
 /* Ends a command that has made its output: prints the buffer and releases it; `code` unless that fails. Not collective. */
 int cli_finish(assay_buf *buf, int code);
+
+/* Rank 0's exit code to everyone. Collective. */
+int cli_share_code(assay_comm *comm, int code);
 
 /* Reads a job file's text into an initialised buffer. Statuses all mean exit code 2 but ASSAY_ENOMEM. Not collective. */
 int cli_read_job_text(const char *path, assay_buf *text, assay_error *err);

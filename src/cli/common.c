@@ -55,6 +55,21 @@ int cli_finish(assay_buf *buf, int code)
     return status == ASSAY_OK ? code : cli_fail(status, &err);
 }
 
+int cli_share_code(assay_comm *comm, int code)
+{
+    assay_buf byte;
+    assay_buf_init(&byte, 1);
+    if (assay_comm_rank(comm) == 0)
+        assay_put_u8(&byte, (uint8_t)code);
+    int status = assay_comm_broadcast(comm, &byte);
+    if (status == ASSAY_OK && byte.size == 1)
+        code = byte.data[0];
+    else
+        code = CLI_FAILED;
+    assay_buf_release(&byte);
+    return code;
+}
+
 int cli_read_job_text(const char *path, assay_buf *text, assay_error *err)
 {
     int status = assay_file_read(path, CLI_JOB_CEILING, text, err);

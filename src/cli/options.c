@@ -174,10 +174,11 @@ static const cli_option *find_option(const cli_command *command, const char *nam
     return NULL;
 }
 
-/* Parses argv[*i], an option, and its value, which may be argv[*i + 1]. */
-static int parse_option(const cli_command *command, int argc, char **argv, int *i, void *fields, assay_error *err)
+/* Parses argv[*i], the option that `word` says, and its value, which may be argv[*i + 1]. */
+static int parse_option(const cli_command *command, const char *word, int argc, char **argv, int *i, void *fields,
+                        assay_error *err)
 {
-    const char *name = argv[*i] + 2, *value = strchr(name, '=');
+    const char *name = word + 2, *value = strchr(name, '=');
     size_t length = value ? (size_t)(value - name) : strlen(name);
     const cli_option *option = find_option(command, name, length);
     if (!option)
@@ -210,10 +211,12 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
     int status = ASSAY_OK;
     *operands = 0;
     for (int i = 0; i < argc && status == ASSAY_OK; i++) {
-        if (!only_operands && strcmp(argv[i], "--") == 0) {
+        if (!only_operands && strcmp(argv[i], "-o") == 0 && find_option(command, "out", 3)) {
+            status = parse_option(command, "--out", argc, argv, &i, fields, err);
+        } else if (!only_operands && strcmp(argv[i], "--") == 0) {
             only_operands = true;
         } else if (!only_operands && argv[i][0] == '-' && argv[i][1] == '-') {
-            status = parse_option(command, argc, argv, &i, fields, err);
+            status = parse_option(command, argv[i], argc, argv, &i, fields, err);
         } else if (!only_operands && argv[i][0] == '-' && argv[i][1]) {
             status = assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"; options begin with two dashes",
                                 command->name, argv[i]);

@@ -56,7 +56,7 @@ typedef struct cli_command {
     int (*run)(const cli_context *context, int argc, char **argv); /* the exit code */
 } cli_command;
 
-/* Parses the arguments behind the command's name into `fields`, whose defaults the caller has set; `operand` gets the
+/* Parses the arguments behind the command's name into `fields` (-o is short for --out), whose defaults the caller has set; `operand` gets the
  * operands, which are `*operands` many. Values point into argv. ASSAY_EUSAGE with the option, what is wrong and what to do.
  * Not collective: every rank parses the same arguments. */
 int cli_options_parse(const cli_command *command, int argc, char **argv, void *fields, const char **operand,

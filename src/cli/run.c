@@ -207,22 +207,6 @@ static int conclude(const cli_context *context, const run_options *options, cons
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
 }
 
-/* Rank 0's exit code to everyone. Collective. */
-static int share_code(assay_comm *comm, int code)
-{
-    assay_buf byte;
-    assay_buf_init(&byte, 1);
-    if (assay_comm_rank(comm) == 0)
-        assay_put_u8(&byte, (uint8_t)code);
-    int status = assay_comm_broadcast(comm, &byte);
-    if (status == ASSAY_OK && byte.size == 1)
-        code = byte.data[0];
-    else
-        code = CLI_FAILED;
-    assay_buf_release(&byte);
-    return code;
-}
-
 static int run_job(const cli_context *context, const run_options *options, const assay_job *job)
 {
     assay_error err = {""};
@@ -234,7 +218,7 @@ static int run_job(const cli_context *context, const run_options *options, const
     if (assay_comm_rank(context->comm) == 0)
         code = conclude(context, options, &outcome);
     assay_outcome_release(&outcome);
-    return share_code(context->comm, code);
+    return cli_share_code(context->comm, code);
 }
 
 static int run(const cli_context *context, int argc, char **argv)

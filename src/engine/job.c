@@ -97,6 +97,9 @@ static const char *last_part(const char *plain)
 char *assay_job_trial_name(const char *path)
 {
     char *plain = plain_path(path), *name = plain ? assay_copy_text(last_part(plain)) : NULL;
+    size_t length = name ? strlen(name) : 0;
+    if (length > 3 && strcmp(name + length - 3, ".h5") == 0) /* a packed trial is called as its directory was */
+        name[length - 3] = '\0';
     free(plain);
     return name;
 }

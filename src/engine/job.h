@@ -6,7 +6,7 @@
 
 typedef struct assay_job_trial {
     char *path; /* as given; relative paths are relative to the working directory */
-    char *name; /* unique in the job; by default the last part of the path */
+    char *name; /* unique in the job; by default the last part of the path, without ".h5" */
 } assay_job_trial;
 
 /* X(enum, bit, word): the forms a report can be written in. */
@@ -56,7 +56,7 @@ static inline const assay_instance *assay_job_instance(const assay_job *job, siz
 int assay_job_parse(const char *file, const void *text, size_t size, assay_job *out, assay_error *err);
 void assay_job_release(assay_job *job);
 
-/* What a trial at this path is called by default: the last part of the path. The caller frees it; NULL without memory.
+/* What a trial at this path is called by default: the last part of the path, without ".h5". The caller frees it; NULL without memory.
  * Not collective. */
 char *assay_job_trial_name(const char *path);
 

@@ -1,0 +1,107 @@
+/* pack.c - assay pack: trials into one HDF5 file, by all ranks together. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "hdf5/pack.h"
+#include "report/layout.h"
+
+typedef struct pack_options {
+    const char *out;
+    bool compress, verify, resume, quiet;
+    size_t stripes, stripe_size;
+} pack_options;
+
+#define FIELD(name) offsetof(pack_options, name)
+static const cli_option OPTIONS[] = {
+    {"out", CLI_TEXT, FIELD(out), "FILE", "The file to write; -o for short. One that is there is replaced when the new one is complete.", NULL},
+    {"compress", CLI_FLAG, FIELD(compress), NULL, "Deflate the records: smaller, and slower to write and to read.", NULL},
+    {"verify", CLI_FLAG, FIELD(verify), NULL,
+     "Read the file back and compare every byte and the index before it gets its name.", NULL},
+    {"resume", CLI_FLAG, FIELD(resume), NULL,
+     "Leave a complete file of the same trials alone (with --verify, compare it); anything else is packed anew from the start.",
+     NULL},
+    {"stripes", CLI_COUNT, FIELD(stripes), "N", "Spread the file over N targets of a striped file system, where it can.", NULL},
+    {"stripe-size", CLI_SIZE, FIELD(stripe_size), "SIZE", "Bytes on one target before the next; a multiple of 1M.", NULL},
+    {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+static int print_figures(const pack_options *options, const assay_pack_figures *f)
+{
+    assay_buf text;
+    assay_buf_init(&text, 1 << 16);
+    if (options->resume && f->anew)
+        assay_log_note("%s: was unfinished, or of other trials: packed anew from the start", options->out);
+    if (f->kept) {
+        assay_put_format(&text, "%s is complete already%s\n", options->out, options->verify ? ", and equal to the trials" : "");
+        return cli_finish(&text, CLI_DONE);
+    }
+    assay_put_format(&text, "packed %" PRIu64 " trial%s, %" PRIu64 " files, ", f->trials, f->trials == 1 ? "" : "s", f->files);
+    assay_text_put_bytes(&text, f->bytes);
+    assay_put_format(&text, ", %" PRIu64 " records into %s%s\n", f->records, options->out, options->verify ? "; verified" : "");
+    if (f->unreadable || f->losses)
+        assay_log_warn("%" PRIu64 " files could not be read and %" PRIu64 " problems are in the index: they were packed as they are",
+                       f->unreadable, f->losses);
+    return cli_finish(&text, f->unreadable || f->losses ? CLI_LOSSES : CLI_DONE);
+}
+
+static int check_options(const pack_options *options, assay_error *err)
+{
+    if (!options->out)
+        return assay_fail(err, ASSAY_EUSAGE, "pack: -o FILE is missing: the file to write");
+    if (options->stripe_size % ((size_t)1 << 20) != 0)
+        return assay_fail(err, ASSAY_EUSAGE, "pack: --stripe-size has to be a multiple of 1M");
+    if (!assay_hdf5_available())
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI",
+                          options->out);
+    return ASSAY_OK;
+}
+
+static int pack_trials(const cli_context *context, const pack_options *options, const char *const *trials, size_t count,
+                       assay_error *err, int *code)
+{
+    assay_job job = {.file = (char *)"pack"};
+    assay_pack_figures figures;
+    const assay_pack_options wanted = {.output = options->out,
+                                       .compress = options->compress,
+                                       .verify = options->verify,
+                                       .resume = options->resume,
+                                       .hints = {options->stripes, options->stripe_size}};
+    int status = assay_comm_agree(context->comm, assay_job_set_trials(&job, trials, count, err), err);
+    if (status == ASSAY_OK)
+        status = assay_pack(context->comm, &job, &wanted, &figures, err);
+    if (status == ASSAY_OK)
+        *code = cli_share_code(context->comm, assay_comm_rank(context->comm) == 0 ? print_figures(options, &figures) : CLI_DONE);
+    for (size_t i = 0; i < job.trial_count; i++) {
+        free(job.trials[i].path);
+        free(job.trials[i].name);
+    }
+    free(job.trials);
+    return status;
+}
+
+static int run(const cli_context *context, int argc, char **argv)
+{
+    pack_options options = {0};
+    size_t operands = 0;
+    assay_error err = {""};
+    const char **trials = assay_alloc_zeroed((size_t)argc + 1, sizeof *trials);
+    int code = CLI_DONE;
+    int status = trials ? cli_options_parse(&cli_pack, argc, argv, &options, trials, &operands, &err) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = check_options(&options, &err);
+    status = assay_comm_agree(context->comm, status, &err);
+    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    if (status == ASSAY_OK)
+        status = pack_trials(context, &options, trials, operands, &err, &code);
+    free(trials);
+    return status == ASSAY_OK ? code : cli_fail(status, &err);
+}
+
+const cli_command cli_pack = {
+    "pack", "TRIAL...", "Packs trials into one HDF5 file, which every command takes in place of a directory.",
+    OPTIONS, 1, SIZE_MAX, true, run};

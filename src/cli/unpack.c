@@ -1,0 +1,53 @@
+/* unpack.c - assay unpack: a packed trial as a directory again. */
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "hdf5/pack.h"
+#include "report/layout.h"
+
+typedef struct unpack_options {
+    const char *out;
+    bool quiet;
+} unpack_options;
+
+static const cli_option OPTIONS[] = {
+    {"out", CLI_TEXT, offsetof(unpack_options, out), "DIR", "The directory to write; -o for short. It must not exist, or be empty.", NULL},
+    {"quiet", CLI_FLAG, offsetof(unpack_options, quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+static int print_figures(const unpack_options *options, const assay_pack_figures *f)
+{
+    assay_buf text;
+    assay_buf_init(&text, 1 << 16);
+    assay_put_format(&text, "unpacked %" PRIu64 " files, ", f->files - f->unreadable);
+    assay_text_put_bytes(&text, f->bytes);
+    assay_put_format(&text, ", into %s\n", options->out);
+    if (f->unreadable)
+        assay_log_warn("%" PRIu64 " files could not be read when the trial was packed: they are not in %s", f->unreadable,
+                       options->out);
+    return cli_finish(&text, f->unreadable ? CLI_LOSSES : CLI_DONE);
+}
+
+static int run(const cli_context *context, int argc, char **argv)
+{
+    unpack_options options = {0};
+    const char *path[1] = {NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    assay_pack_figures figures;
+    int status = cli_options_parse(&cli_unpack, argc, argv, &options, path, &operands, &err);
+    if (status == ASSAY_OK && !options.out)
+        status = assay_fail(&err, ASSAY_EUSAGE, "unpack: -o DIR is missing: the directory to write");
+    status = assay_comm_agree(context->comm, status, &err);
+    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    if (status == ASSAY_OK)
+        status = assay_unpack(context->comm, path[0], options.out, &figures, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    return cli_share_code(context->comm, assay_comm_rank(context->comm) == 0 ? print_figures(&options, &figures) : CLI_DONE);
+}
+
+const cli_command cli_unpack = {
+    "unpack", "FILE", "Writes a packed trial as the directory that it was made of.", OPTIONS, 1, 1, true, run};
