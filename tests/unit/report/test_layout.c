@@ -134,7 +134,8 @@ static const char *names_text(const assay_worker_names *names, const uint32_t *w
 
 static void test_workers(void)
 {
-    char *known[] = {"worker_1", "worker_3", "worker_4", "zed"};
+    static char w1[] = "worker_1", w3[] = "worker_3", w4[] = "worker_4", zed[] = "zed";
+    char *known[] = {w1, w3, w4, zed};
     assay_listing listing = {.worker = known, .workers = 4, .expected_workers = 8};
     assay_worker_names names;
     char room[ASSAY_WORKER_ROOM];

@@ -58,10 +58,11 @@ static void make_trial(made *m)
 {
     for (int i = 0; i < 3; i++)
         m->steps[i] = (assay_step_info){10 * i, i, i == 2 ? ASSAY_MODE_EVAL : ASSAY_MODE_TRAIN};
-    m->workers[0] = "worker_0";
-    m->workers[1] = "worker_1";
+    static char first[] = "worker_0", second[] = "worker_1", name[] = "t", path[] = "p";
+    m->workers[0] = first;
+    m->workers[1] = second;
     m->trial[0].listing = (assay_listing){.worker = m->workers, .workers = 2, .expected_workers = 3, .ended = true};
-    m->info = (assay_trial){.name = "t", .path = "p", .listing = &m->trial[0].listing, .tensors = assay_dict_new(),
+    m->info = (assay_trial){.name = name, .path = path, .listing = &m->trial[0].listing, .tensors = assay_dict_new(),
                             .steps = m->steps, .mode_rank = m->ranks, .step_count = 3, .modes = 6};
     CU_ASSERT_FATAL(m->info.tensors != NULL);
     assay_dict_add(m->info.tensors, "a", 1);
