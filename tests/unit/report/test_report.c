@@ -239,7 +239,7 @@ static void test_text(void)
         "quiet",
         "4 of 9",
         "4 of 9 datapoints fired, at steps 0-20 (3 steps)",
-        "worker_0-1   3 .. 5",
+        "worker_0-1  3 .. 5",
         "b\\n",
         "nan",
         "inf",
