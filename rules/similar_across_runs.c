@@ -3,6 +3,7 @@
  * Per (step, worker, tensor) saved in both: value = largest |a - b| (NaN where the shapes differ), b the other trial's;
  * fires when shapes or dtypes differ, or |a - b| > 1e-8 + 1e-5 * |b| for an element. Equal NaN are equal. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "selection.h"
@@ -75,12 +76,13 @@ static void only_in(const assay_trial *a, const assay_trial *b, assay_verdict *v
 {
     uint64_t tensors = 0, steps = 0;
     char names[400] = "";
+    size_t used = 0;
     for (uint32_t i = 0; i < assay_trial_tensors(a); i++) {
         const char *name = assay_trial_tensor(a, i);
         if (has_tensor(b, name))
             continue;
-        if (tensors++ < NAMED && strlen(names) + strlen(name) + 3 < sizeof names)
-            strcat(strcat(names, names[0] ? ", " : ""), name);
+        if (tensors++ < NAMED && used + strlen(name) + 3 < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
     }
     int64_t first = 0;
     for (uint64_t i = 0; i < assay_trial_steps(a); i++) {

@@ -133,7 +133,7 @@ int main(int argc, char **argv)
         return 2;
     char directory[4096];
     snprintf(directory, sizeof directory, "%s/hook-cost", argv[1]);
-    int count = (argc > 2 ? atoi(argv[2]) : 1024) / (TENSORS_A_STEP * (TENSOR_BYTES >> 20));
+    int count = (int)(argc > 2 ? strtol(argv[2], NULL, 10) : 1024) / (TENSORS_A_STEP * (TENSOR_BYTES >> 20));
     float *data = malloc(TENSOR_BYTES), *copy = malloc(TENSOR_BYTES);
     if (!data || !copy || count < 1)
         return 1;
@@ -151,12 +151,14 @@ int main(int argc, char **argv)
     double copied = copy_speed(copy, data, count), written = write_speed(directory, data, count);
     speed queued = save_speed(directory, "67108864", data, count);
     speed large = save_speed(directory, "1073741824", data, count);
-    printf("{\"unsaved_ns\": {\"hook off\": %.1f, \"step not saved\": %.1f, \"step saved, tensor not\": %.1f, \"step\": %.1f}, "
-           "\"gigabytes_per_second\": {\"memcpy\": %.2f, \"plain write\": %.2f, \"saved, queue 64 MiB, training\": %.2f, "
-           "\"saved, queue 64 MiB, on disk\": %.2f, \"saved, queue 1 GiB, training\": %.2f, "
-           "\"saved, queue 1 GiB, on disk\": %.2f}, \"megabytes\": %d}\n",
-           off, between, other, step, copied, written, queued.training, queued.all, large.training, large.all,
-           count * TENSORS_A_STEP * (TENSOR_BYTES >> 20));
+    printf(
+        "{\"unsaved_ns\": {\"hook off\": %.1f, \"step not saved\": %.1f, \"step saved, tensor not\": %.1f, \"step\": "
+        "%.1f}, "
+        "\"gigabytes_per_second\": {\"memcpy\": %.2f, \"plain write\": %.2f, \"saved, queue 64 MiB, training\": %.2f, "
+        "\"saved, queue 64 MiB, on disk\": %.2f, \"saved, queue 1 GiB, training\": %.2f, "
+        "\"saved, queue 1 GiB, on disk\": %.2f}, \"megabytes\": %d}\n",
+        off, between, other, step, copied, written, queued.training, queued.all, large.training, large.all,
+        count * TENSORS_A_STEP * (TENSOR_BYTES >> 20));
     nftw(directory, forget, 16, FTW_DEPTH | FTW_PHYS);
     free(data);
     free(copy);
