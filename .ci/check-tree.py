@@ -43,9 +43,12 @@ def check_include(path, number, name):
 
 
 def check_source(path, text):
+    """jobs/examples are programs of users: only their size is looked at."""
     lines = text.splitlines()
     if len(lines) > MOST_LINES:
         breach(path, len(lines), "more than %d lines" % MOST_LINES)
+    if path.startswith("jobs/"):
+        return
     for number, line in enumerate(lines, 1):
         include = re.match(r'\s*#\s*include\s*[<"]([^">]+)', line)
         if include:
