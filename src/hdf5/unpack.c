@@ -105,8 +105,8 @@ static void remove_written(const unpacking *u)
         char *path = assay_path_join(u->temporary, assay_file_name(&u->list, i));
         if (!path)
             return;
-        if (u->list.files[i].kind != ASSAY_PACKED_UNREADABLE && remove(path) != 0 && errno == ENOTDIR)
-            errno = 0;
+        if (u->list.files[i].kind != ASSAY_PACKED_UNREADABLE)
+            remove(path);
         for (char *slash = strrchr(path, '/'); slash && slash > path + strlen(u->temporary); slash = strrchr(path, '/')) {
             *slash = '\0';
             if (rmdir(path) != 0)
