@@ -1,8 +1,8 @@
 """slowdown.py - how much slower the PyTorch example trains when it is recorded every 1, 10 and 100 steps.
 
 Usage: slowdown.py DIRECTORY [STEPS [ROUNDS]]     (with the library's folder in PYTHONPATH)
-Prints one JSON object: seconds a step without the hook's calls, and the slow-down with it off and at each interval. Rounds take
-turns, and the median is taken, so that a machine that changes its speed changes them all alike.
+Prints one JSON object: seconds a step without the hook's calls, and the slow-down with it off and at each interval.
+Rounds take turns, and the median is taken, so that a machine that changes its speed changes them all alike.
 """
 import json
 import os
@@ -59,8 +59,9 @@ def main():
         for kind, interval in kinds.items():
             taken[kind].append(seconds(directory, interval, steps))
     base = statistics.median(taken["none"])
+    slow_down = {kind: round(statistics.median(v) / base, 3) for kind, v in taken.items() if kind != "none"}
     print(json.dumps({"milliseconds_a_step": round(1e3 * base / steps, 3), "steps": steps, "rounds": rounds,
-                      "slow_down": {kind: round(statistics.median(v) / base, 3) for kind, v in taken.items() if kind != "none"}}))
+                      "slow_down": slow_down}))
 
 
 if __name__ == "__main__":

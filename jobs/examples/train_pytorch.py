@@ -5,8 +5,8 @@
 
     torchrun --nproc_per_node 4 train_pytorch.py runs/ddp        every process is a worker then
 
-Images of 12 x 12 pixels hold a bar, a cross or a square somewhere; a convolutional network learns which. The hook's calls
-are marked; without them the training is the same.
+Images of 12 x 12 pixels hold a bar, a cross or a square somewhere; a convolutional network learns which. The hook's
+calls are marked; without them the training is the same.
 """
 import argparse
 import os

@@ -76,9 +76,9 @@ def _load_library():
 
 _lib = _load_library()
 
-_DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "complex64": 8, "int64": 9, "bool": 10,
-           "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23, "float8_e5m2": 24,
-           "float8_e4m3fn": 25}
+_DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "complex64": 8, "int64": 9,
+           "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23,
+           "float8_e5m2": 24, "float8_e4m3fn": 25}
 
 
 def _text(value):
@@ -146,7 +146,8 @@ class ReductionConfig:
     def parameters(self):
         names = self.reductions + [n + "_norm" for n in self.norms]
         names += ["abs_" + r for r in self.abs_reductions] + ["abs_%s_norm" % n for n in self.abs_norms]
-        return [("reductions", ",".join(names)), ("save_raw_tensor", self.save_raw_tensor), ("save_shape", self.save_shape)]
+        return [("reductions", ",".join(names)), ("save_raw_tensor", self.save_raw_tensor),
+                ("save_shape", self.save_shape)]
 
 
 class Collection:
@@ -199,9 +200,9 @@ def _refuse_existing(path):
 class Hook:
     """One training process's recorder. Arguments as the reference's; `parameters` are assay's own (docs/hook.md)."""
 
-    def __init__(self, out_dir=None, export_tensorboard=False, tensorboard_dir=None, dry_run=False, reduction_config=None,
-                 save_config=None, include_regex=None, include_collections=None, save_all=False, include_workers="one",
-                 config_file=None, **parameters):
+    def __init__(self, out_dir=None, export_tensorboard=False, tensorboard_dir=None, dry_run=False,
+                 reduction_config=None, save_config=None, include_regex=None, include_collections=None, save_all=False,
+                 include_workers="one", config_file=None, **parameters):
         self._handle, self._pid = _HOOK(), os.getpid()
         self._begun = self._active = False
         self._names, self._shapes, self._written = {}, {}, {}
@@ -351,7 +352,8 @@ class Hook:
         if code is None:
             return self._pass_over(name, array.dtype)
         array = numpy.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
-        return _lib.assay_hook_save(self._handle, encoded, code, array.ndim, self._shape(array.shape), array.ctypes.data)
+        return _lib.assay_hook_save(self._handle, encoded, code, array.ndim, self._shape(array.shape),
+                                    array.ctypes.data)
 
     def _pass_over(self, name, dtype):
         warnings.warn("%s is not saved: tensors of %s cannot be written" % (name, dtype))

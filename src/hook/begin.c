@@ -24,8 +24,9 @@ static int name_worker(assay_hook *hook, assay_error *err)
     snprintf(name, sizeof name, "worker_%d", hook->rank);
     hook->worker = assay_copy_text(hook->config.worker ? hook->config.worker : name);
     if (!hook->config.directory)
-        return assay_fail(err, ASSAY_EUSAGE,
-                          "hook: no directory: give one to assay_hook_open(), or a LocalPath in the configuration file");
+        return assay_fail(
+            err, ASSAY_EUSAGE,
+            "hook: no directory: give one to assay_hook_open(), or a LocalPath in the configuration file");
     hook->directory = assay_copy_text(hook->config.directory);
     return hook->worker && hook->directory ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "hook: out of memory");
 }

@@ -144,7 +144,8 @@ void hook_board_close_step(hook_output *out, bool written)
 {
     for (int m = 0; is_on(out) && m < HOOK_MODES; m++) {
         if (written && (out->board[m].size || assay_buf_status(&out->board[m]) < 0) && !append(out, m)) {
-            assay_log_warn("%s: TensorBoard's file cannot be written (%s): no more of them", out->directory, strerror(errno));
+            assay_log_warn("%s: TensorBoard's file cannot be written (%s): no more of them", out->directory,
+                           strerror(errno));
             hook_board_release(out);
             return;
         }

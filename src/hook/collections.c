@@ -89,7 +89,8 @@ static void put_collection(assay_buf *out, const hook_collection *c, const char 
     assay_put_format(out, "}");
 }
 
-int hook_collections_write(const hook_config *config, int num_workers, const hook_name *known, size_t count, assay_buf *out)
+int hook_collections_write(const hook_config *config, int num_workers, const hook_name *known, size_t count,
+                           assay_buf *out)
 {
     size_t most = 0;
     for (size_t i = 0; i < config->count; i++)

@@ -145,8 +145,8 @@ int hook_config_add_pattern(hook_config *config, const char *collection, const c
     rc = assay_regex_new(pattern, &trial, &why); /* a bad pattern is told where it is given, not at the first step */
     assay_regex_free(trial);
     if (rc < 0)
-        return assay_fail(err, rc == ASSAY_ENOMEM ? rc : ASSAY_EPARAM, "collection \"%s\", include_regex \"%s\": %s", name,
-                          pattern, why.text);
+        return assay_fail(err, rc == ASSAY_ENOMEM ? rc : ASSAY_EPARAM, "collection \"%s\", include_regex \"%s\": %s",
+                          name, pattern, why.text);
     if (texts_add(&config->collections[index].patterns, pattern) < 0)
         return assay_fail(err, ASSAY_ENOMEM, "collection \"%s\": out of memory", name);
     return ASSAY_OK;
@@ -195,8 +195,8 @@ static void resolve_steps(const hook_config *config, hook_collection *c)
         c->rule_given[m] = true;
 }
 
-/* Without a list of reductions the raw tensor is saved, with one only when asked for; a collection's own setting replaces
- * the hook's as a whole, as in the reference. */
+/* Without a list of reductions the raw tensor is saved, with one only when asked for; a collection's own setting
+ * replaces the hook's as a whole, as in the reference. */
 static void resolve_reductions(const hook_config *config, hook_collection *c)
 {
     hook_reductions r = c->reductions.given ? c->reductions : config->reductions;

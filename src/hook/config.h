@@ -1,8 +1,8 @@
 /* config.h - what a hook saves and when: collections, their patterns, steps and reductions.
  *
  * Parameters arrive as text, for the hook as a whole or for one collection, until hook_config_freeze() resolves them.
- * After that the configuration does not change (names are matched against it by many threads). Precedence, weakest first:
- * defaults, the hook's parameters, the hook's for one mode, the collection's, the collection's for one mode. */
+ * After that the configuration does not change (names are matched against it by many threads). Precedence, weakest
+ * first: defaults, the hook's parameters, the hook's for one mode, the collection's, the collection's for one mode. */
 #ifndef ASSAY_HOOK_CONFIG_INTERNAL_H
 #define ASSAY_HOOK_CONFIG_INTERNAL_H
 
@@ -15,10 +15,10 @@
 #include "base/regex.h"
 
 enum {
-    HOOK_MODES = 4,         /* TRAIN, EVAL, PREDICT, GLOBAL: assay_hook_mode - 1 */
-    HOOK_ALL_MODES = 4,     /* slot of the parameters that carry no mode */
-    HOOK_COLLECTIONS = 64,  /* one bit each in a mask */
-    HOOK_REDUCTIONS = 18,   /* nine operations, plain and of absolute values */
+    HOOK_MODES = 4,        /* TRAIN, EVAL, PREDICT, GLOBAL: assay_hook_mode - 1 */
+    HOOK_ALL_MODES = 4,    /* slot of the parameters that carry no mode */
+    HOOK_COLLECTIONS = 64, /* one bit each in a mask */
+    HOOK_REDUCTIONS = 18,  /* nine operations, plain and of absolute values */
     HOOK_DEFAULT_INTERVAL = 500,
     HOOK_CONFIG_CEILING = 4 << 20 /* bytes of a configuration file */
 };
@@ -35,7 +35,7 @@ typedef struct hook_steps {
 } hook_steps;
 
 typedef struct hook_reductions {
-    bool given;                   /* any of the three parameters was set here */
+    bool given; /* any of the three parameters was set here */
     bool raw_given, raw, shape;
     uint8_t codes[HOOK_REDUCTIONS]; /* plain, norms, abs_, abs_ norms: the order in which the reference writes them */
     size_t count;
@@ -47,7 +47,7 @@ typedef struct hook_texts {
 } hook_texts;
 
 typedef struct hook_collection {
-    char *name; /* owned */
+    char *name;                  /* owned */
     bool included, scalars_only; /* the latter: losses, metrics, ...: never reduced, no histogram */
     bool base;                   /* listed in the collections file even when it is not included */
     bool histogram;
@@ -56,7 +56,7 @@ typedef struct hook_collection {
     hook_texts patterns, names;
     /* after freezing */
     bool saved;
-    assay_regex **compiled; /* owned, one a pattern */
+    assay_regex **compiled;      /* owned, one a pattern */
     hook_steps rule[HOOK_MODES]; /* list borrowed from steps[] */
     bool rule_given[HOOK_MODES];
     hook_reductions reduce;
@@ -71,10 +71,10 @@ typedef struct hook_config {
     hook_reductions reductions;
     bool save_all, all_workers, dry_run, export_tensorboard, constant_checksum, drop, go_on, sample_variance, durable;
     hook_end end;
-    uint64_t memory;        /* bytes of the queue */
-    char *directory;        /* owned; LocalPath, or NULL */
-    char *tensorboard;      /* owned; or NULL */
-    char *worker;           /* owned; name instead of worker_<rank>, or NULL */
+    uint64_t memory;   /* bytes of the queue */
+    char *directory;   /* owned; LocalPath, or NULL */
+    char *tensorboard; /* owned; or NULL */
+    char *worker;      /* owned; name instead of worker_<rank>, or NULL */
 } hook_config;
 
 /* Built-in collections and defaults. Release in any case with hook_config_release(). Not collective. */
@@ -91,8 +91,8 @@ int hook_config_set(hook_config *config, const char *collection, const char *key
 /* Declares a collection (NULL: "default") and adds one pattern, or one tensor name. Not collective. */
 int hook_config_add_pattern(hook_config *config, const char *collection, const char *pattern, assay_error *err);
 int hook_config_add_name(hook_config *config, const char *collection, const char *tensor, assay_error *err);
-/* Takes over a file of the reference's format. `name` is for messages. Keys that the reference has and the hook does not
- * need are passed over; unknown ones give a warning each when `warn`. Not collective. */
+/* Takes over a file of the reference's format. `name` is for messages. Keys that the reference has and the hook does
+ * not need are passed over; unknown ones give a warning each when `warn`. Not collective. */
 int hook_config_load(hook_config *config, const char *name, const void *text, size_t size, bool warn, assay_error *err);
 
 /* Compiles patterns and resolves steps and reductions. Not collective. */

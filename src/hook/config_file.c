@@ -64,7 +64,8 @@ static int set_value(const reader *r, const char *collection, const cJSON *item)
         rc = assay_fail(r->err, rc, "%s: %s: %s", r->name, item->string, assay_status_text(rc));
     else if (!fits)
         rc = wrong(r, item->string, "a text, a whole number, true or false, or a list of those");
-    else if ((rc = hook_config_set(r->config, collection, item->string, (const char *)text.data, &why)) == ASSAY_ENOTFOUND) {
+    else if ((rc = hook_config_set(r->config, collection, item->string, (const char *)text.data, &why)) ==
+             ASSAY_ENOTFOUND) {
         if (r->warn)
             assay_log_warn("%s: %s; it is passed over", r->name, why.text);
         rc = ASSAY_OK;

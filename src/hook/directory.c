@@ -41,7 +41,8 @@ static int make_empty(const char *path, int flags, assay_error *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
     if (fd < 0)
-        return assay_fail(err, errno == EEXIST ? ASSAY_EUSAGE : ASSAY_EIO, "%s: cannot create: %s", path, strerror(errno));
+        return assay_fail(err, errno == EEXIST ? ASSAY_EUSAGE : ASSAY_EIO, "%s: cannot create: %s", path,
+                          strerror(errno));
     close(fd);
     return ASSAY_OK;
 }
@@ -66,7 +67,8 @@ int hook_directory_check(const char *path, int workers, assay_error *err)
         return ASSAY_OK;
     return assay_fail(err, ASSAY_EUSAGE,
                       "%s: the directory holds something already; name another one, or set the parameter existing to "
-                      "continue to go on with a trial", path);
+                      "continue to go on with a trial",
+                      path);
 }
 
 int hook_directory_claim(const char *path, const char *worker, int workers, bool go_on, assay_error *err)
@@ -94,7 +96,8 @@ int hook_directory_claim(const char *path, const char *worker, int workers, bool
     if (rc == ASSAY_EUSAGE)
         return assay_fail(err, rc,
                           "%s: %s has recorded here before; name another directory, or set the parameter existing to "
-                          "continue to go on with the trial", path, worker);
+                          "continue to go on with the trial",
+                          path, worker);
     return rc;
 }
 
@@ -137,7 +140,8 @@ int hook_directory_close(const char *path, const char *worker, int workers, hook
         rc = make_empty(name, 0, err);
     if (rc < 0)
         return rc;
-    /* Whoever closes last sees all the others; two that close at once may both see it, and write the same empty file. */
+    /* Whoever closes last sees all the others; two that close at once may both see it, and write the same empty file.
+     */
     bool all = count_closed(claims) >= workers;
     if (end == HOOK_END_NOW || (end == HOOK_END_AUTO && all)) {
         rc = fits(path, snprintf(name, sizeof name, "%s/%s", path, END_MARKER), sizeof name, err);

@@ -1,8 +1,8 @@
 /* directory.h - who may write into a trial's directory, and when the training has ended.
  *
  * Workers do not talk to each other, they leave empty files in TRIAL/.assay-hook-<workers>/: <worker>.open while one
- * records, <worker>.closed after that. The last to close finds that all are closed, writes training_job_end.ts and takes
- * the directory away. A reader of the trial never looks there. */
+ * records, <worker>.closed after that. The last to close finds that all are closed, writes training_job_end.ts and
+ * takes the directory away. A reader of the trial never looks there. */
 #ifndef ASSAY_HOOK_DIRECTORY_H
 #define ASSAY_HOOK_DIRECTORY_H
 
@@ -12,12 +12,12 @@
 #include <assay/status.h>
 #include "hook/config.h"
 
-/* ASSAY_EUSAGE when `path` holds anything that a run of `workers` workers did not put there. Fine when it does not exist
- * or is empty. Changes nothing. Not collective. */
+/* ASSAY_EUSAGE when `path` holds anything that a run of `workers` workers did not put there. Fine when it does not
+ * exist or is empty. Changes nothing. Not collective. */
 int hook_directory_check(const char *path, int workers, assay_error *err);
 
-/* Makes the directory and takes this worker's place in it; refuses what is there already unless `go_on`, which also takes
- * an end marker away. Not collective. */
+/* Makes the directory and takes this worker's place in it; refuses what is there already unless `go_on`, which also
+ * takes an end marker away. Not collective. */
 int hook_directory_claim(const char *path, const char *worker, int workers, bool go_on, assay_error *err);
 
 /* Marks this worker as closed, and the training as ended according to `end`. Not collective. */

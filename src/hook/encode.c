@@ -64,7 +64,8 @@ static void put_plugin(assay_buf *out, const char *name, int64_t content)
 static void put_metadata(assay_buf *out, const hook_record *r)
 {
     char text[NUMBER_TEXT];
-    uint64_t step = field_size(strlen("mode_step")) + field_size((size_t)snprintf(text, sizeof text, "%lld", (long long)r->mode_step));
+    uint64_t step = field_size(strlen("mode_step")) +
+                    field_size((size_t)snprintf(text, sizeof text, "%lld", (long long)r->mode_step));
     uint64_t mode = field_size(strlen("mode")) + field_size((size_t)snprintf(text, sizeof text, "%d", r->mode));
     put_key(out, 9, BYTES);
     put_varint(out, field_size(step) + field_size(mode));
@@ -189,7 +190,8 @@ uint64_t hook_encode_strings(const hook_record *r, const void *texts, assay_buf 
     return message ? finish(r, message, head, tail) : 0;
 }
 
-uint32_t hook_encode_footer(const assay_buf *head, const void *content, uint64_t size, const assay_buf *tail, bool constant)
+uint32_t hook_encode_footer(const assay_buf *head, const void *content, uint64_t size, const assay_buf *tail,
+                            bool constant)
 {
     if (constant)
         return assay_crc32c_mask(assay_crc32c(0, "0x12345678", 10));

@@ -19,7 +19,7 @@ enum { HOOK_FRAME_HEADER = 12, HOOK_FRAME_FOOTER = 4, HOOK_RECORD_CEILING = 4 <<
 typedef struct hook_record {
     const char *tag;
     int64_t step, mode_step;
-    int mode; /* assay_hook_mode */
+    int mode;         /* assay_hook_mode */
     double wall_time; /* seconds since 1970 */
     int dtype, ndim;
     const int64_t *shape; /* ndim entries */
@@ -27,15 +27,16 @@ typedef struct hook_record {
 } hook_record;
 
 /* Writes the frame header and all of the message before the content into `head`, the rest of the message into `tail`
- * (both are cleared first). Returns the message's size, or 0 when it would reach HOOK_MESSAGE_CEILING or a buffer failed.
- * Not collective. */
+ * (both are cleared first). Returns the message's size, or 0 when it would reach HOOK_MESSAGE_CEILING or a buffer
+ * failed. Not collective. */
 uint64_t hook_encode_tensor(const hook_record *record, assay_buf *head, assay_buf *tail);
 
 /* The same for a string tensor: `texts` are `record->shape[0]` times (u64 length, bytes). All goes into `head`. */
 uint64_t hook_encode_strings(const hook_record *record, const void *texts, assay_buf *head, assay_buf *tail);
 
 /* The masked CRC-32C as it stands in the file; with `constant`, the reference's own, which checks nothing. */
-uint32_t hook_encode_footer(const assay_buf *head, const void *content, uint64_t size, const assay_buf *tail, bool constant);
+uint32_t hook_encode_footer(const assay_buf *head, const void *content, uint64_t size, const assay_buf *tail,
+                            bool constant);
 
 typedef struct hook_histogram {
     double min, max, count, sum, squares;

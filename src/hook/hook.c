@@ -41,8 +41,8 @@ static bool opted_out(void)
     return false;
 }
 
-/* Reads the file that ASSAY_HOOK_CONFIG or SMDEBUG_CONFIG_FILE_PATH names and tries it on a configuration of its own, so
- * that a mistake shows when the hook is opened. It is applied at the first step, after what the program says. */
+/* Reads the file that ASSAY_HOOK_CONFIG or SMDEBUG_CONFIG_FILE_PATH names and tries it on a configuration of its own,
+ * so that a mistake shows when the hook is opened. It is applied at the first step, after what the program says. */
 static int read_environment(assay_hook *hook, assay_error *err)
 {
     const char *path = getenv("ASSAY_HOOK_CONFIG");
@@ -149,13 +149,15 @@ int assay_hook_open(const char *directory, int rank, int num_workers, assay_hook
 
 typedef int (*setter)(hook_config *, const char *, const char *, const char *, assay_error *);
 
-static int set_declared(hook_config *config, const char *collection, const char *key, const char *value, assay_error *err)
+static int set_declared(hook_config *config, const char *collection, const char *key, const char *value,
+                        assay_error *err)
 {
     int rc = hook_config_declare(config, collection, NULL, err);
     return rc < 0 || !key ? rc : hook_config_set(config, collection, key, value, err);
 }
 
-static int add_pattern(hook_config *config, const char *collection, const char *pattern, const char *none, assay_error *err)
+static int add_pattern(hook_config *config, const char *collection, const char *pattern, const char *none,
+                       assay_error *err)
 {
     (void)none;
     return hook_config_add_pattern(config, collection, pattern, err);
@@ -181,9 +183,10 @@ static int configure(assay_hook *hook, setter set, const char *a, const char *b,
         return ASSAY_OK;
     assay_error err = {""};
     pthread_mutex_lock(&hook->lock);
-    int rc = hook->frozen ? assay_fail(&err, ASSAY_EUSAGE, "%s%s%s: the first step has begun, it is too late to configure",
-                                       a ? a : "", a && b ? ": " : "", b ? b : "")
-                          : set(&hook->config, a, b, c, &err);
+    int rc = hook->frozen
+                 ? assay_fail(&err, ASSAY_EUSAGE, "%s%s%s: the first step has begun, it is too late to configure",
+                              a ? a : "", a && b ? ": " : "", b ? b : "")
+                 : set(&hook->config, a, b, c, &err);
     if (rc < 0)
         hook_failed(hook, rc, err.text);
     pthread_mutex_unlock(&hook->lock);

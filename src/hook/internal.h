@@ -19,22 +19,22 @@ struct assay_hook {
     assay_buf file;       /* text of the configuration file that wins over the program */
     char *file_name;      /* owned; NULL without one */
     int rank, num_workers;
-    char *directory, *worker; /* owned; set when frozen */
-    bool frozen, off;         /* off: this worker records nothing */
-    int mode;                 /* 0..3 */
+    char *directory, *worker;            /* owned; set when frozen */
+    bool frozen, off;                    /* off: this worker records nothing */
+    int mode;                            /* 0..3 */
     int64_t step, mode_step[HOOK_MODES]; /* of the current step; -1 before the first */
-    int step_mode;            /* mode of the current step */
-    uint64_t serial;          /* of the current step, 0 before the first */
-    uint64_t closed;          /* steps up to this serial are closed */
-    unsigned waiting;         /* savers that wait for room */
-    _Atomic uint64_t mask;    /* collections saved at the current step; read without the lock */
-    _Atomic bool recording;   /* frozen, not off, a step has begun; read without the lock */
+    int step_mode;                       /* mode of the current step */
+    uint64_t serial;                     /* of the current step, 0 before the first */
+    uint64_t closed;                     /* steps up to this serial are closed */
+    unsigned waiting;                    /* savers that wait for room */
+    _Atomic uint64_t mask;               /* collections saved at the current step; read without the lock */
+    _Atomic bool recording;              /* frozen, not off, a step has begun; read without the lock */
     hook_names names;
     hook_queue queue;
-    uint64_t writing;         /* serial of the step that is open in the writer, 0 for none */
+    uint64_t writing; /* serial of the step that is open in the writer, 0 for none */
     bool stopping, started;
     pthread_t writer;
-    hook_output output;       /* the writer's own while it runs */
+    hook_output output; /* the writer's own while it runs */
     assay_hook_counts counts;
     bool warned;
 };

@@ -56,7 +56,8 @@ static int grow(hook_names *names)
 static int check(const char *text, size_t length, assay_error *err)
 {
     if (length == 0 || length > HOOK_NAME_LENGTH)
-        return assay_fail(err, ASSAY_EUSAGE, "the name of a tensor has 1 to %d bytes, not %zu", HOOK_NAME_LENGTH, length);
+        return assay_fail(err, ASSAY_EUSAGE, "the name of a tensor has 1 to %d bytes, not %zu", HOOK_NAME_LENGTH,
+                          length);
     for (size_t at = 0; at < length;) {
         size_t step = assay_utf8_length(text + at, length - at);
         if (!step)
@@ -81,8 +82,9 @@ int hook_names_find(hook_names *names, const hook_config *config, const char *te
     if (rc < 0)
         return rc;
     if (names->count >= HOOK_NAMES)
-        return assay_fail(err, ASSAY_EBUDGET, "tensor \"%s\": %d different names are the limit (does the name hold a step?)",
-                          text, HOOK_NAMES);
+        return assay_fail(err, ASSAY_EBUDGET,
+                          "tensor \"%s\": %d different names are the limit (does the name hold a step?)", text,
+                          HOOK_NAMES);
     hook_name *n = assay_alloc(sizeof *n);
     char *copy = assay_copy_text(text);
     if (!n || !copy || (2 * names->count >= names->room && grow(names) < 0)) {

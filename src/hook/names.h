@@ -24,8 +24,9 @@ typedef struct hook_names {
 void hook_names_init(hook_names *names);
 void hook_names_release(hook_names *names);
 
-/* Finds a name or takes it in, matching it against the collections once. Names are UTF-8 of 1 to HOOK_NAME_LENGTH bytes;
- * at most HOOK_NAMES different ones. ASSAY_EUSAGE, ASSAY_EBUDGET, ASSAY_ENOMEM. Not thread-safe. Not collective. */
+/* Finds a name or takes it in, matching it against the collections once. Names are UTF-8 of 1 to HOOK_NAME_LENGTH
+ * bytes; at most HOOK_NAMES different ones. ASSAY_EUSAGE, ASSAY_EBUDGET, ASSAY_ENOMEM. Not thread-safe.
+ * Not collective. */
 int hook_names_find(hook_names *names, const hook_config *config, const char *text, hook_name **out, assay_error *err);
 
 /* The bytes of a collections file: every base, included or filled collection with its parameters and tensors.

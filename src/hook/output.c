@@ -18,7 +18,8 @@
 
 enum { INDEX_CEILING = 1 << 28, PATH_ROOM = 512, REDUCTION_NAME = 64 };
 
-int hook_output_init(hook_output *out, const hook_config *config, const char *directory, const char *worker, int num_workers)
+int hook_output_init(hook_output *out, const hook_config *config, const char *directory, const char *worker,
+                     int num_workers)
 {
     memset(out, 0, sizeof *out);
     out->config = config;
@@ -52,7 +53,8 @@ static int make_folder(const char *path, assay_error *err)
 }
 
 /* "DIRECTORY/<format>", its folder made. NULL and err on failure. The caller frees it. */
-__attribute__((format(printf, 3, 4))) static char *make_path(const hook_output *out, assay_error *err, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static char *make_path(const hook_output *out, assay_error *err,
+                                                             const char *format, ...)
 {
     char relative[PATH_ROOM];
     va_list args;
@@ -126,8 +128,14 @@ static int put_record(hook_output *out, const char *tag, const void *content, si
 
 static hook_record record_of(const hook_item *item)
 {
-    return (hook_record){.tag = item->name, .step = item->step, .mode_step = item->mode_step, .mode = item->mode + 1,
-                         .wall_time = item->wall_time, .dtype = item->dtype, .ndim = item->ndim, .shape = item->shape,
+    return (hook_record){.tag = item->name,
+                         .step = item->step,
+                         .mode_step = item->mode_step,
+                         .mode = item->mode + 1,
+                         .wall_time = item->wall_time,
+                         .dtype = item->dtype,
+                         .ndim = item->ndim,
+                         .shape = item->shape,
                          .content = item->bytes};
 }
 
@@ -141,9 +149,8 @@ static int put_raw(hook_output *out, const hook_item *item, assay_error *err)
 {
     hook_record r = record_of(item);
     if (item->dtype == ASSAY_STRING)
-        return hook_encode_strings(&r, item->data, &out->head, &out->tail)
-                   ? put_record(out, item->name, NULL, 0, err)
-                   : too_large(item, err);
+        return hook_encode_strings(&r, item->data, &out->head, &out->tail) ? put_record(out, item->name, NULL, 0, err)
+                                                                           : too_large(item, err);
     if (!hook_encode_tensor(&r, &out->head, &out->tail))
         return too_large(item, err);
     return put_record(out, item->name, item->data, item->bytes, err);
@@ -262,7 +269,8 @@ static int write_index(hook_output *out, assay_error *err)
     if (rc < 0)
         return assay_fail(err, rc, "the index of step %lld: %s", step, assay_status_text(rc));
     assay_buf_init(&text, (size_t)2 * INDEX_CEILING + PATH_ROOM);
-    assay_put_format(&text, "{\"meta\": {\"mode\": \"%s\", \"mode_step\": %lld", modes[out->mode], (long long)out->mode_step);
+    assay_put_format(&text, "{\"meta\": {\"mode\": \"%s\", \"mode_step\": %lld", modes[out->mode],
+                     (long long)out->mode_step);
     if (out->records) {
         char name[PATH_ROOM];
         snprintf(name, sizeof name, "events/%012lld/%012lld_%s.tfevents", step, step, out->worker);
@@ -274,7 +282,8 @@ static int write_index(hook_output *out, assay_error *err)
     assay_put_format(&text, "], \"shape_payload\": [");
     assay_put_bytes(&text, out->shapes.data, out->shapes.size);
     assay_put_format(&text, "]}");
-    rc = write_file(out, make_path(out, err, "index/%09lld/%012lld_%s.json", step / 1000, step, out->worker), &text, err);
+    rc = write_file(out, make_path(out, err, "index/%09lld/%012lld_%s.json", step / 1000, step, out->worker), &text,
+                    err);
     assay_buf_release(&text);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* output.h - turns queued items into files: one event file and one index file a step, the collections file, TensorBoard.
- * Used by the writer thread alone. */
+/* output.h - turns queued items into files: one event file and one index file a step, the collections file,
+ * TensorBoard. Used by the writer thread alone. */
 #ifndef ASSAY_HOOK_OUTPUT_H
 #define ASSAY_HOOK_OUTPUT_H
 
@@ -17,9 +17,9 @@ typedef struct hook_output {
     uint64_t serial; /* of the open step; 0 when none is */
     int64_t step, mode_step;
     int mode;
-    bool failed;             /* the open step cannot be written any more */
+    bool failed; /* the open step cannot be written any more */
     hook_stream stream;
-    char *event_path;        /* owned; of the open step */
+    char *event_path; /* owned; of the open step */
     assay_buf head, tail, payload, shapes;
     assay_buf board[HOOK_MODES]; /* what TensorBoard is to get when the step closes */
     int board_file[HOOK_MODES];  /* open for appending, or -1 */
@@ -30,7 +30,8 @@ typedef struct hook_output {
 } hook_output;
 
 /* `config`, `directory` and `worker` stay the caller's. Not collective. */
-int hook_output_init(hook_output *out, const hook_config *config, const char *directory, const char *worker, int num_workers);
+int hook_output_init(hook_output *out, const hook_config *config, const char *directory, const char *worker,
+                     int num_workers);
 void hook_output_release(hook_output *out);
 
 /* Writes one item into its step, which it opens when none is open. A failure spoils the step. Not collective. */

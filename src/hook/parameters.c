@@ -120,7 +120,8 @@ static int parse_list(const setting *s, hook_steps *steps)
     return ASSAY_OK;
 }
 
-/* save_interval, save_steps, start_step, end_step, each optionally behind a mode's name. 1 when the key is none of them. */
+/* save_interval, save_steps, start_step, end_step, each optionally behind a mode's name. 1 when the key is none of
+ * them. */
 static int set_steps(const setting *s)
 {
     static const char *const modes[HOOK_MODES] = {"train.", "eval.", "predict.", "global."};
@@ -241,8 +242,11 @@ static int set_hook(const setting *s)
     const struct {
         const char *key;
         bool *flag;
-    } flags[] = {{"save_all", &c->save_all}, {"dry_run", &c->dry_run}, {"export_tensorboard", &c->export_tensorboard},
-                 {"sample_variance", &c->sample_variance}, {"durable", &c->durable}};
+    } flags[] = {{"save_all", &c->save_all},
+                 {"dry_run", &c->dry_run},
+                 {"export_tensorboard", &c->export_tensorboard},
+                 {"sample_variance", &c->sample_variance},
+                 {"durable", &c->durable}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (strcmp(s->key, flags[i].key) == 0)
             return parse_bool(s, flags[i].flag);
@@ -283,7 +287,8 @@ int hook_config_set(hook_config *config, const char *collection, const char *key
         rc = set_hook(&s);
     if (rc == 1)
         return assay_fail(err, ASSAY_ENOTFOUND, "%s%s%s: there is no such parameter of a %s (docs/hook.md lists them)",
-                          collection ? collection : "", collection ? ": " : "", key, collection ? "collection" : "hook");
+                          collection ? collection : "", collection ? ": " : "", key,
+                          collection ? "collection" : "hook");
     return rc;
 }
 

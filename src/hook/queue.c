@@ -59,7 +59,8 @@ hook_item *hook_queue_reserve(hook_queue *queue, int ndim, size_t bytes)
     uint8_t *place = queue->ring + at;
     int64_t *shape = (int64_t *)(void *)(place + sizeof(hook_item));
     hook_item *item = (hook_item *)(void *)place;
-    *item = (hook_item){.size = size, .ndim = ndim, .bytes = bytes, .shape = shape, .data = bytes ? shape + ndim : NULL};
+    *item =
+        (hook_item){.size = size, .ndim = ndim, .bytes = bytes, .shape = shape, .data = bytes ? shape + ndim : NULL};
     return item;
 }
 

@@ -1,7 +1,7 @@
 /* queue.h - the ring of memory between the training's threads and the writer.
  *
- * A producer reserves a place under the hook's lock, fills it without the lock, and marks it ready under the lock again.
- * The writer takes items in the order of their reservation. All memory is one allocation: that is the bound. */
+ * A producer reserves a place under the hook's lock, fills it without the lock, and marks it ready under the lock
+ * again. The writer takes items in the order of their reservation. All memory is one allocation: that is the bound. */
 #ifndef ASSAY_HOOK_QUEUE_H
 #define ASSAY_HOOK_QUEUE_H
 
@@ -27,7 +27,7 @@ typedef struct hook_item {
 } hook_item;
 
 typedef struct hook_queue {
-    uint8_t *ring; /* owned */
+    uint8_t *ring;                /* owned */
     size_t room, head, tail, end; /* end: where the ring wraps at the moment */
     size_t items;
     uint64_t pushed, popped; /* items ever */
@@ -39,8 +39,8 @@ void hook_queue_release(hook_queue *queue);
 
 /* Bytes that an item with so many extents and so much content takes; SIZE_MAX when that overflows. Not collective. */
 size_t hook_item_size(int ndim, size_t bytes);
-/* A place for such an item, `size` and pointers set, not ready; NULL while there is no room. `bytes` 0 leaves `data` NULL.
- * The caller holds the lock. Not collective. */
+/* A place for such an item, `size` and pointers set, not ready; NULL while there is no room. `bytes` 0 leaves `data`
+ * NULL. The caller holds the lock. Not collective. */
 hook_item *hook_queue_reserve(hook_queue *queue, int ndim, size_t bytes);
 /* The oldest item, ready or not; NULL when there is none. The caller holds the lock. */
 hook_item *hook_queue_front(hook_queue *queue);

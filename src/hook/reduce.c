@@ -60,8 +60,8 @@ static void second_pass(int dtype, const uint8_t *data, uint64_t elements, assay
     assay_stats_finish(&acc, absolute);
 }
 
-void hook_reduce(int dtype, const void *data, uint64_t elements, const uint8_t *codes, size_t count, bool sample_variance,
-                 double *values)
+void hook_reduce(int dtype, const void *data, uint64_t elements, const uint8_t *codes, size_t count,
+                 bool sample_variance, double *values)
 {
     assay_stats plain, absolute = {0};
     assay_stats_acc acc;
@@ -143,7 +143,7 @@ bool hook_count_buckets(int dtype, const void *data, uint64_t elements, hook_buc
     }
     b->limits[count - 1] = 1.7976931348623157e308; /* readers of the format want a finite last bound */
     size_t kept = trim(b, count);
-    b->histogram = (hook_histogram){stats.min, stats.max, (double)stats.count, stats.sum, stats.squares, b->limits,
-                                    b->counts, kept};
+    b->histogram = (hook_histogram){stats.min,     stats.max, (double)stats.count, stats.sum,
+                                    stats.squares, b->limits, b->counts,           kept};
     return true;
 }

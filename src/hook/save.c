@@ -59,7 +59,8 @@ int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mod
     if (mode < ASSAY_HOOK_TRAIN || mode > ASSAY_HOOK_GLOBAL || global_step < 0 || mode_step < 0)
         rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_seek: a mode and steps from 0 are needed");
     else if (global_step <= hook->step && hook->serial > 0)
-        rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_seek: steps that this run has recorded cannot be recorded again");
+        rc = hook_failed(hook, ASSAY_EUSAGE,
+                         "assay_hook_seek: steps that this run has recorded cannot be recorded again");
     else {
         hook->step = global_step - 1;
         hook->mode_step[mode - 1] = mode_step - 1;
@@ -121,8 +122,8 @@ static void publish(assay_hook *hook, hook_item *item)
     pthread_cond_signal(&hook->work);
 }
 
-/* Queues a tensor whose collections want it. A tensor that is too large to be copied into the ring is lent to the writer
- * instead, and the caller waits: memory stays bounded. The lock is held, and let go while bytes are copied. */
+/* Queues a tensor whose collections want it. A tensor that is too large to be copied into the ring is lent to the
+ * writer instead, and the caller waits: memory stays bounded. The lock is held, and let go while bytes are copied. */
 static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int dtype, int ndim, const int64_t *shape,
                     const void *data, size_t bytes)
 {
@@ -179,7 +180,8 @@ static int check(const char *tensor, int dtype, int ndim, const int64_t *shape, 
     if (size == 0)
         return assay_fail(err, ASSAY_EUSAGE, "tensor %s: %d is no dtype of numbers", tensor, dtype);
     if (ndim < 0 || ndim > ASSAY_MAX_DIMS || (ndim > 0 && !shape))
-        return assay_fail(err, ASSAY_EUSAGE, "tensor %s: %d dimensions (0 to %d are possible)", tensor, ndim, ASSAY_MAX_DIMS);
+        return assay_fail(err, ASSAY_EUSAGE, "tensor %s: %d dimensions (0 to %d are possible)", tensor, ndim,
+                          ASSAY_MAX_DIMS);
     for (int d = 0; d < ndim; d++) {
         if (shape[d] < 0 || __builtin_mul_overflow(size, (size_t)shape[d], &size))
             return assay_fail(err, ASSAY_EUSAGE, "tensor %s: extent %d is %lld", tensor, d, (long long)shape[d]);
@@ -211,8 +213,8 @@ int assay_hook_save(assay_hook *hook, const char *tensor, int dtype, int ndim, c
 }
 
 /* Queues strings as (u64 length, bytes) each. The lock is held. */
-static int enqueue_strings(assay_hook *hook, const hook_name *name, uint64_t mask, size_t count, const char *const *texts,
-                           assay_error *err)
+static int enqueue_strings(assay_hook *hook, const hook_name *name, uint64_t mask, size_t count,
+                           const char *const *texts, assay_error *err)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
@@ -220,7 +222,8 @@ static int enqueue_strings(assay_hook *hook, const hook_name *name, uint64_t mas
             return assay_fail(err, ASSAY_EUSAGE, "tensor %s: text %zu is missing", name->text, i);
     }
     if (hook_item_size(1, bytes) > hook->config.memory / 2)
-        return assay_fail(err, ASSAY_EBUDGET, "tensor %s: texts of %zu bytes need a larger queue_memory", name->text, bytes);
+        return assay_fail(err, ASSAY_EBUDGET, "tensor %s: texts of %zu bytes need a larger queue_memory", name->text,
+                          bytes);
     hook_item *item = reserve(hook, 1, bytes);
     if (!item)
         return ASSAY_OK;

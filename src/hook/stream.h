@@ -28,7 +28,8 @@ void hook_stream_release(hook_stream *stream);
 int hook_stream_open(hook_stream *stream, const char *path, assay_error *err);
 bool hook_stream_is_open(const hook_stream *stream);
 int hook_stream_put(hook_stream *stream, const void *bytes, size_t size, assay_error *err);
-/* Gives the file its name; with `durable` after it has reached the disk. On failure the file is gone. Not collective. */
+/* Gives the file its name; with `durable` after it has reached the disk. On failure the file is gone.
+ * Not collective. */
 int hook_stream_commit(hook_stream *stream, bool durable, assay_error *err);
 /* Removes the temporary file. Not collective. */
 void hook_stream_abandon(hook_stream *stream);

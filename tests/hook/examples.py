@@ -34,10 +34,20 @@ def analyse(job, trial, workers):
         trial, report["ended"], report["problems"], report["incomplete"]))
     CHECKS.expect(report["workers"] == ["worker_%d" % w for w in range(workers)], "workers %s" % report["workers"])
     for rule in report["rules"]:
-        CHECKS.expect(rule["status"] in ("NoIssuesFound", "IssuesFound"), "%s: %s: %s" % (trial, rule["name"], rule["status"]))
+        said = "%s: %s: %s" % (trial, rule["name"], rule["status"])
+        CHECKS.expect(rule["status"] in ("NoIssuesFound", "IssuesFound"), said)
         if rule["rule"] in ("ExplodingTensor", "VanishingGradient", "DeadRelu", "AllZero", "UnchangedTensor"):
-            CHECKS.expect(rule["status"] == "NoIssuesFound", "%s: %s: %s" % (trial, rule["name"], rule["status"]))
+            CHECKS.expect(rule["status"] == "NoIssuesFound", said)
     return report
+
+
+def expect_steps(report, train, evaluation):
+    steps = {mode: report["modes"][mode]["steps"] for mode in ("TRAIN", "EVAL")}
+    CHECKS.expect(steps == {"TRAIN": train, "EVAL": evaluation}, "%s" % report["modes"])
+
+
+def expect_labels(report, count):
+    CHECKS.expect(sum(samples_of(report, "classes in training")["classes"].values()) == count, "labels of training")
 
 
 def samples_of(report, name):
@@ -54,8 +64,8 @@ def pytorch():
     done = run([sys.executable, ROOT / "jobs" / "examples" / "train_pytorch.py", trial])
     CHECKS.expect(done.code == 0 and not done.err, "train_pytorch.py: %s" % done)
     report = analyse(ROOT / "jobs" / "image-classifier.json", trial, 1)
-    CHECKS.expect(report["modes"]["TRAIN"]["steps"] == 20 and report["modes"]["EVAL"]["steps"] == 4, "%s" % report["modes"])
-    CHECKS.expect(sum(samples_of(report, "classes in training")["classes"].values()) == 20 * 32, "labels of training")
+    expect_steps(report, 20, 4)
+    expect_labels(report, 20 * 32)
     CHECKS.expect(right_share(samples_of(report, "confusion in evaluation")) > 0.5, "it did not learn")
 
 
@@ -64,8 +74,8 @@ def mpi():
     done = mpirun(3, [TRAIN_MPI, trial])
     CHECKS.expect(done.code == 0, "train_mpi: %s" % done)
     report = analyse(ROOT / "jobs" / "examples" / "train_mpi.json", trial, 3)
-    CHECKS.expect(report["modes"]["TRAIN"]["steps"] == 30 and report["modes"]["EVAL"]["steps"] == 6, "%s" % report["modes"])
-    CHECKS.expect(sum(samples_of(report, "classes in training")["classes"].values()) == 30 * 64 * 3, "labels of training")
+    expect_steps(report, 30, 6)
+    expect_labels(report, 30 * 64 * 3)
     CHECKS.expect(right_share(samples_of(report, "confusion in evaluation")) > 0.5, "it did not learn")
 
 

@@ -1,5 +1,5 @@
-"""full_disk.py - a disk that fills up: the training goes on, whole steps are lost and counted, none is left in halves, and
-recording goes on when there is room again.
+"""full_disk.py - a disk that fills up: the training goes on, whole steps are lost and counted, none is left in halves,
+and recording goes on when there is room again.
 
 Usage: full_disk.py STEADY WORK_DIR        (mounts a tmpfs in a namespace of its own: root, or user namespaces)
 """
@@ -52,8 +52,8 @@ def main():
     steps = whole_steps(os.path.join(disk, "full"))
     print("full disk: %d of %d steps, %s" % (len(steps), STEPS, counts))
     assert 0 < len(steps) < STEPS and steps == list(range(len(steps)))
-    assert counts["steps"] == len(steps) and counts["dropped"] == (STEPS - len(steps)) * TENSORS and counts["status"] == -4
-    assert counts["errors"] == STEPS - len(steps)
+    lost = STEPS - len(steps)
+    assert counts == {"errors": lost, "dropped": lost * TENSORS, "steps": len(steps), "status": -4}
     assert said.count("could not record everything") == 1 and "No space left" in said, said
     subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
     counts, said = record(steady, os.path.join(disk, "room"))

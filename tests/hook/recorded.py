@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "support"))
 import tfevents  # noqa: E402
 
 TOLERANCE = 1e-6
-# The reference's reductions are sums that PyTorch took in float32; ours are taken in double. Those of the raw tensors are
+# The reference's reductions are sums that PyTorch took in float32; ours are taken in double. Those of raw tensors are
 # checked to TOLERANCE by the table of options (options.py).
 FLOAT32_SUMS = 2e-5
 PREFIX = "smdebug/reductions/"

@@ -2,8 +2,8 @@
  *
  * Usage: steady DIRECTORY STEPS TENSORS ELEMENTS [KEY VALUE]...
  * Tensor t of step s holds ELEMENTS float32 of value s + t/1024. Every tenth step it waits for the files and prints
- * "on disk LAST_CLOSED_STEP". At the end it prints "errors N dropped N steps N status N". Exit 0 whatever the hook met: a
- * training does not stop for it. */
+ * "on disk LAST_CLOSED_STEP". At the end it prints "errors N dropped N steps N status N". Exit 0 whatever the hook met:
+ * a training does not stop for it. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -34,7 +34,8 @@ def _messages():
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         for number, field, kind, repeated in fields:
-            made = message.field.add(name=field, number=number, label=_F.LABEL_REPEATED if repeated else _F.LABEL_OPTIONAL)
+            made = message.field.add(name=field, number=number)
+            made.label = _F.LABEL_REPEATED if repeated else _F.LABEL_OPTIONAL
             if isinstance(kind, str):
                 made.type, made.type_name = _F.TYPE_MESSAGE, ".trial." + kind
             else:
@@ -105,7 +106,7 @@ def tensor(value):
 
 
 class Step:
-    """One step of one worker: mode, mode_step, tensors {name: (dtype, array)} in order of writing, shapes, checksums."""
+    """One step of one worker: mode, mode_step, tensors {name: (dtype, array)} in their order, shapes, checksums."""
 
 
 def read_step(trial, index_path, check=True):
@@ -129,9 +130,11 @@ def read_step(trial, index_path, check=True):
         event = Event.FromString(data)
         (value,) = event.summary.value
         plugins = {p.plugin_name: p.content for p in value.metadata.plugin_data}
-        expected = {"mode_step": str(made.mode_step), "mode": str(["TRAIN", "EVAL", "PREDICT", "GLOBAL"].index(made.mode) + 1)}
+        mode = ["TRAIN", "EVAL", "PREDICT", "GLOBAL"].index(made.mode) + 1
+        expected = {"mode_step": str(made.mode_step), "mode": str(mode)}
         if value.tag != entry["tensorname"] or event.step != made.global_step or plugins != expected:
-            raise Damage("%s: record of %s says %s, step %d, %s" % (path, entry["tensorname"], value.tag, event.step, plugins))
+            raise Damage("%s: record of %s says %s, step %d, %s" % (path, entry["tensorname"], value.tag, event.step,
+                                                                    plugins))
         made.tensors[value.tag] = tensor(value)
         made.checksums.add(kind)
         made.wall_times.append(event.wall_time)

@@ -24,21 +24,53 @@ typedef struct steps_case {
 static const steps_case steps_cases[] = {
     {"default interval", {{0}}, "losses", TRAIN, "0"},
     {"hook interval", {{NULL, "save_interval", "5"}}, "losses", EVAL, "0 5 10"},
-    {"start and end", {{NULL, "save_interval", "3"}, {NULL, "start_step", "3"}, {NULL, "end_step", "9"}}, "losses", TRAIN, "3 6"},
+    {"start and end",
+     {{NULL, "save_interval", "3"}, {NULL, "start_step", "3"}, {NULL, "end_step", "9"}},
+     "losses",
+     TRAIN,
+     "3 6"},
     {"end 0 saves nothing", {{NULL, "end_step", "0"}}, "losses", TRAIN, ""},
-    {"end None", {{NULL, "end_step", "4"}, {NULL, "end_step", "None"}, {NULL, "save_interval", "6"}}, "losses", TRAIN, "0 6 12"},
+    {"end None",
+     {{NULL, "end_step", "4"}, {NULL, "end_step", "None"}, {NULL, "save_interval", "6"}},
+     "losses",
+     TRAIN,
+     "0 6 12"},
     {"steps add to the interval", {{NULL, "save_steps", " 7, 1 ,2"}}, "losses", TRAIN, "0 1 2 7"},
     {"steps need no range", {{NULL, "save_steps", "1,12"}, {NULL, "end_step", "0"}}, "losses", TRAIN, "1 12"},
-    {"a mode before all modes", {{NULL, "train.save_interval", "4"}, {NULL, "save_interval", "6"}}, "losses", TRAIN, "0 4 8 12"},
+    {"a mode before all modes",
+     {{NULL, "train.save_interval", "4"}, {NULL, "save_interval", "6"}},
+     "losses",
+     TRAIN,
+     "0 4 8 12"},
     {"other modes keep", {{NULL, "train.save_interval", "4"}, {NULL, "save_interval", "6"}}, "losses", EVAL, "0 6 12"},
     {"eval", {{NULL, "eval.save_interval", "4"}}, "losses", EVAL, "0 4 8 12"},
     {"predict", {{NULL, "predict.save_steps", "3"}, {NULL, "predict.end_step", "0"}}, "losses", PREDICT, "3"},
     {"global", {{NULL, "global.start_step", "2"}, {NULL, "save_interval", "5"}}, "losses", GLOBAL, "5 10"},
-    {"collection before hook", {{"losses", "save_interval", "6"}, {NULL, "save_interval", "4"}}, "losses", TRAIN, "0 6 12"},
-    {"collection before the hook's mode", {{"losses", "save_interval", "6"}, {NULL, "train.save_interval", "4"}}, "losses", TRAIN, "0 6 12"},
-    {"the collection's mode first", {{"losses", "train.save_interval", "3"}, {"losses", "save_interval", "6"}}, "losses", TRAIN, "0 3 6 9 12"},
-    {"key by key", {{"losses", "start_step", "5"}, {NULL, "save_interval", "3"}, {NULL, "end_step", "10"}}, "losses", TRAIN, "6 9"},
-    {"other collections keep", {{"weights", "save_interval", "6"}, {NULL, "save_interval", "4"}}, "losses", TRAIN, "0 4 8 12"},
+    {"collection before hook",
+     {{"losses", "save_interval", "6"}, {NULL, "save_interval", "4"}},
+     "losses",
+     TRAIN,
+     "0 6 12"},
+    {"collection before the hook's mode",
+     {{"losses", "save_interval", "6"}, {NULL, "train.save_interval", "4"}},
+     "losses",
+     TRAIN,
+     "0 6 12"},
+    {"the collection's mode first",
+     {{"losses", "train.save_interval", "3"}, {"losses", "save_interval", "6"}},
+     "losses",
+     TRAIN,
+     "0 3 6 9 12"},
+    {"key by key",
+     {{"losses", "start_step", "5"}, {NULL, "save_interval", "3"}, {NULL, "end_step", "10"}},
+     "losses",
+     TRAIN,
+     "6 9"},
+    {"other collections keep",
+     {{"weights", "save_interval", "6"}, {NULL, "save_interval", "4"}},
+     "losses",
+     TRAIN,
+     "0 4 8 12"},
     {"gradients in training", {{"gradients", "save_interval", "6"}}, "gradients", TRAIN, "0 6 12"},
     {"no gradients in evaluation", {{"gradients", "save_interval", "6"}}, "gradients", EVAL, ""},
     {"no optimizer in prediction", {{"optimizer_variables", "save_interval", "6"}}, "optimizer_variables", PREDICT, ""},
@@ -103,8 +135,8 @@ static const struct {
 
 static void test_built_in(void)
 {
-    static const char *const names[] = {"weights", "biases", "gradients", "metrics", "inputs", "outputs", "labels",
-                                        "predictions", "optimizer_variables", "losses"};
+    static const char *const names[] = {"weights", "biases",      "gradients",           "metrics", "inputs", "outputs",
+                                        "labels",  "predictions", "optimizer_variables", "losses"};
     hook_config config;
     make(&config);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -211,7 +243,10 @@ static void test_what_is_saved(void)
         {{{NULL, "save_shape", "True"}}, true, true, 0},
         {{{NULL, "save_shape", "true"}, {NULL, "save_raw_tensor", "False"}}, false, true, 0},
         {{{NULL, "reductions", "min"}, {"weights", "reductions", "max,sum"}}, false, false, 2},
-        {{{NULL, "reductions", "min"}, {NULL, "save_shape", "true"}, {"weights", "save_raw_tensor", "true"}}, true, false, 0},
+        {{{NULL, "reductions", "min"}, {NULL, "save_shape", "true"}, {"weights", "save_raw_tensor", "true"}},
+         true,
+         false,
+         0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hook_config config;
@@ -224,7 +259,8 @@ static void test_what_is_saved(void)
         CU_ASSERT_EQUAL(r->shape, cases[i].shape);
         CU_ASSERT_EQUAL(r->count, cases[i].count);
         const hook_collection *losses = &config.collections[hook_config_find(&config, "losses")];
-        CU_ASSERT(losses->reduce.raw && losses->reduce.count == 0 && !losses->histogram); /* scalars are never reduced */
+        CU_ASSERT(losses->reduce.raw && losses->reduce.count == 0 &&
+                  !losses->histogram); /* scalars are never reduced */
         hook_config_release(&config);
     }
 }
@@ -235,19 +271,32 @@ static void test_refused(void)
         const char *collection, *key, *value;
         int status;
     } cases[] = {
-        {NULL, "save_interval", "0", ASSAY_EPARAM},    {NULL, "save_interval", "ten", ASSAY_EPARAM},
-        {NULL, "save_interval", "1.5", ASSAY_EPARAM},  {NULL, "save_interval", "99999999999999999999", ASSAY_EPARAM},
-        {NULL, "start_step", "-1", ASSAY_EPARAM},      {NULL, "end_step", "x", ASSAY_EPARAM},
-        {NULL, "save_steps", "1,,2", ASSAY_EPARAM},    {NULL, "save_steps", "1 2", ASSAY_EPARAM},
-        {NULL, "save_steps", "1,", ASSAY_EPARAM},      {NULL, "save_all", "yes", ASSAY_EPARAM},
-        {NULL, "include_workers", "two", ASSAY_EPARAM}, {NULL, "include_regex", "(", ASSAY_EPARAM},
-        {NULL, "reductions", "median", ASSAY_EPARAM},  {NULL, "save_shape", "1", ASSAY_EPARAM},
-        {NULL, "queue_memory", "1", ASSAY_EPARAM},     {NULL, "queue_policy", "wait", ASSAY_EPARAM},
-        {NULL, "checksum", "md5", ASSAY_EPARAM},       {NULL, "end_marker", "maybe", ASSAY_EPARAM},
-        {NULL, "existing", "delete", ASSAY_EPARAM},    {NULL, "worker", "a/b", ASSAY_EPARAM},
-        {NULL, "worker", ".x", ASSAY_EPARAM},          {NULL, "nonsense", "1", ASSAY_ENOTFOUND},
-        {NULL, "train.nonsense", "1", ASSAY_ENOTFOUND}, {NULL, "save_histogram", "true", ASSAY_ENOTFOUND},
-        {"weights", "save_all", "true", ASSAY_ENOTFOUND}, {"weights", "save_histogram", "2", ASSAY_EPARAM},
+        {NULL, "save_interval", "0", ASSAY_EPARAM},
+        {NULL, "save_interval", "ten", ASSAY_EPARAM},
+        {NULL, "save_interval", "1.5", ASSAY_EPARAM},
+        {NULL, "save_interval", "99999999999999999999", ASSAY_EPARAM},
+        {NULL, "start_step", "-1", ASSAY_EPARAM},
+        {NULL, "end_step", "x", ASSAY_EPARAM},
+        {NULL, "save_steps", "1,,2", ASSAY_EPARAM},
+        {NULL, "save_steps", "1 2", ASSAY_EPARAM},
+        {NULL, "save_steps", "1,", ASSAY_EPARAM},
+        {NULL, "save_all", "yes", ASSAY_EPARAM},
+        {NULL, "include_workers", "two", ASSAY_EPARAM},
+        {NULL, "include_regex", "(", ASSAY_EPARAM},
+        {NULL, "reductions", "median", ASSAY_EPARAM},
+        {NULL, "save_shape", "1", ASSAY_EPARAM},
+        {NULL, "queue_memory", "1", ASSAY_EPARAM},
+        {NULL, "queue_policy", "wait", ASSAY_EPARAM},
+        {NULL, "checksum", "md5", ASSAY_EPARAM},
+        {NULL, "end_marker", "maybe", ASSAY_EPARAM},
+        {NULL, "existing", "delete", ASSAY_EPARAM},
+        {NULL, "worker", "a/b", ASSAY_EPARAM},
+        {NULL, "worker", ".x", ASSAY_EPARAM},
+        {NULL, "nonsense", "1", ASSAY_ENOTFOUND},
+        {NULL, "train.nonsense", "1", ASSAY_ENOTFOUND},
+        {NULL, "save_histogram", "true", ASSAY_ENOTFOUND},
+        {"weights", "save_all", "true", ASSAY_ENOTFOUND},
+        {"weights", "save_histogram", "2", ASSAY_EPARAM},
         {"undeclared", "save_interval", "1", ASSAY_ENOTFOUND},
     };
     hook_config config;
@@ -258,7 +307,8 @@ static void test_refused(void)
         if (rc != cases[i].status)
             printf("\n%s = %s: %d\n", cases[i].key, cases[i].value, rc);
         CU_ASSERT_EQUAL(rc, cases[i].status);
-        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].collection && rc == ASSAY_ENOTFOUND ? cases[i].collection : cases[i].key));
+        CU_ASSERT_PTR_NOT_NULL(
+            strstr(err.text, cases[i].collection && rc == ASSAY_ENOTFOUND ? cases[i].collection : cases[i].key));
     }
     CU_ASSERT_EQUAL(hook_config_declare(&config, "", NULL, NULL), ASSAY_EPARAM);
     char name[16];
@@ -277,11 +327,20 @@ static void test_accepted(void)
     make(&config);
     CU_ASSERT_EQUAL(config.memory, (uint64_t)64 << 20);
     static const setting all[] = {
-        {NULL, "include_workers", "all"}, {NULL, "queue_memory", "1000000"}, {NULL, "queue_policy", "drop"},
-        {NULL, "checksum", "constant"}, {NULL, "end_marker", "never"}, {NULL, "existing", "continue"},
-        {NULL, "export_tensorboard", "true"}, {NULL, "tensorboard_dir", "tb"}, {NULL, "dry_run", "true"},
-        {NULL, "sample_variance", "true"}, {NULL, "durable", "true"}, {NULL, "out_dir", "d"},
-        {NULL, "worker", "/job:worker/replica:0/task:0/device:GPU:0"}, {"weights", "save_histogram", "false"},
+        {NULL, "include_workers", "all"},
+        {NULL, "queue_memory", "1000000"},
+        {NULL, "queue_policy", "drop"},
+        {NULL, "checksum", "constant"},
+        {NULL, "end_marker", "never"},
+        {NULL, "existing", "continue"},
+        {NULL, "export_tensorboard", "true"},
+        {NULL, "tensorboard_dir", "tb"},
+        {NULL, "dry_run", "true"},
+        {NULL, "sample_variance", "true"},
+        {NULL, "durable", "true"},
+        {NULL, "out_dir", "d"},
+        {NULL, "worker", "/job:worker/replica:0/task:0/device:GPU:0"},
+        {"weights", "save_histogram", "false"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         CU_ASSERT_EQUAL(apply(&config, &all[i]), 0);
@@ -304,11 +363,14 @@ static void test_file(void)
 {
     static const char text[] =
         "{\"S3OutputPath\": \"s3://bucket/prefix\", \"LocalPath\": \"out\", \"HookParameters\": {\"save_interval\": 2, "
-        "\"train.save_interval\": \"4\", \"save_all\": false, \"include_regex\": \"relu*,input_*\", \"start_step\": null}, "
+        "\"train.save_interval\": \"4\", \"save_all\": false, \"include_regex\": \"relu*,input_*\", \"start_step\": "
+        "null}, "
         "\"CollectionConfigurations\": [{\"CollectionName\": \"weights\"}, {\"CollectionName\": \"gradients\", "
-        "\"CollectionParameters\": null}, {\"CollectionName\": \"custom\", \"CollectionParameters\": {\"include_regex\": "
+        "\"CollectionParameters\": null}, {\"CollectionName\": \"custom\", \"CollectionParameters\": "
+        "{\"include_regex\": "
         "[\"a,b\", \"c\"], \"save_steps\": [5, 3], \"eval.save_interval\": 3, \"reductions\": \"min, abs_max\", "
-        "\"save_histogram\": \"false\"}}, {\"CollectionName\": \"custom\", \"CollectionParameters\": {\"end_step\": 6}}]}";
+        "\"save_histogram\": \"false\"}}, {\"CollectionName\": \"custom\", \"CollectionParameters\": {\"end_step\": "
+        "6}}]}";
     hook_config config;
     assay_error err = {""};
     make(&config);
@@ -323,7 +385,8 @@ static void test_file(void)
     CU_ASSERT_EQUAL(c->rule[TRAIN].interval, 4);
     CU_ASSERT_EQUAL(c->rule[PREDICT].interval, 2);
     CU_ASSERT_EQUAL(c->rule[TRAIN].end, 6);
-    CU_ASSERT(hook_steps_hit(&c->rule[TRAIN], 3) && hook_steps_hit(&c->rule[TRAIN], 5) && !hook_steps_hit(&c->rule[TRAIN], 8));
+    CU_ASSERT(hook_steps_hit(&c->rule[TRAIN], 3) && hook_steps_hit(&c->rule[TRAIN], 5) &&
+              !hook_steps_hit(&c->rule[TRAIN], 8));
     CU_ASSERT_EQUAL(match(&config, "a,b"), (uint64_t)1 << custom);
     CU_ASSERT(match(&config, "rel") & (uint64_t)1 << hook_config_find(&config, "default"));
     CU_ASSERT(config.collections[hook_config_find(&config, "weights")].included);
@@ -350,7 +413,9 @@ static void test_bad_files(void)
         {"{\"CollectionConfigurations\": [{\"CollectionName\": \"a\"}, 3]}", "CollectionConfigurations[1]"},
         {"{\"CollectionConfigurations\": [{\"CollectionName\": \"\"}]}", "name"},
         {"{\"CollectionConfigurations\": [{\"CollectionName\": \"a\", \"CollectionParameters\": 1}]}", "parameters"},
-        {"{\"CollectionConfigurations\": [{\"CollectionName\": \"a\", \"CollectionParameters\": {\"end_step\": \"z\"}}]}", "end_step"},
+        {"{\"CollectionConfigurations\": [{\"CollectionName\": \"a\", \"CollectionParameters\": {\"end_step\": "
+         "\"z\"}}]}",
+         "end_step"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hook_config config;
@@ -371,8 +436,9 @@ static void test_bad_files(void)
 
 static void test_out_of_memory(void)
 {
-    static const char text[] = "{\"LocalPath\": \"out\", \"HookParameters\": {\"save_steps\": \"1,2\", \"include_regex\": \"a,b\"}, "
-                               "\"CollectionConfigurations\": [{\"CollectionName\": \"c\"}]}";
+    static const char text[] =
+        "{\"LocalPath\": \"out\", \"HookParameters\": {\"save_steps\": \"1,2\", \"include_regex\": \"a,b\"}, "
+        "\"CollectionConfigurations\": [{\"CollectionName\": \"c\"}]}";
     int rc = ASSAY_ENOMEM, tries = 0;
     for (; rc == ASSAY_ENOMEM && tries < 200; tries++) {
         char fault[32];

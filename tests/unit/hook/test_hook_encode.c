@@ -9,16 +9,16 @@
 static void test_bytes(void)
 {
     /* tag "ab", step 5, mode TRAIN, mode step 3, float32 of shape (2), wall time 1.0 */
-    static const uint8_t expected[] = {
-        0x09, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f,                         /* wall_time */
-        0x10, 5,                                                    /* step */
-        0x2a, 0x3d, 0x0a, 0x3b,                                     /* summary, value */
-        0x0a, 2, 'a', 'b',                                          /* tag */
-        0x42, 0x18, 0x08, 1,                                        /* tensor, dtype */
-        0x12, 0x0a, 0x12, 8, 0x08, 2, 0x12, 4, 'a', 'b', '_', '2',  /* shape */
-        0x22, 8, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40,                   /* content */
-        0x4a, 0x1b, 0x0a, 0x0e, 0x0a, 9, 'm', 'o', 'd', 'e', '_', 's', 't', 'e', 'p', 0x12, 1, '3',
-        0x0a, 0x09, 0x0a, 4, 'm', 'o', 'd', 'e', 0x12, 1, '1'};
+    static const uint8_t expected[] = {0x09, 0,    0,    0,    0,    0,    0,    0xf0, 0x3f, /* wall_time */
+                                       0x10, 5,                                              /* step */
+                                       0x2a, 0x3d, 0x0a, 0x3b,                               /* summary, value */
+                                       0x0a, 2,    'a',  'b',                                /* tag */
+                                       0x42, 0x18, 0x08, 1,                                  /* tensor, dtype */
+                                       0x12, 0x0a, 0x12, 8,    0x08, 2,    0x12, 4,    'a',  'b',  '_', '2', /* shape */
+                                       0x22, 8,    0,    0,    0x80, 0x3f, 0,    0,    0,    0x40, /* content */
+                                       0x4a, 0x1b, 0x0a, 0x0e, 0x0a, 9,    'm',  'o',  'd',  'e',  '_', 's',
+                                       't',  'e',  'p',  0x12, 1,    '3',  0x0a, 0x09, 0x0a, 4,    'm', 'o',
+                                       'd',  'e',  0x12, 1,    '1'};
     static const float content[2] = {1, 2};
     static const int64_t shape = 2;
     hook_record r = {"ab", 5, 3, 1, 1.0, 1, 1, &shape, sizeof content};
@@ -35,7 +35,8 @@ static void test_bytes(void)
     CU_ASSERT_EQUAL(head.data[0], sizeof expected);
     uint32_t crc = assay_crc32c_mask(assay_crc32c(0, expected, sizeof expected));
     CU_ASSERT_EQUAL(hook_encode_footer(&head, content, sizeof content, &tail, false), crc);
-    CU_ASSERT_EQUAL(hook_encode_footer(&head, content, sizeof content, &tail, true), 0x062dc0b3); /* in every file of the reference */
+    CU_ASSERT_EQUAL(hook_encode_footer(&head, content, sizeof content, &tail, true),
+                    0x062dc0b3); /* in every file of the reference */
     assay_buf_release(&head);
     assay_buf_release(&tail);
     assay_buf_release(&all);

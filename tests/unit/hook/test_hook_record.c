@@ -283,7 +283,8 @@ static void test_environment(void)
     assay_error err = {""};
     snprintf(path, sizeof path, "%s/config.json", work);
     FILE *file = fopen(path, "w");
-    snprintf(text, sizeof text, "{\"LocalPath\": \"%s/from_file\", \"HookParameters\": {\"save_interval\": \"2\"}}", work);
+    snprintf(text, sizeof text, "{\"LocalPath\": \"%s/from_file\", \"HookParameters\": {\"save_interval\": \"2\"}}",
+             work);
     fputs(text, file);
     fclose(file);
     setenv("SMDEBUG_CONFIG_FILE_PATH", path, 1);

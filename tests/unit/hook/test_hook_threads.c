@@ -1,4 +1,5 @@
-/* Eight threads save at once while steps go by: nothing is lost, nothing is written twice. Meant for the thread sanitizer. */
+/* Eight threads save at once while steps go by: nothing is lost, nothing is written twice. Meant for the thread
+ * sanitizer. */
 #include "unit.h"
 
 #include <ftw.h>

@@ -1,0 +1,123 @@
+"""modules.py - what the PyTorch binding does beyond the recorded trainings.
+
+Usage: modules.py WORK_DIR
+"""
+import multiprocessing
+import os
+import shutil
+import sys
+import warnings
+
+import torch
+from torch import nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import assay_hook  # noqa: E402
+import tfevents  # noqa: E402
+from assay_hook import Collection, SaveConfig  # noqa: E402
+
+PATH = os.path.join(sys.argv[1], "modules")
+
+
+def make(**arguments):
+    shutil.rmtree(PATH, ignore_errors=True)
+    return assay_hook.Hook(PATH, save_config=SaveConfig(save_interval=1), **arguments)
+
+
+class Twice(nn.Module):
+    """Runs one module twice, another in nested containers, and gives a tuple."""
+
+    def __init__(self):
+        super().__init__()
+        self.act, self.blocks = nn.Tanh(), nn.ModuleList([nn.Sequential(nn.Linear(3, 3)), nn.LSTM(3, 2)])
+
+    def forward(self, x):
+        out, state = self.blocks[1](self.blocks[0](self.act(self.act(x))))
+        return out, state
+
+
+def test_names():
+    hook, net = make(save_all=True), Twice()
+    hook.register_module(net)
+    x = torch.ones(4, 3)
+    net(x)[0].sum().backward()
+    net(x)
+    hook.close()
+    trial = tfevents.Trial(PATH)
+    first = set(trial.steps[0, "worker_0"].tensors)
+    assert len(trial.steps) == 2
+    assert {"act_input_0", "act_input_1", "act_output_0", "act_output_1", "blocks.0_output_0", "blocks.0.0_input_0",
+            "Twice_blocks.0.0.weight", "gradient/Twice_blocks.1.weight_ih_l0", "Twice_input_0",
+            "blocks.1_output_0", "blocks.1_output_1", "blocks.1_output_2", "Twice_output_2"} <= first, first
+    assert "act_output_2" not in first and not any("gradient" in n for n in trial.steps[1, "worker_0"].tensors)
+
+
+def test_values():
+    """Views, other devices' dtypes and what cannot be written."""
+    hook = make(save_all=True)
+    values = {"transposed": torch.arange(6.0).reshape(2, 3).t(), "every_second": torch.arange(8)[::2],
+              "bfloat16": torch.tensor([1.0, -2.0]).bfloat16(), "conjugate": torch.tensor([1 + 2j]).conj(),
+              "scalar": torch.tensor(3), "grad": torch.ones(2, requires_grad=True)}
+    hook.step()
+    for name, value in values.items():
+        hook.save_tensor(name, value)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        hook.save_tensor("sparse", torch.eye(2).to_sparse())
+    assert len(told) == 1 and "sparse" in str(told[0].message)
+    hook.record_tensor_value("mse", torch.tensor(0.5))
+    counts = hook.counts()
+    hook.close()
+    (step,) = tfevents.Trial(PATH).steps.values()
+    assert counts["errors"] == 0 and set(step.tensors) == set(values) | {"mse_output_0"}
+    assert (step.tensors["transposed"][1] == values["transposed"].numpy()).all()
+    assert step.tensors["every_second"][1].tolist() == [0, 2, 4, 6]
+    assert step.tensors["bfloat16"][0] == 14 and step.tensors["bfloat16"][1].tolist() == [0x3F80, 0xC000]
+    assert step.tensors["conjugate"][1].tolist() == [1 - 2j] and step.tensors["scalar"][1].shape == ()
+
+
+def test_collections_of_modules():
+    net = Twice()
+    hook = make(include_collections=["first"])
+    hook.register_module(net)
+    hook.add_collection(Collection("first"))
+    hook.get_collection("first").add_module_tensors(net.blocks[0], inputs=True, outputs=True)
+    net(torch.ones(4, 3))
+    hook.close()
+    (step,) = tfevents.Trial(PATH).steps.values()
+    assert set(step.tensors) == {"blocks.0_input_0", "blocks.0_output_0"}, set(step.tensors)
+    hook = make()
+    hook.register_module(net)
+    try:
+        hook.register_module(net)
+        raise SystemExit("a module was registered twice")
+    except ValueError as error:
+        assert "already" in str(error)
+    hook.close()
+
+
+def child(hook, net):
+    net(torch.ones(4, 3))
+    hook.save_scalar("x", 1)
+    hook.close()
+
+
+def test_forked_child():
+    """As a data loader's worker: it inherits the hook, and records nothing."""
+    hook, net = make(save_all=True), Twice()
+    hook.register_module(net)
+    net(torch.ones(4, 3))
+    process = multiprocessing.get_context("fork").Process(target=child, args=(hook, net))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    net(torch.ones(4, 3))
+    hook.close()
+    trial = tfevents.Trial(PATH)
+    assert sorted(step for step, _ in trial.steps) == [0, 1] and "scalar/x" not in trial.steps[0, "worker_0"].tensors
+
+
+torch.set_num_threads(1)
+for test in (test_names, test_values, test_collections_of_modules, test_forked_child):
+    test()
+    print("passed " + test.__name__)
