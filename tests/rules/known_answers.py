@@ -1,0 +1,438 @@
+#!/usr/bin/env python3
+"""Rules on made trials whose answers are known beforehand: from the reference's own tests, from arithmetic on paper, or from
+a few lines of numpy; parameters that the recorded trials do not touch among them. Every case runs on one rank and on more.
+
+    known_answers.py --assay PROGRAM --ranks 1 3
+"""
+import argparse
+import json
+import math
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import Checks, mpirun  # noqa: E402
+from made import Made  # noqa: E402
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def rule(name, rule_name, expected, **parameters):
+    """`expected`: members of the rule's entry in the report, or a function of that entry."""
+    return {"name": name, "rule": rule_name, "parameters": parameters}, expected
+
+
+def fires(*steps, **more):
+    return dict(more, steps=list(steps), status="IssuesFound" if steps else "NoIssuesFound")
+
+
+def values(expected):
+    """Findings as (step, value), to a relative 1e-12; the texts of NaN and infinities as they are."""
+    def same(entry):
+        found = [(f["step"], f["value"]) for f in entry["findings"]]
+        return len(found) == len(expected) and all(
+            a[0] == b[0] and (a[1] == b[1] or (not isinstance(a[1], str) and not isinstance(b[1], str) and
+                                               math.isclose(a[1], b[1], rel_tol=1e-12)))
+            for a, b in zip(found, expected))
+    return same
+
+
+@case
+def unchanged(folder):
+    made = Made(folder)
+    ones = numpy.ones((10, 3, 2))
+    for step in range(6):
+        saved = {"a": ones, "b": ones, "c": ones} if step < 3 else {}
+        made.step(step, "TRAIN", step, dict(saved, **({"late": ones} if step == 5 else {"other": numpy.full(1, float(step))})))
+    return made.end(), [
+        rule("all", "UnchangedTensor", fires(2, findings_total=3), tensor_regex=".*", num_steps=3),
+        rule("from 2", "UnchangedTensor", fires(2, datapoints=6), tensor_regex=".*", num_steps="3", start_step="2"),
+        rule("current", "UnchangedTensor", fires(2, findings_total=3), tensor_regex=".*", against="current"),
+        rule("worker", "UnchangedTensor", {"status": "NoData"}, tensor_regex=".*", worker="worker_9"),
+        rule("none", "UnchangedTensor", {"status": "Error"}),
+    ]
+
+
+@case
+def slow_drift(folder):
+    """0.0004 a step is close pair by pair under rtol 0.0005, but not over two steps."""
+    made = Made(folder)
+    for step in range(8):
+        made.step(step, "TRAIN", step, {"w": numpy.full(5, 1.0004 ** step)})
+    shape = numpy.full((5, 1), 1.0004 ** 8)
+    made.step(8, "TRAIN", 8, {"w": shape}).step(9, "TRAIN", 9, {"w": shape}).step(10, "TRAIN", 10, {"w": shape})
+    return made.end(), [
+        rule("pairs", "UnchangedTensor", values([(s, s) for s in range(2, 8)] + [(10, 2)]), tensor_regex="w", rtol=0.0005),
+        rule("current", "UnchangedTensor", values([(10, 2)]), tensor_regex="w", rtol=0.0005, against="current"),
+        rule("too many", "UnchangedTensor", {"status": "Error"}, tensor_regex="w", against="current", num_steps=40),
+    ]
+
+
+def losses(folder, pairs):
+    made = Made(folder, collections={"losses": "loss"})
+    for step, loss in pairs:
+        made.step(step, "TRAIN", step, {"loss": loss})
+    return made.end()
+
+
+@case
+def loss_of_the_reference(folder):
+    trial = losses(folder, zip(range(0, 28, 4), (0.30, 0.33, 0.31, 0.30, 0.28, 0.2, 0.42)))
+    return trial, [
+        rule("defaults", "LossNotDecreasing", lambda e: e["first"]["step"] == 12 and e["first"]["value"] == 0),
+        rule("from 13", "LossNotDecreasing", fires(datapoints=1), start_step=13),
+        rule("20 percent", "LossNotDecreasing", fires(12, 24), diff_percent="20"),
+        rule("100 percent", "LossNotDecreasing", {"status": "Error", "datapoints": 0}, diff_percent="100"),
+        rule("misspelt", "LossNotDecreasing", lambda e: e["status"] == "Error" and "num_step" in e["message"], num_step=3),
+    ]
+
+
+@case
+def loss_of_the_blog(folder):
+    series = (3.9195325, .8488243, .54870504, .25874993, .20406848, .29052508, .18074727, .1956144, .2597512)
+    return losses(folder, zip(range(0, 4500, 500), series)), [
+        rule("train", "LossNotDecreasing", fires(2500, 3500, 4000, datapoints=8), mode="TRAIN")]
+
+
+@case
+def loss_corners(folder):
+    made = Made(folder, collections={"losses": "^loss"})
+    for step, loss in enumerate((0.0, 0.0, 1.0, math.nan, -1.0, 5.0)):
+        made.step(step, "TRAIN", step, {"loss": loss, "batch": numpy.array([loss, 3 * loss])})
+    return made.end(), [
+        rule("single", "LossNotDecreasing", values([(1, 0), (2, "-inf"), (5, -600)]), num_steps=1),
+        rule("mean", "LossNotDecreasing", values([(1, 0), (2, "-inf"), (5, -600)]), num_steps=1, tensor_regex="batch",
+             use_losses_collection="False"),
+        rule("nothing", "LossNotDecreasing", {"status": "Error"}, use_losses_collection="False"),
+    ]
+
+
+@case
+def schedule(folder):
+    """Saved every 3 steps, num_steps 10: 12 against 0, 24 against 12, 36 against 24."""
+    return losses(folder, ((s, 100.0 - s) for s in range(0, 40, 3))), [
+        rule("schedule", "LossNotDecreasing", values([(12, 12), (24, 100 * 12 / 88), (36, 100 * 12 / 76)]), diff_percent=50),
+        rule("from 13", "LossNotDecreasing", values([(15, 100 * 12 / 97), (27, 100 * 12 / 85), (39, 100 * 12 / 73)]), diff_percent=50, start_step=13),
+    ]
+
+
+@case
+def imbalance(folder):
+    labels = numpy.array([0] * 990 + [1] * 10)
+    made = Made(folder)
+    for step in range(5):
+        made.step(step, "TRAIN", step, {"my_labels": labels, "my_predictions": labels} if step == 3 else {"x": 1.0})
+    return made.end(), [
+        rule("once", "ClassImbalance", lambda e: fires(3).items() <= e.items() and e["first"]["value"] == 99 and
+             e["datapoints"] == 2 and e["first"]["test"] == "imbalance")]
+
+
+@case
+def cumulative(folder):
+    """Two workers; labels without predictions, unequal lengths, non-finite labels, a start inside."""
+    made = Made(folder, workers=2)
+    for step in range(4):
+        made.step(step, "TRAIN", step, {
+            "worker_0": {"labels": numpy.array([0.0, 1.0, 1.0, 2.5]), "predictions": numpy.array([0, 1, 0, 2])},
+            "worker_1": {"labels": numpy.array([0.0, math.nan]), "predictions": numpy.array([1, 1, 1])}})
+    made.step(4, "EVAL", 0, {"worker_0": {"labels": numpy.array([9.0])}})
+    # a step: class 0 twice (one paired and right), class 1 twice (one wrong), class 2 once (2.5 rounds to 2, right)
+    return made.end(), [
+        rule("all", "ClassImbalance", values([(s, v) for s in range(2, 4) for v in (2, 0.5)]), threshold_imbalance=1.5,
+             threshold_misprediction=0.4, samples=11),
+        rule("from 1", "ClassImbalance", values([(3, 2), (3, 0.5)]), threshold_imbalance=1.5, threshold_misprediction=0.4,
+             samples=11, start_step=1),
+        rule("one worker", "ClassImbalance", values([(s, v) for s in range(2, 4) for v in (2,)]), threshold_imbalance=1.5,
+             threshold_misprediction=0.5, samples=11, worker="worker_0"),
+    ]
+
+
+@case
+def confusion(folder):
+    ten = numpy.arange(10)
+    wrong = ten.copy()
+    wrong[4] = 7
+    scores = numpy.eye(10)[wrong] * 3.5
+    made = Made(folder)
+    for step, predictions in enumerate((ten, wrong, scores, (ten > 4) * 0.9)):
+        labels = ten if step < 3 else (ten > 4).astype("float64")
+        made.step(step, "TRAIN" if step < 3 else "EVAL", step % 3, {"labels": labels, "predictions": predictions})
+    made.step(4, "TRAIN", 3, {"labels": numpy.array([0, -1, 5]), "predictions": numpy.array([0, 1, 5])})
+    cells = [[4, 7], [7, 7]]
+    return made.end(), [
+        rule("defaults", "Confusion", lambda e: e["steps"] == [1, 2] and e["datapoints"] == 5 and
+             all(f["cells"] == cells and f["value"] == 0.5 and f["worker"] == "*" for f in e["findings"])),
+        rule("off diagonal", "Confusion", lambda e: e["steps"] == [1, 2] and e["findings"][0]["cells"] == cells[:1],
+             min_diag=0, max_off_diag=0.01),
+        rule("accumulated", "Confusion", lambda e: e["datapoints"] == 1 and e["steps"] == [4] and
+             e["first"]["cells"] == [[4, 7], [7, 7]] and e["first"]["value"] == 0.5, accumulate=True, mode="TRAIN",
+             start_step=1),
+        rule("five classes", "Confusion", fires(datapoints=5), category_no=5),
+    ]
+
+
+@case
+def exploding(folder):
+    made = Made(folder)
+    for step, x in enumerate((math.nan, 1.0, math.nan, math.inf)):
+        made.step(step, "TRAIN", step, {"t": numpy.array([x, 2.0, x]), "whole": numpy.array([7])})
+    return made.end(), [
+        rule("all", "ExplodingTensor", values([(0, 2), (2, 2), (3, 2)])),
+        rule("nan", "ExplodingTensor", values([(0, 2), (2, 2)]), only_nan="True"),
+        rule("range", "ExplodingTensor", fires(2, datapoints=4), start_step=1, end_step=3),
+    ]
+
+
+@case
+def trees(folder):
+    """A complete tree of depth 4 has the numbers 0..30; a chain of 6 has few numbers and is deeper."""
+    made = Made(folder)
+    complete = list(range(31))
+    yes = ["0-%d" % (2 * n + 1) if n < 15 else "nan" for n in complete]
+    no = ["0-%d" % (2 * n + 2) if n < 15 else "nan" for n in complete]
+    made.step(0, "GLOBAL", 0, {"trees/Node": numpy.array(complete), "trees/Yes": yes, "trees/No": no})
+    chain = list(range(13))
+    yes = ["1-%d" % (n + 1) if n % 2 == 0 and n < 12 else "nan" for n in chain]
+    no = ["1-%d" % (n + 2) if n % 2 == 0 and n < 12 else "nan" for n in chain]
+    made.step(1, "GLOBAL", 1, {"trees/Node": numpy.array(chain), "trees/Yes": yes, "trees/No": no})
+    loop = ["2-0", "2-1", "2-0"]
+    made.step(2, "GLOBAL", 2, {"trees/Node": numpy.array([0, 1, 2]), "trees/Yes": loop, "trees/No": loop})
+    return made.end(), [
+        rule("four", "TreeDepth", fires(datapoints=3)),
+        rule("three", "TreeDepth", values([(0, 4)]), depth=3),
+        rule("true", "TreeDepth", values([(1, 6)]), true_depth="True"),
+        rule("true three", "TreeDepth", values([(0, 4), (1, 6)]), true_depth="True", depth="3.5"),
+    ]
+
+
+def relu_steps():
+    random = numpy.random.default_rng(3)
+    return [[numpy.maximum(random.normal(-2.2, 1.0, (8 + worker, 5, 3)), 0) for worker in range(2)] for _ in range(7)]
+
+
+def dead_share(arrays, channel):
+    if channel:
+        arrays = [a.transpose(0, 2, 1).reshape(-1, a.shape[1]) for a in arrays]
+    pooled = numpy.concatenate(arrays)
+    activity = 100.0 * (pooled > 0).sum(axis=0) / pooled.shape[0]
+    return 100.0 * (activity < 5).sum() / activity.size
+
+
+@case
+def dead_relu(folder):
+    made, steps = Made(folder, workers=2), relu_steps()
+    for step, arrays in enumerate(steps):
+        made.step(step, "TRAIN", step, {"worker_%d" % w: {"a_relu_output": a, "gradient/a_relu_output": a * 0}
+                                        for w, a in enumerate(arrays)})
+    made.step(7, "TRAIN", 7, {"worker_0": {"a_relu_output": numpy.zeros((4, 2))},
+                              "worker_1": {"a_relu_output": numpy.array([0.0, 1.0, math.inf])}})
+
+    def expected(window, channel, start=0):
+        shares = [(s, dead_share(sum(steps[max(0, s - window + 1):s + 1], []), channel)) for s in range(start, 7)]
+        return values([(s, x) for s, x in shares if x > 10] + [(7, 100)])
+
+    parameters = {"threshold_inactivity": 5, "threshold_layer": 10}
+    return made.end(), [
+        rule("element", "DeadRelu", expected(1, False), **parameters),
+        rule("window", "DeadRelu", expected(3, False), window=3, **parameters),
+        rule("window from 2", "DeadRelu", expected(3, False, 2), window=3, start_step=2, **parameters),
+        rule("channel", "DeadRelu", expected(1, True), unit="channel", **parameters),
+        rule("shapes differ", "DeadRelu", lambda e: [f["worker"] for f in e["findings"]] == ["worker_0"] and e["datapoints"] == 2,
+             start_step=7),
+    ]
+
+
+@case
+def saturated(folder):
+    made = Made(folder)
+    x = numpy.array([[20.0, 0.0, math.nan, -20.0]] * 3)
+    made.step(0, "TRAIN", 0, {"tanh_sigmoid_input": x, "my_sigmoid_input": x, "plain_input": x})
+    return made.end(), [
+        rule("names", "SaturatedActivation", lambda e: [(f["tensor"], f["value"]) for f in e["findings"]] ==
+             [("tanh_sigmoid_input", 75.0)] and e["datapoints"] == 2),
+        rule("told", "SaturatedActivation", fires(0, datapoints=3, findings_total=3), tensor_regex="input", activation="sigmoid",
+             threshold_layer=49),
+        rule("untold", "SaturatedActivation", lambda e: e["datapoints"] == 2 and "plain_input" in e["message"],
+             tensor_regex="input"),
+        rule("limits", "SaturatedActivation", {"status": "Error"}, threshold_tanh_min=2, threshold_tanh_max=1),
+    ]
+
+
+@case
+def weights(folder):
+    made = Made(folder, collections={"weights": "^w"})
+    series = [1.0, 1.5, 1.5, 20.0, 0.0, 0.0]
+    for i, x in enumerate(series):
+        made.step(2 * i, "TRAIN", i, {"w": numpy.full(4, x)}).step(2 * i + 1, "EVAL", i, {"w": numpy.full(4, 99.0)})
+    return made.end(), [
+        rule("previous", "WeightUpdateRatio", lambda e: e["datapoints"] == 5 and values(
+            [(4, 0), (6, 37 / (3 + 1e-9)), (10, 0)])(e)),
+        rule("two back", "WeightUpdateRatio", lambda e: e["datapoints"] == 5 and values(
+            [(6, 37 / (3 + 1e-9))])(e), num_steps=2, small_threshold=0.3),
+        rule("from 3", "WeightUpdateRatio", fires(4, 6, 10, datapoints=4), start_step=3),
+    ]
+
+
+@case
+def phases(folder):
+    made = Made(folder, workers=2, collections={"losses": "loss"})
+    train, evaluation = [4.0, 2.0, 1.0, 1.0, 0.5, 0.5], [2.0, 2.0, 3.0]
+    step = 0
+    for i in range(3):
+        for k in range(2):
+            made.step(step, "TRAIN", 2 * i + k, {"worker_%d" % w: {"loss": train[2 * i + k] + w} for w in range(2)})
+            step += 1
+        made.step(step, "EVAL", i, {"worker_0": {"loss": evaluation[i]}})
+        step += 1
+    # means of the TRAIN phases 3.5, 1.5, 1.0 (the second worker's loss is higher by 1)
+    ratios = [(2, (2 - 3.5) / 3.5), (5, (2 - 1.5) / 1.5), (8, 2.0)]
+    return made.end(), [
+        rule("one", "Overfit", values(ratios[1:])),
+        rule("two", "Overfit", values(ratios[2:]), patience=2),
+        rule("two from 6", "Overfit", fires(datapoints=1), patience=2, start_step=6),
+        rule("crossing", "Overfit", values(ratios[1:]), start_step=4),
+        rule("stalls", "Overtraining", values([(5, 1), (7, 1), (8, 2)]), patience_train=1, patience_validation=1, delta=0.01),
+    ]
+
+
+@case
+def stall(folder):
+    made = Made(folder)
+    for step, time in enumerate((0, 10, 2000, 2001, 5000)):
+        made.step(step, "TRAIN", step, {"x": 1.0}, wall_time=1e9 + time)
+    return made.end(), [
+        rule("half an hour", "StalledTrainingRule", values([(2, 1990), (4, 2999)])),
+        rule("from 2", "StalledTrainingRule", values([(2, 1990)]), start_step=2, end_step=4, stop_training_on_fire="True"),
+    ]
+
+
+@case
+def images(folder):
+    random = numpy.random.default_rng(5)
+    made, shown = Made(folder, workers=2), []
+    for step in range(6):
+        pair = [random.normal([0.1, 0.3, -0.2], [1, 1, 2], (4, 2, 2, 3)).transpose(0, 3, 1, 2) for _ in range(2)]
+        made.step(step, "TRAIN", step, {"worker_%d" % w: {"net_input_0": x} for w, x in enumerate(pair)})
+        shown.append(numpy.concatenate(pair))
+    expected, variance = [], []
+    for step in range(1, 6):
+        seen = numpy.concatenate(shown[:step + 1])
+        mean = numpy.abs(seen.mean(axis=(0, 2, 3))).max()
+        off = numpy.abs(seen.var(axis=(0, 2, 3)) - 1).max()
+        expected += [(step, mean)] if mean > 0.25 else []
+        variance += ([(step, mean)] if mean > 0.25 else []) + ([(step, off)] if off > 0.5 else [])
+
+    def near(wanted):
+        return lambda e: len(e["findings"]) == len(wanted) and all(
+            f["step"] == s and math.isclose(f["value"], v, rel_tol=1e-9) for f, (s, v) in zip(e["findings"], wanted))
+
+    common = {"regex": "net_input", "threshold_samples": 16, "threshold_mean": 0.25}
+    return made.end(), [
+        rule("mean", "CheckInputImages", lambda e: near(expected)(e) and e["datapoints"] == 5, **common),
+        rule("variance", "CheckInputImages", lambda e: near(variance)(e) and e["datapoints"] == 10, threshold_var=0.5, **common),
+        rule("no such axis", "CheckInputImages", {"datapoints": 5}, channel=9, **common),
+    ]
+
+
+@case
+def tokens(folder):
+    made = Made(folder, workers=2)
+    made.step(0, "TRAIN", 0, {"worker_0": {"ids": numpy.array([[0, 0, 1, 7]])}, "worker_1": {"ids": numpy.array([[7, 7, 7, 7]])}})
+    made.step(1, "TRAIN", 1, {"worker_0": {"ids": numpy.array([[0, 0, 1]])}, "worker_1": {"ids": numpy.array([[7, 7, 7, 7]])}})
+    parameters = {"tensor_regex": "ids", "token_values": "0,7"}
+    return made.end(), [
+        rule("both", "NLPSequenceRatio", lambda e: [(f["step"], f["worker"], f["value"], f["threshold"]) for f in e["findings"]] ==
+             [(0, "*", 62.5, 60.0), (1, "worker_0", 200 / 3, 30.0), (1, "worker_1", 100.0, 60.0)],
+             token_thresholds_percent="30,60", **parameters),
+        rule("unequal", "NLPSequenceRatio", {"status": "Error"}, token_thresholds_percent="30", **parameters),
+    ]
+
+
+@case
+def poor_start(folder):
+    made = Made(folder, collections={"gradients": "^gradient", "losses": "loss"})
+    wide, flat = numpy.linspace(-1, 1, 21), numpy.linspace(-1, 1, 21) * 1e-4
+    for step in range(6):
+        made.step(step, "TRAIN", step, {"a_relu_input": wide, "b_relu_input": wide * (4 if step else 1),
+                                        "gradient/a": wide, "gradient/b": wide if step < 3 else flat,
+                                        "loss": 1.0 - min(step, 1)})
+    return made.end(), [
+        rule("any", "PoorWeightInitialization", lambda e: [(f["step"], f["test"]) for f in e["findings"]] ==
+             [(1, "variance_ratio"), (2, "variance_ratio"), (3, "variance_ratio"), (3, "gradient_range"),
+              (4, "loss_stalled"), (4, "variance_ratio"), (4, "gradient_range")] and e["datapoints"] == 15 and
+             abs(e["findings"][3]["value"] - 1.8e-4) < 1e-15 and e["findings"][3]["tensor"] == "gradient/b",
+             patience=3, steps=5),
+        rule("all", "PoorWeightInitialization", lambda e: e["steps"] == [4] and e["findings_total"] == 3 and
+             e["datapoints"] == 15, patience=3, steps=5, combine="all"),
+        rule("from 2", "PoorWeightInitialization", {"datapoints": 9}, patience=3, steps=5, start_step=2),
+    ]
+
+
+@case
+def importance(folder):
+    made = Made(folder)
+    for step, scale in enumerate((1.0, 0.0)):
+        made.step(step, "GLOBAL", step, {"feature_importance/weight/f%d" % i: numpy.array([x * scale])
+                                         for i, x in enumerate((0.5, 0.2, 0.2, 0.1))})
+    return made.end(), [
+        rule("three", "FeatureImportanceOverweight", lambda e: values([(0, 0.9)])(e) and e["datapoints"] == 1),
+        rule("two", "FeatureImportanceOverweight", fires(datapoints=1), nfeatures=2),
+        rule("all", "FeatureImportanceOverweight", lambda e: e["first"]["note"] == "degenerate", nfeatures=4),
+    ]
+
+
+@case
+def zeros_and_variance(folder):
+    made = Made(folder)
+    made.step(0, "TRAIN", 0, {"x": numpy.array([0.0, -0.0, math.nan, 1.0]), "e": numpy.zeros(0), "y": numpy.array([1.0, 3.0])})
+    return made.end(), [
+        rule("half", "AllZero", lambda e: values([(0, 50)])(e) and e["datapoints"] == 2, tensor_regex=".*", threshold=50),
+        rule("all", "AllZero", fires(datapoints=2), tensor_regex=".*"),
+        rule("variance", "TensorVariance", lambda e: values([(0, 1)])(e) and e["first"]["threshold"] == 0.5, tensor_regex=".*",
+             max_threshold=0.5, min_threshold=2),
+        rule("no limits", "TensorVariance", {"status": "Error"}, tensor_regex=".*"),
+        rule("empty pattern", "AllZero", {"status": "Error"}, tensor_regex="("),
+    ]
+
+
+def run_case(checks, assay, ranks, function, folder):
+    trial, rules = function(folder / "trial")
+    job = folder / "job.json"
+    job.write_text(json.dumps({"trials": [str(trial)], "rules": [entry for entry, _ in rules]}))
+    for count in ranks:
+        where = "%s on %d ranks" % (function.__name__, count)
+        done = mpirun(count, [assay, "run", job, "--out", folder / "out"])
+        if not checks.expect(done.code == 0, "%s: %s" % (where, done)):
+            continue
+        trial_report = json.loads((folder / "out" / "report.json").read_text())["trials"][0]
+        checks.expect(trial_report["problems"] == [], "%s: %s" % (where, trial_report["problems"]))
+        for (entry, expected), found in zip(rules, trial_report["rules"]):
+            said = expected(found) if callable(expected) else all(found[key] == value for key, value in expected.items())
+            checks.expect(said, "%s, %s: %s" % (where, entry["name"], {k: found[k] for k in (
+                "status", "message", "datapoints", "findings_total", "steps", "findings")}))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1])
+    parser.add_argument("--only", help="one case by its name")
+    args = parser.parse_args()
+    checks = Checks()
+    for function in CASES:
+        if args.only in (None, function.__name__):
+            with tempfile.TemporaryDirectory() as folder:
+                run_case(checks, args.assay, args.ranks, function, Path(folder))
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()

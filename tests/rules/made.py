@@ -1,0 +1,70 @@
+"""made.py - writes small trials whose answers are known, as the recording library writes them."""
+import json
+import struct
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+from records import field, frame, varint  # noqa: E402
+
+DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int64": 9, "bool": 10}
+MODES = {"TRAIN": b"1", "EVAL": b"2", "PREDICT": b"3", "GLOBAL": b"4"}
+
+
+def tensor_message(value):
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        shape = field(2, field(1, len(value)))
+        return field(1, 7) + field(2, shape) + b"".join(field(8, text.encode()) for text in value)
+    array = numpy.asarray(value)
+    shape = b"".join(field(2, field(1, int(size))) for size in array.shape)
+    return field(1, DTYPES[str(array.dtype)]) + field(2, shape) + field(4, array.tobytes())
+
+
+def event(step, mode, mode_step, name, value, wall_time):
+    def plugin(key, content):
+        return field(1, field(1, key) + field(2, content))
+
+    metadata = plugin(b"mode_step", str(mode_step).encode()) + plugin(b"mode", MODES[mode])
+    one = field(1, name.encode()) + field(8, tensor_message(value)) + field(9, metadata)
+    return varint(1 << 3 | 1) + struct.pack("<d", wall_time) + field(2, step) + field(5, field(1, one))
+
+
+class Made:
+    """Made(folder).step(7, "TRAIN", 5, {"worker_0": {"loss": 0.5}}) ... .end()"""
+
+    def __init__(self, folder, workers=1, collections=None):
+        self.folder = Path(folder)
+        self.workers = workers
+        named = {name: {"name": name, "include_regex": [regex], "tensor_names": []}
+                 for name, regex in (collections or {}).items()}
+        for worker in range(workers):
+            self.put("collections/000000000/worker_%d_collections.json" % worker,
+                     json.dumps({"collections": named, "_meta": {"num_workers": workers}}).encode())
+
+    def put(self, name, data):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def step(self, step, mode, mode_step, tensors, wall_time=None):
+        """`tensors` by worker, or of worker_0 alone; numbers are float64 unless they have a dtype."""
+        if not all(key.startswith("worker_") for key in tensors):
+            tensors = {"worker_0": tensors}
+        for worker, saved in tensors.items():
+            events, entries = b"", []
+            for name, value in saved.items():
+                record = frame(event(step, mode, mode_step, name, value, 1e9 + step if wall_time is None else wall_time))
+                entries.append({"tensorname": name, "start_idx": len(events), "length": len(record)})
+                events += record
+            file = "events/%012d/%012d_%s.tfevents" % (step, step, worker)
+            self.put(file, events)
+            self.put("index/%09d/%012d_%s.json" % (step // 1000, step, worker), json.dumps(
+                {"meta": {"mode": mode, "mode_step": mode_step, "event_file_name": file},
+                 "tensor_payload": entries}).encode())
+        return self
+
+    def end(self):
+        self.put("training_job_end.ts", b"")
+        return self.folder
