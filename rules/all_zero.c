@@ -5,7 +5,11 @@
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
-    {.name = "threshold", .type = ASSAY_PARAM_REAL, .initial = "100", .least = 0, .most = 100,
+    {.name = "threshold",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "100",
+     .least = 0,
+     .most = 100,
      .help = "Percentage of zeros from which on the rule fires."},
     {0},
 };
@@ -39,9 +43,10 @@ const assay_rule_ops assay_rule_all_zero = {
     .size = sizeof(assay_rule_ops),
     .name = "AllZero",
     .summary = "Tensors whose elements are all zero, or at least a given percentage of them.",
-    .advice = "Look where the first all-zero tensor sits: zero weights point to a constant initialisation or to weight decay "
-              "that swallows everything, zero gradients to a detached graph or a frozen layer, zero activations to dead "
-              "ReLUs or empty inputs.",
+    .advice =
+        "Look where the first all-zero tensor sits: zero weights point to a constant initialisation or to weight decay "
+        "that swallows everything, zero gradients to a detached graph or a frozen layer, zero activations to dead "
+        "ReLUs or empty inputs.",
     .params = params,
     .setup = setup,
     .map = map,

@@ -1,4 +1,5 @@
-/* builtin.c - registers every built-in rule: those of builtin.def and expressions, through the same call as any other. */
+/* builtin.c - registers every built-in rule: those of builtin.def and expressions, through the same call as any other.
+ */
 #include "rule/expression.h"
 #include "rule/instance.h"
 

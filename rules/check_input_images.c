@@ -1,8 +1,9 @@
 /* check_input_images.c - CheckInputImages: inputs that are not centred. RULES.md 3.17, R15.
  *
- * Per tensor, workers pooled, over the steps of TRAIN (all modes where there is no TRAIN): sums per channel so far. Once
- * threshold_samples images were seen, value = largest |sum / elements| over the channels at every step; fires when it exceeds
- * threshold_mean. With threshold_var also when some channel's |variance - 1| exceeds it (remark "variance"). */
+ * Per tensor, workers pooled, over the steps of TRAIN (all modes where there is no TRAIN): sums per channel so far.
+ * Once threshold_samples images were seen, value = largest |sum / elements| over the channels at every step; fires when
+ * it exceeds threshold_mean. With threshold_var also when some channel's |variance - 1| exceeds it (remark "variance").
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,15 +12,32 @@
 enum { CHANNEL, IMAGES, ELEMENTS, SUM, SQUARES, WIDTH }; /* values of a row: one channel of one worker at one step */
 
 static const assay_param_def params[] = {
-    {.name = "threshold_mean", .type = ASSAY_PARAM_REAL, .initial = "0.2", .least = 0, .most = 1e308,
+    {.name = "threshold_mean",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.2",
+     .least = 0,
+     .most = 1e308,
      .help = "How far the mean of a channel may be from 0."},
-    {.name = "threshold_samples", .type = ASSAY_PARAM_INT, .initial = "500", .least = 0, .most = 0x1p53,
+    {.name = "threshold_samples",
+     .type = ASSAY_PARAM_INT,
+     .initial = "500",
+     .least = 0,
+     .most = 0x1p53,
      .help = "Images to see before the first test."},
-    {.name = "regex", .type = ASSAY_PARAM_REGEX, .initial = ".*hybridsequential0_input_0",
+    {.name = "regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = ".*hybridsequential0_input_0",
      .help = "Patterns (re.search) of names of inputs."},
-    {.name = "channel", .type = ASSAY_PARAM_INT, .initial = "1", .least = 0, .most = 63,
+    {.name = "channel",
+     .type = ASSAY_PARAM_INT,
+     .initial = "1",
+     .least = 0,
+     .most = 63,
      .help = "Axis of the colour channel; a tensor without it has one channel."},
-    {.name = "threshold_var", .type = ASSAY_PARAM_REAL, .least = 0, .most = 1e308,
+    {.name = "threshold_var",
+     .type = ASSAY_PARAM_REAL,
+     .least = 0,
+     .most = 1e308,
      .help = "How far the variance of a channel may be from 1; by default it is not tested."},
     {0},
 };
@@ -51,7 +69,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         uint64_t channels = result ? result->of.channels.channels : 0;
         for (uint64_t c = 0; status == ASSAY_OK && c < channels; c++) {
             const assay_channels *of = &result->of.channels;
-            double row[WIDTH] = {(double)c, c ? 0 : (double)of->images, (double)of->elements, of->sum[c], of->squares[c]};
+            double row[WIDTH] = {(double)c, c ? 0 : (double)of->images, (double)of->elements, of->sum[c],
+                                 of->squares[c]};
             status = assay_series_add(s->series, view->step, item->tensor, ASSAY_ALL_WORKERS, row);
         }
     }
@@ -116,7 +135,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     size_t channels = 0;
     double images = 0;
     for (uint64_t i = 0; status == ASSAY_OK && i < rows; i++) {
-        assay_row row = assay_series_row(series, order[i]), next = i + 1 < rows ? assay_series_row(series, order[i + 1]) : row;
+        assay_row row = assay_series_row(series, order[i]),
+                  next = i + 1 < rows ? assay_series_row(series, order[i + 1]) : row;
         images += row.value[IMAGES];
         if (row.value[CHANNEL] >= 0 && row.value[CHANNEL] <= (double)rows) /* each channel has a row of its own */
             status = add_row(row, &of, &channels);
@@ -138,7 +158,8 @@ const assay_rule_ops assay_rule_check_input_images = {
     .size = sizeof(assay_rule_ops),
     .name = "CheckInputImages",
     .summary = "Inputs whose channels are not centred around zero.",
-    .advice = "Subtract the mean and divide by the standard deviation of each channel over the training set, and do the same at "
+    .advice = "Subtract the mean and divide by the standard deviation of each channel over the training set, and do "
+              "the same at "
               "evaluation; values around 100 mean that bytes 0..255 were not scaled at all.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,

@@ -1,7 +1,7 @@
 /* class_counts.c - the aggregation class_counts: how many labels of each class, over all workers. R17.
  *
- * Result: "classes": {"0": n, ...} in ascending order, "samples": their sum. Values are rounded half to even; those that are
- * not finite are left out. */
+ * Result: "classes": {"0": n, ...} in ascending order, "samples": their sum. Values are rounded half to even; those
+ * that are not finite are left out. */
 #include <inttypes.h>
 
 #include "modes.h"
@@ -10,8 +10,13 @@
 static const assay_param_def params[] = {
     {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .help = "Patterns (re.search) of names of labels."},
     {.name = "labels", .type = ASSAY_PARAM_TEXT, .help = "Name of the tensor of labels, beside those of labels_regex."},
-    {.name = "mode", .type = ASSAY_PARAM_CHOICE, .choices = MODE_CHOICES, .help = "Only steps of this mode; by default all."},
-    {.name = "argmax", .type = ASSAY_PARAM_BOOL, .initial = "False",
+    {.name = "mode",
+     .type = ASSAY_PARAM_CHOICE,
+     .choices = MODE_CHOICES,
+     .help = "Only steps of this mode; by default all."},
+    {.name = "argmax",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
      .help = "The tensors are scores or one-hot: the class is the position of the largest along the last axis."},
     {0},
 };

@@ -9,23 +9,42 @@
 
 #include "pairs.h"
 
-enum { LABELS, PREDICTIONS };                      /* slots and measures */
-enum { CLASS, COUNT, PAIRS, MISSES, WIDTH };       /* values of a row: one class of one step */
-enum { IMBALANCE, MISPREDICTION };                 /* tests */
+enum { LABELS, PREDICTIONS };                    /* slots and measures */
+enum { CLASS, COUNT, PAIRS, MISSES, WIDTH };     /* values of a row: one class of one step */
+enum { IMBALANCE, MISPREDICTION };               /* tests */
 static const int64_t LARGEST = INT64_C(1) << 53; /* of a class; beyond, a row's doubles would mix up neighbours */
 static const char *const tests[] = {"imbalance", "misprediction", NULL};
 
 static const assay_param_def params[] = {
-    {.name = "threshold_imbalance", .type = ASSAY_PARAM_REAL, .initial = "10", .least = 1, .most = 1e308,
+    {.name = "threshold_imbalance",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "10",
+     .least = 1,
+     .most = 1e308,
      .help = "Fires when the largest class has more than this many times the labels of the smallest."},
-    {.name = "threshold_misprediction", .type = ASSAY_PARAM_REAL, .initial = "0.7", .least = 0, .most = 1,
+    {.name = "threshold_misprediction",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.7",
+     .least = 0,
+     .most = 1,
      .help = "Fires when more than this share of a class is predicted wrongly."},
-    {.name = "samples", .type = ASSAY_PARAM_INT, .initial = "500", .least = 0, .most = 0x1p53,
+    {.name = "samples",
+     .type = ASSAY_PARAM_INT,
+     .initial = "500",
+     .least = 0,
+     .most = 0x1p53,
      .help = "Labels to see before the first test."},
-    {.name = "argmax", .type = ASSAY_PARAM_BOOL, .initial = "False",
+    {.name = "argmax",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
      .help = "Predictions are scores: the class is the position of the largest along the last axis."},
-    {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*labels", .help = "Patterns (re.search) of names of labels."},
-    {.name = "predictions_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*predictions",
+    {.name = "labels_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = ".*labels",
+     .help = "Patterns (re.search) of names of labels."},
+    {.name = "predictions_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = ".*predictions",
      .help = "Patterns (re.search) of names of predictions."},
     {0},
 };
@@ -171,8 +190,10 @@ const assay_rule_ops assay_rule_class_imbalance = {
     .size = sizeof(assay_rule_ops),
     .name = "ClassImbalance",
     .summary = "Classes with far fewer labels than others, or that are mostly predicted wrongly.",
-    .advice = "Rare classes are learned last: collect or resample them, weight the loss by inverse class frequency, and judge "
-              "the model by recall per class rather than by accuracy; a class that is mostly mistaken although frequent points "
+    .advice = "Rare classes are learned last: collect or resample them, weight the loss by inverse class frequency, "
+              "and judge "
+              "the model by recall per class rather than by accuracy; a class that is mostly mistaken although "
+              "frequent points "
               "to wrong labels.",
     .params = params,
     .tests = tests,

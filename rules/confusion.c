@@ -1,8 +1,8 @@
 /* confusion.c - Confusion: classes that are taken for one another. RULES.md 3.12, R10.
  *
- * M[label][prediction] counts the pairs of a step over all workers (with accumulate: of all steps of the mode). Each column
- * with any count is divided by its sum. A cell offends when M[i][i] < min_diag, or M[j][i] > max_off_diag for j != i.
- * value = smallest diagonal share. Tensors of the collections go before the tensors of the names. */
+ * M[label][prediction] counts the pairs of a step over all workers (with accumulate: of all steps of the mode). Each
+ * column with any count is divided by its sum. A cell offends when M[i][i] < min_diag, or M[j][i] > max_off_diag for j
+ * != i. value = smallest diagonal share. Tensors of the collections go before the tensors of the names. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,20 +12,43 @@
 enum { LABELS_COLLECTION, LABELS_NAME, PREDICTIONS_COLLECTION, PREDICTIONS_NAME }; /* slots and measures */
 
 static const assay_param_def params[] = {
-    {.name = "category_no", .type = ASSAY_PARAM_INT, .least = 2, .most = 0x1p31,
+    {.name = "category_no",
+     .type = ASSAY_PARAM_INT,
+     .least = 2,
+     .most = 0x1p31,
      .help = "Number of classes; pairs with a class beyond are left out. By default one more than the largest class."},
     {.name = "labels", .type = ASSAY_PARAM_TEXT, .initial = "labels", .help = "Name of the tensor of labels."},
-    {.name = "predictions", .type = ASSAY_PARAM_TEXT, .initial = "predictions", .help = "Name of the tensor of predictions."},
-    {.name = "labels_collection", .type = ASSAY_PARAM_TEXT, .initial = "labels",
+    {.name = "predictions",
+     .type = ASSAY_PARAM_TEXT,
+     .initial = "predictions",
+     .help = "Name of the tensor of predictions."},
+    {.name = "labels_collection",
+     .type = ASSAY_PARAM_TEXT,
+     .initial = "labels",
      .help = "Collection of labels, used instead of the name at steps where it has tensors."},
-    {.name = "predictions_collection", .type = ASSAY_PARAM_TEXT, .initial = "predictions",
+    {.name = "predictions_collection",
+     .type = ASSAY_PARAM_TEXT,
+     .initial = "predictions",
      .help = "Collection of predictions, used instead of the name at steps where it has tensors."},
-    {.name = "min_diag", .type = ASSAY_PARAM_REAL, .initial = "0.9", .least = 0, .most = 1,
+    {.name = "min_diag",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.9",
+     .least = 0,
+     .most = 1,
      .help = "Smallest share of a predicted class that has to be right."},
-    {.name = "max_off_diag", .type = ASSAY_PARAM_REAL, .initial = "0.1", .least = 0, .most = 1,
+    {.name = "max_off_diag",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.1",
+     .least = 0,
+     .most = 1,
      .help = "Largest share of a predicted class that may belong to one other class."},
-    {.name = "mode", .type = ASSAY_PARAM_CHOICE, .choices = MODE_CHOICES, .help = "Only steps of this mode; by default all."},
-    {.name = "accumulate", .type = ASSAY_PARAM_BOOL, .initial = "False",
+    {.name = "mode",
+     .type = ASSAY_PARAM_CHOICE,
+     .choices = MODE_CHOICES,
+     .help = "Only steps of this mode; by default all."},
+    {.name = "accumulate",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
      .help = "Adds up the steps and tests once, at the last one."},
     {0},
 };
@@ -180,9 +203,11 @@ const assay_rule_ops assay_rule_confusion = {
     .size = sizeof(assay_rule_ops),
     .name = "Confusion",
     .summary = "Predicted classes of which too few are right, or too many belong to one other class.",
-    .advice = "Read the cells as (label, prediction): look at samples of those pairs for wrong labels or classes that need merging, "
-              "add data for the class that loses, and check that augmentation (mirroring, rotating) does not turn one class "
-              "into another.",
+    .advice =
+        "Read the cells as (label, prediction): look at samples of those pairs for wrong labels or classes that need "
+        "merging, "
+        "add data for the class that loses, and check that augmentation (mirroring, rotating) does not turn one class "
+        "into another.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .setup = setup,

@@ -1,18 +1,30 @@
 /* confusion_matrix.c - the aggregation confusion: labels against predictions over all workers. R17.
  *
  * Result: "matrix"[label][prediction] up to the largest class or category_no, "samples" (the matrix' sum), "accuracy",
- * "per_class": precision, recall, f1 = 2 TP / (2 TP + FP + FN), support; null where the denominator is 0. Pairs with a negative
- * class are left out. Beyond MOST_DENSE classes "cells": [[label, prediction, count], ...] takes the place of the matrix. */
+ * "per_class": precision, recall, f1 = 2 TP / (2 TP + FP + FN), support; null where the denominator is 0. Pairs with a
+ * negative class are left out. Beyond MOST_DENSE classes "cells": [[label, prediction, count], ...] takes the place of
+ * the matrix. */
 #include "matrix.h"
 #include "modes.h"
 #include "pairs.h"
 
 static const assay_param_def params[] = {
-    {.name = "labels", .type = ASSAY_PARAM_TEXT, .flags = ASSAY_PARAM_REQUIRED, .help = "Name of the tensor of labels."},
-    {.name = "predictions", .type = ASSAY_PARAM_TEXT, .flags = ASSAY_PARAM_REQUIRED,
+    {.name = "labels",
+     .type = ASSAY_PARAM_TEXT,
+     .flags = ASSAY_PARAM_REQUIRED,
+     .help = "Name of the tensor of labels."},
+    {.name = "predictions",
+     .type = ASSAY_PARAM_TEXT,
+     .flags = ASSAY_PARAM_REQUIRED,
      .help = "Name of the tensor of predictions: class numbers, or scores along the last axis."},
-    {.name = "mode", .type = ASSAY_PARAM_CHOICE, .choices = MODE_CHOICES, .help = "Only steps of this mode; by default all."},
-    {.name = "category_no", .type = ASSAY_PARAM_INT, .least = 2, .most = 0x1p31,
+    {.name = "mode",
+     .type = ASSAY_PARAM_CHOICE,
+     .choices = MODE_CHOICES,
+     .help = "Only steps of this mode; by default all."},
+    {.name = "category_no",
+     .type = ASSAY_PARAM_INT,
+     .least = 2,
+     .most = 0x1p31,
      .help = "Number of classes; pairs with a class beyond are left out. By default one more than the largest class."},
     {0},
 };
@@ -20,9 +32,8 @@ static const assay_param_def params[] = {
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
-    assay_slot slot = {.name = assay_param_text(given, "labels"),
-                       .modes = chosen_modes(given),
-                       .flags = ASSAY_SLOT_NO_STRINGS};
+    assay_slot slot = {
+        .name = assay_param_text(given, "labels"), .modes = chosen_modes(given), .flags = ASSAY_SLOT_NO_STRINGS};
     int status = class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
     slot.name = assay_param_text(given, "predictions");
     return status ? status : class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err);
@@ -39,16 +50,20 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     (void)err;
     matrix m = {0};
-    int64_t bound = assay_param_has(rule->params, "category_no") ? assay_param_int(rule->params, "category_no") : INT64_MAX;
+    int64_t bound =
+        assay_param_has(rule->params, "category_no") ? assay_param_int(rule->params, "category_no") : INT64_MAX;
     int status = take_matrix(((const assay_common_state *)state)->counter, bound, &m);
     if (status)
         return status;
     if (m.classes > MOST_DENSE)
-        assay_verdict_message(verdict, "The largest class is %" PRId64 ": too many for a full matrix, so only the cells that "
-                              "occur are listed; is this a tensor of classes?", m.classes - 1);
+        assay_verdict_message(verdict,
+                              "The largest class is %" PRId64 ": too many for a full matrix, so only the cells that "
+                              "occur are listed; is this a tensor of classes?",
+                              m.classes - 1);
     if (m.left_out)
-        assay_verdict_message(verdict, "%" PRIu64 " pairs have a class that is negative or not below category_no, and are left out.",
-                              m.left_out);
+        assay_verdict_message(
+            verdict, "%" PRIu64 " pairs have a class that is negative or not below category_no, and are left out.",
+            m.left_out);
     status = put_matrix(&m, assay_verdict_json(verdict), assay_verdict_text(verdict));
     free(m.cells);
     return status;

@@ -1,16 +1,15 @@
 /* create_xgboost_report.c - CreateXgboostReport: what a training of boosted trees came to. RULES.md 3.21.
  *
- * No test and no finding: sections in the report. map keeps short rows a step, pooled over workers, never the predictions:
- *   metrics             every metric over the steps
- *   feature_importance  by weight, gain, cover and their totals at the last step that has any, mean over workers
- *   labels              distribution at the last step with predictions
- *   confusion           matrix, precision, recall, F1 at that step; class_accuracy: share of right ones by class and step
- *   roc                 two classes: curve over BINS equal intervals of the score, area by trapezoids. The true area differs by
- *                       at most auc_error = sum of P_b N_b over the intervals / (2 P N)
- *   residuals           regression: histogram of label - prediction at that step
- *   absolute_error      regression: mean |label - prediction| in INTERVALS intervals of the label, by step
- * The task is told by the values: scores in a last axis longer than 1 are multiclass; labels 0 and 1 with predictions in 0..1
- * are binary; whole labels and whole predictions are multiclass; anything else is regression. */
+ * No test and no finding: sections in the report. map keeps short rows a step, pooled over workers, never the
+ * predictions: metrics             every metric over the steps feature_importance  by weight, gain, cover and their
+ * totals at the last step that has any, mean over workers labels              distribution at the last step with
+ * predictions confusion           matrix, precision, recall, F1 at that step; class_accuracy: share of right ones by
+ * class and step roc                 two classes: curve over BINS equal intervals of the score, area by trapezoids. The
+ * true area differs by at most auc_error = sum of P_b N_b over the intervals / (2 P N) residuals           regression:
+ * histogram of label - prediction at that step absolute_error      regression: mean |label - prediction| in INTERVALS
+ * intervals of the label, by step The task is told by the values: scores in a last axis longer than 1 are multiclass;
+ * labels 0 and 1 with predictions in 0..1 are binary; whole labels and whole predictions are multiclass; anything else
+ * is regression. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -28,10 +27,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)given;
     (void)data;
-    static const assay_slot slots[] = {{.collection = "metrics", .flags = ASSAY_SLOT_NO_STRINGS},
-                                       {.collection = "feature_importance", .flags = ASSAY_SLOT_NO_STRINGS},
-                                       {.collection = "labels", .name = "labels", .flags = ASSAY_SLOT_NO_STRINGS},
-                                       {.collection = "predictions", .name = "predictions", .flags = ASSAY_SLOT_NO_STRINGS}};
+    static const assay_slot slots[] = {
+        {.collection = "metrics", .flags = ASSAY_SLOT_NO_STRINGS},
+        {.collection = "feature_importance", .flags = ASSAY_SLOT_NO_STRINGS},
+        {.collection = "labels", .name = "labels", .flags = ASSAY_SLOT_NO_STRINGS},
+        {.collection = "predictions", .name = "predictions", .flags = ASSAY_SLOT_NO_STRINGS}};
     static const uint32_t form[] = {[LABELS] = ASSAY_CLASS_ROUND, [PREDICTIONS] = ASSAY_CLASS_AUTO};
     int status = ASSAY_OK;
     for (int i = METRICS; status >= 0 && i <= PREDICTIONS; i++) {
@@ -206,7 +206,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     for (uint64_t i = 0; i < rows; i++)
         steps += i == 0 || assay_series_row(series, i).step != assay_series_row(series, i - 1).step;
     assay_findings_datapoints(assay_verdict_findings(verdict), steps);
-    return rows ? xgboost_sections_put(rule, series, assay_verdict_json(verdict), assay_verdict_text(verdict)) : ASSAY_OK;
+    return rows ? xgboost_sections_put(rule, series, assay_verdict_json(verdict), assay_verdict_text(verdict))
+                : ASSAY_OK;
 }
 
 const assay_rule_ops assay_rule_create_xgboost_report = {

@@ -9,15 +9,32 @@
 #include "layer.h"
 
 static const assay_param_def params[] = {
-    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*relu_output",
+    {.name = "tensor_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = ".*relu_output",
      .help = "Patterns (re.search) of the names of ReLU outputs; names that begin with \"gradient\" are left out."},
-    {.name = "threshold_inactivity", .type = ASSAY_PARAM_REAL, .initial = "1.0", .least = 0, .most = 100,
+    {.name = "threshold_inactivity",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1.0",
+     .least = 0,
+     .most = 100,
      .help = "A unit that is active with fewer samples than this percentage is dead."},
-    {.name = "threshold_layer", .type = ASSAY_PARAM_REAL, .initial = "50.0", .least = 0, .most = 100,
+    {.name = "threshold_layer",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "50.0",
+     .least = 0,
+     .most = 100,
      .help = "Fires when more than this percentage of a layer's units are dead."},
-    {.name = "unit", .type = ASSAY_PARAM_CHOICE, .initial = "element", .choices = "element|channel",
+    {.name = "unit",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "element",
+     .choices = "element|channel",
      .help = "What a unit is: an element behind the axis of samples, or a channel (axis 1)."},
-    {.name = "window", .type = ASSAY_PARAM_INT, .initial = "1", .least = 1, .most = 1000,
+    {.name = "window",
+     .type = ASSAY_PARAM_INT,
+     .initial = "1",
+     .least = 1,
+     .most = 1000,
      .help = "Samples are pooled over this many saved steps."},
     {0},
 };
@@ -60,7 +77,8 @@ const assay_rule_ops assay_rule_dead_relu = {
     .size = sizeof(assay_rule_ops),
     .name = "DeadRelu",
     .summary = "Layers in which a large share of the ReLUs are never active.",
-    .advice = "Dead units get no gradient and do not come back by themselves: lower the learning rate, check for large negative "
+    .advice = "Dead units get no gradient and do not come back by themselves: lower the learning rate, check for large "
+              "negative "
               "biases, normalise the layer's input, or use leaky ReLU, ELU or GELU in the layers named.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,

@@ -1,8 +1,8 @@
 /* exploding_tensor.c - ExplodingTensor: NaN and infinite elements. RULES.md 3.2, R1.
  *
- * Per worker: value = number of offending elements, fires when there is one. Where only reductions were saved, those that
- * are not finite are counted, with the remark "indirect": a float32 sum can overflow over finite elements. std and variance
- * are left out, being NaN for a healthy scalar in PyTorch. */
+ * Per worker: value = number of offending elements, fires when there is one. Where only reductions were saved, those
+ * that are not finite are counted, with the remark "indirect": a float32 sum can overflow over finite elements. std and
+ * variance are left out, being NaN for a healthy scalar in PyTorch. */
 #include "selection.h"
 
 #define FORM(kind) (1u << (kind) | 1u << (ASSAY_ABS + (kind)))
@@ -59,9 +59,11 @@ const assay_rule_ops assay_rule_exploding_tensor = {
     .size = sizeof(assay_rule_ops),
     .name = "ExplodingTensor",
     .summary = "Tensors with NaN or infinite elements.",
-    .advice = "Start at the first finding, later ones spread from it: lower the learning rate or warm it up, clip gradients by "
-              "norm, look at the inputs of that step for extreme or missing values, guard divisions, logarithms and square "
-              "roots, and in half precision check the loss scale.",
+    .advice =
+        "Start at the first finding, later ones spread from it: lower the learning rate or warm it up, clip gradients "
+        "by "
+        "norm, look at the inputs of that step for extreme or missing values, guard divisions, logarithms and square "
+        "roots, and in half precision check the loss scale.",
     .params = params,
     .setup = setup,
     .map = map,

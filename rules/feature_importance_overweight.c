@@ -1,17 +1,28 @@
 /* feature_importance_overweight.c - FeatureImportanceOverweight: few features carry the model. RULES.md 3.20, R16.
  *
- * Per step and worker, over the tensors of one element: value = sum of the nfeatures largest / sum of all; fires when it exceeds the
- * threshold. A sum of 0 gives no datapoint. With no more features than nfeatures the value is always 1: remark "degenerate". */
+ * Per step and worker, over the tensors of one element: value = sum of the nfeatures largest / sum of all; fires when
+ * it exceeds the threshold. A sum of 0 gives no datapoint. With no more features than nfeatures the value is always 1:
+ * remark "degenerate". */
 #include <stdlib.h>
 
 #include "selection.h"
 
 static const assay_param_def params[] = {
-    {.name = "threshold", .type = ASSAY_PARAM_REAL, .initial = "0.8", .least = 0, .most = 1,
+    {.name = "threshold",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.8",
+     .least = 0,
+     .most = 1,
      .help = "Share of the total importance that the largest features may have together."},
-    {.name = "nfeatures", .type = ASSAY_PARAM_INT, .initial = "3", .least = 1, .most = 0x1p31,
+    {.name = "nfeatures",
+     .type = ASSAY_PARAM_INT,
+     .initial = "3",
+     .least = 1,
+     .most = 0x1p31,
      .help = "How many of the largest features are added up."},
-    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*feature_importance/weight",
+    {.name = "tensor_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = ".*feature_importance/weight",
      .help = "Patterns (re.search) of names of importances, one tensor of one element a feature."},
     {0},
 };
@@ -76,8 +87,9 @@ const assay_rule_ops assay_rule_feature_importance_overweight = {
     .size = sizeof(assay_rule_ops),
     .name = "FeatureImportanceOverweight",
     .summary = "A few features that carry most of the total importance.",
-    .advice = "Check whether the heavy features leak the label or will be missing at prediction time; subsample columns "
-              "(colsample_bytree), limit depth, or train once without them to see what the others can do.",
+    .advice =
+        "Check whether the heavy features leak the label or will be missing at prediction time; subsample columns "
+        "(colsample_bytree), limit depth, or train once without them to see what the others can do.",
     .params = params,
     .setup = setup,
     .map = map,

@@ -1,9 +1,9 @@
 /* loss_not_decreasing.c - LossNotDecreasing: losses that stand still or rise. RULES.md 3.9 (reading B), R7.
  *
- * Per tensor and worker, over its saved steps of the mode: a step s is evaluated when there is a saved p <= s - num_steps and
- * num_steps have passed since the last evaluation; p is the newest such step. d = 100 * (L_p - L_s) / |L_p|, the decrease in
- * percent. d >= 0 fires when d < diff_percent; d < 0 fires when -d > increase_threshold_percent. L is the mean of the tensor.
- * Steps count as mode steps, with mode GLOBAL as global steps of all modes. */
+ * Per tensor and worker, over its saved steps of the mode: a step s is evaluated when there is a saved p <= s -
+ * num_steps and num_steps have passed since the last evaluation; p is the newest such step. d = 100 * (L_p - L_s) /
+ * |L_p|, the decrease in percent. d >= 0 fires when d < diff_percent; d < 0 fires when -d > increase_threshold_percent.
+ * L is the mean of the tensor. Steps count as mode steps, with mode GLOBAL as global steps of all modes. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,15 +14,33 @@ enum { MODE, MODE_STEP, LOSS, WIDTH }; /* values of a row */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
-    {.name = "use_losses_collection", .type = ASSAY_PARAM_BOOL, .initial = "True",
+    {.name = "use_losses_collection",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "True",
      .help = "Looks at the tensors of the collection losses too."},
-    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "10", .least = 1, .most = 0x1p53,
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "10",
+     .least = 1,
+     .most = 0x1p53,
      .help = "Steps between two evaluations, and at least between a loss and the one it is compared with."},
-    {.name = "diff_percent", .type = ASSAY_PARAM_REAL, .initial = "0.1", .least = 0, .most = 100,
-     .flags = ASSAY_PARAM_ABOVE | ASSAY_PARAM_BELOW, .help = "A loss that fell by less than this percentage fires."},
-    {.name = "increase_threshold_percent", .type = ASSAY_PARAM_REAL, .initial = "5", .least = 0, .most = 100,
-     .flags = ASSAY_PARAM_ABOVE | ASSAY_PARAM_BELOW, .help = "A loss that rose fires when it rose by more than this percentage."},
-    {.name = "mode", .type = ASSAY_PARAM_CHOICE, .choices = "TRAIN|EVAL|GLOBAL",
+    {.name = "diff_percent",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.1",
+     .least = 0,
+     .most = 100,
+     .flags = ASSAY_PARAM_ABOVE | ASSAY_PARAM_BELOW,
+     .help = "A loss that fell by less than this percentage fires."},
+    {.name = "increase_threshold_percent",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "5",
+     .least = 0,
+     .most = 100,
+     .flags = ASSAY_PARAM_ABOVE | ASSAY_PARAM_BELOW,
+     .help = "A loss that rose fires when it rose by more than this percentage."},
+    {.name = "mode",
+     .type = ASSAY_PARAM_CHOICE,
+     .choices = "TRAIN|EVAL|GLOBAL",
      .help = "Mode whose losses are compared; by default the first of EVAL and TRAIN that has any, else GLOBAL."},
     {0},
 };
@@ -32,8 +50,9 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     (void)data;
     bool losses = assay_param_bool(given, "use_losses_collection");
     if (!losses && !assay_param_has(given, "collection_names") && !assay_param_has(given, "tensor_regex"))
-        return assay_fail(err, ASSAY_EPARAM, "parameter use_losses_collection is false: then one of collection_names and "
-                                             "tensor_regex is required");
+        return assay_fail(err, ASSAY_EPARAM,
+                          "parameter use_losses_collection is false: then one of collection_names and "
+                          "tensor_regex is required");
     uint32_t modes = chosen_modes(given);
     int slot = assay_need_slot(need,
                                &(assay_slot){.collections = "collection_names",
@@ -103,7 +122,8 @@ static int evaluate(const walk *w, assay_findings *findings)
     const assay_params *p = w->rule->params;
     double num_steps = (double)assay_param_int(p, "num_steps"), last = -INFINITY;
     double least = assay_param_real(p, "diff_percent"), rise = assay_param_real(p, "increase_threshold_percent");
-    uint64_t next = 0, reference = UINT64_MAX; /* rows before `next` are old enough; the newest of the mode is the reference */
+    uint64_t next = 0,
+             reference = UINT64_MAX; /* rows before `next` are old enough; the newest of the mode is the reference */
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < w->count; i++) {
         assay_row row = assay_series_row(w->series, w->rows[i]);
@@ -153,8 +173,10 @@ const assay_rule_ops assay_rule_loss_not_decreasing = {
     .size = sizeof(assay_rule_ops),
     .name = "LossNotDecreasing",
     .summary = "Losses that hardly fall, or rise, from one evaluation to the next.",
-    .advice = "If it never fell, check labels, loss function and learning rate on a handful of samples that a healthy model can "
-              "memorise; if it stopped falling, lower the learning rate or end the training; if it rises, the learning rate is "
+    .advice = "If it never fell, check labels, loss function and learning rate on a handful of samples that a healthy "
+              "model can "
+              "memorise; if it stopped falling, lower the learning rate or end the training; if it rises, the learning "
+              "rate is "
               "too high or the data changed at the step named.",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,

@@ -21,8 +21,8 @@ typedef struct matrix {
     uint64_t samples, left_out, right;
 } matrix;
 
-/* Takes a counter of (label, prediction); classes from `bound` on are left out (INT64_MAX: none). The caller frees m->cells.
- * 0 or ASSAY_ENOMEM. */
+/* Takes a counter of (label, prediction); classes from `bound` on are left out (INT64_MAX: none). The caller frees
+ * m->cells. 0 or ASSAY_ENOMEM. */
 static inline int take_matrix(const assay_counter *counter, int64_t bound, matrix *m)
 {
     uint64_t size = assay_counter_size(counter);
@@ -98,7 +98,8 @@ static inline int count_classes(const matrix *m, assay_counter *of)
     return status;
 }
 
-static inline void put_class(assay_buf *json, assay_buf *text, int64_t class, const uint64_t *n, bool first, bool in_text)
+static inline void put_class(assay_buf *json, assay_buf *text, int64_t class, const uint64_t *n, bool first,
+                             bool in_text)
 {
     assay_put_format(json, "%s{\"class\": %" PRId64, first ? "" : ", ", class);
     put_share(json, "precision", n[RIGHT], n[PREDICTED]);
@@ -106,8 +107,8 @@ static inline void put_class(assay_buf *json, assay_buf *text, int64_t class, co
     put_share(json, "f1", 2 * n[RIGHT], n[SUPPORT] + n[PREDICTED]);
     assay_put_format(json, ", \"support\": %" PRIu64 "}", n[SUPPORT]);
     if (in_text)
-        assay_put_format(text, "  class %" PRId64 ": %" PRIu64 " of %" PRIu64 " right, predicted %" PRIu64 " times\n", class,
-                         n[RIGHT], n[SUPPORT], n[PREDICTED]);
+        assay_put_format(text, "  class %" PRId64 ": %" PRIu64 " of %" PRIu64 " right, predicted %" PRIu64 " times\n",
+                         class, n[RIGHT], n[SUPPORT], n[PREDICTED]);
 }
 
 /* Classes up to the largest when the matrix is dense, else those that occur. */

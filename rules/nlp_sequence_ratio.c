@@ -1,14 +1,21 @@
 /* nlp_sequence_ratio.c - NLPSequenceRatio: inputs that are mostly padding or another given token. RULES.md 3.18, R4.
  *
- * p_k = 100 * #{x = token k} / n over the workers of the step (each by itself where the shapes behind axis 0 differ); fires when
- * p_k > threshold k for some k. value and threshold are those of the first such token in the order of the list. */
+ * p_k = 100 * #{x = token k} / n over the workers of the step (each by itself where the shapes behind axis 0 differ);
+ * fires when p_k > threshold k for some k. value and threshold are those of the first such token in the order of the
+ * list. */
 #include "layer.h"
 
 static const assay_param_def params[] = {
-    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*embedding0_input_0",
+    {.name = "tensor_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = ".*embedding0_input_0",
      .help = "Patterns (re.search) of names of token sequences."},
     {.name = "token_values", .type = ASSAY_PARAM_REALS, .initial = "0", .help = "The tokens to count."},
-    {.name = "token_thresholds_percent", .type = ASSAY_PARAM_REALS, .initial = "50", .least = 0, .most = 100,
+    {.name = "token_thresholds_percent",
+     .type = ASSAY_PARAM_REALS,
+     .initial = "50",
+     .least = 0,
+     .most = 100,
      .help = "Percentage above which each token fires, as many as there are tokens."},
     {0},
 };
@@ -18,8 +25,10 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     (void)data;
     size_t tokens = assay_param_count(given, "token_values");
     if (tokens != assay_param_count(given, "token_thresholds_percent"))
-        return assay_fail(err, ASSAY_EPARAM, "parameter token_thresholds_percent has %zu values, token_values has %zu: they go in "
-                          "pairs", assay_param_count(given, "token_thresholds_percent"), tokens);
+        return assay_fail(err, ASSAY_EPARAM,
+                          "parameter token_thresholds_percent has %zu values, token_values has %zu: they go in "
+                          "pairs",
+                          assay_param_count(given, "token_thresholds_percent"), tokens);
     if (tokens > ASSAY_MEASURE_NUMBERS)
         return assay_fail(err, ASSAY_EPARAM, "parameter token_values has %zu values, at most %d are counted", tokens,
                           ASSAY_MEASURE_NUMBERS);
@@ -87,7 +96,8 @@ const assay_rule_ops assay_rule_nlp_sequence_ratio = {
     .size = sizeof(assay_rule_ops),
     .name = "NLPSequenceRatio",
     .summary = "Input sequences of which a given token, such as padding, takes too large a share.",
-    .advice = "Padding costs compute and dilutes the loss: bucket sequences by length or pack them, shorten the maximum length, and "
+    .advice = "Padding costs compute and dilutes the loss: bucket sequences by length or pack them, shorten the "
+              "maximum length, and "
               "mask padding in the loss; many unknown tokens mean that vocabulary or tokenizer do not fit the data.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,

@@ -1,9 +1,10 @@
 /* overfit.c - Overfit: a validation loss that stays above the training loss. RULES.md 3.13, R11.
  *
- * The saved TRAIN and EVAL steps are grouped into runs of one mode (phases). For each EVAL phase v, with u the TRAIN phase
- * before it: r = (mean loss of v - mean loss of u) / |mean loss of u|; a count of phases with r > ratio_threshold, set back by any
- * other, fires at the last step of v when it reaches patience. Trials without TRAIN and EVAL (XGBoost): every step is such a
- * pair, told apart by names that begin with train, and with validation, eval or test. */
+ * The saved TRAIN and EVAL steps are grouped into runs of one mode (phases). For each EVAL phase v, with u the TRAIN
+ * phase before it: r = (mean loss of v - mean loss of u) / |mean loss of u|; a count of phases with r >
+ * ratio_threshold, set back by any other, fires at the last step of v when it reaches patience. Trials without TRAIN
+ * and EVAL (XGBoost): every step is such a pair, told apart by names that begin with train, and with validation, eval
+ * or test. */
 #include <math.h>
 
 #include "losses.h"
@@ -11,11 +12,18 @@
 enum { MODE, LOSS, WIDTH }; /* values of a row */
 
 static const assay_param_def params[] = {
-    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX,
+    {.name = "tensor_regex",
+     .type = ASSAY_PARAM_REGEX,
      .help = "Patterns (re.search) of names of losses; by default the collection losses."},
-    {.name = "patience", .type = ASSAY_PARAM_INT, .initial = "1", .least = 1, .most = 0x1p31,
+    {.name = "patience",
+     .type = ASSAY_PARAM_INT,
+     .initial = "1",
+     .least = 1,
+     .most = 0x1p31,
      .help = "Validation phases in a row that have to be above the threshold."},
-    {.name = "ratio_threshold", .type = ASSAY_PARAM_REAL, .initial = "0.1",
+    {.name = "ratio_threshold",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.1",
      .help = "How far the validation loss may be above the training loss, as a share of it."},
     {0},
 };
@@ -101,7 +109,8 @@ const assay_rule_ops assay_rule_overfit = {
     .size = sizeof(assay_rule_ops),
     .name = "Overfit",
     .summary = "A validation loss that stays above the training loss by more than a given share.",
-    .advice = "The model memorises: stop at the best validation loss, add data or augmentation, raise weight decay or dropout, or "
+    .advice = "The model memorises: stop at the best validation loss, add data or augmentation, raise weight decay or "
+              "dropout, or "
               "take a smaller model; check too that validation data are prepared like training data.",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,

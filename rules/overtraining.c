@@ -1,7 +1,8 @@
 /* overtraining.c - Overtraining: neither the training nor the validation loss improves any more. RULES.md 3.14, R12.
  *
- * Per mode: a loss below best - delta is the new best and sets the wait to 0, any other adds 1. Fires where both modes have waited
- * as long as their patience. value = wait of EVAL; a datapoint at every step once both modes have had a loss. */
+ * Per mode: a loss below best - delta is the new best and sets the wait to 0, any other adds 1. Fires where both modes
+ * have waited as long as their patience. value = wait of EVAL; a datapoint at every step once both modes have had a
+ * loss. */
 #include <math.h>
 
 #include "losses.h"
@@ -9,11 +10,23 @@
 enum { MODE, LOSS, WIDTH }; /* values of a row */
 
 static const assay_param_def params[] = {
-    {.name = "patience_train", .type = ASSAY_PARAM_INT, .initial = "5", .least = 1, .most = 0x1p31,
+    {.name = "patience_train",
+     .type = ASSAY_PARAM_INT,
+     .initial = "5",
+     .least = 1,
+     .most = 0x1p31,
      .help = "TRAIN steps without improvement after which the training loss stands still."},
-    {.name = "patience_validation", .type = ASSAY_PARAM_INT, .initial = "10", .least = 1, .most = 0x1p31,
+    {.name = "patience_validation",
+     .type = ASSAY_PARAM_INT,
+     .initial = "10",
+     .least = 1,
+     .most = 0x1p31,
      .help = "EVAL steps without improvement after which the validation loss stands still."},
-    {.name = "delta", .type = ASSAY_PARAM_REAL, .initial = "0.01", .least = 0, .most = 1e308,
+    {.name = "delta",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.01",
+     .least = 0,
+     .most = 1e308,
      .help = "How far a loss has to be below the best one to be an improvement."},
     {0},
 };
@@ -81,7 +94,8 @@ const assay_rule_ops assay_rule_overtraining = {
     .size = sizeof(assay_rule_ops),
     .name = "Overtraining",
     .summary = "Neither the training loss nor the validation loss has improved for a while.",
-    .advice = "Further steps cost and gain nothing: keep the checkpoint of the best validation loss and stop, or lower the learning "
+    .advice = "Further steps cost and gain nothing: keep the checkpoint of the best validation loss and stop, or lower "
+              "the learning "
               "rate; early stopping with the patience given here would have ended the training at the first finding.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,

@@ -47,9 +47,10 @@ static inline const assay_classes *partner_of(const assay_step_view *view, class
     return mine && partner && mine->count == partner->count ? partner : NULL;
 }
 
-/* Adds the step's pairs (label, prediction), or (prediction, label) when `turned`; pairs that are not finite are dropped. */
-static inline int add_pairs(assay_counter *counter, const assay_step_view *view, class_slot labels, class_slot predictions,
-                            bool turned)
+/* Adds the step's pairs (label, prediction), or (prediction, label) when `turned`; pairs that are not finite are
+ * dropped. */
+static inline int add_pairs(assay_counter *counter, const assay_step_view *view, class_slot labels,
+                            class_slot predictions, bool turned)
 {
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[labels.slot].count; i++) {

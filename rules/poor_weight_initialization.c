@@ -1,10 +1,11 @@
-/* poor_weight_initialization.c - PoorWeightInitialization: three tests on the first steps of a training. RULES.md 3.10, R8.
+/* poor_weight_initialization.c - PoorWeightInitialization: three tests on the first steps of a training. RULES.md 3.10,
+ * R8.
  *
  * Over the trial's first `steps` TRAIN steps (steps of any mode where there is no TRAIN):
  *   gradient_range   smallest spread q95 - q5 over the gradients of all workers < distribution_range; names where it is
  *   loss_stalled     steps in a row without a new strict minimum of the mean loss >= patience
- *   variance_ratio   per worker: largest / smallest variance of the activation inputs > threshold; infinite where it is 0
- * With combine = all the findings of a step count only where all three fired at it. */
+ *   variance_ratio   per worker: largest / smallest variance of the activation inputs > threshold; infinite where it is
+ * 0 With combine = all the findings of a step count only where all three fired at it. */
 #include <math.h>
 #include <string.h>
 
@@ -16,17 +17,38 @@ enum { TEST, VALUE, WIDTH };                                      /* values of a
 static const char *const tests[] = {"gradient_range", "loss_stalled", "variance_ratio", NULL};
 
 static const assay_param_def params[] = {
-    {.name = "activation_inputs_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*relu_input",
+    {.name = "activation_inputs_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = ".*relu_input",
      .help = "Patterns (re.search) of names of activation inputs, whose variances are compared."},
-    {.name = "threshold", .type = ASSAY_PARAM_REAL, .initial = "10.0", .least = 0, .most = 1e308,
+    {.name = "threshold",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "10.0",
+     .least = 0,
+     .most = 1e308,
      .help = "Ratio of the largest to the smallest variance above which variance_ratio fires."},
-    {.name = "distribution_range", .type = ASSAY_PARAM_REAL, .initial = "0.001", .least = 0, .most = 1e308,
+    {.name = "distribution_range",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.001",
+     .least = 0,
+     .most = 1e308,
      .help = "Spread of a gradient between its 5th and 95th percentile below which gradient_range fires."},
-    {.name = "patience", .type = ASSAY_PARAM_INT, .initial = "5", .least = 1, .most = 0x1p31,
+    {.name = "patience",
+     .type = ASSAY_PARAM_INT,
+     .initial = "5",
+     .least = 1,
+     .most = 0x1p31,
      .help = "Steps without a lower loss after which loss_stalled fires."},
-    {.name = "steps", .type = ASSAY_PARAM_INT, .initial = "10", .least = 1, .most = 0x1p31,
+    {.name = "steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "10",
+     .least = 1,
+     .most = 0x1p31,
      .help = "How many of the first saved steps are looked at."},
-    {.name = "combine", .type = ASSAY_PARAM_CHOICE, .initial = "any", .choices = "any|all",
+    {.name = "combine",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "any",
+     .choices = "any|all",
      .help = "Whether one test is enough, or all three have to fire at a step."},
     {0},
 };
@@ -34,7 +56,8 @@ static const assay_param_def params[] = {
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
-    assay_slot slots[] = {{.regexes = "activation_inputs_regex"}, {.collection = "gradients"}, {.collection = "losses"}};
+    assay_slot slots[] = {
+        {.regexes = "activation_inputs_regex"}, {.collection = "gradients"}, {.collection = "losses"}};
     for (int i = ACTIVATIONS; i <= LOSSES; i++) {
         slots[i].modes = 1u << ASSAY_MODE_TRAIN;
         slots[i].flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS;
@@ -48,7 +71,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return number < 0 ? number : ASSAY_OK;
 }
 
-static int add(assay_common_state *s, const assay_step_view *view, uint32_t tensor, uint32_t worker, int test, double value)
+static int add(assay_common_state *s, const assay_step_view *view, uint32_t tensor, uint32_t worker, int test,
+               double value)
 {
     double row[WIDTH] = {test, value};
     return assay_series_add(s->series, view->step, tensor, worker, row);
@@ -171,7 +195,8 @@ const assay_rule_ops assay_rule_poor_weight_initialization = {
     .size = sizeof(assay_rule_ops),
     .name = "PoorWeightInitialization",
     .summary = "First steps with very unequal layers, flat gradients or a loss that does not fall.",
-    .advice = "Initialise by the activation (Kaiming for ReLU, Xavier for tanh and sigmoid), never with constants; normalise inputs, "
+    .advice = "Initialise by the activation (Kaiming for ReLU, Xavier for tanh and sigmoid), never with constants; "
+              "normalise inputs, "
               "add normalisation layers where variances differ from layer to layer, and warm the learning rate up.",
     .params = params,
     .tests = tests,

@@ -1,8 +1,10 @@
-/* saturated_activation.c - SaturatedActivation: layers whose tanh or sigmoid units get inputs at the flat ends. RULES.md 3.6, R3.
+/* saturated_activation.c - SaturatedActivation: layers whose tanh or sigmoid units get inputs at the flat ends.
+ * RULES.md 3.6, R3.
  *
- * Works on the inputs of the activations. activity = 100 * #{min < x < max} / samples (NaN is outside); saturated when below
- * threshold_inactivity; fires when 100 * saturated / units exceeds threshold_layer. Workers are pooled. "tanh" in the name
- * goes before "sigmoid", and both before the parameter activation; tensors that none of them tells about are left out. */
+ * Works on the inputs of the activations. activity = 100 * #{min < x < max} / samples (NaN is outside); saturated when
+ * below threshold_inactivity; fires when 100 * saturated / units exceeds threshold_layer. Workers are pooled. "tanh" in
+ * the name goes before "sigmoid", and both before the parameter activation; tensors that none of them tells about are
+ * left out. */
 #include <math.h>
 #include <string.h>
 
@@ -12,17 +14,41 @@ enum { TANH, SIGMOID }; /* measures */
 
 static const assay_param_def params[] = {
     {.name = "collection_names", .type = ASSAY_PARAM_LIST, .help = "Collections of activation inputs."},
-    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX, .initial = ".*tanh_input|.*sigmoid_input",
+    {.name = "tensor_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = ".*tanh_input|.*sigmoid_input",
      .help = "Patterns (re.search) of names of activation inputs; the default holds when no collection is given."},
-    {.name = "threshold_tanh_min", .type = ASSAY_PARAM_REAL, .initial = "-9.4999", .help = "Lower end of the range in which tanh works."},
-    {.name = "threshold_tanh_max", .type = ASSAY_PARAM_REAL, .initial = "9.4999", .help = "Upper end of the range in which tanh works."},
-    {.name = "threshold_sigmoid_min", .type = ASSAY_PARAM_REAL, .initial = "-23", .help = "Lower end of the range in which the sigmoid works."},
-    {.name = "threshold_sigmoid_max", .type = ASSAY_PARAM_REAL, .initial = "16.99999", .help = "Upper end of the range in which the sigmoid works."},
-    {.name = "threshold_inactivity", .type = ASSAY_PARAM_REAL, .initial = "1.0", .least = 0, .most = 100,
+    {.name = "threshold_tanh_min",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "-9.4999",
+     .help = "Lower end of the range in which tanh works."},
+    {.name = "threshold_tanh_max",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "9.4999",
+     .help = "Upper end of the range in which tanh works."},
+    {.name = "threshold_sigmoid_min",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "-23",
+     .help = "Lower end of the range in which the sigmoid works."},
+    {.name = "threshold_sigmoid_max",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "16.99999",
+     .help = "Upper end of the range in which the sigmoid works."},
+    {.name = "threshold_inactivity",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1.0",
+     .least = 0,
+     .most = 100,
      .help = "A unit that is inside the range with fewer samples than this percentage is saturated."},
-    {.name = "threshold_layer", .type = ASSAY_PARAM_REAL, .initial = "50.0", .least = 0, .most = 100,
+    {.name = "threshold_layer",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "50.0",
+     .least = 0,
+     .most = 100,
      .help = "Fires when more than this percentage of a layer's units are saturated."},
-    {.name = "activation", .type = ASSAY_PARAM_CHOICE, .choices = "tanh|sigmoid",
+    {.name = "activation",
+     .type = ASSAY_PARAM_CHOICE,
+     .choices = "tanh|sigmoid",
      .help = "The activation behind tensors whose names do not tell."},
     {0},
 };
@@ -34,12 +60,13 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                            {"threshold_sigmoid_min", "threshold_sigmoid_max"}};
     int slot = selection_slot(given, need, 0, false, err);
     for (int i = TANH; slot >= 0 && i <= SIGMOID; i++) {
-        assay_measure measure = {.kind = ASSAY_MEASURE_UNITS,
-                                 .numbers = 2,
-                                 .number = {assay_param_real(given, limit[i][0]), assay_param_real(given, limit[i][1])}};
+        assay_measure measure = {
+            .kind = ASSAY_MEASURE_UNITS,
+            .numbers = 2,
+            .number = {assay_param_real(given, limit[i][0]), assay_param_real(given, limit[i][1])}};
         if (measure.number[0] >= measure.number[1])
-            return assay_fail(err, ASSAY_EPARAM, "parameter %s has the value %g, which must be below %s (%g)", limit[i][0],
-                              measure.number[0], limit[i][1], measure.number[1]);
+            return assay_fail(err, ASSAY_EPARAM, "parameter %s has the value %g, which must be below %s (%g)",
+                              limit[i][0], measure.number[0], limit[i][1], measure.number[1]);
         int number = assay_need_measure(need, slot, &measure, err);
         slot = number < 0 ? number : slot;
     }
@@ -83,9 +110,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     if (tensors == 0)
         return ASSAY_OK;
     assay_counter_get(skipped, 0, &first, &unused, &count);
-    assay_verdict_message(verdict, "%llu tensors were left out, as neither their names nor the parameter activation tell whether "
-                          "they feed tanh or sigmoid; the first is %s.", (unsigned long long)tensors,
-                          assay_trial_tensor(rule->trial, (uint32_t)first));
+    assay_verdict_message(
+        verdict,
+        "%llu tensors were left out, as neither their names nor the parameter activation tell whether "
+        "they feed tanh or sigmoid; the first is %s.",
+        (unsigned long long)tensors, assay_trial_tensor(rule->trial, (uint32_t)first));
     return ASSAY_OK;
 }
 
@@ -94,7 +123,8 @@ const assay_rule_ops assay_rule_saturated_activation = {
     .size = sizeof(assay_rule_ops),
     .name = "SaturatedActivation",
     .summary = "Layers in which a large share of the tanh or sigmoid units hardly leave their flat ends.",
-    .advice = "Saturated units pass no gradient: scale the inputs, normalise before the activation, start with smaller weights "
+    .advice = "Saturated units pass no gradient: scale the inputs, normalise before the activation, start with smaller "
+              "weights "
               "(Xavier) or a lower learning rate, or use ReLU or GELU in hidden layers.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,

@@ -12,7 +12,9 @@ static const double RTOL = 1e-5, ATOL = 1e-8;
 enum { NAMED = 5 }; /* so many names of a kind go into the message */
 
 static const assay_param_def params[] = {
-    {.name = "other_trials", .type = ASSAY_PARAM_TEXT, .help = "The trial to compare with: its path, or its name in the job."},
+    {.name = "other_trials",
+     .type = ASSAY_PARAM_TEXT,
+     .help = "The trial to compare with: its path, or its name in the job."},
     {.name = "other_trial", .type = ASSAY_PARAM_TEXT, .help = "The older spelling of other_trials."},
     SELECTION_PARAMS,
     {0},
@@ -23,8 +25,9 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     (void)data;
     bool plural = assay_param_has(given, "other_trials"), singular = assay_param_has(given, "other_trial");
     if (plural == singular)
-        return assay_fail(err, ASSAY_EPARAM, plural ? "parameters other_trials and other_trial are the same: give one"
-                                                    : "parameter other_trials is required");
+        return assay_fail(err, ASSAY_EPARAM,
+                          plural ? "parameters other_trials and other_trial are the same: give one"
+                                 : "parameter other_trials is required");
     int status = assay_need_other_trial(need, assay_param_text(given, plural ? "other_trials" : "other_trial"), err);
     int slot = status ? status : selection_slot(given, need, 0, false, err);
     if (slot < 0)
@@ -114,7 +117,8 @@ const assay_rule_ops assay_rule_similar_across_runs = {
     .size = sizeof(assay_rule_ops),
     .name = "SimilarAcrossRuns",
     .summary = "Tensors that differ from those of another trial at the same step and worker.",
-    .advice = "The first step named is where the two runs part: compare seeds, data order and library versions if they should be "
+    .advice = "The first step named is where the two runs part: compare seeds, data order and library versions if they "
+              "should be "
               "equal up to there; a difference in inputs or labels comes before one in weights.",
     .params = params,
     .setup = setup,

@@ -1,17 +1,25 @@
 /* stalled_training_rule.c - StalledTrainingRule: a long time between two saved steps. RULES.md 3.16, R14.
  *
- * t(s) = latest wall time of the events of step s over all tensors and workers; fires at a step when t(s) - t(saved step before)
- * > threshold seconds; value = that time. */
+ * t(s) = latest wall time of the events of step s over all tensors and workers; fires at a step when t(s) - t(saved
+ * step before) > threshold seconds; value = that time. */
 #include <math.h>
 
 #include <assay/rule.h>
 
 static const assay_param_def params[] = {
-    {.name = "threshold", .type = ASSAY_PARAM_INT, .initial = "1800", .least = 0, .most = 0x1p53,
+    {.name = "threshold",
+     .type = ASSAY_PARAM_INT,
+     .initial = "1800",
+     .least = 0,
+     .most = 0x1p53,
      .help = "Seconds without a new step after which the training counts as stalled."},
-    {.name = "stop_training_on_fire", .type = ASSAY_PARAM_BOOL, .initial = "False",
+    {.name = "stop_training_on_fire",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
      .help = "Accepted and without effect: actions belong to the job."},
-    {.name = "training_job_name_prefix", .type = ASSAY_PARAM_TEXT, .help = "Accepted and without effect: actions belong to the job."},
+    {.name = "training_job_name_prefix",
+     .type = ASSAY_PARAM_TEXT,
+     .help = "Accepted and without effect: actions belong to the job."},
     {0},
 };
 
@@ -32,7 +40,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     for (uint32_t i = 0; i < view->slot[0].count; i++)
         if (view->slot[0].items[i]->wall_time > latest)
             latest = view->slot[0].items[i]->wall_time;
-    return isfinite(latest) ? assay_series_add(s->series, view->step, ASSAY_NO_TENSOR, ASSAY_ALL_WORKERS, &latest) : ASSAY_OK;
+    return isfinite(latest) ? assay_series_add(s->series, view->step, ASSAY_NO_TENSOR, ASSAY_ALL_WORKERS, &latest)
+                            : ASSAY_OK;
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
@@ -60,8 +69,10 @@ const assay_rule_ops assay_rule_stalled_training_rule = {
     .size = sizeof(assay_rule_ops),
     .name = "StalledTrainingRule",
     .summary = "A long time without a newly saved step.",
-    .advice = "Look at the time before the step named: a data loader or storage that hangs, a collective that waits for one worker, "
-              "a checkpoint or evaluation that takes too long, or a preempted node; the workers' own logs of that time tell which.",
+    .advice = "Look at the time before the step named: a data loader or storage that hangs, a collective that waits "
+              "for one worker, "
+              "a checkpoint or evaluation that takes too long, or a preempted node; the workers' own logs of that time "
+              "tell which.",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = 1,

@@ -1,13 +1,17 @@
 /* tensor_variance.c - TensorVariance: variance outside given limits. RULES.md 3.4, R2.
  *
- * Per worker: v = population variance of the raw tensor, else the saved reduction variance; fires when v > max_threshold or
- * v < min_threshold; the threshold of a finding is the limit broken. A NaN variance does not fire. */
+ * Per worker: v = population variance of the raw tensor, else the saved reduction variance; fires when v >
+ * max_threshold or v < min_threshold; the threshold of a finding is the limit broken. A NaN variance does not fire. */
 #include "selection.h"
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
-    {.name = "max_threshold", .type = ASSAY_PARAM_REAL, .help = "Variances above this fire; one of the two limits is required."},
-    {.name = "min_threshold", .type = ASSAY_PARAM_REAL, .help = "Variances below this fire; one of the two limits is required."},
+    {.name = "max_threshold",
+     .type = ASSAY_PARAM_REAL,
+     .help = "Variances above this fire; one of the two limits is required."},
+    {.name = "min_threshold",
+     .type = ASSAY_PARAM_REAL,
+     .help = "Variances below this fire; one of the two limits is required."},
     {0},
 };
 
@@ -26,7 +30,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     assay_common_state *s = state;
     bool has_most = assay_param_has(rule->params, "max_threshold");
     double most = has_most ? assay_param_real(rule->params, "max_threshold") : INFINITY;
-    double least = assay_param_has(rule->params, "min_threshold") ? assay_param_real(rule->params, "min_threshold") : -INFINITY;
+    double least =
+        assay_param_has(rule->params, "min_threshold") ? assay_param_real(rule->params, "min_threshold") : -INFINITY;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
@@ -49,9 +54,11 @@ const assay_rule_ops assay_rule_tensor_variance = {
     .size = sizeof(assay_rule_ops),
     .name = "TensorVariance",
     .summary = "Tensors whose variance is above or below given limits.",
-    .advice = "A variance that is too small means that units have become alike (initialisation without randomness, collapse, a "
-              "frozen layer); one that is too large precedes overflow: check initialisation scale, normalisation layers and "
-              "learning rate of the tensors named.",
+    .advice =
+        "A variance that is too small means that units have become alike (initialisation without randomness, collapse, "
+        "a "
+        "frozen layer); one that is too large precedes overflow: check initialisation scale, normalisation layers and "
+        "learning rate of the tensors named.",
     .params = params,
     .setup = setup,
     .map = map,

@@ -1,20 +1,28 @@
 /* tree_depth.c - TreeDepth: boosted trees that are too deep. RULES.md 3.19.
  *
- * Per worker: D = floor(log2(largest node number of trees/Node + 1)); fires when D > depth. Node numbers are handed out as nodes are
- * made, so this is too low for unbalanced trees; with true_depth D is the longest way from the root along trees/Yes and trees/No. */
+ * Per worker: D = floor(log2(largest node number of trees/Node + 1)); fires when D > depth. Node numbers are handed out
+ * as nodes are made, so this is too low for unbalanced trees; with true_depth D is the longest way from the root along
+ * trees/Yes and trees/No. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "selection.h"
 
-enum { NODE, YES, NO };             /* slots */
+enum { NODE, YES, NO };              /* slots */
 enum { NODES, YES_TEXTS, NO_TEXTS }; /* measures, with true_depth */
 enum { MOST_NODES = 1 << 20 };
 
 static const assay_param_def params[] = {
-    {.name = "depth", .type = ASSAY_PARAM_REAL, .initial = "4", .least = 0, .most = 1e308, .help = "Deeper trees fire."},
-    {.name = "true_depth", .type = ASSAY_PARAM_BOOL, .initial = "False",
+    {.name = "depth",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "4",
+     .least = 0,
+     .most = 1e308,
+     .help = "Deeper trees fire."},
+    {.name = "true_depth",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
      .help = "Follow the links between nodes instead of taking the depth from the largest node number."},
     {0},
 };
@@ -25,7 +33,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     static const char *const name[] = {"trees/Node", "trees/Yes", "trees/No"};
     bool links = assay_param_bool(given, "true_depth");
     for (int i = NODE; i <= (links ? NO : NODE); i++) {
-        int slot = assay_need_slot(need, &(assay_slot){.name = name[i], .flags = i == NODE ? ASSAY_SLOT_NO_STRINGS : 0}, err);
+        int slot =
+            assay_need_slot(need, &(assay_slot){.name = name[i], .flags = i == NODE ? ASSAY_SLOT_NO_STRINGS : 0}, err);
         assay_measure measure = {.kind = i == NODE ? ASSAY_MEASURE_VALUES : ASSAY_MEASURE_TEXTS};
         int status = slot < 0 || !links ? slot : assay_need_measure(need, slot, &measure, err);
         if (status < 0)
@@ -131,7 +140,8 @@ const assay_rule_ops assay_rule_tree_depth = {
     .size = sizeof(assay_rule_ops),
     .name = "TreeDepth",
     .summary = "Boosted trees that are deeper than a given depth.",
-    .advice = "Deep trees fit single samples: lower max_depth or max_leaves, raise min_child_weight or gamma, and compare the "
+    .advice = "Deep trees fit single samples: lower max_depth or max_leaves, raise min_child_weight or gamma, and "
+              "compare the "
               "validation metric before and after.",
     .params = params,
     .setup = setup,

@@ -12,14 +12,29 @@ enum { MOST_CURRENT = 8 }; /* steps that `current` may compare with: each is rea
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
-    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "3", .least = 2, .most = 1000000,
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "3",
+     .least = 2,
+     .most = 1000000,
      .help = "Saved steps, this one included, over which the tensor has to stay the same."},
-    {.name = "rtol", .type = ASSAY_PARAM_REAL, .initial = "1e-05", .least = 0, .most = 1e308,
+    {.name = "rtol",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1e-05",
+     .least = 0,
+     .most = 1e308,
      .help = "Relative tolerance of the comparison."},
-    {.name = "atol", .type = ASSAY_PARAM_REAL, .initial = "1e-08", .least = 0, .most = 1e308,
+    {.name = "atol",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1e-08",
+     .least = 0,
+     .most = 1e308,
      .help = "Absolute tolerance of the comparison."},
     {.name = "equal_nan", .type = ASSAY_PARAM_BOOL, .initial = "False", .help = "NaN counts as equal to NaN."},
-    {.name = "against", .type = ASSAY_PARAM_CHOICE, .initial = "pairs", .choices = "pairs|current",
+    {.name = "against",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "pairs",
+     .choices = "pairs|current",
      .help = "Compare each saved step with the one before it, or the current one with each of the earlier ones."},
     {0},
 };
@@ -34,8 +49,10 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     (void)data;
     int64_t earlier = against_current(given) ? assay_param_int(given, "num_steps") - 1 : 1;
     if (earlier > MOST_CURRENT)
-        return assay_fail(err, ASSAY_EPARAM, "parameter num_steps has the value %lld: with against = current it must be at "
-                          "most %d", (long long)earlier + 1, MOST_CURRENT + 1);
+        return assay_fail(err, ASSAY_EPARAM,
+                          "parameter num_steps has the value %lld: with against = current it must be at "
+                          "most %d",
+                          (long long)earlier + 1, MOST_CURRENT + 1);
     int slot = selection_slot(given, need, 0, true, err);
     if (slot < 0)
         return slot;
@@ -127,9 +144,11 @@ const assay_rule_ops assay_rule_unchanged_tensor = {
     .size = sizeof(assay_rule_ops),
     .name = "UnchangedTensor",
     .summary = "Tensors that do not change over several saved steps.",
-    .advice = "Weights that stand still are not trained: check that the optimizer holds these parameters and is stepped, that "
-              "they require gradients, that the learning rate is not zero at this point of its schedule, and that gradients "
-              "reach them (VanishingGradient).",
+    .advice =
+        "Weights that stand still are not trained: check that the optimizer holds these parameters and is stepped, "
+        "that "
+        "they require gradients, that the learning rate is not zero at this point of its schedule, and that gradients "
+        "reach them (VanishingGradient).",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = 1,

@@ -4,7 +4,12 @@
 #include "selection.h"
 
 static const assay_param_def params[] = {
-    {.name = "threshold", .type = ASSAY_PARAM_REAL, .initial = "1e-7", .least = 0, .most = 1e308, .flags = ASSAY_PARAM_ABOVE,
+    {.name = "threshold",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1e-7",
+     .least = 0,
+     .most = 1e308,
+     .flags = ASSAY_PARAM_ABOVE,
      .help = "Mean magnitude below which a gradient has vanished."},
     {0},
 };
@@ -47,9 +52,10 @@ const assay_rule_ops assay_rule_vanishing_gradient = {
     .size = sizeof(assay_rule_ops),
     .name = "VanishingGradient",
     .summary = "Gradients whose mean magnitude is so small that their layers no longer learn.",
-    .advice = "The layers named here receive next to no signal: replace saturating activations by ReLU or GELU, add residual "
-              "connections or normalisation between the deep layers, use Kaiming or Xavier initialisation, and in half "
-              "precision scale the loss so that small gradients are not flushed to zero.",
+    .advice =
+        "The layers named here receive next to no signal: replace saturating activations by ReLU or GELU, add residual "
+        "connections or normalisation between the deep layers, use Kaiming or Xavier initialisation, and in half "
+        "precision scale the loss so that small gradients are not flushed to zero.",
     .params = params,
     .setup = setup,
     .map = map,

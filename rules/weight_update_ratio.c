@@ -1,16 +1,23 @@
 /* weight_update_ratio.c - WeightUpdateRatio: weights that move too much or too little. RULES.md 3.8, R6.
  *
- * Per worker: r = |W_s - W_p| / (|W_p| + epsilon) with Euclidean norms of the flattened tensors. p is the saved step before, or
- * with num_steps the oldest saved step at most so many steps back. Only TRAIN steps where the tensor has any. Fires when
- * r > large_threshold or r < small_threshold; the threshold of a finding is the limit broken. */
+ * Per worker: r = |W_s - W_p| / (|W_p| + epsilon) with Euclidean norms of the flattened tensors. p is the saved step
+ * before, or with num_steps the oldest saved step at most so many steps back. Only TRAIN steps where the tensor has
+ * any. Fires when r > large_threshold or r < small_threshold; the threshold of a finding is the limit broken. */
 #include "selection.h"
 
 static const assay_param_def params[] = {
-    {.name = "num_steps", .type = ASSAY_PARAM_INT, .least = 1, .most = 0x1p53,
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .least = 1,
+     .most = 0x1p53,
      .help = "Compare with the oldest saved step at most so many steps back; by default with the saved step before."},
     {.name = "large_threshold", .type = ASSAY_PARAM_REAL, .initial = "10.0", .help = "Ratios above this fire."},
     {.name = "small_threshold", .type = ASSAY_PARAM_REAL, .initial = "1e-8", .help = "Ratios below this fire."},
-    {.name = "epsilon", .type = ASSAY_PARAM_REAL, .initial = "1e-9", .least = 0, .most = 1e308,
+    {.name = "epsilon",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1e-9",
+     .least = 0,
+     .most = 1e308,
      .help = "Added to the norm of the weights, so that zero weights divide."},
     {0},
 };
@@ -34,7 +41,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     (void)err;
     assay_common_state *s = state;
-    double large = assay_param_real(rule->params, "large_threshold"), small = assay_param_real(rule->params, "small_threshold");
+    double large = assay_param_real(rule->params, "large_threshold"),
+           small = assay_param_real(rule->params, "small_threshold");
     double epsilon = assay_param_real(rule->params, "epsilon");
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
@@ -54,8 +62,10 @@ const assay_rule_ops assay_rule_weight_update_ratio = {
     .size = sizeof(assay_rule_ops),
     .name = "WeightUpdateRatio",
     .summary = "Weights whose update, relative to their size, is too large or too small.",
-    .advice = "Ratios far above 1 mean that each update overwrites what was learned: lower the learning rate or clip gradients. "
-              "Ratios near 0 mean that the layer stands still: raise the learning rate, look for vanishing gradients, and check "
+    .advice = "Ratios far above 1 mean that each update overwrites what was learned: lower the learning rate or clip "
+              "gradients. "
+              "Ratios near 0 mean that the layer stands still: raise the learning rate, look for vanishing gradients, "
+              "and check "
               "that the optimizer holds the parameter.",
     .params = params,
     .setup = setup,

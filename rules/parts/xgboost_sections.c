@@ -70,7 +70,9 @@ static int put_metrics(const writer *w)
     assay_put_format(w->json, "\"metrics\": [");
     for (uint64_t i = 0, end; i < count; i = end) {
         assay_row first = row_at(w, order[i]), last = first;
-        for (end = i; end < count && row_at(w, order[end]).tensor == first.tensor && row_at(w, order[end]).worker == first.worker; end++)
+        for (end = i; end < count && row_at(w, order[end]).tensor == first.tensor &&
+                      row_at(w, order[end]).worker == first.worker;
+             end++)
             last = row_at(w, order[end]);
         if (first.value[SECTION] != METRIC)
             continue;
@@ -84,7 +86,8 @@ static int put_metrics(const writer *w)
         put_column(w, "values", order + i, end - i, METRIC, A);
         assay_put_format(w->json, "}");
         assay_put_format(w->text, "  %s: %.6g at step %" PRId64 ", %.6g at step %" PRId64 "\n",
-                         assay_trial_tensor(w->rule->trial, first.tensor), first.value[A], first.step, last.value[A], last.step);
+                         assay_trial_tensor(w->rule->trial, first.tensor), first.value[A], first.step, last.value[A],
+                         last.step);
         separator = ", ";
     }
     assay_put_format(w->json, "]");
@@ -257,7 +260,8 @@ static void put_class_accuracy(const writer *w)
             right += row.value[A] == row.value[B] ? row.value[C] : 0;
             sum += row.value[C];
         }
-        assay_put_format(w->json, "%s{\"step\": %" PRId64 ", \"class\": %.0f, \"value\": ", separator, first.step, first.value[A]);
+        assay_put_format(w->json, "%s{\"step\": %" PRId64 ", \"class\": %.0f, \"value\": ", separator, first.step,
+                         first.value[A]);
         assay_json_put_number(w->json, right / sum);
         assay_put_format(w->json, "}");
         separator = ", ";

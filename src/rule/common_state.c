@@ -64,7 +64,8 @@ int assay_common_unpack(const assay_rule *rule, assay_cursor *in, void **state, 
     return assay_common_unpack_wide(rule, rule->ops->series_width, in, state, err);
 }
 
-int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assay_cursor *in, void **state, assay_error *err)
+int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assay_cursor *in, void **state,
+                             assay_error *err)
 {
     assay_common_state *s = assay_alloc_zeroed(1, sizeof *s);
     if (!s)

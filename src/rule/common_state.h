@@ -19,9 +19,10 @@ void assay_counter_pack(const assay_counter *counter, assay_buf *out);
 /* ASSAY_EFORMAT when pairs are out of order, a count is 0, or bytes are missing. Not collective. */
 int assay_counter_unpack(assay_cursor *in, assay_counter **out, assay_error *err);
 
-/* assay_common_new() and assay_common_unpack() for a rule whose rows differ in width from one configuration to another. Not
- * collective. */
+/* assay_common_new() and assay_common_unpack() for a rule whose rows differ in width from one configuration to another.
+ * Not collective. */
 void *assay_common_new_wide(uint32_t series_width);
-int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assay_cursor *in, void **state, assay_error *err);
+int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assay_cursor *in, void **state,
+                             assay_error *err);
 
 #endif

@@ -7,11 +7,13 @@
 #include "base/json.h"
 #include "rule/need.h"
 
-/* Adds a rule, or an aggregation (trait ASSAY_RULE_AGGREGATION): the two have names of their own, so that "confusion" may be
- * both. ASSAY_EUSAGE when its abi or size is not ours, a function is missing, a parameter's default is no value of it, or the
- * name is taken. The ops must outlive the program's use of the registry. Not collective; call before any job is read. */
+/* Adds a rule, or an aggregation (trait ASSAY_RULE_AGGREGATION): the two have names of their own, so that "confusion"
+ * may be both. ASSAY_EUSAGE when its abi or size is not ours, a function is missing, a parameter's default is no value
+ * of it, or the name is taken. The ops must outlive the program's use of the registry. Not collective; call before any
+ * job is read. */
 int assay_rule_register(const assay_rule_ops *ops, assay_error *err);
-/* Adds every built-in rule and aggregation once; later calls do nothing. Defined in rules/builtin.c (library assay_rules). */
+/* Adds every built-in rule and aggregation once; later calls do nothing. Defined in rules/builtin.c (library
+ * assay_rules). */
 int assay_rule_register_builtin(assay_error *err);
 /* A rule by either name style ("DeadRelu", "dead_relu"); NULL when unknown. */
 const assay_rule_ops *assay_rule_find(const char *name);
@@ -25,24 +27,25 @@ void assay_rule_snake_name(const char *name, char *out, size_t room);
 typedef enum assay_severity { ASSAY_INFO, ASSAY_WARNING, ASSAY_ERROR } assay_severity;
 const char *assay_severity_name(int severity);
 
-/* One entry of the job's rules (or aggregations). A bad one is kept with its status and text: it is reported as Error. */
+/* One entry of the job's rules (or aggregations). A bad one is kept with its status and text: it is reported as Error.
+ */
 typedef struct assay_instance {
-    char *name;      /* owned */
-    char *rule_name; /* as the job gave it; owned */
+    char *name;                /* owned */
+    char *rule_name;           /* as the job gave it; owned */
     const assay_rule_ops *ops; /* NULL: unknown rule */
     assay_severity severity;
     assay_params *params; /* owned; NULL after a failure */
     assay_need *need;     /* owned; NULL after a failure */
     void *data;
     int64_t start_step, end_step;
-    char *worker;    /* only this one; NULL: all; owned */
-    int status;      /* ASSAY_OK or why it cannot run */
+    char *worker; /* only this one; NULL: all; owned */
+    int status;   /* ASSAY_OK or why it cannot run */
     assay_error error;
 } assay_instance;
 
-/* Configures a rule. `parameters` is a JSON object of texts, numbers, booleans and lists (borrowed), or NULL. What is wrong
- * with the rule or its parameters goes into the instance (status, error), not into the return value, which is 0 or
- * ASSAY_ENOMEM. Not collective. */
+/* Configures a rule. `parameters` is a JSON object of texts, numbers, booleans and lists (borrowed), or NULL. What is
+ * wrong with the rule or its parameters goes into the instance (status, error), not into the return value, which is 0
+ * or ASSAY_ENOMEM. Not collective. */
 int assay_instance_new(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
                        assay_instance **out);
 /* The same for an entry of the job's aggregations. */

@@ -63,7 +63,8 @@ static int add_collections(const assay_need *need, const assay_slot *from, bool 
     return ASSAY_OK;
 }
 
-static int add_regexes(const assay_need *need, const assay_slot *from, bool listed, assay_slot_need *slot, assay_error *err)
+static int add_regexes(const assay_need *need, const assay_slot *from, bool listed, assay_slot_need *slot,
+                       assay_error *err)
 {
     size_t list = listed ? assay_param_count(need->params, from->regexes) : 0, count = list + (from->pattern != NULL);
     slot->regex = assay_alloc_zeroed(count, sizeof *slot->regex);
@@ -127,7 +128,8 @@ int assay_need_measure(assay_need *need, int slot, const assay_measure *measure,
 {
     if (slot < 0 || (uint32_t)slot >= need->slot_count || measure->kind >= ASSAY_MEASURE_KINDS ||
         measure->numbers > ASSAY_MEASURE_NUMBERS)
-        return assay_fail(err, ASSAY_EPARAM, "a measure of an unknown slot, of an unknown kind, or with too many numbers");
+        return assay_fail(err, ASSAY_EPARAM,
+                          "a measure of an unknown slot, of an unknown kind, or with too many numbers");
     if (need->measure_count == MOST_MEASURES)
         return assay_fail(err, ASSAY_EPARAM, "a rule has at most %d measures", MOST_MEASURES);
     uint32_t *slots = assay_realloc_array(need->measure_slot, need->measure_count + 1, sizeof *slots);

@@ -12,8 +12,8 @@ typedef struct assay_slot_need {
     assay_regex **regex; /* owned */
     char **pattern;      /* their texts */
     size_t regexes;
-    char *name;          /* owned, NULL: none */
-    uint32_t kinds;      /* never 0 */
+    char *name;     /* owned, NULL: none */
+    uint32_t kinds; /* never 0 */
     uint32_t modes, flags;
     int64_t first_steps; /* 0: all */
 } assay_slot_need;
@@ -25,7 +25,7 @@ struct assay_need {
     assay_measure *measures;
     uint32_t *measure_slot; /* the slot that each measure belongs to */
     uint32_t measure_count;
-    char *other_trial;      /* owned, NULL: none */
+    char *other_trial; /* owned, NULL: none */
 };
 
 assay_need *assay_need_new(const assay_params *params);

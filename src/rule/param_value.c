@@ -108,7 +108,8 @@ static int add_element(const assay_param_def *def, assay_param_value *value, con
                        assay_error *err)
 {
     if (length == 0)
-        return assay_fail(err, ASSAY_EPARAM, "it has an empty element; leave the parameter out to select nothing by it");
+        return assay_fail(err, ASSAY_EPARAM,
+                          "it has an empty element; leave the parameter out to select nothing by it");
     int status = ASSAY_OK;
     if (def->type == ASSAY_PARAM_REALS) {
         double x;

@@ -9,9 +9,16 @@
 #include "base/fault.h"
 
 static const assay_param_def common[] = {
-    {.name = "start_step", .type = ASSAY_PARAM_INT, .initial = "0", .least = 0, .most = 0x1p62,
+    {.name = "start_step",
+     .type = ASSAY_PARAM_INT,
+     .initial = "0",
+     .least = 0,
+     .most = 0x1p62,
      .help = "First global step that is evaluated."},
-    {.name = "end_step", .type = ASSAY_PARAM_INT, .least = 0, .most = 0x1p62,
+    {.name = "end_step",
+     .type = ASSAY_PARAM_INT,
+     .least = 0,
+     .most = 0x1p62,
      .help = "First global step that is no longer evaluated."},
     {.name = "worker", .type = ASSAY_PARAM_TEXT, .help = "Only this worker is looked at."},
 };

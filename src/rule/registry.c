@@ -1,5 +1,5 @@
-/* registry.c - every rule and aggregation of the program, by name. Built-in ones, those of shared objects and expressions
- * enter through the same call; it refuses whatever could fail later, in the middle of a run. */
+/* registry.c - every rule and aggregation of the program, by name. Built-in ones, those of shared objects and
+ * expressions enter through the same call; it refuses whatever could fail later, in the middle of a run. */
 #include "rule/instance.h"
 
 #include <ctype.h>
@@ -71,8 +71,9 @@ static int check_params(const assay_rule_ops *ops, assay_error *err)
     for (size_t i = 0; (def = assay_params_def(ops, i)); i++) {
         for (size_t k = 0; k < i && (other = assay_params_def(ops, k)); k++)
             if (strcmp(other->name, def->name) == 0)
-                return assay_fail(err, ASSAY_EUSAGE, "rule %s: parameter %s is declared twice, or is one that every rule has",
-                                  ops->name, def->name);
+                return assay_fail(err, ASSAY_EUSAGE,
+                                  "rule %s: parameter %s is declared twice, or is one that every rule has", ops->name,
+                                  def->name);
         if (def->type == ASSAY_PARAM_CHOICE && !def->choices)
             return assay_fail(err, ASSAY_EUSAGE, "rule %s: parameter %s has no choices", ops->name, def->name);
         if (!def->help || !*def->help)
@@ -93,15 +94,17 @@ static int check_params(const assay_rule_ops *ops, assay_error *err)
 static int check(const assay_rule_ops *ops, assay_error *err)
 {
     if (!ops || ops->abi != ASSAY_RULE_ABI || ops->size != sizeof *ops)
-        return assay_fail(err, ASSAY_EUSAGE, "a rule was built for another version of assay (this one has abi %d, size %zu): "
-                          "build it again", ASSAY_RULE_ABI, sizeof *ops);
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "a rule was built for another version of assay (this one has abi %d, size %zu): "
+                          "build it again",
+                          ASSAY_RULE_ABI, sizeof *ops);
     if (!ops->name || !*ops->name || strlen(ops->name) >= NAME_ROOM / 2)
         return assay_fail(err, ASSAY_EUSAGE, "a rule has no name, or one longer than %d bytes", NAME_ROOM / 2 - 1);
     if (!ops->summary || !*ops->summary || (!is_aggregation(ops) && (!ops->advice || !*ops->advice)))
         return assay_fail(err, ASSAY_EUSAGE, "rule %s has no summary or no advice", ops->name);
     if (!ops->setup || !ops->state_new || !ops->state_free || !ops->map || !ops->combine || !ops->pack || !ops->unpack)
-        return assay_fail(err, ASSAY_EUSAGE, "rule %s lacks one of setup, state_new, state_free, map, combine, pack, unpack",
-                          ops->name);
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "rule %s lacks one of setup, state_new, state_free, map, combine, pack, unpack", ops->name);
     for (size_t i = 0; ops->tests && ops->tests[i] && ops->tests[i + 1]; i++)
         if (strcmp(ops->tests[i], ops->tests[i + 1]) >= 0)
             return assay_fail(err, ASSAY_EUSAGE, "rule %s: its tests must be in byte order", ops->name);

@@ -6,15 +6,20 @@
 
 #include "rule/instance.h"
 
-typedef enum assay_verdict_status { ASSAY_ISSUES_FOUND, ASSAY_NO_ISSUES_FOUND, ASSAY_NO_DATA, ASSAY_RULE_ERROR } assay_verdict_status;
+typedef enum assay_verdict_status {
+    ASSAY_ISSUES_FOUND,
+    ASSAY_NO_ISSUES_FOUND,
+    ASSAY_NO_DATA,
+    ASSAY_RULE_ERROR
+} assay_verdict_status;
 const char *assay_verdict_status_name(int status); /* "IssuesFound", ... */
 
 struct assay_findings {
     assay_finding *list; /* sorted by (step, tensor, worker, test); cells and notes owned */
     size_t kept, room;
-    size_t most;         /* at most so many are kept: the job's maximum */
+    size_t most; /* at most so many are kept: the job's maximum */
     uint64_t total, datapoints;
-    int64_t *steps;      /* ascending, each once: every step with a finding */
+    int64_t *steps; /* ascending, each once: every step with a finding */
     size_t step_count, step_room;
     int status;
 };
@@ -36,7 +41,8 @@ struct assay_verdict {
 int assay_verdict_init(assay_verdict *v);
 void assay_verdict_release(assay_verdict *v);
 
-/* Runs finalize over the combined state of a configured rule: fills *v (initialised) and sets its status by RULES.md, decision
+/* Runs finalize over the combined state of a configured rule: fills *v (initialised) and sets its status by RULES.md,
+ * decision
  * 6. A failing finalize gives status Error and its text as message. Returns 0 or ASSAY_ENOMEM. Not collective. */
 int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict *v);
 

@@ -119,7 +119,8 @@ static bool unpacks(const world *w, const uint8_t *bytes, size_t size, const ass
     bool same = false;
     if (status == ASSAY_OK) {
         memset(copy, 0xA5, size);
-        assay_buf again = packed(w, state), verdict = verdict_of(w, state); /* a state from a bad checkpoint too has an end */
+        assay_buf again = packed(w, state),
+                  verdict = verdict_of(w, state); /* a state from a bad checkpoint too has an end */
         same = same_bytes(&again, whole) && (!said || same_bytes(&verdict, said));
         assay_buf_release(&again);
         assay_buf_release(&verdict);
@@ -129,7 +130,8 @@ static bool unpacks(const world *w, const uint8_t *bytes, size_t size, const ass
     return status == ASSAY_OK && same;
 }
 
-/* A damaged byte is refused or gives another state, but never a crash, a leak or a huge allocation (sanitizers look). */
+/* A damaged byte is refused or gives another state, but never a crash, a leak or a huge allocation (sanitizers look).
+ */
 static void survives_damage(const world *w, const assay_buf *whole)
 {
     size_t stride = whole->size / 200 + 1;
@@ -288,7 +290,8 @@ static void every_rule_survives_failing_allocations(void)
 
 static cJSON *wrong_value(const assay_param_def *def, int k)
 {
-    bool ranged = def->least != 0 || def->most != 0, number = def->type == ASSAY_PARAM_INT || def->type == ASSAY_PARAM_REAL;
+    bool ranged = def->least != 0 || def->most != 0,
+         number = def->type == ASSAY_PARAM_INT || def->type == ASSAY_PARAM_REAL;
     switch (k) {
     case 0:
         return cJSON_CreateObject();
@@ -299,7 +302,8 @@ static cJSON *wrong_value(const assay_param_def *def, int k)
     case 3:
         return def->type == ASSAY_PARAM_REGEX ? cJSON_CreateString("(") : NULL;
     case 4:
-        return number || def->type == ASSAY_PARAM_REALS || def->type == ASSAY_PARAM_CHOICE || def->type == ASSAY_PARAM_BOOL
+        return number || def->type == ASSAY_PARAM_REALS || def->type == ASSAY_PARAM_CHOICE ||
+                       def->type == ASSAY_PARAM_BOOL
                    ? cJSON_CreateString("neither")
                    : NULL;
     case 5:

@@ -35,7 +35,8 @@ static cJSON *some_choice(const char *at, int k)
     return cJSON_CreateString(choice);
 }
 
-/* A value that the definition allows; for choices the k-th, for others a smallish or a middling one. NULL behind the last. */
+/* A value that the definition allows; for choices the k-th, for others a smallish or a middling one. NULL behind the
+ * last. */
 static cJSON *some_value(const assay_param_def *def, int k)
 {
     if (def->type == ASSAY_PARAM_CHOICE || (def->type == ASSAY_PARAM_TEXT && def->choices))
@@ -46,9 +47,7 @@ static cJSON *some_value(const assay_param_def *def, int k)
     case ASSAY_PARAM_INT:
         return k < 3 ? cJSON_CreateNumber(def->least + k * 3 + (def->flags & ASSAY_PARAM_ABOVE ? 1 : 0)) : NULL;
     case ASSAY_PARAM_REAL:
-        return k == 0   ? cJSON_CreateNumber(some_real(def))
-               : k == 1 ? cJSON_CreateNumber(def->least + 1e-3)
-                        : NULL;
+        return k == 0 ? cJSON_CreateNumber(some_real(def)) : k == 1 ? cJSON_CreateNumber(def->least + 1e-3) : NULL;
     case ASSAY_PARAM_REALS:
         return k == 0 ? cJSON_CreateString("0,1") : NULL;
     default:

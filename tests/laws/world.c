@@ -1,7 +1,7 @@
 /* world.c - generates steps, tensors, statistics and measures for the slots of a rule, whatever they select.
  *
- * Names, shapes, dtypes and values are drawn from small pools in which every kind of trouble occurs: missing workers, other
- * shapes, reductions only, empty tensors, NaN, infinities, zeros, repeats of the step before. */
+ * Names, shapes, dtypes and values are drawn from small pools in which every kind of trouble occurs: missing workers,
+ * other shapes, reductions only, empty tensors, NaN, infinities, zeros, repeats of the step before. */
 #include "world.h"
 
 #include <math.h>
@@ -23,15 +23,16 @@ typedef struct sample { /* what one worker saved of one tensor at one step */
 typedef struct maker {
     world *w;
     uint64_t random;
-    uint32_t tensors;                                        /* of all slots */
-    uint32_t *id, *slot;                                     /* of tensor t: its id in the trial, its slot */
-    sample (*saved)[WORLD_WORKERS];                          /* [t * WORLD_STEPS + step][worker] */
-    sample (*elsewhere)[WORLD_WORKERS];                      /* the other trial's */
+    uint32_t tensors;                   /* of all slots */
+    uint32_t *id, *slot;                /* of tensor t: its id in the trial, its slot */
+    sample (*saved)[WORLD_WORKERS];     /* [t * WORLD_STEPS + step][worker] */
+    sample (*elsewhere)[WORLD_WORKERS]; /* the other trial's */
     bool failed;
 } maker;
 
-static const char *const POOL[] = {"act0.tanh_input", "train-loss", "validation-loss", "act1.sigmoid_input", "trees/Yes",
-                                   "trees/No", "fc1.weight", "gradient/fc1.weight", "eval_labels", "trees/Node"};
+static const char *const POOL[] = {"act0.tanh_input", "train-loss", "validation-loss", "act1.sigmoid_input",
+                                   "trees/Yes",       "trees/No",   "fc1.weight",      "gradient/fc1.weight",
+                                   "eval_labels",     "trees/Node"};
 
 static uint64_t next_random(maker *m)
 {
@@ -161,7 +162,8 @@ static void make_samples(maker *m)
         }
 }
 
-static const sample *reference_of(maker *m, const assay_measure *measure, uint32_t t, int step, uint32_t worker, int *at)
+static const sample *reference_of(maker *m, const assay_measure *measure, uint32_t t, int step, uint32_t worker,
+                                  int *at)
 {
     const size_t row = (size_t)t * WORLD_STEPS;
     int64_t back = measure->reference == ASSAY_REFERENCE_SAVED_BEFORE ? measure->steps : 1;
@@ -217,7 +219,8 @@ static const assay_result *take_measure(maker *m, const assay_measure *measure, 
     assay_shape shape = shape_of(s), reference_shape = reference ? shape_of(reference) : shape;
     assay_meter *meter = NULL;
     assay_result *result = take(m, 1, sizeof *result);
-    int status = assay_meter_new(measure, &shape, reference ? &reference_shape : NULL, 1 << 24, m->w->arena, &meter, NULL);
+    int status =
+        assay_meter_new(measure, &shape, reference ? &reference_shape : NULL, 1 << 24, m->w->arena, &meter, NULL);
     if (status || m->failed) {
         m->failed = m->failed || status < 0;
         return NULL;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Rules on made trials whose answers are known beforehand: from the reference's own tests, from arithmetic on paper, or from
-a few lines of numpy; parameters that the recorded trials do not touch among them. Every case runs on one rank and on more.
+"""Rules on made trials whose answers are known beforehand: from the reference's own tests, from arithmetic on paper, or
+from a few lines of numpy; parameters that the recorded trials do not touch among them.
 
     known_answers.py --assay PROGRAM --ranks 1 3
 """
@@ -51,7 +51,8 @@ def unchanged(folder):
     ones = numpy.ones((10, 3, 2))
     for step in range(6):
         saved = {"a": ones, "b": ones, "c": ones} if step < 3 else {}
-        made.step(step, "TRAIN", step, dict(saved, **({"late": ones} if step == 5 else {"other": numpy.full(1, float(step))})))
+        saved["late" if step == 5 else "other"] = ones if step == 5 else numpy.full(1, float(step))
+        made.step(step, "TRAIN", step, saved)
     return made.end(), [
         rule("all", "UnchangedTensor", fires(2, findings_total=3), tensor_regex=".*", num_steps=3),
         rule("from 2", "UnchangedTensor", fires(2, datapoints=6), tensor_regex=".*", num_steps="3", start_step="2"),
@@ -70,7 +71,8 @@ def slow_drift(folder):
     shape = numpy.full((5, 1), 1.0004 ** 8)
     made.step(8, "TRAIN", 8, {"w": shape}).step(9, "TRAIN", 9, {"w": shape}).step(10, "TRAIN", 10, {"w": shape})
     return made.end(), [
-        rule("pairs", "UnchangedTensor", values([(s, s) for s in range(2, 8)] + [(10, 2)]), tensor_regex="w", rtol=0.0005),
+        rule("pairs", "UnchangedTensor", values([(s, s) for s in range(2, 8)] + [(10, 2)]), tensor_regex="w",
+             rtol=0.0005),
         rule("current", "UnchangedTensor", values([(10, 2)]), tensor_regex="w", rtol=0.0005, against="current"),
         rule("too many", "UnchangedTensor", {"status": "Error"}, tensor_regex="w", against="current", num_steps=40),
     ]
@@ -91,7 +93,8 @@ def loss_of_the_reference(folder):
         rule("from 13", "LossNotDecreasing", fires(datapoints=1), start_step=13),
         rule("20 percent", "LossNotDecreasing", fires(12, 24), diff_percent="20"),
         rule("100 percent", "LossNotDecreasing", {"status": "Error", "datapoints": 0}, diff_percent="100"),
-        rule("misspelt", "LossNotDecreasing", lambda e: e["status"] == "Error" and "num_step" in e["message"], num_step=3),
+        rule("misspelt", "LossNotDecreasing", lambda e: e["status"] == "Error" and "num_step" in e["message"],
+             num_step=3),
     ]
 
 
@@ -119,8 +122,10 @@ def loss_corners(folder):
 def schedule(folder):
     """Saved every 3 steps, num_steps 10: 12 against 0, 24 against 12, 36 against 24."""
     return losses(folder, ((s, 100.0 - s) for s in range(0, 40, 3))), [
-        rule("schedule", "LossNotDecreasing", values([(12, 12), (24, 100 * 12 / 88), (36, 100 * 12 / 76)]), diff_percent=50),
-        rule("from 13", "LossNotDecreasing", values([(15, 100 * 12 / 97), (27, 100 * 12 / 85), (39, 100 * 12 / 73)]), diff_percent=50, start_step=13),
+        rule("schedule", "LossNotDecreasing", values([(12, 12), (24, 100 * 12 / 88), (36, 100 * 12 / 76)]),
+             diff_percent=50),
+        rule("from 13", "LossNotDecreasing", values([(15, 100 * 12 / 97), (27, 100 * 12 / 85), (39, 100 * 12 / 73)]),
+             diff_percent=50, start_step=13),
     ]
 
 
@@ -148,9 +153,11 @@ def cumulative(folder):
     return made.end(), [
         rule("all", "ClassImbalance", values([(s, v) for s in range(2, 4) for v in (2, 0.5)]), threshold_imbalance=1.5,
              threshold_misprediction=0.4, samples=11),
-        rule("from 1", "ClassImbalance", values([(3, 2), (3, 0.5)]), threshold_imbalance=1.5, threshold_misprediction=0.4,
+        rule("from 1", "ClassImbalance", values([(3, 2), (3, 0.5)]), threshold_imbalance=1.5,
+             threshold_misprediction=0.4,
              samples=11, start_step=1),
-        rule("one worker", "ClassImbalance", values([(s, v) for s in range(2, 4) for v in (2,)]), threshold_imbalance=1.5,
+        rule("one worker", "ClassImbalance", values([(s, v) for s in range(2, 4) for v in (2,)]),
+             threshold_imbalance=1.5,
              threshold_misprediction=0.5, samples=11, worker="worker_0"),
     ]
 
@@ -245,7 +252,8 @@ def dead_relu(folder):
         rule("window", "DeadRelu", expected(3, False), window=3, **parameters),
         rule("window from 2", "DeadRelu", expected(3, False, 2), window=3, start_step=2, **parameters),
         rule("channel", "DeadRelu", expected(1, True), unit="channel", **parameters),
-        rule("shapes differ", "DeadRelu", lambda e: [f["worker"] for f in e["findings"]] == ["worker_0"] and e["datapoints"] == 2,
+        rule("shapes differ", "DeadRelu", lambda e: [f["worker"] for f in e["findings"]] == ["worker_0"] and
+             e["datapoints"] == 2,
              start_step=7),
     ]
 
@@ -258,7 +266,8 @@ def saturated(folder):
     return made.end(), [
         rule("names", "SaturatedActivation", lambda e: [(f["tensor"], f["value"]) for f in e["findings"]] ==
              [("tanh_sigmoid_input", 75.0)] and e["datapoints"] == 2),
-        rule("told", "SaturatedActivation", fires(0, datapoints=3, findings_total=3), tensor_regex="input", activation="sigmoid",
+        rule("told", "SaturatedActivation", fires(0, datapoints=3, findings_total=3), tensor_regex="input",
+             activation="sigmoid",
              threshold_layer=49),
         rule("untold", "SaturatedActivation", lambda e: e["datapoints"] == 2 and "plain_input" in e["message"],
              tensor_regex="input"),
@@ -299,7 +308,8 @@ def phases(folder):
         rule("two", "Overfit", values(ratios[2:]), patience=2),
         rule("two from 6", "Overfit", fires(datapoints=1), patience=2, start_step=6),
         rule("crossing", "Overfit", values(ratios[1:]), start_step=4),
-        rule("stalls", "Overtraining", values([(5, 1), (7, 1), (8, 2)]), patience_train=1, patience_validation=1, delta=0.01),
+        rule("stalls", "Overtraining", values([(5, 1), (7, 1), (8, 2)]), patience_train=1, patience_validation=1,
+             delta=0.01),
     ]
 
 
@@ -310,7 +320,8 @@ def stall(folder):
         made.step(step, "TRAIN", step, {"x": 1.0}, wall_time=1e9 + time)
     return made.end(), [
         rule("half an hour", "StalledTrainingRule", values([(2, 1990), (4, 2999)])),
-        rule("from 2", "StalledTrainingRule", values([(2, 1990)]), start_step=2, end_step=4, stop_training_on_fire="True"),
+        rule("from 2", "StalledTrainingRule", values([(2, 1990)]), start_step=2, end_step=4,
+             stop_training_on_fire="True"),
     ]
 
 
@@ -337,7 +348,8 @@ def images(folder):
     common = {"regex": "net_input", "threshold_samples": 16, "threshold_mean": 0.25}
     return made.end(), [
         rule("mean", "CheckInputImages", lambda e: near(expected)(e) and e["datapoints"] == 5, **common),
-        rule("variance", "CheckInputImages", lambda e: near(variance)(e) and e["datapoints"] == 10, threshold_var=0.5, **common),
+        rule("variance", "CheckInputImages", lambda e: near(variance)(e) and e["datapoints"] == 10, threshold_var=0.5,
+             **common),
         rule("no such axis", "CheckInputImages", {"datapoints": 5}, channel=9, **common),
     ]
 
@@ -345,11 +357,14 @@ def images(folder):
 @case
 def tokens(folder):
     made = Made(folder, workers=2)
-    made.step(0, "TRAIN", 0, {"worker_0": {"ids": numpy.array([[0, 0, 1, 7]])}, "worker_1": {"ids": numpy.array([[7, 7, 7, 7]])}})
-    made.step(1, "TRAIN", 1, {"worker_0": {"ids": numpy.array([[0, 0, 1]])}, "worker_1": {"ids": numpy.array([[7, 7, 7, 7]])}})
+    made.step(0, "TRAIN", 0, {"worker_0": {"ids": numpy.array([[0, 0, 1, 7]])}, "worker_1": {"ids": numpy.array([[7,
+         7, 7, 7]])}})
+    made.step(1, "TRAIN", 1, {"worker_0": {"ids": numpy.array([[0, 0, 1]])}, "worker_1": {"ids": numpy.array([[7, 7,
+         7, 7]])}})
     parameters = {"tensor_regex": "ids", "token_values": "0,7"}
     return made.end(), [
-        rule("both", "NLPSequenceRatio", lambda e: [(f["step"], f["worker"], f["value"], f["threshold"]) for f in e["findings"]] ==
+        rule("both", "NLPSequenceRatio", lambda e: [(f["step"], f["worker"], f["value"],
+             f["threshold"]) for f in e["findings"]] ==
              [(0, "*", 62.5, 60.0), (1, "worker_0", 200 / 3, 30.0), (1, "worker_1", 100.0, 60.0)],
              token_thresholds_percent="30,60", **parameters),
         rule("unequal", "NLPSequenceRatio", {"status": "Error"}, token_thresholds_percent="30", **parameters),
@@ -392,11 +407,14 @@ def importance(folder):
 @case
 def zeros_and_variance(folder):
     made = Made(folder)
-    made.step(0, "TRAIN", 0, {"x": numpy.array([0.0, -0.0, math.nan, 1.0]), "e": numpy.zeros(0), "y": numpy.array([1.0, 3.0])})
+    made.step(0, "TRAIN", 0, {"x": numpy.array([0.0, -0.0, math.nan, 1.0]), "e": numpy.zeros(0),
+         "y": numpy.array([1.0, 3.0])})
     return made.end(), [
-        rule("half", "AllZero", lambda e: values([(0, 50)])(e) and e["datapoints"] == 2, tensor_regex=".*", threshold=50),
+        rule("half", "AllZero", lambda e: values([(0, 50)])(e) and e["datapoints"] == 2, tensor_regex=".*",
+             threshold=50),
         rule("all", "AllZero", fires(datapoints=2), tensor_regex=".*"),
-        rule("variance", "TensorVariance", lambda e: values([(0, 1)])(e) and e["first"]["threshold"] == 0.5, tensor_regex=".*",
+        rule("variance", "TensorVariance", lambda e: values([(0, 1)])(e) and e["first"]["threshold"] == 0.5,
+             tensor_regex=".*",
              max_threshold=0.5, min_threshold=2),
         rule("no limits", "TensorVariance", {"status": "Error"}, tensor_regex=".*"),
         rule("empty pattern", "AllZero", {"status": "Error"}, tensor_regex="("),
@@ -415,7 +433,8 @@ def run_case(checks, assay, ranks, function, folder):
         trial_report = json.loads((folder / "out" / "report.json").read_text())["trials"][0]
         checks.expect(trial_report["problems"] == [], "%s: %s" % (where, trial_report["problems"]))
         for (entry, expected), found in zip(rules, trial_report["rules"]):
-            said = expected(found) if callable(expected) else all(found[key] == value for key, value in expected.items())
+            said = expected(found) if callable(expected) else all(found[key] == value for key,
+                 value in expected.items())
             checks.expect(said, "%s, %s: %s" % (where, entry["name"], {k: found[k] for k in (
                 "status", "message", "datapoints", "findings_total", "steps", "findings")}))
 

@@ -55,7 +55,8 @@ class Made:
         for worker, saved in tensors.items():
             events, entries = b"", []
             for name, value in saved.items():
-                record = frame(event(step, mode, mode_step, name, value, 1e9 + step if wall_time is None else wall_time))
+                record = frame(event(step, mode, mode_step, name, value,
+                     1e9 + step if wall_time is None else wall_time))
                 entries.append({"tensorname": name, "start_idx": len(events), "length": len(record)})
                 events += record
             file = "events/%012d/%012d_%s.tfevents" % (step, step, worker)

@@ -17,8 +17,13 @@ static assay_finding at(int64_t step, uint32_t tensor, uint32_t worker, uint32_t
 
 static void findings_are_ordered(void)
 {
-    const assay_finding in[] = {at(5, 2, 1, 0), at(5, 2, ASSAY_ALL_WORKERS, 0), at(5, ASSAY_NO_TENSOR, 7, 1),
-                                at(5, ASSAY_NO_TENSOR, 7, 0), at(1, 9, 9, 0), at(5, 1, 2, 0), at(5, 1, 1, 3)};
+    const assay_finding in[] = {at(5, 2, 1, 0),
+                                at(5, 2, ASSAY_ALL_WORKERS, 0),
+                                at(5, ASSAY_NO_TENSOR, 7, 1),
+                                at(5, ASSAY_NO_TENSOR, 7, 0),
+                                at(1, 9, 9, 0),
+                                at(5, 1, 2, 0),
+                                at(5, 1, 1, 3)};
     const int expected[] = {4, 3, 2, 6, 5, 1, 0};
     assay_findings *f = assay_findings_new(100);
     for (size_t i = 0; i < 7; i++)

@@ -29,7 +29,12 @@ static int setup(const assay_params *params, assay_need *need, void **data, assa
 
 static const assay_param_def params[] = {
     {.name = "count", .type = ASSAY_PARAM_INT, .initial = "3", .least = 1, .most = 10, .help = "h"},
-    {.name = "share", .type = ASSAY_PARAM_REAL, .least = 0, .most = 1, .flags = ASSAY_PARAM_ABOVE | ASSAY_PARAM_BELOW, .help = "h"},
+    {.name = "share",
+     .type = ASSAY_PARAM_REAL,
+     .least = 0,
+     .most = 1,
+     .flags = ASSAY_PARAM_ABOVE | ASSAY_PARAM_BELOW,
+     .help = "h"},
     {.name = "free", .type = ASSAY_PARAM_REAL, .initial = "-1e-3", .help = "h"},
     {.name = "flag", .type = ASSAY_PARAM_BOOL, .initial = "False", .help = "h"},
     {.name = "names", .type = ASSAY_PARAM_LIST, .help = "h"},
@@ -40,9 +45,16 @@ static const assay_param_def params[] = {
     {0},
 };
 
-static const assay_rule_ops sample = {
-    .abi = ASSAY_RULE_ABI, .size = sizeof(assay_rule_ops), .name = "NLPSampleRule2D", .summary = "s", .advice = "a",
-    .params = params, .setup = setup, .data_free = free, .map = map, ASSAY_COMMON_STATE};
+static const assay_rule_ops sample = {.abi = ASSAY_RULE_ABI,
+                                      .size = sizeof(assay_rule_ops),
+                                      .name = "NLPSampleRule2D",
+                                      .summary = "s",
+                                      .advice = "a",
+                                      .params = params,
+                                      .setup = setup,
+                                      .data_free = free,
+                                      .map = map,
+                                      ASSAY_COMMON_STATE};
 
 static assay_instance *configured(const char *json)
 {
@@ -59,17 +71,22 @@ static void values_are_taken_in_every_form(void)
     static const struct {
         const char *json, *expected;
     } cases[] = {
-        {"{}", "\"count\": 3, \"share\": null, \"free\": -0.001, \"flag\": false, \"names\": null, \"pattern\": [\"a|b\"], "
-               "\"numbers\": [1, 2], \"kind\": \"one\", \"text\": null"},
-        {"{\"count\": \" 4 \", \"flag\": \"True\", \"share\": \"5e-1\"}", "\"count\": 4, \"share\": 0.5, \"free\": -0.001, \"flag\": true"},
-        {"{\"count\": 4.0, \"flag\": true, \"share\": 0.5}", "\"count\": 4, \"share\": 0.5, \"free\": -0.001, \"flag\": true"},
-        {"{\"count\": \"10.0\", \"flag\": \"false\"}", "\"count\": 10, \"share\": null, \"free\": -0.001, \"flag\": false"},
+        {"{}",
+         "\"count\": 3, \"share\": null, \"free\": -0.001, \"flag\": false, \"names\": null, \"pattern\": [\"a|b\"], "
+         "\"numbers\": [1, 2], \"kind\": \"one\", \"text\": null"},
+        {"{\"count\": \" 4 \", \"flag\": \"True\", \"share\": \"5e-1\"}",
+         "\"count\": 4, \"share\": 0.5, \"free\": -0.001, \"flag\": true"},
+        {"{\"count\": 4.0, \"flag\": true, \"share\": 0.5}",
+         "\"count\": 4, \"share\": 0.5, \"free\": -0.001, \"flag\": true"},
+        {"{\"count\": \"10.0\", \"flag\": \"false\"}",
+         "\"count\": 10, \"share\": null, \"free\": -0.001, \"flag\": false"},
         {"{\"names\": \"x, y\"}", "\"names\": [\"x\", \" y\"]"},
         {"{\"names\": [\"x,y\", \"z\"]}", "\"names\": [\"x,y\", \"z\"]"},
         {"{\"numbers\": 4}", "\"numbers\": [4]"},
         {"{\"numbers\": [\"1\", 2.5]}", "\"numbers\": [1, 2.5]"},
         {"{\"free\": \"-inf\"}", "\"free\": \"-inf\""},
-        {"{\"text\": null, \"base_trial\": \"s3://x\", \"start_step\": \"5\"}", "\"text\": null, \"start_step\": 5, \"end_step\": null"},
+        {"{\"text\": null, \"base_trial\": \"s3://x\", \"start_step\": \"5\"}",
+         "\"text\": null, \"start_step\": 5, \"end_step\": null"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assay_instance *instance = configured(cases[i].json);
@@ -185,7 +202,8 @@ static void unfit_rules_are_not_registered(void)
 {
     static const assay_param_def twice[] = {{.name = "a", .help = "h"}, {.name = "a", .help = "h"}, {0}};
     static const assay_param_def common[] = {{.name = "worker", .help = "h"}, {0}};
-    static const assay_param_def bad_default[] = {{.name = "a", .type = ASSAY_PARAM_INT, .initial = "x", .help = "h"}, {0}};
+    static const assay_param_def bad_default[] = {{.name = "a", .type = ASSAY_PARAM_INT, .initial = "x", .help = "h"},
+                                                  {0}};
     static const assay_param_def helpless[] = {{.name = "a"}, {0}};
     static const char *const unordered[] = {"b", "a", NULL};
     assay_rule_ops bad[11];
@@ -259,13 +277,14 @@ int main(void)
         fprintf(stderr, "%s\n", err.text);
         return 2;
     }
-    CU_TestInfo tests[] = {{"values are taken in every form", values_are_taken_in_every_form},
-                           {"bad values are named", bad_values_are_named},
-                           {"a default selects only where nothing is chosen", a_default_selects_only_where_nothing_is_chosen},
-                           {"unknown rules are kept with their error", unknown_rules_are_kept_with_their_error},
-                           {"names are found in both styles", names_are_found_in_both_styles},
-                           {"unfit rules are not registered", unfit_rules_are_not_registered},
-                           {"status follows from findings", status_follows_from_findings},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {
+        {"values are taken in every form", values_are_taken_in_every_form},
+        {"bad values are named", bad_values_are_named},
+        {"a default selects only where nothing is chosen", a_default_selects_only_where_nothing_is_chosen},
+        {"unknown rules are kept with their error", unknown_rules_are_kept_with_their_error},
+        {"names are found in both styles", names_are_found_in_both_styles},
+        {"unfit rules are not registered", unfit_rules_are_not_registered},
+        {"status follows from findings", status_follows_from_findings},
+        CU_TEST_INFO_NULL};
     return unit_main("configuring rules", tests);
 }
