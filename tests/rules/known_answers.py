@@ -2,7 +2,7 @@
 """Rules on made trials whose answers are known beforehand: from the reference's own tests, from arithmetic on paper, or
 from a few lines of numpy; parameters that the recorded trials do not touch among them.
 
-    known_answers.py --assay PROGRAM --ranks 1 3
+    known_answers.py --assay PROGRAM --ranks 1 3 -- [CASE]...
 """
 import argparse
 import json
@@ -357,10 +357,9 @@ def images(folder):
 @case
 def tokens(folder):
     made = Made(folder, workers=2)
-    made.step(0, "TRAIN", 0, {"worker_0": {"ids": numpy.array([[0, 0, 1, 7]])}, "worker_1": {"ids": numpy.array([[7,
-         7, 7, 7]])}})
-    made.step(1, "TRAIN", 1, {"worker_0": {"ids": numpy.array([[0, 0, 1]])}, "worker_1": {"ids": numpy.array([[7, 7,
-         7, 7]])}})
+    sevens = numpy.array([[7, 7, 7, 7]])
+    made.step(0, "TRAIN", 0, {"worker_0": {"ids": numpy.array([[0, 0, 1, 7]])}, "worker_1": {"ids": sevens}})
+    made.step(1, "TRAIN", 1, {"worker_0": {"ids": numpy.array([[0, 0, 1]])}, "worker_1": {"ids": sevens}})
     parameters = {"tensor_regex": "ids", "token_values": "0,7"}
     return made.end(), [
         rule("both", "NLPSequenceRatio", lambda e: [(f["step"], f["worker"], f["value"],
@@ -443,11 +442,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
-    parser.add_argument("--only", help="one case by its name")
+    parser.add_argument("cases", nargs="*", help="these cases only, by name")
     args = parser.parse_args()
     checks = Checks()
     for function in CASES:
-        if args.only in (None, function.__name__):
+        if not args.cases or function.__name__ in args.cases:
             with tempfile.TemporaryDirectory() as folder:
                 run_case(checks, args.assay, args.ranks, function, Path(folder))
     checks.done()
