@@ -72,11 +72,13 @@ void assay_report_put_completeness(const assay_trial_outcome *trial, const assay
 static void put_problem(const assay_problem *p, assay_buf *out)
 {
     assay_buf line;
+    size_t file = p->file ? strlen(p->file) : 0;
+    bool said = file > 0 && strncmp(p->text, p->file, file) == 0; /* then the text gives the place itself */
     assay_buf_init(&line, ASSAY_REPORT_CEILING);
     assay_put_format(&line, "%s", assay_problem_word(p->kind));
-    if (p->file && p->file[0])
+    if (file > 0 && !said)
         assay_put_format(&line, " %s", p->file);
-    if (p->offset >= 0)
+    if (p->offset >= 0 && !said)
         assay_put_format(&line, " at byte %" PRId64, p->offset);
     if (p->step >= 0)
         assay_put_format(&line, " (step %" PRId64 ")", p->step);
