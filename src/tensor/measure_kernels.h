@@ -45,6 +45,8 @@ typedef struct measure_kernels {
     /* How many are low <= x <= high. */
     uint64_t (*inside32)(const uint8_t *x, size_t n, float low, float high);
     uint64_t (*inside64)(const uint8_t *x, size_t n, double low, double high);
+    /* Writes those with low <= x <= high to `out`, in order; returns how many. May write up to 16 floats behind them. */
+    size_t (*collect32)(const float *x, size_t n, float low, float high, float *out);
     /* sum[i] += x[i], squares[i] += x[i]^2. */
     void (*column_sums)(double *sum, double *squares, const double *x, size_t n);
     void (*channel_sums)(channel_lanes *s, const double *x, size_t groups);

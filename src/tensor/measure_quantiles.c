@@ -4,11 +4,13 @@
  * 2. The first pass counts the keys by their first digit. That gives the first digit of the key at every wanted rank.
  * 3. Each further pass counts, for the prefixes known so far, the next digit of the keys that begin so.
  * Keys are kept if half the budget holds them, so that the content passes by once; else it is asked for again. What is
- * counted is the same, so are the quantiles. */
+ * counted is the same, so are the quantiles. Floats that can be kept as they are go a shorter way (order.h) and are counted
+ * only where that fails: the same quantiles again. */
 #include <math.h>
 #include <string.h>
 
 #include "tensor/measure_kind.h"
+#include "tensor/order.h"
 
 enum {
     SHORT_TENSOR = 65536, /* elements: longer ones are worth the large tables */
@@ -37,6 +39,9 @@ typedef struct quantiles_state {
     uint64_t prefix[MOST_RANKS]; /* of the tables in use, ascending */
     uint64_t *count;             /* [tables << digit] */
     void *keys;                  /* [used], NULL: they pass by again */
+    float *scratch;              /* of order.h; not NULL: the elements themselves are kept in the place of keys */
+    float value[MOST_RANKS];     /* at the ranks, when order.h found them */
+    bool found;
 } quantiles_state;
 
 static bool is_single(int dtype)
@@ -113,11 +118,17 @@ static int start(assay_meter *m, assay_error *err)
     if (keeps && s->tables > MOST_TABLES_KEPT)
         s->tables = MOST_TABLES_KEPT;
     s->active = 1; /* of the first pass: the empty prefix */
-    int status = meter_take(m, kept, s->tables * table + (keeps ? keys : 0), err);
+    size_t scratch = meter_bytes(assay_order_scratch(m->elements, m->measure.numbers), sizeof(float));
+    bool whole = keeps && m->dtype == ASSAY_FLOAT32 && m->measure.numbers <= ORDER_MOST &&
+                 meter_sum(meter_sum(one, keys), scratch) <= half;
+    if (whole)
+        s->tables = 1;
+    int status = meter_take(m, kept, s->tables * table + (keeps ? keys : 0) + (whole ? scratch : 0), err);
     if (status != ASSAY_OK)
         return status;
     s->count = m->borrowed;
     s->keys = keeps ? s->count + ((size_t)s->tables << s->digit) : NULL;
+    s->scratch = whole ? (float *)s->keys + m->elements : NULL;
     memset(s->count, 0, table);
     return ASSAY_OK;
 }
@@ -178,6 +189,15 @@ static void feed(assay_meter *m, const double *x, size_t n)
     s->used += used;
 }
 
+static bool feed_raw(assay_meter *m, const meter_piece *piece)
+{
+    quantiles_state *s = meter_state(m);
+    if (!s->scratch)
+        return false;
+    memcpy((float *)s->keys + m->position, piece->bytes, (size_t)piece->elements * sizeof(float));
+    return true;
+}
+
 static void count_kept(quantiles_state *s)
 {
     uint64_t key[METER_BLOCK];
@@ -187,6 +207,26 @@ static void count_kept(quantiles_state *s)
             key[i] = ((const uint32_t *)s->keys)[from + i];
         count_keys(s, s->single ? key : (const uint64_t *)s->keys + from, n);
     }
+}
+
+/* The elements were kept as they are: finds the values at the ranks, or else turns the elements into keys in their place and
+ * counts them as the first pass does. */
+static void order_kept(assay_meter *m)
+{
+    quantiles_state *s = meter_state(m);
+    float *x = s->keys;
+    s->found = assay_order_find(m->kernels, x, m->elements, m->measure.number, m->measure.numbers, s->scratch, &s->used,
+                                s->value);
+    if (s->found)
+        return;
+    s->used = 0;
+    for (uint64_t i = 0; i < m->elements; i++) {
+        uint32_t key = (uint32_t)key_of(s, x[i]);
+        bool is_number = !isnan(x[i]);
+        ((uint32_t *)s->keys)[s->used] = key;
+        s->used += is_number;
+    }
+    count_kept(s);
 }
 
 /* Ranks floor(h) and the one after it, for h = (n - 1) q. */
@@ -261,7 +301,8 @@ static void set_values(assay_meter *m)
     double *value = m->kept;
     for (uint32_t k = 0; k < m->measure.numbers; k++) {
         double h = s->used > 0 ? (double)(s->used - 1) * m->measure.number[k] : 0;
-        double a = value_of(s, s->rank[2 * k].prefix), b = value_of(s, s->rank[2 * k + 1].prefix);
+        double a = s->found ? (double)s->value[2 * k] : value_of(s, s->rank[2 * k].prefix);
+        double b = s->found ? (double)s->value[2 * k + 1] : value_of(s, s->rank[2 * k + 1].prefix);
         double between_them = between(a, b, h - floor(h));
         value[k] = s->used > 0 && !isnan(between_them) ? between_them : (double)NAN;
     }
@@ -270,10 +311,12 @@ static void set_values(assay_meter *m)
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     quantiles_state *s = meter_state(m);
+    if (s->scratch)
+        order_kept(m);
     if (!s->counted && s->used > 0)
         set_ranks(m);
     s->counted = true;
-    while (s->used > 0) {
+    while (s->used > 0 && !s->found) {
         if (!advance(s))
             return assay_fail(err, ASSAY_EFORMAT,
                               "the tensor changed while it was read: analyse the trial when it is complete");
@@ -288,4 +331,4 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
     return ASSAY_OK;
 }
 
-const meter_kind meter_quantiles = {sizeof(quantiles_state), start, NULL, feed, end};
+const meter_kind meter_quantiles = {sizeof(quantiles_state), start, feed_raw, feed, end};

@@ -129,6 +129,47 @@ static void long_tensors(void)
     assay_arena_free(arena);
 }
 
+enum { PATTERNS = 6, LONG = 90011 };
+
+/* Orders and repetitions that a sample of every so many elements sees well, badly or not at all. */
+static double pattern_value(int pattern, int64_t i)
+{
+    switch (pattern) {
+    case 0:
+        return (double)i;
+    case 1:
+        return (double)(i % 7); /* ties */
+    case 2:
+        return i % 22 == 0 ? 1e6 : (double)(i % 1000); /* the sample is unlike the rest */
+    case 3:
+        return i % 10 == 0 ? 0.25 : 0; /* nearly all equal */
+    case 4:
+        return i % 3 == 0 ? (double)NAN : (double)((i * 7919) % LONG);
+    default:
+        return i % 2 ? (double)INFINITY : -(double)INFINITY;
+    }
+}
+
+/* Floats that are kept as they are, found by bracket or, where that fails, by digits. */
+static void floats_in_any_order(void)
+{
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_measure two = quantiles(2);
+    const int64_t dim[] = {LONG};
+    for (int pattern = 0; pattern < PATTERNS; pattern++) {
+        int most_passes = 0;
+        tensor t = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 1, dim);
+        for (int64_t i = 0; i < LONG; i++) {
+            float x = (float)pattern_value(pattern, i);
+            memcpy(t.bytes + (size_t)i * sizeof x, &x, sizeof x);
+            t.wide[i] = x;
+        }
+        CU_ASSERT_EQUAL(check_tensor(&two, &t, arena, &most_passes), 0);
+        tensor_release(&t);
+    }
+    assay_arena_free(arena);
+}
+
 static void check_values(const double *x, int64_t n, double q, double want)
 {
     assay_arena *arena = assay_arena_new(CEILING);
@@ -202,6 +243,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"every dtype and budget", every_dtype},
                            {"long tensors", long_tensors},
+                           {"floats in any order", floats_in_any_order},
                            {"known values", known_values},
                            {"bad numbers", bad_numbers},
                            {"content that changes", content_that_changes},
