@@ -91,6 +91,7 @@ static int map(run *r, assay_error *err)
         return status;
     }
     status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory);
+    mapper.observer = r->options->observer;
     if (status == ASSAY_OK)
         status = assay_mapper_run(&mapper, r->plan.rank_chunk[rank], r->plan.rank_chunk[rank + 1], r->folds, err);
     r->figures.bytes_read = mapper.bytes_read;

@@ -251,5 +251,7 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory while reading step %lld: use fewer ranks a node or a smaller --memory",
                    m->step ? (long long)m->step->step : -1LL);
+    if (err && m->observed.text[0])
+        *err = m->observed;
     return status;
 }

@@ -40,6 +40,8 @@ typedef struct assay_mapper {
     assay_sources *sources;
     const assay_rule *rules; /* [source * instances + instance] */
     assay_progress *progress;
+    const assay_observer *observer; /* NULL: nobody looks on */
+    assay_error observed;    /* why the observer ended the run */
     assay_arena *arena;      /* of the step */
     assay_handle main, reference[ASSAY_REFERENCES];
     size_t value_budget;     /* for decoding typed values and strings */

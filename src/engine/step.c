@@ -55,6 +55,24 @@ static int fill_slots(assay_mapper *m, assay_slot_view *slot)
     return ASSAY_OK;
 }
 
+/* Maps a step of an aggregation into a state of its own, shows what it counted, and joins it: by the rules' laws that comes to
+ * the same as mapping it into the state of all. */
+static int map_counted(assay_mapper *m, uint32_t instance, const assay_rule *rule, void *state, const assay_step_view *view,
+                       assay_error *err)
+{
+    void *own = rule->ops->state_new(rule);
+    if (!own)
+        return ASSAY_ENOMEM;
+    int status = rule->ops->map(rule, own, view, err);
+    if (status == ASSAY_OK)
+        status = m->observer->counts(m->observer->context, m->source, instance - (uint32_t)m->plan->job->rule_count, m->step,
+                                     ((const assay_common_state *)own)->counter, &m->observed);
+    if (status == ASSAY_OK)
+        status = rule->ops->combine(rule, state, own, err);
+    rule->ops->state_free(own);
+    return status;
+}
+
 /* Runs one rule's map; a failing rule is marked and not called again for this chunk. */
 static int map_rule(assay_mapper *m, uint32_t instance, const assay_slot_view *slot)
 {
@@ -71,10 +89,20 @@ static int map_rule(assay_mapper *m, uint32_t instance, const assay_slot_view *s
     assay_step_view view = {.step = m->step->step, .mode_step = m->step->mode_step, .mode = m->step->mode, .slots = slots,
                             .slot = slot + first, .measure = m->plan->measure_number[instance]};
     assay_error err = {""};
-    int status = rule->ops->map(rule, r->state, &view, &err);
-    if (status == ASSAY_ENOMEM || status == ASSAY_OK)
+    bool counted = m->observer && (rule->ops->traits & ASSAY_RULE_AGGREGATION) && rule->ops->state_new == assay_common_new;
+    int status = counted ? map_counted(m, instance, rule, r->state, &view, &err) : rule->ops->map(rule, r->state, &view, &err);
+    if (status == ASSAY_ENOMEM || status == ASSAY_OK || m->observed.text[0])
         return status;
     return assay_node_fail(m->node, instance, status, err.text);
+}
+
+/* Shows the step's tensors to the observer. */
+static int show_tensors(assay_mapper *m)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; m->observer && status == ASSAY_OK && i < m->item_count; i++)
+        status = m->observer->tensor(m->observer->context, m->source, m->step, &m->items[i]->view, &m->observed);
+    return status;
 }
 
 int assay_step_map(assay_mapper *m)
@@ -83,7 +111,10 @@ int assay_step_map(assay_mapper *m)
         return ASSAY_OK;
     qsort(m->items, m->item_count, sizeof *m->items, compare_items);
     assay_slot_view *slot = assay_arena_take(m->arena, m->plan->use_count * sizeof *slot);
-    int status = slot ? fill_slots(m, slot) : ASSAY_EBUDGET;
+    int status = show_tensors(m);
+    if (status != ASSAY_OK)
+        return status;
+    status = slot ? fill_slots(m, slot) : ASSAY_EBUDGET;
     if (status == ASSAY_EBUDGET) {
         assay_problems_add(&m->node->problems, ASSAY_PROBLEM_BUDGET, m->step->step, "", -1,
                            "the %zu tensors of the step need more memory than the budget allows: raise --memory", m->item_count);
