@@ -9,7 +9,7 @@
 #include "report/layout.h"
 
 static const cli_command *const COMMANDS[] = {&cli_run, &cli_ls, &cli_show, &cli_rules, &cli_check,
-                                              &cli_pack, &cli_unpack};
+                                              &cli_stats, &cli_pack, &cli_unpack};
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 
 static void put_overview(assay_buf *out)

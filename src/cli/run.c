@@ -8,12 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/rules_load.h"
 #include "cli/run.h"
+#include "hdf5/hdf5_file.h"
 #include "report/layout.h"
 #include "report/report.h"
+#include "report/results.h"
+#include "rule/guard.h"
+#include "rule/module.h"
 
 static const char DEFAULT_DIRECTORY[] = "assay-report";
 enum { LOG_FIRST, LOG_ALL };
@@ -35,7 +41,7 @@ static const cli_option OPTIONS[] = {
      "Analyse this trial instead of those that the job lists. May be given several times.", NULL},
     {"out", CLI_TEXT, FIELD(out), "DIR",
      "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.", NULL},
-    {"format", CLI_TEXT, FIELD(format), "LIST", "Which files to write, separated by commas: json, text.", NULL},
+    {"format", CLI_TEXT, FIELD(format), "LIST", "Which files to write, separated by commas: json, text, hdf5.", NULL},
     {"fail-on", CLI_CHOICE, FIELD(fail_on), "LEVEL",
      "Exit with 1 when a rule of at least this severity has findings: never, info, warning, error. Default: never.",
      "never|info|warning|error"},
@@ -50,6 +56,11 @@ static const cli_option OPTIONS[] = {
      "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
      "else one every 10 seconds.",
      NULL},
+    {"rules-path", CLI_TEXT, FIELD(rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
+    {"rule-seconds", CLI_SECONDS, FIELD(rule_seconds), "N",
+     "How long one call of a rule of one's own may take before the rule counts as failed; 0: any time. Default: 60.", NULL},
+    {"trust-rules", CLI_FLAG, FIELD(trust_rules), NULL,
+     "Call rules of one's own directly: a crash or an endless loop in them is one of the program.", NULL},
     {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.", NULL},
     {"log", CLI_CHOICE, FIELD(log), "WHO", "Whose messages are printed: first (rank 0) or all ranks. Default: first.",
      "first|all"},
@@ -63,7 +74,7 @@ static int set_formats(const char *list, assay_job *job, assay_error *err)
         size_t length = strcspn(word, ",");
         int format = assay_job_format(word, length);
         if (format < 0)
-            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known: json, text",
+            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known: json, text, hdf5",
                               (int)(length < 40 ? length : 40), word);
         formats |= 1u << format;
     }
@@ -85,27 +96,36 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
         return assay_fail(err, ASSAY_EUSAGE, "%s: no trials; list them under \"trials\" or give --trial PATH", job->file);
     if (job->rule_count == 0 && job->aggregation_count == 0)
         return assay_fail(err, ASSAY_EUSAGE, "%s: nothing to do: neither \"rules\" nor \"aggregations\"", job->file);
+    if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && !assay_hdf5_available())
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: format hdf5: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI", job->file);
     return ASSAY_OK;
 }
 
-/* Rank 0 reads the file, all parse the same text. Collective. */
-static int load_job(assay_comm *comm, const char *path, const run_options *options, assay_job *job, assay_error *err)
+/* Rules of one's own come before the job, which may name them. Not collective: the same on every rank. */
+static int prepare_rules(const run_options *options, assay_error *err)
 {
-    assay_buf text;
-    assay_buf_init(&text, CLI_JOB_CEILING);
+    assay_guard_set_seconds(options->rule_seconds);
+    assay_module_trust(options->trust_rules);
+    return cli_load_rules(options->rules_path, err);
+}
+
+/* Rank 0 reads the file, all parse the same text. Collective. */
+static int load_job(assay_comm *comm, const char *path, const run_options *options, assay_buf *text, assay_job *job,
+                    assay_error *err)
+{
     int status = ASSAY_OK;
     if (assay_comm_rank(comm) == 0)
-        status = cli_read_job_text(path, &text, err);
+        status = cli_read_job_text(path, text, err);
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
-        status = assay_comm_broadcast(comm, &text);
+        status = assay_comm_broadcast(comm, text);
     if (status == ASSAY_OK) {
-        int mine = assay_job_parse(path, text.data, text.size, job, err);
+        int mine = assay_job_parse(path, text->data, text->size, job, err);
         if (mine == ASSAY_OK)
             mine = adjust_job(options, job, err);
         status = assay_comm_agree(comm, mine, err);
     }
-    assay_buf_release(&text);
     return status;
 }
 
@@ -207,18 +227,50 @@ static int conclude(const cli_context *context, const run_options *options, cons
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
 }
 
-static int run_job(const cli_context *context, const run_options *options, const assay_job *job)
+/* results.h5, by all ranks. Collective. */
+static int write_results(const cli_context *context, const run_options *options, const assay_outcome *outcome,
+                         const assay_buf *text, assay_results *results)
+{
+    assay_error err = {""};
+    const char *directory = options->out ? options->out : outcome->job->output_directory;
+    char *command = command_line(context), *path = assay_path_join(directory ? directory : DEFAULT_DIRECTORY, "results.h5");
+    char *job = assay_copy_bytes_as_text((const char *)text->data, text->size);
+    int status = command && path && job ? ASSAY_OK : assay_fail(&err, ASSAY_ENOMEM, "results.h5: out of memory");
+    const assay_results_origin origin = {context->version, command, job};
+    status = assay_comm_agree(context->comm, status, &err);
+    if (status == ASSAY_OK)
+        status = assay_results_write_hdf5(context->comm, results, outcome, &origin, path, &err);
+    free(command);
+    free(path);
+    free(job);
+    return status == ASSAY_OK ? CLI_DONE : cli_fail(status, &err);
+}
+
+static int run_job(const cli_context *context, const run_options *options, const assay_job *job, const assay_buf *text)
 {
     assay_error err = {""};
     assay_outcome outcome = {0};
     assay_engine_options engine = engine_options(options);
-    int code = CLI_FAILED, status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
-    if (status != ASSAY_OK)
+    bool tables = (job->formats & 1u << ASSAY_FORMAT_HDF5) && !options->dry_run;
+    assay_results *results = tables ? assay_results_new(job) : NULL;
+    engine.observer = results ? assay_results_observer(results) : NULL;
+    int code = CLI_FAILED, status = assay_comm_agree(context->comm, tables && !results ? ASSAY_ENOMEM : ASSAY_OK, &err);
+    if (status == ASSAY_OK)
+        status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
+    if (status != ASSAY_OK) {
+        assay_results_free(results);
         return cli_fail(status, &err) == CLI_STOPPED ? CLI_STOPPED : CLI_FAILED;
+    }
     if (assay_comm_rank(context->comm) == 0)
         code = conclude(context, options, &outcome);
+    code = cli_share_code(context->comm, code);
+    if (results && (code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES)) {
+        int wrote = write_results(context, options, &outcome, text, results);
+        code = wrote == CLI_DONE ? code : wrote;
+    }
+    assay_results_free(results);
     assay_outcome_release(&outcome);
-    return cli_share_code(context->comm, code);
+    return code;
 }
 
 static int run(const cli_context *context, int argc, char **argv)
@@ -227,13 +279,16 @@ static int run(const cli_context *context, int argc, char **argv)
     size_t operands = 0;
     assay_error err = {""};
     assay_job job = {0};
+    assay_buf text;
+    assay_buf_init(&text, CLI_JOB_CEILING);
     run_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1};
     int code, status = cli_options_parse(&cli_run, argc, argv, &options, path, &operands, &err);
     status = assay_comm_agree(context->comm, status, &err);
     assay_log_init(assay_comm_rank(context->comm), options.log == LOG_ALL, options.quiet);
     if (status == ASSAY_OK)
-        status = load_job(context->comm, path[0], &options, &job, &err);
-    code = status == ASSAY_OK ? run_job(context, &options, &job) : cli_fail(status, &err);
+        status = load_job(context->comm, path[0], &options, &text, &job, &err);
+    code = status == ASSAY_OK ? run_job(context, &options, &job, &text) : cli_fail(status, &err);
+    assay_buf_release(&text);
     assay_job_release(&job);
     cli_options_release(&cli_run, &options);
     return code;

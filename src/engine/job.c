@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "engine/job_internal.h"
+#include "rule/module.h"
 
 enum { MAX_FINDINGS = 1000, MOST_FINDINGS = 10000000 };
 
@@ -253,13 +254,13 @@ static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
     if (!list)
         return ASSAY_OK;
     if (!cJSON_IsArray(list) || !list->child)
-        return job_fail(r, "output.formats", "expected a list with \"json\", \"text\" or both");
+        return job_fail(r, "output.formats", "expected a list of formats: \"json\", \"text\", \"hdf5\"");
     job->formats = 0;
     for (const cJSON *item = list->child; item; item = item->next) {
         const char *word = cJSON_IsString(item) ? item->valuestring : "";
         int format = assay_job_format(word, strlen(word));
         if (format < 0)
-            return job_fail(r, "output.formats", "unknown format \"%.40s\"; known: json, text", word);
+            return job_fail(r, "output.formats", "unknown format \"%.40s\"; known: json, text, hdf5", word);
         job->formats |= 1u << format;
     }
     return ASSAY_OK;
@@ -288,14 +289,39 @@ static int read_output(const job_reader *r, const cJSON *output, assay_job *job)
     return ASSAY_OK;
 }
 
+/* Shared objects with rules of one's own; those become known here, before any rule is configured. */
+static int read_modules(const job_reader *r, const cJSON *list)
+{
+    char place[ASSAY_JOB_PLACE];
+    int status = ASSAY_OK;
+    if (list && !cJSON_IsArray(list))
+        return job_fail(r, "modules", "expected a list of paths");
+    if (list && cJSON_GetArraySize(list) > ASSAY_JOB_TRIALS)
+        return job_fail(r, "modules", "more than %d modules", ASSAY_JOB_TRIALS);
+    const cJSON *item = list ? list->child : NULL;
+    for (size_t i = 0; status == ASSAY_OK && item; item = item->next, i++) {
+        assay_error why = {""};
+        snprintf(place, sizeof place, "modules[%zu]", i);
+        if (!cJSON_IsString(item) || item->valuestring[0] == '\0')
+            return job_fail(r, place, "expected the path of a shared object");
+        status = assay_module_load(item->valuestring, &why);
+        if (status != ASSAY_OK)
+            status = status == ASSAY_ENOMEM ? job_no_memory(r) : job_fail(r, place, "%s", why.text);
+    }
+    return status;
+}
+
 static int read_document(const job_reader *r, cJSON *document, assay_job *job)
 {
-    static const char *const keys[] = {"trials", "rules", "DebugRuleConfigurations", "aggregations", "output", NULL};
+    static const char *const keys[] = {"trials", "modules",      "rules", "DebugRuleConfigurations",
+                                       "aggregations", "output", NULL};
     int status = job_known_keys(r, "the job", document, keys);
     if (status == ASSAY_OK)
         status = read_trials(r, cJSON_GetObjectItemCaseSensitive(document, "trials"), job);
     if (status == ASSAY_OK)
         status = read_output(r, cJSON_GetObjectItemCaseSensitive(document, "output"), job);
+    if (status == ASSAY_OK)
+        status = read_modules(r, cJSON_GetObjectItemCaseSensitive(document, "modules"));
     return status == ASSAY_OK ? job_read_rules(r, document, job) : status;
 }
 

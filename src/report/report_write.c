@@ -51,7 +51,7 @@ int assay_report_write(const assay_outcome *outcome, const assay_report_origin *
     if (first != ASSAY_OK)
         return first;
     for (int form = 0; form < ASSAY_FORMATS; form++) {
-        if (!(outcome->job->formats & 1u << form))
+        if (!(outcome->job->formats & 1u << form) || !FORMS[form].put) /* results.h5 is not rank 0's alone: results.h */
             continue;
         int status = write_form(outcome, origin, directory, form, first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;

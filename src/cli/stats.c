@@ -1,0 +1,149 @@
+/* stats.c - assay stats: the statistics of every tensor as a table, without any rules. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "hdf5/hdf5_file.h"
+#include "report/results.h"
+
+typedef struct stats_options {
+    const char *out;
+    cli_range steps;
+    size_t memory;
+    bool quiet;
+} stats_options;
+
+#define FIELD(name) offsetof(stats_options, name)
+static const cli_option OPTIONS[] = {
+    {"out", CLI_TEXT, FIELD(out), "FILE", "The file to write, by its ending HDF5 (.h5) or text with commas (.csv); -o for short.", NULL},
+    {"steps", CLI_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B.", NULL},
+    {"memory", CLI_SIZE, FIELD(memory), "SIZE", "Memory budget of one rank, such as 512M or 2G. Default: 512M.", NULL},
+    {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+/* What makes the engine read everything: an aggregation over all tensors and kinds that adds nothing up. */
+static int want_everything(const assay_params *params, assay_need *need, void **data, assay_error *err)
+{
+    (void)params;
+    (void)data;
+    const assay_slot slot = {.kinds = UINT32_MAX};
+    int number = assay_need_slot(need, &slot, err);
+    return number < 0 ? number : ASSAY_OK;
+}
+
+static int add_nothing(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule;
+    (void)state;
+    (void)view;
+    (void)err;
+    return ASSAY_OK;
+}
+
+static const assay_rule_ops EVERYTHING = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "everything",
+    .summary = "Reads every tensor.",
+    .traits = ASSAY_RULE_AGGREGATION,
+    .setup = want_everything,
+    .map = add_nothing,
+    ASSAY_COMMON_STATE,
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t a = strlen(text), b = strlen(end);
+    return a > b && strcmp(text + a - b, end) == 0;
+}
+
+static int check_options(const stats_options *options, assay_error *err)
+{
+    if (!options->out)
+        return assay_fail(err, ASSAY_EUSAGE, "stats: -o FILE is missing: the file to write, such as stats.h5 or stats.csv");
+    if (!ends_with(options->out, ".h5") && !ends_with(options->out, ".csv"))
+        return assay_fail(err, ASSAY_EUSAGE, "stats: %s: the name of the file has to end in .h5 or .csv", options->out);
+    if (ends_with(options->out, ".h5") && !assay_hdf5_available())
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI, "
+                          "or write a .csv file", options->out);
+    return ASSAY_OK;
+}
+
+/* The job: these trials, and everything in them. */
+static int make_job(const char *const *trials, size_t count, assay_job *job, assay_error *err)
+{
+    static const char text[] = "{\"trials\": [], \"aggregations\": [{\"name\": \"everything\", \"kind\": \"everything\"}]}";
+    int status = assay_rule_register(&EVERYTHING, err);
+    if (status == ASSAY_OK)
+        status = assay_job_parse("stats", text, sizeof text - 1, job, err);
+    return status == ASSAY_OK ? assay_job_set_trials(job, trials, count, err) : status;
+}
+
+/* On rank 0: what could not be read is said; the exit code. */
+static int conclude(const stats_options *options, const assay_outcome *outcome)
+{
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        const assay_trial_outcome *trial = &outcome->trials[t];
+        if (trial->status != ASSAY_OK)
+            return cli_fail(trial->status, &trial->error);
+        if (trial->problems.losses > 0)
+            assay_log_warn("%s: %" PRIu64 " things were damaged or missing: they are not in %s; `assay ls` and `assay run` name them",
+                           trial->trial->path, trial->problems.losses, options->out);
+    }
+    return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
+}
+
+static int write_table(const cli_context *context, const stats_options *options, const assay_outcome *outcome,
+                       assay_results *results, assay_error *err)
+{
+    const assay_results_origin origin = {context->version, "assay stats", NULL};
+    if (ends_with(options->out, ".csv"))
+        return assay_results_write_csv(context->comm, results, outcome, options->out, err);
+    return assay_results_write_hdf5(context->comm, results, outcome, &origin, options->out, err);
+}
+
+static int run_job(const cli_context *context, const stats_options *options, const assay_job *job)
+{
+    assay_error err = {""};
+    assay_outcome outcome = {0};
+    assay_results *results = assay_results_new(job);
+    int code = CLI_DONE, status = assay_comm_agree(context->comm, results ? ASSAY_OK : ASSAY_ENOMEM, &err);
+    if (status == ASSAY_OK) {
+        const assay_engine_options engine = {.memory = options->memory, .from = options->steps.from, .to = options->steps.to,
+                                             .observer = assay_results_observer(results)};
+        status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
+    }
+    if (status == ASSAY_OK)
+        code = cli_share_code(context->comm, assay_comm_rank(context->comm) == 0 ? conclude(options, &outcome) : CLI_DONE);
+    if (status == ASSAY_OK && (code == CLI_DONE || code == CLI_LOSSES))
+        status = write_table(context, options, &outcome, results, &err);
+    assay_results_free(results);
+    assay_outcome_release(&outcome);
+    return status == ASSAY_OK ? code : cli_fail(status, &err);
+}
+
+static int run(const cli_context *context, int argc, char **argv)
+{
+    stats_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20};
+    const char *trial[1] = {NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    assay_job job = {0};
+    int status = cli_options_parse(&cli_stats, argc, argv, &options, trial, &operands, &err);
+    if (status == ASSAY_OK)
+        status = check_options(&options, &err);
+    if (status == ASSAY_OK)
+        status = make_job(trial, 1, &job, &err);
+    status = assay_comm_agree(context->comm, status, &err);
+    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    int code = status == ASSAY_OK ? run_job(context, &options, &job) : cli_fail(status, &err);
+    assay_job_release(&job);
+    return code;
+}
+
+const cli_command cli_stats = {
+    "stats", "TRIAL", "Writes the statistics of every tensor at every step of every worker as a table.", OPTIONS, 1, 1, true, run};
