@@ -55,6 +55,7 @@ hook_item *hook_queue_reserve(hook_queue *queue, int ndim, size_t bytes)
         return NULL;
     queue->head = at + size;
     queue->items++;
+    queue->used += size;
     queue->pushed++;
     uint8_t *place = queue->ring + at;
     int64_t *shape = (int64_t *)(void *)(place + sizeof(hook_item));
@@ -82,5 +83,6 @@ void hook_queue_pop(hook_queue *queue)
         return;
     queue->tail += item->size;
     queue->items--;
+    queue->used -= item->size;
     queue->popped++;
 }

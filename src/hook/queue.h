@@ -29,8 +29,8 @@ typedef struct hook_item {
 typedef struct hook_queue {
     uint8_t *ring;                /* owned */
     size_t room, head, tail, end; /* end: where the ring wraps at the moment */
-    size_t items;
-    uint64_t pushed, popped; /* items ever */
+    size_t items, used;           /* used: bytes of the items */
+    uint64_t pushed, popped;      /* items ever */
 } hook_queue;
 
 /* Allocates the ring; pages that were never used take no memory. Not collective. */

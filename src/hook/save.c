@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { WAKE_BYTES = 1 << 20 };
+
 int assay_hook_set_mode(assay_hook *hook, int mode)
 {
     if (!hook)
@@ -103,6 +105,7 @@ static hook_item *reserve(assay_hook *hook, int ndim, size_t bytes)
             return NULL;
         }
         hook->waiting++;
+        pthread_cond_signal(&hook->work);
         pthread_cond_wait(&hook->done, &hook->lock);
         if (--hook->waiting == 0)
             pthread_cond_broadcast(&hook->done); /* assay_hook_step() may go on */
@@ -115,11 +118,14 @@ static hook_item *reserve(assay_hook *hook, int ndim, size_t bytes)
     return item;
 }
 
-/* The lock is held. */
-static void publish(assay_hook *hook, hook_item *item)
+/* Hands an item over. The writer is woken when there is enough for it to do or somebody waits for it, not for every
+ * small tensor: the end of the step wakes it anyway. The lock is held. */
+static void publish(assay_hook *hook, hook_item *item, bool awaited)
 {
+    size_t enough = hook->config.memory / 8 < WAKE_BYTES ? (size_t)hook->config.memory / 8 : WAKE_BYTES;
     item->ready = true;
-    pthread_cond_signal(&hook->work);
+    if (awaited || hook->waiting || item->serial <= hook->closed || hook->queue.used >= enough)
+        pthread_cond_signal(&hook->work);
 }
 
 /* Queues a tensor whose collections want it. A tensor that is too large to be copied into the ring is lent to the
@@ -144,7 +150,7 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int 
         uint64_t ticket = hook->queue.pushed;
         item->data = data;
         item->bytes = bytes;
-        publish(hook, item);
+        publish(hook, item, true);
         while (hook->queue.popped < ticket)
             pthread_cond_wait(&hook->done, &hook->lock);
         return;
@@ -155,7 +161,7 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int 
         memcpy(place, data, bytes);
         pthread_mutex_lock(&hook->lock);
     }
-    publish(hook, item);
+    publish(hook, item, false);
 }
 
 /* 1 when there is something to do. 0: nothing is saved now. The lock is not held. */
@@ -238,7 +244,7 @@ static int enqueue_strings(assay_hook *hook, const hook_name *name, uint64_t mas
         memcpy(at + 8, texts[i], length);
         at += 8 + length;
     }
-    publish(hook, item);
+    publish(hook, item, false);
     return ASSAY_OK;
 }
 
