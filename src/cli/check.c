@@ -2,11 +2,19 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "cli/cli.h"
+#include "cli/rules_load.h"
 #include "report/layout.h"
 #include "report/report.h"
+#include "rule/module.h"
 
-static const cli_option OPTIONS[] = {{NULL, CLI_FLAG, 0, NULL, NULL, NULL}};
+typedef struct check_options {
+    const char *rules_path;
+} check_options;
+
+static const cli_option OPTIONS[] = {
+    {"rules-path", CLI_TEXT, offsetof(check_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
 
 static void put_instance(const char *key, const assay_instance *instance, assay_buf *out)
 {
@@ -14,6 +22,10 @@ static void put_instance(const char *key, const assay_instance *instance, assay_
     assay_json_put_text(out, instance->name);
     assay_put_format(out, ", \"%s\": ", key);
     assay_json_put_text(out, instance->ops ? instance->ops->name : instance->rule_name);
+    if (instance->ops && assay_module_of(instance->ops)) {
+        assay_put_format(out, ", \"module\": ");
+        assay_json_put_text(out, assay_module_of(instance->ops));
+    }
     if (strcmp(key, "rule") == 0) {
         assay_put_format(out, ", \"severity\": ");
         assay_json_put_text(out, assay_severity_name(instance->severity));
@@ -98,12 +110,15 @@ static int check(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     assay_job job = {0};
     assay_buf text, out;
-    int unused = 0, status = cli_options_parse(&cli_check, argc, argv, &unused, path, &operands, &err);
+    check_options options = {NULL};
+    int status = cli_options_parse(&cli_check, argc, argv, &options, path, &operands, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     assay_buf_init(&text, CLI_JOB_CEILING);
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
-    status = cli_read_job_text(path[0], &text, &err);
+    status = cli_load_rules(options.rules_path, &err);
+    if (status == ASSAY_OK)
+        status = cli_read_job_text(path[0], &text, &err);
     if (status == ASSAY_OK)
         status = assay_job_parse(path[0], text.data, text.size, &job, &err);
     assay_buf_release(&text);

@@ -1,13 +1,23 @@
-/* rules.c - assay rules: which rules and aggregations there are, and what their parameters mean. */
+/* rules.c - assay rules: which rules and aggregations there are, what their parameters mean, and the start of a new one. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/rules_load.h"
 #include "report/layout.h"
 #include "report/report.h"
+#include "rule/module.h"
 #include "rule/params.h"
 
-static const cli_option OPTIONS[] = {{NULL, CLI_FLAG, 0, NULL, NULL, NULL}};
+typedef struct rules_options {
+    const char *rules_path, *directory;
+} rules_options;
+
+static const cli_option OPTIONS[] = {
+    {"rules-path", CLI_TEXT, offsetof(rules_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
+    {"dir", CLI_TEXT, offsetof(rules_options, directory), "DIR",
+     "With new: write the files there. Default: the rule's name in small letters.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
 
 static const char *const TYPE_NAMES[] = {
     [ASSAY_PARAM_BOOL] = "boolean", [ASSAY_PARAM_INT] = "integer", [ASSAY_PARAM_REAL] = "number",
@@ -28,11 +38,29 @@ static void put_names(bool aggregations, const char *heading, assay_buf *out)
     }
 }
 
+/* Where the rules come from that are not the program's own. */
+static void put_modules(assay_buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; assay_rule_at(i); i++) {
+        const char *path = assay_module_of(assay_rule_at(i));
+        if (!path)
+            continue;
+        if (!any)
+            assay_report_put_heading(out, "Rules of one's own");
+        any = true;
+        assay_put_format(out, "%s from ", assay_rule_at(i)->name);
+        assay_text_put_clean(out, path, strlen(path));
+        assay_put_u8(out, '\n');
+    }
+}
+
 static void put_all(assay_buf *out)
 {
     assay_put_format(out, "`assay rules NAME` shows the parameters. Names like vanishing_gradient are accepted too.\n");
     put_names(false, "Rules", out);
     put_names(true, "Aggregations", out);
+    put_modules(out);
 }
 
 /* "0 to 100", "above 0", "at most 1", ... */
@@ -85,6 +113,11 @@ static void put_one(const assay_rule_ops *ops, assay_buf *out)
         assay_put_format(out, " (%s)", snake);
     assay_put_u8(out, '\n');
     assay_text_put_wrapped(out, 0, NULL, ops->summary, strlen(ops->summary));
+    if (assay_module_of(ops)) {
+        assay_put_format(out, "Loaded from ");
+        assay_text_put_clean(out, assay_module_of(ops), strlen(assay_module_of(ops)));
+        assay_put_u8(out, '\n');
+    }
     for (size_t i = 0; ops->tests && ops->tests[i]; i++)
         assay_put_format(out, "%s%s", i ? ", " : "Tests: ", ops->tests[i]);
     assay_put_format(out, ops->tests ? "\n" : "");
@@ -95,16 +128,37 @@ static void put_one(const assay_rule_ops *ops, assay_buf *out)
     }
 }
 
+static int make_new(const char *name, const char *directory)
+{
+    assay_error err = {""};
+    assay_buf out;
+    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    int status = cli_new_rule(name, directory, &out, &err);
+    int printed = cli_finish(&out, CLI_DONE); /* what was written before a failure, too */
+    return status == ASSAY_OK ? printed : cli_fail(status, &err);
+}
+
 static int rules(const cli_context *context, int argc, char **argv)
 {
     (void)context;
-    const char *name[1] = {NULL};
+    const char *name[2] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
     assay_buf out;
-    int unused = 0, status = cli_options_parse(&cli_rules, argc, argv, &unused, name, &operands, &err);
+    rules_options options = {NULL};
+    int status = cli_options_parse(&cli_rules, argc, argv, &options, name, &operands, &err);
+    bool new = operands > 0 && strcmp(name[0], "new") == 0;
+    if (status == ASSAY_OK && (operands == 2) != new)
+        status = assay_fail(&err, ASSAY_EUSAGE, new ? "rules new: the name of the new rule is missing"
+                                                    : "rules: one NAME at most, or new NAME");
+    if (status == ASSAY_OK && options.directory && !new)
+        status = assay_fail(&err, ASSAY_EUSAGE, "rules: --dir goes with new");
+    if (status == ASSAY_OK)
+        status = cli_load_rules(options.rules_path, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
+    if (new)
+        return make_new(name[1], options.directory);
     const assay_rule_ops *rule = operands ? assay_rule_find(name[0]) : NULL;
     const assay_rule_ops *aggregation = operands ? assay_aggregation_find(name[0]) : NULL;
     if (operands && !rule && !aggregation) {
@@ -122,6 +176,7 @@ static int rules(const cli_context *context, int argc, char **argv)
     return cli_finish(&out, CLI_DONE);
 }
 
-const cli_command cli_rules = {"rules", "[NAME]",
-                               "Lists the rules and aggregations, or shows what one of them checks and its parameters.",
-                               OPTIONS, 0, 1, false, rules};
+const cli_command cli_rules = {"rules", "[NAME | new NAME]",
+                               "Lists the rules and aggregations, shows what one of them checks and its parameters, or starts "
+                               "a rule of your own.",
+                               OPTIONS, 0, 2, false, rules};

@@ -31,8 +31,9 @@ typedef struct run_options {
     int fail_on, log;
     cli_range steps;
     size_t memory, max_findings;
-    double progress;
-    bool quiet, digest, dry_run;
+    double progress, rule_seconds;
+    const char *rules_path;
+    bool quiet, digest, dry_run, trust_rules;
 } run_options;
 
 #define FIELD(name) offsetof(run_options, name)
@@ -121,12 +122,14 @@ static int load_job(assay_comm *comm, const char *path, const run_options *optio
     if (status == ASSAY_OK)
         status = assay_comm_broadcast(comm, text);
     if (status == ASSAY_OK) {
-        int mine = assay_job_parse(path, text->data, text->size, job, err);
+        int mine = prepare_rules(options, err);
+        if (mine == ASSAY_OK)
+            mine = assay_job_parse(path, text->data, text->size, job, err);
         if (mine == ASSAY_OK)
             mine = adjust_job(options, job, err);
         status = assay_comm_agree(comm, mine, err);
     }
-    return status;
+    return status == ASSAY_OK ? cli_same_rules(comm, err) : status;
 }
 
 static assay_engine_options engine_options(const run_options *options)
@@ -281,7 +284,8 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_job job = {0};
     assay_buf text;
     assay_buf_init(&text, CLI_JOB_CEILING);
-    run_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1};
+    run_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1,
+                           .rule_seconds = 60};
     int code, status = cli_options_parse(&cli_run, argc, argv, &options, path, &operands, &err);
     status = assay_comm_agree(context->comm, status, &err);
     assay_log_init(assay_comm_rank(context->comm), options.log == LOG_ALL, options.quiet);

@@ -1,0 +1,82 @@
+/* rules_load.c - see rules_load.h. */
+#include "cli/rules_load.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "rule/module.h"
+
+/* Each directory of "a:b:c". */
+static int load_path(const char *path, const char *origin, assay_error *err)
+{
+    int status = ASSAY_OK;
+    while (status == ASSAY_OK && path && *path) {
+        size_t length = strcspn(path, ":");
+        char *directory = assay_copy_bytes_as_text(path, length);
+        assay_error why = {""};
+        if (!directory)
+            return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+        if (length > 0)
+            status = assay_module_load_directory(directory, &why);
+        if (status != ASSAY_OK)
+            status = assay_fail(err, status == ASSAY_ENOTFOUND ? ASSAY_EUSAGE : status, "%s: %s", origin, why.text);
+        free(directory);
+        path += length + (path[length] == ':');
+    }
+    return status;
+}
+
+/* The directory of rules beside the program: its place in the installation is known relative to the program's. */
+static char *installed_directory(void)
+{
+    char program[4096];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length <= 0)
+        return NULL;
+    program[length] = '\0';
+    char *slash = strrchr(program, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    return assay_path_join(program, ASSAY_RULES_DIR);
+}
+
+int cli_load_rules(const char *path, assay_error *err)
+{
+    assay_error why = {""};
+    int status = load_path(path, "--rules-path", err);
+    if (status == ASSAY_OK)
+        status = load_path(getenv("ASSAY_RULES_PATH"), "ASSAY_RULES_PATH", err);
+    char *installed = status == ASSAY_OK ? installed_directory() : NULL;
+    if (!installed)
+        return status;
+    status = assay_module_load_directory(installed, &why);
+    if (status == ASSAY_EUSAGE)
+        assay_log_warn("%s", why.text);
+    free(installed);
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory") : ASSAY_OK;
+}
+
+int cli_same_rules(assay_comm *comm, assay_error *err)
+{
+    assay_buf names;
+    assay_buf_init(&names, 1 << 24);
+    for (size_t i = 0; assay_rule_at(i); i++) {
+        assay_put_text(&names, assay_rule_at(i)->name);
+        assay_put_u32(&names, assay_rule_at(i)->traits);
+    }
+    uint64_t hash = assay_hash_bytes(names.data, names.size), most[2] = {hash, ~hash};
+    int status = assay_comm_agree(comm, assay_buf_status(&names), err);
+    assay_buf_release(&names);
+    if (status == ASSAY_OK)
+        status = assay_comm_max(comm, most, 2);
+    if (status == ASSAY_OK && most[0] != ~most[1])
+        status = assay_fail(err, ASSAY_EUSAGE, "the ranks found different rules of one's own: their shared objects have to be "
+                            "the same on every host");
+    return status;
+}

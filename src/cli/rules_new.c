@@ -1,0 +1,128 @@
+/* rules_new.c - `assay rules new NAME`: a rule, its build and its test, to start from. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "cli/rules_load.h"
+#include "cli/rules_new_texts.h"
+
+enum { LONGEST_NAME = 60, TEXT_CEILING = 1 << 20 };
+
+/* What stands for @NAME@, @FILE@ and @PREFIX@ in the texts. */
+typedef struct blanks {
+    const char *name, *prefix;
+    char file[128];
+} blanks;
+
+static int check_name(const char *name, assay_error *err)
+{
+    size_t letters = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+    if (letters == 0 || name[letters] || letters > LONGEST_NAME || strchr("0123456789_", name[0]))
+        return assay_fail(err, ASSAY_EUSAGE, "rules new: \"%.60s\" is no name for a rule: letters and digits like LossJump, at "
+                          "most %d", name, LONGEST_NAME);
+    if (assay_rule_find(name))
+        return assay_fail(err, ASSAY_EUSAGE, "rules new: there is a rule %s already", name);
+    return ASSAY_OK;
+}
+
+static void put_filled(const char *text, const blanks *b, assay_buf *out)
+{
+    const struct {
+        const char *blank, *filling;
+    } list[] = {{"@NAME@", b->name}, {"@FILE@", b->file}, {"@PREFIX@", b->prefix}};
+    while (*text) {
+        size_t i = 0, count = sizeof list / sizeof *list;
+        while (i < count && strncmp(text, list[i].blank, strlen(list[i].blank)) != 0)
+            i++;
+        if (i < count)
+            assay_put_bytes(out, list[i].filling, strlen(list[i].filling));
+        else
+            assay_put_bytes(out, text, 1);
+        text += i < count ? strlen(list[i].blank) : 1;
+    }
+}
+
+/* The directory above the program's, where an installed program has its package; "" when it cannot be told. */
+static void find_prefix(char *out, size_t room)
+{
+    ssize_t length = readlink("/proc/self/exe", out, room - 1);
+    out[length > 0 ? length : 0] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(out, '/');
+        if (slash)
+            *slash = '\0';
+    }
+}
+
+/* The path of a file to be written, which must not be there yet. The caller frees it. */
+static int new_path(const char *directory, const char *pattern, const blanks *b, char **out, assay_error *err)
+{
+    assay_buf name;
+    assay_buf_init(&name, 1 << 12);
+    put_filled(pattern, b, &name);
+    assay_put_u8(&name, '\0');
+    char *path = assay_buf_status(&name) == ASSAY_OK ? assay_path_join(directory, (const char *)name.data) : NULL;
+    assay_buf_release(&name);
+    if (!path)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    if (access(path, F_OK) == 0) {
+        assay_fail(err, ASSAY_EUSAGE, "rules new: %s is there already: give another --dir", path);
+        free(path);
+        return ASSAY_EUSAGE;
+    }
+    *out = path;
+    return ASSAY_OK;
+}
+
+static int write_one(const char *directory, const cli_new_text *text, const blanks *b, assay_buf *out, assay_error *err)
+{
+    char *path = NULL;
+    assay_buf content;
+    assay_buf_init(&content, TEXT_CEILING);
+    int status = new_path(directory, text->file, b, &path, err);
+    for (size_t i = 0; status == ASSAY_OK && text->line[i]; i++) {
+        put_filled(text->line[i], b, &content);
+        assay_put_u8(&content, '\n');
+    }
+    if (status == ASSAY_OK && assay_buf_status(&content) != ASSAY_OK)
+        status = assay_fail(err, assay_buf_status(&content), "out of memory");
+    if (status == ASSAY_OK)
+        status = assay_file_write(path, content.data, content.size, err);
+    if (status == ASSAY_OK)
+        assay_put_format(out, "wrote %s\n", path);
+    assay_buf_release(&content);
+    free(path);
+    return status;
+}
+
+int cli_new_rule(const char *name, const char *directory, assay_buf *out, assay_error *err)
+{
+    char prefix[PATH_MAX];
+    blanks b = {.name = name, .prefix = prefix};
+    int status = check_name(name, err);
+    if (status != ASSAY_OK)
+        return status;
+    assay_rule_snake_name(name, b.file, sizeof b.file);
+    find_prefix(prefix, sizeof prefix);
+    directory = directory ? directory : b.file;
+    /* Nothing is written before it is known that nothing is overwritten. */
+    for (size_t i = 0; status == ASSAY_OK && i < cli_new_text_count; i++) {
+        char *path = NULL;
+        status = new_path(directory, cli_new_texts[i].file, &b, &path, err);
+        free(path);
+    }
+    if (status == ASSAY_OK)
+        status = assay_dir_make(directory, err);
+    for (size_t i = 0; status == ASSAY_OK && i < cli_new_text_count; i++)
+        status = write_one(directory, &cli_new_texts[i], &b, out, err);
+    if (status == ASSAY_OK)
+        assay_put_format(out, "\nBuild and test it:\n  cmake -S %s -B %s/build && cmake --build %s/build && ctest --test-dir %s/build\n"
+                              "Use it:\n  assay run JOB --rules-path %s/build\n",
+                         directory, directory, directory, directory, directory);
+    return status;
+}

@@ -1,0 +1,15 @@
+/* rules_new_texts.h - the files that `assay rules new` writes. */
+#ifndef ASSAY_CLI_RULES_NEW_TEXTS_H
+#define ASSAY_CLI_RULES_NEW_TEXTS_H
+
+#include <stddef.h>
+
+typedef struct cli_new_text {
+    const char *file;        /* name, with blanks like the text */
+    const char *const *line; /* ends with NULL; @NAME@, @FILE@ (the name in small letters) and @PREFIX@ are filled in */
+} cli_new_text;
+
+extern const cli_new_text cli_new_texts[];
+extern const size_t cli_new_text_count;
+
+#endif
