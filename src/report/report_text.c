@@ -160,6 +160,28 @@ static void put_all_evidence(const assay_outcome *outcome, const assay_trial_out
     }
 }
 
+/* What rules without findings have to say: what they left out, and the sections of those that report and do not judge. */
+static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, i, false);
+        bool quiet = rule.message_size == 0 && (!rule.text || rule.text->size == 0);
+        if (quiet || rule.status == ASSAY_ISSUES_FOUND || rule.status == ASSAY_RULE_ERROR)
+            continue;
+        if (!any)
+            assay_report_put_heading(out, "Remarks");
+        assay_put_format(out, any ? "\n" : "");
+        put_rule_heading(&rule, out);
+        assay_put_format(out, "\n");
+        if (rule.message_size > 0)
+            assay_text_put_wrapped(out, 4, NULL, rule.message, rule.message_size);
+        if (rule.text)
+            assay_text_put_clean_lines(out, (const char *)rule.text->data, rule.text->size, 4);
+        any = true;
+    }
+}
+
 static void put_aggregations(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
     bool any = false;
@@ -191,6 +213,7 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
         if (outcome->job->rule_count > 0)
             put_status_table(outcome, trial, out);
         put_all_evidence(outcome, trial, &names, out);
+        put_remarks(outcome, trial, out);
         put_errors(outcome, trial, false, &rule_errors, out);
         put_aggregations(outcome, trial, out);
         put_errors(outcome, trial, true, &aggregation_errors, out);
