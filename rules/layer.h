@@ -7,7 +7,7 @@
 
 #include <assay/rule.h>
 
-#include "selection.h"
+#include "workers.h"
 
 typedef struct layer_limits {
     int measure;       /* UNITS, by the rule's number */
@@ -77,15 +77,6 @@ static inline int layer_test_workers(assay_findings *findings, const assay_step_
     for (uint32_t i = 0; status == ASSAY_OK && i < count; i++)
         status = layer_test(findings, view, limits, items + i, 1, items[i]->worker);
     return status;
-}
-
-/* How many items from the i-th on are the same tensor. */
-static inline uint32_t same_tensor(const assay_slot_view *slot, uint32_t i)
-{
-    uint32_t n = 1;
-    while (i + n < slot->count && slot->items[i + n]->tensor == slot->items[i]->tensor)
-        n++;
-    return n;
 }
 
 #endif

@@ -49,8 +49,12 @@ typedef struct assay_step_info {
 } assay_step_info;
 
 const char *assay_trial_name(const assay_trial *trial);
+const char *assay_trial_path(const assay_trial *trial); /* as the job gives it */
 uint32_t assay_trial_workers(const assay_trial *trial); /* ids 0 .. n-1 in natural order of the names */
 const char *assay_trial_worker(const assay_trial *trial, uint32_t worker);
+/* How many workers were said to write: the collections files' num_workers, at least assay_trial_workers(). */
+uint32_t assay_trial_expected_workers(const assay_trial *trial);
+bool assay_trial_ended(const assay_trial *trial); /* the training said that nothing more will come */
 uint64_t assay_trial_steps(const assay_trial *trial);
 const assay_step_info *assay_trial_step(const assay_trial *trial, uint64_t i); /* ascending in step */
 /* The position of a global step, or UINT64_MAX. O(log n). */
@@ -285,6 +289,9 @@ struct assay_rule_ops {
     int (*pack)(const assay_rule *rule, const void *state, assay_buf *out);
     int (*unpack)(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err);
     int (*finalize)(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err); /* NULL: nothing to add */
+
+    /* What to try, the likeliest first, each a short sentence; ends with NULL. NULL: the advice says it all. */
+    const char *const *remedies;
 };
 
 void *assay_common_new(const assay_rule *rule);

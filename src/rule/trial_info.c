@@ -67,6 +67,11 @@ const char *assay_trial_name(const assay_trial *trial)
     return trial->name;
 }
 
+const char *assay_trial_path(const assay_trial *trial)
+{
+    return trial->path ? trial->path : "";
+}
+
 uint32_t assay_trial_workers(const assay_trial *trial)
 {
     return trial->listing->workers;
@@ -75,6 +80,16 @@ uint32_t assay_trial_workers(const assay_trial *trial)
 const char *assay_trial_worker(const assay_trial *trial, uint32_t worker)
 {
     return worker < trial->listing->workers ? trial->listing->worker[worker] : "";
+}
+
+uint32_t assay_trial_expected_workers(const assay_trial *trial)
+{
+    return trial->listing->expected_workers;
+}
+
+bool assay_trial_ended(const assay_trial *trial)
+{
+    return trial->listing->ended;
 }
 
 uint64_t assay_trial_steps(const assay_trial *trial)

@@ -1,0 +1,76 @@
+/* workers.h - one tensor as all workers saved it: who agrees with whom. */
+#ifndef ASSAY_RULES_WORKERS_H
+#define ASSAY_RULES_WORKERS_H
+
+#include <stdio.h>
+
+#include "selection.h"
+
+/* What the replicas of a model are, by default. */
+#define REPLICA_PARAMS(collections)                                                                                    \
+    {.name = "collection_names", .type = ASSAY_PARAM_LIST, .initial = collections,                                     \
+     .help = "Collections whose tensors are looked at, beside those of tensor_regex."},                                \
+    {                                                                                                                  \
+        .name = "tensor_regex", .type = ASSAY_PARAM_REGEX,                                                             \
+        .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."       \
+    }
+
+enum { WORKER_NOTE = 160 }; /* bytes of a remark that names a worker */
+
+/* How many items from the i-th on are the same tensor. */
+static inline uint32_t same_tensor(const assay_slot_view *slot, uint32_t i)
+{
+    uint32_t n = 1;
+    while (i + n < slot->count && slot->items[i + n]->tensor == slot->items[i]->tensor)
+        n++;
+    return n;
+}
+
+/* The digest of an item (measure DIGEST). False without one. */
+static inline bool digest_of(const assay_step_view *view, int measure, const assay_tensor_view *item, uint64_t *digest)
+{
+    const assay_result *result = assay_view_has_values(item) ? assay_view_result(view, measure, item) : NULL;
+    if (result)
+        *digest = result->of.digest;
+    return result != NULL;
+}
+
+/* How the digests of one tensor's workers agree. */
+typedef struct agreement {
+    uint32_t workers; /* that have a digest */
+    uint32_t agree;   /* of them, with `common` */
+    uint64_t common;  /* what more than half of them have; else what the first has */
+    uint64_t first;   /* of the first worker */
+} agreement;
+
+static inline bool agreement_has_majority(const agreement *a)
+{
+    return a->workers > 1 && a->agree > a->workers / 2;
+}
+
+/* Over items[0 .. count), one tensor's. The candidate of the majority is found by Boyer and Moore's vote (1981), in one
+ * pass and without memory, then counted. */
+static inline agreement agreement_of(const assay_step_view *view, int measure, const assay_tensor_view *const *items,
+                                     uint32_t count)
+{
+    agreement a = {0};
+    uint64_t digest, votes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!digest_of(view, measure, items[i], &digest))
+            continue;
+        a.first = a.workers++ ? a.first : digest;
+        a.common = votes ? a.common : digest;
+        votes = votes == 0 ? 1 : digest == a.common ? votes + 1 : votes - 1;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        a.agree = 0;
+        for (uint32_t i = 0; i < count; i++)
+            a.agree += digest_of(view, measure, items[i], &digest) && digest == a.common;
+        if (agreement_has_majority(&a))
+            break;
+        a.common = a.first;
+    }
+    return a;
+}
+
+#endif
