@@ -1,0 +1,127 @@
+/* duplicate_shard.c - DuplicateShard: workers that are fed the same labels or inputs.
+ *
+ * Per step and tensor the workers' digests are compared. A worker that has the digest of a lower one has a twin. Fires when
+ * it has had one at num_steps saved steps of the tensor in a row; value = that number. Tensors with fewer than min_elements
+ * elements, or all of whose elements are one value, can be equal by chance and are not compared. */
+#include <stdlib.h>
+
+#include "workers.h"
+
+enum { TWIN, WIDTH };          /* values of a row: number of the lowest worker with the same digest, or -1 */
+static const double NONE = -1;
+
+static const assay_param_def params[] = {
+    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX,
+     .initial = "labels?$,[Ll]oss_input_1$,inputs?$,images?$,(Net|Model)_input_0$",
+     .help = "Patterns (re.search) of names of labels and inputs."},
+    {.name = "min_elements", .type = ASSAY_PARAM_INT, .initial = "16", .least = 1, .most = 0x1p53,
+     .help = "Tensors with fewer elements are not compared."},
+    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "2", .least = 1, .most = 1000000,
+     .help = "Saved steps in a row at which a worker has to have the data of another."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Give the sampler of each worker its rank and the number of workers (DistributedSampler, shard, skip).",
+    "Seed the shuffling alike on all workers and shard after it, or seed it by rank and shard before.",
+    "Tell the sampler the epoch (set_epoch), and check that all workers read the rank from the same launcher.",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)given;
+    (void)data;
+    int slot = assay_need_slot(need,
+                               &(assay_slot){.regexes = "tensor_regex",
+                                             .modes = 1u << ASSAY_MODE_TRAIN,
+                                             .flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS},
+                               err);
+    assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST};
+    int number = slot < 0 ? slot : assay_need_measure(need, slot, &digest, err);
+    return number < 0 ? number : ASSAY_OK;
+}
+
+/* False where equality says nothing. One element alone is small, not constant. */
+static bool comparable(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item, uint64_t *digest)
+{
+    if (!digest_of(view, 0, item, digest) || item->stats->count < (uint64_t)assay_param_int(rule->params, "min_elements"))
+        return false;
+    return item->stats->count == 1 || item->stats->min < item->stats->max;
+}
+
+static int add_tensor(const assay_rule *rule, assay_series *series, const assay_step_view *view,
+                      const assay_tensor_view *const *items, uint32_t count)
+{
+    int status = ASSAY_OK;
+    uint32_t compared = 0;
+    uint64_t mine, other;
+    for (uint32_t i = 0; i < count && compared < 2; i++)
+        compared += comparable(rule, view, items[i], &mine);
+    for (uint32_t i = 0; status == ASSAY_OK && compared > 1 && i < count; i++) {
+        double twin = NONE;
+        if (!comparable(rule, view, items[i], &mine))
+            continue;
+        for (uint32_t k = 0; k < i && twin < 0; k++)
+            if (comparable(rule, view, items[k], &other) && other == mine)
+                twin = items[k]->worker;
+        status = assay_series_add(series, view->step, items[i]->tensor, items[i]->worker, &twin);
+    }
+    return status;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)err;
+    const assay_slot_view *slot = &view->slot[0];
+    int status = ASSAY_OK;
+    for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
+        n = same_tensor(slot, i);
+        status = add_tensor(rule, ((assay_common_state *)state)->series, view, slot->items + i, n);
+    }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
+    int64_t num_steps = assay_param_int(rule->params, "num_steps"), run = 0;
+    if (count && !order)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = ASSAY_OK;
+    assay_row before = {0};
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
+        assay_row row = assay_series_row(series, order[i]);
+        char note[WORKER_NOTE];
+        bool same = i > 0 && row.tensor == before.tensor && row.worker == before.worker;
+        run = row.value[TWIN] >= 0 ? (same ? run : 0) + 1 : 0;
+        before = row;
+        if (row.step < rule->start_step)
+            continue;
+        uint32_t twin = run > 0 && row.value[TWIN] < UINT32_MAX ? (uint32_t)row.value[TWIN] : UINT32_MAX;
+        snprintf(note, sizeof note, "the same as %s", assay_trial_worker(rule->trial, twin));
+        assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = (double)run,
+                                 .threshold = (double)num_steps, .note = note};
+        status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps, &finding);
+    }
+    free(order);
+    return status;
+}
+
+const assay_rule_ops assay_rule_duplicate_shard = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "DuplicateShard",
+    .summary = "Workers that are fed the same labels or inputs as another.",
+    .advice = "Workers that see the same samples add nothing but cost: the shards overlap, and the samples of the missing shards "
+              "are never seen.",
+    .remedies = remedies,
+    .params = params,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,227 @@
+/* gradient_not_synchronized.c - GradientNotSynchronized: workers that train one model without sharing their gradients.
+ *
+ * d(s) = largest Euclidean distance of a worker's tensor from the first worker's, relative to that one's norm. A weight is
+ * replicated at s when d(s) <= tolerance.
+ * drift      of a weight that was replicated before: d has risen by more than growth percent over each of num_steps saved
+ *            steps that end at s, and d(s) > tolerance. value = d(s), threshold = d at the saved step before.
+ * gradients  the gradient differs at s, d > tolerance, although its weight is replicated at s. Gradients recorded before they
+ *            are averaged always differ: then it counts only when the weight drifts over the next num_steps saved steps.
+ * A weight's single jump, as by a bit that flipped, rises once: that is ReplicaDivergence. */
+#include <stdlib.h>
+
+#include "gradients.h"
+#include "workers.h"
+
+enum { WEIGHTS, GRADIENTS };    /* slots */
+enum { DIFFERENCE, KIND, WIDTH }; /* values of a row; KIND is the slot */
+enum { DRIFT, DIFFERS };          /* tests */
+static const char *const tests[] = {"drift", "gradients", NULL};
+
+static const assay_param_def params[] = {
+    REPLICA_PARAMS("weights,biases"),
+    {.name = "recorded", .type = ASSAY_PARAM_CHOICE, .initial = "before", .choices = "before|after",
+     .help = "Gradients were recorded before they were averaged over the workers, or after."},
+    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "2", .least = 1, .most = 1000000,
+     .help = "Saved steps over each of which a weight has to drift further."},
+    {.name = "growth", .type = ASSAY_PARAM_REAL, .initial = "1", .least = 0, .most = 1e308,
+     .help = "Percentage by which the distance has to grow to count as a rise."},
+    {.name = "tolerance", .type = ASSAY_PARAM_REAL, .initial = "1e-6", .least = 0, .most = 1e308,
+     .help = "Relative distance up to which tensors count as equal."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Wrap the model for data-parallel training, or call the all-reduce, before the optimizer's step, on every worker.",
+    "Call the wrapped model, not the module inside: calls past the wrapper skip the averaging.",
+    "Look for a no_sync or accumulation block that is not left at the step named.",
+    "Give all workers the same process group; check that none was left out when it was made.",
+    "Make parameters that are used on some workers only known to the wrapper (find_unused_parameters).",
+    NULL,
+};
+
+static int need_change(assay_need *need, int slot, assay_error *err)
+{
+    assay_measure change = {.kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_FIRST_WORKER, .equal_nan = 1};
+    return slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
+}
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    int status = need_change(need, selection_slot(given, need, 0, true, err), err);
+    if (status >= 0)
+        status = need_change(need, assay_need_slot(need, &(assay_slot){.collection = "gradients",
+                                                                       .flags = ASSAY_SLOT_NO_STRINGS}, err), err);
+    return status < 0 ? status : ASSAY_OK;
+}
+
+/* Distance of one worker from the first, relative; infinite for another shape or where it is no number. */
+static double difference(const assay_change *change)
+{
+    if (!change->same_shape)
+        return INFINITY;
+    if (change->apart == 0 || change->squares == 0)
+        return 0;
+    double d = sqrt(change->squares) / sqrt(change->reference_squares);
+    return isnan(d) ? INFINITY : d;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule;
+    (void)err;
+    int status = ASSAY_OK;
+    for (int k = WEIGHTS; k <= GRADIENTS; k++) {
+        const assay_slot_view *slot = &view->slot[k];
+        for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
+            double row[WIDTH] = {0, k};
+            uint32_t compared = 0;
+            n = same_tensor(slot, i);
+            for (uint32_t j = i; j < i + n; j++) {
+                const assay_result *result = assay_view_result(view, k, slot->items[j]);
+                if (!result || !result->of.change.found)
+                    continue;
+                compared++;
+                row[DIFFERENCE] = fmax(row[DIFFERENCE], difference(&result->of.change));
+            }
+            if (compared > 1)
+                status = assay_series_add(((assay_common_state *)state)->series, view->step, slot->items[i]->tensor,
+                                          ASSAY_ALL_WORKERS, row);
+        }
+    }
+    return status;
+}
+
+/* The rows of one tensor, ascending in step. */
+typedef struct track {
+    const assay_rule *rule;
+    const assay_series *series;
+    const uint64_t *rows;
+    uint64_t count;
+} track;
+
+static double distance(const track *t, uint64_t i)
+{
+    return assay_series_row(t->series, t->rows[i]).value[DIFFERENCE];
+}
+
+static bool replicated(const track *t, uint64_t i)
+{
+    return distance(t, i) <= assay_param_real(t->rule->params, "tolerance");
+}
+
+/* True when the distance rose from i - 1 to i. */
+static bool rises(const track *t, uint64_t i)
+{
+    double before = distance(t, i - 1), growth = assay_param_real(t->rule->params, "growth");
+    return !replicated(t, i) && distance(t, i) > before * (1 + growth / 100);
+}
+
+static int test(const track *t, uint64_t i, uint32_t which, bool fired, double threshold, assay_verdict *verdict)
+{
+    assay_row row = assay_series_row(t->series, t->rows[i]);
+    if (row.step < t->rule->start_step)
+        return ASSAY_OK;
+    assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = ASSAY_ALL_WORKERS, .test = which,
+                             .value = row.value[DIFFERENCE], .threshold = threshold};
+    return assay_findings_test(assay_verdict_findings(verdict), fired, &finding);
+}
+
+static int test_drift(const track *t, assay_verdict *verdict)
+{
+    int64_t run = 0, num_steps = assay_param_int(t->rule->params, "num_steps");
+    bool seen = t->count && replicated(t, 0);
+    int status = ASSAY_OK;
+    for (uint64_t i = 1; status == ASSAY_OK && i < t->count; i++) {
+        if (seen) {
+            run = rises(t, i) ? run + 1 : 0;
+            status = test(t, i, DRIFT, run >= num_steps, distance(t, i - 1), verdict);
+        }
+        seen = seen || replicated(t, i);
+    }
+    return status;
+}
+
+/* The row of a step, UINT64_MAX: none. */
+static uint64_t row_at(const track *t, int64_t step)
+{
+    uint64_t low = 0, high = t->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (assay_series_row(t->series, t->rows[middle]).step < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < t->count && assay_series_row(t->series, t->rows[low]).step == step ? low : UINT64_MAX;
+}
+
+static int test_gradient(const track *gradient, const track *weight, assay_verdict *verdict)
+{
+    const assay_params *p = gradient->rule->params;
+    bool after = assay_param_text(p, "recorded")[0] == 'a';
+    uint64_t num_steps = after ? 0 : (uint64_t)assay_param_int(p, "num_steps");
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < gradient->count; i++) {
+        uint64_t at = row_at(weight, assay_series_row(gradient->series, gradient->rows[i]).step);
+        if (at == UINT64_MAX || !replicated(weight, at) || weight->count - 1 - at < num_steps)
+            continue;
+        bool fired = !replicated(gradient, i);
+        for (uint64_t k = 1; fired && k <= num_steps; k++)
+            fired = rises(weight, at + k);
+        status = test(gradient, i, DIFFERS, fired, assay_param_real(p, "tolerance"), verdict);
+    }
+    return status;
+}
+
+static track track_of(const assay_rule *rule, const assay_series *series, const uint64_t *order, uint64_t count,
+                      uint32_t tensor)
+{
+    track t = {.rule = rule, .series = series};
+    uint64_t first = first_row_of(series, order, count, tensor);
+    t.rows = order + first;
+    while (first + t.count < count && assay_series_row(series, t.rows[t.count]).tensor == tensor)
+        t.count++;
+    return t;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
+    if (count && !order)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < count;) {
+        assay_row row = assay_series_row(series, order[i]);
+        track t = track_of(rule, series, order, count, row.tensor);
+        uint32_t of = weight_of_gradient(rule->trial, row.tensor);
+        if (row.value[KIND] == WEIGHTS) {
+            status = test_drift(&t, verdict);
+        } else if (of != ASSAY_NO_TENSOR) {
+            track weight = track_of(rule, series, order, count, of);
+            status = test_gradient(&t, &weight, verdict);
+        }
+        i += t.count;
+    }
+    free(order);
+    return status;
+}
+
+const assay_rule_ops assay_rule_gradient_not_synchronized = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "GradientNotSynchronized",
+    .summary = "Workers whose weights drift apart, or whose gradients differ although their weights are the same.",
+    .advice = "Each worker trains a model of its own from the step named on: the gradients are not averaged, or not on all "
+              "workers, before the optimizer takes its step.",
+    .remedies = remedies,
+    .params = params,
+    .tests = tests,
+    .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,99 @@
+/* loss_spike.c - LossSpike: a loss that jumps far above its own past.
+ *
+ * Per tensor, worker and mode: x = mean of the tensor, z = 0.6745 * (x - median) / MAD over the `window` saved steps before,
+ * MAD at least 1 % of the median. Fires when z > threshold and x exceeds the median by the factor `ratio`, or x is not
+ * finite. value = x, threshold = the median of the history. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "history.h"
+#include "selection.h"
+
+enum { LOSS, MODE, WIDTH };
+
+static const assay_param_def params[] = {
+    {.name = "collection_names", .type = ASSAY_PARAM_LIST, .initial = "losses",
+     .help = "Collections whose tensors are looked at, beside those of tensor_regex."},
+    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX,
+     .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."},
+    HISTORY_PARAMS("10", "2", "a loss"),
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Look at the batch of the step named: wrong labels, extreme inputs, an empty or padded sample.",
+    "Clip gradients by norm, and lower the learning rate or lengthen its warm-up.",
+    "Go back to a checkpoint before the spike and skip that batch, if the loss does not come down again.",
+    "In half precision look at the loss scale at that step (HalfPrecisionRisk).",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    int slot = selection_slot(given, need, 0, true, err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule;
+    (void)err;
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
+        const assay_tensor_view *item = view->slot[0].items[i];
+        if (!assay_view_has_values(item))
+            continue;
+        double row[WIDTH] = {assay_stats_mean(item->stats), view->mode};
+        status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
+    }
+    return status;
+}
+
+static int test(const assay_rule *rule, assay_verdict *verdict, assay_row row, robust_score score)
+{
+    char note[64];
+    snprintf(note, sizeof note, "robust z-score %.4g", score.z);
+    assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = row.value[LOSS],
+                             .threshold = score.median, .note = note};
+    return assay_findings_test(assay_verdict_findings(verdict), history_spike(rule->params, row.value[LOSS], score), &finding);
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
+    history_ring *rings = history_new();
+    int status = rings && (order || !count) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    assay_row before = {0};
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
+        assay_row row = assay_series_row(series, order[i]);
+        robust_score score;
+        if (i == 0 || row.tensor != before.tensor || row.worker != before.worker)
+            history_clear(rings);
+        before = row;
+        int mode = row.value[MODE] >= 0 && row.value[MODE] < ASSAY_MODES ? (int)row.value[MODE] : ASSAY_MODE_NONE;
+        if (history_score(&rings[mode], rule->params, row.value[LOSS], &score) && row.step >= rule->start_step)
+            status = test(rule, verdict, row, score);
+    }
+    free(rings);
+    free(order);
+    return status;
+}
+
+const assay_rule_ops assay_rule_loss_spike = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "LossSpike",
+    .summary = "Losses that jump far above what they were at the steps before.",
+    .advice = "One batch or one update threw the training off: see what was special about the step named, and whether the loss "
+              "came back.",
+    .remedies = remedies,
+    .params = params,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,198 @@
+/* missing_worker.c - MissingWorker: workers that stopped writing, left steps out, or never wrote.
+ *
+ * absent  a worker that wrote in this mode at some step has no tensor at step s, although another worker has. value = how
+ *         many steps of the mode it has missed in a row, fires at num_steps. The trial's newest step is not tested while the
+ *         training goes on: it may only be late.
+ * never   fewer workers wrote than the collections file said there are; value = how many are missing. Tested once.
+ * Workers that never write in a mode are not expected there: often one worker alone evaluates. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workers.h"
+
+enum { ABSENT, NEVER };
+static const char *const tests[] = {"absent", "never", NULL};
+
+static const assay_param_def params[] = {
+    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "1", .least = 1, .most = 1000000,
+     .help = "Saved steps in a row that a worker may not miss."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Read the worker's own log and its node's kernel log from the last step it wrote: killed, out of memory, device lost.",
+    "Check that its directory was writable and not full, and that its files were copied along with the others.",
+    "If the others wait for it in a collective, stop the training and start it again from its checkpoint without that node.",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)given;
+    (void)data;
+    int slot = assay_need_slot(need, &(assay_slot){.kinds = UINT32_MAX, .flags = ASSAY_SLOT_TIME_ONLY}, err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+/* One row for each worker that has a tensor; its value is the mode. */
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    const assay_slot_view *slot = &view->slot[0];
+    uint32_t workers = assay_trial_workers(rule->trial);
+    bool *seen = calloc(workers ? workers : 1, sizeof *seen);
+    double mode = view->mode;
+    if (!seen)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < slot->count; i++)
+        if (slot->items[i]->worker < workers)
+            seen[slot->items[i]->worker] = true;
+    int status = ASSAY_OK;
+    for (uint32_t w = 0; status == ASSAY_OK && w < workers; w++)
+        if (seen[w])
+            status = assay_series_add(((assay_common_state *)state)->series, view->step, ASSAY_NO_TENSOR, w, &mode);
+    free(seen);
+    return status;
+}
+
+/* What is known of one worker on the walk over the steps. */
+typedef struct attendance {
+    uint32_t modes;             /* it writes in: bit 1 << mode */
+    int64_t last;               /* step that it wrote, -1: none so far */
+    int64_t missed[ASSAY_MODES]; /* steps in a row */
+    bool here;
+} attendance;
+
+typedef struct roll {
+    const assay_rule *rule;
+    const assay_series *series;
+    uint64_t next; /* row */
+    attendance *worker;
+    uint32_t workers;
+} roll;
+
+static void note_modes(roll *r)
+{
+    for (uint64_t i = 0; i < assay_series_count(r->series); i++) {
+        assay_row row = assay_series_row(r->series, i);
+        if (row.worker < r->workers && row.value[0] >= 0 && row.value[0] < ASSAY_MODES)
+            r->worker[row.worker].modes |= 1u << (int)row.value[0];
+    }
+}
+
+/* Marks who is there at the step; false when nobody is. */
+static bool call_roll(roll *r, int64_t step)
+{
+    bool any = false;
+    for (uint32_t w = 0; w < r->workers; w++)
+        r->worker[w].here = false;
+    for (; r->next < assay_series_count(r->series); r->next++) {
+        assay_row row = assay_series_row(r->series, r->next);
+        if (row.step > step)
+            break;
+        if (row.step == step && row.worker < r->workers)
+            any = r->worker[row.worker].here = true;
+    }
+    return any;
+}
+
+static int test_worker(roll *r, const assay_step_info *info, uint32_t w, assay_verdict *verdict)
+{
+    attendance *a = &r->worker[w];
+    int64_t num_steps = assay_param_int(r->rule->params, "num_steps"), *missed = &a->missed[info->mode];
+    char note[64] = "has not written before";
+    *missed = a->here ? 0 : *missed + 1;
+    if (a->here)
+        a->last = info->step;
+    else if (a->last >= 0)
+        snprintf(note, sizeof note, "wrote last at step %" PRId64, a->last);
+    assay_finding finding = {.step = info->step, .tensor = ASSAY_NO_TENSOR, .worker = w, .test = ABSENT,
+                             .value = (double)*missed, .threshold = (double)num_steps, .note = note};
+    return assay_findings_test(assay_verdict_findings(verdict), *missed >= num_steps, &finding);
+}
+
+static int test_never(const roll *r, int64_t step, assay_verdict *verdict)
+{
+    uint32_t expected = assay_trial_expected_workers(r->rule->trial);
+    char note[64];
+    snprintf(note, sizeof note, "%" PRIu32 " of %" PRIu32 " expected workers wrote", r->workers, expected);
+    assay_finding finding = {.step = step, .tensor = ASSAY_NO_TENSOR, .worker = ASSAY_ALL_WORKERS, .test = NEVER,
+                             .value = expected - r->workers, .note = note};
+    return assay_findings_test(assay_verdict_findings(verdict), expected > r->workers, &finding);
+}
+
+static int test_steps(roll *r, assay_verdict *verdict)
+{
+    const assay_rule *rule = r->rule;
+    const char *only = assay_param_text(rule->params, "worker");
+    uint64_t steps = assay_trial_steps(rule->trial);
+    bool first = true;
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < steps; i++) {
+        const assay_step_info *info = assay_trial_step(rule->trial, i);
+        if (info->step < rule->start_step || info->step >= rule->end_step || info->mode < 0 || info->mode >= ASSAY_MODES)
+            continue;
+        bool any = call_roll(r, info->step), newest = i + 1 == steps && !assay_trial_ended(rule->trial);
+        if (!any && !only)
+            continue;
+        if (first && !only)
+            status = test_never(r, info->step, verdict);
+        first = false;
+        for (uint32_t w = 0; status == ASSAY_OK && w < r->workers; w++) {
+            bool asked = !only || strcmp(only, assay_trial_worker(rule->trial, w)) == 0;
+            if (asked && r->worker[w].modes >> info->mode & 1 && (r->worker[w].here || !newest))
+                status = test_worker(r, info, w, verdict);
+        }
+    }
+    return status;
+}
+
+/* Who wrote from when to when, for the report. */
+static void put_workers(const roll *r, assay_buf *json)
+{
+    assay_put_format(json, "\"last_steps\": [");
+    for (uint32_t w = 0, n = 0; w < r->workers; w++) {
+        if (r->worker[w].modes == 0)
+            continue;
+        assay_put_format(json, "%s{\"worker\": ", n++ ? ", " : "");
+        assay_json_put_text(json, assay_trial_worker(r->rule->trial, w));
+        assay_put_format(json, ", \"step\": %" PRId64 "}", r->worker[w].last);
+    }
+    assay_put_format(json, "]");
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    roll r = {.rule = rule, .series = ((const assay_common_state *)state)->series,
+              .workers = assay_trial_workers(rule->trial)};
+    if (assay_series_count(r.series) == 0)
+        return ASSAY_OK;
+    r.worker = calloc(r.workers ? r.workers : 1, sizeof *r.worker);
+    if (!r.worker)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    for (uint32_t w = 0; w < r.workers; w++)
+        r.worker[w].last = -1;
+    note_modes(&r);
+    int status = test_steps(&r, verdict);
+    put_workers(&r, assay_verdict_json(verdict));
+    free(r.worker);
+    return status;
+}
+
+const assay_rule_ops assay_rule_missing_worker = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "MissingWorker",
+    .summary = "Workers that stopped writing, left steps out, or never wrote.",
+    .advice = "What the worker would have shown is unknown from the step named on; the last step it wrote says where to look in "
+              "its own log.",
+    .remedies = remedies,
+    .params = params,
+    .tests = tests,
+    .traits = ASSAY_RULE_POOLS,
+    .series_width = 1,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,177 @@
+/* prediction_collapse.c - PredictionCollapse: one class swallows the predictions.
+ *
+ * Over all workers' predictions of a tensor at a step: share = predictions of the most frequent class / predictions. Where
+ * there are labels, `due` is that class's share of the labels, else 0. A step counts when share > threshold and
+ * share > excess * due; fires when num_steps saved steps of the tensor in one mode count in a row; value = share. Steps with
+ * fewer than min_samples predictions are passed over. An untrained model may well begin with one class. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pairs.h"
+#include "workers.h"
+
+enum { PREDICTIONS, LABELS };                      /* slots and measures */
+enum { SHARE, DUE, CLASS, MODE, WIDTH };           /* values of a row */
+
+static const assay_param_def params[] = {
+    {.name = "predictions_regex", .type = ASSAY_PARAM_REGEX, .initial = "predictions?$,[Ll]oss_input_0$",
+     .help = "Patterns (re.search) of names of predictions: scores, or class numbers."},
+    {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .initial = "labels?$,[Ll]oss_input_1$",
+     .help = "Patterns (re.search) of names of labels."},
+    {.name = "threshold", .type = ASSAY_PARAM_REAL, .initial = "0.9", .least = 0, .most = 1,
+     .help = "Share of the predictions that one class may have."},
+    {.name = "excess", .type = ASSAY_PARAM_REAL, .initial = "1.2", .least = 0, .most = 1e308,
+     .help = "The share has to be above the class's share of the labels by this factor."},
+    {.name = "min_samples", .type = ASSAY_PARAM_INT, .initial = "16", .least = 1, .most = 0x1p53,
+     .help = "Predictions of a step, over all workers, below which it is passed over."},
+    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "10", .least = 1, .most = 1000000,
+     .help = "Saved steps in a row over which one class has to prevail."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Compare the class counts of the labels (aggregation class_counts) and weight or resample the classes if they are unequal.",
+    "Look for dead or saturated layers before the output (DeadRelu, SaturatedActivation) and for vanished gradients.",
+    "Lower the learning rate if the collapse follows a loss spike, and go back to a checkpoint before it.",
+    "Check that evaluation runs with the right preprocessing and with normalisation in its evaluation mode.",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)given;
+    (void)data;
+    assay_slot slot = {.regexes = "predictions_regex", .flags = ASSAY_SLOT_NO_STRINGS};
+    int status = class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err);
+    slot.regexes = "labels_regex";
+    return status ? status : class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
+}
+
+static int count_classes(assay_counter *counter, const assay_classes *classes, int64_t what)
+{
+    int status = ASSAY_OK;
+    for (uint64_t k = 0; classes && status == ASSAY_OK && k < classes->count; k++)
+        if (classes->value[k] != ASSAY_NO_CLASS)
+            status = assay_counter_add(counter, what, classes->value[k], 1);
+    return status;
+}
+
+/* The most frequent class among the pairs (what, class), the smallest of several; sets all to the number of them all. */
+static uint64_t most_frequent(const assay_counter *counter, int64_t what, int64_t *class, uint64_t *all)
+{
+    uint64_t most = 0;
+    *all = 0;
+    for (uint64_t i = 0; i < assay_counter_size(counter); i++) {
+        int64_t kind, value;
+        uint64_t count;
+        assay_counter_get(counter, i, &kind, &value, &count);
+        if (kind != what)
+            continue;
+        *all += count;
+        if (count > most) {
+            most = count;
+            *class = value;
+        }
+    }
+    return most;
+}
+
+static double share_of(const assay_counter *counter, int64_t what, int64_t class)
+{
+    uint64_t all = 0, mine = 0;
+    for (uint64_t i = 0; i < assay_counter_size(counter); i++) {
+        int64_t kind, value;
+        uint64_t count;
+        assay_counter_get(counter, i, &kind, &value, &count);
+        all += kind == what ? count : 0;
+        mine += kind == what && value == class ? count : 0;
+    }
+    return all ? (double)mine / (double)all : 0;
+}
+
+/* Counts the predictions items[from .. from + n), one tensor's, and the labels that belong to them. */
+static int count_tensor(const assay_step_view *view, uint32_t from, uint32_t n, assay_counter *counter)
+{
+    class_slot predictions = {PREDICTIONS, PREDICTIONS}, labels = {LABELS, LABELS};
+    int status = ASSAY_OK;
+    for (uint32_t i = from; status == ASSAY_OK && i < from + n; i++) {
+        status = count_classes(counter, classes_of(view, predictions, i), PREDICTIONS);
+        if (status == ASSAY_OK)
+            status = count_classes(counter, partner_of(view, predictions, i, labels), LABELS);
+    }
+    return status;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)err;
+    const assay_slot_view *slot = &view->slot[PREDICTIONS];
+    int status = ASSAY_OK;
+    for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
+        assay_counter *counter = assay_counter_new();
+        int64_t class = 0;
+        uint64_t all = 0;
+        n = same_tensor(slot, i);
+        status = counter ? count_tensor(view, i, n, counter) : ASSAY_ENOMEM;
+        uint64_t most = status == ASSAY_OK ? most_frequent(counter, PREDICTIONS, &class, &all) : 0;
+        if (all > 0 && all >= (uint64_t)assay_param_int(rule->params, "min_samples")) {
+            double row[WIDTH] = {(double)most / (double)all, share_of(counter, LABELS, class), (double)class, view->mode};
+            status = assay_series_add(((assay_common_state *)state)->series, view->step, slot->items[i]->tensor,
+                                      ASSAY_ALL_WORKERS, row);
+        }
+        assay_counter_free(counter);
+    }
+    return status;
+}
+
+static bool collapsed(const assay_params *given, assay_row row)
+{
+    return row.value[SHARE] > assay_param_real(given, "threshold") &&
+           row.value[SHARE] > assay_param_real(given, "excess") * row.value[DUE];
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
+    int64_t num_steps = assay_param_int(rule->params, "num_steps"), run[ASSAY_MODES] = {0};
+    if (count && !order)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = ASSAY_OK;
+    uint32_t tensor = ASSAY_NO_TENSOR;
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
+        assay_row row = assay_series_row(series, order[i]);
+        int mode = row.value[MODE] >= 0 && row.value[MODE] < ASSAY_MODES ? (int)row.value[MODE] : ASSAY_MODE_NONE;
+        for (int k = 0; k < ASSAY_MODES && row.tensor != tensor; k++)
+            run[k] = 0;
+        tensor = row.tensor;
+        run[mode] = collapsed(rule->params, row) ? run[mode] + 1 : 0;
+        char note[96];
+        snprintf(note, sizeof note, "class %.0f; of the labels it has %.3g", row.value[CLASS], row.value[DUE]);
+        assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = ASSAY_ALL_WORKERS,
+                                 .value = row.value[SHARE], .threshold = assay_param_real(rule->params, "threshold"),
+                                 .note = note};
+        if (row.step >= rule->start_step)
+            status = assay_findings_test(assay_verdict_findings(verdict), run[mode] >= num_steps, &finding);
+    }
+    free(order);
+    return status;
+}
+
+const assay_rule_ops assay_rule_prediction_collapse = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "PredictionCollapse",
+    .summary = "Predictions of which nearly all are one class.",
+    .advice = "The model ignores its input: its output is the same class whatever it sees, which a low loss or a high accuracy on "
+              "unequal classes can hide.",
+    .remedies = remedies,
+    .params = params,
+    .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

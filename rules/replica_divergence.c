@@ -1,0 +1,180 @@
+/* replica_divergence.c - ReplicaDivergence: tensors that should be equal on all workers and are not.
+ *
+ * Per step and tensor the workers' digests (dtype, shape, bytes) are compared; the one of more than half of the workers is
+ * what the others should have, without such a majority that of the first worker. A worker with another digest is odd when
+ * an element is not close too: |a - b| <= atol + rtol * |b|. value = largest |a - b|; infinite for another shape.
+ * A tensor is tested from the first step on at which more than half of its workers agreed: one that never was a replica,
+ * such as the running statistics of a normalisation, is no divergence. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "workers.h"
+
+enum { DIGEST, CHANGE };                        /* measures */
+enum { ODD, LARGEST, AGREED, REMARK, WIDTH };   /* values of a row */
+enum { PLAIN, OTHER_SHAPE, NO_MAJORITY, FIRST_ODD }; /* remarks */
+static const char *const remarks[] = {NULL, "another shape or type", "no majority: compared with the first worker",
+                                      "the first worker is odd too: the value is the difference from it"};
+
+static const assay_param_def params[] = {
+    REPLICA_PARAMS("weights,biases"),
+    {.name = "replicated", .type = ASSAY_PARAM_CHOICE, .initial = "seen", .choices = "seen|always",
+     .help = "Test a tensor from the first step on at which most workers agreed, or always."},
+    {.name = "rtol", .type = ASSAY_PARAM_REAL, .initial = "0", .least = 0, .most = 1e308,
+     .help = "Relative tolerance of the comparison."},
+    {.name = "atol", .type = ASSAY_PARAM_REAL, .initial = "0", .least = 0, .most = 1e308,
+     .help = "Absolute tolerance of the comparison."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Take the worker named out of service and test its device and memory if it is odd alone: a silent hardware fault.",
+    "Broadcast parameters and buffers from one worker at the start and after loading a checkpoint.",
+    "Let every worker run the same update: same optimizer state, learning rate, loss scale and number of steps.",
+    "Look for code that changes weights on one rank only, such as rank 0's own clipping or averaging.",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    int slot = selection_slot(given, need, 0, true, err);
+    if (slot < 0)
+        return slot;
+    assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST};
+    assay_measure change = {.kind = ASSAY_MEASURE_CHANGE,
+                            .reference = ASSAY_REFERENCE_FIRST_WORKER,
+                            .equal_nan = 1,
+                            .rtol = assay_param_real(given, "rtol"),
+                            .atol = assay_param_real(given, "atol")};
+    int status = assay_need_measure(need, slot, &digest, err);
+    if (status >= 0)
+        status = assay_need_measure(need, slot, &change, err);
+    return status < 0 ? status : ASSAY_OK;
+}
+
+static const assay_change *change_of(const assay_step_view *view, const assay_tensor_view *item)
+{
+    const assay_result *result = assay_view_result(view, CHANGE, item);
+    return result && result->of.change.found ? &result->of.change : NULL;
+}
+
+/* Sets what is known of an odd worker against the majority. `mate` is someone of the majority: where the first worker
+ * itself is odd, the difference between the two is its own. */
+static void compare(const assay_step_view *view, const assay_tensor_view *item, const assay_tensor_view *mate,
+                    const agreement *a, uint64_t digest, double row[WIDTH])
+{
+    bool first_common = a->first == a->common, is_first = digest == a->first;
+    const assay_change *change = change_of(view, first_common || !is_first ? item : mate);
+    row[ODD] = 1;
+    row[REMARK] = !agreement_has_majority(a) ? NO_MAJORITY : !first_common && !is_first ? FIRST_ODD : PLAIN;
+    if (!change || !change->same_shape || !change->same_dtype) {
+        row[LARGEST] = INFINITY;
+        row[REMARK] = OTHER_SHAPE;
+        return;
+    }
+    row[LARGEST] = change->largest;
+    if (change->close && (first_common || is_first))
+        row[ODD] = 0;
+}
+
+static int add_tensor(assay_series *series, const assay_step_view *view, const assay_tensor_view *const *items, uint32_t count)
+{
+    agreement a = agreement_of(view, DIGEST, items, count);
+    const assay_tensor_view *mate = NULL;
+    uint64_t digest;
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; i < count && !mate; i++)
+        if (digest_of(view, DIGEST, items[i], &digest) && digest == a.common)
+            mate = items[i];
+    for (uint32_t i = 0; status == ASSAY_OK && a.workers > 1 && i < count; i++) {
+        double row[WIDTH] = {[AGREED] = agreement_has_majority(&a)};
+        if (!digest_of(view, DIGEST, items[i], &digest))
+            continue;
+        if (digest != a.common)
+            compare(view, items[i], mate, &a, digest, row);
+        status = assay_series_add(series, view->step, items[i]->tensor, items[i]->worker, row);
+    }
+    return status;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule;
+    (void)err;
+    const assay_slot_view *slot = &view->slot[0];
+    int status = ASSAY_OK;
+    for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
+        n = same_tensor(slot, i);
+        status = add_tensor(((assay_common_state *)state)->series, view, slot->items + i, n);
+    }
+    return status;
+}
+
+/* The rows order[0 .. count) are one tensor's. The first step at which most workers agreed; INT64_MAX: none. */
+static int64_t first_agreed(const assay_series *series, const uint64_t *order, uint64_t count)
+{
+    int64_t first = INT64_MAX;
+    for (uint64_t i = 0; i < count; i++) {
+        assay_row row = assay_series_row(series, order[i]);
+        if (row.value[AGREED] > 0 && row.step < first)
+            first = row.step;
+    }
+    return first;
+}
+
+static int test_row(const assay_rule *rule, assay_verdict *verdict, assay_row row)
+{
+    uint64_t remark = row.value[REMARK] >= PLAIN && row.value[REMARK] <= FIRST_ODD ? (uint64_t)row.value[REMARK] : PLAIN;
+    assay_finding finding = {.step = row.step,
+                             .tensor = row.tensor,
+                             .worker = row.worker,
+                             .value = row.value[LARGEST],
+                             .threshold = assay_param_real(rule->params, "atol"),
+                             .note = remarks[remark]};
+    return assay_findings_test(assay_verdict_findings(verdict), row.value[ODD] > 0, &finding);
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series), left_out = 0;
+    bool always = strcmp(assay_param_text(rule->params, "replicated"), "always") == 0;
+    if (count && !order)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = ASSAY_OK;
+    for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
+        uint32_t tensor = assay_series_row(series, order[i]).tensor;
+        for (n = 1; i + n < count && assay_series_row(series, order[i + n]).tensor == tensor; n++)
+            ;
+        int64_t from = always ? INT64_MIN : first_agreed(series, order + i, n);
+        left_out += from == INT64_MAX;
+        for (uint64_t k = 0; status == ASSAY_OK && k < n; k++) {
+            assay_row row = assay_series_row(series, order[i + k]);
+            if (row.step >= from && row.step >= rule->start_step)
+                status = test_row(rule, verdict, row);
+        }
+    }
+    if (left_out > 0)
+        assay_verdict_message(verdict, "%llu tensor%s at no step equal on most workers: no replicas, so not tested "
+                              "(parameter replicated).", (unsigned long long)left_out, left_out == 1 ? " was" : "s were");
+    free(order);
+    return status;
+}
+
+const assay_rule_ops assay_rule_replica_divergence = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "ReplicaDivergence",
+    .summary = "Tensors that should be equal on all workers and are not.",
+    .advice = "The workers no longer train one model. If one worker is odd alone, its device is suspect; if all differ, the "
+              "parameters were not broadcast or the updates are not the same.",
+    .remedies = remedies,
+    .params = params,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

@@ -1,0 +1,53 @@
+/* robust.h - how far a number lies from others that may hold outliers themselves.
+ *
+ * Robust z-score (Iglewicz and Hoaglin 1993): z = 0.6745 * (x - median) / MAD, MAD the median of |x_i - median|; 0.6745 makes
+ * it a standard score where the numbers are normal. Numbers that hardly vary have a MAD near 0, against which any change
+ * would be enormous: so the MAD counts as at least `floor` times |median|. */
+#ifndef ASSAY_RULES_ROBUST_H
+#define ASSAY_RULES_ROBUST_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+static inline int robust_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts x[0..n), which holds no NaN; NaN for n = 0. */
+static inline double robust_median(double *x, size_t n)
+{
+    if (n == 0)
+        return NAN;
+    qsort(x, n, sizeof *x, robust_compare);
+    return n % 2 ? x[n / 2] : x[n / 2 - 1] / 2 + x[n / 2] / 2;
+}
+
+typedef struct robust_center {
+    double median, spread;
+} robust_center;
+
+/* The centre and spread of x[0..n), finite numbers, which are overwritten. */
+static inline robust_center robust_center_of(double *x, size_t n, double floor)
+{
+    robust_center c = {.median = robust_median(x, n)};
+    for (size_t i = 0; i < n; i++)
+        x[i] = fabs(x[i] - c.median);
+    c.spread = fmax(robust_median(x, n), floor * fabs(c.median));
+    return c;
+}
+
+typedef struct robust_score {
+    double z, median;
+} robust_score;
+
+/* A value that is not finite scores infinite. */
+static inline robust_score robust_score_of(double value, robust_center c)
+{
+    double z = value == c.median ? 0 : 0.6745 * (value - c.median) / c.spread;
+    return (robust_score){isfinite(value) ? z : INFINITY, c.median};
+}
+
+#endif

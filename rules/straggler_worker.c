@@ -1,0 +1,164 @@
+/* straggler_worker.c - StragglerWorker: one worker's steps are written late, again and again.
+ *
+ * t(s, w) = latest wall time of the events of step s and worker w; lag = t(s, w) - median of t(s, .) over the other workers.
+ * Late: lag > max(min_seconds, share * typical step), the typical step being the median time between saved steps. Fires when
+ * a worker has been late at num_steps saved steps in a row; value = lag in seconds, threshold = that limit. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "robust.h"
+#include "workers.h"
+
+static const assay_param_def params[] = {
+    {.name = "share", .type = ASSAY_PARAM_REAL, .initial = "0.25", .least = 0, .most = 1e308,
+     .help = "Share of the median time between saved steps by which a late step lags."},
+    {.name = "min_seconds", .type = ASSAY_PARAM_REAL, .initial = "1", .least = 0, .most = 1e308,
+     .help = "Lags up to so many seconds are never late."},
+    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "3", .least = 1, .most = 1000000,
+     .help = "Saved steps in a row at which a worker has to be late."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Compare clocks, temperatures, clock rates and device errors of the worker's node with another's: throttling is common.",
+    "Look for another job or process on that node, and for a slower path to data or storage.",
+    "Balance the work: a shard with longer samples, or extra work on that rank such as logging and checkpoints.",
+    "Take the node out and run again: if the lag stays with the rank and not with the node, it is the data or the code.",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)given;
+    (void)data;
+    int slot = assay_need_slot(need, &(assay_slot){.kinds = UINT32_MAX, .flags = ASSAY_SLOT_TIME_ONLY}, err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    const assay_slot_view *slot = &view->slot[0];
+    uint32_t workers = assay_trial_workers(rule->trial);
+    double *latest = malloc((workers ? workers : 1) * sizeof *latest);
+    if (!latest)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    for (uint32_t w = 0; w < workers; w++)
+        latest[w] = -INFINITY;
+    for (uint32_t i = 0; i < slot->count; i++)
+        if (slot->items[i]->worker < workers && slot->items[i]->wall_time > latest[slot->items[i]->worker])
+            latest[slot->items[i]->worker] = slot->items[i]->wall_time;
+    int status = ASSAY_OK;
+    for (uint32_t w = 0; status == ASSAY_OK && w < workers; w++)
+        if (isfinite(latest[w]))
+            status = assay_series_add(((assay_common_state *)state)->series, view->step, ASSAY_NO_TENSOR, w, &latest[w]);
+    free(latest);
+    return status;
+}
+
+typedef struct race {
+    const assay_rule *rule;
+    const assay_series *series;
+    double *time;    /* room for the workers of a step, sorted */
+    double *between; /* room for the times between steps */
+    int64_t *late;   /* [workers] steps in a row */
+    double limit;
+} race;
+
+/* The rows from `i` on that belong to its step. */
+static uint64_t rows_of_step(const assay_series *series, uint64_t i)
+{
+    uint64_t n = 1, count = assay_series_count(series);
+    int64_t step = assay_series_row(series, i).step;
+    while (i + n < count && assay_series_row(series, i + n).step == step)
+        n++;
+    return n;
+}
+
+static void sort_times(race *r, uint64_t i, uint64_t n)
+{
+    for (uint64_t k = 0; k < n; k++)
+        r->time[k] = assay_series_row(r->series, i + k).value[0];
+    qsort(r->time, n, sizeof *r->time, robust_compare);
+}
+
+/* The median of the sorted times without one that equals `mine`; n > 1. */
+static double median_of_others(const race *r, uint64_t n, double mine)
+{
+    uint64_t at = 0, a = (n - 2) / 2, b = (n - 1) / 2; /* the middle of n - 1 */
+    while (at + 1 < n && r->time[at] < mine)
+        at++;
+    return r->time[a + (a >= at)] / 2 + r->time[b + (b >= at)] / 2;
+}
+
+static void find_limit(race *r)
+{
+    uint64_t count = assay_series_count(r->series), steps = 0;
+    double before = 0;
+    for (uint64_t i = 0, n; i < count; i += n) {
+        n = rows_of_step(r->series, i);
+        sort_times(r, i, n);
+        double middle = r->time[(n - 1) / 2] / 2 + r->time[n / 2] / 2;
+        if (i > 0)
+            r->between[steps++] = middle - before;
+        before = middle;
+    }
+    double share = assay_param_real(r->rule->params, "share") * robust_median(r->between, steps);
+    r->limit = fmax(assay_param_real(r->rule->params, "min_seconds"), share); /* of NaN and a number: the number */
+}
+
+static int test_step(race *r, uint64_t i, uint64_t n, assay_verdict *verdict)
+{
+    int64_t num_steps = assay_param_int(r->rule->params, "num_steps");
+    int status = ASSAY_OK;
+    sort_times(r, i, n);
+    for (uint64_t k = 0; status == ASSAY_OK && n > 1 && k < n; k++) {
+        assay_row row = assay_series_row(r->series, i + k);
+        if (row.worker >= assay_trial_workers(r->rule->trial))
+            continue;
+        double lag = row.value[0] - median_of_others(r, n, row.value[0]);
+        int64_t *late = &r->late[row.worker];
+        *late = lag > r->limit ? *late + 1 : 0;
+        assay_finding finding = {.step = row.step, .tensor = ASSAY_NO_TENSOR, .worker = row.worker, .value = lag,
+                                 .threshold = r->limit};
+        if (row.step >= r->rule->start_step)
+            status = assay_findings_test(assay_verdict_findings(verdict), *late >= num_steps, &finding);
+    }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    race r = {.rule = rule, .series = ((const assay_common_state *)state)->series};
+    uint64_t count = assay_series_count(r.series), workers = assay_trial_workers(rule->trial);
+    r.time = calloc(count + 1, sizeof *r.time);
+    r.between = calloc(count + 1, sizeof *r.between);
+    r.late = calloc(workers + 1, sizeof *r.late);
+    int status = r.time && r.between && r.late ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    if (status == ASSAY_OK)
+        find_limit(&r);
+    for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
+        n = rows_of_step(r.series, i);
+        status = test_step(&r, i, n, verdict);
+    }
+    free(r.time);
+    free(r.between);
+    free(r.late);
+    return status;
+}
+
+const assay_rule_ops assay_rule_straggler_worker = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "StragglerWorker",
+    .summary = "A worker whose steps are written later than the others', again and again.",
+    .advice = "Where workers wait for one another, the slowest sets the pace of all: find out whether the lag belongs to the node, "
+              "to the data of that rank, or to work that only it does.",
+    .remedies = remedies,
+    .params = params,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = 1,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};

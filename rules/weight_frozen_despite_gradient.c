@@ -1,0 +1,161 @@
+/* weight_frozen_despite_gradient.c - WeightFrozenDespiteGradient: a gradient arrives, and the weight does not move.
+ *
+ * Per worker and weight W with a saved gradient "gradient/W". A pair of saved steps p, s counts when no element of W changed
+ * from p to s and the gradient at p has mean(|g|) > min_gradient. Fires when num_steps - 1 such pairs in a row end at s;
+ * value = their number. */
+#include <stdlib.h>
+
+#include "gradients.h"
+#include "workers.h"
+
+enum { WEIGHTS, GRADIENTS };                 /* slots */
+enum { STILL, MAGNITUDE, WIDTH };            /* values of a row: the weight did not move; mean |g|; -1: the other kind of row */
+
+static const assay_param_def params[] = {
+    REPLICA_PARAMS("weights"),
+    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "3", .least = 2, .most = 1000000,
+     .help = "Saved steps, this one included, over which the weight has to stand still."},
+    {.name = "min_gradient", .type = ASSAY_PARAM_REAL, .initial = "1e-7", .least = 0, .most = 1e308,
+     .help = "Gradients with a mean magnitude up to this count as zero."},
+    {0},
+};
+
+static const char *const remedies[] = {
+    "Check that the optimizer was given this parameter: it was made before the layer, or the layer was replaced since.",
+    "Check the learning rate of its group at the steps named: zero in a schedule, or set to freeze the layer.",
+    "Check that the optimizer's step is called, and not skipped, for example by a loss scaler that keeps finding overflows.",
+    "In half precision keep float32 master weights: updates below half a unit in the last place are lost.",
+    NULL,
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    int slot = selection_slot(given, need, 0, true, err);
+    assay_measure change = {.kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_SAVED_BEFORE, .steps = 1};
+    int status = slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
+    if (status >= 0)
+        status = assay_need_slot(need, &(assay_slot){.collection = "gradients", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    return status < 0 ? status : ASSAY_OK;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule;
+    (void)err;
+    int status = ASSAY_OK;
+    for (int k = WEIGHTS; k <= GRADIENTS; k++)
+        for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[k].count; i++) {
+            const assay_tensor_view *item = view->slot[k].items[i];
+            if (!assay_view_has_values(item))
+                continue;
+            double row[WIDTH] = {-1, -1};
+            const assay_result *result = k == WEIGHTS ? assay_view_result(view, 0, item) : NULL;
+            if (k == GRADIENTS)
+                row[MAGNITUDE] = assay_stats_abs_mean(item->stats);
+            else
+                row[STILL] = result && result->of.change.found && result->of.change.same_shape && result->of.change.close;
+            status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
+        }
+    return status;
+}
+
+/* Rows in order of (tensor, worker, step). */
+typedef struct rows {
+    const assay_rule *rule;
+    const assay_series *series;
+    const uint64_t *order;
+    uint64_t count;
+} rows;
+
+static assay_row row_at(const rows *r, uint64_t i)
+{
+    return assay_series_row(r->series, r->order[i]);
+}
+
+/* mean |g| of a tensor at a worker and step; NaN when there is none. */
+static double magnitude_at(const rows *r, uint32_t tensor, uint32_t worker, int64_t step)
+{
+    uint64_t low = 0, high = r->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        assay_row row = row_at(r, middle);
+        bool before = row.tensor != tensor   ? row.tensor < tensor
+                      : row.worker != worker ? row.worker < worker
+                                             : row.step < step;
+        if (before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == r->count)
+        return NAN;
+    assay_row row = row_at(r, low);
+    bool found = row.tensor == tensor && row.worker == worker && row.step == step && row.value[MAGNITUDE] >= 0;
+    return found ? row.value[MAGNITUDE] : NAN;
+}
+
+static uint32_t gradient_of_weight(const assay_trial *trial, uint32_t weight)
+{
+    char name[1024];
+    int length = snprintf(name, sizeof name, "gradient/%s", assay_trial_tensor(trial, weight));
+    return length > 0 && (size_t)length < sizeof name ? tensor_by_name(trial, name) : ASSAY_NO_TENSOR;
+}
+
+/* Tests the weight rows from `from` on that are one tensor's and worker's; returns where the next begin. */
+static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict, int *status)
+{
+    const assay_params *p = r->rule->params;
+    int64_t num_steps = assay_param_int(p, "num_steps"), run = 0;
+    assay_row first = row_at(r, from), before = first;
+    uint32_t gradient = gradient_of_weight(r->rule->trial, first.tensor);
+    uint64_t i = from + 1;
+    for (; i < r->count; i++) {
+        assay_row row = row_at(r, i);
+        if (row.tensor != first.tensor || row.worker != first.worker)
+            break;
+        double magnitude = magnitude_at(r, gradient, row.worker, before.step);
+        before = row;
+        run = row.value[STILL] > 0 && magnitude > assay_param_real(p, "min_gradient") ? run + 1 : 0;
+        if (isnan(magnitude) || row.value[STILL] < 0 || row.step < r->rule->start_step || *status)
+            continue;
+        char note[64];
+        snprintf(note, sizeof note, "mean |gradient| %.3g", magnitude);
+        assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = (double)run,
+                                 .threshold = (double)(num_steps - 1), .note = note};
+        *status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps - 1, &finding);
+    }
+    return i;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    rows r = {.rule = rule, .series = ((const assay_common_state *)state)->series};
+    uint64_t *order = assay_series_by_tensor(r.series);
+    r.count = assay_series_count(r.series);
+    r.order = order;
+    if (r.count && !order)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < r.count;)
+        i = test_weight(&r, i, verdict, &status);
+    free(order);
+    return status;
+}
+
+const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "WeightFrozenDespiteGradient",
+    .summary = "Weights that do not move although their gradients are not zero.",
+    .advice = "The gradient is there and nobody applies it: the optimizer does not hold the parameter, takes no step, or takes "
+              "steps that are too small to change it.",
+    .remedies = remedies,
+    .params = params,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};
