@@ -118,6 +118,8 @@ static void name_tensor(const maker *m, uint32_t slot, uint32_t k, char *out, si
     size_t pool = sizeof POOL / sizeof *POOL;
     if (need->name && k == 0)
         snprintf(out, room, "%s", need->name);
+    else if (slot > 0 && k == 1) /* the gradient of a tensor of the first slot */
+        snprintf(out, room, "gradient/%s_%u_%u", POOL[(1 + m->random % 7) % pool], 0u, 1u);
     else
         snprintf(out, room, "%s_%u_%u", POOL[(slot * 3 + k + m->random % 7) % pool], slot, k);
 }
