@@ -39,6 +39,14 @@ static const assay_param_def params[] = {
     {0},
 };
 
+static const char *const remedies[] = {
+    "Lower the learning rate: one large step is enough to push a unit's bias below all its inputs.",
+    "Look for large negative biases in the layer named, and initialise biases with zero.",
+    "Normalise the layer's input (batch or layer normalisation).",
+    "Use leaky ReLU, ELU or GELU, whose gradient does not vanish below zero.",
+    NULL,
+};
+
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -62,7 +70,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     const assay_slot_view *slot = &view->slot[0];
     layer_limits limits = {.measure = 0,
                            .inactivity = assay_param_real(rule->params, "threshold_inactivity"),
-                           .layer = assay_param_real(rule->params, "threshold_layer")};
+                           .layer = assay_param_real(rule->params, "threshold_layer"),
+                           .causes = s->series};
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
         n = same_tensor(slot, i);
@@ -80,9 +89,12 @@ const assay_rule_ops assay_rule_dead_relu = {
     .advice = "Dead units get no gradient and do not come back by themselves: lower the learning rate, check for large "
               "negative "
               "biases, normalise the layer's input, or use leaky ReLU, ELU or GELU in the layers named.",
+    .remedies = remedies,
     .params = params,
     .traits = ASSAY_RULE_POOLS,
+    .series_width = FIRST_CAUSE_WIDTH,
     .setup = setup,
     .map = map,
+    .finalize = first_cause_finalize,
     ASSAY_COMMON_STATE,
 };

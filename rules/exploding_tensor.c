@@ -3,6 +3,7 @@
  * Per worker: value = number of offending elements, fires when there is one. Where only reductions were saved, those
  * that are not finite are counted, with the remark "indirect": a float32 sum can overflow over finite elements. std and
  * variance are left out, being NaN for a healthy scalar in PyTorch. */
+#include "parts/first_cause.h"
 #include "selection.h"
 
 #define FORM(kind) (1u << (kind) | 1u << (ASSAY_ABS + (kind)))
@@ -15,11 +16,29 @@ static const assay_param_def params[] = {
     {0},
 };
 
+static const char *const remedies[] = {
+    "Look at the inputs and labels of the first bad step for extreme, missing or infinite values.",
+    "Lower the learning rate, or lengthen its warm-up.",
+    "Clip gradients by norm before the optimizer's step.",
+    "Guard divisions, logarithms, square roots and exponentials of the layer named.",
+    "In half precision use dynamic loss scaling, or bf16.",
+    "If one worker alone begins, test its device and memory.",
+    NULL,
+};
+
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
     int slot = selection_slot(given, need, 1u << ASSAY_RAW | REDUCTIONS, false, err);
-    return slot < 0 ? slot : ASSAY_OK;
+    int number = slot < 0 ? slot : assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_FIRST_BAD}, err);
+    return number < 0 ? number : ASSAY_OK;
+}
+
+/* The first offending element; NULL where it was not looked for. */
+static const assay_first_bad *first_bad(const assay_step_view *view, const assay_tensor_view *item, bool only_nan)
+{
+    const assay_result *result = assay_view_result(view, 0, item);
+    return result && !(only_nan && isinf(result->of.first_bad.value)) ? &result->of.first_bad : NULL;
 }
 
 static uint64_t bad_reductions(const assay_tensor_view *item, bool only_nan)
@@ -50,6 +69,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         assay_finding finding = finding_of(view, item, (double)bad, 0);
         finding.note = indirect ? "indirect" : NULL;
         status = assay_findings_test(s->findings, bad > 0, &finding);
+        if (status == ASSAY_OK && bad > 0)
+            status = first_cause_add(s->series, view, item, item->worker, first_bad(view, item, only_nan));
     }
     return status;
 }
@@ -64,8 +85,11 @@ const assay_rule_ops assay_rule_exploding_tensor = {
         "by "
         "norm, look at the inputs of that step for extreme or missing values, guard divisions, logarithms and square "
         "roots, and in half precision check the loss scale.",
+    .remedies = remedies,
     .params = params,
+    .series_width = FIRST_CAUSE_WIDTH,
     .setup = setup,
     .map = map,
+    .finalize = first_cause_finalize,
     ASSAY_COMMON_STATE,
 };

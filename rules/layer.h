@@ -7,12 +7,14 @@
 
 #include <assay/rule.h>
 
+#include "parts/first_cause.h"
 #include "workers.h"
 
 typedef struct layer_limits {
     int measure;       /* UNITS, by the rule's number */
     double inactivity; /* a unit with less activity, in percent, is inactive */
     double layer;      /* more inactive units, in percent, fire */
+    assay_series *causes; /* takes the layers that fired (parts/first_cause.h); NULL: nobody asks */
 } layer_limits;
 
 static inline const assay_units *layer_units(const assay_step_view *view, const layer_limits *limits,
@@ -55,7 +57,10 @@ static inline int layer_test(assay_findings *findings, const assay_step_view *vi
     double share = 100.0 * (double)inactive / (double)units;
     assay_finding finding = finding_of(view, items[0], share, limits->layer);
     finding.worker = worker;
-    return assay_findings_test(findings, share > limits->layer, &finding);
+    int status = assay_findings_test(findings, share > limits->layer, &finding);
+    return status == ASSAY_OK && limits->causes && share > limits->layer
+               ? first_cause_add(limits->causes, view, items[0], worker, NULL)
+               : status;
 }
 
 /* Tests one tensor: items[0 .. count) are its workers'. */

@@ -1,6 +1,7 @@
 /* vanishing_gradient.c - VanishingGradient: gradients whose mean magnitude is tiny. RULES.md 3.3.
  *
  * Per worker: m = mean(|x|) of the raw tensor, else the saved reduction abs_mean; fires when m < threshold. */
+#include "parts/first_cause.h"
 #include "selection.h"
 
 static const assay_param_def params[] = {
@@ -12,6 +13,14 @@ static const assay_param_def params[] = {
      .flags = ASSAY_PARAM_ABOVE,
      .help = "Mean magnitude below which a gradient has vanished."},
     {0},
+};
+
+static const char *const remedies[] = {
+    "Replace sigmoid and tanh between the layers named by ReLU or GELU.",
+    "Add residual connections or normalisation, so that gradients reach the layers below the one named.",
+    "Initialise by Kaiming (ReLU) or Xavier (tanh), and compare the layers' variances (PoorWeightInitialization).",
+    "In half precision scale the loss, so that small gradients are not flushed to zero (HalfPrecisionRisk).",
+    NULL,
 };
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
@@ -43,6 +52,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         assay_finding finding = finding_of(view, item, mean, threshold);
         status = assay_findings_test(s->findings, mean < threshold, &finding);
+        if (status == ASSAY_OK && mean < threshold)
+            status = first_cause_add(s->series, view, item, item->worker, NULL);
     }
     return status;
 }
@@ -56,8 +67,11 @@ const assay_rule_ops assay_rule_vanishing_gradient = {
         "The layers named here receive next to no signal: replace saturating activations by ReLU or GELU, add residual "
         "connections or normalisation between the deep layers, use Kaiming or Xavier initialisation, and in half "
         "precision scale the loss so that small gradients are not flushed to zero.",
+    .remedies = remedies,
     .params = params,
+    .series_width = FIRST_CAUSE_WIDTH,
     .setup = setup,
     .map = map,
+    .finalize = first_cause_finalize,
     ASSAY_COMMON_STATE,
 };

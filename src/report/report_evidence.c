@@ -4,6 +4,7 @@
  * values. Who differs is named. report.json has each of them. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,4 +204,10 @@ void report_put_evidence(const assay_trial_outcome *trial, const report_rule *ru
     const char *advice = rule->instance->ops->advice;
     if (advice && advice[0])
         assay_text_put_wrapped(out, 4, "    What to do: ", advice, strlen(advice));
+    const char *const *remedies = rule->instance->ops->remedies;
+    for (int i = 0; remedies && remedies[i]; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "    %d. ", i + 1);
+        assay_text_put_wrapped(out, 7, number, remedies[i], strlen(remedies[i]));
+    }
 }

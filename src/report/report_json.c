@@ -80,6 +80,20 @@ static void put_extra(const report_rule *rule, const char *before, assay_buf *ou
     assay_put_bytes(out, rule->json->data, rule->json->size);
 }
 
+/* What to try, in order, where the rule says so and has fired. */
+static void put_remedies(const report_rule *rule, assay_buf *out)
+{
+    const assay_rule_ops *ops = rule->instance->ops;
+    if (rule->status != ASSAY_ISSUES_FOUND || !ops->remedies)
+        return;
+    assay_put_format(out, ",\n    \"remedies\": [");
+    for (size_t i = 0; ops->remedies[i]; i++) {
+        put_item_start(out, i, "     ");
+        assay_json_put_text(out, ops->remedies[i]);
+    }
+    assay_put_u8(out, ']');
+}
+
 static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, assay_buf *out)
 {
     const assay_instance *instance = rule->instance;
@@ -104,6 +118,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
         assay_json_put_text(out, instance->ops->advice);
     else
         put_null(out);
+    put_remedies(rule, out);
     put_extra(rule, ",\n    ", out);
     assay_put_u8(out, '}');
 }
