@@ -43,7 +43,8 @@ def main():
             looked = len(statuses) - statuses.count("NoData")
             checks.expect(looked >= WITH_DATA.get((name, trial), 1), "%s on %s: %d of %d rules found data" % (
                 name, trial, looked, len(statuses)))
-            wide = [line for line in done.out.splitlines() if len(line) > 100]
+            wide = [line for line in done.out.splitlines()
+                    if len(line) > 100 and "To see it: assay show" not in line]  # a command to copy stays whole
             checks.expect(not wide, "%s on %s: lines of more than 100 columns: %s" % (name, trial, wide[:3]))
     checks.done()
 
