@@ -35,7 +35,9 @@ int assay_mode_parse(const char *text, size_t length);
 
 /* The kind of a record: the tensor itself, or a saved reduction of it; the absolute forms are ASSAY_ABS higher. */
 enum { ASSAY_RAW, ASSAY_MIN, ASSAY_MAX, ASSAY_MEAN, ASSAY_STD, ASSAY_VARIANCE, ASSAY_SUM, ASSAY_PROD, ASSAY_L1, ASSAY_L2,
-       ASSAY_ABS = 16, ASSAY_ABS_MEAN = ASSAY_ABS + ASSAY_MEAN, ASSAY_KINDS = 32 };
+       ASSAY_ABS = 16, ASSAY_ABS_MEAN = ASSAY_ABS + ASSAY_MEAN,
+       ASSAY_SET_ASIDE = 31, /* a raw record that the index says is not there (docs/format.md); rules never see it */
+       ASSAY_KINDS = 32 };
 
 #define ASSAY_NO_TENSOR UINT32_MAX   /* a finding about no tensor in particular: "" in the report */
 #define ASSAY_ALL_WORKERS UINT32_MAX /* pooled over the workers: "*" in the report */

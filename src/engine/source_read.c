@@ -18,6 +18,7 @@ typedef struct summary {
     uint8_t *modes; /* [names]: modes in which a tensor was saved raw */
     assay_step_info *steps;
     size_t step_count, step_room;
+    uint64_t set_aside; /* raw records of tensors that were saved reduced */
     assay_problems problems;
 } summary;
 
@@ -76,10 +77,42 @@ static int add_step(summary *s, const assay_step_info *step)
     return ASSAY_OK;
 }
 
-static int summarize_segment(summary *s, const assay_segment *segment)
+/* A tensor with saved reductions whose shape stands in shape_payload was, by the index, not saved raw (FORMAT.md): a raw
+ * record of it all the same, which the reference's hook writes of losses, is set aside, and its reductions speak for it.
+ * `mark` holds for every tensor what was seen of it in the part, over a number that is the part's own. */
+static void set_raw_aside(summary *s, assay_segment *segment, size_t number, uint64_t *mark)
+{
+    enum { SHAPED = 1, REDUCED = 2, SEEN = 3 };
+    const assay_part *part = &segment->parts[number];
+    const uint64_t own = (uint64_t)(number + 1) << 2;
+    for (size_t i = part->first_shape; i < part->first_shape + part->shapes; i++)
+        mark[segment->shapes[i].tensor] = own | SHAPED;
+    for (size_t e = part->first; e < part->first + part->count; e++)
+        if (segment->entries[e].kind != ASSAY_RAW && mark[segment->entries[e].tensor] >> 2 == number + 1)
+            mark[segment->entries[e].tensor] |= REDUCED;
+    for (size_t e = part->first; e < part->first + part->count; e++)
+        if (segment->entries[e].kind == ASSAY_RAW && mark[segment->entries[e].tensor] == (own | SEEN)) {
+            segment->entries[e].kind = ASSAY_SET_ASIDE;
+            s->set_aside++;
+        }
+}
+
+static int set_all_raw_aside(summary *s, assay_segment *segment)
+{
+    uint64_t *mark = assay_alloc_zeroed(assay_dict_count(s->names), sizeof *mark);
+    if (!mark)
+        return ASSAY_ENOMEM;
+    for (size_t p = 0; p < segment->count; p++)
+        if (segment->parts[p].shapes > 0)
+            set_raw_aside(s, segment, p, mark);
+    free(mark);
+    return ASSAY_OK;
+}
+
+static int summarize_segment(summary *s, assay_segment *segment)
 {
     s->modes = assay_alloc_zeroed(assay_dict_count(s->names), 1);
-    if (!s->modes)
+    if (!s->modes || set_all_raw_aside(s, segment) != ASSAY_OK)
         return ASSAY_ENOMEM;
     for (size_t p = 0; p < segment->count; p++) {
         const assay_part *part = &segment->parts[p];
@@ -106,6 +139,7 @@ static int pack_summaries(const void *mine, assay_buf *out)
             assay_put_i64(out, s->steps[k].mode_step);
             assay_put_u8(out, (uint8_t)s->steps[k].mode);
         }
+        assay_put_u64(out, s->set_aside);
         assay_problems_pack(&s->problems, out);
     }
     return assay_buf_status(out);
@@ -169,6 +203,7 @@ static int join_summaries(void *mine, assay_cursor *later, assay_error *err)
         status = join_names(&all->list[i], later, err);
         if (status == ASSAY_OK)
             status = join_steps(&all->list[i], later);
+        all->list[i].set_aside += assay_get_u64(later);
         if (status == ASSAY_OK)
             status = join_problems(&all->list[i].problems, later, err);
     }
@@ -264,6 +299,15 @@ static int renumber(assay_segment *segment, const assay_dict *own, const assay_d
     return ASSAY_OK;
 }
 
+static void remark_on_set_aside(summary *s)
+{
+    if (s->set_aside > 0)
+        assay_problems_add(&s->problems, ASSAY_PROBLEM_SET_ASIDE, -1, "", -1,
+                           "%llu raw record%s of tensors that were saved reduced %s set aside: the index says that they were not "
+                           "saved raw, and rules take their reductions; `assay show` shows both",
+                           (unsigned long long)s->set_aside, s->set_aside == 1 ? "" : "s", s->set_aside == 1 ? "is" : "are");
+}
+
 /* Moves a joined summary into the source's trial info. Problems are rank 0's to keep. */
 static int make_info(assay_source *source, summary *s, bool keep_problems)
 {
@@ -305,6 +349,7 @@ static int share_summaries(assay_comm *comm, assay_sources *sources, summaries *
         status = sort_names(&joined->list[i]);
         if (status == ASSAY_OK)
             status = check_steps(&joined->list[i]);
+        remark_on_set_aside(&joined->list[i]);
     }
     if (first && status == ASSAY_OK)
         status = pack_summaries(joined, &bytes);
