@@ -7,6 +7,9 @@
 enum {
     SAMPLE = 4096,
     MARGIN = 64, /* places in the sample on each side: at least two standard deviations of a rank's place, four for tails */
+    FEW = 2048,      /* elements that are selected from directly; of more a bracket is kept first */
+    FEW_SAMPLE = 512,
+    FEW_MARGIN = 40, /* places in that sample: at least three and a half standard deviations */
     BLOCK = 2048 /* floats that are looked at by all brackets while they are in the first cache */
 };
 
@@ -114,6 +117,36 @@ static bool look_at(const measure_kernels *kernels, bracket *b, const float *x, 
     return true;
 }
 
+/* Keeps, of more than a few elements without NaN, those about rank *r, in front: so many that they hold ranks *r and *r + 1.
+ * *r becomes the rank among them. Returns how many there are: all of them where the sample missed the rank. */
+static size_t narrow(const measure_kernels *kernels, float *a, size_t n, size_t *r)
+{
+    while (n > FEW) {
+        float sample[FEW_SAMPLE];
+        size_t stride = n / FEW_SAMPLE, at = *r / stride, first = at > FEW_MARGIN ? at - FEW_MARGIN : 0;
+        for (size_t i = 0; i < FEW_SAMPLE; i++)
+            sample[i] = a[i * stride];
+        float low = -INFINITY, high = INFINITY;
+        if (first > 0 && first < FEW_SAMPLE) {
+            select_rank(sample, FEW_SAMPLE, first);
+            low = sample[first];
+        }
+        if (at + FEW_MARGIN < FEW_SAMPLE) {
+            select_rank(sample, FEW_SAMPLE, at + FEW_MARGIN);
+            high = sample[at + FEW_MARGIN];
+        }
+        const uint8_t *bytes = (const uint8_t *)a;
+        size_t below = low > -INFINITY ? kernels->inside32(bytes, n, -INFINITY, nextafterf(low, -INFINITY)) : 0;
+        size_t inside = kernels->inside32(bytes, n, low, high), last = *r + 1 < n ? *r + 1 : *r;
+        if (*r < below || last >= below + inside || inside > n / 2)
+            break;
+        /* What is written ends where reading goes on at the latest. */
+        n = kernels->collect32(a, n, low, high, a);
+        *r -= below;
+    }
+    return n;
+}
+
 /* The element of rank r + 1 once a[r] is in its place: the smallest behind it. */
 static float next_of(const float *a, size_t n, size_t r)
 {
@@ -136,11 +169,11 @@ static bool values_at(const measure_kernels *kernels, bracket *b, const float *x
     at[0] = r < inside ? b->low : b->high;
     at[1] = next < inside ? b->low : b->high;
     if (b->inner > 0 && next >= inside && r < behind) {
-        size_t first = r >= inside ? (size_t)(r - inside) : 0;
-        select_rank(b->kept, (size_t)b->inner, first);
+        size_t first = r >= inside ? (size_t)(r - inside) : 0, some = narrow(kernels, b->kept, (size_t)b->inner, &first);
+        select_rank(b->kept, some, first);
         at[0] = r >= inside ? b->kept[first] : b->low;
         if (next < behind)
-            at[1] = r < inside ? b->kept[0] : next == r ? at[0] : next_of(b->kept, (size_t)b->inner, first);
+            at[1] = r < inside ? b->kept[first] : next == r ? at[0] : next_of(b->kept, some, first);
     }
     at[0] += 0.0f;
     at[1] += 0.0f;
