@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct fault_counter {
     atomic_ullong calls;
@@ -14,7 +15,7 @@ typedef struct fault_counter {
     bool onwards;             /* all later calls fail as well */
 } fault_counter;
 
-static const char *const KIND_NAMES[ASSAY_FAULT_KINDS] = {"alloc", "read", "write"};
+static const char *const KIND_NAMES[ASSAY_FAULT_KINDS] = {"alloc", "read", "write", "slow"};
 static fault_counter counters[ASSAY_FAULT_KINDS];
 static bool armed;
 
@@ -87,7 +88,7 @@ void assay_fault_arm(int rank)
     disarm();
     while (text && *text) {
         if (!take_fault(&text, rank) || (*text != ',' && *text != '\0')) {
-            fprintf(stderr, "assay: warning: ASSAY_FAULT is ignored: expected alloc:N, read:N or write:N, each with "
+            fprintf(stderr, "assay: warning: ASSAY_FAULT is ignored: expected alloc:N, read:N, write:N or slow:N, each with "
                             "an optional + and @rankR, separated by commas\n");
             disarm();
             return;
@@ -105,6 +106,15 @@ bool assay_fault_now(assay_fault_kind kind)
         return false;
     unsigned long long call = atomic_fetch_add(&c->calls, 1) + 1;
     return c->onwards ? call >= c->first : call == c->first;
+}
+
+void assay_fault_wait(void)
+{
+    unsigned long long milliseconds = armed ? counters[ASSAY_FAULT_SLOW].first : 0;
+    if (milliseconds == 0)
+        return;
+    struct timespec wait = {(time_t)(milliseconds / 1000), (long)(milliseconds % 1000) * 1000000};
+    nanosleep(&wait, NULL);
 }
 
 void *assay_alloc(size_t size)

@@ -1,7 +1,8 @@
 /* fault.h - failures on demand, for tests.
  *
  * ASSAY_FAULT=KIND:N[@rankR][,...] makes the N-th (from 1) call of that kind fail once, on rank R or on every rank;
- * `KIND:N+` makes it fail from then on. Kinds: alloc, read, write. Without the variable a check is one comparison. */
+ * `KIND:N+` makes it fail from then on. Kinds: alloc, read, write. `slow:N[@rankR]` fails nothing: every chunk then takes N
+ * milliseconds more. Without the variable a check is one comparison. */
 #ifndef ASSAY_BASE_FAULT_H
 #define ASSAY_BASE_FAULT_H
 
@@ -12,6 +13,7 @@ typedef enum assay_fault_kind {
     ASSAY_FAULT_ALLOC,
     ASSAY_FAULT_READ,
     ASSAY_FAULT_WRITE,
+    ASSAY_FAULT_SLOW,
     ASSAY_FAULT_KINDS
 } assay_fault_kind;
 
@@ -19,6 +21,8 @@ typedef enum assay_fault_kind {
 void assay_fault_arm(int rank);
 /* True when this call has to fail. Thread-safe. Not collective. */
 bool assay_fault_now(assay_fault_kind kind);
+/* Waits as slow:N asks for; a signal ends the wait. Not collective. */
+void assay_fault_wait(void);
 
 /* malloc, calloc and realloc through the fault counter. Sizes of arrays are checked for overflow: NULL then.
  * A request of 0 bytes gives a valid pointer. Free with free(). Not collective. */
