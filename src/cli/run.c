@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/rules_load.h"
 #include "cli/run.h"
+#include "cli/run_checkpoint.h"
 #include "hdf5/hdf5_file.h"
 #include "report/layout.h"
 #include "report/report.h"
@@ -34,6 +35,7 @@ typedef struct run_options {
     double progress, rule_seconds;
     const char *rules_path;
     bool quiet, digest, dry_run, trust_rules;
+    run_checkpoint checkpoint;
 } run_options;
 
 #define FIELD(name) offsetof(run_options, name)
@@ -53,6 +55,9 @@ static const cli_option OPTIONS[] = {
     {"digest", CLI_FLAG, FIELD(digest), NULL,
      "Also print the SHA-256 of what is the same at any rank count: report.json up to the line of \"run\".", NULL},
     {"dry-run", CLI_FLAG, FIELD(dry_run), NULL, "Only say what would be read.", NULL},
+    {"checkpoint", CLI_TEXT, FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP, NULL},
+    {"checkpoint-every", CLI_SECONDS, FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP, NULL},
+    {"resume", CLI_FLAG, FIELD(checkpoint.resume), NULL, RUN_RESUME_HELP, NULL},
     {"progress", CLI_SECONDS, FIELD(progress), "N",
      "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
      "else one every 10 seconds.",
@@ -249,7 +254,7 @@ static int write_results(const cli_context *context, const run_options *options,
     return status == ASSAY_OK ? CLI_DONE : cli_fail(status, &err);
 }
 
-static int run_job(const cli_context *context, const run_options *options, const assay_job *job, const assay_buf *text)
+static int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text)
 {
     assay_error err = {""};
     assay_outcome outcome = {0};
@@ -259,10 +264,12 @@ static int run_job(const cli_context *context, const run_options *options, const
     engine.observer = results ? assay_results_observer(results) : NULL;
     int code = CLI_FAILED, status = assay_comm_agree(context->comm, tables && !results ? ASSAY_ENOMEM : ASSAY_OK, &err);
     if (status == ASSAY_OK)
+        status = run_checkpoint_begin(&options->checkpoint, job, text, &engine, &err);
+    if (status == ASSAY_OK)
         status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
     if (status != ASSAY_OK) {
         assay_results_free(results);
-        return cli_fail(status, &err) == CLI_STOPPED ? CLI_STOPPED : CLI_FAILED;
+        return run_checkpoint_fail(status, &err);
     }
     if (assay_comm_rank(context->comm) == 0)
         code = conclude(context, options, &outcome);
@@ -271,6 +278,8 @@ static int run_job(const cli_context *context, const run_options *options, const
         int wrote = write_results(context, options, &outcome, text, results);
         code = wrote == CLI_DONE ? code : wrote;
     }
+    if (assay_comm_rank(context->comm) == 0 && !options->dry_run)
+        run_checkpoint_end(&options->checkpoint, code);
     assay_results_free(results);
     assay_outcome_release(&outcome);
     return code;

@@ -49,6 +49,11 @@ int assay_comm_max(assay_comm *comm, uint64_t *values, int count);
 int assay_comm_pulse(assay_comm *comm, uint64_t value);
 int assay_comm_pulse_take(assay_comm *comm, bool wait, int *from, uint64_t *value);
 
+/* A word (not 0) from this rank to any other, and the next such word that came here. note_take returns 1 with *value, 0 when
+ * there is none, or ASSAY_EMPI; it never waits. Words of one rank arrive in order, and every one must be taken. Not collective. */
+int assay_comm_note(assay_comm *comm, int to, uint64_t value);
+int assay_comm_note_take(assay_comm *comm, uint64_t *value);
+
 /* Messages and bytes that this rank sent so far. Not collective. */
 void assay_comm_traffic(const assay_comm *comm, uint64_t *messages, uint64_t *bytes);
 

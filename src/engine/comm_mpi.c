@@ -10,7 +10,7 @@
 
 #include "base/fault.h"
 
-enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2 };
+enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2, TAG_NOTE = 3 };
 
 struct assay_comm {
     MPI_Comm comm;
@@ -326,6 +326,24 @@ int assay_comm_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
     if (MPI_Recv(value, 1, MPI_UINT64_T, MPI_ANY_SOURCE, TAG_PULSE, c->comm, &status) != MPI_SUCCESS)
         return ASSAY_EMPI;
     *from = status.MPI_SOURCE;
+    return 1;
+}
+
+int assay_comm_note(assay_comm *c, int to, uint64_t value)
+{
+    return check(MPI_Send(&value, 1, MPI_UINT64_T, to, TAG_NOTE, c->comm));
+}
+
+int assay_comm_note_take(assay_comm *c, uint64_t *value)
+{
+    int there = 0;
+    MPI_Status status;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG_NOTE, c->comm, &there, &status) != MPI_SUCCESS)
+        return ASSAY_EMPI;
+    if (!there)
+        return 0;
+    if (MPI_Recv(value, 1, MPI_UINT64_T, status.MPI_SOURCE, TAG_NOTE, c->comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return ASSAY_EMPI;
     return 1;
 }
 

@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "engine/mapper.h"
 #include "engine/outcome.h"
+#include "engine/walk.h"
 
 typedef struct run {
     assay_comm *comm;
@@ -21,6 +22,8 @@ typedef struct run {
     assay_plan plan;
     assay_rule *rules; /* [trial * instances + instance] */
     assay_fold *folds; /* [trials] */
+    assay_checkpoint_identity identity;
+    assay_checkpoint checkpoint; /* this rank's part of the one that the run goes on from */
     assay_run_figures figures;
     double start;
 } run;
@@ -68,6 +71,10 @@ static int prepare(run *r, assay_error *err)
         status = assay_sources_read(r->comm, &r->sources, err);
     if (status == ASSAY_OK)
         status = assay_plan_make(r->comm, r->job, &r->sources, r->options, &r->plan, err);
+    if (status == ASSAY_OK && !r->options->dry_run && r->options->checkpoint)
+        status = assay_checkpoint_identify(r->comm, &r->sources, &r->plan, r->options, &r->identity, err);
+    if (status == ASSAY_OK && !r->options->dry_run && r->options->resume)
+        status = assay_checkpoint_resume(r->comm, r->options, &r->identity, &r->plan, &r->checkpoint, err);
     if (status == ASSAY_OK && !r->options->dry_run)
         status = assay_plan_exchange(r->comm, &r->plan, &r->sources, err);
     if (status == ASSAY_OK)
@@ -80,9 +87,8 @@ static int prepare(run *r, assay_error *err)
 static int map(run *r, assay_error *err)
 {
     uint64_t total = 0;
-    int rank = assay_comm_rank(r->comm);
     for (uint64_t c = 0; c < r->plan.chunk_count; c++)
-        total += r->plan.chunks[c].bytes;
+        total += r->plan.chunks[c].done ? 0 : r->plan.chunks[c].bytes;
     assay_mapper mapper;
     assay_progress *progress = assay_progress_new(r->comm, r->options->progress, total);
     int status = assay_comm_agree(r->comm, progress ? ASSAY_OK : ASSAY_ENOMEM, err);
@@ -92,8 +98,14 @@ static int map(run *r, assay_error *err)
     }
     status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory);
     mapper.observer = r->options->observer;
-    if (status == ASSAY_OK)
-        status = assay_mapper_run(&mapper, r->plan.rank_chunk[rank], r->plan.rank_chunk[rank + 1], r->folds, err);
+    assay_walk walk = {.comm = r->comm,
+                       .plan = &r->plan,
+                       .options = r->options,
+                       .identity = &r->identity,
+                       .mine = &r->checkpoint,
+                       .mapper = &mapper,
+                       .folds = r->folds};
+    status = assay_walk_run(&walk, status, err);
     r->figures.bytes_read = mapper.bytes_read;
     r->figures.records_read = mapper.records_read;
     r->figures.files_opened = mapper.files_opened;
@@ -141,6 +153,7 @@ static void release(run *r)
     for (uint32_t t = 0; r->folds && t < r->sources.job_trials; t++)
         assay_fold_release(&r->folds[t]);
     free(r->folds);
+    assay_checkpoint_release(&r->checkpoint);
     free(r->rules);
     assay_plan_release(&r->plan);
     assay_sources_release(&r->sources);
@@ -152,6 +165,7 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     run r = {.comm = comm, .job = job, .options = options, .start = seconds()};
     uint32_t trials = (uint32_t)job->trial_count, instances = (uint32_t)assay_job_instances(job);
     *out = (assay_outcome){.job = job};
+    assay_checkpoint_init(&r.checkpoint);
     assay_findings_set_most(job->max_findings);
     assay_node *whole = assay_alloc_zeroed(trials, sizeof *whole);
     int status = whole ? ASSAY_OK : ASSAY_ENOMEM;

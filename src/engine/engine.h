@@ -22,6 +22,10 @@ typedef struct assay_engine_options {
     int64_t from, to;       /* global steps [from, to) that are evaluated; INT64_MIN, INT64_MAX: all */
     double progress;        /* seconds between progress lines on stderr; 0: none; < 0: a rewriting line */
     bool dry_run;           /* plan only: the outcome has the plan and no verdicts */
+    const char *checkpoint;  /* the file that checkpoints are written to; NULL: none, signals are not looked at */
+    double checkpoint_every; /* seconds between checkpoints; 0: only when the run is asked to stop */
+    bool resume;             /* go on from that file if it is there */
+    const char *version, *job_digest; /* with checkpoint: assay's version and the SHA-256 of the job's text */
     const assay_observer *observer; /* NULL: nobody looks on */
 } assay_engine_options;
 
@@ -74,7 +78,8 @@ typedef struct assay_outcome {
 /* Runs the job. Collective on comm; `job` and `options` must be the same on every rank. The outcome is filled on rank 0 and
  * empty elsewhere; release it everywhere with assay_outcome_release(). A trial that cannot be opened, damaged files and
  * failing rules are in the outcome; a negative status (the same on every rank) means that there is no outcome:
- * ASSAY_ENOMEM, ASSAY_EMPI, ASSAY_EINTERNAL. */
+ * ASSAY_ENOMEM, ASSAY_EMPI, ASSAY_EINTERNAL; with options->checkpoint also ASSAY_ESTOPPED when a signal (stop.h) came and the
+ * checkpoint is written, ASSAY_EIO when it cannot be, ASSAY_EUSAGE when the one to go on from is refused. */
 int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
                      assay_error *err);
 void assay_outcome_release(assay_outcome *outcome);

@@ -37,7 +37,7 @@ static bool are_siblings(const assay_fold_node *left, const assay_fold_node *rig
     return left->level == right->level && left->index % 2 == 0 && right->index == left->index + 1;
 }
 
-int assay_fold_add(assay_fold *fold, uint64_t chunk, assay_node *node)
+int assay_fold_add_node(assay_fold *fold, unsigned level, uint64_t index, assay_node *node)
 {
     if (fold->count == fold->room) {
         size_t room = fold->room ? fold->room * 2 : 16;
@@ -47,12 +47,17 @@ int assay_fold_add(assay_fold *fold, uint64_t chunk, assay_node *node)
         fold->held = grown;
         fold->room = room;
     }
-    fold->held[fold->count++] = (assay_fold_node){.level = 0, .index = chunk, .node = *node};
+    fold->held[fold->count++] = (assay_fold_node){.level = level, .index = index, .node = *node};
     *node = (assay_node){0};
     int status = ASSAY_OK;
     while (status == ASSAY_OK && fold->count >= 2 && are_siblings(&fold->held[fold->count - 2], &fold->held[fold->count - 1]))
         status = join_siblings(fold, fold->count - 2);
     return status;
+}
+
+int assay_fold_add(assay_fold *fold, uint64_t chunk, assay_node *node)
+{
+    return assay_fold_add_node(fold, 0, chunk, node);
 }
 
 static int send_node(assay_comm *comm, assay_fold *fold, const assay_node *node, int to, int status)

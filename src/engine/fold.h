@@ -28,6 +28,9 @@ typedef struct assay_fold { /* of one trial on one rank */
 void assay_fold_init(assay_fold *fold, const assay_rule *rules, uint32_t rule_count, uint64_t chunks);
 void assay_fold_release(assay_fold *fold);
 
+/* Takes a node that was made before; its chunks must follow those added before. Takes over the node's contents. Returns 0 or
+ * ASSAY_ENOMEM. Not collective. */
+int assay_fold_add_node(assay_fold *fold, unsigned level, uint64_t index, assay_node *node);
 /* Takes the result of a chunk (numbered within the trial), which must follow the chunk added before; takes over the node's
  * contents. Returns 0 or ASSAY_ENOMEM. Not collective. */
 int assay_fold_add(assay_fold *fold, uint64_t chunk, assay_node *node);

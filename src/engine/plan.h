@@ -47,6 +47,7 @@ typedef struct assay_chunk {
     uint32_t source;
     uint64_t first_step, steps; /* positions in the source's steps */
     uint64_t bytes, records, cost;
+    bool done; /* its result is in the checkpoint that the run goes on from */
 } assay_chunk;
 
 /* Two trials that a rule compares: the other one's entries at the own chunks' steps. */
@@ -99,5 +100,9 @@ uint64_t assay_plan_chunk_of(const assay_plan *plan, uint32_t source, uint64_t p
 /* plan_select.c and plan_chunks.c: the two halves of assay_plan_make. */
 int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engine_options *options, bool name_problems);
 int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sources, int status, assay_error *err);
+
+/* Deals the chunks out to the ranks by their cost; those that are done cost nothing, and neighbours among them go to one rank.
+ * Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
+int assay_plan_deal_out(assay_plan *plan, int ranks);
 
 #endif

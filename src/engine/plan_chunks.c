@@ -198,21 +198,27 @@ static int broadcast_chunks(assay_comm *comm, assay_plan *plan)
     return assay_comm_agree(comm, status, NULL);
 }
 
-/* Rank r gets the chunks whose middle lies in its share of the whole cost; the last chunks may be nobody's middle. */
-static int deal_out(assay_plan *plan, int ranks)
+static double cost_left(const assay_chunk *chunk)
 {
+    return chunk->done ? 0 : (double)chunk->cost;
+}
+
+/* Rank r gets the chunks whose middle lies in its share of the whole cost; the last chunks may be nobody's middle. */
+int assay_plan_deal_out(assay_plan *plan, int ranks)
+{
+    free(plan->rank_chunk);
     plan->rank_chunk = assay_alloc(((size_t)ranks + 1) * sizeof *plan->rank_chunk);
     if (!plan->rank_chunk)
         return ASSAY_ENOMEM;
     double total = 0, before = 0;
     for (uint64_t c = 0; c < plan->chunk_count; c++)
-        total += (double)plan->chunks[c].cost;
+        total += cost_left(&plan->chunks[c]);
     uint64_t c = 0;
     for (int r = 0; r < ranks; r++) {
         plan->rank_chunk[r] = c;
         double end = total / ranks * (r + 1);
-        while (c < plan->chunk_count && before + (double)plan->chunks[c].cost / 2 <= end)
-            before += (double)plan->chunks[c++].cost;
+        while (c < plan->chunk_count && before + cost_left(&plan->chunks[c]) / 2 <= end)
+            before += cost_left(&plan->chunks[c++]);
     }
     plan->rank_chunk[ranks - 1] = plan->rank_chunk[ranks - 1] < plan->chunk_count ? plan->rank_chunk[ranks - 1] : c;
     plan->rank_chunk[ranks] = plan->chunk_count;
@@ -242,6 +248,6 @@ int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sour
     if (status == ASSAY_OK)
         status = broadcast_chunks(comm, plan);
     if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, deal_out(plan, assay_comm_size(comm)), err);
+        status = assay_comm_agree(comm, assay_plan_deal_out(plan, assay_comm_size(comm)), err);
     return status;
 }

@@ -75,7 +75,13 @@ static void take_pulses(assay_progress *p, bool wait)
 void assay_progress_add(assay_progress *p, uint64_t bytes)
 {
     p->unseen += bytes;
-    if (p->every == 0 || p->unseen < LOOK_EVERY)
+    if (p->unseen >= LOOK_EVERY)
+        assay_progress_look(p);
+}
+
+void assay_progress_look(assay_progress *p)
+{
+    if (p->every == 0)
         return;
     p->done += p->unseen;
     p->unseen = 0;

@@ -11,6 +11,8 @@ typedef struct assay_progress assay_progress;
 assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t total_bytes);
 /* This rank has read so many more bytes. Cheap: looks at the clock now and then. Not collective. */
 void assay_progress_add(assay_progress *p, uint64_t bytes);
+/* Shows or sends a line that is due, also while nothing is read. Not collective. */
+void assay_progress_look(assay_progress *p);
 /* This rank is done; rank 0 goes on reporting until all are. Frees it. Collective. */
 void assay_progress_end(assay_progress *p);
 
