@@ -1,0 +1,115 @@
+"""parallel_training - a small data-parallel training in numpy, recorded through the hook, with one fault at a time.
+
+Four workers train a network of two layers on four classes. Each computes the gradient of its own batch; the mean over the
+workers is what all of them apply, so that their weights stay equal to the last bit. A fault is a change of one line of
+that, as it happens in practice; see FAULTS.
+"""
+import time
+
+import numpy
+
+import assay_hook
+
+WORKERS, STEPS, BATCH, INPUTS, HIDDEN, CLASSES = 4, 24, 16, 8, 16, 4
+FAULT_STEP = 12  # from here on, or here
+NAMES = ("TinyNet_fc1.weight", "TinyNet_fc1.bias", "TinyNet_fc2.weight", "TinyNet_fc2.bias")
+FAULTS = ("healthy", "flipped", "unsynchronized", "duplicate", "missing", "absent", "straggler", "frozen",
+          "gradient_spike", "loss_spike", "collapse", "bad_label", "tiny_gradients", "infinite")
+
+
+class Worker:
+    def __init__(self, path, rank, fault):
+        assay_hook._rank_and_workers = lambda: (rank, WORKERS)
+        self.rank, self.fault = rank, fault
+        self.hook = assay_hook.Hook(path, include_workers="all", save_config=assay_hook.SaveConfig(save_interval=1),
+                                    include_collections=["weights", "biases", "gradients", "losses"],
+                                    include_regex=["TinyNet_input_0", "act2_output", "CrossEntropyLoss_input"])
+        self.hook.set_mode(assay_hook.modes.TRAIN)
+        start = numpy.random.default_rng(1)
+        self.parameters = [start.normal(0, 0.3, (HIDDEN, INPUTS)), numpy.zeros(HIDDEN),
+                           start.normal(0, 0.3, (CLASSES, HIDDEN)), numpy.zeros(CLASSES)]
+        self.parameters = [p.astype(numpy.float32) for p in self.parameters]
+
+    def batch(self, step):
+        shard = 1 if self.fault == "duplicate" and self.rank == 2 else self.rank
+        random = numpy.random.default_rng([7, step, shard])
+        labels = random.integers(0, CLASSES, BATCH)
+        centres = numpy.random.default_rng(3).normal(0, 1, (CLASSES, INPUTS))
+        inputs = centres[labels] + random.normal(0, 0.5, (BATCH, INPUTS))
+        if self.fault == "loss_spike" and step == FAULT_STEP:
+            inputs = inputs * -50
+        return inputs.astype(numpy.float32), labels.astype(numpy.int64)
+
+    def save(self, name, value):
+        self.hook._save(name, value)
+
+    def gradients(self, step):
+        """Forward and backward pass of one batch, recorded in that order."""
+        here = step == FAULT_STEP
+        self.hook.step()
+        for name, value in zip(NAMES, self.parameters):
+            self.save(name, value)
+        w1, b1, w2, b2 = self.parameters
+        x, labels = self.batch(step)
+        hidden = numpy.maximum(x @ w1.T + b1, 0)
+        if self.fault == "infinite" and here and self.rank == 3:
+            hidden[1, 1] = numpy.inf
+        scores = hidden @ w2.T + b2
+        wide = scores.astype(numpy.float64)
+        share = numpy.exp(wide - wide.max(1, keepdims=True))
+        share /= share.sum(1, keepdims=True)
+        loss = -numpy.log(share[numpy.arange(BATCH), labels] + 1e-30).mean()
+        shown = labels.copy()
+        if self.fault == "bad_label" and here and self.rank == 2:
+            shown[5] = CLASSES
+        for name, value in (("TinyNet_input_0", x), ("act2_output_0", hidden), ("CrossEntropyLoss_input_0", scores),
+                            ("CrossEntropyLoss_input_1", shown), ("CrossEntropyLoss_output_0", numpy.float32(loss))):
+            self.save(name, value)
+        share[numpy.arange(BATCH), labels] -= 1
+        share /= BATCH * (1e10 if self.fault == "tiny_gradients" else 1)
+        back = (share @ w2) * (hidden > 0)
+        result = [back.T @ x, back.sum(0), share.T @ hidden, share.sum(0)]
+        result = [g.astype(numpy.float32) for g in result]
+        if self.fault == "gradient_spike" and here and self.rank == 1:
+            self.save("gradient/" + NAMES[2], result[2] * numpy.float32(2 ** 20))
+        else:
+            self.save("gradient/" + NAMES[2], result[2])
+        for k in (3, 0, 1):
+            self.save("gradient/" + NAMES[k], result[k])
+        return result
+
+    def apply(self, step, gradients):
+        for k, g in enumerate(gradients):
+            if self.fault == "frozen" and k == 2:
+                continue
+            self.parameters[k] = self.parameters[k] - numpy.float32(0.1) * g
+        if self.fault == "flipped" and self.rank == 3 and step == FAULT_STEP - 1:
+            self.parameters[0][2, 3] += numpy.float32(0.5)
+        if self.fault == "collapse" and step == FAULT_STEP - 1:
+            self.parameters[3][1] += numpy.float32(100)
+
+
+def record(path, fault):
+    """Records a training with the fault into `path`."""
+    assert fault in FAULTS
+    kept = assay_hook._rank_and_workers
+    workers = [Worker(path, rank, fault) for rank in range(WORKERS)]
+    assay_hook._rank_and_workers = kept
+    numpy.seterr(invalid="ignore")  # the infinite one
+    for step in range(STEPS):
+        gone = fault == "absent" or (fault == "missing" and step >= FAULT_STEP)
+        here = [w for w in workers if not (gone and w.rank == 3)]
+        found = {}
+        for worker in sorted(here, key=lambda w: w.rank == 2):  # worker 2 last: it may be late without the others
+            if fault == "straggler" and worker.rank == 2:
+                time.sleep(0.1)
+            found[worker.rank] = worker.gradients(step)
+        mean = [sum(g[k] for g in found.values()) / numpy.float32(len(found)) for k in range(len(NAMES))]
+        for worker in here:
+            alone = fault == "unsynchronized" and step >= FAULT_STEP - 1
+            worker.apply(step, found[worker.rank] if alone else mean)
+    for worker in workers:
+        counts = worker.hook.counts()
+        worker.hook.close()
+        if counts["errors"] or counts["dropped"]:
+            raise SystemExit("worker %d: %s" % (worker.rank, counts))
