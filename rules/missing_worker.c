@@ -3,7 +3,8 @@
  * absent  a worker that wrote in this mode at some step has no tensor at step s, although another worker has. value = how
  *         many steps of the mode it has missed in a row, fires at num_steps. The trial's newest step is not tested while the
  *         training goes on: it may only be late.
- * never   fewer workers wrote than the collections file said there are; value = how many are missing. Tested once.
+ * never   a worker is known to the trial and wrote no step, or fewer are known than the collections file said there are;
+ *         value = how many are missing. Tested once, where at least two workers wrote.
  * Workers that never write in a mode are not expected there: often one worker alone evaluates. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -111,14 +112,24 @@ static int test_worker(roll *r, const assay_step_info *info, uint32_t w, assay_v
     return assay_findings_test(assay_verdict_findings(verdict), *missed >= num_steps, &finding);
 }
 
+/* Workers that are known by their collections file alone, then those that nothing is known of. Where one worker alone wrote,
+ * it was asked to write for all. */
 static int test_never(const roll *r, int64_t step, assay_verdict *verdict)
 {
-    uint32_t expected = assay_trial_expected_workers(r->rule->trial);
-    char note[64];
-    snprintf(note, sizeof note, "%" PRIu32 " of %" PRIu32 " expected workers wrote", r->workers, expected);
-    assay_finding finding = {.step = step, .tensor = ASSAY_NO_TENSOR, .worker = ASSAY_ALL_WORKERS, .test = NEVER,
-                             .value = expected - r->workers, .note = note};
-    return assay_findings_test(assay_verdict_findings(verdict), expected > r->workers, &finding);
+    uint32_t expected = assay_trial_expected_workers(r->rule->trial), wrote = 0;
+    int status = ASSAY_OK;
+    for (uint32_t w = 0; w < r->workers; w++)
+        wrote += r->worker[w].modes != 0;
+    for (uint32_t w = 0; status == ASSAY_OK && wrote > 1 && w <= r->workers; w++) {
+        bool unknown = w == r->workers;
+        uint32_t missing = unknown ? expected - r->workers : r->worker[w].modes == 0;
+        char note[64];
+        snprintf(note, sizeof note, "%" PRIu32 " of %" PRIu32 " expected workers wrote", wrote, expected);
+        assay_finding finding = {.step = step, .tensor = ASSAY_NO_TENSOR, .worker = unknown ? ASSAY_ALL_WORKERS : w,
+                                 .test = NEVER, .value = missing, .note = note};
+        status = assay_findings_test(assay_verdict_findings(verdict), missing > 0, &finding);
+    }
+    return status;
 }
 
 static int test_steps(roll *r, assay_verdict *verdict)
