@@ -354,7 +354,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     call c = call_of(rule);
     if (s->broken)
         return say_why(s, err);
-    if (c.ops->state_new == assay_common_new) {
+    if (c.ops->state_free == assay_common_free) { /* as assay_verdict_reach() does, which sees a wrapped state here */
         int status = assay_findings_append(verdict->findings, ((const assay_common_state *)s->inner)->findings);
         if (status != ASSAY_OK)
             return status;

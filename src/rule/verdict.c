@@ -75,7 +75,7 @@ static int turn_into_error(assay_verdict *v, const char *text)
 int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict *v)
 {
     int status = ASSAY_OK;
-    if (rule->ops->state_new == assay_common_new)
+    if (rule->ops->state_free == assay_common_free) /* what it frees is a common state, whoever made it */
         status = assay_findings_append(v->findings, ((const assay_common_state *)state)->findings);
     if (status)
         return status;
