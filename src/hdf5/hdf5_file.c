@@ -6,6 +6,7 @@
 
 #include <hdf5.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct assay_hdf5_file {
     assay_comm *comm;
     char *path, *temporary;
     hid_t file;
+    uint64_t promised; /* bytes of the data sets that have their space */
 };
 
 struct assay_hdf5_table {
@@ -29,6 +31,7 @@ struct assay_hdf5_table {
     char *name;
     hid_t dataset, type, transfer;
     size_t row;
+    bool grows; /* space is given when rows are written, not when the table is made */
 };
 
 bool assay_hdf5_available(void)
@@ -52,6 +55,47 @@ static int failed(const assay_hdf5_file *f, const char *what, assay_error *err)
 static int agree(const assay_hdf5_file *f, bool done, const char *what, assay_error *err)
 {
     return assay_comm_agree(f->comm, done ? ASSAY_OK : failed(f, what, err), err);
+}
+
+/* Makes sure of room for all data sets that were made, and for `more` bytes behind the present end. Open MPI 4.1 says that
+ * writing went well when the disk was full (the error of the one rank that writes for others is lost), so nothing may be
+ * written without this. HDF5 does not tell sizes while several ranks write: they are added up here. Where a file system
+ * cannot reserve, only --verify tells. Collective. */
+static int reserve(const assay_hdf5_file *f, uint64_t more, assay_error *err)
+{
+    int status = ASSAY_OK, fd = -1;
+    if (assay_comm_rank(f->comm) == 0) {
+        fd = open(f->temporary, O_WRONLY | O_CLOEXEC);
+        off_t end = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
+        uint64_t size = end >= 0 ? (uint64_t)end + more : 0;
+        size = (size > f->promised ? size : f->promised) + ALIGNMENT; /* and what the library writes about its own */
+        if (end < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR))
+            status = assay_fail(err, ASSAY_EIO, "%s: no room for a file of %llu bytes: %s; is the disk full?", f->path,
+                                (unsigned long long)size, strerror(errno));
+    }
+    if (fd >= 0)
+        close(fd);
+    return assay_comm_agree(f->comm, status, err);
+}
+
+/* What the chunks of a table take at most, each rounded up as the library aligns them. */
+static uint64_t room_for(const assay_hdf5_layout *layout)
+{
+    uint64_t rows = layout->chunk < layout->rows ? layout->chunk : layout->rows, bytes = rows * layout->row;
+    uint64_t chunks = rows ? layout->rows / rows + (layout->rows % rows != 0) : 0;
+    return bytes < ALIGNMENT ? chunks * bytes : chunks * ((bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT) + ALIGNMENT;
+}
+
+/* Gives back what was reserved behind the end. A file system that does not is no failure. */
+static void return_reserve(const assay_hdf5_file *f)
+{
+    int fd = assay_comm_rank(f->comm) == 0 ? open(f->temporary, O_WRONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    off_t end = lseek(fd, 0, SEEK_END);
+    if (end >= 0 && ftruncate(fd, end) != 0)
+        errno = 0;
+    close(fd);
 }
 
 /* ---- the file ---- */
@@ -158,9 +202,14 @@ int assay_hdf5_finish(assay_hdf5_file *f, assay_error *err)
     int status = assay_hdf5_put_number(f, "/", "complete", 1, err);
     if (status != ASSAY_OK)
         return status;
+    status = reserve(f, 0, err);
+    if (status != ASSAY_OK)
+        return status;
     bool done = H5Fclose(f->file) >= 0;
     f->file = -1;
-    return agree(f, done, "the end of the file", err);
+    status = agree(f, done, "the end of the file", err);
+    return_reserve(f);
+    return status;
 }
 
 int assay_hdf5_rename(assay_hdf5_file *f, assay_error *err)
@@ -321,7 +370,11 @@ int assay_hdf5_table_new(assay_hdf5_file *f, const char *name, const assay_hdf5_
     t->dataset = H5Dcreate2(f->file, name, t->type, space, H5P_DEFAULT, create, H5P_DEFAULT);
     H5Pclose(create);
     H5Sclose(space);
+    t->grows = layout->compress;
     status = agree(f, t->dataset >= 0, name, err);
+    f->promised += t->grows ? 0 : room_for(layout);
+    if (status == ASSAY_OK)
+        status = reserve(f, 0, err);
     if (status != ASSAY_OK)
         release_table(t);
     else
@@ -354,6 +407,12 @@ int assay_hdf5_write(assay_hdf5_table *t, int status, uint64_t first, uint64_t c
     status = assay_comm_agree(t->file->comm, status, err);
     if (status == ASSAY_OK)
         status = assay_comm_max(t->file->comm, &calls, 1);
+    if (status == ASSAY_OK && t->grows) {
+        uint64_t bytes = count * t->row;
+        status = assay_comm_sum(t->file->comm, &bytes, 1);
+        if (status == ASSAY_OK)
+            status = reserve(t->file, 2 * bytes, err); /* chunks that do not shrink are aligned: gaps */
+    }
     for (uint64_t c = 0; status == ASSAY_OK && c < calls; c++) {
         uint64_t at = c * most < count ? c * most : count, n = count - at < most ? count - at : most;
         bool done = write_slab(t, first + at, n, rows ? (const uint8_t *)rows + at * t->row : NULL);
