@@ -22,6 +22,7 @@ typedef struct lister {
     size_t room;         /* of listing->files */
     assay_buf before;    /* the collections file read last: workers normally agree to the byte */
     bool found;          /* one of the three directories is there */
+    bool has_collections; /* some worker wrote a collections file */
     assay_error *err;
 } lister;
 
@@ -123,6 +124,7 @@ static int visit_collections(lister *l, const char *directory, uint32_t bucket, 
         }
         if (assay_dict_add(l->workers, worker, length) == ASSAY_NO_ID)
             return no_memory(l);
+        l->has_collections = true;
         snprintf(path, sizeof path, "%s/%s", directory, names->name[i]);
         status = read_collections(l, path);
     }
@@ -309,6 +311,10 @@ static int conclude(lister *l)
         assay_problems_add(&listing->problems, ASSAY_PROBLEM_READ, -1, "training_job_end.ts", -1, "%s", why.text);
     uint32_t said = listing->collections.num_workers;
     listing->expected_workers = said > listing->workers ? said : listing->workers;
+    if (!l->has_collections)
+        assay_problems_add(&listing->problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
+                           "the trial has no collections file: rules that select by collection find nothing, and how many "
+                           "workers were expected is not known");
     if (listing->count == 0)
         assay_problems_add(&listing->problems, ASSAY_PROBLEM_EMPTY, -1, "index", -1,
                            "the trial has no index file: no step was saved, or nothing has been written yet");

@@ -91,14 +91,15 @@ static void test_foreign(void)
     CU_ASSERT_EQUAL(l.listing.count, 1);
     CU_ASSERT_STRING_EQUAL(l.listing.worker[0], "/job:a/task:0");
     CU_ASSERT_STRING_EQUAL(l.listing.worker_file[0], "_job-a_task-0");
-    CU_ASSERT_EQUAL(l.listing.problems.total, 6);
-    CU_ASSERT_EQUAL(l.listing.problems.losses, 0);
+    CU_ASSERT_EQUAL(l.listing.problems.total, 7);
+    CU_ASSERT_EQUAL(l.listing.problems.losses, 1);
     CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_NAME, "index/000000000/readme.txt"), 1);
     CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_NAME, "index/000000000/00000000005_worker_0.json"), 1);
     CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_NAME, "index/000000000/000000000005_.json"), 1);
     CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_NAME, "index/12"), 1);
     CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_NAME, "collections/000000000/notes.json"), 1);
     CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_NAME, "events/other"), 1);
+    CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_COLLECTIONS, "collections"), 1);
     shut(&l);
 }
 
@@ -119,7 +120,7 @@ static void test_doubles_and_orphans(void)
     CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_DUPLICATE, "index/000000004/000000000001_worker_0.json"), 1);
     CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_NAME, "index/000000004/000000000002_worker_0.json"), 1);
     CU_ASSERT_EQUAL(count(&l, ASSAY_PROBLEM_ORPHAN, "events/000000000003"), 1);
-    CU_ASSERT_EQUAL(l.listing.problems.total, 3);
+    CU_ASSERT_EQUAL(l.listing.problems.total, 4);
     shut(&l);
 }
 
