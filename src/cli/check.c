@@ -110,7 +110,7 @@ static int check(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     assay_job job = {0};
     assay_buf text, out;
-    check_options options = {NULL};
+    check_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_check, argc, argv, &options, path, &operands, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);

@@ -145,7 +145,7 @@ static int rules(const cli_context *context, int argc, char **argv)
     size_t operands = 0;
     assay_error err = {""};
     assay_buf out;
-    rules_options options = {NULL};
+    rules_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_rules, argc, argv, &options, name, &operands, &err);
     bool new = operands > 0 && strcmp(name[0], "new") == 0;
     if (status == ASSAY_OK && (operands == 2) != new)
