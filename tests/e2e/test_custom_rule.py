@@ -3,7 +3,8 @@
 ranks, broken in every way, and started by `assay rules new`.
 
     test_custom_rule.py --cmake PROGRAM --build DIR --cc COMPILER --ranks N... -- PART
-    PART: example (rules/custom), broken (crashes, loops, modules that must not load) or new (assay rules new)
+    PART: conditions (of job files), example (rules/custom), broken (crashes, loops, modules that must not load) or new
+    (assay rules new)
 """
 import argparse
 import json
@@ -58,6 +59,55 @@ class Place:
             report = {r["name"]: r for r in json.loads((out / "report.json").read_text())["trials"][0]["rules"]}
         digest = [line for line in done.out.splitlines() if line.startswith("digest ")]
         return done, report, digest
+
+
+# Built-in rules, and conditions that say the same.
+TWINS = [
+    ({"rule": "VanishingGradient", "parameters": {"threshold": 1e-3}}, {"when": "abs_mean(gradients) < 1e-3"}),
+    ({"rule": "TensorVariance", "parameters": {"collection_names": "weights", "max_threshold": 0.02}},
+     {"when": "variance(weights) > 0.02"}),
+    ({"rule": "UnchangedTensor", "parameters": {"tensor_regex": "bias", "num_steps": 3, "rtol": 0, "atol": 1e-3}},
+     {"when": "update_max(/bias/) <= 1e-3", "for_steps": 2}),
+]
+
+
+def conditions(place, checks):
+    """They find what their built-in twins find, read no byte more, and say the same on any number of ranks."""
+    for trial in "ddp", "zero_init", "reductions":
+        rules, bytes_read, digests = [], [], set()
+        for i, (built_in, condition) in enumerate(TWINS):
+            rules += [dict(built_in, name="rule-%d" % i), dict(condition, name="when-%d" % i)]
+        own = [{"name": "spread", "when": "workers_spread(mean(losses)) > 0.1"},
+               {"name": "jump", "when": "ratio(mean(losses)) > 0.9 or change(l2(losses)) > 0", "mode": "TRAIN", "for_steps": 2},
+               {"name": "pairs", "when": "l2(weights) < 20 * l2(\"gradient/{}\")"}]
+        for ranks in place.args.ranks:
+            done, report, digest = place.run(ranks, place.job(rules + own), trial=trial)
+            checks.expect(done.code == 0 and len(report) == len(rules) + len(own), "%s: %s" % (trial, done))
+            digests.update(digest)
+        checks.expect(len(digests) == 1, "%s: the digest differs between ranks: %s" % (trial, digests))
+        wrong = [r["message"] for r in report.values() if r["status"] == "Error"]
+        checks.expect(not wrong, "%s: %s" % (trial, wrong))
+        for i in range(len(TWINS)):
+            mine, theirs = report["when-%d" % i], report["rule-%d" % i]
+            checks.expect(mine["steps"] == theirs["steps"] and mine["findings_total"] == theirs["findings_total"],
+                          "%s: %s found %d, its twin %d" % (trial, TWINS[i][1], mine["findings_total"], theirs["findings_total"]))
+            checks.expect([f["tensor"] for f in mine["findings"]] == [f["tensor"] for f in theirs["findings"]], "their tensors")
+        if trial == "ddp":
+            found = [report[r]["findings_total"] for r in report]
+            checks.expect(all(n > 0 for n in found[:2] + found[-3:]), "conditions that find nothing show nothing: %s" % found)
+        for chosen in rules[0::2], rules:
+            place.run(1, place.job(chosen), trial=trial)
+            bytes_read.append(json.loads((place.folder / "out" / "report.json").read_text())["run"]["bytes_read"])
+        checks.expect(bytes_read[0] == bytes_read[1], "%s: %s bytes read" % (trial, bytes_read))
+    done = run([place.assay, "check", place.job([{"name": "bad", "when": "l2(weights) > oops(1)"}])])
+    checks.expect(done.code == 2 and "column 15" in done.err and "    l2(weights) > oops(1)\n" in done.err and
+                  done.err.rstrip().endswith(" " * 14 + "^"), "the place: %s" % done)
+    for entry, said in (({"when": "l2(weights) > 1", "rule": "DeadRelu"}, "states the rule itself"),
+                        ({"when": "l2(weights) > 1", "for_step": 3}, "for_step"), ({"name": "x"}, "neither"),
+                        ({"when": "l2(weights) > 1", "mode": "train"}, "mode"), ({"when": 5}, "when"),
+                        ({"when": "l2(weights) > 1", "for_steps": 0}, "for_steps")):
+        done = run([place.assay, "check", place.job([entry])])
+        checks.expect(done.code == 2 and said in done.err, "%s: %s" % (entry, done))
 
 
 def example(place, checks):
@@ -212,11 +262,11 @@ def main():
     for name in ("--cmake", "--build", "--cc"):
         parser.add_argument(name, required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("part", choices=["example", "broken", "new"])
+    parser.add_argument("part", choices=["conditions", "example", "broken", "new"])
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
-        {"example": example, "broken": broken, "new": new}[args.part](Place(args, folder, checks), checks)
+        {"conditions": conditions, "example": example, "broken": broken, "new": new}[args.part](Place(args, folder, checks), checks)
     checks.done()
 
 
