@@ -1,0 +1,52 @@
+# launch.sh - how the templates start assay. Sourced by them; a copy must lie beside theirs, or ASSAY_SLURM must say where.
+#
+# assay_run ARGUMENTS... : `assay run` on the ranks of this Slurm job; ends the script with assay's exit code. Before the time
+# limit, or when the job is preempted, the ranks write a checkpoint (exit 75); then the job is put back into the queue, and
+# the next time it goes on from there.
+
+# Starts the ranks in the background; `launcher` is the process that passes signals on to them.
+assay_start()
+{
+    case "$LAUNCH" in
+    srun)
+        srun --mpi=pmix "$@" &
+        ;;
+    mpirun)
+        # When SIGTERM reaches mpirun itself, it kills the ranks so many seconds later.
+        OMPI_MCA_odls_base_sigkill_timeout=5 mpirun "$@" &
+        ;;
+    *)
+        echo "launch.sh: LAUNCH=$LAUNCH: expected srun or mpirun" >&2
+        exit 2
+        ;;
+    esac
+    launcher=$!
+}
+
+assay_run()
+{
+    local code id=${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}
+    local checkpoint=${CHECKPOINT:-assay-$id.checkpoint}
+    signal=
+    # Both launchers pass SIGUSR1 on to every rank, wherever it runs.
+    trap 'signal=${signal:-USR1}; kill -USR1 "$launcher" 2>/dev/null' USR1
+    trap 'signal=TERM; kill -USR1 "$launcher" 2>/dev/null' TERM
+    assay_start "${ASSAY:-assay}" run "$@" --checkpoint "$checkpoint" --resume
+    wait "$launcher"
+    code=$?
+    while [ -n "$signal" ] && kill -0 "$launcher" 2>/dev/null; do # a signal ended the wait, not the ranks
+        wait "$launcher"
+        code=$?
+    done
+    # A launcher that was signalled may have an exit code of its own; a run that is done has removed its checkpoint.
+    if [ -n "$signal" ] && [ -e "$checkpoint" ]; then
+        code=75
+    fi
+    # SIGTERM is scancel, or preemption: then it is Slurm that puts the job back into the queue, or not.
+    if [ "$code" -eq 75 ] && [ "$signal" != TERM ]; then
+        echo "launch.sh: stopped at a checkpoint; job $id goes back into the queue" >&2
+        trap '' USR1 TERM
+        scontrol requeue "$id" || echo "launch.sh: Slurm did not requeue job $id: submit it again with CHECKPOINT=$checkpoint" >&2
+    fi
+    exit "$code"
+}
