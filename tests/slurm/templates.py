@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""The templates of slurm/ do what they say, on a real Slurm that this test starts.
+
+    templates.py --assay PROGRAM WHAT...     WHAT: templates, limits, failures
+
+Exit code 77 where Slurm is not installed.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import ROOT, SUITE, TRIALS, Checks, mpirun  # noqa: E402
+
+TESTBED = ROOT / "tests" / "support" / "slurm-testbed"
+SIX = ("ddp", "healthy", "ddp_partial", "dead_relu", "flip", "zero_init")
+GOING = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "STAGE_OUT")
+NODES, PATIENCE = 4, 150
+
+
+class Slurm:
+    def __init__(self, assay):
+        self.directory = Path(tempfile.mkdtemp(prefix="sl", dir="/tmp"))
+        self.bed, self.work = self.directory / "b", self.directory / "w"
+        shutil.copytree(ROOT / "slurm", self.work)  # users copy the templates, too
+        self.env = dict(os.environ, LC_ALL="C.UTF-8", ASSAY=str(assay), JOB=str(SUITE), TB_CPUS="8")
+        started = subprocess.run([str(TESTBED), "start", str(self.bed), str(NODES)], env=self.env, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, timeout=120)
+        if started.returncode:
+            raise SystemExit("slurm-testbed did not start: %s" % started.stdout.decode())
+        shown = subprocess.run(["bash", "-c", '. "$0" && env -0', str(self.bed / "env")], env=self.env,
+                               stdout=subprocess.PIPE, check=True).stdout
+        self.env = dict(line.split("=", 1) for line in shown.decode().split("\0") if "=" in line)
+
+    def call(self, *argv, **env):
+        done = subprocess.run([str(a) for a in argv], cwd=self.work, env=dict(self.env, **env), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60)
+        if done.returncode:
+            raise SystemExit("%s: exit %d\n%s" % (argv, done.returncode, done.stderr.decode()))
+        return done.stdout.decode().strip()
+
+    def sbatch(self, *argv, **env):
+        return self.call("sbatch", "--parsable", *argv, **env)
+
+    def show(self, job):
+        """One dictionary for each task of the job."""
+        lines = self.call("scontrol", "-o", "show", "job", job).splitlines()
+        return [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
+
+    def wait(self, job, until=lambda tasks: all(t["JobState"] not in GOING for t in tasks)):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            tasks = self.show(job)
+            if until(tasks):
+                return tasks
+            time.sleep(0.3)
+        raise SystemExit("job %s: still %s after %d s\n%s" % (job, tasks, PATIENCE, self.logs()))
+
+    def ended(self, job):
+        """(state, exit code) of a job without tasks."""
+        task = self.wait(job)[0]
+        return task["JobState"], int(task["ExitCode"].split(":")[0])
+
+    def started(self, job):
+        """Waits until the run of the job is under way."""
+        log = self.log(job)
+        self.wait(job, lambda tasks: tasks[0]["JobState"] not in GOING or "starts anew" in self.text(log))
+        time.sleep(1.5)
+
+    def log(self, job):
+        return self.show(job)[0]["StdOut"]
+
+    def text(self, path):
+        return Path(path).read_text(errors="replace") if Path(path).exists() else ""
+
+    def logs(self):
+        return "\n".join("--- %s\n%s" % (p.name, p.read_text(errors="replace")[-3000:]) for p in sorted(self.work.glob("*.log")))
+
+    def node(self, what, node):
+        self.call(TESTBED, what, self.bed, node)
+
+    def requeue_soon(self, job):
+        """Slurm holds a requeued job back for a while: not in this test."""
+        self.wait(job, lambda tasks: tasks[0].get("Restarts", "0") != "0" or tasks[0]["JobState"] not in GOING)
+        for _ in range(40):
+            if subprocess.run(["scontrol", "update", "job=" + job, "StartTime=now"], env=self.env,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+                return
+            time.sleep(0.5)
+
+    def stop(self):
+        subprocess.run([str(TESTBED), "stop", str(self.bed)], env=self.env, stdout=subprocess.DEVNULL, timeout=120)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def body_of(report):
+    """What is the same at any rank count; None without a report."""
+    return report.read_bytes().split(b'\n "run":')[0] if report.exists() else None
+
+
+class Expected:
+    """Reports of runs without Slurm."""
+
+    def __init__(self, assay, folder):
+        self.assay, self.folder, self.known = assay, Path(folder), {}
+
+    def of(self, *trials):
+        if trials not in self.known:
+            out = self.folder / str(len(self.known))
+            words = [w for t in trials for w in ("--trial", t)]
+            mpirun(1, [self.assay, "run", SUITE, *words, "--out", out, "--quiet"])
+            self.known[trials] = body_of(out / "report.json")
+        return self.known[trials]
+
+
+def has_issues(report):
+    return b'"IssuesFound"' in report
+
+
+def test_templates(checks, slurm, expected):
+    train = slurm.work / "train.sbatch"
+    train.write_text("#!/bin/bash\n#SBATCH --output=train.log\nsleep 2; date +%s.%N >trained; exit 1\n")
+    after = slurm.work / "next.sbatch"
+    after.write_text("#!/bin/bash\n#SBATCH --output=next.log\ndate +%s.%N >\"next-$SLURM_JOB_ID\"\n")
+    healthy, ddp = TRIALS / "healthy", TRIALS / "ddp"
+    checks.expect(has_issues(expected.of(ddp)), "ddp has findings")
+
+    one = {how: slurm.sbatch("one-trial.sbatch", TRIAL=str(ddp), OUT="one-" + how, LAUNCH=how) for how in ("srun", "mpirun")}
+    nodes = {how: slurm.sbatch("--nodes=3", "--ntasks-per-node=2", "several-nodes.sbatch", TRIAL=str(ddp), OUT="nodes-" + how,
+                               LAUNCH=how) for how in ("srun", "mpirun")}
+    missing = slurm.sbatch("one-trial.sbatch", TRIAL=str(TRIALS / "absent"), OUT="absent")
+    lines = slurm.call("./submit", "--next", after, train, "one-trial.sbatch", TRIAL=str(healthy), OUT="chain").split("\n")
+    chain = dict(line.split() for line in lines)
+    gate = slurm.sbatch("gate.sbatch", TRIAL=str(ddp), OUT="gate", FAIL_ON="info")
+    barred = slurm.sbatch("--dependency=afterok:" + gate, "--kill-on-invalid-dep=yes", after)
+    sound = slurm.sbatch("gate.sbatch", TRIAL=str(ddp), OUT="sound", FAIL_ON="error")
+    let = slurm.sbatch("--dependency=afterok:" + sound, "--kill-on-invalid-dep=yes", after)
+    (slurm.work / "trials.txt").write_text("".join("%s\n" % (TRIALS / t) for t in SIX))
+    array = slurm.sbatch("--array=1-6%3", "array.sbatch")
+    comparison = slurm.sbatch("--dependency=afterany:" + array, "comparison.sbatch")
+
+    for name, job in list(one.items()) + [("nodes-" + how, job) for how, job in nodes.items()]:
+        checks.expect(slurm.ended(job) == ("COMPLETED", 0), "%s: %s\n%s" % (name, slurm.show(job), slurm.text(slurm.log(job))))
+        out = name if "-" in name else "one-" + name
+        checks.expect(body_of(slurm.work / out / "report.json") == expected.of(ddp), "%s: the report differs" % out)
+    checks.expect(slurm.ended(missing) == ("FAILED", 2), "a trial that is not there: %s" % slurm.show(missing))
+    checks.expect(slurm.ended(chain["train"]) == ("FAILED", 1), "the training failed, as it should")
+    checks.expect(slurm.ended(chain["analyse"]) == ("COMPLETED", 0), "analysed all the same: %s" % slurm.show(chain["analyse"]))
+    checks.expect(slurm.ended(chain["next"]) == ("COMPLETED", 0), "then the next one: %s" % slurm.show(chain["next"]))
+    trained, nexts = slurm.work / "trained", slurm.work / ("next-" + chain["next"])
+    report = slurm.work / "chain" / "report.json"
+    checks.expect(trained.stat().st_mtime <= report.stat().st_mtime <= nexts.stat().st_mtime, "the chain keeps its order")
+    checks.expect(slurm.ended(gate) == ("FAILED", 1), "the gate is shut: %s" % slurm.show(gate))
+    checks.expect(slurm.ended(barred)[0] == "CANCELLED", "nothing comes through: %s" % slurm.show(barred))
+    checks.expect(not (slurm.work / ("next-" + barred)).exists(), "the job behind the shut gate did not run")
+    checks.expect(slurm.ended(sound) == ("COMPLETED", 0), "the gate is open: %s" % slurm.show(sound))
+    checks.expect(slurm.ended(let) == ("COMPLETED", 0), "the job behind it ran: %s" % slurm.show(let))
+    tasks = slurm.wait(array)
+    checks.expect(len(tasks) == 6 and all(t["JobState"] == "COMPLETED" for t in tasks), "the array: %s" % tasks)
+    for i, trial in enumerate(SIX):
+        checks.expect(body_of(slurm.work / "reports" / str(i + 1) / "report.json") == expected.of(TRIALS / trial),
+                      "report of task %d" % (i + 1))
+    checks.expect(slurm.ended(comparison) == ("COMPLETED", 0), "the comparison: %s\n%s" % (slurm.show(comparison), slurm.logs()))
+    checks.expect(body_of(slurm.work / "reports" / "comparison" / "report.json") ==
+                  expected.of(*(TRIALS / t for t in SIX)), "the report over all trials")
+
+
+def expect_resumed(checks, slurm, job, out, report, name):
+    checks.expect(slurm.ended(job) == ("COMPLETED", 0), "%s: %s\n%s" % (name, slurm.show(job), slurm.text(slurm.log(job))))
+    checks.expect(slurm.show(job)[0]["Restarts"] != "0", "%s: was not requeued" % name)
+    going = re.search(r"going on with (\d+) of (\d+)", slurm.text(slurm.log(job)))
+    print("%s: %s" % (name, going and going.group(0)), flush=True)
+    checks.expect(going and 0 < int(going.group(1)) < int(going.group(2)), "%s: did not go on\n%s" % (name, slurm.text(slurm.log(job))))
+    checks.expect(body_of(slurm.work / out / "report.json") == report, "%s: the report differs" % name)
+    checks.expect(not list(slurm.work.glob("assay-%s.checkpoint*" % job)), "%s: the checkpoint is still there" % name)
+
+
+def test_limits(checks, slurm, expected):
+    """The time limit of a minute comes with its signal after 10 to 25 s; scancel sends what preemption sends."""
+    healthy = TRIALS / "healthy"
+    limited = slurm.sbatch("--time=1", "--signal=B:USR1@50", "--ntasks-per-node=2", "one-trial.sbatch", TRIAL=str(healthy),
+                           OUT="limit", ASSAY_FAULT="slow:3000")
+    signalled = {how: slurm.sbatch("--nodes=2", "--ntasks-per-node=2", "several-nodes.sbatch", TRIAL=str(healthy), OUT="usr1-" + how,
+                                   LAUNCH=how, ASSAY_FAULT="slow:1500") for how in ("srun", "mpirun")}
+    cancelled = {how: slurm.sbatch("one-trial.sbatch", TRIAL=str(healthy), OUT="term-" + how, LAUNCH=how,
+                                   ASSAY_FAULT="slow:1500") for how in ("srun", "mpirun")}
+    for job in cancelled.values():
+        slurm.started(job)
+        slurm.call("scancel", job)
+    for job in signalled.values():
+        slurm.started(job)
+        slurm.call("scancel", "-b", "-s", "USR1", job)
+    for how, job in cancelled.items():
+        checks.expect(slurm.ended(job)[0] == "CANCELLED", "scancel under %s: %s" % (how, slurm.show(job)))
+        kept = slurm.work / ("assay-%s.checkpoint" % job)
+        checks.expect(kept.exists(), "scancel under %s leaves a checkpoint\n%s" % (how, slurm.text(slurm.log(job))))
+        again = slurm.sbatch("--ntasks-per-node=3", "one-trial.sbatch", TRIAL=str(healthy), OUT="term-" + how, LAUNCH=how,
+                             CHECKPOINT=str(kept))
+        checks.expect(slurm.ended(again) == ("COMPLETED", 0) and "going on with" in slurm.text(slurm.log(again)),
+                      "goes on by hand under %s: %s" % (how, slurm.text(slurm.log(again))))
+        checks.expect(body_of(slurm.work / ("term-" + how) / "report.json") == expected.of(healthy), "its report (%s)" % how)
+    for how, job in signalled.items():
+        slurm.requeue_soon(job)
+        expect_resumed(checks, slurm, job, "usr1-" + how, expected.of(healthy), "USR1 under " + how)
+    slurm.requeue_soon(limited)
+    expect_resumed(checks, slurm, limited, "limit", expected.of(healthy), "time limit")
+
+
+def test_failures(checks, slurm, expected):
+    """A node dies under a run that writes checkpoints now and then."""
+    healthy = TRIALS / "healthy"
+    more = dict(TRIAL=str(healthy), OPTIONS="--checkpoint-every 0.01", ASSAY_FAULT="slow:1500")
+    lost = slurm.sbatch("--nodes=2", "--ntasks-per-node=2", "several-nodes.sbatch", OUT="lost", **more)
+    by_hand = slurm.sbatch("--nodes=2", "--ntasks-per-node=2", "--nodelist=n3,n4", "several-nodes.sbatch", OUT="hand",
+                           LAUNCH="mpirun", **more)
+    for job in (lost, by_hand):
+        checkpoint = slurm.work / ("assay-%s.checkpoint" % job)
+        slurm.wait(job, lambda tasks, there=checkpoint: there.exists() or tasks[0]["JobState"] not in GOING)
+    checks.expect(slurm.show(lost)[0]["NodeList"] == "n[1-2]" and slurm.show(lost)[0]["BatchHost"] == "n1", "where the run is")
+    slurm.node("node-down", "n4")
+    slurm.node("node-down", "n2")
+    state, code = slurm.ended(by_hand)
+    print("a node lost under mpirun: %s, exit %d" % (state, code), flush=True)
+    checks.expect(state in ("FAILED", "NODE_FAIL") and (code or state == "NODE_FAIL"), "a node lost under mpirun is a failure")
+    slurm.requeue_soon(lost)
+    expect_resumed(checks, slurm, lost, "lost", expected.of(healthy), "node lost under srun")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("what", nargs="+")
+    args = parser.parse_args()
+    if not all(shutil.which(p, path=os.environ["PATH"] + ":/usr/sbin:/sbin") for p in ("sbatch", "slurmctld", "slurmd", "munged")):
+        print("Slurm is not installed: slurm-wlm, munge")
+        sys.exit(77)
+    tests = {"templates": test_templates, "limits": test_limits, "failures": test_failures}
+    checks = Checks()
+    for what in args.what:
+        with tempfile.TemporaryDirectory() as folder:
+            slurm = Slurm(os.path.abspath(args.assay))
+            try:
+                tests[what](checks, slurm, Expected(args.assay, folder))
+            finally:
+                slurm.stop()
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
