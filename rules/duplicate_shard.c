@@ -1,22 +1,31 @@
 /* duplicate_shard.c - DuplicateShard: workers that are fed the same labels or inputs.
  *
- * Per step and tensor the workers' digests are compared. A worker that has the digest of a lower one has a twin. Fires when
- * it has had one at num_steps saved steps of the tensor in a row; value = that number. Tensors with fewer than min_elements
- * elements, or all of whose elements are one value, can be equal by chance and are not compared. */
+ * Per step and tensor the workers' digests are compared. A worker that has the digest of a lower one has a twin. Fires
+ * when it has had one at num_steps saved steps of the tensor in a row; value = that number. Tensors with fewer than
+ * min_elements elements, or all of whose elements are one value, can be equal by chance and are not compared. */
 #include <stdlib.h>
 
 #include "workers.h"
 
-enum { TWIN, WIDTH };          /* values of a row: number of the lowest worker with the same digest, or -1 */
+enum { TWIN, WIDTH }; /* values of a row: number of the lowest worker with the same digest, or -1 */
 static const double NONE = -1;
 
 static const assay_param_def params[] = {
-    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX,
+    {.name = "tensor_regex",
+     .type = ASSAY_PARAM_REGEX,
      .initial = "labels?$,[Ll]oss_input_1$,inputs?$,images?$,(Net|Model)_input_0$",
      .help = "Patterns (re.search) of names of labels and inputs."},
-    {.name = "min_elements", .type = ASSAY_PARAM_INT, .initial = "16", .least = 1, .most = 0x1p53,
+    {.name = "min_elements",
+     .type = ASSAY_PARAM_INT,
+     .initial = "16",
+     .least = 1,
+     .most = 0x1p53,
      .help = "Tensors with fewer elements are not compared."},
-    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "2", .least = 1, .most = 1000000,
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "2",
+     .least = 1,
+     .most = 1000000,
      .help = "Saved steps in a row at which a worker has to have the data of another."},
     {0},
 };
@@ -43,9 +52,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 }
 
 /* False where equality says nothing. One element alone is small, not constant. */
-static bool comparable(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item, uint64_t *digest)
+static bool comparable(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item,
+                       uint64_t *digest)
 {
-    if (!digest_of(view, 0, item, digest) || item->stats->count < (uint64_t)assay_param_int(rule->params, "min_elements"))
+    if (!digest_of(view, 0, item, digest) ||
+        item->stats->count < (uint64_t)assay_param_int(rule->params, "min_elements"))
         return false;
     return item->stats->count == 1 || item->stats->min < item->stats->max;
 }
@@ -101,8 +112,12 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             continue;
         uint32_t twin = run > 0 && row.value[TWIN] < UINT32_MAX ? (uint32_t)row.value[TWIN] : UINT32_MAX;
         snprintf(note, sizeof note, "the same as %s", assay_trial_worker(rule->trial, twin));
-        assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = (double)run,
-                                 .threshold = (double)num_steps, .note = note};
+        assay_finding finding = {.step = row.step,
+                                 .tensor = row.tensor,
+                                 .worker = row.worker,
+                                 .value = (double)run,
+                                 .threshold = (double)num_steps,
+                                 .note = note};
         status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps, &finding);
     }
     free(order);
@@ -114,7 +129,8 @@ const assay_rule_ops assay_rule_duplicate_shard = {
     .size = sizeof(assay_rule_ops),
     .name = "DuplicateShard",
     .summary = "Workers that are fed the same labels or inputs as another.",
-    .advice = "Workers that see the same samples add nothing but cost: the shards overlap, and the samples of the missing shards "
+    .advice = "Workers that see the same samples add nothing but cost: the shards overlap, and the samples of the "
+              "missing shards "
               "are never seen.",
     .remedies = remedies,
     .params = params,

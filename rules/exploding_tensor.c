@@ -30,7 +30,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     int slot = selection_slot(given, need, 1u << ASSAY_RAW | REDUCTIONS, false, err);
-    int number = slot < 0 ? slot : assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_FIRST_BAD}, err);
+    int number =
+        slot < 0 ? slot : assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_FIRST_BAD}, err);
     return number < 0 ? number : ASSAY_OK;
 }
 

@@ -1,31 +1,47 @@
 /* gradient_not_synchronized.c - GradientNotSynchronized: workers that train one model without sharing their gradients.
  *
- * d(s) = largest Euclidean distance of a worker's tensor from the first worker's, relative to that one's norm. A weight is
- * replicated at s when d(s) <= tolerance.
- * drift      of a weight that was replicated before: d has risen by more than growth percent over each of num_steps saved
- *            steps that end at s, and d(s) > tolerance. value = d(s), threshold = d at the saved step before.
- * gradients  the gradient differs at s, d > tolerance, although its weight is replicated at s. Gradients recorded before they
- *            are averaged always differ: then it counts only when the weight drifts over the next num_steps saved steps.
+ * d(s) = largest Euclidean distance of a worker's tensor from the first worker's, relative to that one's norm. A weight
+ * is replicated at s when d(s) <= tolerance.
+ * drift      of a weight that was replicated before: d has risen by more than growth percent over each of num_steps
+ *            saved steps that end at s, and d(s) > tolerance. value = d(s), threshold = d at the saved step before.
+ * gradients  the gradient differs at s, d > tolerance, although its weight is replicated at s. Gradients recorded
+ *            before they are averaged always differ: then it counts only when the weight drifts over the next num_steps
+ *            saved steps.
  * A weight's single jump, as by a bit that flipped, rises once: that is ReplicaDivergence. */
 #include <stdlib.h>
 
 #include "gradients.h"
 #include "workers.h"
 
-enum { WEIGHTS, GRADIENTS };    /* slots */
+enum { WEIGHTS, GRADIENTS };      /* slots */
 enum { DIFFERENCE, KIND, WIDTH }; /* values of a row; KIND is the slot */
 enum { DRIFT, DIFFERS };          /* tests */
 static const char *const tests[] = {"drift", "gradients", NULL};
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights,biases"),
-    {.name = "recorded", .type = ASSAY_PARAM_CHOICE, .initial = "before", .choices = "before|after",
+    {.name = "recorded",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "before",
+     .choices = "before|after",
      .help = "Gradients were recorded before they were averaged over the workers, or after."},
-    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "2", .least = 1, .most = 1000000,
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "2",
+     .least = 1,
+     .most = 1000000,
      .help = "Saved steps over each of which a weight has to drift further."},
-    {.name = "growth", .type = ASSAY_PARAM_REAL, .initial = "1", .least = 0, .most = 1e308,
+    {.name = "growth",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1",
+     .least = 0,
+     .most = 1e308,
      .help = "Percentage by which the distance has to grow to count as a rise."},
-    {.name = "tolerance", .type = ASSAY_PARAM_REAL, .initial = "1e-6", .least = 0, .most = 1e308,
+    {.name = "tolerance",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1e-6",
+     .least = 0,
+     .most = 1e308,
      .help = "Relative distance up to which tensors count as equal."},
     {0},
 };
@@ -50,8 +66,9 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     (void)data;
     int status = need_change(need, selection_slot(given, need, 0, true, err), err);
     if (status >= 0)
-        status = need_change(need, assay_need_slot(need, &(assay_slot){.collection = "gradients",
-                                                                       .flags = ASSAY_SLOT_NO_STRINGS}, err), err);
+        status = need_change(
+            need, assay_need_slot(need, &(assay_slot){.collection = "gradients", .flags = ASSAY_SLOT_NO_STRINGS}, err),
+            err);
     return status < 0 ? status : ASSAY_OK;
 }
 
@@ -122,8 +139,12 @@ static int test(const track *t, uint64_t i, uint32_t which, bool fired, double t
     assay_row row = assay_series_row(t->series, t->rows[i]);
     if (row.step < t->rule->start_step)
         return ASSAY_OK;
-    assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = ASSAY_ALL_WORKERS, .test = which,
-                             .value = row.value[DIFFERENCE], .threshold = threshold};
+    assay_finding finding = {.step = row.step,
+                             .tensor = row.tensor,
+                             .worker = ASSAY_ALL_WORKERS,
+                             .test = which,
+                             .value = row.value[DIFFERENCE],
+                             .threshold = threshold};
     return assay_findings_test(assay_verdict_findings(verdict), fired, &finding);
 }
 
@@ -213,8 +234,9 @@ const assay_rule_ops assay_rule_gradient_not_synchronized = {
     .size = sizeof(assay_rule_ops),
     .name = "GradientNotSynchronized",
     .summary = "Workers whose weights drift apart, or whose gradients differ although their weights are the same.",
-    .advice = "Each worker trains a model of its own from the step named on: the gradients are not averaged, or not on all "
-              "workers, before the optimizer takes its step.",
+    .advice =
+        "Each worker trains a model of its own from the step named on: the gradients are not averaged, or not on all "
+        "workers, before the optimizer takes its step.",
     .remedies = remedies,
     .params = params,
     .tests = tests,

@@ -1,13 +1,15 @@
-/* half_precision_risk.c - HalfPrecisionRisk: values that a smaller floating-point format would flush to zero or overflow.
+/* half_precision_risk.c - HalfPrecisionRisk: values that a smaller floating-point format would flush or overflow.
  *
- * Per worker and floating-point tensor, rounding to nearest, ties to even. n = elements that are neither zero nor not finite.
- * flush      value = 100 * #{0 < |x| <= half the smallest subnormal} / n, fires above flush_percent
- * overflow   value = 100 * #{|x| so large that it rounds beyond the largest number} / n, fires above overflow_percent
- *                 largest   rounds beyond it from           smallest subnormal
- *   fp16          65504     65520                           2^-24
- *   bf16          3.39e38   (2 - 2^-8) * 2^127              2^-133
- *   fp8_e4m3      448       above 464                       2^-9
- *   fp8_e5m2      57344     61440                           2^-16 */
+ * Per worker and floating-point tensor, rounding to nearest, ties to even; n = finite elements that are not zero.
+ *
+ *     flush      value = 100 * #{0 < |x| <= half the smallest subnormal} / n, fires above flush_percent
+ *     overflow   value = 100 * #{finite |x| that rounds beyond the largest number} / n, fires above overflow_percent
+ *
+ *     format     largest   rounds beyond it from     smallest subnormal
+ *     fp16       65504     65520                     2^-24
+ *     bf16       3.39e38   (2 - 2^-8) * 2^127        2^-133
+ *     fp8_e4m3   448       above 464                 2^-9
+ *     fp8_e5m2   57344     61440                     2^-16 */
 #include <math.h>
 #include <string.h>
 
@@ -18,13 +20,29 @@ static const char *const tests[] = {"flush", "overflow", NULL};
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("gradients,weights,biases,losses"),
-    {.name = "format", .type = ASSAY_PARAM_CHOICE, .initial = "fp16", .choices = "fp16|bf16|fp8_e4m3|fp8_e5m2",
+    {.name = "format",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "fp16",
+     .choices = "fp16|bf16|fp8_e4m3|fp8_e5m2",
      .help = "The format in question."},
-    {.name = "scale", .type = ASSAY_PARAM_REAL, .initial = "1", .least = 0, .most = 1e300, .flags = ASSAY_PARAM_ABOVE,
+    {.name = "scale",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1",
+     .least = 0,
+     .most = 1e300,
+     .flags = ASSAY_PARAM_ABOVE,
      .help = "Factor by which the values would be multiplied first, as by a loss scale."},
-    {.name = "flush_percent", .type = ASSAY_PARAM_REAL, .initial = "50", .least = 0, .most = 100,
+    {.name = "flush_percent",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "50",
+     .least = 0,
+     .most = 100,
      .help = "Percentage of the elements that are not zero of which more may not be flushed."},
-    {.name = "overflow_percent", .type = ASSAY_PARAM_REAL, .initial = "0", .least = 0, .most = 100,
+    {.name = "overflow_percent",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0",
+     .least = 0,
+     .most = 100,
      .help = "Percentage of which more may not overflow."},
     {0},
 };
@@ -58,7 +76,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         format++;
     int slot = selection_slot(given, need, 0, true, err);
     double scale = assay_param_real(given, "scale");
-    assay_measure below = {.kind = ASSAY_MEASURE_BELOW, .numbers = 2,
+    assay_measure below = {.kind = ASSAY_MEASURE_BELOW,
+                           .numbers = 2,
                            .number = {nextafter(format->flush / scale, INFINITY), format->most / scale}};
     int number = slot < 0 ? slot : assay_need_measure(need, slot, &below, err);
     return number < 0 ? number : ASSAY_OK;
@@ -94,7 +113,8 @@ const assay_rule_ops assay_rule_half_precision_risk = {
     .size = sizeof(assay_rule_ops),
     .name = "HalfPrecisionRisk",
     .summary = "Values that a smaller floating-point format would flush to zero or overflow.",
-    .advice = "Before training in the format, or when it goes wrong there: the tensors named do not fit into its range as they are.",
+    .advice = "Before training in the format, or when it goes wrong there: the tensors named do not fit into its range "
+              "as they are.",
     .remedies = remedies,
     .params = params,
     .tests = tests,

@@ -1,6 +1,7 @@
 /* history.h - a number's robust score against the saved steps before it (NormSpike, LossSpike).
  *
- * The history of a step are the last `window` finite values before it, of the same mode; fewer than `least` say nothing. */
+ * The history of a step are the last `window` finite values before it, of the same mode; fewer than `min_history` say
+ * nothing. */
 #ifndef ASSAY_RULES_HISTORY_H
 #define ASSAY_RULES_HISTORY_H
 
@@ -12,12 +13,24 @@ enum { HISTORY_MOST = 1000 };
 
 /* What both rules are asked. */
 #define HISTORY_PARAMS(z, ratio_default, what)                                                                         \
-    {.name = "threshold", .type = ASSAY_PARAM_REAL, .initial = z, .least = 0, .most = 1e308,                           \
+    {.name = "threshold",                                                                                              \
+     .type = ASSAY_PARAM_REAL,                                                                                         \
+     .initial = z,                                                                                                     \
+     .least = 0,                                                                                                       \
+     .most = 1e308,                                                                                                    \
      .help = "Robust z-score above which " what " is a spike."},                                                       \
-    {.name = "ratio", .type = ASSAY_PARAM_REAL, .initial = ratio_default, .least = 1, .most = 1e308,                   \
-     .help = "A spike is also above the median by at least this factor."},                                             \
-    {.name = "window", .type = ASSAY_PARAM_INT, .initial = "20", .least = 2, .most = HISTORY_MOST,                     \
-     .help = "Saved steps of the mode before the one in question that make its history."},                             \
+        {.name = "ratio",                                                                                              \
+         .type = ASSAY_PARAM_REAL,                                                                                     \
+         .initial = ratio_default,                                                                                     \
+         .least = 1,                                                                                                   \
+         .most = 1e308,                                                                                                \
+         .help = "A spike is also above the median by at least this factor."},                                         \
+        {.name = "window",                                                                                             \
+         .type = ASSAY_PARAM_INT,                                                                                      \
+         .initial = "20",                                                                                              \
+         .least = 2,                                                                                                   \
+         .most = HISTORY_MOST,                                                                                         \
+         .help = "Saved steps of the mode before the one in question that make its history."},                         \
     {                                                                                                                  \
         .name = "min_history", .type = ASSAY_PARAM_INT, .initial = "5", .least = 2, .most = HISTORY_MOST,              \
         .help = "Saved steps without which nothing is tested."                                                         \
@@ -46,7 +59,8 @@ static inline void history_clear(history_ring *rings)
 /* Scores `value` against the history and then takes it in, if it is finite. False without enough history. */
 static inline bool history_score(history_ring *ring, const assay_params *params, double value, robust_score *score)
 {
-    uint64_t window = (uint64_t)assay_param_int(params, "window"), least = (uint64_t)assay_param_int(params, "min_history");
+    uint64_t window = (uint64_t)assay_param_int(params, "window"),
+             least = (uint64_t)assay_param_int(params, "min_history");
     uint64_t n = ring->count < window ? ring->count : window;
     bool enough = n > 0 && n >= (least < window ? least : window);
     double copy[HISTORY_MOST];

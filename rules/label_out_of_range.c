@@ -1,10 +1,11 @@
 /* label_out_of_range.c - LabelOutOfRange: labels that are no class number.
  *
- * Per worker and tensor of labels, value = how many elements are not whole, below 0, or at least the number of classes; fires
- * when there is one. The number of classes is the parameter `classes`, else the length of the axis of scores in the
- * predictions that belong to the labels (as many tensors of the worker come before): with shapes (N, ...) and (N, ..., C)
- * the last axis, with (N, ...) and (N, C, ...) axis 1; unknown otherwise, then only the first two count. Values of `ignore`
- * are left out. Labels with the shape of floating-point predictions are scores themselves and not tested. */
+ * Per worker and tensor of labels, value = how many elements are not whole, below 0, or at least the number of classes;
+ * fires when there is one. The number of classes is the parameter `classes`, else the length of the axis of scores in
+ * the predictions that belong to the labels (as many tensors of the worker come before): with shapes (N, ...) and
+ * (N, ..., C) the last axis, with (N, ...) and (N, C, ...) axis 1; unknown otherwise, then only the first two count.
+ * Values of `ignore` are left out. Labels with the shape of floating-point predictions are scores themselves and not
+ * tested. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,13 +17,22 @@
 enum { LABELS, PREDICTIONS };
 
 static const assay_param_def params[] = {
-    {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .initial = "labels?$,CrossEntropyLoss_input_1$,NLLLoss_input_1$",
+    {.name = "labels_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = "labels?$,CrossEntropyLoss_input_1$,NLLLoss_input_1$",
      .help = "Patterns (re.search) of names of labels."},
-    {.name = "predictions_regex", .type = ASSAY_PARAM_REGEX,
+    {.name = "predictions_regex",
+     .type = ASSAY_PARAM_REGEX,
      .initial = "predictions?$,CrossEntropyLoss_input_0$,NLLLoss_input_0$",
      .help = "Patterns (re.search) of names of predictions, whose shape tells the number of classes."},
-    {.name = "classes", .type = ASSAY_PARAM_INT, .least = 1, .most = 0x1p53, .help = "Number of classes; by default from the predictions."},
-    {.name = "ignore", .type = ASSAY_PARAM_REALS, .initial = "-100",
+    {.name = "classes",
+     .type = ASSAY_PARAM_INT,
+     .least = 1,
+     .most = 0x1p53,
+     .help = "Number of classes; by default from the predictions."},
+    {.name = "ignore",
+     .type = ASSAY_PARAM_REALS,
+     .initial = "-100",
      .help = "Values that stand for no label, such as the loss function's ignore_index."},
     {0},
 };
@@ -128,7 +138,8 @@ const assay_rule_ops assay_rule_label_out_of_range = {
     .size = sizeof(assay_rule_ops),
     .name = "LabelOutOfRange",
     .summary = "Labels that are negative, not whole, or beyond the number of classes.",
-    .advice = "On a GPU such a label is an error without a place, or reads memory that is not its own; elsewhere it spoils the "
+    .advice = "On a GPU such a label is an error without a place, or reads memory that is not its own; elsewhere it "
+              "spoils the "
               "loss silently.",
     .remedies = remedies,
     .params = params,

@@ -1,8 +1,8 @@
 /* loss_spike.c - LossSpike: a loss that jumps far above its own past.
  *
- * Per tensor, worker and mode: x = mean of the tensor, z = 0.6745 * (x - median) / MAD over the `window` saved steps before,
- * MAD at least 1 % of the median. Fires when z > threshold and x exceeds the median by the factor `ratio`, or x is not
- * finite. value = x, threshold = the median of the history. */
+ * Per tensor, worker and mode: x = mean of the tensor, z = 0.6745 * (x - median) / MAD over the `window` saved steps
+ * before, MAD at least 1 % of the median. Fires when z > threshold and x exceeds the median by the factor `ratio`, or x
+ * is not finite. value = x, threshold = the median of the history. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,9 +12,12 @@
 enum { LOSS, MODE, WIDTH };
 
 static const assay_param_def params[] = {
-    {.name = "collection_names", .type = ASSAY_PARAM_LIST, .initial = "losses",
+    {.name = "collection_names",
+     .type = ASSAY_PARAM_LIST,
+     .initial = "losses",
      .help = "Collections whose tensors are looked at, beside those of tensor_regex."},
-    {.name = "tensor_regex", .type = ASSAY_PARAM_REGEX,
+    {.name = "tensor_regex",
+     .type = ASSAY_PARAM_REGEX,
      .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."},
     HISTORY_PARAMS("10", "2", "a loss"),
     {0},
@@ -54,9 +57,14 @@ static int test(const assay_rule *rule, assay_verdict *verdict, assay_row row, r
 {
     char note[64];
     snprintf(note, sizeof note, "robust z-score %.4g", score.z);
-    assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = row.value[LOSS],
-                             .threshold = score.median, .note = note};
-    return assay_findings_test(assay_verdict_findings(verdict), history_spike(rule->params, row.value[LOSS], score), &finding);
+    assay_finding finding = {.step = row.step,
+                             .tensor = row.tensor,
+                             .worker = row.worker,
+                             .value = row.value[LOSS],
+                             .threshold = score.median,
+                             .note = note};
+    return assay_findings_test(assay_verdict_findings(verdict), history_spike(rule->params, row.value[LOSS], score),
+                               &finding);
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
@@ -86,7 +94,8 @@ const assay_rule_ops assay_rule_loss_spike = {
     .size = sizeof(assay_rule_ops),
     .name = "LossSpike",
     .summary = "Losses that jump far above what they were at the steps before.",
-    .advice = "One batch or one update threw the training off: see what was special about the step named, and whether the loss "
+    .advice = "One batch or one update threw the training off: see what was special about the step named, and whether "
+              "the loss "
               "came back.",
     .remedies = remedies,
     .params = params,

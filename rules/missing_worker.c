@@ -1,10 +1,10 @@
 /* missing_worker.c - MissingWorker: workers that stopped writing, left steps out, or never wrote.
  *
- * absent  a worker that wrote in this mode at some step has no tensor at step s, although another worker has. value = how
- *         many steps of the mode it has missed in a row, fires at num_steps. The trial's newest step is not tested while the
- *         training goes on: it may only be late.
- * never   a worker is known to the trial and wrote no step, or fewer are known than the collections file said there are;
- *         value = how many are missing. Tested once, where at least two workers wrote.
+ * absent  a worker that wrote in this mode at some step has no tensor at step s, although another worker has. value =
+ *         how many steps of the mode it has missed in a row, fires at num_steps. The trial's newest step is not tested
+ *         while the training goes on: it may only be late.
+ * never   a worker is known to the trial and wrote no step, or fewer are known than the collections file said there
+ *         are; value = how many are missing. Tested once, where at least two workers wrote.
  * Workers that never write in a mode are not expected there: often one worker alone evaluates. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,15 +16,21 @@ enum { ABSENT, NEVER };
 static const char *const tests[] = {"absent", "never", NULL};
 
 static const assay_param_def params[] = {
-    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "1", .least = 1, .most = 1000000,
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "1",
+     .least = 1,
+     .most = 1000000,
      .help = "Saved steps in a row that a worker may not miss."},
     {0},
 };
 
 static const char *const remedies[] = {
-    "Read the worker's own log and its node's kernel log from the last step it wrote: killed, out of memory, device lost.",
+    "Read the worker's own log and its node's kernel log from the last step it wrote: killed, out of memory, device "
+    "lost.",
     "Check that its directory was writable and not full, and that its files were copied along with the others.",
-    "If the others wait for it in a collective, stop the training and start it again from its checkpoint without that node.",
+    "If the others wait for it in a collective, stop the training and start it again from its checkpoint without that "
+    "node.",
     NULL,
 };
 
@@ -58,8 +64,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 /* What is known of one worker on the walk over the steps. */
 typedef struct attendance {
-    uint32_t modes;             /* it writes in: bit 1 << mode */
-    int64_t last;               /* step that it wrote, -1: none so far */
+    uint32_t modes;              /* it writes in: bit 1 << mode */
+    int64_t last;                /* step that it wrote, -1: none so far */
     int64_t missed[ASSAY_MODES]; /* steps in a row */
     bool here;
 } attendance;
@@ -107,13 +113,18 @@ static int test_worker(roll *r, const assay_step_info *info, uint32_t w, assay_v
         a->last = info->step;
     else if (a->last >= 0)
         snprintf(note, sizeof note, "wrote last at step %" PRId64, a->last);
-    assay_finding finding = {.step = info->step, .tensor = ASSAY_NO_TENSOR, .worker = w, .test = ABSENT,
-                             .value = (double)*missed, .threshold = (double)num_steps, .note = note};
+    assay_finding finding = {.step = info->step,
+                             .tensor = ASSAY_NO_TENSOR,
+                             .worker = w,
+                             .test = ABSENT,
+                             .value = (double)*missed,
+                             .threshold = (double)num_steps,
+                             .note = note};
     return assay_findings_test(assay_verdict_findings(verdict), *missed >= num_steps, &finding);
 }
 
-/* Workers that are known by their collections file alone, then those that nothing is known of. Where one worker alone wrote,
- * it was asked to write for all. */
+/* Workers that are known by their collections file alone, then those that nothing is known of. Where one worker alone
+ * wrote, it was asked to write for all. */
 static int test_never(const roll *r, int64_t step, assay_verdict *verdict)
 {
     uint32_t expected = assay_trial_expected_workers(r->rule->trial), wrote = 0;
@@ -125,8 +136,12 @@ static int test_never(const roll *r, int64_t step, assay_verdict *verdict)
         uint32_t missing = unknown ? expected - r->workers : r->worker[w].modes == 0;
         char note[64];
         snprintf(note, sizeof note, "%" PRIu32 " of %" PRIu32 " expected workers wrote", wrote, expected);
-        assay_finding finding = {.step = step, .tensor = ASSAY_NO_TENSOR, .worker = unknown ? ASSAY_ALL_WORKERS : w,
-                                 .test = NEVER, .value = missing, .note = note};
+        assay_finding finding = {.step = step,
+                                 .tensor = ASSAY_NO_TENSOR,
+                                 .worker = unknown ? ASSAY_ALL_WORKERS : w,
+                                 .test = NEVER,
+                                 .value = missing,
+                                 .note = note};
         status = assay_findings_test(assay_verdict_findings(verdict), missing > 0, &finding);
     }
     return status;
@@ -141,7 +156,8 @@ static int test_steps(roll *r, assay_verdict *verdict)
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < steps; i++) {
         const assay_step_info *info = assay_trial_step(rule->trial, i);
-        if (info->step < rule->start_step || info->step >= rule->end_step || info->mode < 0 || info->mode >= ASSAY_MODES)
+        if (info->step < rule->start_step || info->step >= rule->end_step || info->mode < 0 ||
+            info->mode >= ASSAY_MODES)
             continue;
         bool any = call_roll(r, info->step), newest = i + 1 == steps && !assay_trial_ended(rule->trial);
         if (!any && !only)
@@ -174,7 +190,8 @@ static void put_workers(const roll *r, assay_buf *json)
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    roll r = {.rule = rule, .series = ((const assay_common_state *)state)->series,
+    roll r = {.rule = rule,
+              .series = ((const assay_common_state *)state)->series,
               .workers = assay_trial_workers(rule->trial)};
     if (assay_series_count(r.series) == 0)
         return ASSAY_OK;
@@ -195,7 +212,8 @@ const assay_rule_ops assay_rule_missing_worker = {
     .size = sizeof(assay_rule_ops),
     .name = "MissingWorker",
     .summary = "Workers that stopped writing, left steps out, or never wrote.",
-    .advice = "What the worker would have shown is unknown from the step named on; the last step it wrote says where to look in "
+    .advice = "What the worker would have shown is unknown from the step named on; the last step it wrote says where "
+              "to look in "
               "its own log.",
     .remedies = remedies,
     .params = params,

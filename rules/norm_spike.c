@@ -3,8 +3,8 @@
  * x = Euclidean norm of the tensor. z = 0.6745 * (x - median) / MAD, MAD at least 1 % of the median.
  * history  over the `window` saved steps before, of the same tensor, worker and mode
  * workers  over the norms of all workers at the same step; needs min_workers of them
- * Fires when z > threshold and x > ratio * median, or x is not finite. value = z, threshold = the limit of z. A fault that
- * flips an exponent's bit multiplies a norm by powers of two, far beyond what a batch does. */
+ * Fires when z > threshold and x > ratio * median, or x is not finite. value = z, threshold = the limit of z. A fault
+ * that flips an exponent's bit multiplies a norm by powers of two, far beyond what a batch does. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +18,19 @@ enum { NORM, MODE, WIDTH };
 static const assay_param_def params[] = {
     REPLICA_PARAMS("gradients,weights,biases"),
     HISTORY_PARAMS("50", "30", "a norm"),
-    {.name = "min_workers", .type = ASSAY_PARAM_INT, .initial = "4", .least = 3, .most = 1000000,
+    {.name = "min_workers",
+     .type = ASSAY_PARAM_INT,
+     .initial = "4",
+     .least = 3,
+     .most = 1000000,
      .help = "Workers below which they are not compared with each other."},
     {0},
 };
 
 static const char *const remedies[] = {
     "If one worker alone spikes: test its node's device and memory (ECC counters, a burn-in), and run without it.",
-    "If all workers spike at one step: look at that step's batch, clip gradients by norm and lower or warm up the learning rate.",
+    "If all workers spike at one step: look at that step's batch, clip gradients by norm and lower or warm up the "
+    "learning rate.",
     "Go back to the last checkpoint before the step named: what came after it is built on the bad update.",
     NULL,
 };
@@ -37,7 +42,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return slot < 0 ? slot : ASSAY_OK;
 }
 
-static int spike(const assay_rule *rule, assay_findings *findings, const assay_finding *where, double norm, robust_score s)
+static int spike(const assay_rule *rule, assay_findings *findings, const assay_finding *where, double norm,
+                 robust_score s)
 {
     assay_finding finding = *where;
     char note[96];
@@ -126,7 +132,8 @@ const assay_rule_ops assay_rule_norm_spike = {
     .size = sizeof(assay_rule_ops),
     .name = "NormSpike",
     .summary = "Tensors whose norm jumps, against their own past or against the other workers.",
-    .advice = "A jump on one worker alone is the signature of a silent hardware fault; one on all workers is a bad batch or an "
+    .advice = "A jump on one worker alone is the signature of a silent hardware fault; one on all workers is a bad "
+              "batch or an "
               "unstable learning rate.",
     .remedies = remedies,
     .params = params,

@@ -1,9 +1,9 @@
 /* prediction_collapse.c - PredictionCollapse: one class swallows the predictions.
  *
- * Over all workers' predictions of a tensor at a step: share = predictions of the most frequent class / predictions. Where
- * there are labels, `due` is that class's share of the labels, else 0. A step counts when share > threshold and
- * share > excess * due; fires when num_steps saved steps of the tensor in one mode count in a row; value = share. Steps with
- * fewer than min_samples predictions are passed over. An untrained model may well begin with one class. */
+ * Over all workers' predictions of a tensor at a step: share = predictions of the most frequent class / predictions.
+ * Where there are labels, `due` is that class's share of the labels, else 0. A step counts when share > threshold and
+ * share > excess * due; fires when num_steps saved steps of the tensor in one mode count in a row; value = share. Steps
+ * with fewer than min_samples predictions are passed over. An untrained model may well begin with one class. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,27 +11,48 @@
 #include "pairs.h"
 #include "workers.h"
 
-enum { PREDICTIONS, LABELS };                      /* slots and measures */
-enum { SHARE, DUE, CLASS, MODE, WIDTH };           /* values of a row */
+enum { PREDICTIONS, LABELS };            /* slots and measures */
+enum { SHARE, DUE, CLASS, MODE, WIDTH }; /* values of a row */
 
 static const assay_param_def params[] = {
-    {.name = "predictions_regex", .type = ASSAY_PARAM_REGEX, .initial = "predictions?$,[Ll]oss_input_0$",
+    {.name = "predictions_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = "predictions?$,[Ll]oss_input_0$",
      .help = "Patterns (re.search) of names of predictions: scores, or class numbers."},
-    {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .initial = "labels?$,[Ll]oss_input_1$",
+    {.name = "labels_regex",
+     .type = ASSAY_PARAM_REGEX,
+     .initial = "labels?$,[Ll]oss_input_1$",
      .help = "Patterns (re.search) of names of labels."},
-    {.name = "threshold", .type = ASSAY_PARAM_REAL, .initial = "0.9", .least = 0, .most = 1,
+    {.name = "threshold",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.9",
+     .least = 0,
+     .most = 1,
      .help = "Share of the predictions that one class may have."},
-    {.name = "excess", .type = ASSAY_PARAM_REAL, .initial = "1.2", .least = 0, .most = 1e308,
+    {.name = "excess",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1.2",
+     .least = 0,
+     .most = 1e308,
      .help = "The share has to be above the class's share of the labels by this factor."},
-    {.name = "min_samples", .type = ASSAY_PARAM_INT, .initial = "16", .least = 1, .most = 0x1p53,
+    {.name = "min_samples",
+     .type = ASSAY_PARAM_INT,
+     .initial = "16",
+     .least = 1,
+     .most = 0x1p53,
      .help = "Predictions of a step, over all workers, below which it is passed over."},
-    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "10", .least = 1, .most = 1000000,
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "10",
+     .least = 1,
+     .most = 1000000,
      .help = "Saved steps in a row over which one class has to prevail."},
     {0},
 };
 
 static const char *const remedies[] = {
-    "Compare the class counts of the labels (aggregation class_counts) and weight or resample the classes if they are unequal.",
+    "Compare the class counts of the labels (aggregation class_counts) and weight or resample the classes if they are "
+    "unequal.",
     "Look for dead or saturated layers before the output (DeadRelu, SaturatedActivation) and for vanished gradients.",
     "Lower the learning rate if the collapse follows a loss spike, and go back to a checkpoint before it.",
     "Check that evaluation runs with the right preprocessing and with normalisation in its evaluation mode.",
@@ -57,7 +78,8 @@ static int count_classes(assay_counter *counter, const assay_classes *classes, i
     return status;
 }
 
-/* The most frequent class among the pairs (what, class), the smallest of several; sets all to the number of them all. */
+/* The most frequent class among the pairs (what, class), the smallest of several; sets all to the number of them all.
+ */
 static uint64_t most_frequent(const assay_counter *counter, int64_t what, int64_t *class, uint64_t *all)
 {
     uint64_t most = 0;
@@ -116,7 +138,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         status = counter ? count_tensor(view, i, n, counter) : ASSAY_ENOMEM;
         uint64_t most = status == ASSAY_OK ? most_frequent(counter, PREDICTIONS, &class, &all) : 0;
         if (all > 0 && all >= (uint64_t)assay_param_int(rule->params, "min_samples")) {
-            double row[WIDTH] = {(double)most / (double)all, share_of(counter, LABELS, class), (double)class, view->mode};
+            double row[WIDTH] = {(double)most / (double)all, share_of(counter, LABELS, class), (double)class,
+                                 view->mode};
             status = assay_series_add(((assay_common_state *)state)->series, view->step, slot->items[i]->tensor,
                                       ASSAY_ALL_WORKERS, row);
         }
@@ -149,8 +172,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         run[mode] = collapsed(rule->params, row) ? run[mode] + 1 : 0;
         char note[96];
         snprintf(note, sizeof note, "class %.0f; of the labels it has %.3g", row.value[CLASS], row.value[DUE]);
-        assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = ASSAY_ALL_WORKERS,
-                                 .value = row.value[SHARE], .threshold = assay_param_real(rule->params, "threshold"),
+        assay_finding finding = {.step = row.step,
+                                 .tensor = row.tensor,
+                                 .worker = ASSAY_ALL_WORKERS,
+                                 .value = row.value[SHARE],
+                                 .threshold = assay_param_real(rule->params, "threshold"),
                                  .note = note};
         if (row.step >= rule->start_step)
             status = assay_findings_test(assay_verdict_findings(verdict), run[mode] >= num_steps, &finding);
@@ -164,7 +190,8 @@ const assay_rule_ops assay_rule_prediction_collapse = {
     .size = sizeof(assay_rule_ops),
     .name = "PredictionCollapse",
     .summary = "Predictions of which nearly all are one class.",
-    .advice = "The model ignores its input: its output is the same class whatever it sees, which a low loss or a high accuracy on "
+    .advice = "The model ignores its input: its output is the same class whatever it sees, which a low loss or a high "
+              "accuracy on "
               "unequal classes can hide.",
     .remedies = remedies,
     .params = params,

@@ -1,28 +1,39 @@
 /* replica_divergence.c - ReplicaDivergence: tensors that should be equal on all workers and are not.
  *
- * Per step and tensor the workers' digests (dtype, shape, bytes) are compared; the one of more than half of the workers is
- * what the others should have, without such a majority that of the first worker. A worker with another digest is odd when
- * an element is not close too: |a - b| <= atol + rtol * |b|. value = largest |a - b|; infinite for another shape.
- * A tensor is tested from the first step on at which more than half of its workers agreed: one that never was a replica,
- * such as the running statistics of a normalisation, is no divergence. */
+ * Per step and tensor the workers' digests (dtype, shape, bytes) are compared; the one of more than half of the workers
+ * is what the others should have, without such a majority that of the first worker. A worker with another digest is odd
+ * when an element is not close too: |a - b| <= atol + rtol * |b|. value = largest |a - b|; infinite for another shape.
+ * A tensor is tested from the first step on at which more than half of its workers agreed: one that never was a
+ * replica, such as the running statistics of a normalisation, is no divergence. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "workers.h"
 
-enum { DIGEST, CHANGE };                        /* measures */
-enum { ODD, LARGEST, AGREED, REMARK, WIDTH };   /* values of a row */
+enum { DIGEST, CHANGE };                             /* measures */
+enum { ODD, LARGEST, AGREED, REMARK, WIDTH };        /* values of a row */
 enum { PLAIN, OTHER_SHAPE, NO_MAJORITY, FIRST_ODD }; /* remarks */
 static const char *const remarks[] = {NULL, "another shape or type", "no majority: compared with the first worker",
                                       "the first worker is odd too: the value is the difference from it"};
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights,biases"),
-    {.name = "replicated", .type = ASSAY_PARAM_CHOICE, .initial = "seen", .choices = "seen|always",
+    {.name = "replicated",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "seen",
+     .choices = "seen|always",
      .help = "Test a tensor from the first step on at which most workers agreed, or always."},
-    {.name = "rtol", .type = ASSAY_PARAM_REAL, .initial = "0", .least = 0, .most = 1e308,
+    {.name = "rtol",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0",
+     .least = 0,
+     .most = 1e308,
      .help = "Relative tolerance of the comparison."},
-    {.name = "atol", .type = ASSAY_PARAM_REAL, .initial = "0", .least = 0, .most = 1e308,
+    {.name = "atol",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0",
+     .least = 0,
+     .most = 1e308,
      .help = "Absolute tolerance of the comparison."},
     {0},
 };
@@ -78,7 +89,8 @@ static void compare(const assay_step_view *view, const assay_tensor_view *item, 
         row[ODD] = 0;
 }
 
-static int add_tensor(assay_series *series, const assay_step_view *view, const assay_tensor_view *const *items, uint32_t count)
+static int add_tensor(assay_series *series, const assay_step_view *view, const assay_tensor_view *const *items,
+                      uint32_t count)
 {
     agreement a = agreement_of(view, DIGEST, items, count);
     const assay_tensor_view *mate = NULL;
@@ -125,7 +137,8 @@ static int64_t first_agreed(const assay_series *series, const uint64_t *order, u
 
 static int test_row(const assay_rule *rule, assay_verdict *verdict, assay_row row)
 {
-    uint64_t remark = row.value[REMARK] >= PLAIN && row.value[REMARK] <= FIRST_ODD ? (uint64_t)row.value[REMARK] : PLAIN;
+    uint64_t remark =
+        row.value[REMARK] >= PLAIN && row.value[REMARK] <= FIRST_ODD ? (uint64_t)row.value[REMARK] : PLAIN;
     assay_finding finding = {.step = row.step,
                              .tensor = row.tensor,
                              .worker = row.worker,
@@ -156,8 +169,10 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         }
     }
     if (left_out > 0)
-        assay_verdict_message(verdict, "%llu tensor%s at no step equal on most workers: no replicas, so not tested "
-                              "(parameter replicated).", (unsigned long long)left_out, left_out == 1 ? " was" : "s were");
+        assay_verdict_message(verdict,
+                              "%llu tensor%s at no step equal on most workers: no replicas, so not tested "
+                              "(parameter replicated).",
+                              (unsigned long long)left_out, left_out == 1 ? " was" : "s were");
     free(order);
     return status;
 }
@@ -167,8 +182,9 @@ const assay_rule_ops assay_rule_replica_divergence = {
     .size = sizeof(assay_rule_ops),
     .name = "ReplicaDivergence",
     .summary = "Tensors that should be equal on all workers and are not.",
-    .advice = "The workers no longer train one model. If one worker is odd alone, its device is suspect; if all differ, the "
-              "parameters were not broadcast or the updates are not the same.",
+    .advice =
+        "The workers no longer train one model. If one worker is odd alone, its device is suspect; if all differ, the "
+        "parameters were not broadcast or the updates are not the same.",
     .remedies = remedies,
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,

@@ -1,8 +1,8 @@
 /* straggler_worker.c - StragglerWorker: one worker's steps are written late, again and again.
  *
- * t(s, w) = latest wall time of the events of step s and worker w; lag = t(s, w) - median of t(s, .) over the other workers.
- * Late: lag > max(min_seconds, share * typical step), the typical step being the median time between saved steps. Fires when
- * a worker has been late at num_steps saved steps in a row; value = lag in seconds, threshold = that limit. */
+ * t(s, w) = latest wall time of the events of step s and worker w; lag = t(s, w) - median of t(s, .) over the others.
+ * Late: lag > max(min_seconds, share * typical step), the typical step being the median time between saved steps. Fires
+ * when a worker has been late at num_steps saved steps in a row; value = lag in seconds, threshold = that limit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,20 +10,34 @@
 #include "workers.h"
 
 static const assay_param_def params[] = {
-    {.name = "share", .type = ASSAY_PARAM_REAL, .initial = "0.25", .least = 0, .most = 1e308,
+    {.name = "share",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0.25",
+     .least = 0,
+     .most = 1e308,
      .help = "Share of the median time between saved steps by which a late step lags."},
-    {.name = "min_seconds", .type = ASSAY_PARAM_REAL, .initial = "1", .least = 0, .most = 1e308,
+    {.name = "min_seconds",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1",
+     .least = 0,
+     .most = 1e308,
      .help = "Lags up to so many seconds are never late."},
-    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "3", .least = 1, .most = 1000000,
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "3",
+     .least = 1,
+     .most = 1000000,
      .help = "Saved steps in a row at which a worker has to be late."},
     {0},
 };
 
 static const char *const remedies[] = {
-    "Compare clocks, temperatures, clock rates and device errors of the worker's node with another's: throttling is common.",
+    "Compare clocks, temperatures, clock rates and device errors of the worker's node with another's: throttling is "
+    "common.",
     "Look for another job or process on that node, and for a slower path to data or storage.",
     "Balance the work: a shard with longer samples, or extra work on that rank such as logging and checkpoints.",
-    "Take the node out and run again: if the lag stays with the rank and not with the node, it is the data or the code.",
+    "Take the node out and run again: if the lag stays with the rank and not with the node, it is the data or the "
+    "code.",
     NULL,
 };
 
@@ -50,7 +64,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t w = 0; status == ASSAY_OK && w < workers; w++)
         if (isfinite(latest[w]))
-            status = assay_series_add(((assay_common_state *)state)->series, view->step, ASSAY_NO_TENSOR, w, &latest[w]);
+            status =
+                assay_series_add(((assay_common_state *)state)->series, view->step, ASSAY_NO_TENSOR, w, &latest[w]);
     free(latest);
     return status;
 }
@@ -118,8 +133,8 @@ static int test_step(race *r, uint64_t i, uint64_t n, assay_verdict *verdict)
         double lag = row.value[0] - median_of_others(r, n, row.value[0]);
         int64_t *late = &r->late[row.worker];
         *late = lag > r->limit ? *late + 1 : 0;
-        assay_finding finding = {.step = row.step, .tensor = ASSAY_NO_TENSOR, .worker = row.worker, .value = lag,
-                                 .threshold = r->limit};
+        assay_finding finding = {
+            .step = row.step, .tensor = ASSAY_NO_TENSOR, .worker = row.worker, .value = lag, .threshold = r->limit};
         if (row.step >= r->rule->start_step)
             status = assay_findings_test(assay_verdict_findings(verdict), *late >= num_steps, &finding);
     }
@@ -151,7 +166,8 @@ const assay_rule_ops assay_rule_straggler_worker = {
     .size = sizeof(assay_rule_ops),
     .name = "StragglerWorker",
     .summary = "A worker whose steps are written later than the others', again and again.",
-    .advice = "Where workers wait for one another, the slowest sets the pace of all: find out whether the lag belongs to the node, "
+    .advice = "Where workers wait for one another, the slowest sets the pace of all: find out whether the lag belongs "
+              "to the node, "
               "to the data of that rank, or to work that only it does.",
     .remedies = remedies,
     .params = params,

@@ -1,21 +1,29 @@
 /* weight_frozen_despite_gradient.c - WeightFrozenDespiteGradient: a gradient arrives, and the weight does not move.
  *
- * Per worker and weight W with a saved gradient "gradient/W". A pair of saved steps p, s counts when no element of W changed
- * from p to s and the gradient at p has mean(|g|) > min_gradient. Fires when num_steps - 1 such pairs in a row end at s;
- * value = their number. */
+ * Per worker and weight W with a saved gradient "gradient/W". A pair of saved steps p, s counts when no element of W
+ * changed from p to s and the gradient at p has mean(|g|) > min_gradient. Fires when num_steps - 1 such pairs in a row
+ * end at s; value = their number. */
 #include <stdlib.h>
 
 #include "gradients.h"
 #include "workers.h"
 
-enum { WEIGHTS, GRADIENTS };                 /* slots */
-enum { STILL, MAGNITUDE, WIDTH };            /* values of a row: the weight did not move; mean |g|; -1: the other kind of row */
+enum { WEIGHTS, GRADIENTS };      /* slots */
+enum { STILL, MAGNITUDE, WIDTH }; /* values of a row: the weight did not move; mean |g|; -1: the other kind of row */
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights"),
-    {.name = "num_steps", .type = ASSAY_PARAM_INT, .initial = "3", .least = 2, .most = 1000000,
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "3",
+     .least = 2,
+     .most = 1000000,
      .help = "Saved steps, this one included, over which the weight has to stand still."},
-    {.name = "min_gradient", .type = ASSAY_PARAM_REAL, .initial = "1e-7", .least = 0, .most = 1e308,
+    {.name = "min_gradient",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1e-7",
+     .least = 0,
+     .most = 1e308,
      .help = "Gradients with a mean magnitude up to this count as zero."},
     {0},
 };
@@ -23,7 +31,8 @@ static const assay_param_def params[] = {
 static const char *const remedies[] = {
     "Check that the optimizer was given this parameter: it was made before the layer, or the layer was replaced since.",
     "Check the learning rate of its group at the steps named: zero in a schedule, or set to freeze the layer.",
-    "Check that the optimizer's step is called, and not skipped, for example by a loss scaler that keeps finding overflows.",
+    "Check that the optimizer's step is called, and not skipped, for example by a loss scaler that keeps finding "
+    "overflows.",
     "In half precision keep float32 master weights: updates below half a unit in the last place are lost.",
     NULL,
 };
@@ -54,8 +63,10 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             if (k == GRADIENTS)
                 row[MAGNITUDE] = assay_stats_abs_mean(item->stats);
             else
-                row[STILL] = result && result->of.change.found && result->of.change.same_shape && result->of.change.close;
-            status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
+                row[STILL] =
+                    result && result->of.change.found && result->of.change.same_shape && result->of.change.close;
+            status =
+                assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
         }
     return status;
 }
@@ -121,8 +132,12 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
             continue;
         char note[64];
         snprintf(note, sizeof note, "mean |gradient| %.3g", magnitude);
-        assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = (double)run,
-                                 .threshold = (double)(num_steps - 1), .note = note};
+        assay_finding finding = {.step = row.step,
+                                 .tensor = row.tensor,
+                                 .worker = row.worker,
+                                 .value = (double)run,
+                                 .threshold = (double)(num_steps - 1),
+                                 .note = note};
         *status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps - 1, &finding);
     }
     return i;
@@ -148,7 +163,8 @@ const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
     .size = sizeof(assay_rule_ops),
     .name = "WeightFrozenDespiteGradient",
     .summary = "Weights that do not move although their gradients are not zero.",
-    .advice = "The gradient is there and nobody applies it: the optimizer does not hold the parameter, takes no step, or takes "
+    .advice = "The gradient is there and nobody applies it: the optimizer does not hold the parameter, takes no step, "
+              "or takes "
               "steps that are too small to change it.",
     .remedies = remedies,
     .params = params,

@@ -8,7 +8,9 @@
 
 /* What the replicas of a model are, by default. */
 #define REPLICA_PARAMS(collections)                                                                                    \
-    {.name = "collection_names", .type = ASSAY_PARAM_LIST, .initial = collections,                                     \
+    {.name = "collection_names",                                                                                       \
+     .type = ASSAY_PARAM_LIST,                                                                                         \
+     .initial = collections,                                                                                           \
      .help = "Collections whose tensors are looked at, beside those of tensor_regex."},                                \
     {                                                                                                                  \
         .name = "tensor_regex", .type = ASSAY_PARAM_REGEX,                                                             \

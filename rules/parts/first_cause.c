@@ -50,7 +50,7 @@ typedef struct spread {
     uint64_t count;
     stage stage[STAGES_MOST];
     uint32_t stages;
-    uint32_t *arrival; /* [workers] in the order in which they were first bad */
+    uint32_t *arrival;     /* [workers] in the order in which they were first bad */
     bool *worker, *tensor; /* bad so far */
 } spread;
 
@@ -70,8 +70,8 @@ static int collect(spread *s, const assay_series *series)
         bool known = last && last->tensor == row.tensor && last->worker == row.worker;
         bool named = row.tensor < tensors && (row.worker < workers || row.worker == ASSAY_ALL_WORKERS);
         if (row.step >= s->rule->start_step && named && !known)
-            s->onset[s->count++] = (onset){row.step, row.value[ORDER], row.value[ELEMENT], row.value[VALUE], row.worker,
-                                           row.tensor};
+            s->onset[s->count++] =
+                (onset){row.step, row.value[ORDER], row.value[ELEMENT], row.value[VALUE], row.worker, row.tensor};
     }
     free(order);
     if (ready)
@@ -214,8 +214,10 @@ static void put_stages(const spread *s, assay_buf *out)
     uint32_t workers = assay_trial_workers(s->rule->trial);
     for (uint32_t i = 0; i < s->stages; i++) {
         const stage *t = &s->stage[i];
-        assay_put_format(out, "%s{\"step\": %" PRId64 ", \"tensors\": %" PRIu64 ", \"workers\": %" PRIu32
-                         ", \"all_workers\": %s, \"new_workers\": [", i ? ", " : "", t->step, t->tensors, t->workers,
+        assay_put_format(out,
+                         "%s{\"step\": %" PRId64 ", \"tensors\": %" PRIu64 ", \"workers\": %" PRIu32
+                         ", \"all_workers\": %s, \"new_workers\": [",
+                         i ? ", " : "", t->step, t->tensors, t->workers,
                          t->workers == workers || s->onset[0].worker == ASSAY_ALL_WORKERS ? "true" : "false");
         for (uint32_t w = t->from; w < t->to; w++) {
             put_plain(out, w > t->from ? ", " : "");
@@ -231,15 +233,17 @@ static void put_json(const spread *s, assay_buf *out)
     const char *name = assay_trial_tensor(s->rule->trial, first->tensor), *layer = name;
     size_t length = layer_of(&layer);
     const assay_step_info *info = assay_trial_step(s->rule->trial, assay_trial_find_step(s->rule->trial, first->step));
-    assay_put_format(out, "%s\"first_cause\": {\"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64
-                     ", \"phase\": \"%s\", \"layer\": ", out->size ? ", " : "", first->step,
-                     assay_mode_name(info ? info->mode : ASSAY_MODE_NONE), info ? info->mode_step : -1,
-                     is_backward(s, first->tensor) ? "backward" : "forward");
+    assay_put_format(out,
+                     "%s\"first_cause\": {\"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64
+                     ", \"phase\": \"%s\", \"layer\": ",
+                     out->size ? ", " : "", first->step, assay_mode_name(info ? info->mode : ASSAY_MODE_NONE),
+                     info ? info->mode_step : -1, is_backward(s, first->tensor) ? "backward" : "forward");
     assay_json_put_text_n(out, layer, length);
     put_plain(out, ", \"tensor\": ");
     assay_json_put_text(out, name);
     put_plain(out, ", \"worker\": ");
-    assay_json_put_text(out, first->worker == ASSAY_ALL_WORKERS ? "*" : assay_trial_worker(s->rule->trial, first->worker));
+    assay_json_put_text(out,
+                        first->worker == ASSAY_ALL_WORKERS ? "*" : assay_trial_worker(s->rule->trial, first->worker));
     put_plain(out, ", \"element\": ");
     if (first->element >= 0) {
         assay_put_format(out, "%.0f, \"value\": ", first->element);
