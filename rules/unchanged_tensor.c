@@ -60,6 +60,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE,
                                  .reference = ASSAY_REFERENCE_SAVED_BEFORE,
                                  .steps = k,
+                                 .figures = ASSAY_CHANGE_CLOSE,
                                  .equal_nan = assay_param_bool(given, "equal_nan"),
                                  .rtol = assay_param_real(given, "rtol"),
                                  .atol = assay_param_real(given, "atol")};

@@ -32,7 +32,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE,
                              .reference = window ? ASSAY_REFERENCE_OLDEST_WITHIN : ASSAY_REFERENCE_SAVED_BEFORE,
                              .steps = window ? assay_param_int(given, "num_steps") : 1,
-                             .train_only = 1};
+                             .train_only = 1,
+                             .figures = ASSAY_CHANGE_SQUARES};
     int number = assay_need_measure(need, slot, &measure, err);
     return number < 0 ? number : ASSAY_OK;
 }

@@ -45,6 +45,11 @@ enum { ASSAY_REFERENCE_SAVED_BEFORE,  /* the `steps`-th saved step before this o
        ASSAY_REFERENCE_OTHER_TRIAL,   /* the same step, tensor and worker of the other trial */
        ASSAY_REFERENCE_FIRST_WORKER   /* the same step and tensor of the first worker that saved it */ };
 
+/* figures of CHANGE: which are wanted. What is not is 0, or what was at hand. */
+enum { ASSAY_CHANGE_ALL,
+       ASSAY_CHANGE_CLOSE,  /* `close` alone: decided by the first element that is not */
+       ASSAY_CHANGE_SQUARES /* `squares` and `reference_squares` */ };
+
 typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */
     uint32_t kind;
     uint32_t form;      /* UNITS, CLASSES */
@@ -55,6 +60,8 @@ typedef struct assay_measure { /* zero it first: two measures are the same when 
     int64_t steps;      /* CHANGE */
     uint32_t train_only; /* CHANGE: only TRAIN steps are references where the tensor has any */
     uint32_t equal_nan; /* CHANGE */
+    uint32_t figures;   /* CHANGE */
+    uint32_t reserved;  /* 0 */
     double rtol, atol;  /* CHANGE: close when |a - b| <= atol + rtol * |b|, b the reference; equal infinities are close */
     double number[ASSAY_MEASURE_NUMBERS];
 } assay_measure;

@@ -120,6 +120,9 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
         (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_AUTO))
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no form %u", NAMES[measure->kind],
                           (unsigned)measure->form);
+    if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures > ASSAY_CHANGE_SQUARES)
+        return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no figures %u", NAMES[measure->kind],
+                          (unsigned)measure->figures);
     if (!sound_shape(shape) || (reference && !sound_shape(reference)))
         return assay_fail(err, ASSAY_EFORMAT, "the tensor's shape and its number of elements disagree");
     return ASSAY_OK;

@@ -18,6 +18,7 @@ typedef struct change_state {
     double a[MEASURE_LANES], b[MEASURE_LANES]; /* the last, incomplete group */
     size_t pending;
     double squares, reference_squares;
+    bool decided; /* only `close` is wanted, and an element was not */
 } change_state;
 
 static int start(assay_meter *m, assay_error *err)
@@ -38,6 +39,15 @@ static void close_block(change_state *s)
     s->groups = 0;
 }
 
+/* At the end of a block: is an element known not to be close, and nothing else wanted? */
+static void decide(const assay_meter *m, change_state *s)
+{
+    int64_t apart = 0;
+    for (int j = 0; j < MEASURE_LANES; j++)
+        apart |= s->lanes.apart[j];
+    s->decided = apart != 0 && m->measure.figures == ASSAY_CHANGE_CLOSE;
+}
+
 static bool is_finite(const change_lanes *lanes)
 {
     double all = 0;
@@ -46,31 +56,41 @@ static bool is_finite(const change_lanes *lanes)
     return isfinite(all);
 }
 
+/* The loops for one element type. */
+typedef struct change_ways {
+    change_groups *finite, *any, *squares;
+} change_ways;
+
 /* NaN and infinities are rare: they are looked for in the sums, and then the groups are compared once more. */
-static void add(change_state *s, change_groups *finite, change_groups *any, const uint8_t *a, const uint8_t *b,
-                size_t groups)
+static void add(assay_meter *m, const change_ways *ways, const uint8_t *a, const uint8_t *b, size_t groups)
 {
+    change_state *s = meter_state(m);
+    if (m->measure.figures == ASSAY_CHANGE_SQUARES) {
+        ways->squares(&s->lanes, &s->limits, a, b, groups);
+        return;
+    }
     change_lanes before = s->lanes;
     if (s->plain) {
-        finite(&s->lanes, &s->limits, a, b, groups);
+        ways->finite(&s->lanes, &s->limits, a, b, groups);
         if (is_finite(&s->lanes))
             return;
         s->lanes = before;
     }
-    any(&s->lanes, &s->limits, a, b, groups);
+    ways->any(&s->lanes, &s->limits, a, b, groups);
 }
 
 static void add_doubles(assay_meter *m, const double *a, const double *b, size_t groups)
 {
-    const measure_kernels *k = m->kernels;
-    add(meter_state(m), k->finite64, k->change64, (const uint8_t *)a, (const uint8_t *)b, groups);
+    const change_ways ways = {m->kernels->finite64, m->kernels->change64, m->kernels->squares64};
+    add(m, &ways, (const uint8_t *)a, (const uint8_t *)b, groups);
 }
 
 /* Groups of one block. */
 static void add_groups(assay_meter *m, const meter_piece *piece, size_t groups)
 {
     if (m->dtype == ASSAY_FLOAT32 && m->reference_dtype == ASSAY_FLOAT32) {
-        add(meter_state(m), m->kernels->finite32, m->kernels->change32, piece->bytes, piece->reference, groups);
+        const change_ways ways = {m->kernels->finite32, m->kernels->change32, m->kernels->squares32};
+        add(m, &ways, piece->bytes, piece->reference, groups);
         return;
     }
     double a[METER_BLOCK], b[METER_BLOCK];
@@ -109,7 +129,7 @@ static bool feed_raw(assay_meter *m, const meter_piece *whole)
     change_state *s = meter_state(m);
     meter_piece piece = *whole;
     size_t size = assay_dtype_size(m->dtype), reference_size = assay_dtype_size(m->reference_dtype);
-    while (m->same_shape && piece.elements > 0) {
+    while (m->same_shape && !s->decided && piece.elements > 0) {
         size_t n, room = BLOCK_GROUPS - s->groups;
         if (s->pending > 0 || piece.elements < MEASURE_LANES) {
             n = add_pending(m, &piece);
@@ -120,8 +140,10 @@ static bool feed_raw(assay_meter *m, const meter_piece *whole)
             s->groups += (size_t)groups;
             n = (size_t)groups * MEASURE_LANES;
         }
-        if (s->groups == BLOCK_GROUPS)
+        if (s->groups == BLOCK_GROUPS) {
             close_block(s);
+            decide(m, s);
+        }
         piece.bytes += n * size;
         piece.reference += n * reference_size;
         piece.elements -= n;

@@ -39,6 +39,8 @@ typedef struct measure_kernels {
     /* The same where that is enough: if the squares that come out are finite, and no tolerance is negative. Else
      * nothing that comes out is right. */
     change_groups *finite32, *finite64;
+    /* The two sums alone, of any elements. */
+    change_groups *squares32, *squares64;
     /* count[i] grows by one where low <= x[i] <= high. */
     void (*columns32)(uint32_t *count, const uint8_t *x, size_t n, float low, float high);
     void (*columns64)(uint32_t *count, const uint8_t *x, size_t n, double low, double high);

@@ -55,6 +55,22 @@ static bool same_bits(const assay_change *a, const assay_change *b)
            memcmp(&a->reference_squares, &b->reference_squares, 8) == 0 && a->apart == b->apart;
 }
 
+/* What is wanted alone is what it is among all. */
+static unsigned check_figures(const assay_measure *measure, const tensor *a, const tensor *b, const assay_change *all,
+                              assay_simd level, cut_kind cut, assay_arena *arena)
+{
+    assay_measure some = *measure;
+    assay_result got;
+    some.figures = ASSAY_CHANGE_CLOSE;
+    unsigned wrong = take(&some, a, b, level, cut, arena, &got) != ASSAY_OK;
+    wrong += got.of.change.close != all->close || got.of.change.same_dtype != all->same_dtype;
+    some.figures = ASSAY_CHANGE_SQUARES;
+    wrong += take(&some, a, b, level, cut, arena, &got) != ASSAY_OK;
+    wrong += memcmp(&got.of.change.squares, &all->squares, 8) != 0 ||
+             memcmp(&got.of.change.reference_squares, &all->reference_squares, 8) != 0;
+    return wrong;
+}
+
 static unsigned check_pair(const assay_measure *measure, const tensor *a, const tensor *b, assay_arena *arena)
 {
     expected e = compare(measure, a, b);
@@ -65,6 +81,7 @@ static unsigned check_pair(const assay_measure *measure, const tensor *a, const 
         for (cut_kind cut = CUT_NONE; cut < CUTS && assay_simd_has((assay_simd)level); cut++) {
             wrong += take(measure, a, b, (assay_simd)level, cut, arena, &got) != ASSAY_OK;
             wrong += !same_bits(&first.of.change, &got.of.change);
+            wrong += check_figures(measure, a, b, &first.of.change, (assay_simd)level, cut, arena);
         }
     }
     assay_arena_clear(arena);
