@@ -40,5 +40,7 @@ int run_put_plan(const assay_outcome *outcome, assay_buf *out)
     assay_put_format(out, ", of %" PRIu64 " steps in %" PRIu64 " chunks\n", plan->steps, plan->chunks);
     assay_put_format(out, "ranks         %d; the busiest reads %.1f %% more than the mean\n", outcome->run.ranks,
                      100 * plan->imbalance);
+    assay_put_format(out, "              on 16 ranks %.1f %%, on 64 ranks %.1f %%\n", 100 * plan->imbalance_of_16,
+                     100 * plan->imbalance_of_64);
     return assay_buf_status(out);
 }

@@ -56,7 +56,8 @@ typedef struct assay_trial_outcome {
 typedef struct assay_plan_figures {
     uint64_t chunks, records, bytes; /* what is to be read */
     uint64_t steps;
-    double imbalance; /* bytes of the busiest rank over the mean, minus 1 */
+    double imbalance; /* cost of the busiest rank's chunks over the mean, minus 1 */
+    double imbalance_of_16, imbalance_of_64; /* what it would be on so many ranks */
 } assay_plan_figures;
 
 typedef struct assay_run_figures {

@@ -138,20 +138,14 @@ static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *source
 static assay_plan_figures figures_of(const assay_plan *plan, int ranks)
 {
     assay_plan_figures f = {.chunks = plan->chunk_count};
-    double total = 0, most = 0;
-    for (int r = 0; r < ranks; r++) {
-        double cost = 0;
-        for (uint64_t c = plan->rank_chunk[r]; c < plan->rank_chunk[r + 1]; c++)
-            cost += (double)plan->chunks[c].cost;
-        total += cost;
-        most = cost > most ? cost : most;
-    }
     for (uint64_t c = 0; c < plan->chunk_count; c++) {
         f.records += plan->chunks[c].records;
         f.bytes += plan->chunks[c].bytes;
         f.steps += plan->chunks[c].steps;
     }
-    f.imbalance = total > 0 ? most / (total / ranks) - 1 : 0;
+    f.imbalance = assay_plan_imbalance(plan, ranks);
+    f.imbalance_of_16 = assay_plan_imbalance(plan, 16);
+    f.imbalance_of_64 = assay_plan_imbalance(plan, 64);
     return f;
 }
 

@@ -105,4 +105,7 @@ int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sour
  * Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
 int assay_plan_deal_out(assay_plan *plan, int ranks);
 
+/* What the busiest of so many ranks would do over the mean, minus 1, by the cost of the chunks. Not collective. */
+double assay_plan_imbalance(const assay_plan *plan, int ranks);
+
 #endif

@@ -203,6 +203,36 @@ static double cost_left(const assay_chunk *chunk)
     return chunk->done ? 0 : (double)chunk->cost;
 }
 
+/* The first chunk behind those of rank r, whose own begin at `c` with `before` cost ahead of them, which moves along. */
+static uint64_t share_end(const assay_plan *plan, double total, int ranks, int r, uint64_t c, double *before)
+{
+    double end = total / ranks * (r + 1);
+    while (c < plan->chunk_count && *before + cost_left(&plan->chunks[c]) / 2 <= end)
+        *before += cost_left(&plan->chunks[c++]);
+    return c;
+}
+
+static double cost_of_all(const assay_plan *plan)
+{
+    double total = 0;
+    for (uint64_t c = 0; c < plan->chunk_count; c++)
+        total += cost_left(&plan->chunks[c]);
+    return total;
+}
+
+double assay_plan_imbalance(const assay_plan *plan, int ranks)
+{
+    double total = cost_of_all(plan), before = 0, most = 0;
+    uint64_t c = 0;
+    for (int r = 0; r < ranks; r++) {
+        double start = before;
+        c = share_end(plan, total, ranks, r, c, &before);
+        double own = (r + 1 < ranks ? before : total) - start;
+        most = own > most ? own : most;
+    }
+    return total > 0 ? most / (total / ranks) - 1 : 0;
+}
+
 /* Rank r gets the chunks whose middle lies in its share of the whole cost; the last chunks may be nobody's middle. */
 int assay_plan_deal_out(assay_plan *plan, int ranks)
 {
@@ -210,15 +240,11 @@ int assay_plan_deal_out(assay_plan *plan, int ranks)
     plan->rank_chunk = assay_alloc(((size_t)ranks + 1) * sizeof *plan->rank_chunk);
     if (!plan->rank_chunk)
         return ASSAY_ENOMEM;
-    double total = 0, before = 0;
-    for (uint64_t c = 0; c < plan->chunk_count; c++)
-        total += cost_left(&plan->chunks[c]);
+    double total = cost_of_all(plan), before = 0;
     uint64_t c = 0;
     for (int r = 0; r < ranks; r++) {
         plan->rank_chunk[r] = c;
-        double end = total / ranks * (r + 1);
-        while (c < plan->chunk_count && before + cost_left(&plan->chunks[c]) / 2 <= end)
-            before += cost_left(&plan->chunks[c++]);
+        c = share_end(plan, total, ranks, r, c, &before);
     }
     plan->rank_chunk[ranks - 1] = plan->rank_chunk[ranks - 1] < plan->chunk_count ? plan->rank_chunk[ranks - 1] : c;
     plan->rank_chunk[ranks] = plan->chunk_count;
