@@ -1,18 +1,20 @@
 /* generate.c - writes a trial of any size through the recording library, for benchmarks.
  *
- *     generate DIR WORKERS STEPS LAYERS ELEMENTS
+ *     generate DIR WORKERS STEPS LAYERS ELEMENTS [EVERY FACTOR]
  *
  * A step of a worker holds, for each layer, a weight, its gradient and a ReLU output of ELEMENTS float32 each, and a
- * loss. Values are drawn once and shifted a little from step to step: the files are as large and as dense as real ones,
+ * loss. With EVERY, each EVERY-th step is an evaluation step whose tensors are FACTOR times as long. Values are drawn once and shifted a little from step to step: the files are as large and as dense as real ones,
  * and writing them is not what one waits for. The same arguments give the same trial. */
 #include <assay/hook.h>
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 typedef struct sizes {
     int64_t workers, steps, layers, elements;
+    int64_t every, factor; /* every 0: no evaluation */
 } sizes;
 
 static int64_t number(const char *text, int64_t most)
@@ -35,13 +37,19 @@ static float draw(uint64_t *seed)
     return (float)((double)((*seed * 0x2545F4914F6CDD1Du) >> 11) * 0x1p-52 - 1.0);
 }
 
+static bool is_evaluation(const sizes *size, int64_t step)
+{
+    return size->every > 0 && step % size->every == size->every - 1;
+}
+
 /* Three tensors a layer; slices of one table of values, moved by the step, so that no two steps are equal. */
 static void save_layer(assay_hook *hook, const sizes *size, const float *table, const float *outputs, int64_t step,
                        int64_t layer)
 {
     char name[64];
-    int64_t shape[2] = {size->elements >= 64 ? 64 : 1, 0};
-    shape[1] = size->elements / shape[0];
+    int64_t elements = size->elements * (is_evaluation(size, step) ? size->factor : 1);
+    int64_t shape[2] = {elements >= 64 ? 64 : 1, 0};
+    shape[1] = elements / shape[0];
     int64_t from = (step * 7 + layer * 3) % 1024;
     snprintf(name, sizeof name, "net_layer%lld.weight", (long long)layer);
     assay_hook_save(hook, name, ASSAY_FLOAT32, 2, shape, table + from);
@@ -65,9 +73,9 @@ static int write_worker(const char *directory, const sizes *size, int worker, co
     const char *const collections[] = {"weights", "gradients", "losses"};
     for (size_t i = 0; i < sizeof collections / sizeof collections[0]; i++)
         assay_hook_collection(hook, collections[i]);
-    assay_hook_set_mode(hook, ASSAY_HOOK_TRAIN);
     for (int64_t step = 0; step < size->steps; step++) {
         float loss = (float)exp(-0.01 * (double)step);
+        assay_hook_set_mode(hook, is_evaluation(size, step) ? ASSAY_HOOK_EVAL : ASSAY_HOOK_TRAIN);
         assay_hook_step(hook);
         for (int64_t layer = 0; layer < size->layers; layer++)
             save_layer(hook, size, table, outputs, step, layer);
@@ -87,13 +95,14 @@ static int write_worker(const char *directory, const sizes *size, int worker, co
 
 int main(int argc, char **argv)
 {
-    if (argc != 6) {
-        fprintf(stderr, "usage: generate DIR WORKERS STEPS LAYERS ELEMENTS\n");
+    if (argc != 6 && argc != 8) {
+        fprintf(stderr, "usage: generate DIR WORKERS STEPS LAYERS ELEMENTS [EVERY FACTOR]\n");
         return 2;
     }
     const sizes size = {number(argv[2], 10000), number(argv[3], 100000000), number(argv[4], 100000),
-                        number(argv[5], 1 << 28)};
-    size_t count = (size_t)size.elements + 1025;
+                        number(argv[5], 1 << 30), argc > 6 ? number(argv[6], 100000000) : 0,
+                        argc > 6 ? number(argv[7], 1000) : 1};
+    size_t count = (size_t)(size.elements * size.factor) + 1025;
     float *table = malloc(count * sizeof *table), *outputs = malloc(count * sizeof *outputs);
     if (table == NULL || outputs == NULL) {
         fprintf(stderr, "generate: no memory for %zu elements\n", count);
