@@ -163,29 +163,16 @@ static int test_drift(const track *t, assay_verdict *verdict)
     return status;
 }
 
-/* The row of a step, UINT64_MAX: none. */
-static uint64_t row_at(const track *t, int64_t step)
-{
-    uint64_t low = 0, high = t->count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (assay_series_row(t->series, t->rows[middle]).step < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < t->count && assay_series_row(t->series, t->rows[low]).step == step ? low : UINT64_MAX;
-}
-
-static int test_gradient(const track *gradient, const track *weight, assay_verdict *verdict)
+static int test_gradient(const track *gradient, const track *weight, uint32_t of, assay_verdict *verdict)
 {
     const assay_params *p = gradient->rule->params;
     bool after = assay_param_text(p, "recorded")[0] == 'a';
     uint64_t num_steps = after ? 0 : (uint64_t)assay_param_int(p, "num_steps");
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < gradient->count; i++) {
-        uint64_t at = row_at(weight, assay_series_row(gradient->series, gradient->rows[i]).step);
-        if (at == UINT64_MAX || !replicated(weight, at) || weight->count - 1 - at < num_steps)
+        assay_row row = assay_series_row(gradient->series, gradient->rows[i]);
+        uint64_t at = row_of(weight->series, weight->rows, weight->count, of, ASSAY_ALL_WORKERS, row.step);
+        if (at == weight->count || !replicated(weight, at) || weight->count - 1 - at < num_steps)
             continue;
         bool fired = !replicated(gradient, i);
         for (uint64_t k = 1; fired && k <= num_steps; k++)
@@ -199,7 +186,7 @@ static track track_of(const assay_rule *rule, const assay_series *series, const 
                       uint32_t tensor)
 {
     track t = {.rule = rule, .series = series};
-    uint64_t first = first_row_of(series, order, count, tensor);
+    uint64_t first = row_not_before(series, order, count, tensor, 0, INT64_MIN);
     t.rows = order + first;
     while (first + t.count < count && assay_series_row(series, t.rows[t.count]).tensor == tensor)
         t.count++;
@@ -221,7 +208,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             status = test_drift(&t, verdict);
         } else if (of != ASSAY_NO_TENSOR) {
             track weight = track_of(rule, series, order, count, of);
-            status = test_gradient(&t, &weight, verdict);
+            status = test_gradient(&t, &weight, of, verdict);
         }
         i += t.count;
     }

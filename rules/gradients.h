@@ -30,18 +30,35 @@ static inline uint32_t weight_of_gradient(const assay_trial *trial, uint32_t gra
     return strncmp(name, "gradient", 8) == 0 && slash ? tensor_by_name(trial, slash + 1) : ASSAY_NO_TENSOR;
 }
 
-/* Where the rows of a tensor begin in order[0..count), which assay_series_by_tensor() gave. */
-static inline uint64_t first_row_of(const assay_series *series, const uint64_t *order, uint64_t count, uint32_t tensor)
+/* The first of order[0..count), which assay_series_by_tensor() gave, that is not before (tensor, worker, step); count:
+ * none. */
+static inline uint64_t row_not_before(const assay_series *series, const uint64_t *order, uint64_t count,
+                                      uint32_t tensor, uint32_t worker, int64_t step)
 {
     uint64_t low = 0, high = count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (assay_series_row(series, order[middle]).tensor < tensor)
+        assay_row row = assay_series_row(series, order[middle]);
+        bool before = row.tensor != tensor   ? row.tensor < tensor
+                      : row.worker != worker ? row.worker < worker
+                                             : row.step < step;
+        if (before)
             low = middle + 1;
         else
             high = middle;
     }
     return low;
+}
+
+/* The row of exactly (tensor, worker, step); count: none. */
+static inline uint64_t row_of(const assay_series *series, const uint64_t *order, uint64_t count, uint32_t tensor,
+                              uint32_t worker, int64_t step)
+{
+    uint64_t i = row_not_before(series, order, count, tensor, worker, step);
+    if (i == count)
+        return count;
+    assay_row row = assay_series_row(series, order[i]);
+    return row.tensor == tensor && row.worker == worker && row.step == step ? i : count;
 }
 
 #endif

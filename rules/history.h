@@ -82,4 +82,33 @@ static inline bool history_spike(const assay_params *params, double value, robus
            value - score.median > (assay_param_real(params, "ratio") - 1) * fabs(score.median);
 }
 
+enum { HISTORY_VALUE, HISTORY_MODE, HISTORY_WIDTH }; /* of the rows that history_walk() takes */
+
+/* Tests the value of a row that has a history. */
+typedef int history_test(const assay_rule *rule, assay_verdict *verdict, assay_row row, robust_score score);
+
+/* Walks the rows of each tensor and worker, and tests those with enough history from the rule's first step on. */
+static inline int history_walk(const assay_rule *rule, const assay_series *series, assay_verdict *verdict,
+                               history_test *test, assay_error *err)
+{
+    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
+    history_ring *rings = history_new();
+    int status = rings && (order || !count) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    assay_row before = {0};
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
+        assay_row row = assay_series_row(series, order[i]);
+        double said = row.value[HISTORY_MODE];
+        robust_score score;
+        if (i == 0 || row.tensor != before.tensor || row.worker != before.worker)
+            history_clear(rings);
+        before = row;
+        int mode = said >= 0 && said < ASSAY_MODES ? (int)said : ASSAY_MODE_NONE;
+        if (history_score(&rings[mode], rule->params, row.value[HISTORY_VALUE], &score) && row.step >= rule->start_step)
+            status = test(rule, verdict, row, score);
+    }
+    free(rings);
+    free(order);
+    return status;
+}
+
 #endif

@@ -4,12 +4,9 @@
  * before, MAD at least 1 % of the median. Fires when z > threshold and x exceeds the median by the factor `ratio`, or x
  * is not finite. value = x, threshold = the median of the history. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "history.h"
 #include "selection.h"
-
-enum { LOSS, MODE, WIDTH };
 
 static const assay_param_def params[] = {
     {.name = "collection_names",
@@ -47,7 +44,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         const assay_tensor_view *item = view->slot[0].items[i];
         if (!assay_view_has_values(item))
             continue;
-        double row[WIDTH] = {assay_stats_mean(item->stats), view->mode};
+        double row[HISTORY_WIDTH] = {assay_stats_mean(item->stats), view->mode};
         status = assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
     }
     return status;
@@ -60,33 +57,16 @@ static int test(const assay_rule *rule, assay_verdict *verdict, assay_row row, r
     assay_finding finding = {.step = row.step,
                              .tensor = row.tensor,
                              .worker = row.worker,
-                             .value = row.value[LOSS],
+                             .value = row.value[HISTORY_VALUE],
                              .threshold = score.median,
                              .note = note};
-    return assay_findings_test(assay_verdict_findings(verdict), history_spike(rule->params, row.value[LOSS], score),
-                               &finding);
+    return assay_findings_test(assay_verdict_findings(verdict),
+                               history_spike(rule->params, row.value[HISTORY_VALUE], score), &finding);
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    const assay_series *series = ((const assay_common_state *)state)->series;
-    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
-    history_ring *rings = history_new();
-    int status = rings && (order || !count) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    assay_row before = {0};
-    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
-        assay_row row = assay_series_row(series, order[i]);
-        robust_score score;
-        if (i == 0 || row.tensor != before.tensor || row.worker != before.worker)
-            history_clear(rings);
-        before = row;
-        int mode = row.value[MODE] >= 0 && row.value[MODE] < ASSAY_MODES ? (int)row.value[MODE] : ASSAY_MODE_NONE;
-        if (history_score(&rings[mode], rule->params, row.value[LOSS], &score) && row.step >= rule->start_step)
-            status = test(rule, verdict, row, score);
-    }
-    free(rings);
-    free(order);
-    return status;
+    return history_walk(rule, ((const assay_common_state *)state)->series, verdict, test, err);
 }
 
 const assay_rule_ops assay_rule_loss_spike = {
@@ -100,7 +80,7 @@ const assay_rule_ops assay_rule_loss_spike = {
     .remedies = remedies,
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
-    .series_width = WIDTH,
+    .series_width = HISTORY_WIDTH,
     .setup = setup,
     .map = map,
     .finalize = finalize,

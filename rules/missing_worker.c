@@ -34,14 +34,6 @@ static const char *const remedies[] = {
     NULL,
 };
 
-static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
-{
-    (void)given;
-    (void)data;
-    int slot = assay_need_slot(need, &(assay_slot){.kinds = UINT32_MAX, .flags = ASSAY_SLOT_TIME_ONLY}, err);
-    return slot < 0 ? slot : ASSAY_OK;
-}
-
 /* One row for each worker that has a tensor; its value is the mode. */
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
@@ -220,7 +212,7 @@ const assay_rule_ops assay_rule_missing_worker = {
     .tests = tests,
     .traits = ASSAY_RULE_POOLS,
     .series_width = 1,
-    .setup = setup,
+    .setup = times_setup,
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,

@@ -13,7 +13,6 @@
 
 enum { HISTORY, WORKERS };
 static const char *const tests[] = {"history", "workers", NULL};
-enum { NORM, MODE, WIDTH };
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("gradients,weights,biases"),
@@ -94,7 +93,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         for (uint32_t k = i; status == ASSAY_OK && k < i + n; k++) {
             if (!assay_view_has_values(slot->items[k]))
                 continue;
-            double row[WIDTH] = {assay_stats_l2(slot->items[k]->stats), view->mode};
+            double row[HISTORY_WIDTH] = {assay_stats_l2(slot->items[k]->stats), view->mode};
             status = assay_series_add(s->series, view->step, slot->items[k]->tensor, slot->items[k]->worker, row);
         }
         if (status == ASSAY_OK)
@@ -103,28 +102,15 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+static int test_history(const assay_rule *rule, assay_verdict *verdict, assay_row row, robust_score score)
+{
+    assay_finding where = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .test = HISTORY};
+    return spike(rule, assay_verdict_findings(verdict), &where, row.value[HISTORY_VALUE], score);
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    const assay_series *series = ((const assay_common_state *)state)->series;
-    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
-    history_ring *rings = history_new();
-    int status = rings && (order || !count) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    assay_row before = {0};
-    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
-        assay_row row = assay_series_row(series, order[i]);
-        robust_score score;
-        if (i == 0 || row.tensor != before.tensor || row.worker != before.worker)
-            history_clear(rings);
-        before = row;
-        int mode = row.value[MODE] >= 0 && row.value[MODE] < ASSAY_MODES ? (int)row.value[MODE] : ASSAY_MODE_NONE;
-        if (!history_score(&rings[mode], rule->params, row.value[NORM], &score) || row.step < rule->start_step)
-            continue;
-        assay_finding where = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .test = HISTORY};
-        status = spike(rule, assay_verdict_findings(verdict), &where, row.value[NORM], score);
-    }
-    free(rings);
-    free(order);
-    return status;
+    return history_walk(rule, ((const assay_common_state *)state)->series, verdict, test_history, err);
 }
 
 const assay_rule_ops assay_rule_norm_spike = {
@@ -139,7 +125,7 @@ const assay_rule_ops assay_rule_norm_spike = {
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
-    .series_width = WIDTH,
+    .series_width = HISTORY_WIDTH,
     .setup = setup,
     .map = map,
     .finalize = finalize,

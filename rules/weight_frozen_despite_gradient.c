@@ -87,23 +87,9 @@ static assay_row row_at(const rows *r, uint64_t i)
 /* mean |g| of a tensor at a worker and step; NaN when there is none. */
 static double magnitude_at(const rows *r, uint32_t tensor, uint32_t worker, int64_t step)
 {
-    uint64_t low = 0, high = r->count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        assay_row row = row_at(r, middle);
-        bool before = row.tensor != tensor   ? row.tensor < tensor
-                      : row.worker != worker ? row.worker < worker
-                                             : row.step < step;
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == r->count)
-        return NAN;
-    assay_row row = row_at(r, low);
-    bool found = row.tensor == tensor && row.worker == worker && row.step == step && row.value[MAGNITUDE] >= 0;
-    return found ? row.value[MAGNITUDE] : NAN;
+    uint64_t i = row_of(r->series, r->order, r->count, tensor, worker, step);
+    double magnitude = i < r->count ? row_at(r, i).value[MAGNITUDE] : -1;
+    return magnitude >= 0 ? magnitude : NAN;
 }
 
 static uint32_t gradient_of_weight(const assay_trial *trial, uint32_t weight)

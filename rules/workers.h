@@ -75,4 +75,13 @@ static inline agreement agreement_of(const assay_step_view *view, int measure, c
     return a;
 }
 
+/* setup of a rule that looks at nothing but who wrote when. */
+static inline int times_setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)given;
+    (void)data;
+    int slot = assay_need_slot(need, &(assay_slot){.kinds = UINT32_MAX, .flags = ASSAY_SLOT_TIME_ONLY}, err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
 #endif
