@@ -3,8 +3,9 @@
  *     generate DIR WORKERS STEPS LAYERS ELEMENTS [EVERY FACTOR]
  *
  * A step of a worker holds, for each layer, a weight, its gradient and a ReLU output of ELEMENTS float32 each, and a
- * loss. With EVERY, each EVERY-th step is an evaluation step whose tensors are FACTOR times as long. Values are drawn once and shifted a little from step to step: the files are as large and as dense as real ones,
- * and writing them is not what one waits for. The same arguments give the same trial. */
+ * loss. With EVERY, each EVERY-th step is an evaluation step whose tensors are FACTOR times as long. Values are drawn once
+ * and shifted a little from step to step: the files are as large and as dense as real ones, and writing them is not what
+ * one waits for. The same arguments give the same trial. */
 #include <assay/hook.h>
 
 #include <math.h>
