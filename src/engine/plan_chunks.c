@@ -266,7 +266,8 @@ int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sour
     static const assay_joiner joiner = {pack_costs, join_costs};
     status = assay_tree_join(comm, &joiner, &all, status, err);
     if (status == ASSAY_OK && assay_comm_rank(comm) == 0) {
-        qsort(all.list, all.count, sizeof *all.list, compare_costs);
+        if (all.count > 0)
+            qsort(all.list, all.count, sizeof *all.list, compare_costs);
         status = cut_all(plan, sources, &all);
     }
     free(all.list);
