@@ -49,6 +49,7 @@ void assay_mapper_release(assay_mapper *m)
         close_handle(&m->reference[i]);
     assay_arena_free(m->arena);
     free(m->items);
+    free(m->takings);
 }
 
 static int enter_source(assay_mapper *m, uint32_t source)

@@ -44,6 +44,8 @@ typedef struct assay_mapper {
     assay_error observed;    /* why the observer ended the run */
     assay_arena *arena;      /* of the step */
     assay_handle main, reference[ASSAY_REFERENCES];
+    struct assay_taking *takings; /* take.c's */
+    uint32_t taking_room;
     size_t value_budget;     /* for decoding typed values and strings */
     /* of the source under way */
     uint32_t source;

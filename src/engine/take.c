@@ -3,14 +3,13 @@
 
 #include <string.h>
 
+#include "base/fault.h"
 #include "tensor/convert.h"
 #include "tensor/measure.h"
 #include "tensor/stats.h"
 
-enum { MOST_MEASURES = 64 };
-
 /* A measure under way. */
-typedef struct taking {
+typedef struct assay_taking {
     uint32_t number;       /* the engine's */
     assay_meter *meter;    /* NULL: given up, or done */
     assay_reference reference;
@@ -105,6 +104,19 @@ static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay
 
 /* ---- measures of a raw record ---- */
 
+/* Room for the measures of one tensor, kept from one to the next. */
+static int reserve_takings(assay_mapper *m, uint32_t measures)
+{
+    if (measures <= m->taking_room)
+        return ASSAY_OK;
+    taking *grown = assay_realloc_array(m->takings, measures, sizeof *grown);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    m->takings = grown;
+    m->taking_room = measures;
+    return ASSAY_OK;
+}
+
 /* What a measure that was not taken means: not applicable and no reference are no loss; the rest is named. */
 static int give_up(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *t, int status,
                    const assay_error *err)
@@ -158,7 +170,7 @@ static int start_measures(assay_mapper *m, const assay_part *part, const assay_e
 {
     *count = 0;
     m->tensors_taken++;
-    for (uint32_t k = 0; k < wanted->measures && *count < MOST_MEASURES; k++) {
+    for (uint32_t k = 0; k < wanted->measures; k++) {
         taking *t = &list[(*count)++];
         assay_error err = {""};
         *t = (taking){.number = wanted->measure[k], .leader = k};
@@ -278,7 +290,6 @@ static int pass(assay_mapper *m, const assay_part *part, const assay_entry *entr
 static int take_values(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
                        const assay_record *record, assay_item *item, assay_error *err)
 {
-    taking list[MOST_MEASURES];
     uint32_t count;
     assay_stats_acc acc;
     bool again = false;
@@ -288,6 +299,9 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
     if (!stats)
         return over_budget(err);
     int status = assay_stats_init(&acc, record->dtype);
+    if (status == ASSAY_OK)
+        status = reserve_takings(m, wanted->measures);
+    taking *list = m->takings;
     if (status == ASSAY_OK)
         status = start_measures(m, part, entry, wanted, &shape, list, &count);
     if (status == ASSAY_OK)

@@ -219,6 +219,17 @@ def check_names(cli):
     cli.checks.expect(name in [t["name"] for t in json.loads(lines)["tensors"]], "ls --json lacks the name")
 
 
+def check_many_rules(cli):
+    """A tensor has as many measures as the job asks for: the last rule is told as much as the first."""
+    job = cli.write("many.json", {"rules": [
+        {"name": "rule %d" % i, "rule": "UnchangedTensor", "parameters": {"tensor_regex": ".*", "atol": 1e9 + i}}
+        for i in range(150)]})
+    cli.expect(0, "run", job, "--trial", PARTIAL, "--out", "out")
+    rules = json.loads((cli.where / "out" / "report.json").read_text())["trials"][0]["rules"]
+    found = {(r["status"], r["datapoints"], r["findings_total"]) for r in rules}
+    cli.checks.expect(len(found) == 1 and rules[0]["findings_total"] > 0, "150 lenient rules do not agree: %s" % found)
+
+
 def check_ranks(cli):
     """The exit code is the same on every rank, and commands for one rank speak once."""
     if LAUNCHER == "none":
@@ -244,7 +255,7 @@ def main():
     assay = str(Path(parser.parse_args().assay).resolve())
     checks = Checks()
     for check in (check_help, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_read_only,
-                  check_names, check_ranks):
+                  check_names, check_many_rules, check_ranks):
         with tempfile.TemporaryDirectory() as folder:
             failed = checks.failed
             check(Cli(assay, checks, Path(folder)))
