@@ -1,24 +1,43 @@
-/* direction_confusion.c - DirectionConfusion: two classes that are taken for one another too often, such as the traffic signs
- * "turn left" and "turn right" when a training mirrors its images at random. A worked example of a rule of one's own.
+/* direction_confusion.c - DirectionConfusion: two classes that are taken for one another too often, such as the traffic
+ * signs "turn left" and "turn right" when a training mirrors its images at random. A worked example of a rule of one's
+ * own.
  *
- * c(s) = how often, at step s and over all workers, a sample of class_a was predicted as class_b or the other way round.
- * value = sum of c over the steps so far; fires at every step with labels and predictions at which value > most. */
+ * c(s) = how often, at step s and over all workers, a sample of class_a was predicted as class_b or the other way
+ * round. value = sum of c over the steps so far; fires at every step with labels and predictions at which value > most.
+ */
 #include <assay/rule.h>
 
 #include <inttypes.h>
 
-enum { LABELS, PREDICTIONS };      /* slots, and the measure of each */
-enum { A_FOR_B, B_FOR_A, WIDTH };  /* a row of the series: samples of a that were taken for b, and the other way round */
+enum { LABELS, PREDICTIONS };     /* slots, and the measure of each */
+enum { A_FOR_B, B_FOR_A, WIDTH }; /* a row of the series: samples of a that were taken for b, and the other way round */
 
 static const assay_param_def params[] = {
-    {.name = "labels", .type = ASSAY_PARAM_TEXT, .flags = ASSAY_PARAM_REQUIRED, .help = "Name of the tensor of labels."},
-    {.name = "predictions", .type = ASSAY_PARAM_TEXT, .flags = ASSAY_PARAM_REQUIRED,
+    {.name = "labels",
+     .type = ASSAY_PARAM_TEXT,
+     .flags = ASSAY_PARAM_REQUIRED,
+     .help = "Name of the tensor of labels."},
+    {.name = "predictions",
+     .type = ASSAY_PARAM_TEXT,
+     .flags = ASSAY_PARAM_REQUIRED,
      .help = "Name of the tensor of predictions: class numbers, or scores whose largest is the prediction."},
-    {.name = "class_a", .type = ASSAY_PARAM_INT, .flags = ASSAY_PARAM_REQUIRED, .least = 0, .most = 0x1p31,
+    {.name = "class_a",
+     .type = ASSAY_PARAM_INT,
+     .flags = ASSAY_PARAM_REQUIRED,
+     .least = 0,
+     .most = 0x1p31,
      .help = "One of the two classes."},
-    {.name = "class_b", .type = ASSAY_PARAM_INT, .flags = ASSAY_PARAM_REQUIRED, .least = 0, .most = 0x1p31,
+    {.name = "class_b",
+     .type = ASSAY_PARAM_INT,
+     .flags = ASSAY_PARAM_REQUIRED,
+     .least = 0,
+     .most = 0x1p31,
      .help = "The other class."},
-    {.name = "most", .type = ASSAY_PARAM_INT, .initial = "10", .least = 0, .most = 0x1p53,
+    {.name = "most",
+     .type = ASSAY_PARAM_INT,
+     .initial = "10",
+     .least = 0,
+     .most = 0x1p53,
      .help = "Largest number of confusions that is no finding."},
     {.name = NULL},
 };
@@ -35,7 +54,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     if (assay_param_int(given, "class_a") == assay_param_int(given, "class_b"))
-        return assay_fail(err, ASSAY_EPARAM, "the parameters class_a and class_b are both %" PRId64 ": they have to differ",
+        return assay_fail(err, ASSAY_EPARAM,
+                          "the parameters class_a and class_b are both %" PRId64 ": they have to differ",
                           assay_param_int(given, "class_a"));
     int status = add_slot(need, assay_param_text(given, "labels"), ASSAY_CLASS_ROUND, err);
     if (status >= 0)
@@ -64,7 +84,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     bool any = false;
     for (uint32_t i = 0; i < view->slot[LABELS].count; i++) {
         uint32_t worker = view->slot[LABELS].items[i]->worker;
-        const assay_classes *labels = classes_of(view, LABELS, worker), *predictions = classes_of(view, PREDICTIONS, worker);
+        const assay_classes *labels = classes_of(view, LABELS, worker),
+                            *predictions = classes_of(view, PREDICTIONS, worker);
         if (!labels || !predictions || labels->count != predictions->count)
             continue;
         any = true;
@@ -73,7 +94,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             row[B_FOR_A] += labels->value[k] == b && predictions->value[k] == a;
         }
     }
-    if (any && assay_series_add(s->series, view->step, view->slot[LABELS].items[0]->tensor, ASSAY_ALL_WORKERS, row) != ASSAY_OK)
+    if (any && assay_series_add(s->series, view->step, view->slot[LABELS].items[0]->tensor, ASSAY_ALL_WORKERS, row) !=
+                   ASSAY_OK)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     return ASSAY_OK;
 }
@@ -105,7 +127,8 @@ static const assay_rule_ops direction_confusion = {
     .size = sizeof(assay_rule_ops),
     .name = "DirectionConfusion",
     .summary = "Two classes, such as turn left and turn right, that are taken for one another.",
-    .advice = "Look at samples of the two classes: when one is the mirror image of the other, take random mirroring out of the "
+    .advice = "Look at samples of the two classes: when one is the mirror image of the other, take random mirroring "
+              "out of the "
               "augmentation, or mirror the label with the image.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,

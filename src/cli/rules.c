@@ -1,4 +1,5 @@
-/* rules.c - assay rules: which rules and aggregations there are, what their parameters mean, and the start of a new one. */
+/* rules.c - assay rules: which rules and aggregations there are, what their parameters mean, and the start of a new
+ * one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,8 +21,8 @@ static const cli_option OPTIONS[] = {
 };
 
 static const char *const TYPE_NAMES[] = {
-    [ASSAY_PARAM_BOOL] = "boolean", [ASSAY_PARAM_INT] = "integer", [ASSAY_PARAM_REAL] = "number",
-    [ASSAY_PARAM_TEXT] = "text",    [ASSAY_PARAM_LIST] = "texts",  [ASSAY_PARAM_REALS] = "numbers",
+    [ASSAY_PARAM_BOOL] = "boolean",   [ASSAY_PARAM_INT] = "integer",   [ASSAY_PARAM_REAL] = "number",
+    [ASSAY_PARAM_TEXT] = "text",      [ASSAY_PARAM_LIST] = "texts",    [ASSAY_PARAM_REALS] = "numbers",
     [ASSAY_PARAM_REGEX] = "patterns", [ASSAY_PARAM_CHOICE] = "choice",
 };
 
@@ -149,8 +150,9 @@ static int rules(const cli_context *context, int argc, char **argv)
     int status = cli_options_parse(&cli_rules, argc, argv, &options, name, &operands, &err);
     bool new = operands > 0 && strcmp(name[0], "new") == 0;
     if (status == ASSAY_OK && (operands == 2) != new)
-        status = assay_fail(&err, ASSAY_EUSAGE, new ? "rules new: the name of the new rule is missing"
-                                                    : "rules: one NAME at most, or new NAME");
+        status =
+            assay_fail(&err, ASSAY_EUSAGE,
+                       new ? "rules new: the name of the new rule is missing" : "rules: one NAME at most, or new NAME");
     if (status == ASSAY_OK && options.directory && !new)
         status = assay_fail(&err, ASSAY_EUSAGE, "rules: --dir goes with new");
     if (status == ASSAY_OK)
@@ -176,7 +178,13 @@ static int rules(const cli_context *context, int argc, char **argv)
     return cli_finish(&out, CLI_DONE);
 }
 
-const cli_command cli_rules = {"rules", "[NAME | new NAME]",
-                               "Lists the rules and aggregations, shows what one of them checks and its parameters, or starts "
-                               "a rule of your own.",
-                               OPTIONS, 0, 2, false, rules};
+const cli_command cli_rules = {
+    "rules",
+    "[NAME | new NAME]",
+    "Lists the rules and aggregations, shows what one of them checks and its parameters, or starts "
+    "a rule of your own.",
+    OPTIONS,
+    0,
+    2,
+    false,
+    rules};

@@ -76,7 +76,8 @@ int cli_same_rules(assay_comm *comm, assay_error *err)
     if (status == ASSAY_OK)
         status = assay_comm_max(comm, most, 2);
     if (status == ASSAY_OK && most[0] != ~most[1])
-        status = assay_fail(err, ASSAY_EUSAGE, "the ranks found different rules of one's own: their shared objects have to be "
+        status = assay_fail(err, ASSAY_EUSAGE,
+                            "the ranks found different rules of one's own: their shared objects have to be "
                             "the same on every host");
     return status;
 }

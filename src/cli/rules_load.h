@@ -5,19 +5,20 @@
 #include "cli/cli.h"
 
 #define CLI_RULES_PATH_HELP                                                                                            \
-    "Load the rules in the shared objects of these directories, separated by colons, beside those of ASSAY_RULES_PATH "  \
+    "Load the rules in the shared objects of these directories, separated by colons, beside those of "                 \
+    "ASSAY_RULES_PATH "                                                                                                \
     "and of the installation."
 
-/* Loads every shared object in the directories of `path` (NULL: none given), of the environment's ASSAY_RULES_PATH, and in the
- * installed lib/assay/rules, if that is there. In that last one, what cannot be loaded is a warning; else it is
+/* Loads every shared object in the directories of `path` (NULL: none given), of the environment's ASSAY_RULES_PATH, and
+ * in the installed lib/assay/rules, if that is there. In that last one, what cannot be loaded is a warning; else it is
  * ASSAY_EUSAGE with file and reason. Every rank calls it before the job is read. Not collective. */
 int cli_load_rules(const char *path, assay_error *err);
 
 /* ASSAY_EUSAGE on every rank when not all of them have the same rules. Collective. */
 int cli_same_rules(assay_comm *comm, assay_error *err);
 
-/* `assay rules new NAME`: writes a rule's source, a CMakeLists.txt and a test into `directory` (NULL: the rule's name in
- * small letters), which must not have them yet. Appends what was made to `out`. Not collective. */
+/* `assay rules new NAME`: writes a rule's source, a CMakeLists.txt and a test into `directory` (NULL: the rule's name
+ * in small letters), which must not have them yet. Appends what was made to `out`. Not collective. */
 int cli_new_rule(const char *name, const char *directory, assay_buf *out, assay_error *err);
 
 #endif

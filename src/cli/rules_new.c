@@ -23,8 +23,10 @@ static int check_name(const char *name, assay_error *err)
 {
     size_t letters = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
     if (letters == 0 || name[letters] || letters > LONGEST_NAME || strchr("0123456789_", name[0]))
-        return assay_fail(err, ASSAY_EUSAGE, "rules new: \"%.60s\" is no name for a rule: letters and digits like LossJump, at "
-                          "most %d", name, LONGEST_NAME);
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "rules new: \"%.60s\" is no name for a rule: letters and digits like LossJump, at "
+                          "most %d",
+                          name, LONGEST_NAME);
     if (assay_rule_find(name))
         return assay_fail(err, ASSAY_EUSAGE, "rules new: there is a rule %s already", name);
     return ASSAY_OK;
@@ -121,8 +123,10 @@ int cli_new_rule(const char *name, const char *directory, assay_buf *out, assay_
     for (size_t i = 0; status == ASSAY_OK && i < cli_new_text_count; i++)
         status = write_one(directory, &cli_new_texts[i], &b, out, err);
     if (status == ASSAY_OK)
-        assay_put_format(out, "\nBuild and test it:\n  cmake -S %s -B %s/build && cmake --build %s/build && ctest --test-dir %s/build\n"
-                              "Use it:\n  assay run JOB --rules-path %s/build\n",
-                         directory, directory, directory, directory, directory);
+        assay_put_format(
+            out,
+            "\nBuild and test it:\n  cmake -S %s -B %s/build && cmake --build %s/build && ctest --test-dir %s/build\n"
+            "Use it:\n  assay run JOB --rules-path %s/build\n",
+            directory, directory, directory, directory, directory);
     return status;
 }

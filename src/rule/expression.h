@@ -1,4 +1,5 @@
-/* expression.h - conditions that a job file states itself: "abs_mean(gradients) < 1e-6". docs/expressions.md has the grammar.
+/* expression.h - conditions that a job file states itself: "abs_mean(gradients) < 1e-6". docs/expressions.md has the
+ * grammar.
  *
  * Compiling makes two kinds of program, both in postfix order:
  *   columns  figures of one step: a statistic of a tensor, or a sub-program pooled over the workers
@@ -24,11 +25,25 @@ typedef enum assay_expression_code {
     ASSAY_OP_BEFORE, /* pushes column `argument` of the saved step before; main code only */
     ASSAY_OP_POOL,   /* while compiling: the result of pool `argument`; becomes a LOAD of its column */
     ASSAY_OP_POOL_BEFORE,
-    ASSAY_OP_NEGATE, ASSAY_OP_ABS, ASSAY_OP_LOG, ASSAY_OP_SQRT, /* one operand */
+    ASSAY_OP_NEGATE,
+    ASSAY_OP_ABS,
+    ASSAY_OP_LOG,
+    ASSAY_OP_SQRT, /* one operand */
     ASSAY_OP_NOT,
-    ASSAY_OP_ADD, ASSAY_OP_SUBTRACT, ASSAY_OP_MULTIPLY, ASSAY_OP_DIVIDE, ASSAY_OP_MIN, ASSAY_OP_MAX, /* two */
-    ASSAY_OP_LESS, ASSAY_OP_AT_MOST, ASSAY_OP_MORE, ASSAY_OP_AT_LEAST, ASSAY_OP_EQUAL, ASSAY_OP_UNEQUAL,
-    ASSAY_OP_AND, ASSAY_OP_OR
+    ASSAY_OP_ADD,
+    ASSAY_OP_SUBTRACT,
+    ASSAY_OP_MULTIPLY,
+    ASSAY_OP_DIVIDE,
+    ASSAY_OP_MIN,
+    ASSAY_OP_MAX, /* two */
+    ASSAY_OP_LESS,
+    ASSAY_OP_AT_MOST,
+    ASSAY_OP_MORE,
+    ASSAY_OP_AT_LEAST,
+    ASSAY_OP_EQUAL,
+    ASSAY_OP_UNEQUAL,
+    ASSAY_OP_AND,
+    ASSAY_OP_OR
 } assay_expression_code;
 
 typedef struct assay_expression_op {
@@ -59,7 +74,13 @@ typedef struct assay_expression_load {
     uint8_t selector, statistic;
 } assay_expression_load;
 
-typedef enum assay_pool_kind { ASSAY_POOL_MIN, ASSAY_POOL_MAX, ASSAY_POOL_MEAN, ASSAY_POOL_SPREAD, ASSAY_POOL_COUNT } assay_pool_kind;
+typedef enum assay_pool_kind {
+    ASSAY_POOL_MIN,
+    ASSAY_POOL_MAX,
+    ASSAY_POOL_MEAN,
+    ASSAY_POOL_SPREAD,
+    ASSAY_POOL_COUNT
+} assay_pool_kind;
 
 typedef struct assay_expression_pool { /* a figure over the workers that saved the tensor at the step */
     assay_pool_kind kind;
@@ -75,7 +96,8 @@ typedef struct assay_expression {
     assay_expression_op op[ASSAY_EXPRESSION_CODE];
     uint16_t ops;
     assay_expression_program condition;
-    assay_expression_selector selector[ASSAY_EXPRESSION_SELECTORS]; /* 0: the tensors under test; also the slots' numbers */
+    assay_expression_selector
+        selector[ASSAY_EXPRESSION_SELECTORS]; /* 0: the tensors under test; also the slots' numbers */
     uint8_t selectors;
     assay_expression_load load[ASSAY_EXPRESSION_LOADS];
     uint8_t loads;
@@ -87,8 +109,8 @@ typedef struct assay_expression {
     bool pooled;     /* every figure is one over the workers: one test a tensor, not one a worker */
 } assay_expression;
 
-/* Compiles a condition. ASSAY_EPARAM with the column, what is wrong, and the text with a caret below the place; ASSAY_ENOMEM.
- * Free with assay_expression_free(). Not collective. */
+/* Compiles a condition. ASSAY_EPARAM with the column, what is wrong, and the text with a caret below the place;
+ * ASSAY_ENOMEM. Free with assay_expression_free(). Not collective. */
 int assay_expression_compile(const char *text, assay_expression **out, assay_error *err);
 void assay_expression_free(assay_expression *expression);
 
@@ -103,10 +125,11 @@ typedef struct assay_expression_answer {
     double left, right; /* the sides of the first comparison that holds, else of the first one */
 } assay_expression_answer;
 
-/* Runs a program over the figures of a step and (NULL: none) of the saved step before. False when a figure it wants is not
- * there: there is nothing to test then. Not collective. */
-bool assay_expression_run(const assay_expression *e, assay_expression_program program, const assay_expression_figures *now,
-                          const assay_expression_figures *before, assay_expression_answer *out);
+/* Runs a program over the figures of a step and (NULL: none) of the saved step before. False when a figure it wants is
+ * not there: there is nothing to test then. Not collective. */
+bool assay_expression_run(const assay_expression *e, assay_expression_program program,
+                          const assay_expression_figures *now, const assay_expression_figures *before,
+                          assay_expression_answer *out);
 
 /* ---- statistics by name (expression_statistics.c) ---- */
 

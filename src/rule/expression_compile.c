@@ -1,6 +1,6 @@
-/* expression_compile.c - from the text of a condition to postfix programs, by operator precedence with a stack of its own
- * (no recursion: the depth of a text is bounded by ASSAY_EXPRESSION_DEPTH). Every value on the way has a type, number or
- * condition, so that a program that compiled cannot fail when it runs. */
+/* expression_compile.c - from the text of a condition to postfix programs, by operator precedence with a stack of its
+ * own (no recursion: the depth of a text is bounded by ASSAY_EXPRESSION_DEPTH). Every value on the way has a type,
+ * number or condition, so that a program that compiled cannot fail when it runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +64,9 @@ static int apply(expression_compiler *c, const expression_entry *sign)
             continue;
         return conditions ? expression_fail(c->text, sign->at, c->err,
                                             "and, or, not join conditions such as l2(weights) > 1; this is a number")
-                          : expression_fail(c->text, sign->at, c->err,
-                                            "numbers are wanted on both sides; this is a condition: join conditions by and, or");
+                          : expression_fail(
+                                c->text, sign->at, c->err,
+                                "numbers are wanted on both sides; this is a condition: join conditions by and, or");
     }
     c->values -= (size_t)operands - 1;
     c->condition[c->values - 1] = conditions || comparison;
@@ -96,10 +97,12 @@ static int take_sign(expression_compiler *c, const expression_token *t, bool pre
     if (prefix && code == ASSAY_OP_SUBTRACT)
         code = ASSAY_OP_NEGATE;
     if (prefix != (code == ASSAY_OP_NEGATE || code == ASSAY_OP_NOT))
-        return prefix ? expression_fail(c->text, t->at, c->err, "a number, a statistic or a parenthesis is expected here")
-                      : expression_fail(c->text, t->at, c->err, "\"not\" stands before a condition: a and not b");
+        return prefix
+                   ? expression_fail(c->text, t->at, c->err, "a number, a statistic or a parenthesis is expected here")
+                   : expression_fail(c->text, t->at, c->err, "\"not\" stands before a condition: a and not b");
     int status = prefix ? ASSAY_OK : reduce(c, precedence(code));
-    return status ? status : expression_push_entry(c, (expression_entry){.kind = ENTRY_SIGN, .code = code, .at = t->at});
+    return status ? status
+                  : expression_push_entry(c, (expression_entry){.kind = ENTRY_SIGN, .code = code, .at = t->at});
 }
 
 /* What may stand where a value is expected. *operand tells whether one is expected next. */
@@ -132,8 +135,9 @@ static int take_close(expression_compiler *c, const expression_token *t, bool *o
     if (status)
         return status;
     if (c->depth == 0)
-        return expression_fail(c->text, t->at, c->err, t->kind == TOKEN_COMMA ? "a comma stands between arguments of min() or max()"
-                                                                              : "no parenthesis is open here");
+        return expression_fail(c->text, t->at, c->err,
+                               t->kind == TOKEN_COMMA ? "a comma stands between arguments of min() or max()"
+                                                      : "no parenthesis is open here");
     expression_entry *top = &c->entry[c->depth - 1];
     if (top->kind == ENTRY_FUNCTION && c->condition[c->values - 1])
         return expression_fail(c->text, top->at, c->err, "this takes numbers; there is a condition in it");

@@ -13,12 +13,18 @@ static const struct function {
     function_kind kind;
     int code; /* the operation, or the kind of pool */
 } FUNCTIONS[] = {
-    {"abs", SIMPLE, ASSAY_OP_ABS},          {"log", SIMPLE, ASSAY_OP_LOG},
-    {"sqrt", SIMPLE, ASSAY_OP_SQRT},        {"min", SEVERAL, ASSAY_OP_MIN},
-    {"max", SEVERAL, ASSAY_OP_MAX},         {"previous", PREVIOUS, 0},
-    {"change", CHANGE, ASSAY_OP_SUBTRACT},  {"ratio", CHANGE, ASSAY_OP_DIVIDE},
-    {"workers_min", POOL, ASSAY_POOL_MIN},  {"workers_max", POOL, ASSAY_POOL_MAX},
-    {"workers_mean", POOL, ASSAY_POOL_MEAN}, {"workers_spread", POOL, ASSAY_POOL_SPREAD},
+    {"abs", SIMPLE, ASSAY_OP_ABS},
+    {"log", SIMPLE, ASSAY_OP_LOG},
+    {"sqrt", SIMPLE, ASSAY_OP_SQRT},
+    {"min", SEVERAL, ASSAY_OP_MIN},
+    {"max", SEVERAL, ASSAY_OP_MAX},
+    {"previous", PREVIOUS, 0},
+    {"change", CHANGE, ASSAY_OP_SUBTRACT},
+    {"ratio", CHANGE, ASSAY_OP_DIVIDE},
+    {"workers_min", POOL, ASSAY_POOL_MIN},
+    {"workers_max", POOL, ASSAY_POOL_MAX},
+    {"workers_mean", POOL, ASSAY_POOL_MEAN},
+    {"workers_spread", POOL, ASSAY_POOL_SPREAD},
     {"workers_count", POOL, ASSAY_POOL_COUNT},
 };
 enum { FUNCTION_COUNT = sizeof FUNCTIONS / sizeof *FUNCTIONS };
@@ -53,14 +59,17 @@ static int add_selector(expression_compiler *c, assay_selector_kind kind, char *
     *out = i;
     if (i < e->selectors || i == ASSAY_EXPRESSION_SELECTORS) {
         free(text);
-        return i < e->selectors ? ASSAY_OK : expression_fail(c->text, at, c->err, "more than %d different tensors",
-                                                             ASSAY_EXPRESSION_SELECTORS);
+        return i < e->selectors
+                   ? ASSAY_OK
+                   : expression_fail(c->text, at, c->err, "more than %d different tensors", ASSAY_EXPRESSION_SELECTORS);
     }
     e->selector[e->selectors++] = (assay_expression_selector){.kind = kind, .text = text, .kinds = 1u << ASSAY_RAW};
     if (i == 0 && kind == ASSAY_SELECT_TEMPLATE)
-        return expression_fail(c->text, at, c->err, "{} stands for the name of the first tensor, and this is the first");
+        return expression_fail(c->text, at, c->err,
+                               "{} stands for the name of the first tensor, and this is the first");
     if (i > 0 && (kind == ASSAY_SELECT_COLLECTION || kind == ASSAY_SELECT_REGEX))
-        return expression_fail(c->text, at, c->err, "only the first selector may stand for many tensors: give this one's name "
+        return expression_fail(c->text, at, c->err,
+                               "only the first selector may stand for many tensors: give this one's name "
                                "in quotes, {} in it is the name of the first");
     return ASSAY_OK;
 }
@@ -111,10 +120,12 @@ static int open_function(expression_compiler *c, const expression_token *t, int 
     function_kind kind = FUNCTIONS[number].kind;
     bool before = kind == PREVIOUS || kind == CHANGE;
     if (c->in_pool && (before || kind == POOL))
-        return expression_fail(c->text, t->at, c->err, "inside workers_...() there is neither another one nor the step before: "
+        return expression_fail(c->text, t->at, c->err,
+                               "inside workers_...() there is neither another one nor the step before: "
                                "write it the other way round");
     if (c->in_before && before)
-        return expression_fail(c->text, t->at, c->err, "only one step before can be looked at: previous(), change() and "
+        return expression_fail(c->text, t->at, c->err,
+                               "only one step before can be looked at: previous(), change() and "
                                "ratio() do not nest");
     c->in_pool = c->in_pool || kind == POOL;
     c->in_before = c->in_before || before;
@@ -153,7 +164,8 @@ static int end_pool(expression_compiler *c, const expression_entry *function, as
     uint16_t count = (uint16_t)(c->mains - function->first);
     c->in_pool = false;
     if (e->pools == ASSAY_EXPRESSION_POOLS)
-        return expression_fail(c->text, function->at, c->err, "more than %d comparisons of workers", ASSAY_EXPRESSION_POOLS);
+        return expression_fail(c->text, function->at, c->err, "more than %d comparisons of workers",
+                               ASSAY_EXPRESSION_POOLS);
     if (count > ASSAY_EXPRESSION_CODE - e->ops)
         return expression_fail(c->text, function->at, c->err, "the condition is too long");
     bool loads = false;
@@ -177,7 +189,9 @@ static int end_before(expression_compiler *c, const expression_entry *function, 
     for (uint16_t i = first; i < end; i++) {
         assay_expression_op op = c->main[i];
         figures = figures || op.code == ASSAY_OP_LOAD || op.code == ASSAY_OP_POOL;
-        op.code = op.code == ASSAY_OP_LOAD ? ASSAY_OP_BEFORE : op.code == ASSAY_OP_POOL ? ASSAY_OP_POOL_BEFORE : op.code;
+        op.code = op.code == ASSAY_OP_LOAD   ? ASSAY_OP_BEFORE
+                  : op.code == ASSAY_OP_POOL ? ASSAY_OP_POOL_BEFORE
+                                             : op.code;
         if (instead) {
             c->main[i] = op;
             continue;
@@ -200,8 +214,10 @@ int expression_end_function(expression_compiler *c, const expression_entry *entr
         return expression_emit(c, f->code, 0, 0, entry->at);
     case SEVERAL:
         if (entry->arguments == 0)
-            return expression_fail(c->text, entry->at, c->err, "%s() compares two numbers or more, or is the statistic of a "
-                                   "tensor", f->name);
+            return expression_fail(c->text, entry->at, c->err,
+                                   "%s() compares two numbers or more, or is the statistic of a "
+                                   "tensor",
+                                   f->name);
         for (uint16_t i = 0; status == ASSAY_OK && i < entry->arguments; i++)
             status = expression_emit(c, f->code, 0, 0, entry->at);
         c->values -= entry->arguments;

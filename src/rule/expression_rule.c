@@ -1,8 +1,9 @@
-/* expression_rule.c - the rule "Expression": a condition of the job file, tested on every saved step of the tensors that its
- * first selector stands for. docs/expressions.md.
+/* expression_rule.c - the rule "Expression": a condition of the job file, tested on every saved step of the tensors
+ * that its first selector stands for. docs/expressions.md.
  *
- * Without a look at earlier steps it is a fold: map tests each step and keeps the findings. Otherwise it is a scan: map adds
- * the columns of each step to the series, behind them a mask of those that are there, and finalize walks tensor by tensor. */
+ * Without a look at earlier steps it is a fold: map tests each step and keeps the findings. Otherwise it is a scan: map
+ * adds the columns of each step to the series, behind them a mask of those that are there, and finalize walks tensor by
+ * tensor. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,15 @@ static const assay_param_def params[] = {
                 "previous(workers_max(abs_max(\"w\"))) < 2 and workers_count(l2(\"w\")) > 1|"
                 "update_ratio(/fc/) > 0.1|max(l2(weights), ratio(l1(\"grad/{}\"))) != 0",
      .help = "The condition, such as abs_mean(gradients) < 1e-6; docs/expressions.md has the grammar."},
-    {.name = "for_steps", .type = ASSAY_PARAM_INT, .initial = "1", .least = 1, .most = 1000000,
+    {.name = "for_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "1",
+     .least = 1,
+     .most = 1000000,
      .help = "Consecutive saved steps of a tensor, this one included, at which the condition has to hold."},
-    {.name = "mode", .type = ASSAY_PARAM_CHOICE, .choices = "TRAIN|EVAL|PREDICT|GLOBAL",
+    {.name = "mode",
+     .type = ASSAY_PARAM_CHOICE,
+     .choices = "TRAIN|EVAL|PREDICT|GLOBAL",
      .help = "Only steps of this mode; by default all."},
     {0},
 };
@@ -73,8 +80,7 @@ static int declare(assay_need *need, uint32_t modes, assay_expression_selector *
         return assay_fail(err, number == ASSAY_ENOMEM ? number : ASSAY_EPARAM, "parameter when: %s", detail.text);
     if (!selector->updates)
         return ASSAY_OK;
-    const assay_measure measure = {
-        .kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_SAVED_BEFORE, .steps = 1};
+    const assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_SAVED_BEFORE, .steps = 1};
     selector->measure = assay_need_measure(need, number, &measure, err);
     return selector->measure < 0 ? selector->measure : ASSAY_OK;
 }
@@ -219,7 +225,9 @@ static void take_columns(const assay_expression *e, const assay_expression_figur
     for (uint8_t i = 0; i < e->columns; i++) {
         uint8_t number = e->column[i].number;
         bool there = e->column[i].pool ? pools[number].workers > 0 : loads->present >> number & 1;
-        out->value[i] = !there ? 0 : e->column[i].pool ? pool_value(e->pool[number].kind, &pools[number]) : loads->value[number];
+        out->value[i] = !there              ? 0
+                        : e->column[i].pool ? pool_value(e->pool[number].kind, &pools[number])
+                                            : loads->value[number];
         out->present |= (uint32_t)there << i;
     }
 }
@@ -234,8 +242,8 @@ static int test(assay_findings *findings, bool fired, int64_t step, uint32_t ten
     return assay_findings_test(findings, fired, &finding);
 }
 
-static int add_row(assay_common_state *s, const assay_step_view *view, uint32_t tensor, uint32_t worker, uint8_t columns,
-                   const assay_expression_figures *figures)
+static int add_row(assay_common_state *s, const assay_step_view *view, uint32_t tensor, uint32_t worker,
+                   uint8_t columns, const assay_expression_figures *figures)
 {
     double row[ASSAY_EXPRESSION_LOADS + ASSAY_EXPRESSION_POOLS + 1];
     memcpy(row, figures->value, columns * sizeof *row);
@@ -322,8 +330,9 @@ const assay_rule_ops assay_rule_expression = {
     .size = sizeof(assay_rule_ops),
     .name = "Expression",
     .summary = "A condition that the job file states: {\"name\": ..., \"when\": \"abs_mean(gradients) < 1e-6\"}.",
-    .advice = "The condition of the job file holds for the tensors named here; value and threshold are the two sides of its "
-              "comparison. `assay show` prints the tensor's statistics around the step.",
+    .advice =
+        "The condition of the job file holds for the tensors named here; value and threshold are the two sides of its "
+        "comparison. `assay show` prints the tensor's statistics around the step.",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .setup = setup,

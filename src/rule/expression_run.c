@@ -98,8 +98,9 @@ static void remember(double a, double b, bool holds, int *kept, assay_expression
     out->right = b;
 }
 
-bool assay_expression_run(const assay_expression *e, assay_expression_program program, const assay_expression_figures *now,
-                          const assay_expression_figures *before, assay_expression_answer *out)
+bool assay_expression_run(const assay_expression *e, assay_expression_program program,
+                          const assay_expression_figures *now, const assay_expression_figures *before,
+                          assay_expression_answer *out)
 {
     double stack[STACK];
     int depth = 0, kept = 0;

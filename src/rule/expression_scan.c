@@ -56,8 +56,8 @@ int expression_fail(const char *text, size_t at, assay_error *err, const char *f
     for (size_t i = 0; i < length; i++)
         if (is_space(shown[i]))
             shown[i] = ' ';
-    return assay_fail(err, ASSAY_EPARAM, "parameter when, column %zu: %s\n    %s\n    %*s^", characters(text, 0, at) + 1,
-                      said, shown, (int)characters(text, from, at), "");
+    return assay_fail(err, ASSAY_EPARAM, "parameter when, column %zu: %s\n    %s\n    %*s^",
+                      characters(text, 0, at) + 1, said, shown, (int)characters(text, from, at), "");
 }
 
 static int scan_number(const char *text, size_t *at, expression_token *out, assay_error *err)
@@ -112,10 +112,18 @@ static bool scan_sign(const char *text, size_t *at, expression_token *out)
         expression_token_kind kind;
         int code;
     } signs[] = {
-        {"<=", TOKEN_SIGN, ASSAY_OP_AT_MOST},  {">=", TOKEN_SIGN, ASSAY_OP_AT_LEAST}, {"==", TOKEN_SIGN, ASSAY_OP_EQUAL},
-        {"!=", TOKEN_SIGN, ASSAY_OP_UNEQUAL},  {"<", TOKEN_SIGN, ASSAY_OP_LESS},      {">", TOKEN_SIGN, ASSAY_OP_MORE},
-        {"+", TOKEN_SIGN, ASSAY_OP_ADD},       {"-", TOKEN_SIGN, ASSAY_OP_SUBTRACT},  {"*", TOKEN_SIGN, ASSAY_OP_MULTIPLY},
-        {"/", TOKEN_SIGN, ASSAY_OP_DIVIDE},    {"(", TOKEN_OPEN, 0},                  {")", TOKEN_CLOSE, 0},
+        {"<=", TOKEN_SIGN, ASSAY_OP_AT_MOST},
+        {">=", TOKEN_SIGN, ASSAY_OP_AT_LEAST},
+        {"==", TOKEN_SIGN, ASSAY_OP_EQUAL},
+        {"!=", TOKEN_SIGN, ASSAY_OP_UNEQUAL},
+        {"<", TOKEN_SIGN, ASSAY_OP_LESS},
+        {">", TOKEN_SIGN, ASSAY_OP_MORE},
+        {"+", TOKEN_SIGN, ASSAY_OP_ADD},
+        {"-", TOKEN_SIGN, ASSAY_OP_SUBTRACT},
+        {"*", TOKEN_SIGN, ASSAY_OP_MULTIPLY},
+        {"/", TOKEN_SIGN, ASSAY_OP_DIVIDE},
+        {"(", TOKEN_OPEN, 0},
+        {")", TOKEN_CLOSE, 0},
         {",", TOKEN_COMMA, 0},
     };
     for (size_t k = 0; k < sizeof signs / sizeof *signs; k++) {

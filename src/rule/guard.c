@@ -1,5 +1,5 @@
-/* guard.c - see guard.h. Handlers are put in place at the first call and stay; outside of guarded calls they pass signals on
- * to whatever was there before. They run on a stack of their own, and leave by siglongjmp(). */
+/* guard.c - see guard.h. Handlers are put in place at the first call and stay; outside of guarded calls they pass
+ * signals on to whatever was there before. They run on a stack of their own, and leave by siglongjmp(). */
 #include "rule/guard.h"
 
 #include <dlfcn.h>
@@ -21,14 +21,16 @@ static const struct {
     int number;
     const char *text;
 } SIGNALS[] = {
-    {SIGSEGV, "crashed: segmentation fault (SIGSEGV)"}, {SIGBUS, "crashed: bus error (SIGBUS)"},
-    {SIGFPE, "crashed: arithmetic fault (SIGFPE)"},     {SIGILL, "crashed: illegal instruction (SIGILL)"},
+    {SIGSEGV, "crashed: segmentation fault (SIGSEGV)"},
+    {SIGBUS, "crashed: bus error (SIGBUS)"},
+    {SIGFPE, "crashed: arithmetic fault (SIGFPE)"},
+    {SIGILL, "crashed: illegal instruction (SIGILL)"},
     {SIGABRT, "gave up: abort() or a failed assertion (SIGABRT)"},
 };
 enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof *SIGNALS };
 
-static const char *const ALLOCATOR[] = {"malloc",        "calloc",         "realloc",      "reallocarray", "free",
-                                        "aligned_alloc", "posix_memalign", "memalign",     "valloc"};
+static const char *const ALLOCATOR[] = {"malloc",        "calloc",         "realloc",  "reallocarray", "free",
+                                        "aligned_alloc", "posix_memalign", "memalign", "valloc"};
 enum { ALLOCATOR_COUNT = sizeof ALLOCATOR / sizeof *ALLOCATOR };
 
 /* Of the process: signal handlers are. `active` is only set in the thread that is inside a guarded call. */
@@ -108,7 +110,8 @@ static void on_time(int number, siginfo_t *info, void *context)
     (void)number;
     if (!active || info->si_code != SI_TIMER)
         return;
-    /* Leaving the allocator or the program's own functions half done would damage them: wait until the module is back. */
+    /* Leaving the allocator or the program's own functions half done would damage them: wait until the module is back.
+     */
     place where = place_of(address_of(context));
     if (where == IN_ALLOCATOR || (where == IN_PROGRAM && retries < MOST_RETRIES)) {
         retries++;
@@ -128,8 +131,9 @@ static void pass_on(int i)
 
 static void on_crash(int number, siginfo_t *info, void *context)
 {
-    static const char damaged[] = "assay: error: a rule of a shared object has damaged the allocator's memory: the program "
-                                  "cannot go on\n";
+    static const char damaged[] =
+        "assay: error: a rule of a shared object has damaged the allocator's memory: the program "
+        "cannot go on\n";
     (void)info;
     int i = 0;
     while (i < SIGNAL_COUNT - 1 && SIGNALS[i].number != number)

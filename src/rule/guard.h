@@ -1,8 +1,9 @@
 /* guard.h - calls code of others so that its crash, or that it never comes back, is a failure of that call alone.
  *
- * What is caught: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT (assert too) and running out of stack, in the thread that made the
- * call; a call that takes longer than the limit. What is not: exit(), crashes in threads of its own, and damage to memory of
- * the program that shows later. A crash inside the allocator means that its memory is damaged: the program ends then. */
+ * What is caught: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT (assert too) and running out of stack, in the thread that
+ * made the call; a call that takes longer than the limit. What is not: exit(), crashes in threads of its own, and
+ * damage to memory of the program that shows later. A crash inside the allocator means that its memory is damaged: the
+ * program ends then. */
 #ifndef ASSAY_RULE_GUARD_H
 #define ASSAY_RULE_GUARD_H
 
@@ -11,14 +12,14 @@
 /* Seconds that one guarded call may take, by the clock; 0: any time. 60 unless set. Not collective. */
 void assay_guard_set_seconds(double seconds);
 
-/* Calls function(context). ASSAY_OK when it came back; ASSAY_EINTERNAL when not, with *err like "crashed: segmentation fault
- * (SIGSEGV)" or "did not come back within 60 s". What it had allocated or locked stays so. Only the program's first thread
- * makes guarded calls; one inside another is part of it. Not collective. */
+/* Calls function(context). ASSAY_OK when it came back; ASSAY_EINTERNAL when not, with *err like "crashed: segmentation
+ * fault (SIGSEGV)" or "did not come back within 60 s". What it had allocated or locked stays so. Only the program's
+ * first thread makes guarded calls; one inside another is part of it. Not collective. */
 int assay_guard_call(void (*function)(void *), void *context, assay_error *err);
 
-/* Makes guarded ops out of those of a rule: each function of the rule runs under assay_guard_call(), and one that does not
- * come back gives the rule the status Error on that trial, on every rank alike. *out lives as long as the program, like
- * `inner` has to. ASSAY_ENOMEM. Not collective. */
+/* Makes guarded ops out of those of a rule: each function of the rule runs under assay_guard_call(), and one that does
+ * not come back gives the rule the status Error on that trial, on every rank alike. *out lives as long as the program,
+ * like `inner` has to. ASSAY_ENOMEM. Not collective. */
 int assay_guard_rule(const assay_rule_ops *inner, const assay_rule_ops **out, assay_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* guard_rule.c - the ops of a rule, each function of it called under the guard.
  *
- * A state is wrapped, so that one whose rule did not come back travels on, with the reason, instead of the rule's own: packed,
- * combined and finalized it keeps saying so. That is how the failure on one rank becomes the rule's verdict on all. */
+ * A state is wrapped, so that one whose rule did not come back travels on, with the reason, instead of the rule's own:
+ * packed, combined and finalized it keeps saying so. That is how the failure on one rank becomes the rule's verdict on
+ * all. */
 #include "rule/guard.h"
 
 #include <stdio.h>
@@ -78,7 +79,8 @@ static const lost_trial *find_lost(const assay_rule *rule)
     return lost;
 }
 
-/* Notes that the rule is not to be called on this trial again. Without memory for the note it will be, which is no harm. */
+/* Notes that the rule is not to be called on this trial again. Without memory for the note it will be, which is no
+ * harm. */
 static void note_lost(const assay_rule *rule, const assay_error *why)
 {
     guarded_data *data = (guarded_data *)(uintptr_t)rule->data;
@@ -261,8 +263,8 @@ static void call_pack(void *context)
     c->status = c->ops->pack(&c->rule, c->state, c->out);
 }
 
-/* Packing goes into a buffer of its own, which is left alone when the rule does not come back. A state that cannot be packed
- * travels as a broken one: its rank must not stop the run. */
+/* Packing goes into a buffer of its own, which is left alone when the rule does not come back. A state that cannot be
+ * packed travels as a broken one: its rank must not stop the run. */
 static int pack(const assay_rule *rule, const void *state, assay_buf *out)
 {
     const guarded_state *s = state;
@@ -321,8 +323,9 @@ static int unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_
     s->rule = guarded(rule->ops);
     uint8_t broken = assay_get_u8(in);
     c.in = in;
-    int status = in->failed || broken > 1 ? assay_fail(err, ASSAY_EFORMAT, "%s: its packed state is damaged", c.ops->name)
-                                          : ASSAY_OK;
+    int status = in->failed || broken > 1
+                     ? assay_fail(err, ASSAY_EFORMAT, "%s: its packed state is damaged", c.ops->name)
+                     : ASSAY_OK;
     if (status == ASSAY_OK && broken)
         status = unpack_broken(in, s, err);
     else if (status == ASSAY_OK && guard("unpack", call_unpack, &c, &s->why) != ASSAY_OK)

@@ -59,7 +59,8 @@ static int find_table(const char *path, void *handle, const assay_rule_ops *cons
     table_call c = {0};
     void *symbol = dlsym(handle, ASSAY_RULE_MODULE);
     if (!symbol)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: it does not export %s: is it a module of rules?", path, ASSAY_RULE_MODULE);
+        return assay_fail(err, ASSAY_EUSAGE, "%s: it does not export %s: is it a module of rules?", path,
+                          ASSAY_RULE_MODULE);
     memcpy(&c.function, &symbol, sizeof c.function);
     if (modules.trust)
         ask_for_table(&c);
@@ -71,13 +72,16 @@ static int find_table(const char *path, void *handle, const assay_rule_ops *cons
     return ASSAY_OK;
 }
 
-/* What the registry cannot see: whether there is an ops table behind the pointer, and a name that only looks different. */
+/* What the registry cannot see: whether there is an ops table behind the pointer, and a name that only looks different.
+ */
 static int check_rule(const char *path, const assay_rule_ops *ops, assay_error *err)
 {
     char snake[128];
     if (ops->abi != ASSAY_RULE_ABI || ops->size != sizeof *ops)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: it was built for another version of assay (abi %u, size %u; this one has %d, "
-                          "%zu): build it again", path, ops->abi, ops->size, ASSAY_RULE_ABI, sizeof *ops);
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s: it was built for another version of assay (abi %u, size %u; this one has %d, "
+                          "%zu): build it again",
+                          path, ops->abi, ops->size, ASSAY_RULE_ABI, sizeof *ops);
     if (!ops->name || !*ops->name)
         return assay_fail(err, ASSAY_EUSAGE, "%s: a rule has no name", path);
     assay_rule_snake_name(ops->name, snake, sizeof snake);
@@ -86,8 +90,9 @@ static int check_rule(const char *path, const assay_rule_ops *ops, assay_error *
     if (!twin && !(twin = aggregation ? assay_aggregation_find(ops->name) : assay_rule_find(ops->name)))
         return ASSAY_OK;
     const char *other = assay_module_of(twin);
-    return assay_fail(err, ASSAY_EUSAGE, "%s: the name %.64s is taken by a rule of %.120s: give the own one another name", path,
-                      ops->name, other ? other : "assay itself");
+    return assay_fail(err, ASSAY_EUSAGE,
+                      "%s: the name %.64s is taken by a rule of %.120s: give the own one another name", path, ops->name,
+                      other ? other : "assay itself");
 }
 
 static int register_rule(const char *path, const assay_rule_ops *inner, assay_error *err)
@@ -130,8 +135,10 @@ static int register_all(char *path, void *handle, assay_error *err)
     size_t count = 0;
     int status = find_table(path, handle, &table, err);
     for (; status == ASSAY_OK && table[count]; count++) {
-        status = count == MOST_RULES ? assay_fail(err, ASSAY_EUSAGE, "%s: more than %d rules, or its table does not end with "
-                                                  "NULL", path, MOST_RULES)
+        status = count == MOST_RULES ? assay_fail(err, ASSAY_EUSAGE,
+                                                  "%s: more than %d rules, or its table does not end with "
+                                                  "NULL",
+                                                  path, MOST_RULES)
                                      : check_rule(path, table[count], err);
         for (size_t k = 0; status == ASSAY_OK && k < count; k++)
             if (strcmp(table[k]->name, table[count]->name) == 0)
@@ -160,7 +167,8 @@ int assay_module_load(const char *path, assay_error *err)
         if (why && strncmp(why, real, length) == 0 && strncmp(why + length, ": ", 2) == 0)
             why += length + 2;
         free(real);
-        return assay_fail(err, ASSAY_EUSAGE, "%s: cannot load this module of rules: %s", path, why ? why : "dlopen failed");
+        return assay_fail(err, ASSAY_EUSAGE, "%s: cannot load this module of rules: %s", path,
+                          why ? why : "dlopen failed");
     }
     if (is_loaded(handle)) {
         dlclose(handle);
@@ -210,8 +218,8 @@ int assay_module_load_directory(const char *directory, assay_error *err)
     size_t count = 0;
     DIR *opened = opendir(directory);
     if (!opened)
-        return assay_fail(err, errno == ENOENT ? ASSAY_ENOTFOUND : ASSAY_EUSAGE, "%s: cannot look for modules of rules here: %s",
-                          directory, strerror(errno));
+        return assay_fail(err, errno == ENOENT ? ASSAY_ENOTFOUND : ASSAY_EUSAGE,
+                          "%s: cannot look for modules of rules here: %s", directory, strerror(errno));
     int status = list_modules(opened, &names, &count);
     closedir(opened);
     if (status != ASSAY_OK)

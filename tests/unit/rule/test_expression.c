@@ -1,4 +1,5 @@
-/* test_expression.c - conditions of the job file: what they find on a small hand-made trial, and how wrong ones are refused.
+/* test_expression.c - conditions of the job file: what they find on a small hand-made trial, and how wrong ones are
+ * refused.
  *
  * The trial: steps 0, 10, ... 40; "a.weight" is 1, 2, 4, 8, 16 on worker 0, the same on worker 1 but -16 at the end;
  * "gradient/a.weight" is 0.5 everywhere, and missing on worker 1 at step 20. */
@@ -37,8 +38,14 @@ static bool slot_takes(const assay_slot_need *slot, int tensor)
 /* One element x, or with `reduced` only its saved reductions. */
 static void make_item(moment *m, int tensor, int worker, double x, bool reduced)
 {
-    m->stats[tensor][worker] = (assay_stats){
-        .count = 1, .nan = isnan(x), .zeros = x == 0, .min = x, .max = x, .sum = x, .squares = x * x, .magnitudes = fabs(x)};
+    m->stats[tensor][worker] = (assay_stats){.count = 1,
+                                             .nan = isnan(x),
+                                             .zeros = x == 0,
+                                             .min = x,
+                                             .max = x,
+                                             .sum = x,
+                                             .squares = x * x,
+                                             .magnitudes = fabs(x)};
     for (int kind = 0; kind < ASSAY_KINDS; kind++)
         m->reduction[tensor][worker][kind] = kind >= ASSAY_ABS || kind == ASSAY_L1 || kind == ASSAY_L2 ? fabs(x) : x;
     m->item[tensor][worker] = (assay_tensor_view){.tensor = (uint32_t)tensor,
@@ -97,7 +104,8 @@ static void evaluate(const char *when, int for_steps, int start_step, bool reduc
     CU_ASSERT_PTR_NOT_NULL_FATAL(state);
     for (int step = 0; step < STEPS; step++) {
         make_moment(&m, instance->need, step, reduced);
-        assay_step_view view = {.step = step * 10, .mode = ASSAY_MODE_TRAIN, .slots = instance->need->slot_count, .slot = m.slot};
+        assay_step_view view = {
+            .step = step * 10, .mode = ASSAY_MODE_TRAIN, .slots = instance->need->slot_count, .slot = m.slot};
         CU_ASSERT_EQUAL(rule.ops->map(&rule, state, &view, NULL), ASSAY_OK);
     }
     CU_ASSERT_EQUAL_FATAL(assay_verdict_init(verdict), ASSAY_OK);
@@ -136,7 +144,9 @@ static void conditions_find_what_they_say(void)
         {"abs(mean(weights)) == 16 and min(mean(weights), 0, 5) < 0", 1, 10},
         {"max(2, mean(weights), 1) == max(weights)", 7, 10},
         {"sqrt(l2(weights) * l2(weights)) == 4 or log(l1(weights)) == 0", 4, 10},
-        {"sum(weights) == mean(weights) and abs_max(weights) == abs_mean(weights) and zeros(weights) + inf(weights) == 0", 10, 10},
+        {"sum(weights) == mean(weights) and abs_max(weights) == abs_mean(weights) and zeros(weights) + inf(weights) == "
+         "0",
+         10, 10},
         {"mean(weights) / 0 > 1", 9, 10},
         {"0 / (mean(weights) - 1) != 0", 2, 10},
         {"0 / (mean(weights) - 1) == 0", 8, 10},
@@ -168,8 +178,9 @@ static void other_tensors_and_workers_count(void)
     expect("mean(weights) > mean(\"not saved\")", 1, 0, false, 0, 0);
     expect("workers_spread(mean(weights)) > 0", 1, 0, false, 1, 5);
     expect("workers_count(mean(gradients)) < 2", 1, 0, false, 1, 5);
-    expect("workers_max(mean(weights)) == 16 and workers_min(mean(weights)) == -16 and workers_mean(mean(weights)) == 0", 1, 0,
-           false, 1, 5);
+    expect(
+        "workers_max(mean(weights)) == 16 and workers_min(mean(weights)) == -16 and workers_mean(mean(weights)) == 0",
+        1, 0, false, 1, 5);
     expect("workers_max(mean(weights) * mean(\"gradient/{}\")) == 8", 1, 0, false, 1, 5);
     expect("mean(weights) < workers_max(mean(weights))", 1, 0, false, 1, 10);
     expect("workers_max(abs(mean(weights) - 2)) == 1", 1, 0, false, 1, 5);
@@ -253,7 +264,8 @@ static void wrong_ones_point_at_the_column(void)
         char place[64];
         snprintf(place, sizeof place, "parameter when, column %d: ", cases[i].column);
         int status = assay_expression_compile(cases[i].when, &e, &err);
-        bool right = status == ASSAY_EPARAM && strncmp(err.text, place, strlen(place)) == 0 && strstr(err.text, cases[i].said);
+        bool right =
+            status == ASSAY_EPARAM && strncmp(err.text, place, strlen(place)) == 0 && strstr(err.text, cases[i].said);
         if (!right)
             printf("\n%s: %s\n", cases[i].when, err.text);
         CU_ASSERT_TRUE(right);
