@@ -33,6 +33,7 @@ class Slurm:
         started = subprocess.run([str(TESTBED), "start", str(self.bed), str(NODES)], env=self.env, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, timeout=120)
         if started.returncode:
+            self.stop()
             raise SystemExit("slurm-testbed did not start: %s" % started.stdout.decode())
         shown = subprocess.run(["bash", "-c", '. "$0" && env -0', str(self.bed / "env")], env=self.env,
                                stdout=subprocess.PIPE, check=True).stdout
@@ -67,11 +68,16 @@ class Slurm:
         task = self.wait(job)[0]
         return task["JobState"], int(task["ExitCode"].split(":")[0])
 
-    def started(self, job):
-        """Waits until the run of the job is under way."""
-        log = self.log(job)
-        self.wait(job, lambda tasks: tasks[0]["JobState"] not in GOING or "starts anew" in self.text(log))
-        time.sleep(1.5)
+    def when_started(self, actions):
+        """{job: what to do}: each is done once the run of its job has been under way for a moment."""
+        left, since, end = dict(actions), {}, time.monotonic() + PATIENCE
+        while left and time.monotonic() < end:
+            for job in list(left):
+                if "starts anew" in self.text(self.log(job)):
+                    since.setdefault(job, time.monotonic())
+                if time.monotonic() > since.get(job, end) + 1:
+                    left.pop(job)()
+            time.sleep(0.2)
 
     def log(self, job):
         return self.show(job)[0]["StdOut"]
@@ -84,15 +90,6 @@ class Slurm:
 
     def node(self, what, node):
         self.call(TESTBED, what, self.bed, node)
-
-    def requeue_soon(self, job):
-        """Slurm holds a requeued job back for a while: not in this test."""
-        self.wait(job, lambda tasks: tasks[0].get("Restarts", "0") != "0" or tasks[0]["JobState"] not in GOING)
-        for _ in range(40):
-            if subprocess.run(["scontrol", "update", "job=" + job, "StartTime=now"], env=self.env,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
-                return
-            time.sleep(0.5)
 
     def stop(self):
         subprocess.run([str(TESTBED), "stop", str(self.bed)], env=self.env, stdout=subprocess.DEVNULL, timeout=120)
@@ -187,15 +184,12 @@ def test_limits(checks, slurm, expected):
     limited = slurm.sbatch("--time=1", "--signal=B:USR1@50", "--ntasks-per-node=2", "one-trial.sbatch", TRIAL=str(healthy),
                            OUT="limit", ASSAY_FAULT="slow:3000")
     signalled = {how: slurm.sbatch("--nodes=2", "--ntasks-per-node=2", "several-nodes.sbatch", TRIAL=str(healthy), OUT="usr1-" + how,
-                                   LAUNCH=how, ASSAY_FAULT="slow:1500") for how in ("srun", "mpirun")}
+                                   LAUNCH=how, ASSAY_FAULT="slow:2500") for how in ("srun", "mpirun")}
     cancelled = {how: slurm.sbatch("one-trial.sbatch", TRIAL=str(healthy), OUT="term-" + how, LAUNCH=how,
-                                   ASSAY_FAULT="slow:1500") for how in ("srun", "mpirun")}
-    for job in cancelled.values():
-        slurm.started(job)
-        slurm.call("scancel", job)
-    for job in signalled.values():
-        slurm.started(job)
-        slurm.call("scancel", "-b", "-s", "USR1", job)
+                                   ASSAY_FAULT="slow:2500") for how in ("srun", "mpirun")}
+    actions = {job: lambda j=job: slurm.call("scancel", j) for job in cancelled.values()}
+    actions.update({job: lambda j=job: slurm.call("scancel", "-b", "-s", "USR1", j) for job in signalled.values()})
+    slurm.when_started(actions)
     for how, job in cancelled.items():
         checks.expect(slurm.ended(job)[0] == "CANCELLED", "scancel under %s: %s" % (how, slurm.show(job)))
         kept = slurm.work / ("assay-%s.checkpoint" % job)
@@ -206,9 +200,7 @@ def test_limits(checks, slurm, expected):
                       "goes on by hand under %s: %s" % (how, slurm.text(slurm.log(again))))
         checks.expect(body_of(slurm.work / ("term-" + how) / "report.json") == expected.of(healthy), "its report (%s)" % how)
     for how, job in signalled.items():
-        slurm.requeue_soon(job)
         expect_resumed(checks, slurm, job, "usr1-" + how, expected.of(healthy), "USR1 under " + how)
-    slurm.requeue_soon(limited)
     expect_resumed(checks, slurm, limited, "limit", expected.of(healthy), "time limit")
 
 
@@ -228,7 +220,6 @@ def test_failures(checks, slurm, expected):
     state, code = slurm.ended(by_hand)
     print("a node lost under mpirun: %s, exit %d" % (state, code), flush=True)
     checks.expect(state in ("FAILED", "NODE_FAIL") and (code or state == "NODE_FAIL"), "a node lost under mpirun is a failure")
-    slurm.requeue_soon(lost)
     expect_resumed(checks, slurm, lost, "lost", expected.of(healthy), "node lost under srun")
 
 
