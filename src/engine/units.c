@@ -4,7 +4,7 @@
 
 #include "tensor/measure.h"
 
-enum { MOST_WINDOW = 256 };
+enum { PAGE = 64 };
 
 /* The unit counts of one earlier record, with the measure's window left out. */
 static int count_units(assay_mapper *m, const assay_measure *measure, assay_handle *handle, assay_place place,
@@ -35,16 +35,21 @@ static int count_units(assay_mapper *m, const assay_measure *measure, assay_hand
 int assay_units_pool(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
                      assay_result *result, assay_error *err)
 {
-    assay_place place[MOST_WINDOW];
-    size_t want = measure->window - 1 < MOST_WINDOW ? measure->window - 1 : MOST_WINDOW;
-    size_t count = assay_history_before(m->history, tensor, part->worker, part->step, place, want);
-    for (size_t i = 0; i < count; i++) {
-        assay_result earlier;
-        int status = count_units(m, measure, &m->reference[ASSAY_REFERENCES - 1], place[i], &earlier, err);
-        if (status < 0)
-            return status;
-        if (status == ASSAY_OK)
-            assay_meter_pool(result, &earlier);
+    assay_place place[PAGE];
+    int64_t before = part->step;
+    for (size_t left = measure->window - 1, count; left > 0; left -= count) {
+        count = assay_history_before(m->history, tensor, part->worker, before, place, left < PAGE ? left : PAGE);
+        for (size_t i = 0; i < count; i++) {
+            assay_result earlier;
+            int status = count_units(m, measure, &m->reference[ASSAY_REFERENCES - 1], place[i], &earlier, err);
+            if (status < 0)
+                return status;
+            if (status == ASSAY_OK)
+                assay_meter_pool(result, &earlier);
+        }
+        if (count == 0)
+            break;
+        before = place[count - 1].part->step;
     }
     return ASSAY_OK;
 }

@@ -259,6 +259,20 @@ def dead_relu(folder):
 
 
 @case
+def dead_relu_long_window(folder):
+    """The one unit was positive at the first of 300 steps: a window over all of them still sees it at the last."""
+    made = Made(folder)
+    for step in range(300):
+        made.step(step, "TRAIN", step, {"net_relu_output": numpy.full((1, 1), float(step == 0))})
+    dead = {"threshold_inactivity": 0.1, "threshold_layer": 50}
+    return made.end(), [
+        rule("all", "DeadRelu", fires(datapoints=300), window=300, **dead),
+        rule("more than there are", "DeadRelu", fires(datapoints=300), window=1000, **dead),
+        rule("all but the first", "DeadRelu", fires(299, datapoints=300), window=299, **dead),
+    ]
+
+
+@case
 def saturated(folder):
     made = Made(folder)
     x = numpy.array([[20.0, 0.0, math.nan, -20.0]] * 3)
