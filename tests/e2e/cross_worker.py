@@ -21,7 +21,7 @@ from launch import TRIALS, Checks, mpirun, run  # noqa: E402
 RULES = ("ReplicaDivergence", "GradientNotSynchronized", "DuplicateShard", "MissingWorker", "StragglerWorker",
          "WeightFrozenDespiteGradient", "NormSpike", "LossSpike", "PredictionCollapse", "LabelOutOfRange",
          "HalfPrecisionRisk")
-PARAMETERS = {"StragglerWorker": {"min_seconds": "0.05"}}
+PARAMETERS = {"StragglerWorker": {"min_seconds": "0.1"}}
 AT = training.FAULT_STEP
 NUMERIC = "ExplodingTensor"  # names the first cause
 

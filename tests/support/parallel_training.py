@@ -102,7 +102,7 @@ def record(path, fault):
         found = {}
         for worker in sorted(here, key=lambda w: w.rank == 2):  # worker 2 last: it may be late without the others
             if fault == "straggler" and worker.rank == 2:
-                time.sleep(0.1)
+                time.sleep(0.2)
             found[worker.rank] = worker.gradients(step)
         mean = [sum(g[k] for g in found.values()) / numpy.float32(len(found)) for k in range(len(NAMES))]
         for worker in here:
