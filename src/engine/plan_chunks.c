@@ -162,7 +162,8 @@ static int cut_all(assay_plan *plan, const assay_sources *sources, const costs *
         size_t first = i;
         while (i < all->count && all->list[i].source == s)
             i++;
-        if (cut_source(plan, &room, s, all->list + first, i - first, sources->list[s].info->step_count) != ASSAY_OK)
+        const step_cost *rows = i > first ? all->list + first : NULL; /* no list at all when nothing could be read */
+        if (cut_source(plan, &room, s, rows, i - first, sources->list[s].info->step_count) != ASSAY_OK)
             return ASSAY_ENOMEM;
     }
     return ASSAY_OK;
