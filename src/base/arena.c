@@ -201,10 +201,15 @@ size_t assay_arena_used(const assay_arena *arena)
     return arena->used;
 }
 
-size_t assay_arena_left(const assay_arena *arena)
+size_t assay_arena_lendable(const assay_arena *arena)
 {
     size_t room = arena->ceiling - (is_idle(arena) ? 0 : arena->held);
-    size_t in_new = room > HEAD ? (room - HEAD) / ALIGNMENT * ALIGNMENT : 0;
+    return room > HEAD ? (room - HEAD) / ALIGNMENT * ALIGNMENT : 0;
+}
+
+size_t assay_arena_left(const assay_arena *arena)
+{
+    size_t in_new = assay_arena_lendable(arena);
     size_t in_first = arena->blocks ? arena->blocks->size - arena->blocks->used : 0;
     return in_new > in_first ? in_new : in_first;
 }

@@ -20,8 +20,10 @@ void *assay_arena_borrow(assay_arena *arena, size_t size);
 void assay_arena_return(assay_arena *arena, void *borrowed);
 /* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. */
 void assay_arena_clear(assay_arena *arena);
-/* Bytes in use, and the most that could still be taken or borrowed at once. */
+/* Bytes in use, and the most that could still be taken at once. */
 size_t assay_arena_used(const assay_arena *arena);
 size_t assay_arena_left(const assay_arena *arena);
+/* The largest size that assay_arena_borrow() can give now: what is left in a block cannot be lent. */
+size_t assay_arena_lendable(const assay_arena *arena);
 
 #endif

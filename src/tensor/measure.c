@@ -75,9 +75,11 @@ int meter_take(assay_meter *meter, size_t kept, size_t borrowed, assay_error *er
         meter->kept = assay_arena_take_zeroed(meter->arena, 1, kept);
     if (borrowed > 0 && (kept == 0 || meter->kept))
         meter->borrowed = assay_arena_borrow(meter->arena, borrowed);
-    size_t missing = kept > 0 && !meter->kept ? kept : borrowed > 0 && !meter->borrowed ? borrowed : 0;
-    if (missing > assay_arena_left(meter->arena))
-        return over_budget(&meter->measure, missing, assay_arena_left(meter->arena), err);
+    bool kept_missing = kept > 0 && !meter->kept, borrowed_missing = !kept_missing && borrowed > 0 && !meter->borrowed;
+    size_t left = kept_missing ? assay_arena_left(meter->arena) : assay_arena_lendable(meter->arena);
+    size_t missing = kept_missing ? kept : borrowed_missing ? borrowed : 0;
+    if (missing > left)
+        return over_budget(&meter->measure, missing, left, err);
     if (missing > 0)
         return assay_fail(err, ASSAY_ENOMEM, "no memory for the measure '%s'", NAMES[meter->measure.kind]);
     return ASSAY_OK;
@@ -137,7 +139,7 @@ int assay_meter_new(const assay_measure *measure, const assay_shape *shape, cons
     if (!applies(measure, shape, reference))
         return 1;
     const meter_kind *kind = KINDS[measure->kind];
-    size_t own = METER_HEAD + kind->state, left = assay_arena_left(arena);
+    size_t own = METER_HEAD + kind->state, left = assay_arena_lendable(arena);
     if (own > budget || own > left)
         return over_budget(measure, own, budget < left ? budget : left, err);
     assay_meter *meter = assay_arena_borrow(arena, own);

@@ -115,6 +115,12 @@ static void what_is_left(void)
             CU_ASSERT_TRUE(left <= CEILINGS[i] && assay_arena_used(arena) >= sum && sum + left <= CEILINGS[i]);
             CU_ASSERT_PTR_NULL(assay_arena_take(arena, left + 1));
             CU_ASSERT_PTR_NULL(assay_arena_borrow(arena, left + 1));
+            size_t lendable = assay_arena_lendable(arena);
+            void *lent = lendable > 0 ? assay_arena_borrow(arena, lendable) : NULL;
+            CU_ASSERT_TRUE(lendable <= left && (lent != NULL) == (lendable > 0));
+            CU_ASSERT_PTR_NULL(assay_arena_borrow(arena, lendable + 1));
+            assay_arena_return(arena, lent);
+            left = assay_arena_left(arena);
             if (left > 0)
                 CU_ASSERT_PTR_NOT_NULL(assay_arena_take(arena, left));
             assay_arena_free(arena);

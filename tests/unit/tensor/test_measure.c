@@ -118,6 +118,23 @@ static void budgets(void)
     assay_arena_free(arena);
 }
 
+/* A block of the arena has room where a new one has none: a meter cannot live there, and that is no lack of memory. */
+static void full_arenas(void)
+{
+    const int64_t dim = 10;
+    const assay_shape shape = {ASSAY_FLOAT32, 1, &dim, 10};
+    for (uint32_t kind = 0; kind < ASSAY_MEASURE_KINDS; kind++) {
+        assay_arena *arena = assay_arena_new(1 << 20);
+        assay_error err = {""};
+        while (assay_arena_lendable(arena) >= 16)
+            CU_ASSERT_PTR_NOT_NULL_FATAL(assay_arena_take(arena, 16));
+        CU_ASSERT_TRUE(assay_arena_left(arena) > 8192);
+        if (kind != ASSAY_MEASURE_TEXTS)
+            CU_ASSERT_EQUAL(new_meter(kind, &shape, assay_arena_left(arena), arena, &err), ASSAY_EBUDGET);
+        assay_arena_free(arena);
+    }
+}
+
 /* The budget promises more than the arena has. */
 static void ceilings(void)
 {
@@ -219,6 +236,7 @@ int main(void)
                            {"huge shapes", huge_shapes},
                            {"budgets", budgets},
                            {"ceilings", ceilings},
+                           {"full arenas", full_arenas},
                            {"wrong feeding", wrong_feeding},
                            {"failing allocations", failing_allocations},
                            {"memory goes back", memory_goes_back},
