@@ -102,6 +102,9 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
         return assay_fail(err, ASSAY_EUSAGE, "%s: no trials; list them under \"trials\" or give --trial PATH", job->file);
     if (job->rule_count == 0 && job->aggregation_count == 0)
         return assay_fail(err, ASSAY_EUSAGE, "%s: nothing to do: neither \"rules\" nor \"aggregations\"", job->file);
+    if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && options->checkpoint.resume)
+        return assay_fail(err, ASSAY_EUSAGE, "run: --resume: results.h5 has a row for every tensor that this run reads, and those "
+                          "read before are not in a checkpoint; leave out --resume, or the format hdf5");
     if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && !assay_hdf5_available())
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "%s: format hdf5: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI", job->file);

@@ -115,6 +115,9 @@ def check_trial(checks, assay, name, ranks, folder):
         first = first or now
         for path in now:
             checks.expect(now[path] == first[path], "%s: %s differs at %d ranks" % (name, path, n))
+    done = mpirun(1, [assay, "run", SUITE, "--trial", TRIALS / name, "--format", "hdf5", "--out", "half", "--checkpoint", "c", "--resume"],
+                  cwd=folder)
+    checks.expect(done.code == 2 and "leave out --resume" in done.err, "a resumed run has not all rows: %s" % done)
     results, attributes = read(folder / "out" / "results.h5")
     report = json.loads((folder / "out" / "report.json").read_text())["trials"][0]
     checks.expect(attributes["complete"] == 1 and attributes["job"].decode() == SUITE.read_text() if isinstance(attributes["job"], bytes)
