@@ -19,7 +19,8 @@ int run_checkpoint_begin(run_checkpoint *checkpoint, const assay_job *job, const
         return ASSAY_OK;
     if (job->formats & 1u << ASSAY_FORMAT_HDF5)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "run: --checkpoint does not go with the format hdf5, which needs every record in one run: leave one out");
+                          "run: --checkpoint does not go with the format hdf5, which needs every record in one run: "
+                          "leave one out");
     assay_sha256 hash;
     assay_sha256_init(&hash);
     assay_sha256_add(&hash, text->data, text->size);

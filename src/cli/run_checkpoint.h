@@ -11,13 +11,14 @@ typedef struct run_checkpoint {
     char job_digest[65];
 } run_checkpoint;
 
-#define RUN_CHECKPOINT_HELP                                                                                          \
-    "On SIGUSR1 or SIGTERM write to this file what is done, and exit with 75. It is removed once the report is written."
+#define RUN_CHECKPOINT_HELP                                                                                            \
+    "On SIGUSR1 or SIGTERM write to this file what is done, and exit with 75. It is removed once the report is "       \
+    "written."
 #define RUN_CHECKPOINT_EVERY_HELP "Also write the checkpoint whenever so many minutes have passed, and go on."
-#define RUN_RESUME_HELP "Go on from the checkpoint, at any number of ranks; start anew when there is none."
+#define RUN_RESUME_HELP           "Go on from the checkpoint, at any number of ranks; start anew when there is none."
 
-/* Checks the options, tells the engine of them, and from then on takes signals as wishes to stop. `text` is the job file's.
- * ASSAY_EUSAGE when options contradict each other. Not collective: the same on every rank. */
+/* Checks the options, tells the engine of them, and from then on takes signals as wishes to stop. `text` is the job
+ * file's. ASSAY_EUSAGE when options contradict each other. Not collective: the same on every rank. */
 int run_checkpoint_begin(run_checkpoint *checkpoint, const assay_job *job, const assay_buf *text,
                          assay_engine_options *engine, assay_error *err);
 /* Says why there is no outcome; the exit code. Not collective: the same on every rank. */

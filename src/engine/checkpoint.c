@@ -79,7 +79,8 @@ static bool fits(const assay_plan *plan, const assay_checkpoint_node *node, uint
 static int damaged(const char *path, assay_error *err)
 {
     return assay_fail(err, ASSAY_EUSAGE,
-                      "%s: the checkpoint is damaged (its checksum or its contents do not agree): remove the file and start anew",
+                      "%s: the checkpoint is damaged (its checksum or its contents do not agree): remove the file "
+                      "and start anew",
                       path);
 }
 
@@ -123,7 +124,10 @@ int assay_checkpoint_parse(const char *path, const void *bytes, size_t size, con
 {
     char hex[HEX + 1];
     if (size < sizeof MAGIC || memcmp(bytes, MAGIC, sizeof MAGIC) != 0)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: not a checkpoint of assay: give another --checkpoint, or remove the file", path);
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s: not a checkpoint of assay: give another --checkpoint, or remove "
+                          "the file",
+                          path);
     if (size < sizeof MAGIC + HEX)
         return damaged(path, err);
     digest_of(bytes, size - HEX, hex);
@@ -133,22 +137,27 @@ int assay_checkpoint_parse(const char *path, const void *bytes, size_t size, con
     (void)assay_get_bytes(&in, sizeof MAGIC);
     uint32_t format = assay_get_u32(&in);
     if (format != FORMAT_VERSION)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: the checkpoint has format %lu, this assay reads %d: remove the file and start anew",
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s: the checkpoint has format %lu, this assay reads %d: remove the "
+                          "file and start anew",
                           path, (unsigned long)format, FORMAT_VERSION);
     size_t length;
     const char *version = assay_get_text(&in, &length);
     if (length != strlen(identity->version) || memcmp(version, identity->version, length) != 0)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "%s: the checkpoint was written by assay %.*s, this is assay %s: go on with that one, or remove the file",
+                          "%s: the checkpoint was written by assay %.*s, this is assay %s: go on with that one, or "
+                          "remove the file",
                           path, (int)(length < 32 ? length : 32), version, identity->version);
     if (!same_hex(assay_get_bytes(&in, HEX), identity->job))
         return assay_fail(err, ASSAY_EUSAGE,
-                          "%s: the checkpoint is of another job: the job file, --trial, --steps, --memory or --max-findings "
+                          "%s: the checkpoint is of another job: the job file, --trial, --steps, --memory or "
+                          "--max-findings "
                           "differ; put them back, or remove the file",
                           path);
     if (!same_hex(assay_get_bytes(&in, HEX), identity->trials) || assay_get_u64(&in) != plan->chunk_count)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "%s: the checkpoint is of another state of the trial: files were added, removed or changed since; "
+                          "%s: the checkpoint is of another state of the trial: files were added, removed or "
+                          "changed since; "
                           "remove the file and start anew",
                           path);
     return read_nodes(&in, path, plan, nodes, count, err);

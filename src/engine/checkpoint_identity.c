@@ -75,7 +75,8 @@ static int identify_trials(const assay_sources *sources, const assay_plan *plan,
     }
     for (uint64_t c = 0; c < plan->chunk_count; c++) {
         const assay_chunk *chunk = &plan->chunks[c];
-        uint64_t numbers[] = {chunk->source, chunk->first_step, chunk->steps, chunk->bytes, chunk->records, chunk->cost};
+        uint64_t numbers[] = {chunk->source, chunk->first_step, chunk->steps,
+                              chunk->bytes,  chunk->records,    chunk->cost};
         assay_sha256_add(&hash, numbers, sizeof numbers);
     }
     assay_buf_release(&text);

@@ -1,8 +1,8 @@
 /* stop.h - when the ranks interrupt their work together: for a checkpoint, or to stop.
  *
- * A signal may reach one rank or all of them. A rank that got one tells rank 0 at its next chunk border; rank 0 answers with
- * a call, which every rank takes up at its own next border. No collective runs until there is something to do: a border costs
- * one look for a message. A rank that is done with its chunks waits for the call that all are. */
+ * A signal may reach one rank or all of them. A rank that got one tells rank 0 at its next chunk border; rank 0 answers
+ * with a call, which every rank takes up at its own next border. No collective runs until there is something to do: a
+ * border costs one look for a message. A rank that is done with its chunks waits for the call that all are. */
 #ifndef ASSAY_ENGINE_STOP_H
 #define ASSAY_ENGINE_STOP_H
 
@@ -32,12 +32,12 @@ void assay_stop_listen(void);
 /* A rank's part in the calls; `every` seconds between checkpoints, 0: only when a signal comes. Not collective. */
 void assay_stop_init(assay_stop *stop, assay_comm *comm, double every);
 
-/* What to do at a chunk border, without waiting. Any answer but ASSAY_CALL_NONE is given to every rank once, in the same
- * order: the ranks act on it together. Not collective. */
+/* What to do at a chunk border, without waiting. Any answer but ASSAY_CALL_NONE is given to every rank once, in the
+ * same order: the ranks act on it together. Not collective. */
 assay_call assay_stop_border(assay_stop *stop);
 
-/* For a rank that is done with its chunks: waits for the next call, which is not ASSAY_CALL_NONE. Rank 0 goes on showing the
- * progress. Not collective. */
+/* For a rank that is done with its chunks: waits for the next call, which is not ASSAY_CALL_NONE. Rank 0 goes on
+ * showing the progress. Not collective. */
 assay_call assay_stop_wait(assay_stop *stop, assay_progress *progress);
 
 /* After ASSAY_CALL_STOP or ASSAY_CALL_FINISH: takes what is still on its way. Returns 0 or ASSAY_EMPI. Collective. */

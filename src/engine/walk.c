@@ -15,7 +15,9 @@ static int take_over(const assay_walk *walk, const assay_checkpoint_node *packed
         assay_cursor in = assay_cursor_over(walk->mine->bytes.data + packed->at, (size_t)packed->size);
         status = assay_node_unpack(&in, &node, fold->rules, err);
         if (status == ASSAY_OK && assay_cursor_bad(&in))
-            status = assay_fail(err, ASSAY_EFORMAT, "the results in the checkpoint do not have the form that the rules give them");
+            status = assay_fail(err, ASSAY_EFORMAT,
+                                "the results in the checkpoint do not have the form that the "
+                                "rules give them");
     }
     if (status == ASSAY_OK)
         status = assay_fold_add_node(fold, packed->level, packed->index, &node);
@@ -23,7 +25,8 @@ static int take_over(const assay_walk *walk, const assay_checkpoint_node *packed
     return status;
 }
 
-/* From the border of chunk *at to the next one: over the chunks that a node of the checkpoint covers, or over one chunk. */
+/* From the border of chunk *at to the next one: over the chunks that a node of the checkpoint covers, or over one
+ * chunk. */
 static int step_on(const assay_walk *walk, uint64_t *at, assay_error *err)
 {
     assay_checkpoint *mine = walk->mine;
@@ -42,8 +45,8 @@ static int step_on(const assay_walk *walk, uint64_t *at, assay_error *err)
     return status;
 }
 
-/* All ranks are at a border. ASSAY_ESTOPPED after a checkpoint on ASSAY_CALL_STOP. A checkpoint on the way that cannot be written
- * is a warning, because the run itself goes on. */
+/* All ranks are at a border. ASSAY_ESTOPPED after a checkpoint on ASSAY_CALL_STOP. A checkpoint on the way that cannot
+ * be written is a warning, because the run itself goes on. */
 static int save(const assay_walk *walk, assay_call call, int status, assay_error *err)
 {
     assay_error said = {""};
@@ -63,8 +66,10 @@ static int save(const assay_walk *walk, assay_call call, int status, assay_error
     }
     if (call == ASSAY_CALL_SAVE)
         return ASSAY_OK;
-    return assay_fail(err, ASSAY_ESTOPPED, "%s: stopped with %llu of %llu chunks done; run again with --resume to go on", path,
-                      (unsigned long long)done, (unsigned long long)walk->plan->chunk_count);
+    return assay_fail(err, ASSAY_ESTOPPED,
+                      "%s: stopped with %llu of %llu chunks done; run again with --resume to "
+                      "go on",
+                      path, (unsigned long long)done, (unsigned long long)walk->plan->chunk_count);
 }
 
 int assay_walk_run(const assay_walk *walk, int status, assay_error *err)

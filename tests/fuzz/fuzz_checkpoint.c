@@ -1,5 +1,5 @@
-/* fuzz_checkpoint.c - a checkpoint file is read with no trust: as it is, and with a checksum that fits, so that the rest is
- * reached. Nodes that are accepted lie within their trials, in order, and within the bytes. */
+/* fuzz_checkpoint.c - a checkpoint file is read with no trust: as it is, and with a checksum that fits, so that the
+ * rest is reached. Nodes that are accepted lie within their trials, in order, and within the bytes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -57,7 +57,8 @@ static void test_back_and_forth(void)
     assay_buf_release(&file);
 }
 
-static void expect_refused(const assay_buf *file, size_t size, assay_checkpoint_identity identity, uint64_t chunks, const char *says)
+static void expect_refused(const assay_buf *file, size_t size, assay_checkpoint_identity identity, uint64_t chunks,
+                           const char *says)
 {
     assay_error err;
     assay_checkpoint_node *nodes = NULL;
