@@ -17,15 +17,20 @@ typedef struct pack_options {
 
 #define FIELD(name) offsetof(pack_options, name)
 static const cli_option OPTIONS[] = {
-    {"out", CLI_TEXT, FIELD(out), "FILE", "The file to write; -o for short. One that is there is replaced when the new one is complete.", NULL},
-    {"compress", CLI_FLAG, FIELD(compress), NULL, "Deflate the records: smaller, and slower to write and to read.", NULL},
+    {"out", CLI_TEXT, FIELD(out), "FILE",
+     "The file to write; -o for short. One that is there is replaced when the new one is complete.", NULL},
+    {"compress", CLI_FLAG, FIELD(compress), NULL, "Deflate the records: smaller, and slower to write and to read.",
+     NULL},
     {"verify", CLI_FLAG, FIELD(verify), NULL,
      "Read the file back and compare every byte and the index before it gets its name.", NULL},
     {"resume", CLI_FLAG, FIELD(resume), NULL,
-     "Leave a complete file of the same trials alone (with --verify, compare it); anything else is packed anew from the start.",
+     "Leave a complete file of the same trials alone (with --verify, compare it); anything else is packed anew from "
+     "the start.",
      NULL},
-    {"stripes", CLI_COUNT, FIELD(stripes), "N", "Spread the file over N targets of a striped file system, where it can.", NULL},
-    {"stripe-size", CLI_SIZE, FIELD(stripe_size), "SIZE", "Bytes on one target before the next; a multiple of 1M.", NULL},
+    {"stripes", CLI_COUNT, FIELD(stripes), "N",
+     "Spread the file over N targets of a striped file system, where it can.", NULL},
+    {"stripe-size", CLI_SIZE, FIELD(stripe_size), "SIZE", "Bytes on one target before the next; a multiple of 1M.",
+     NULL},
     {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
@@ -37,14 +42,18 @@ static int print_figures(const pack_options *options, const assay_pack_figures *
     if (options->resume && f->anew)
         assay_log_note("%s: was unfinished, or of other trials: packed anew from the start", options->out);
     if (f->kept) {
-        assay_put_format(&text, "%s is complete already%s\n", options->out, options->verify ? ", and equal to the trials" : "");
+        assay_put_format(&text, "%s is complete already%s\n", options->out,
+                         options->verify ? ", and equal to the trials" : "");
         return cli_finish(&text, CLI_DONE);
     }
-    assay_put_format(&text, "packed %" PRIu64 " trial%s, %" PRIu64 " files, ", f->trials, f->trials == 1 ? "" : "s", f->files);
+    assay_put_format(&text, "packed %" PRIu64 " trial%s, %" PRIu64 " files, ", f->trials, f->trials == 1 ? "" : "s",
+                     f->files);
     assay_text_put_bytes(&text, f->bytes);
-    assay_put_format(&text, ", %" PRIu64 " records into %s%s\n", f->records, options->out, options->verify ? "; verified" : "");
+    assay_put_format(&text, ", %" PRIu64 " records into %s%s\n", f->records, options->out,
+                     options->verify ? "; verified" : "");
     if (f->unreadable || f->losses)
-        assay_log_warn("%" PRIu64 " files could not be read and %" PRIu64 " problems are in the index: they were packed as they are",
+        assay_log_warn("%" PRIu64 " files could not be read and %" PRIu64
+                       " problems are in the index: they were packed as they are",
                        f->unreadable, f->losses);
     return cli_finish(&text, f->unreadable || f->losses ? CLI_LOSSES : CLI_DONE);
 }
@@ -56,7 +65,8 @@ static int check_options(const pack_options *options, assay_error *err)
     if (options->stripe_size % ((size_t)1 << 20) != 0)
         return assay_fail(err, ASSAY_EUSAGE, "pack: --stripe-size has to be a multiple of 1M");
     if (!assay_hdf5_available())
-        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI",
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI",
                           options->out);
     return ASSAY_OK;
 }
@@ -75,7 +85,8 @@ static int pack_trials(const cli_context *context, const pack_options *options, 
     if (status == ASSAY_OK)
         status = assay_pack(context->comm, &job, &wanted, &figures, err);
     if (status == ASSAY_OK)
-        *code = cli_share_code(context->comm, assay_comm_rank(context->comm) == 0 ? print_figures(options, &figures) : CLI_DONE);
+        *code = cli_share_code(context->comm,
+                               assay_comm_rank(context->comm) == 0 ? print_figures(options, &figures) : CLI_DONE);
     for (size_t i = 0; i < job.trial_count; i++) {
         free(job.trials[i].path);
         free(job.trials[i].name);
@@ -103,5 +114,6 @@ static int run(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_pack = {
-    "pack", "TRIAL...", "Packs trials into one HDF5 file, which every command takes in place of a directory.",
-    OPTIONS, 1, SIZE_MAX, true, run};
+    "pack",  "TRIAL...", "Packs trials into one HDF5 file, which every command takes in place of a directory.",
+    OPTIONS, 1,          SIZE_MAX,
+    true,    run};

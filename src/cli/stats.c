@@ -18,7 +18,8 @@ typedef struct stats_options {
 
 #define FIELD(name) offsetof(stats_options, name)
 static const cli_option OPTIONS[] = {
-    {"out", CLI_TEXT, FIELD(out), "FILE", "The file to write, by its ending HDF5 (.h5) or text with commas (.csv); -o for short.", NULL},
+    {"out", CLI_TEXT, FIELD(out), "FILE",
+     "The file to write, by its ending HDF5 (.h5) or text with commas (.csv); -o for short.", NULL},
     {"steps", CLI_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B.", NULL},
     {"memory", CLI_SIZE, FIELD(memory), "SIZE", "Memory budget of one rank, such as 512M or 2G. Default: 512M.", NULL},
     {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
@@ -64,19 +65,23 @@ static bool ends_with(const char *text, const char *end)
 static int check_options(const stats_options *options, assay_error *err)
 {
     if (!options->out)
-        return assay_fail(err, ASSAY_EUSAGE, "stats: -o FILE is missing: the file to write, such as stats.h5 or stats.csv");
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "stats: -o FILE is missing: the file to write, such as stats.h5 or stats.csv");
     if (!ends_with(options->out, ".h5") && !ends_with(options->out, ".csv"))
         return assay_fail(err, ASSAY_EUSAGE, "stats: %s: the name of the file has to end in .h5 or .csv", options->out);
     if (ends_with(options->out, ".h5") && !assay_hdf5_available())
-        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI, "
-                          "or write a .csv file", options->out);
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI, "
+                          "or write a .csv file",
+                          options->out);
     return ASSAY_OK;
 }
 
 /* The job: these trials, and everything in them. */
 static int make_job(const char *const *trials, size_t count, assay_job *job, assay_error *err)
 {
-    static const char text[] = "{\"trials\": [], \"aggregations\": [{\"name\": \"everything\", \"kind\": \"everything\"}]}";
+    static const char text[] =
+        "{\"trials\": [], \"aggregations\": [{\"name\": \"everything\", \"kind\": \"everything\"}]}";
     int status = assay_rule_register(&EVERYTHING, err);
     if (status == ASSAY_OK)
         status = assay_job_parse("stats", text, sizeof text - 1, job, err);
@@ -91,7 +96,8 @@ static int conclude(const stats_options *options, const assay_outcome *outcome)
         if (trial->status != ASSAY_OK)
             return cli_fail(trial->status, &trial->error);
         if (trial->problems.losses > 0)
-            assay_log_warn("%s: %" PRIu64 " things were damaged or missing: they are not in %s; `assay ls` and `assay run` name them",
+            assay_log_warn("%s: %" PRIu64
+                           " things were damaged or missing: they are not in %s; `assay ls` and `assay run` name them",
                            trial->trial->path, trial->problems.losses, options->out);
     }
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
@@ -113,12 +119,15 @@ static int run_job(const cli_context *context, const stats_options *options, con
     assay_results *results = assay_results_new(job);
     int code = CLI_DONE, status = assay_comm_agree(context->comm, results ? ASSAY_OK : ASSAY_ENOMEM, &err);
     if (status == ASSAY_OK) {
-        const assay_engine_options engine = {.memory = options->memory, .from = options->steps.from, .to = options->steps.to,
+        const assay_engine_options engine = {.memory = options->memory,
+                                             .from = options->steps.from,
+                                             .to = options->steps.to,
                                              .observer = assay_results_observer(results)};
         status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
     }
     if (status == ASSAY_OK)
-        code = cli_share_code(context->comm, assay_comm_rank(context->comm) == 0 ? conclude(options, &outcome) : CLI_DONE);
+        code =
+            cli_share_code(context->comm, assay_comm_rank(context->comm) == 0 ? conclude(options, &outcome) : CLI_DONE);
     if (status == ASSAY_OK && (code == CLI_DONE || code == CLI_LOSSES))
         status = write_table(context, options, &outcome, results, &err);
     assay_results_free(results);
@@ -146,4 +155,5 @@ static int run(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_stats = {
-    "stats", "TRIAL", "Writes the statistics of every tensor at every step of every worker as a table.", OPTIONS, 1, 1, true, run};
+    "stats", "TRIAL", "Writes the statistics of every tensor at every step of every worker as a table.", OPTIONS, 1, 1,
+    true,    run};

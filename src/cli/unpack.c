@@ -12,8 +12,10 @@ typedef struct unpack_options {
 } unpack_options;
 
 static const cli_option OPTIONS[] = {
-    {"out", CLI_TEXT, offsetof(unpack_options, out), "DIR", "The directory to write; -o for short. It must not exist, or be empty.", NULL},
-    {"quiet", CLI_FLAG, offsetof(unpack_options, quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
+    {"out", CLI_TEXT, offsetof(unpack_options, out), "DIR",
+     "The directory to write; -o for short. It must not exist, or be empty.", NULL},
+    {"quiet", CLI_FLAG, offsetof(unpack_options, quiet), NULL, "No notes or warnings on standard error; errors only.",
+     NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
@@ -25,8 +27,8 @@ static int print_figures(const unpack_options *options, const assay_pack_figures
     assay_text_put_bytes(&text, f->bytes);
     assay_put_format(&text, ", into %s\n", options->out);
     if (f->unreadable)
-        assay_log_warn("%" PRIu64 " files could not be read when the trial was packed: they are not in %s", f->unreadable,
-                       options->out);
+        assay_log_warn("%" PRIu64 " files could not be read when the trial was packed: they are not in %s",
+                       f->unreadable, options->out);
     return cli_finish(&text, f->unreadable ? CLI_LOSSES : CLI_DONE);
 }
 
@@ -46,7 +48,8 @@ static int run(const cli_context *context, int argc, char **argv)
         status = assay_unpack(context->comm, path[0], options.out, &figures, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
-    return cli_share_code(context->comm, assay_comm_rank(context->comm) == 0 ? print_figures(&options, &figures) : CLI_DONE);
+    return cli_share_code(context->comm,
+                          assay_comm_rank(context->comm) == 0 ? print_figures(&options, &figures) : CLI_DONE);
 }
 
 const cli_command cli_unpack = {

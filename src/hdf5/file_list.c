@@ -13,7 +13,7 @@ enum { DEEPEST = 16, LONGEST = 4096 };
 
 typedef struct walk {
     assay_store *store;
-    assay_buf files;       /* for each: kind, terminated path */
+    assay_buf files; /* for each: kind, terminated path */
     uint64_t count;
     assay_buf directories; /* still to be listed: depth, terminated path; the last one first */
     assay_error *err;
@@ -25,7 +25,8 @@ static void put_path(assay_buf *out, uint8_t lead, const char *path)
     assay_put_bytes(out, path, strlen(path) + 1);
 }
 
-/* In events/STEP, index/BUCKET and collections/BUCKET all names are files': asking for each would take as long as all else. */
+/* In events/STEP, index/BUCKET and collections/BUCKET all names are files': asking for each would take as long as all
+ * else. */
 static bool holds_files(const char *directory)
 {
     static const char *const tops[] = {"events/", "index/", "collections/"};
@@ -128,13 +129,15 @@ static int make_rows(const assay_buf *walked, assay_file_list *list)
 }
 
 /* Opens the files [from, to) and packs kind, size and reason of each. */
-static int probe(const assay_file_list *list, assay_store *store, uint64_t from, uint64_t to, assay_buf *out, assay_error *err)
+static int probe(const assay_file_list *list, assay_store *store, uint64_t from, uint64_t to, assay_buf *out,
+                 assay_error *err)
 {
     for (uint64_t i = from; i < to; i++) {
         assay_store_file *file = NULL;
         assay_error why = {""};
         uint32_t kind = list->files[i].kind;
-        int status = kind == ASSAY_PACKED_FILE ? assay_store_open_file(store, assay_file_name(list, i), &file, &why) : ASSAY_OK;
+        int status =
+            kind == ASSAY_PACKED_FILE ? assay_store_open_file(store, assay_file_name(list, i), &file, &why) : ASSAY_OK;
         if (status == ASSAY_ENOMEM)
             return assay_fail(err, status, "%s", why.text);
         assay_put_u32(out, status == ASSAY_OK ? kind : ASSAY_PACKED_UNREADABLE);
@@ -173,7 +176,8 @@ static int find_sizes(assay_comm *comm, assay_store *store, assay_file_list *lis
     assay_buf_init(&mine, SIZE_MAX);
     assay_buf_init(&all, SIZE_MAX);
     uint64_t *starts = assay_alloc(((size_t)ranks + 1) * sizeof *starts);
-    int status = starts ? probe(list, store, assay_share(list->count, rank, ranks), assay_share(list->count, rank + 1, ranks), &mine, err)
+    int status = starts ? probe(list, store, assay_share(list->count, rank, ranks),
+                                assay_share(list->count, rank + 1, ranks), &mine, err)
                         : ASSAY_ENOMEM;
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)

@@ -1,7 +1,7 @@
 /* hdf5_file.c - HDF5 files written by all ranks together: the only place where the library writes.
  *
- * What makes the bytes the same at any number of ranks: objects are made in one order, without times; space for data sets is
- * given when they are made, and the parts that nobody writes are left as holes. */
+ * What makes the bytes the same at any number of ranks: objects are made in one order, without times; space for data
+ * sets is given when they are made, and the parts that nobody writes are left as holes. */
 #include "hdf5/hdf5_file.h"
 
 #include <hdf5.h>
@@ -17,7 +17,8 @@
 #include "trial/storage_hdf5.h"
 
 enum { ALIGNMENT = 1 << 20, DEFLATE_LEVEL = 4 };
-static const uint64_t MOST_CALL = (uint64_t)256 << 20; /* bytes a rank hands to the library at once: MPI counts are int */
+static const uint64_t MOST_CALL = (uint64_t)256
+                                  << 20; /* bytes a rank hands to the library at once: MPI counts are int */
 
 struct assay_hdf5_file {
     assay_comm *comm;
@@ -57,10 +58,10 @@ static int agree(const assay_hdf5_file *f, bool done, const char *what, assay_er
     return assay_comm_agree(f->comm, done ? ASSAY_OK : failed(f, what, err), err);
 }
 
-/* Makes sure of room for all data sets that were made, and for `more` bytes behind the present end. Open MPI 4.1 says that
- * writing went well when the disk was full (the error of the one rank that writes for others is lost), so nothing may be
- * written without this. HDF5 does not tell sizes while several ranks write: they are added up here. Where a file system
- * cannot reserve, only --verify tells. Collective. */
+/* Makes sure of room for all data sets that were made, and for `more` bytes behind the present end. Open MPI 4.1 says
+ * that writing went well when the disk was full (the error of the one rank that writes for others is lost), so nothing
+ * may be written without this. HDF5 does not tell sizes while several ranks write: they are added up here. Where a file
+ * system cannot reserve, only --verify tells. Collective. */
 static int reserve(const assay_hdf5_file *f, uint64_t more, assay_error *err)
 {
     int status = ASSAY_OK, fd = -1;
@@ -69,7 +70,8 @@ static int reserve(const assay_hdf5_file *f, uint64_t more, assay_error *err)
         off_t end = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
         uint64_t size = end >= 0 ? (uint64_t)end + more : 0;
         size = (size > f->promised ? size : f->promised) + ALIGNMENT; /* and what the library writes about its own */
-        if (end < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR))
+        if (end < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0 && errno != EOPNOTSUPP &&
+                        errno != ENOSYS && errno != EINTR))
             status = assay_fail(err, ASSAY_EIO, "%s: no room for a file of %llu bytes: %s; is the disk full?", f->path,
                                 (unsigned long long)size, strerror(errno));
     }
@@ -365,7 +367,8 @@ int assay_hdf5_table_new(assay_hdf5_file *f, const char *name, const assay_hdf5_
     }
     hsize_t rows = layout->rows;
     hid_t space = H5Screate_simple(1, &rows, NULL), create = creation(layout);
-    *t = (assay_hdf5_table){.file = f, .name = copy, .row = layout->row, .type = row_type(layout), .transfer = H5Pcreate(H5P_DATASET_XFER)};
+    *t = (assay_hdf5_table){
+        .file = f, .name = copy, .row = layout->row, .type = row_type(layout), .transfer = H5Pcreate(H5P_DATASET_XFER)};
     H5Pset_dxpl_mpio(t->transfer, H5FD_MPIO_COLLECTIVE);
     t->dataset = H5Dcreate2(f->file, name, t->type, space, H5P_DEFAULT, create, H5P_DEFAULT);
     H5Pclose(create);
@@ -399,11 +402,13 @@ static bool write_slab(const assay_hdf5_table *t, uint64_t first, uint64_t count
     return done;
 }
 
-int assay_hdf5_write(assay_hdf5_table *t, int status, uint64_t first, uint64_t count, const void *rows, assay_error *err)
+int assay_hdf5_write(assay_hdf5_table *t, int status, uint64_t first, uint64_t count, const void *rows,
+                     assay_error *err)
 {
     uint64_t most = MOST_CALL / t->row, calls = count / most + (count % most != 0);
     if (status == ASSAY_OK && assay_fault_now(ASSAY_FAULT_WRITE))
-        status = assay_fail(err, ASSAY_EIO, "%s: cannot write %s: writing failed (asked for by ASSAY_FAULT)", t->file->path, t->name);
+        status = assay_fail(err, ASSAY_EIO, "%s: cannot write %s: writing failed (asked for by ASSAY_FAULT)",
+                            t->file->path, t->name);
     status = assay_comm_agree(t->file->comm, status, err);
     if (status == ASSAY_OK)
         status = assay_comm_max(t->file->comm, &calls, 1);

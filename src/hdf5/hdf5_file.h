@@ -1,8 +1,8 @@
 /* hdf5_file.h - an HDF5 file that all ranks write together, and that has its name only once it is complete.
  *
- * Every call is collective on the communicator, with the same arguments but for the rows of assay_hdf5_write(), and returns
- * the same status on every rank. Between two calls a rank that fails goes on to the next call and hands in its status there.
- * Data sets are one-dimensional: numbers, or rows of named columns. */
+ * Every call is collective on the communicator, with the same arguments but for the rows of assay_hdf5_write(), and
+ * returns the same status on every rank. Between two calls a rank that fails goes on to the next call and hands in its
+ * status there. Data sets are one-dimensional: numbers, or rows of named columns. */
 #ifndef ASSAY_HDF5_HDF5_FILE_H
 #define ASSAY_HDF5_HDF5_FILE_H
 
@@ -29,8 +29,8 @@ typedef struct assay_column {
 } assay_column;
 
 typedef struct assay_hdf5_hints { /* 0: the file system's own */
-    size_t stripes;     /* storage targets that a striped file system spreads the file over */
-    size_t stripe_size; /* bytes */
+    size_t stripes;               /* storage targets that a striped file system spreads the file over */
+    size_t stripe_size;           /* bytes */
 } assay_hdf5_hints;
 
 typedef struct assay_hdf5_file assay_hdf5_file;
@@ -39,8 +39,8 @@ typedef struct assay_hdf5_table assay_hdf5_table;
 /* True when this build can write HDF5. Not collective. */
 bool assay_hdf5_available(void);
 
-/* Creates `path`.part, instead of one that is left there. ASSAY_EIO with the path; ASSAY_EUNSUPPORTED without HDF5. End with
- * assay_hdf5_finish() or assay_hdf5_abandon(). */
+/* Creates `path`.part, instead of one that is left there. ASSAY_EIO with the path; ASSAY_EUNSUPPORTED without HDF5. End
+ * with assay_hdf5_finish() or assay_hdf5_abandon(). */
 int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints *hints, assay_hdf5_file **out,
                       assay_error *err);
 /* The name that the file has until assay_hdf5_rename(). Not collective. */
@@ -48,8 +48,9 @@ const char *assay_hdf5_temporary(const assay_hdf5_file *file);
 
 int assay_hdf5_group(assay_hdf5_file *file, const char *name, assay_error *err);
 
-/* Adds a data set of `rows` rows of `row` bytes, in chunks of `chunk` rows. Without columns (count 0) items are plain, of
- * `kind`. Compressed ones are shuffled and deflated; the bytes of the file then depend on how rows are split into writes. */
+/* Adds a data set of `rows` rows of `row` bytes, in chunks of `chunk` rows. Without columns (count 0) items are plain,
+ * of `kind`. Compressed ones are shuffled and deflated; the bytes of the file then depend on how rows are split into
+ * writes. */
 typedef struct assay_hdf5_layout {
     const assay_column *columns;
     size_t column_count;
@@ -58,16 +59,20 @@ typedef struct assay_hdf5_layout {
     uint64_t rows, chunk;
     bool compress;
 } assay_hdf5_layout;
-int assay_hdf5_table_new(assay_hdf5_file *file, const char *name, const assay_hdf5_layout *layout, assay_hdf5_table **out,
-                         assay_error *err);
-/* Each rank writes its rows [first, first + count), which may be none; any number of bytes. `status` and `err` are how this
- * rank fared since the last call: when a rank failed, nobody writes and all return that. Honours ASSAY_FAULT_WRITE. */
-int assay_hdf5_write(assay_hdf5_table *table, int status, uint64_t first, uint64_t count, const void *rows, assay_error *err);
+int assay_hdf5_table_new(assay_hdf5_file *file, const char *name, const assay_hdf5_layout *layout,
+                         assay_hdf5_table **out, assay_error *err);
+/* Each rank writes its rows [first, first + count), which may be none; any number of bytes. `status` and `err` are how
+ * this rank fared since the last call: when a rank failed, nobody writes and all return that. Honours
+ * ASSAY_FAULT_WRITE. */
+int assay_hdf5_write(assay_hdf5_table *table, int status, uint64_t first, uint64_t count, const void *rows,
+                     assay_error *err);
 void assay_hdf5_table_close(assay_hdf5_table *table);
 
 /* Attributes of a group or data set ("/" is the file). */
-int assay_hdf5_put_text(assay_hdf5_file *file, const char *object, const char *name, const char *text, assay_error *err);
-int assay_hdf5_put_number(assay_hdf5_file *file, const char *object, const char *name, uint64_t value, assay_error *err);
+int assay_hdf5_put_text(assay_hdf5_file *file, const char *object, const char *name, const char *text,
+                        assay_error *err);
+int assay_hdf5_put_number(assay_hdf5_file *file, const char *object, const char *name, uint64_t value,
+                          assay_error *err);
 
 /* Marks the file as complete (attribute `complete`), writes everything and closes it; it keeps its temporary name. */
 int assay_hdf5_finish(assay_hdf5_file *file, assay_error *err);

@@ -8,7 +8,8 @@ bool assay_hdf5_available(void)
 
 static int missing(assay_error *err)
 {
-    return assay_fail(err, ASSAY_EUNSUPPORTED, "this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI");
+    return assay_fail(err, ASSAY_EUNSUPPORTED,
+                      "this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI");
 }
 
 int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints *hints, assay_hdf5_file **out,
@@ -17,7 +18,8 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
     (void)comm;
     (void)hints;
     (void)out;
-    return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI", path);
+    return assay_fail(err, ASSAY_EUNSUPPORTED,
+                      "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI", path);
 }
 
 /* No file can have been created: none of the following is reached. */
@@ -34,8 +36,8 @@ int assay_hdf5_group(assay_hdf5_file *file, const char *name, assay_error *err)
     return missing(err);
 }
 
-int assay_hdf5_table_new(assay_hdf5_file *file, const char *name, const assay_hdf5_layout *layout, assay_hdf5_table **out,
-                         assay_error *err)
+int assay_hdf5_table_new(assay_hdf5_file *file, const char *name, const assay_hdf5_layout *layout,
+                         assay_hdf5_table **out, assay_error *err)
 {
     (void)file;
     (void)name;
@@ -44,7 +46,8 @@ int assay_hdf5_table_new(assay_hdf5_file *file, const char *name, const assay_hd
     return missing(err);
 }
 
-int assay_hdf5_write(assay_hdf5_table *table, int status, uint64_t first, uint64_t count, const void *rows, assay_error *err)
+int assay_hdf5_write(assay_hdf5_table *table, int status, uint64_t first, uint64_t count, const void *rows,
+                     assay_error *err)
 {
     (void)table;
     (void)status;

@@ -57,11 +57,12 @@ static int place_files(assay_packing *p)
 
 static int put_files(assay_packing *p, assay_error *err)
 {
-    static const assay_column columns[] = {{"name_at", ASSAY_COLUMN_U64, offsetof(assay_packed_file, name_at), 0},
-                                           {"name_length", ASSAY_COLUMN_U32, offsetof(assay_packed_file, name_length), 0},
-                                           {"kind", ASSAY_COLUMN_U32, offsetof(assay_packed_file, kind), 0},
-                                           {"at", ASSAY_COLUMN_U64, offsetof(assay_packed_file, at), 0},
-                                           {"size", ASSAY_COLUMN_U64, offsetof(assay_packed_file, size), 0}};
+    static const assay_column columns[] = {
+        {"name_at", ASSAY_COLUMN_U64, offsetof(assay_packed_file, name_at), 0},
+        {"name_length", ASSAY_COLUMN_U32, offsetof(assay_packed_file, name_length), 0},
+        {"kind", ASSAY_COLUMN_U32, offsetof(assay_packed_file, kind), 0},
+        {"at", ASSAY_COLUMN_U64, offsetof(assay_packed_file, at), 0},
+        {"size", ASSAY_COLUMN_U64, offsetof(assay_packed_file, size), 0}};
     const assay_hdf5_layout rows = {columns, 5, 0, sizeof *p->list.files, p->list.count, FILE_CHUNK, false};
     const assay_hdf5_layout names = {.kind = ASSAY_COLUMN_U8, .row = 1, .rows = p->list.names.size, .chunk = 1 << 20};
     int status = assay_pack_put(p, "files", &rows, p->list.files, err);
@@ -127,7 +128,8 @@ static int pack_all(assay_comm *comm, assay_sources *sources, const assay_pack_o
     for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
         char group[NAME_MOST + 16];
         snprintf(group, sizeof group, "/trials/%s", sources->list[i].name);
-        assay_packing p = {.comm = comm, .file = file, .group = group, .source = &sources->list[i], .compress = options->compress};
+        assay_packing p = {
+            .comm = comm, .file = file, .group = group, .source = &sources->list[i], .compress = options->compress};
         status = pack_trial(&p, figures, err);
     }
     return status == ASSAY_OK ? assay_hdf5_finish(file, err) : status;
@@ -142,9 +144,10 @@ static int check_sources(const assay_sources *sources, assay_error *err)
             *err = s->error;
             return s->status;
         }
-        if (strchr(s->name, '/') || strcmp(s->name, ".") == 0 || strcmp(s->name, "..") == 0 || strlen(s->name) > NAME_MOST)
-            return assay_fail(err, ASSAY_EUSAGE, "%.100s: not a name for a trial in a packed file; give NAME=PATH with another",
-                              s->name);
+        if (strchr(s->name, '/') || strcmp(s->name, ".") == 0 || strcmp(s->name, "..") == 0 ||
+            strlen(s->name) > NAME_MOST)
+            return assay_fail(err, ASSAY_EUSAGE,
+                              "%.100s: not a name for a trial in a packed file; give NAME=PATH with another", s->name);
     }
     return ASSAY_OK;
 }
@@ -179,7 +182,8 @@ static int compare_all(assay_comm *comm, const assay_job *job, const char *file,
 }
 
 /* --resume: is there anything to do? Finished files are kept when they hold the same trials. */
-static int look_for_file(assay_comm *comm, const assay_job *job, const char *output, assay_pack_figures *figures, assay_error *err)
+static int look_for_file(assay_comm *comm, const assay_job *job, const char *output, assay_pack_figures *figures,
+                         assay_error *err)
 {
     uint64_t seen[2] = {0, 0};
     int status = ASSAY_OK;
@@ -202,8 +206,8 @@ static int look_for_file(assay_comm *comm, const assay_job *job, const char *out
     return status;
 }
 
-static int write_file(assay_comm *comm, const assay_job *job, const assay_pack_options *options, assay_pack_figures *out,
-                      assay_error *err)
+static int write_file(assay_comm *comm, const assay_job *job, const assay_pack_options *options,
+                      assay_pack_figures *out, assay_error *err)
 {
     assay_sources sources = {0};
     assay_hdf5_file *file = NULL;

@@ -1,6 +1,6 @@
-/* pack_bytes.c - writes the contents of a trial's files one behind the other, in windows of whole blocks: in each window every
- * rank reads and writes the blocks of its share. Compressed blocks get their places in the order of the windows, which then
- * must not depend on the ranks. */
+/* pack_bytes.c - writes the contents of a trial's files one behind the other, in windows of whole blocks: in each
+ * window every rank reads and writes the blocks of its share. Compressed blocks get their places in the order of the
+ * windows, which then must not depend on the ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -53,7 +53,8 @@ static int read_piece(copier *c, uint64_t row, uint64_t offset, uint8_t *to, siz
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: %s", where, why.text);
     if (got < size || assay_store_file_size(c->file) != p->list.files[row].size)
-        return assay_fail(err, ASSAY_EIO, "%s: %s changed while it was packed; pack the trial when nothing writes to it", where, name);
+        return assay_fail(err, ASSAY_EIO,
+                          "%s: %s changed while it was packed; pack the trial when nothing writes to it", where, name);
     return ASSAY_OK;
 }
 
@@ -86,7 +87,8 @@ static int copy_window(copier *c, uint64_t first, assay_error *err)
     for (uint64_t k = a; status == ASSAY_OK && k < b; k++) {
         uint64_t at = (k - a) * ASSAY_PACKED_BLOCK, left = to - from - at;
         assay_put_u64(&c->sums, k);
-        assay_put_u32(&c->sums, assay_crc32c(0, c->buffer + at, left < ASSAY_PACKED_BLOCK ? (size_t)left : ASSAY_PACKED_BLOCK));
+        assay_put_u32(&c->sums,
+                      assay_crc32c(0, c->buffer + at, left < ASSAY_PACKED_BLOCK ? (size_t)left : ASSAY_PACKED_BLOCK));
     }
     return assay_hdf5_write(c->bytes, status, from, to - from, c->buffer, err);
 }
@@ -111,7 +113,8 @@ static int put_sums(copier *c, assay_error *err)
             if (number < c->blocks)
                 sums[number] = sum;
         }
-        const assay_hdf5_layout layout = {.kind = ASSAY_COLUMN_U32, .row = sizeof *sums, .rows = c->blocks, .chunk = 1 << 18};
+        const assay_hdf5_layout layout = {
+            .kind = ASSAY_COLUMN_U32, .row = sizeof *sums, .rows = c->blocks, .chunk = 1 << 18};
         status = assay_pack_put(c->p, "checksums", &layout, sums, err);
     }
     free(starts);
@@ -130,11 +133,12 @@ int assay_pack_bytes(assay_packing *p, assay_error *err)
     c.buffer = assay_alloc((size_t)c.share * ASSAY_PACKED_BLOCK);
     int status = c.buffer ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory while packing");
     char name[512];
-    /* HDF5 1.10 leaves memory that nobody set behind a compressed data set of a single chunk: such a file differs each time. */
+    /* HDF5 1.10 leaves memory that nobody set behind a compressed data set of a single chunk: such a file differs each
+     * time. */
     bool compress = p->compress && c.blocks > 1;
     snprintf(name, sizeof name, "%s/bytes", p->group);
-    const assay_hdf5_layout layout = {.kind = ASSAY_COLUMN_U8, .row = 1, .rows = size, .chunk = ASSAY_PACKED_BLOCK,
-                                      .compress = compress};
+    const assay_hdf5_layout layout = {
+        .kind = ASSAY_COLUMN_U8, .row = 1, .rows = size, .chunk = ASSAY_PACKED_BLOCK, .compress = compress};
     status = assay_comm_agree(p->comm, status, err);
     if (status == ASSAY_OK)
         status = assay_hdf5_table_new(p->file, name, &layout, &c.bytes, err);

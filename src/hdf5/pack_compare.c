@@ -1,5 +1,5 @@
-/* pack_compare.c - proves that a packed trial is the trial: names, sizes, every byte, and the index tables against what the
- * index files say. */
+/* pack_compare.c - proves that a packed trial is the trial: names, sizes, every byte, and the index tables against what
+ * the index files say. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ typedef struct sides {
 
 static int differs(const sides *s, const char *file, const char *how, assay_error *err)
 {
-    return assay_fail(err, ASSAY_EFORMAT, "%s is not what is in %s: %s %s; pack the trial again", s->packed, s->trial, file, how);
+    return assay_fail(err, ASSAY_EFORMAT, "%s is not what is in %s: %s %s; pack the trial again", s->packed, s->trial,
+                      file, how);
 }
 
 static void release(sides *s)

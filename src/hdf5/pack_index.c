@@ -1,6 +1,6 @@
-/* pack_index.c - what the index files say, as tables that need no parsing: a row of `parts` for each step of a worker, its
- * records behind one another in `entries`, names in `tensors`. Index files with anything wrong or out of the ordinary in them
- * get no part: those are read as text, with the same messages as before. */
+/* pack_index.c - what the index files say, as tables that need no parsing: a row of `parts` for each step of a worker,
+ * its records behind one another in `entries`, names in `tensors`. Index files with anything wrong or out of the
+ * ordinary in them get no part: those are read as text, with the same messages as before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@ typedef struct index_rows {
     uint64_t first_part, first_entry, all_parts, all_entries;
 } index_rows;
 
-int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *layout, const void *rows, assay_error *err)
+int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *layout, const void *rows,
+                   assay_error *err)
 {
     char path[512];
     int rank = assay_comm_rank(p->comm), ranks = assay_comm_size(p->comm);
@@ -65,8 +66,9 @@ static bool is_plain(const assay_packing *p, const assay_part *part, size_t *fil
 {
     const assay_listing *listing = &p->source->listing;
     char path[PATH_ROOM];
-    while (*file < listing->count && (listing->files[*file].step < part->step ||
-                                      (listing->files[*file].step == part->step && listing->files[*file].worker < part->worker)))
+    while (*file < listing->count &&
+           (listing->files[*file].step < part->step ||
+            (listing->files[*file].step == part->step && listing->files[*file].worker < part->worker)))
         ++*file;
     if (*file >= listing->count || part->shapes > 0 || part->event)
         return false;
@@ -86,11 +88,12 @@ static int make_rows(const assay_packing *p, const assay_dict *faulty, index_row
         const assay_part *part = &s->parts[i];
         if (!is_plain(p, part, &file, faulty))
             continue;
-        rows->parts[rows->part_count++] = (assay_packed_part){part->step, part->mode_step, part->worker, part->mode,
-                                                              rows->entry_count, part->count};
+        rows->parts[rows->part_count++] =
+            (assay_packed_part){part->step, part->mode_step, part->worker, part->mode, rows->entry_count, part->count};
         for (size_t e = part->first; e < part->first + part->count; e++) {
             const assay_entry *entry = &s->entries[e];
-            rows->entries[rows->entry_count++] = (assay_packed_entry){entry->offset, entry->length, entry->tensor, entry->kind};
+            rows->entries[rows->entry_count++] =
+                (assay_packed_entry){entry->offset, entry->length, entry->tensor, entry->kind};
         }
     }
     return ASSAY_OK;
@@ -127,12 +130,13 @@ static int find_places(assay_packing *p, index_rows *rows, assay_error *err)
 
 static int put_parts(assay_packing *p, const index_rows *rows, assay_error *err)
 {
-    static const assay_column columns[] = {{"step", ASSAY_COLUMN_I64, offsetof(assay_packed_part, step), 0},
-                                           {"mode_step", ASSAY_COLUMN_I64, offsetof(assay_packed_part, mode_step), 0},
-                                           {"worker", ASSAY_COLUMN_U32, offsetof(assay_packed_part, worker), 0},
-                                           {"mode", ASSAY_COLUMN_U32, offsetof(assay_packed_part, mode), 0},
-                                           {"first_entry", ASSAY_COLUMN_U64, offsetof(assay_packed_part, first_entry), 0},
-                                           {"entries", ASSAY_COLUMN_U64, offsetof(assay_packed_part, entries), 0}};
+    static const assay_column columns[] = {
+        {"step", ASSAY_COLUMN_I64, offsetof(assay_packed_part, step), 0},
+        {"mode_step", ASSAY_COLUMN_I64, offsetof(assay_packed_part, mode_step), 0},
+        {"worker", ASSAY_COLUMN_U32, offsetof(assay_packed_part, worker), 0},
+        {"mode", ASSAY_COLUMN_U32, offsetof(assay_packed_part, mode), 0},
+        {"first_entry", ASSAY_COLUMN_U64, offsetof(assay_packed_part, first_entry), 0},
+        {"entries", ASSAY_COLUMN_U64, offsetof(assay_packed_part, entries), 0}};
     const assay_hdf5_layout layout = {columns, 6, 0, sizeof *rows->parts, rows->all_parts, CHUNK_ROWS, false};
     char path[512];
     assay_hdf5_table *table = NULL;
@@ -164,8 +168,9 @@ static int put_entries(assay_packing *p, const index_rows *rows, assay_error *er
 /* Terminated names behind one another, and the rows that point to them. */
 static int put_tensors(assay_packing *p, assay_error *err)
 {
-    static const assay_column columns[] = {{"name_at", ASSAY_COLUMN_U64, offsetof(assay_packed_tensor, name_at), 0},
-                                           {"name_length", ASSAY_COLUMN_U64, offsetof(assay_packed_tensor, name_length), 0}};
+    static const assay_column columns[] = {
+        {"name_at", ASSAY_COLUMN_U64, offsetof(assay_packed_tensor, name_at), 0},
+        {"name_length", ASSAY_COLUMN_U64, offsetof(assay_packed_tensor, name_length), 0}};
     const assay_dict *dict = p->source->info->tensors;
     uint32_t count = assay_dict_count(dict);
     assay_buf names;

@@ -9,16 +9,17 @@
 typedef struct assay_packing { /* one trial under way */
     assay_comm *comm;
     assay_hdf5_file *file;
-    const char *group;   /* "/trials/NAME" */
+    const char *group; /* "/trials/NAME" */
     assay_source *source;
     assay_file_list list;
-    uint64_t *order;     /* files that are not empty in natural order of their names: how their bytes lie */
+    uint64_t *order; /* files that are not empty in natural order of their names: how their bytes lie */
     uint64_t ordered;
     bool compress;
 } assay_packing;
 
 /* Writes a whole data set of plain items or rows that every rank has: each its share. Collective. */
-int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *layout, const void *rows, assay_error *err);
+int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *layout, const void *rows,
+                   assay_error *err);
 
 /* pack_bytes.c: the contents of the files, and their checksums. Collective. */
 int assay_pack_bytes(assay_packing *p, assay_error *err);

@@ -1,4 +1,5 @@
-/* unpack.c - a packed trial as a directory again: ranks share the files; the directory has its name when all are there. */
+/* unpack.c - a packed trial as a directory again: ranks share the files; the directory has its name when all are there.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -107,7 +108,8 @@ static void remove_written(const unpacking *u)
             return;
         if (u->list.files[i].kind != ASSAY_PACKED_UNREADABLE)
             remove(path);
-        for (char *slash = strrchr(path, '/'); slash && slash > path + strlen(u->temporary); slash = strrchr(path, '/')) {
+        for (char *slash = strrchr(path, '/'); slash && slash > path + strlen(u->temporary);
+             slash = strrchr(path, '/')) {
             *slash = '\0';
             if (rmdir(path) != 0)
                 break;
@@ -124,7 +126,8 @@ static int prepare(const unpacking *u, assay_error *err)
         return assay_fail(err, ASSAY_EUSAGE, "%s: %s; give the name of a directory that does not exist", u->directory,
                           errno == ENOTEMPTY ? "there is something in it" : strerror(errno));
     if (access(u->temporary, F_OK) == 0)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: left by an unpacking that did not finish; remove it first", u->temporary);
+        return assay_fail(err, ASSAY_EUSAGE, "%s: left by an unpacking that did not finish; remove it first",
+                          u->temporary);
     return assay_dir_make(u->temporary, err);
 }
 
@@ -158,7 +161,8 @@ int assay_unpack(assay_comm *comm, const char *packed, const char *directory, as
         status = assay_comm_agree(comm, assay_store_open(packed, &u.store, err), err);
     if (status == ASSAY_OK)
         status = unpack(&u, err);
-    *out = (assay_pack_figures){.trials = 1, .files = u.list.count, .bytes = u.list.bytes, .unreadable = u.list.unreadable};
+    *out = (assay_pack_figures){
+        .trials = 1, .files = u.list.count, .bytes = u.list.bytes, .unreadable = u.list.unreadable};
     assay_file_list_release(&u.list);
     assay_store_close(u.store);
     free(u.temporary);

@@ -43,11 +43,16 @@ static void take_reductions(const assay_tensor_view *view, results_tensor *row)
     const struct {
         int kind;
         double *to;
-    } columns[] = {{ASSAY_MIN, &row->min},           {ASSAY_MAX, &row->max},
-                   {ASSAY_MEAN, &row->mean},         {ASSAY_STD, &row->std},
-                   {ASSAY_VARIANCE, &row->variance}, {ASSAY_SUM, &row->sum},
-                   {ASSAY_L1, &row->l1},             {ASSAY_L2, &row->l2},
-                   {ASSAY_ABS_MEAN, &row->abs_mean}, {ASSAY_ABS + ASSAY_MAX, &row->abs_max}};
+    } columns[] = {{ASSAY_MIN, &row->min},
+                   {ASSAY_MAX, &row->max},
+                   {ASSAY_MEAN, &row->mean},
+                   {ASSAY_STD, &row->std},
+                   {ASSAY_VARIANCE, &row->variance},
+                   {ASSAY_SUM, &row->sum},
+                   {ASSAY_L1, &row->l1},
+                   {ASSAY_L2, &row->l2},
+                   {ASSAY_ABS_MEAN, &row->abs_mean},
+                   {ASSAY_ABS + ASSAY_MAX, &row->abs_max}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         if (view->reductions >> columns[i].kind & 1) {
             *columns[i].to = view->reduction[columns[i].kind];
@@ -56,12 +61,17 @@ static void take_reductions(const assay_tensor_view *view, results_tensor *row)
     }
 }
 
-static int add_tensor(void *context, uint32_t trial, const assay_step_info *step, const assay_tensor_view *view, assay_error *err)
+static int add_tensor(void *context, uint32_t trial, const assay_step_info *step, const assay_tensor_view *view,
+                      assay_error *err)
 {
     assay_results *r = context;
-    results_tensor row = {.at = where(trial, step), .worker = view->worker, .tensor = view->tensor, .dtype = view->dtype,
+    results_tensor row = {.at = where(trial, step),
+                          .worker = view->worker,
+                          .tensor = view->tensor,
+                          .dtype = view->dtype,
                           .wall_time = view->wall_time};
-    row.min = row.max = row.mean = row.std = row.variance = row.sum = row.l1 = row.l2 = row.abs_mean = row.abs_max = NAN;
+    row.min = row.max = row.mean = row.std = row.variance = row.sum = row.l1 = row.l2 = row.abs_mean = row.abs_max =
+        NAN;
     if (view->stats)
         take_statistics(view->stats, &row);
     else
@@ -123,7 +133,8 @@ void assay_results_free(assay_results *r)
         if (r->totals[i])
             assay_counter_free(r->totals[i]);
     free(r->totals);
-    assay_spool *const spools[] = {&r->tensors, &r->classes, &r->cells, &r->class_totals, &r->cell_totals, &r->findings};
+    assay_spool *const spools[] = {&r->tensors,      &r->classes,     &r->cells,
+                                   &r->class_totals, &r->cell_totals, &r->findings};
     for (size_t i = 0; i < sizeof spools / sizeof *spools; i++)
         assay_spool_release(spools[i]);
     free(r);

@@ -44,7 +44,12 @@ static int take_dict(assay_cursor *in, assay_dict **out, uint32_t *width)
 static int take_names(const assay_job *job, const assay_buf *bytes, results_names *out)
 {
     assay_cursor in = assay_cursor_over(bytes->data, bytes->size);
-    *out = (results_names){.trials = job->trial_count, .trial_width = 1, .tensor_width = 1, .worker_width = 1, .rule_width = 1, .test_width = 1};
+    *out = (results_names){.trials = job->trial_count,
+                           .trial_width = 1,
+                           .tensor_width = 1,
+                           .worker_width = 1,
+                           .rule_width = 1,
+                           .test_width = 1};
     out->tensors = assay_alloc_zeroed(job->trial_count, sizeof(assay_dict *));
     out->workers = assay_alloc_zeroed(job->trial_count, sizeof(assay_dict *));
     int status = out->tensors && out->workers ? ASSAY_OK : ASSAY_ENOMEM;
@@ -63,8 +68,8 @@ static int take_names(const assay_job *job, const assay_buf *bytes, results_name
     return status;
 }
 
-int results_share_names(assay_comm *comm, const assay_results *results, const assay_outcome *outcome, results_names *out,
-                        assay_error *err)
+int results_share_names(assay_comm *comm, const assay_results *results, const assay_outcome *outcome,
+                        results_names *out, assay_error *err)
 {
     assay_buf bytes;
     assay_buf_init(&bytes, SIZE_MAX);
@@ -146,7 +151,8 @@ int results_join_totals(assay_comm *comm, assay_results *results, assay_error *e
     if (status == ASSAY_OK)
         status = assay_comm_gather(comm, 0, &mine, &all, starts);
     int joined = ASSAY_OK;
-    for (size_t at = 0; first && status == ASSAY_OK && joined == ASSAY_OK && at < all.size; at += sizeof(results_count)) {
+    for (size_t at = 0; first && status == ASSAY_OK && joined == ASSAY_OK && at < all.size;
+         at += sizeof(results_count)) {
         results_count row;
         memcpy(&row, all.data + at, sizeof row);
         joined = add_total(results, &row);
@@ -175,8 +181,12 @@ int results_take_findings(assay_results *results, const assay_outcome *outcome, 
                 const assay_step_info *step = report_finding_step(trial->info, f);
                 const char *test = report_finding_test(&rule, f);
                 const results_finding item = {
-                    {f->step, step ? step->mode_step : -1, t, step ? (uint32_t)step->mode : ASSAY_MODE_NONE}, f,
-                    rule.instance->name, test ? test : "", report_finding_tensor(trial->info, f), report_finding_worker(trial->info, f)};
+                    {f->step, step ? step->mode_step : -1, t, step ? (uint32_t)step->mode : ASSAY_MODE_NONE},
+                    f,
+                    rule.instance->name,
+                    test ? test : "",
+                    report_finding_tensor(trial->info, f),
+                    report_finding_worker(trial->info, f)};
                 status = assay_spool_add(&results->findings, &item, err);
             }
         }

@@ -15,7 +15,7 @@ typedef struct results_where { /* at the head of every item */
 typedef struct results_tensor {
     results_where at;
     uint32_t worker, tensor;
-    int32_t dtype; /* -1: only reductions were saved */
+    int32_t dtype;     /* -1: only reductions were saved */
     uint32_t recorded; /* 1: figures are reductions that the training saved */
     uint64_t elements, nan, pos_inf, neg_inf, zeros;
     double wall_time, min, max, mean, std, variance, sum, l1, l2, abs_mean, abs_max;
@@ -38,10 +38,10 @@ struct assay_results {
     const assay_job *job;
     assay_observer observer;
     assay_spool tensors;
-    assay_spool classes, cells;             /* per step: of class counts, of confusion matrices */
-    assay_spool class_totals, cell_totals;  /* filled on rank 0 */
+    assay_spool classes, cells;            /* per step: of class counts, of confusion matrices */
+    assay_spool class_totals, cell_totals; /* filled on rank 0 */
     assay_spool findings;
-    assay_counter **totals;                 /* [trial * aggregations + aggregation], of this rank */
+    assay_counter **totals; /* [trial * aggregations + aggregation], of this rank */
 };
 
 /* Names that rows need, the same on every rank. */
@@ -68,8 +68,8 @@ typedef struct results_table {
 void results_make_tables(assay_results *results, const results_names *names, results_table table[RESULTS_TABLES]);
 
 /* results_gather.c: rank 0's names to everyone; totals to rank 0; findings into rank 0's spool. Collective. */
-int results_share_names(assay_comm *comm, const assay_results *results, const assay_outcome *outcome, results_names *out,
-                        assay_error *err);
+int results_share_names(assay_comm *comm, const assay_results *results, const assay_outcome *outcome,
+                        results_names *out, assay_error *err);
 void results_release_names(results_names *names);
 int results_join_totals(assay_comm *comm, assay_results *results, assay_error *err);
 int results_take_findings(assay_results *results, const assay_outcome *outcome, assay_error *err);

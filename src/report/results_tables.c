@@ -1,4 +1,5 @@
-/* results_tables.c - the columns of the tables, and items made into rows: values one behind the other, in column order. */
+/* results_tables.c - the columns of the tables, and items made into rows: values one behind the other, in column order.
+ */
 #include <string.h>
 
 #include "report/results_internal.h"
@@ -56,7 +57,8 @@ static void put_name(uint8_t **at, const assay_dict *dict, uint32_t id, size_t w
     put_text(at, name, length, width);
 }
 
-static void put_where(uint8_t **at, const assay_results *r, const results_names *names, const results_where *where, bool with_step)
+static void put_where(uint8_t **at, const assay_results *r, const results_names *names, const results_where *where,
+                      bool with_step)
 {
     put_word(at, r->job->trials[where->trial].name, names->trial_width);
     if (!with_step)
@@ -66,8 +68,8 @@ static void put_where(uint8_t **at, const assay_results *r, const results_names 
     put_8(at, &where->mode_step);
 }
 
-static void expand_tensor(const results_table *table, const assay_results *r, const results_names *names, const void *item,
-                          uint8_t *row)
+static void expand_tensor(const results_table *table, const assay_results *r, const results_names *names,
+                          const void *item, uint8_t *row)
 {
     (void)table;
     results_tensor t;
@@ -77,15 +79,15 @@ static void expand_tensor(const results_table *table, const assay_results *r, co
     put_name(&row, names->tensors[t.at.trial], t.tensor, names->tensor_width);
     put_word(&row, t.dtype >= 0 ? assay_dtype_name(t.dtype) : "", 13);
     put_word(&row, t.recorded ? "training" : "assay", 8);
-    const void *const values[] = {&t.elements, &t.nan,      &t.pos_inf, &t.neg_inf, &t.zeros, &t.min,      &t.max,
-                                  &t.mean,     &t.std,      &t.variance, &t.sum,    &t.l1,    &t.l2,       &t.abs_mean,
-                                  &t.abs_max,  &t.wall_time};
+    const void *const values[] = {&t.elements, &t.nan,      &t.pos_inf, &t.neg_inf,  &t.zeros, &t.min,
+                                  &t.max,      &t.mean,     &t.std,     &t.variance, &t.sum,   &t.l1,
+                                  &t.l2,       &t.abs_mean, &t.abs_max, &t.wall_time};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         put_8(&row, values[i]);
 }
 
-static void expand_count(const results_table *table, const assay_results *r, const results_names *names, const void *item,
-                         uint8_t *row)
+static void expand_count(const results_table *table, const assay_results *r, const results_names *names,
+                         const void *item, uint8_t *row)
 {
     results_count c;
     memcpy(&c, item, sizeof c);
@@ -98,8 +100,8 @@ static void expand_count(const results_table *table, const assay_results *r, con
     put_8(&row, &c.count);
 }
 
-static void expand_finding(const results_table *table, const assay_results *r, const results_names *names, const void *item,
-                           uint8_t *row)
+static void expand_finding(const results_table *table, const assay_results *r, const results_names *names,
+                           const void *item, uint8_t *row)
 {
     (void)table;
     results_finding f;
@@ -118,10 +120,14 @@ static void expand_finding(const results_table *table, const assay_results *r, c
 static void make_statistics(assay_results *r, const results_names *names, results_table *t)
 {
     static const char *const counts[] = {"elements", "nan", "pos_inf", "neg_inf", "zeros", NULL};
-    static const char *const figures[] = {"min", "max", "mean", "std", "variance", "sum", "l1", "l2", "abs_mean", "abs_max", NULL};
-    *t = (results_table){.name = "statistics", .items = &r->tensors, .expand = expand_tensor,
-                         .about = "one row for each tensor that was read at a step of a worker; figures over all its elements, in "
-                                  "the tensor's own unit; source: who computed them; NaN: not known"};
+    static const char *const figures[] = {"min", "max", "mean",     "std",     "variance", "sum",
+                                          "l1",  "l2",  "abs_mean", "abs_max", NULL};
+    *t = (results_table){
+        .name = "statistics",
+        .items = &r->tensors,
+        .expand = expand_tensor,
+        .about = "one row for each tensor that was read at a step of a worker; figures over all its elements, in "
+                 "the tensor's own unit; source: who computed them; NaN: not known"};
     add_where(t, names, true);
     add_column(t, "worker", ASSAY_COLUMN_TEXT, names->worker_width, NULL);
     add_column(t, "tensor", ASSAY_COLUMN_TEXT, names->tensor_width, NULL);
@@ -134,8 +140,11 @@ static void make_statistics(assay_results *r, const results_names *names, result
 
 static void make_findings(assay_results *r, const results_names *names, results_table *t)
 {
-    *t = (results_table){.name = "findings", .items = &r->findings, .expand = expand_finding,
-                         .about = "what the rules found, of each rule the first as many as the job keeps; worker *: all together"};
+    *t = (results_table){
+        .name = "findings",
+        .items = &r->findings,
+        .expand = expand_finding,
+        .about = "what the rules found, of each rule the first as many as the job keeps; worker *: all together"};
     add_where(t, names, true);
     add_column(t, "rule", ASSAY_COLUMN_TEXT, names->rule_width, NULL);
     add_column(t, "worker", ASSAY_COLUMN_TEXT, names->worker_width, NULL);
@@ -145,8 +154,8 @@ static void make_findings(assay_results *r, const results_names *names, results_
     add_column(t, "threshold", ASSAY_COLUMN_F64, 8, "of the rule");
 }
 
-static void make_counts(assay_results *r, const results_names *names, const char *name, const char *about, assay_spool *items,
-                        results_table *t)
+static void make_counts(assay_results *r, const results_names *names, const char *name, const char *about,
+                        assay_spool *items, results_table *t)
 {
     bool pairs = items == &r->cells || items == &r->cell_totals;
     *t = (results_table){.name = name, .about = about, .items = items, .expand = expand_count};
@@ -162,9 +171,12 @@ void results_make_tables(assay_results *r, const results_names *names, results_t
 {
     make_statistics(r, names, &table[0]);
     make_findings(r, names, &table[1]);
-    make_counts(r, names, "class_counts", "samples of each class at each step, over all workers", &r->classes, &table[2]);
-    make_counts(r, names, "class_counts_total", "samples of each class, over all steps and workers", &r->class_totals, &table[3]);
-    make_counts(r, names, "confusion", "cells of the confusion matrices that are not 0, at each step", &r->cells, &table[4]);
-    make_counts(r, names, "confusion_total", "cells of the confusion matrices that are not 0, over all steps", &r->cell_totals,
-                &table[5]);
+    make_counts(r, names, "class_counts", "samples of each class at each step, over all workers", &r->classes,
+                &table[2]);
+    make_counts(r, names, "class_counts_total", "samples of each class, over all steps and workers", &r->class_totals,
+                &table[3]);
+    make_counts(r, names, "confusion", "cells of the confusion matrices that are not 0, at each step", &r->cells,
+                &table[4]);
+    make_counts(r, names, "confusion_total", "cells of the confusion matrices that are not 0, over all steps",
+                &r->cell_totals, &table[5]);
 }

@@ -21,7 +21,8 @@ typedef struct batches {
     uint8_t *items, *rows;
 } batches;
 
-static int start_batches(batches *b, const results_table *table, const assay_results *results, const results_names *names)
+static int start_batches(batches *b, const results_table *table, const assay_results *results,
+                         const results_names *names)
 {
     *b = (batches){.table = table, .results = results, .names = names, .most = BATCH_BYTES / table->row + 1};
     b->items = assay_alloc((size_t)b->most * table->items->item);
@@ -40,14 +41,16 @@ static int make_rows(batches *b, uint64_t first, uint64_t count, assay_error *er
 {
     int status = assay_spool_read(b->table->items, first, count, b->items, err);
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++)
-        b->table->expand(b->table, b->results, b->names, b->items + i * b->table->items->item, b->rows + i * b->table->row);
+        b->table->expand(b->table, b->results, b->names, b->items + i * b->table->items->item,
+                         b->rows + i * b->table->row);
     return status;
 }
 
 /* ---- HDF5 ---- */
 
 /* How many rows there are, and how many of them lie before this rank's; and the most of one rank. */
-static int count_rows(assay_comm *comm, uint64_t mine, uint64_t *before, uint64_t *all, uint64_t *most, assay_error *err)
+static int count_rows(assay_comm *comm, uint64_t mine, uint64_t *before, uint64_t *all, uint64_t *most,
+                      assay_error *err)
 {
     assay_buf own, counts;
     assay_buf_init(&own, 8);
@@ -146,7 +149,8 @@ int assay_results_write_hdf5(assay_comm *comm, assay_results *results, const ass
     if (status == ASSAY_OK)
         status = results_join_totals(comm, results, err);
     if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, assay_comm_rank(comm) == 0 ? results_take_findings(results, outcome, err) : ASSAY_OK, err);
+        status = assay_comm_agree(
+            comm, assay_comm_rank(comm) == 0 ? results_take_findings(results, outcome, err) : ASSAY_OK, err);
     if (status == ASSAY_OK)
         status = assay_hdf5_create(comm, path, NULL, &file, err);
     if (status == ASSAY_OK)
@@ -217,7 +221,8 @@ static int write_text(FILE *file, const char *path, const assay_buf *text, assay
     return ASSAY_OK;
 }
 
-/* Every rank sends its lines to rank 0, batch after batch; an empty message is the last. Failures do not stop the messages. */
+/* Every rank sends its lines to rank 0, batch after batch; an empty message is the last. Failures do not stop the
+ * messages. */
 static int send_lines(assay_comm *comm, batches *b, assay_error *err)
 {
     assay_buf lines;

@@ -23,14 +23,16 @@ void assay_spool_release(assay_spool *spool)
 
 static int file_failed(const char *what, assay_error *err)
 {
-    return assay_fail(err, ASSAY_EIO, "temporary file: cannot %s it: %s; set TMPDIR to a directory with room", what, strerror(errno));
+    return assay_fail(err, ASSAY_EIO, "temporary file: cannot %s it: %s; set TMPDIR to a directory with room", what,
+                      strerror(errno));
 }
 
 static int move_to_file(assay_spool *spool, assay_error *err)
 {
     if (!spool->file && !(spool->file = tmpfile()))
         return file_failed("create", err);
-    if (fseeko(spool->file, 0, SEEK_END) != 0 || fwrite(spool->recent.data, 1, spool->recent.size, spool->file) != spool->recent.size ||
+    if (fseeko(spool->file, 0, SEEK_END) != 0 ||
+        fwrite(spool->recent.data, 1, spool->recent.size, spool->file) != spool->recent.size ||
         fflush(spool->file) != 0)
         return file_failed("write", err);
     spool->in_file = spool->count;

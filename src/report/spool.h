@@ -9,7 +9,7 @@
 #include <assay/status.h>
 
 typedef struct assay_spool {
-    size_t item;      /* bytes */
+    size_t item; /* bytes */
     uint64_t count;
     assay_buf recent; /* those that are not in the file */
     FILE *file;       /* NULL: none so far */

@@ -25,8 +25,9 @@ static bool in_range(uint64_t at, uint64_t size, uint64_t room)
 
 static int bad_row(const char *where, const char *table, uint64_t row, const char *what, assay_error *err)
 {
-    return assay_fail(err, ASSAY_EFORMAT, "%s: damaged: row %llu of %s %s; pack the trial again, or fetch the file again",
-                      where, (unsigned long long)row, table, what);
+    return assay_fail(err, ASSAY_EFORMAT,
+                      "%s: damaged: row %llu of %s %s; pack the trial again, or fetch the file again", where,
+                      (unsigned long long)row, table, what);
 }
 
 /* Byte order, shorter first. */
@@ -58,7 +59,8 @@ static int check_files(const assay_packed *p, const char *where, assay_error *er
         const assay_packed_file *f = &p->files[i], *before = f - 1;
         if (!in_range(f->name_at, f->name_length, p->name_bytes) || !is_path(p->names + f->name_at, f->name_length))
             return bad_row(where, "files", i, "has a name that is none", err);
-        if (i > 0 && compare_texts(p->names + before->name_at, before->name_length, p->names + f->name_at, f->name_length) >= 0)
+        if (i > 0 &&
+            compare_texts(p->names + before->name_at, before->name_length, p->names + f->name_at, f->name_length) >= 0)
             return bad_row(where, "files", i, "is out of order", err);
         if (f->kind > ASSAY_PACKED_UNREADABLE)
             return bad_row(where, "files", i, "is of an unknown kind", err);
@@ -87,8 +89,8 @@ int assay_packed_check(const assay_packed *packed, const char *where, assay_erro
 {
     uint64_t blocks = packed->bytes / ASSAY_PACKED_BLOCK + (packed->bytes % ASSAY_PACKED_BLOCK != 0);
     if (packed->sum_count != blocks)
-        return assay_fail(err, ASSAY_EFORMAT, "%s: damaged: %llu checksums for %llu blocks; pack the trial again", where,
-                          (unsigned long long)packed->sum_count, (unsigned long long)blocks);
+        return assay_fail(err, ASSAY_EFORMAT, "%s: damaged: %llu checksums for %llu blocks; pack the trial again",
+                          where, (unsigned long long)packed->sum_count, (unsigned long long)blocks);
     int status = check_files(packed, where, err);
     return status == ASSAY_OK ? check_index(packed, where, err) : status;
 }
@@ -163,7 +165,8 @@ static size_t put_children(const assay_packed *p, const char *prefix, size_t len
 {
     size_t count = 0, last_length = SIZE_MAX;
     const char *last = NULL;
-    for (uint64_t row = lower_bound(p, prefix, length); row < p->file_count && begins_with(p, row, prefix, length); row++) {
+    for (uint64_t row = lower_bound(p, prefix, length); row < p->file_count && begins_with(p, row, prefix, length);
+         row++) {
         const char *name = p->names + p->files[row].name_at + length;
         size_t left = p->files[row].name_length - length;
         const char *slash = memchr(name, '/', left);

@@ -1,5 +1,5 @@
-/* packed.h - the tables of a packed trial (docs/packed.md) in memory: checked once, then looked up in. Inside trial, and
- * for what writes and reads them: the rows are what lies in the file. */
+/* packed.h - the tables of a packed trial (docs/packed.md) in memory: checked once, then looked up in. Inside trial,
+ * and for what writes and reads them: the rows are what lies in the file. */
 #ifndef ASSAY_TRIAL_PACKED_H
 #define ASSAY_TRIAL_PACKED_H
 
@@ -55,8 +55,8 @@ typedef struct assay_packed {
 
 /* Frees the tables. Not collective. */
 void assay_packed_release(assay_packed *packed);
-/* Checks every range and order in tables as they came from a file, so that look-ups need not. ASSAY_EFORMAT names the table,
- * the row and what is wrong; `where` is the file's name. Not collective. */
+/* Checks every range and order in tables as they came from a file, so that look-ups need not. ASSAY_EFORMAT names the
+ * table, the row and what is wrong; `where` is the file's name. Not collective. */
 int assay_packed_check(const assay_packed *packed, const char *where, assay_error *err);
 /* The row of a file, or NULL. O(log n). Not collective. */
 const assay_packed_file *assay_packed_find(const assay_packed *packed, const char *path);

@@ -1,8 +1,8 @@
 /* storage_hdf5.c - reads a packed trial (docs/packed.md) as if it were the directory that it was made of.
  *
- * The tables are read whole and checked (packed.c). File contents come in blocks of 1 MiB, each checked against its sum;
- * a few blocks are kept, so that many small files cost one read. Every rank opens the file by itself: the driver for
- * parallel access is for writing only. */
+ * The tables are read whole and checked (packed.c). File contents come in blocks of 1 MiB, each checked against its
+ * sum; a few blocks are kept, so that many small files cost one read. Every rank opens the file by itself: the driver
+ * for parallel access is for writing only. */
 #include "trial/storage_hdf5.h"
 
 #include <hdf5.h>
@@ -62,8 +62,10 @@ const char *assay_hdf5_reason(char *room, size_t size)
 static int bad_file(const packed_root *r, const char *what, assay_error *err)
 {
     char reason[200];
-    return assay_fail(err, ASSAY_EFORMAT, "%s: cannot read %s: damaged, or cut short (HDF5 says: %s); pack the trial again, or "
-                      "fetch the file again", r->where, what, assay_hdf5_reason(reason, sizeof reason));
+    return assay_fail(err, ASSAY_EFORMAT,
+                      "%s: cannot read %s: damaged, or cut short (HDF5 says: %s); pack the trial again, or "
+                      "fetch the file again",
+                      r->where, what, assay_hdf5_reason(reason, sizeof reason));
 }
 
 /* The memory type of a row. */
@@ -93,7 +95,8 @@ static int read_table(const packed_root *r, const char *name, hid_t type, size_t
     hssize_t length = dataset >= 0 ? length_of(dataset) : -1;
     bool fine = length >= 0 && H5Dget_storage_size(dataset) / row >= (uint64_t)length;
     void *memory = fine ? assay_alloc((size_t)length * row + 1) : NULL;
-    int status = fine && !memory ? assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading %s", r->where, name) : ASSAY_OK;
+    int status = fine && !memory ? assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading %s", r->where, name)
+                                 : ASSAY_OK;
     if (memory && length > 0)
         fine = H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, memory) >= 0;
     if (!fine)
@@ -152,7 +155,8 @@ static int read_index(packed_root *r, assay_error *err)
     if (status == ASSAY_OK)
         status = read_rows(r, "tensors", tensors, sizeof *t->tensors, (void **)&t->tensors, &t->tensor_count, err);
     if (status == ASSAY_OK)
-        status = read_table(r, "tensor_names", H5T_NATIVE_UINT8, 1, (void **)&t->tensor_names, &t->tensor_name_bytes, err);
+        status =
+            read_table(r, "tensor_names", H5T_NATIVE_UINT8, 1, (void **)&t->tensor_names, &t->tensor_name_bytes, err);
     return status;
 }
 
@@ -162,7 +166,8 @@ static bool read_number(hid_t object, const char *name, uint64_t *value)
 {
     hid_t attribute = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
     hid_t space = attribute >= 0 ? H5Aget_space(attribute) : -1;
-    bool done = space >= 0 && H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, H5T_NATIVE_UINT64, value) >= 0;
+    bool done =
+        space >= 0 && H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, H5T_NATIVE_UINT64, value) >= 0;
     if (space >= 0)
         H5Sclose(space);
     if (attribute >= 0)
@@ -175,8 +180,9 @@ static bool has_format(hid_t file)
     char text[sizeof ASSAY_PACKED_FORMAT + 8] = "";
     hid_t attribute = H5Aexists(file, "format") > 0 ? H5Aopen(file, "format", H5P_DEFAULT) : -1;
     hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1;
-    bool is = type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 && H5Tget_size(type) < sizeof text &&
-              H5Aread(attribute, type, text) >= 0 && strcmp(text, ASSAY_PACKED_FORMAT) == 0;
+    bool is = type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+              H5Tget_size(type) < sizeof text && H5Aread(attribute, type, text) >= 0 &&
+              strcmp(text, ASSAY_PACKED_FORMAT) == 0;
     if (type >= 0)
         H5Tclose(type);
     if (attribute >= 0)
@@ -188,12 +194,15 @@ static int check_head(const packed_root *r, assay_error *err)
 {
     uint64_t version = 0, complete = 0;
     if (!has_format(r->file))
-        return assay_fail(err, ASSAY_EFORMAT, "%s: an HDF5 file, but no packed trial: it was not written by `assay pack`", r->where);
+        return assay_fail(err, ASSAY_EFORMAT,
+                          "%s: an HDF5 file, but no packed trial: it was not written by `assay pack`", r->where);
     if (!read_number(r->file, "version", &version) || version == 0)
         return bad_file(r, "its version", err);
     if (version > ASSAY_PACKED_VERSION)
-        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: packed in format version %llu, and this assay reads up to version %d; use a "
-                          "newer assay", r->where, (unsigned long long)version, ASSAY_PACKED_VERSION);
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: packed in format version %llu, and this assay reads up to version %d; use a "
+                          "newer assay",
+                          r->where, (unsigned long long)version, ASSAY_PACKED_VERSION);
     if (!read_number(r->file, "complete", &complete) || complete != 1)
         return assay_fail(err, ASSAY_EFORMAT, "%s: packing was not finished; pack the trial again", r->where);
     return ASSAY_OK;
@@ -207,8 +216,10 @@ static int choose_trial(packed_root *r, const char *name, assay_error *err)
     bool fine = trials >= 0 && H5Gget_info(trials, &about) >= 0;
     int status = fine ? ASSAY_OK : bad_file(r, "the list of trials", err);
     if (fine && !name && about.nlinks != 1)
-        status = assay_fail(err, ASSAY_EUSAGE, "%s: holds %llu trials; name one of them behind a slash: `assay ls` of "
-                            "%s/NAME, names by `h5ls %s/trials`", r->where, (unsigned long long)about.nlinks, r->where, r->where);
+        status = assay_fail(err, ASSAY_EUSAGE,
+                            "%s: holds %llu trials; name one of them behind a slash: `assay ls` of "
+                            "%s/NAME, names by `h5ls %s/trials`",
+                            r->where, (unsigned long long)about.nlinks, r->where, r->where);
     if (status == ASSAY_OK && !name &&
         H5Lget_name_by_idx(trials, ".", H5_INDEX_NAME, H5_ITER_INC, 0, only, sizeof only, H5P_DEFAULT) <= 0)
         status = bad_file(r, "the name of its trial", err);
@@ -303,7 +314,8 @@ static bool read_slab(hid_t dataset, hid_t type, uint64_t first, uint64_t count,
 {
     hsize_t start = first, length = count;
     hid_t file = H5Dget_space(dataset), memory = H5Screate_simple(1, &length, NULL);
-    bool done = file >= 0 && memory >= 0 && H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &length, NULL) >= 0 &&
+    bool done = file >= 0 && memory >= 0 &&
+                H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &length, NULL) >= 0 &&
                 H5Dread(dataset, type, memory, file, H5P_DEFAULT, out) >= 0;
     if (file >= 0)
         H5Sclose(file);
@@ -333,8 +345,8 @@ static int get_block(packed_root *r, uint64_t number, const uint8_t **bytes, ass
     if (!read_slab(r->bytes, H5T_NATIVE_UINT8, first, size, oldest->bytes))
         return bad_file(r, "records", err);
     if (assay_crc32c(0, oldest->bytes, size) != r->tables.sums[number])
-        return assay_fail(err, ASSAY_EIO, "%s: bytes %llu to %llu of the packed files do not match their checksum", r->where,
-                          (unsigned long long)first, (unsigned long long)(first + size));
+        return assay_fail(err, ASSAY_EIO, "%s: bytes %llu to %llu of the packed files do not match their checksum",
+                          r->where, (unsigned long long)first, (unsigned long long)(first + size));
     oldest->number = number;
     oldest->used = ++r->clock;
     *bytes = oldest->bytes;
@@ -382,7 +394,8 @@ static void hdf5_close_file(assay_store_file *file)
     free(file->handle);
 }
 
-static int hdf5_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err)
+static int hdf5_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
+                        assay_error *err)
 {
     const packed_handle *handle = file->handle;
     uint64_t left = offset < file->size ? file->size - offset : 0;
@@ -403,7 +416,8 @@ static int hdf5_read_at(assay_store_file *file, uint64_t offset, void *bytes, si
     return ASSAY_OK;
 }
 
-/* Brings the rows [first, first + count) of `entries` into memory, and those behind them that will be asked for next. */
+/* Brings the rows [first, first + count) of `entries` into memory, and those behind them that will be asked for next.
+ */
 static int fill_window(packed_root *r, uint64_t first, uint64_t count, assay_error *err)
 {
     uint64_t left = r->tables.entries - first, wanted = count > ENTRY_WINDOW ? count : ENTRY_WINDOW;
@@ -437,13 +451,14 @@ static int hdf5_ready_part(assay_store *store, int64_t step, uint32_t worker, as
     const assay_packed_part *part = assay_packed_find_part(&r->tables, step, worker);
     if (!part)
         return 0;
-    bool held = part->first_entry >= r->window_first &&
-                part->first_entry + part->entries <= r->window_first + r->window_count;
+    bool held =
+        part->first_entry >= r->window_first && part->first_entry + part->entries <= r->window_first + r->window_count;
     int status = held || part->entries == 0 ? ASSAY_OK : fill_window(r, part->first_entry, part->entries, err);
     if (status != ASSAY_OK)
         return status;
     *out = (assay_ready_part){part->mode_step, part->mode <= INT8_MAX ? (int)part->mode : -1,
-                              part->entries ? r->window + (part->first_entry - r->window_first) : NULL, (size_t)part->entries};
+                              part->entries ? r->window + (part->first_entry - r->window_first) : NULL,
+                              (size_t)part->entries};
     return 1;
 }
 

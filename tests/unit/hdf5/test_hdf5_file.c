@@ -1,5 +1,5 @@
-/* Files that all ranks write: more than 2^31 bytes in one call, names only for complete files, one clear refusal without
- * HDF5. One rank; tests/mpi has several. */
+/* Files that all ranks write: more than 2^31 bytes in one call, names only for complete files, one clear refusal
+ * without HDF5. One rank; tests/mpi has several. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,8 @@ static const char *path_of(const char *name)
 static void dump(const char *name, uint64_t start, unsigned count, char *out, size_t room)
 {
     char command[512];
-    snprintf(command, sizeof command, "h5dump -y -d %s -s %llu -c %u %s", name, (unsigned long long)start, count, path_of("x.h5"));
+    snprintf(command, sizeof command, "h5dump -y -d %s -s %llu -c %u %s", name, (unsigned long long)start, count,
+             path_of("x.h5"));
     FILE *pipe = popen(command, "r");
     size_t n = pipe ? fread(out, 1, room - 1, pipe) : 0;
     out[n] = '\0';
@@ -45,7 +46,8 @@ static void test_more_than_2_31_bytes_in_one_call(void)
     bytes[5] = 11;
     bytes[size - 4098] = 22; /* the last below 2^31 */
     bytes[size - 1] = 33;
-    const assay_hdf5_layout layout = {.kind = ASSAY_COLUMN_U8, .row = 1, .rows = size, .chunk = 1 << 20, .compress = true};
+    const assay_hdf5_layout layout = {
+        .kind = ASSAY_COLUMN_U8, .row = 1, .rows = size, .chunk = 1 << 20, .compress = true};
     CU_ASSERT_EQUAL_FATAL(assay_hdf5_create(comm, path_of("x.h5"), NULL, &file, &err), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(assay_hdf5_table_new(file, "/bytes", &layout, &table, &err), ASSAY_OK);
     CU_ASSERT_EQUAL(assay_hdf5_write(table, ASSAY_OK, 0, size, bytes, &err), ASSAY_OK);

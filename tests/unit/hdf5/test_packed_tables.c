@@ -1,5 +1,5 @@
-/* The tables of a packed trial: every row that points nowhere, is out of order or names no path is refused, by its number;
- * names are found and listed as a directory would. */
+/* The tables of a packed trial: every row that points nowhere, is out of order or names no path is refused, by its
+ * number; names are found and listed as a directory would. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,8 +35,9 @@ static void make(sample *s)
     s->parts[2] = (assay_packed_part){7, 1, 0, 1, 5, 4};
     s->tensors[0] = (assay_packed_tensor){0, 3};
     s->tensors[1] = (assay_packed_tensor){4, 4};
-    s->packed = (assay_packed){s->files, 6, s->names, at + 3, s->parts, 3, s->tensors, 2, s->tensor_names, 8,
-                               ASSAY_PACKED_BLOCK + 1, 9, s->sums, 2};
+    s->packed = (assay_packed){
+        s->files, 6,       s->names, at + 3, s->parts, 3, s->tensors, 2, s->tensor_names, 8, ASSAY_PACKED_BLOCK + 1,
+        9,        s->sums, 2};
 }
 
 static void refused(const sample *s, const char *words)
