@@ -46,7 +46,8 @@ static const cli_option OPTIONS[] = {
      "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.", NULL},
     {"format", CLI_TEXT, FIELD(format), "LIST", "Which files to write, separated by commas: json, text, hdf5.", NULL},
     {"fail-on", CLI_CHOICE, FIELD(fail_on), "LEVEL",
-     "Exit with 1 when a rule of at least this severity has findings: never, info, warning, error. Default: never.",
+     "Exit with 1 when a rule of at least this severity has findings or is in error: never, info, warning, error. "
+     "Default: never.",
      "never|info|warning|error"},
     {"steps", CLI_RANGE, FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", NULL},
     {"memory", CLI_SIZE, FIELD(memory), "SIZE", "Memory budget of one rank, such as 512M or 2G. Default: 512M.", NULL},

@@ -199,7 +199,8 @@ bool assay_outcome_fails(const assay_outcome *outcome, assay_severity least)
     for (size_t t = 0; t < outcome->trial_count; t++)
         for (size_t i = 0; outcome->trials[t].rules && i < outcome->job->rule_count; i++) {
             const assay_rule_outcome *r = &outcome->trials[t].rules[i];
-            if (r->verdict.status == ASSAY_ISSUES_FOUND && r->instance->severity >= least)
+            if ((r->verdict.status == ASSAY_ISSUES_FOUND || r->verdict.status == ASSAY_RULE_ERROR) &&
+                r->instance->severity >= least)
                 return true;
         }
     return false;

@@ -91,6 +91,9 @@ def check_exit_codes(cli):
     mild = cli.write("mild.json", {"rules": [dict(RULES["rules"][0], severity="info")]})
     cli.expect(1, "run", mild, *run_it[2:], "--fail-on=info")
     cli.expect(0, "run", mild, *run_it[2:], "--fail-on=warning")
+    unknown = cli.write("unknown.json", {"rules": [{"rule": "NoSuchRule"}]})
+    cli.expect(0, "run", unknown, *run_it[2:], out="there is no rule \"NoSuchRule\"")
+    cli.expect(1, "run", unknown, *run_it[2:], "--fail-on=warning")  # what could not be evaluated passes no gate
     damaged = cli.where / "damaged"
     shutil.copytree(PARTIAL, damaged)
     part = Part(damaged, 20, "worker_1")
