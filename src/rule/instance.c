@@ -57,15 +57,8 @@ static int configure(assay_instance *instance, const cJSON *parameters)
 
 static int unknown_rule(assay_instance *instance, bool aggregation)
 {
-    char known[420];
-    size_t used = 0;
-    known[0] = '\0';
-    const assay_rule_ops *ops;
-    for (size_t i = 0; (ops = assay_rule_at(i)) && used < sizeof known; i++)
-        if (aggregation == !!(ops->traits & ASSAY_RULE_AGGREGATION))
-            used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", ops->name);
-    return assay_fail(&instance->error, ASSAY_EPARAM, "there is no %s \"%.60s\"; known are %s",
-                      aggregation ? "kind of aggregation" : "rule", instance->rule_name, known);
+    return assay_fail(&instance->error, ASSAY_EPARAM, "there is no %s \"%.60s\"; `assay rules` lists those there are",
+                      aggregation ? "kind of aggregation" : "rule", instance->rule_name);
 }
 
 static int new_instance(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
