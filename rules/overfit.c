@@ -79,11 +79,12 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     for (uint64_t i = 0; status == ASSAY_OK && i < rows;) {
         double mode = assay_series_row(series, i).value[MODE], sum = 0;
         uint64_t steps = 0;
-        assay_row last = assay_series_row(series, i);
-        for (; i < rows && assay_series_row(series, i).value[MODE] == mode; i++, steps++) {
-            last = assay_series_row(series, i);
+        assay_row last;
+        do { /* at least one row, also where a damaged state has no number for its mode */
+            last = assay_series_row(series, i++);
             sum += last.value[LOSS];
-        }
+            steps++;
+        } while (i < rows && assay_series_row(series, i).value[MODE] == mode);
         double loss = sum / (double)steps;
         if (mode == ASSAY_MODE_TRAIN) {
             train = loss;
