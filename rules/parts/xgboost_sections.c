@@ -253,13 +253,12 @@ static void put_class_accuracy(const writer *w)
             i++;
             continue;
         }
-        for (; i < rows; i++) {
-            row = row_at(w, i);
-            if (row.step != first.step || row.value[SECTION] != CELL || row.value[A] != first.value[A])
-                break;
+        do { /* at least the first row, also where a damaged state has no number for its class */
             right += row.value[A] == row.value[B] ? row.value[C] : 0;
             sum += row.value[C];
-        }
+            if (++i < rows)
+                row = row_at(w, i);
+        } while (i < rows && row.step == first.step && row.value[SECTION] == CELL && row.value[A] == first.value[A]);
         assay_put_format(w->json, "%s{\"step\": %" PRId64 ", \"class\": %.0f, \"value\": ", separator, first.step,
                          first.value[A]);
         assay_json_put_number(w->json, right / sum);
