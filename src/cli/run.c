@@ -44,7 +44,7 @@ static const cli_option OPTIONS[] = {
      "Analyse this trial instead of those that the job lists. May be given several times.", NULL},
     {"out", CLI_TEXT, FIELD(out), "DIR",
      "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.", NULL},
-    {"format", CLI_TEXT, FIELD(format), "LIST", "Which files to write, separated by commas: json, text, hdf5.", NULL},
+    {"format", CLI_TEXT, FIELD(format), "LIST", "Which files to write, separated by commas, out of:" ASSAY_FORMAT_WORDS ".", NULL},
     {"fail-on", CLI_CHOICE, FIELD(fail_on), "LEVEL",
      "Exit with 1 when a rule of at least this severity has findings or is in error: never, info, warning, error. "
      "Default: never.",
@@ -81,7 +81,7 @@ static int set_formats(const char *list, assay_job *job, assay_error *err)
         size_t length = strcspn(word, ",");
         int format = assay_job_format(word, length);
         if (format < 0)
-            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known: json, text, hdf5",
+            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known:" ASSAY_FORMAT_WORDS,
                               (int)(length < 40 ? length : 40), word);
         formats |= 1u << format;
     }

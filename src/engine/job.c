@@ -254,13 +254,13 @@ static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
     if (!list)
         return ASSAY_OK;
     if (!cJSON_IsArray(list) || !list->child)
-        return job_fail(r, "output.formats", "expected a list of formats: \"json\", \"text\", \"hdf5\"");
+        return job_fail(r, "output.formats", "expected a list of formats, of these:" ASSAY_FORMAT_WORDS);
     job->formats = 0;
     for (const cJSON *item = list->child; item; item = item->next) {
         const char *word = cJSON_IsString(item) ? item->valuestring : "";
         int format = assay_job_format(word, strlen(word));
         if (format < 0)
-            return job_fail(r, "output.formats", "unknown format \"%.40s\"; known: json, text, hdf5", word);
+            return job_fail(r, "output.formats", "unknown format \"%.40s\"; known:" ASSAY_FORMAT_WORDS, word);
         job->formats |= 1u << format;
     }
     return ASSAY_OK;

@@ -22,6 +22,10 @@ typedef enum assay_format {
     ASSAY_FORMATS
 } assay_format;
 
+/* " json text ...": all words, for messages and help. */
+#define ASSAY_FORMAT_NEXT_WORD(name, word) " " word
+#define ASSAY_FORMAT_WORDS ASSAY_FORMAT_LIST(ASSAY_FORMAT_NEXT_WORD)
+
 /* The format called so, or -1; and its word. Not collective. */
 int assay_job_format(const char *word, size_t length);
 const char *assay_job_format_word(int format);
