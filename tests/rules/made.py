@@ -1,5 +1,6 @@
 """made.py - writes small trials whose answers are known, as the recording library writes them."""
 import json
+import os
 import struct
 import sys
 from pathlib import Path
@@ -27,21 +28,28 @@ def event(step, mode, mode_step, name, value, wall_time):
         return field(1, field(1, key) + field(2, content))
 
     metadata = plugin(b"mode_step", str(mode_step).encode()) + plugin(b"mode", MODES[mode])
-    one = field(1, name.encode()) + field(8, tensor_message(value)) + field(9, metadata)
+    one = field(1, os.fsencode(name)) + field(8, tensor_message(value)) + field(9, metadata)
     return varint(1 << 3 | 1) + struct.pack("<d", wall_time) + field(2, step) + field(5, field(1, one))
 
 
+def json_bytes(value):
+    """JSON as bytes; a text that came from bytes that are no UTF-8 (surrogateescape) becomes those bytes again."""
+    return os.fsencode(json.dumps(value, ensure_ascii=False))
+
+
 class Made:
-    """Made(folder).step(7, "TRAIN", 5, {"worker_0": {"loss": 0.5}}) ... .end()"""
+    """Made(folder).step(7, "TRAIN", 5, {"worker_0": {"loss": 0.5}}) ... .end()
+
+    `workers` is how many there are, or their names. Names may have bytes that are no UTF-8, as os.fsdecode() gives them."""
 
     def __init__(self, folder, workers=1, collections=None):
         self.folder = Path(folder)
-        self.workers = workers
+        self.workers = ["worker_%d" % w for w in range(workers)] if isinstance(workers, int) else list(workers)
         named = {name: {"name": name, "include_regex": [regex], "tensor_names": []}
                  for name, regex in (collections or {}).items()}
-        for worker in range(workers):
-            self.put("collections/000000000/worker_%d_collections.json" % worker,
-                     json.dumps({"collections": named, "_meta": {"num_workers": workers}}).encode())
+        for worker in self.workers:
+            self.put("collections/000000000/%s_collections.json" % worker,
+                     json_bytes({"collections": named, "_meta": {"num_workers": len(self.workers)}}))
 
     def put(self, name, data):
         path = self.folder / name
@@ -49,9 +57,9 @@ class Made:
         path.write_bytes(data)
 
     def step(self, step, mode, mode_step, tensors, wall_time=None):
-        """`tensors` by worker, or of worker_0 alone; numbers are float64 unless they have a dtype."""
-        if not all(key.startswith("worker_") for key in tensors):
-            tensors = {"worker_0": tensors}
+        """`tensors` by worker, or of the first worker alone; numbers are float64 unless they have a dtype."""
+        if not set(tensors) <= set(self.workers):
+            tensors = {self.workers[0]: tensors}
         for worker, saved in tensors.items():
             events, entries = b"", []
             for name, value in saved.items():
@@ -61,9 +69,9 @@ class Made:
                 events += record
             file = "events/%012d/%012d_%s.tfevents" % (step, step, worker)
             self.put(file, events)
-            self.put("index/%09d/%012d_%s.json" % (step // 1000, step, worker), json.dumps(
+            self.put("index/%09d/%012d_%s.json" % (step // 1000, step, worker), json_bytes(
                 {"meta": {"mode": mode, "mode_step": mode_step, "event_file_name": file},
-                 "tensor_payload": entries}).encode())
+                 "tensor_payload": entries}))
         return self
 
     def end(self):

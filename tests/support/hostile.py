@@ -1,0 +1,90 @@
+"""hostile.py - names that try to break out of whatever they are written into, and a trial that bears them.
+
+    job = hostile.make(folder, ["csv", "junit"])       writes FOLDER/job.json and its two trials
+    hostile.as_reported(name)                          what a form of the report calls it
+
+Names come as os.fsdecode() gives them: bytes that are no UTF-8 are lone surrogates.
+"""
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rules"))
+from made import Made  # noqa: E402
+
+LONG = "long, <b>" + "x" * 9983 + "|end</b>"  # 10 000 characters
+
+# Valid UTF-8: such names can stand in a job file, and in every name of a trial.
+TEXTS = [
+    "<script>alert(1)</script>", "</script><script>alert(2)</script>", "</title><img src=x onerror=alert(3)>",
+    "<!-- comment -->", "]]>", "<![CDATA[x]]>", "&amp; &lt;b&gt; &#60;i&#62;", "\" onmouseover=\"alert(4)", "' single '",
+    "line\nbreak", "carriage\r\nreturn\rhere", "tab\there", "a|b", "a\\|b", "|---|", "`tick`", "``two`` ```three", "ends in `",
+    "a,b;c", "=1+1", "+1", "-1", "@SUM(A1)", "\"quoted\"", "\"\"", "back\\slash\\n\\", "*bold* _under_ ~~struck~~",
+    "[link](javascript:alert(5))", "![image](http://example.org/x.png)", "# heading", "- item", "> quote", "http://example.org/",
+    "@everyone #1 GH-1", "\x1b[31mred\x07\x1b[0m", "\x01\x1f\x7f\x85\x9f", "\u202eright to left", "\u2028\u2029\ufeff\u200f",
+    "\ufffe\uffff \U0001ffff", "\u00fcnicode \u65e5\u672c\u8a9e \U0001f600 e\u0301", " blanks  around ", "../../etc/passwd", "..", "CON",
+    "%s%n%d", "${HOME} $(id) `id`", "{{7*7}}", "nan", "NULL", "true", "1e5", LONG,
+]
+# Bytes that are no UTF-8: overlong, cut short, a surrogate, beyond U+10FFFF, in the middle of a text.
+RAW = [os.fsdecode(b) for b in (b"\xff\xfe", b"\xc0\xaf overlong", b"cut \xe2\x82", b"\xed\xa0\x80 surrogate",
+                                b"\xf4\x90\x80\x80 beyond", b"a\x80b<\x80>")]
+TENSORS = TEXTS + RAW
+# Names of files: no slash, at most 255 bytes with what stands around them.
+WORKERS = sorted({n for n in TENSORS if "/" not in n and n[0] != "_" and len(os.fsencode(n)) < 200} | {"w" * 200},
+                 key=os.fsencode)
+RULES = TEXTS
+KINDS = [{"rule": "ExplodingTensor"}, {"rule": "AllZero", "parameters": {"tensor_regex": ".*"}}, {"rule": "AllZero"},
+         {"rule": "VanishingGradient"}]  # finds something, finds little, lacks its parameters, has nothing to test
+
+
+def as_reported(name):
+    """The name as valid UTF-8: each byte that belongs to no character becomes U+FFFD."""
+    out, data = "", os.fsencode(name)
+    while data:
+        for length in range(1, 5):
+            try:
+                out, data = out + data[:length].decode(), data[length:]
+                break
+            except UnicodeDecodeError:
+                pass
+        else:
+            out, data = out + "\ufffd", data[1:]
+    return out
+
+
+def write_trial(folder):
+    """Every tensor at steps 0 and 1 of one worker, with infinities at step 1; a loss, labels and predictions of every
+    worker, one of which misses step 1; and a damaged record."""
+    made = Made(folder, WORKERS, {"losses": "^loss$"})
+    labels = numpy.array([0, 1, 2, 2], "int64")
+    for step in range(2):
+        tensors = {worker: {"loss": numpy.float32(1 + w) / (1 + step), "labels": labels, "predictions": labels[::-1].copy()}
+                   for w, worker in enumerate(WORKERS) if step == 0 or worker != WORKERS[-1]}
+        for i, name in enumerate(TENSORS):
+            tensors[WORKERS[0]][name] = numpy.array([i, step * numpy.inf if step else 1], "float64")
+        made.step(step, "TRAIN", step, tensors)
+    damaged = made.folder / ("events/%012d/%012d_%s.tfevents" % (1, 1, WORKERS[1]))
+    data = bytearray(damaged.read_bytes())
+    data[-1] ^= 1
+    damaged.write_bytes(data)
+    return made.end()
+
+
+def make(folder, formats):
+    """Writes two trials with hostile names and a job over them; returns the job's path."""
+    folder = Path(folder)
+    trials = [{"path": str(write_trial(folder / "trial")), "name": "".join(TEXTS[:4])}]
+    empty = Made(folder / "second").step(0, "TRAIN", 0, {"loss": 1.0}).end()
+    trials.append({"path": str(empty), "name": LONG})
+    rules = [{"rule": "ExplodingTensor"}, {"rule": "NoSuchRule <b>&"}]
+    rules += [dict(KINDS[i % 4], name=name, severity=("info", "warning", "error")[i % 3]) for i, name in enumerate(RULES)]
+    job = {"trials": trials, "rules": rules, "output": {"formats": ["json", "text"] + list(formats)},
+           "aggregations": [{"name": "classes" + TEXTS[1], "kind": "class_counts", "labels": "labels"},
+                            {"name": "matrix" + TEXTS[1], "kind": "confusion", "labels": "labels",
+                             "predictions": "predictions"}]}
+    path = folder / "job.json"
+    path.write_bytes(json.dumps(job).encode())
+    return path
