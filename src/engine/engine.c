@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "engine/mapper.h"
 #include "engine/outcome.h"
@@ -25,15 +25,8 @@ typedef struct run {
     assay_checkpoint_identity identity;
     assay_checkpoint checkpoint; /* this rank's part of the one that the run goes on from */
     assay_run_figures figures;
-    double start;
+    double start, start_processor;
 } run;
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The rules as they are on each trial, and an empty fold for each. */
 static int configure(run *r)
@@ -79,7 +72,7 @@ static int prepare(run *r, assay_error *err)
         status = assay_plan_exchange(r->comm, &r->plan, &r->sources, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(r->comm, configure(r), err);
-    r->figures.seconds_listing = seconds() - r->start;
+    r->figures.seconds_listing = assay_clock_seconds() - r->start;
     return status;
 }
 
@@ -105,13 +98,15 @@ static int map(run *r, assay_error *err)
                        .mine = &r->checkpoint,
                        .mapper = &mapper,
                        .folds = r->folds};
+    double before = assay_clock_processor();
     status = assay_walk_run(&walk, status, err);
+    r->figures.processor_reading = assay_clock_processor() - before;
     r->figures.bytes_read = mapper.bytes_read;
     r->figures.records_read = mapper.records_read;
     r->figures.files_opened = mapper.files_opened;
     assay_mapper_release(&mapper);
     assay_progress_end(progress);
-    r->figures.seconds_reading = seconds() - r->start - r->figures.seconds_listing;
+    r->figures.seconds_reading = assay_clock_seconds() - r->start - r->figures.seconds_listing;
     return assay_comm_agree(r->comm, status, err);
 }
 
@@ -125,6 +120,11 @@ static int combine(run *r, assay_node *whole, assay_error *err)
     return assay_comm_agree(r->comm, status, err);
 }
 
+static uint64_t nanoseconds(double seconds)
+{
+    return seconds > 0 ? (uint64_t)(1e9 * seconds) : 0;
+}
+
 static int add_up_figures(run *r)
 {
     assay_run_figures *f = &r->figures;
@@ -134,16 +134,27 @@ static int add_up_figures(run *r)
     f->nodes = assay_comm_nodes(r->comm);
     f->peak_memory = (uint64_t)usage.ru_maxrss * 1024;
     assay_comm_traffic(r->comm, &f->messages, &f->message_bytes);
-    uint64_t sums[] = {f->bytes_read, f->records_read, f->files_opened, f->messages, f->message_bytes};
-    int status = assay_comm_sum(r->comm, sums, 5);
+    uint64_t sums[] = {f->bytes_read,
+                       f->records_read,
+                       f->files_opened,
+                       f->messages,
+                       f->message_bytes,
+                       nanoseconds(assay_clock_processor() - r->start_processor),
+                       nanoseconds(f->processor_reading)};
+    uint64_t largest[] = {f->peak_memory, nanoseconds(f->processor_reading)};
+    int status = assay_comm_sum(r->comm, sums, sizeof sums / sizeof *sums);
     if (status == ASSAY_OK)
-        status = assay_comm_max(r->comm, &f->peak_memory, 1);
+        status = assay_comm_max(r->comm, largest, sizeof largest / sizeof *largest);
     f->bytes_read = sums[0];
     f->records_read = sums[1];
     f->files_opened = sums[2];
     f->messages = sums[3];
     f->message_bytes = sums[4];
-    f->seconds = seconds() - r->start;
+    f->processor = 1e-9 * (double)sums[5];
+    f->processor_reading = 1e-9 * (double)sums[6];
+    f->peak_memory = largest[0];
+    f->processor_busiest = 1e-9 * (double)largest[1];
+    f->seconds = assay_clock_seconds() - r->start;
     f->seconds_combining = f->seconds - f->seconds_listing - f->seconds_reading;
     return status;
 }
@@ -162,7 +173,8 @@ static void release(run *r)
 int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
                      assay_error *err)
 {
-    run r = {.comm = comm, .job = job, .options = options, .start = seconds()};
+    run r = {.comm = comm, .job = job, .options = options, .start = assay_clock_seconds()};
+    r.start_processor = assay_clock_processor();
     uint32_t trials = (uint32_t)job->trial_count, instances = (uint32_t)assay_job_instances(job);
     *out = (assay_outcome){.job = job};
     assay_checkpoint_init(&r.checkpoint);

@@ -66,6 +66,8 @@ typedef struct assay_run_figures {
     uint64_t messages, message_bytes; /* all ranks */
     uint64_t peak_memory;             /* largest resident size of a rank, bytes */
     double seconds, seconds_listing, seconds_reading, seconds_combining; /* wall time on rank 0 */
+    double processor, processor_reading; /* processor time of all ranks: of the run; while records were read and mapped */
+    double processor_busiest;            /* of the rank that took most while it read */
 } assay_run_figures;
 
 typedef struct assay_outcome {

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 
@@ -20,13 +20,6 @@ struct assay_progress {
 
 enum { LOOK_EVERY = 4 << 20 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t total_bytes)
 {
     assay_progress *p = assay_alloc_zeroed(1, sizeof *p);
@@ -38,7 +31,7 @@ assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t tota
         free(p);
         return NULL;
     }
-    p->start = now();
+    p->start = assay_clock_seconds();
     p->next = p->start + p->every;
     return p;
 }
@@ -85,7 +78,7 @@ void assay_progress_look(assay_progress *p)
         return;
     p->done += p->unseen;
     p->unseen = 0;
-    double time = now();
+    double time = assay_clock_seconds();
     if (time < p->next)
         return;
     p->next = time + p->every;
@@ -104,9 +97,9 @@ void assay_progress_end(assay_progress *p)
         assay_comm_pulse(p->comm, p->done << 1 | 1);
     while (p->every > 0 && assay_comm_rank(p->comm) == 0 && p->ended < assay_comm_size(p->comm) - 1) {
         take_pulses(p, true);
-        if (now() >= p->next) {
-            p->next = now() + p->every;
-            show(p, now());
+        if (assay_clock_seconds() >= p->next) {
+            p->next = assay_clock_seconds() + p->every;
+            show(p, assay_clock_seconds());
         }
     }
     if (p->wrote && p->rewrite)

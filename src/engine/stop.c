@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 enum { WORD_SIGNAL = 1, WORD_ENDED = 2 }; /* to rank 0; its answers are assay_call */
 
 static volatile sig_atomic_t signalled;
@@ -23,16 +25,9 @@ void assay_stop_listen(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void assay_stop_init(assay_stop *stop, assay_comm *comm, double every)
 {
-    *stop = (assay_stop){.comm = comm, .every = every, .next = now() + every};
+    *stop = (assay_stop){.comm = comm, .every = every, .next = assay_clock_seconds() + every};
 }
 
 static void say(assay_stop *stop, int to, uint64_t word)
@@ -72,12 +67,12 @@ static assay_call decide(assay_stop *stop)
         call = ASSAY_CALL_FINISH;
     else if (stop->wished || signalled)
         call = ASSAY_CALL_STOP;
-    else if (stop->every > 0 && now() >= stop->next)
+    else if (stop->every > 0 && assay_clock_seconds() >= stop->next)
         call = ASSAY_CALL_SAVE;
     for (int r = 1; call != ASSAY_CALL_NONE && r < ranks; r++)
         say(stop, r, call);
     if (call == ASSAY_CALL_SAVE)
-        stop->next = now() + stop->every;
+        stop->next = assay_clock_seconds() + stop->every;
     return call;
 }
 

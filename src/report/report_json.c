@@ -312,7 +312,10 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
                    {"seconds", run->seconds},
                    {"seconds_listing", run->seconds_listing},
                    {"seconds_reading", run->seconds_reading},
-                   {"seconds_combining", run->seconds_combining}};
+                   {"seconds_combining", run->seconds_combining},
+                   {"processor_seconds", run->processor},
+                   {"processor_seconds_reading", run->processor_reading},
+                   {"processor_seconds_busiest", run->processor_busiest}};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         put_key(out, figures[i].key);
         assay_json_put_number(out, figures[i].value);

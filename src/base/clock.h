@@ -1,0 +1,12 @@
+/* clock.h - time for measuring: differences mean something, values do not. */
+#ifndef ASSAY_BASE_CLOCK_H
+#define ASSAY_BASE_CLOCK_H
+
+/* Seconds of a clock that never goes back. Not collective. */
+double assay_clock_seconds(void);
+
+/* Seconds of processor time of this process, all its threads together, in its own code and in the system's. Not
+ * collective. */
+double assay_clock_processor(void);
+
+#endif
