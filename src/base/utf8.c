@@ -1,8 +1,6 @@
 /* utf8.c - well-formed UTF-8, by the table of RFC 3629, section 4. */
 #include "base/utf8.h"
 
-#include <stdint.h>
-
 size_t assay_utf8_length(const void *bytes, size_t left)
 {
     const uint8_t *b = bytes;
@@ -23,5 +21,19 @@ size_t assay_utf8_length(const void *bytes, size_t left)
         if (b[i] < 0x80 || b[i] > 0xbf)
             return 0;
     }
+    return length;
+}
+
+size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code)
+{
+    const uint8_t *b = bytes;
+    size_t length = assay_utf8_length(bytes, left);
+    if (length == 0) {
+        *code = ASSAY_UTF8_BAD;
+        return 1;
+    }
+    *code = length == 1 ? b[0] : b[0] & (0xffU >> (length + 1));
+    for (size_t i = 1; i < length; i++)
+        *code = *code << 6 | (b[i] & 0x3fU);
     return length;
 }

@@ -45,8 +45,6 @@ int show_put_values(show_sink *sink, const show_row *row, cli_reader *reader, bo
 
 /* Prints the buffer when it has become large, or in any case. Not collective. */
 int show_flush(show_sink *sink, bool always, assay_error *err);
-/* A CSV field, quoted where it has to be. Not collective. */
-void show_put_field(assay_buf *out, const char *text, size_t length);
 /* The members that every JSON row begins with, without the closing brace. Not collective. */
 void show_put_json_head(assay_buf *out, const show_row *row);
 /* The fields that every CSV row begins with. Not collective. */

@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "cli/overview.h"
 #include "cli/show.h"
+#include "report/csv.h"
 #include "report/layout.h"
 #include "report/report.h"
 
@@ -95,28 +96,12 @@ static void put_json_row(assay_buf *out, const show_row *row, const cli_reader *
     assay_put_format(out, any ? "}}" : "}");
 }
 
-void show_put_field(assay_buf *out, const char *text, size_t length)
-{
-    bool quote = false;
-    for (size_t i = 0; i < length; i++)
-        quote = quote || text[i] == ',' || text[i] == '"' || text[i] == '\n' || text[i] == '\r';
-    if (!quote) {
-        assay_put_bytes(out, text, length);
-        return;
-    }
-    assay_put_u8(out, '"');
-    for (size_t i = 0; i < length; i++) {
-        assay_put_bytes(out, "\"", text[i] == '"');
-        assay_put_u8(out, (uint8_t)text[i]);
-    }
-    assay_put_u8(out, '"');
-}
 
 void show_put_csv_head(assay_buf *out, const show_row *row)
 {
-    show_put_field(out, row->tensor, row->tensor_length);
+    assay_csv_put_bytes(out, row->tensor, row->tensor_length);
     assay_put_format(out, ",%" PRId64 ",%s,%" PRId64 ",", row->step, assay_mode_name(row->mode), row->mode_step);
-    show_put_field(out, row->worker, strlen(row->worker));
+    assay_csv_put_bytes(out, row->worker, strlen(row->worker));
 }
 
 static void put_csv_row(assay_buf *out, const show_row *row)
@@ -143,7 +128,7 @@ static void put_csv_row(assay_buf *out, const show_row *row)
         any = true;
     }
     assay_put_u8(out, ',');
-    show_put_field(out, row->error, strlen(row->error));
+    assay_csv_put_bytes(out, row->error, strlen(row->error));
     assay_put_u8(out, '\n');
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "cli/show.h"
+#include "report/csv.h"
 #include "report/layout.h"
 #include "report/report.h"
 #include "tensor/convert.h"
@@ -106,7 +107,7 @@ static void put_string(show_sink *sink, const char *text, size_t length)
     if (sink->form == SHOW_JSON)
         assay_json_put_text_n(&sink->out, text, length);
     else if (sink->form == SHOW_CSV)
-        show_put_field(&sink->out, text, length);
+        assay_csv_put_bytes(&sink->out, text, length);
     else
         assay_text_put_clean(&sink->out, text, length);
 }

@@ -8,17 +8,6 @@
 
 #include "base/utf8.h"
 
-static uint32_t code_point(const char *bytes, size_t length)
-{
-    const unsigned char *b = (const unsigned char *)bytes;
-    if (length == 1)
-        return b[0];
-    uint32_t code = b[0] & (0xffU >> (length + 1));
-    for (size_t i = 1; i < length; i++)
-        code = code << 6 | (b[i] & 0x3fU);
-    return code;
-}
-
 /* Characters that act on the terminal or on the order of the line instead of standing in it. */
 static bool acts(uint32_t code)
 {
@@ -41,13 +30,11 @@ static void put_code(assay_buf *out, uint32_t code)
 /* Appends the character at `text`, of which `left` bytes may be read; returns its bytes. */
 static size_t put_character(assay_buf *out, const char *text, size_t left)
 {
-    size_t length = assay_utf8_length(text, left);
-    if (length == 0) {
+    uint32_t code;
+    size_t length = assay_utf8_next(text, left, &code);
+    if (code == ASSAY_UTF8_BAD && length == 1)
         put_code(out, (unsigned char)*text);
-        return 1;
-    }
-    uint32_t code = code_point(text, length);
-    if (acts(code))
+    else if (acts(code))
         put_code(out, code);
     else
         assay_put_bytes(out, text, length);
@@ -85,6 +72,31 @@ size_t assay_text_columns(const char *text, size_t length)
     for (size_t i = 0; i < length; i++) /* bytes that continue a character do not count */
         columns += ((unsigned char)text[i] & 0xc0) != 0x80;
     return columns;
+}
+
+/* The byte behind the first `columns` characters. */
+static size_t bytes_of(const char *text, size_t length, size_t columns)
+{
+    size_t at = 0;
+    for (; at < length && columns > 0; columns--) {
+        do
+            at++;
+        while (at < length && ((unsigned char)text[at] & 0xc0) == 0x80);
+    }
+    return at;
+}
+
+void assay_text_put_cut(assay_buf *out, const char *text, size_t length, size_t columns)
+{
+    size_t have = assay_text_columns(text, length), head = (columns - 3) / 2, tail = columns - 3 - head;
+    if (have <= columns) {
+        assay_put_bytes(out, text, length);
+        return;
+    }
+    assay_put_bytes(out, text, bytes_of(text, length, head));
+    assay_put_bytes(out, "...", 3);
+    size_t rest = bytes_of(text, length, have - tail);
+    assay_put_bytes(out, text + rest, length - rest);
 }
 
 static void put_words(assay_buf *out, unsigned indent, size_t column, const char *text, size_t length)

@@ -24,6 +24,10 @@ void assay_text_put_wrapped(assay_buf *out, unsigned indent, const char *lead, c
 /* Columns a cleaned text takes: one a character. Not collective. */
 size_t assay_text_columns(const char *text, size_t length);
 
+/* Appends a cleaned text in at most `columns` (3 or more): a longer one keeps its head and its tail around "...", because
+ * both tell names of one model apart. Not collective. */
+void assay_text_put_cut(assay_buf *out, const char *text, size_t length, size_t columns);
+
 /* A number in the six digits that people read; "nan", "inf", "-inf". Not collective. */
 void assay_text_put_number(assay_buf *out, double value);
 /* A number in the fewest digits that read back the same; words as above. Not collective. */

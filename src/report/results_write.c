@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "report/csv.h"
+#include "report/layout.h"
 #include "report/results_internal.h"
 
 enum { BATCH_BYTES = 4 << 20, CHUNK_ROWS = 1 << 12, FORMAT_VERSION = 1 };
@@ -166,20 +168,6 @@ int assay_results_write_hdf5(assay_comm *comm, assay_results *results, const ass
 
 /* ---- text with commas ---- */
 
-static void put_csv_text(assay_buf *out, const uint8_t *text, size_t width)
-{
-    size_t length = 0;
-    bool quote = false;
-    for (; length < width && text[length]; length++)
-        quote = quote || memchr(",\"\n\r", text[length], 4) != NULL;
-    assay_put_bytes(out, "\"", quote);
-    for (size_t i = 0; i < length; i++) {
-        assay_put_bytes(out, "\"", text[i] == '"');
-        assay_put_u8(out, text[i]);
-    }
-    assay_put_bytes(out, "\"", quote);
-}
-
 static void put_csv_value(assay_buf *out, const assay_column *c, const uint8_t *row)
 {
     double real;
@@ -187,11 +175,9 @@ static void put_csv_value(assay_buf *out, const assay_column *c, const uint8_t *
     memcpy(&real, row + c->offset, c->kind == ASSAY_COLUMN_TEXT ? 0 : sizeof real);
     memcpy(&number, row + c->offset, c->kind == ASSAY_COLUMN_TEXT ? 0 : sizeof number);
     if (c->kind == ASSAY_COLUMN_TEXT)
-        put_csv_text(out, row + c->offset, c->size);
-    else if (c->kind == ASSAY_COLUMN_F64 && isfinite(real))
-        assay_json_put_number(out, real);
+        assay_csv_put_bytes(out, row + c->offset, strnlen((const char *)row + c->offset, c->size));
     else if (c->kind == ASSAY_COLUMN_F64)
-        assay_put_format(out, "%s", isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
+        assay_text_put_full(out, real);
     else if (c->kind == ASSAY_COLUMN_U64)
         assay_put_format(out, "%" PRIu64, (uint64_t)number);
     else

@@ -52,35 +52,12 @@ void assay_table_number(assay_table *table, double value)
     table->cells++;
 }
 
-/* The byte behind the first `columns` characters. */
-static size_t bytes_of(const char *cell, size_t columns)
-{
-    size_t at = 0;
-    while (cell[at] && columns > 0) {
-        do
-            at++;
-        while (((unsigned char)cell[at] & 0xc0) == 0x80);
-        columns--;
-    }
-    return at;
-}
-
-/* A long name keeps its head and its tail: both tell names of one model apart. */
-static void put_cut(assay_buf *out, const char *cell, size_t have, size_t want)
-{
-    size_t head = (want - 3) / 2, tail = want - 3 - head;
-    assay_put_bytes(out, cell, bytes_of(cell, head));
-    assay_put_bytes(out, "...", 3);
-    const char *rest = cell + bytes_of(cell, have - tail);
-    assay_put_bytes(out, rest, strlen(rest));
-}
-
 static void put_cell(const assay_table *table, size_t column, const char *cell, size_t width, assay_buf *out)
 {
     size_t have = assay_text_columns(cell, strlen(cell));
     bool last = column + 1 == table->columns;
     if (have > width) {
-        put_cut(out, cell, have, width);
+        assay_text_put_cut(out, cell, strlen(cell), width);
         have = width;
     } else if (table->align[column] == 'r') {
         assay_text_put_blanks(out, width - have);
