@@ -132,9 +132,12 @@ static bool put_members(const cJSON *members, assay_buf *out)
     return true;
 }
 
-static int parse_members(const report_rule *rule, cJSON **members)
+int report_members(const report_rule *rule, cJSON **members)
 {
     assay_buf object;
+    *members = NULL;
+    if (!rule->json || rule->json->size == 0)
+        return ASSAY_OK;
     assay_buf_init(&object, ASSAY_REPORT_CEILING);
     assay_put_u8(&object, '{');
     assay_put_bytes(&object, rule->json->data, rule->json->size);
@@ -150,7 +153,7 @@ void report_put_aggregation(const report_rule *rule, assay_buf *out)
 {
     cJSON *members = NULL;
     bool known = false;
-    int status = rule->json && rule->json->size > 0 ? parse_members(rule, &members) : ASSAY_OK;
+    int status = report_members(rule, &members);
     if (status == ASSAY_ENOMEM && out->status == ASSAY_OK)
         out->status = status;
     if (members)

@@ -2,6 +2,7 @@
 #ifndef ASSAY_REPORT_REPORT_INTERNAL_H
 #define ASSAY_REPORT_REPORT_INTERNAL_H
 
+#include "base/json.h"
 #include "report/report.h"
 #include "report/workers.h"
 
@@ -17,6 +18,13 @@ typedef struct report_rule {
 
 /* Rule i of the trial (aggregation i when `aggregation`). Not collective. */
 report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation);
+
+/* What the rule is called in the registry, whatever the job calls it. Not collective. */
+const char *report_kind(const report_rule *rule);
+
+/* The members that an aggregation put into report.json, as one object that the caller frees with cJSON_Delete(). *members
+ * stays NULL, and that is no failure, where there are none. ASSAY_ENOMEM, or the status of reading them. Not collective. */
+int report_members(const report_rule *rule, cJSON **members);
 
 /* Datapoints, findings, and the first finding (NULL: none). Not collective. */
 uint64_t report_datapoints(const report_rule *rule);
@@ -44,6 +52,14 @@ enum { REPORT_RUNS_OF_STEPS = 12 }; /* that a line of text lists */
 
 /* Appends the result of one aggregation as text. Not collective. */
 void report_put_aggregation(const report_rule *rule, assay_buf *out);
+
+/* The files of the forms beside report.json and report.txt, whole. Their bytes do not depend on the number of ranks.
+ * Return the buffer's status or ASSAY_ENOMEM. Not collective. */
+int report_put_findings_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+int report_put_class_counts_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+int report_put_confusion_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+int report_put_junit(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+int report_put_markdown(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 
 /* Appends the evidence of one rule that fired. Not collective. */
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,

@@ -100,7 +100,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     assay_put_format(out, "{\"name\": ");
     assay_json_put_text(out, instance->name);
     put_key(out, "rule");
-    assay_json_put_text(out, instance->ops ? instance->ops->name : instance->rule_name);
+    assay_json_put_text(out, report_kind(rule));
     put_key(out, "status");
     assay_json_put_text(out, assay_verdict_status_name(rule->status));
     put_key(out, "severity");
@@ -129,7 +129,7 @@ static void put_aggregation(const report_rule *rule, assay_buf *out)
     assay_put_format(out, "{\"name\": ");
     assay_json_put_text(out, instance->name);
     put_key(out, "kind");
-    assay_json_put_text(out, instance->ops ? instance->ops->name : instance->rule_name);
+    assay_json_put_text(out, report_kind(rule));
     if (rule->status == ASSAY_RULE_ERROR) {
         put_key(out, "error");
         assay_json_put_text_n(out, rule->message ? rule->message : "", rule->message_size);

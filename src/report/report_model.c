@@ -23,6 +23,11 @@ report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outco
     return rule;
 }
 
+const char *report_kind(const report_rule *rule)
+{
+    return rule->instance->ops ? rule->instance->ops->name : rule->instance->rule_name;
+}
+
 uint64_t report_datapoints(const report_rule *rule)
 {
     return rule->findings ? rule->findings->datapoints : 0;

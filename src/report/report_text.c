@@ -107,7 +107,7 @@ static void put_status_table(const assay_outcome *outcome, const assay_trial_out
 static void put_rule_heading(const report_rule *rule, assay_buf *out)
 {
     const assay_instance *instance = rule->instance;
-    const char *kind = instance->ops ? instance->ops->name : instance->rule_name;
+    const char *kind = report_kind(rule);
     put_name(out, instance->name);
     if (strcmp(instance->name, kind) != 0) {
         assay_put_format(out, " (");

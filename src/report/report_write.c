@@ -19,26 +19,35 @@ static int put_text(const assay_outcome *outcome, const assay_report_origin *ori
     return assay_report_put_text(outcome, out);
 }
 
-/* By assay_format. */
-static const struct {
-    const char *file;
+/* One file of a form; a form may have several. */
+typedef struct form_file {
+    int form; /* assay_format */
+    const char *name;
     int (*put)(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
-} FORMS[ASSAY_FORMATS] = {
-    [ASSAY_FORMAT_JSON] = {"report.json", put_json},
-    [ASSAY_FORMAT_TEXT] = {"report.txt", put_text},
+} form_file;
+
+/* In the order they are written. results.h5 is not among them: all ranks write it (results.h). */
+static const form_file FILES[] = {
+    {ASSAY_FORMAT_JSON, "report.json", put_json},
+    {ASSAY_FORMAT_TEXT, "report.txt", put_text},
+    {ASSAY_FORMAT_CSV, "findings.csv", report_put_findings_csv},
+    {ASSAY_FORMAT_CSV, "class_counts.csv", report_put_class_counts_csv},
+    {ASSAY_FORMAT_CSV, "confusion.csv", report_put_confusion_csv},
+    {ASSAY_FORMAT_JUNIT, "junit.xml", report_put_junit},
+    {ASSAY_FORMAT_MARKDOWN, "report.md", report_put_markdown},
 };
 
-static int write_form(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory, int form,
-                      assay_error *err)
+static int write_file(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory,
+                      const form_file *file, assay_error *err)
 {
     assay_buf text;
     assay_buf_init(&text, ASSAY_REPORT_CEILING);
-    char *path = assay_path_join(directory, FORMS[form].file);
-    int status = path ? FORMS[form].put(outcome, origin, &text) : ASSAY_ENOMEM;
+    char *path = assay_path_join(directory, file->name);
+    int status = path ? file->put(outcome, origin, &text) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = assay_file_write(path, text.data, text.size, err);
     else
-        assay_fail(err, status, "%s: cannot make the report: %s", FORMS[form].file, assay_status_text(status));
+        assay_fail(err, status, "%s: cannot make the report: %s", file->name, assay_status_text(status));
     free(path);
     assay_buf_release(&text);
     return status;
@@ -50,10 +59,10 @@ int assay_report_write(const assay_outcome *outcome, const assay_report_origin *
     int first = assay_dir_make(directory, err);
     if (first != ASSAY_OK)
         return first;
-    for (int form = 0; form < ASSAY_FORMATS; form++) {
-        if (!(outcome->job->formats & 1u << form) || !FORMS[form].put) /* results.h5 is not rank 0's alone: results.h */
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
+        if (!(outcome->job->formats & 1u << FILES[i].form))
             continue;
-        int status = write_form(outcome, origin, directory, form, first == ASSAY_OK ? err : NULL);
+        int status = write_file(outcome, origin, directory, &FILES[i], first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;
     }
     return first;

@@ -25,8 +25,8 @@ TEXTS = [
     "a,b;c", "=1+1", "+1", "-1", "@SUM(A1)", "\"quoted\"", "\"\"", "back\\slash\\n\\", "*bold* _under_ ~~struck~~",
     "[link](javascript:alert(5))", "![image](http://example.org/x.png)", "# heading", "- item", "> quote", "http://example.org/",
     "@everyone #1 GH-1", "\x1b[31mred\x07\x1b[0m", "\x01\x1f\x7f\x85\x9f", "\u202eright to left", "\u2028\u2029\ufeff\u200f",
-    "\ufffe\uffff \U0001ffff", "\u00fcnicode \u65e5\u672c\u8a9e \U0001f600 e\u0301", " blanks  around ", "../../etc/passwd", "..", "CON",
-    "%s%n%d", "${HOME} $(id) `id`", "{{7*7}}", "nan", "NULL", "true", "1e5", LONG,
+    "\ufffe\uffff \U0001ffff", "\u00fcnicode \u65e5\u672c\u8a9e \U0001f600 e\u0301", " blanks  around ", "../../etc/passwd", "..",
+    "CON", "%s%n%d", "${HOME} $(id) `id`", "{{7*7}}", "nan", "NULL", "true", "1e5", LONG,
 ]
 # Bytes that are no UTF-8: overlong, cut short, a surrogate, beyond U+10FFFF, in the middle of a text.
 RAW = [os.fsdecode(b) for b in (b"\xff\xfe", b"\xc0\xaf overlong", b"cut \xe2\x82", b"\xed\xa0\x80 surrogate",

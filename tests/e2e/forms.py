@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""The other forms of the report say what report.json says, to the programs that they are made for: pandas for csv, XML Schema
+and a real XML reader for junit, GitHub's own Markdown for markdown; also where names are hostile, and with the same bytes at
+every rank count.
+
+    forms.py --assay PROGRAM --ranks 1 2 3 7
+"""
+import argparse
+import html.parser
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pandas
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import hostile  # noqa: E402
+from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+
+FORMATS = ["csv", "junit", "markdown"]
+SCHEMA = Path(__file__).resolve().parent / "junit.xsd"
+GITHUB_MOST = 65536
+
+
+def number(value):
+    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[value] if isinstance(value, str) else value
+
+
+def same(a, b):
+    return a == b or (isinstance(a, float) and math.isnan(a) and math.isnan(b))
+
+
+def rules(report):
+    return [(trial, rule) for trial in report["trials"] for rule in trial["rules"]]
+
+
+class Forms:
+    """The files of one run, and report.json beside them."""
+
+    def __init__(self, folder, checks, name):
+        self.folder, self.checks, self.name = Path(folder), checks, name
+        self.report = json.loads((self.folder / "report.json").read_text())
+
+    def expect(self, condition, what):
+        return self.checks.expect(condition, "%s: %s" % (self.name, what))
+
+    def table(self, file, types):
+        frame = pandas.read_csv(self.folder / file, keep_default_na=False, float_precision="round_trip",
+                                na_values={c: ["nan"] for c in ("value", "threshold")})
+        plain = pandas.read_csv(self.folder / file)  # as everybody calls it
+        for column, kind in types.items():
+            self.expect(plain[column].dtype == kind, "%s: %s is %s" % (file, column, plain[column].dtype))
+        return frame
+
+
+# ---- csv ----
+
+def check_findings(forms):
+    frame = forms.table("findings.csv", {"step": "int64", "mode_step": "int64", "value": "float64",
+                                         "threshold": "float64"})
+    rows = list(frame.itertuples(index=False))
+    wanted = [(t, r, f) for t, r in rules(forms.report) for f in r["findings"]]
+    if not forms.expect(len(rows) == len(wanted), "findings.csv: %d rows for %d findings" % (len(rows), len(wanted))):
+        return
+    for row, (trial, rule, finding) in zip(rows, wanted):
+        got = [row.trial, row.rule, row.kind, row.severity, row.step, row.mode, row.mode_step, row.worker, row.tensor, row.test,
+               row.value, row.threshold, row.cells, row.note]
+        cells = " ".join("%d:%d" % tuple(c) for c in finding.get("cells", []))
+        should = [trial["name"], rule["name"], rule["rule"], rule["severity"], finding["step"], finding["mode"],
+                  finding["mode_step"], finding["worker"], finding["tensor"], finding.get("test", ""), number(finding["value"]),
+                  number(finding["threshold"]), cells, finding.get("note", "")]
+        forms.expect(all(same(a, b) for a, b in zip(got, should)), "findings.csv: %r is not %r" % (got, should))
+
+
+def check_aggregations(forms):
+    classes = forms.table("class_counts.csv", {"class": "int64", "count": "int64"})
+    cells = forms.table("confusion.csv", {"label": "int64", "prediction": "int64", "count": "int64"})
+    counts, pairs = [], []
+    for trial in forms.report["trials"]:
+        for a in trial["aggregations"]:
+            counts += [(trial["name"], a["name"], int(c), n) for c, n in a.get("classes", {}).items()]
+            pairs += [(trial["name"], a["name"], i, k, n) for i, row in enumerate(a.get("matrix", []))
+                      for k, n in enumerate(row) if n]
+    forms.expect(counts and list(classes.itertuples(index=False, name=None)) == counts, "class_counts.csv has other rows")
+    forms.expect(pairs and list(cells.itertuples(index=False, name=None)) == pairs, "confusion.csv has other rows")
+
+
+# ---- junit ----
+
+def xml_text(text):
+    """What XML 1.0 can hold of it."""
+    return re.sub("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
+
+
+def check_junit(forms):
+    done = run(["xmllint", "--noout", "--nonet", "--schema", SCHEMA, forms.folder / "junit.xml"])
+    forms.expect(done.code == 0, "junit.xml does not validate: %s" % done)
+    root = ElementTree.parse(forms.folder / "junit.xml").getroot()
+    suites = [xml_text(t["name"]) for t in forms.report["trials"]]
+    forms.expect([s.get("name") for s in root] == suites, "junit.xml: other suites")
+    element = {"IssuesFound": "failure", "Error": "error", "NoData": "skipped", "NoIssuesFound": None}
+    for suite, trial in zip(root, forms.report["trials"]):
+        cases = suite.findall("testcase")
+        path = suite.find("properties/property[@name='path']").get("value")
+        forms.expect(path == xml_text(trial["path"]), "junit.xml: path %r" % path)
+        for case, rule in zip(cases, trial["rules"]):
+            what = case[0].tag if len(case) else None
+            forms.expect(case.get("name") == xml_text(rule["name"]) and case.get("classname") == suite.get("name"),
+                         "junit.xml: %r is not %r" % (case.get("name"), rule["name"]))
+            forms.expect(what == element[rule["status"]], "junit.xml: %s is %s" % (rule["status"], what))
+            if rule["status"] == "IssuesFound":
+                first, message = rule["first"], case[0].get("message")
+                forms.expect(xml_text(first["tensor"]) in message and xml_text(first["worker"]) in message and
+                             "%d of %d" % (rule["findings_total"], rule["datapoints"]) in message, "junit.xml: %r" % message)
+            elif rule["status"] == "Error":
+                forms.expect(case[0].get("message") == xml_text(rule["message"]), "junit.xml: another message")
+        more = [a["name"] for a in trial["aggregations"] if "error" in a]
+        lost = trial["problems_total"] > 0
+        forms.expect([c.get("name") for c in cases[len(trial["rules"]):]] ==
+                     [xml_text(n) for n in more] + ["(the trial can be read)"] * lost, "junit.xml: other cases behind the rules")
+        for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            forms.expect(int(suite.get(name)) == len(suite.findall("testcase/" + tag)), "junit.xml: count of %s" % name)
+        forms.expect(int(suite.get("tests")) == len(cases), "junit.xml: count of tests")
+
+
+# ---- markdown ----
+
+def visible(name):
+    """A name as the text forms show it: what would act on the line is written out."""
+    acts = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+    words = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    return re.sub(acts, lambda m: words.get(m[0], ("\\x%02x" if ord(m[0]) < 256 else "\\u%04x") % ord(m[0])), name)
+
+
+def cut(name, most=80):
+    head = (most - 3) // 2
+    return name if len(name) <= most else name[:head] + "..." + name[len(name) - (most - 3 - head):]
+
+
+class Page(html.parser.HTMLParser):
+    """The cells of the first table, and every tag."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.rows, self.code = set(), [], []
+        self.cell = self.in_code = None
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.cell = ""
+        elif tag == "code":
+            self.in_code = ""
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self.rows[-1].append(self.cell)
+            self.cell = None
+        elif tag == "code":
+            self.code.append(self.in_code)
+            self.in_code = None
+
+    def handle_data(self, data):
+        if self.cell is not None:
+            self.cell += data
+        if self.in_code is not None:
+            self.in_code += data
+
+
+def check_markdown(forms):
+    data = (forms.folder / "report.md").read_bytes()
+    forms.expect(len(data) <= GITHUB_MOST, "report.md has %d bytes" % len(data))
+    done = run(["cmark-gfm", "--unsafe", "-e", "table", "-e", "strikethrough", "-e", "autolink", forms.folder / "report.md"])
+    page = Page()
+    page.feed(done.out)
+    forms.expect(page.tags <= {"h2", "h3", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"},
+                 "report.md: %s" % sorted(page.tags))
+    found = [(t, r) for severity in ("error", "warning", "info") for t, r in rules(forms.report)
+             if r["status"] == "IssuesFound" and r["severity"] == severity]
+    several = len(forms.report["trials"]) > 1
+    for row, (trial, rule) in zip(page.rows[1:], found):
+        first = rule["first"]
+        should = [rule["name"]] + [trial["name"]] * several + [rule["severity"], "%d of %d" % (rule["findings_total"],
+                  rule["datapoints"]), str(first["step"]), first["worker"], first["tensor"]]
+        should = [cut(visible(text)) for text in should]
+        forms.expect(row == should, "report.md: %r is not %r" % (row, should))
+    forms.expect(len(page.rows) == 1 + len(found), "report.md: %d rows for %d rules" % (len(page.rows) - 1, len(found)))
+    for trial, rule in rules(forms.report):
+        if rule["status"] == "Error":
+            forms.expect(cut(visible(rule["name"])) in page.code, "report.md does not name %r" % rule["name"])
+
+
+# ---- all together ----
+
+def check_forms(forms):
+    check_findings(forms)
+    check_aggregations(forms)
+    check_junit(forms)
+    check_markdown(forms)
+
+
+def files_of(folder):
+    """{name: bytes} of what does not tell of the run itself."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in Path(folder).rglob("*")
+            if p.is_file() and p.name not in ("report.json", "report.txt")}
+
+
+def check_hostile(args, checks, folder):
+    job, first = hostile.make(folder, FORMATS), None
+    for ranks in args.ranks:
+        out = folder / ("out-%d" % ranks)
+        done = mpirun(ranks, [args.assay, "run", job, "--out", out, "--quiet"])
+        checks.expect(done.code == 3, "hostile names at %d ranks: %s" % (ranks, done))
+        files = files_of(out)
+        first = first or files
+        checks.expect(files == first, "hostile names: other bytes at %d ranks: %s" %
+                      (ranks, [n for n in first if files.get(n) != first[n]]))
+    forms = Forms(folder / ("out-%d" % args.ranks[0]), checks, "hostile names")
+    named = {f["tensor"] for _, rule in rules(forms.report) for f in rule["findings"]}
+    checks.expect(named == {hostile.as_reported(n) for n in hostile.TENSORS}, "findings do not name every tensor")
+    checks.expect({r["status"] for _, r in rules(forms.report)} == {"IssuesFound", "NoIssuesFound", "NoData", "Error"},
+                  "not every status is there")
+    check_forms(forms)
+
+
+def check_recorded(args, checks, folder):
+    """A recorded training with a worker that died, and one that is healthy."""
+    out = folder / "recorded"
+    done = run([args.assay, "run", ROOT / "jobs" / "image-classifier.json", "--trial", TRIALS / "ddp_partial", "--trial",
+                TRIALS / "ddp", "--out", out, "--format", ",".join(["json"] + FORMATS)])
+    if checks.expect(done.code == 0, "recorded trials: %s" % done):
+        check_forms(Forms(out, checks, "recorded trials"))
+
+
+def check_failures(args, checks, folder):
+    """What stands in the way of one file does not keep the others from being written."""
+    job = hostile.make(folder, FORMATS)
+    whole = folder / "whole"
+    run([args.assay, "run", job, "--out", whole, "--quiet"])
+    for name in sorted(files_of(whole)):
+        out = folder / "barred"
+        (out / name / "in-the-way").mkdir(parents=True)
+        done = run([args.assay, "run", job, "--out", out, "--quiet"])
+        checks.expect(done.code == 4 and str(out / name) in done.err, "%s is in the way: %s" % (name, done))
+        left = {n for n in files_of(whole) if not (out / n).is_file()}
+        checks.expect(left == {name}, "%s is in the way: %s were not written" % (name, left))
+        shutil.rmtree(out)
+
+
+def check_full_disk(args, checks, folder):
+    """Files that do not fit are named; those that fit are whole, and nothing else is left behind."""
+    job, whole, left = hostile.make(folder, FORMATS), folder / "whole", folder / "left"
+    run([args.assay, "run", job, "--out", whole, "--quiet"])
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    (folder / "disk").mkdir()
+    done = run(["unshare", "--mount"] + user + ["sh", "-c", 'mount -t tmpfs -o size=400k tmpfs "$1" || exit 99; "$2" run "$3" '
+                '--out "$1" --quiet; code=$?; cp -r "$1" "$4"; exit $code', "sh", folder / "disk", args.assay, job, left])
+    checks.expect(done.code == 4 and str(folder / "disk" / "report.json") in done.err, "full disk: %s" % done)
+    files = {name: data for name, data in files_of(left).items()}
+    checks.expect("junit.xml" not in files and set(files) >= {"findings.csv", "class_counts.csv", "report.md"},
+                  "full disk: %s are left" % sorted(files))
+    checks.expect(all(data == (whole / name).read_bytes() for name, data in files.items()), "full disk: a file is not whole")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1])
+    args = parser.parse_args()
+    checks = Checks()
+    for check in (check_hostile, check_recorded, check_failures, check_full_disk):
+        with tempfile.TemporaryDirectory() as folder:
+            check(args, checks, Path(folder))
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
