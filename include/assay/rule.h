@@ -64,6 +64,7 @@ uint64_t assay_trial_find_step(const assay_trial *trial, int64_t step);
 /* How many steps of the same mode come before position i. */
 uint64_t assay_trial_mode_rank(const assay_trial *trial, uint64_t i);
 unsigned assay_trial_modes(const assay_trial *trial); /* bit 1 << mode for each mode that has a step */
+uint64_t assay_trial_mode_steps(const assay_trial *trial, int mode); /* how many steps the mode has */
 uint32_t assay_trial_tensors(const assay_trial *trial); /* ids 0 .. n-1 in byte order of the names */
 const char *assay_trial_tensor(const assay_trial *trial, uint32_t tensor);
 /* Modes in which the tensor was saved raw, over all workers. */
@@ -114,7 +115,8 @@ double assay_param_number(const assay_params *params, const char *name, size_t i
 enum {
     ASSAY_SLOT_PREFER_MODES = 1, /* `modes` counts only where the trial has a step of them; else all modes */
     ASSAY_SLOT_TIME_ONLY = 2,    /* only names and wall times are looked at: no statistics are taken for this slot */
-    ASSAY_SLOT_NO_STRINGS = 4
+    ASSAY_SLOT_NO_STRINGS = 4,
+    ASSAY_SLOT_SPREAD = 8        /* `first_steps` counts not the first steps, but some of each mode that lie evenly: assay_spread_takes() */
 };
 
 /* Tensors of one use. A tensor is selected when one of the collections has it, or one of the regexes matches (re.search),
@@ -130,6 +132,18 @@ typedef struct assay_slot {
     const char *pattern;     /* one regex by its text */
     int64_t first_steps;     /* only the trial's first so many steps of those modes; 0: all of them */
 } assay_slot;
+
+/* Of `steps` steps of a mode, at most `most` (2 or more) that lie evenly are every assay_spread_stride()-th, from the first on, and
+ * the last. Like this they follow from the trial's steps alone. */
+static inline uint64_t assay_spread_stride(uint64_t steps, uint64_t most)
+{
+    return steps <= most || most < 2 ? 1 : (steps - 2) / (most - 1) + 1;
+}
+/* Is the step with that rank among the steps of its mode (assay_trial_mode_rank()) one of them? */
+static inline bool assay_spread_takes(uint64_t rank, uint64_t steps, uint64_t stride)
+{
+    return rank % stride == 0 || rank + 1 == steps;
+}
 
 typedef struct assay_need assay_need;
 /* Adds a slot; returns its number (0, 1, ...) or a negative status. */

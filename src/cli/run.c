@@ -109,6 +109,8 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
     if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && !assay_hdf5_available())
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "%s: format hdf5: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI", job->file);
+    if (assay_job_add_implicit(job) != ASSAY_OK)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading the job", job->file);
     return ASSAY_OK;
 }
 

@@ -18,6 +18,10 @@ static void identify_job(const assay_job *job, const assay_engine_options *optio
         assay_put_text(&text, job->trials[i].name);
         assay_put_text(&text, job->trials[i].path);
     }
+    for (size_t i = 0; i < job->implicit_count; i++) { /* they depend on the formats and the number of trials */
+        assay_put_text(&text, job->implicit[i]->name);
+        assay_instance_put_parameters(job->implicit[i], &text);
+    }
     assay_sha256 hash;
     assay_sha256_init(&hash);
     assay_sha256_add(&hash, text.data, text.size);

@@ -40,6 +40,12 @@ typedef struct assay_rule_outcome {
     assay_verdict verdict;
 } assay_rule_outcome;
 
+/* What came of an implicit aggregation: its state itself, for those who draw and compare (report/curves.h). */
+typedef struct assay_implicit_outcome {
+    void *state; /* owned; NULL: nothing was read, or the status says why */
+    int status;
+} assay_implicit_outcome;
+
 typedef struct assay_trial_outcome {
     const assay_job_trial *trial; /* of the job */
     int status;             /* not ASSAY_OK: the trial could not be opened at all, `error` says why; the rest is empty */
@@ -51,6 +57,7 @@ typedef struct assay_trial_outcome {
     size_t incomplete_count;
     assay_rule_outcome *rules;        /* [job->rule_count] */
     assay_rule_outcome *aggregations; /* [job->aggregation_count] */
+    assay_implicit_outcome *implicit; /* [job->implicit_count] */
 } assay_trial_outcome;
 
 typedef struct assay_plan_figures {

@@ -17,6 +17,7 @@ static const char *const FORMAT_WORDS[ASSAY_FORMATS] = {
     ASSAY_FORMAT_LIST(FORMAT_WORD)
 #undef FORMAT_WORD
 };
+static const char *const DRAWING_FORMATS[] = {"html", "csv", "tensorboard", NULL};
 
 int job_fail(const job_reader *r, const char *place, const char *format, ...)
 {
@@ -240,6 +241,14 @@ const char *assay_job_format_word(int format)
     return FORMAT_WORDS[format];
 }
 
+bool assay_job_format_draws(int format)
+{
+    for (size_t i = 0; DRAWING_FORMATS[i]; i++)
+        if (strcmp(FORMAT_WORDS[format], DRAWING_FORMATS[i]) == 0)
+            return true;
+    return false;
+}
+
 int assay_job_format(const char *word, size_t length)
 {
     for (int f = 0; f < ASSAY_FORMATS; f++) {
@@ -356,6 +365,7 @@ void assay_job_release(assay_job *job)
     release_trials(job);
     free_instances(job->rules, job->rule_count);
     free_instances(job->aggregations, job->aggregation_count);
+    free_instances(job->implicit, job->implicit_count);
     free(job->output_directory);
     free(job->file);
     *job = (assay_job){0};

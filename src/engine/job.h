@@ -32,6 +32,8 @@ typedef enum assay_format {
 /* The format called so, or -1; and its word. Not collective. */
 int assay_job_format(const char *word, size_t length);
 const char *assay_job_format_word(int format);
+/* Does it draw curves: of losses, of tensors? Not collective. */
+bool assay_job_format_draws(int format);
 
 typedef struct assay_job {
     char *file; /* the job file's name for messages */
@@ -41,19 +43,24 @@ typedef struct assay_job {
     size_t rule_count;
     assay_instance **aggregations;
     size_t aggregation_count;
+    assay_instance **implicit; /* aggregations that the report needs and nobody asked for: assay_job_add_implicit() */
+    size_t implicit_count;
     char *output_directory; /* NULL: not said */
     unsigned formats;       /* bit 1 << assay_format; json and text unless the job says otherwise */
     size_t max_findings;    /* a rule keeps so many in full; 1000 unless "output": {"max_findings": n} */
 } assay_job;
 
-/* Rules and aggregations in one numbering: rules first. */
+/* Rules, aggregations and implicit ones in one numbering, in that order. */
 static inline size_t assay_job_instances(const assay_job *job)
 {
-    return job->rule_count + job->aggregation_count;
+    return job->rule_count + job->aggregation_count + job->implicit_count;
 }
 static inline const assay_instance *assay_job_instance(const assay_job *job, size_t i)
 {
-    return i < job->rule_count ? job->rules[i] : job->aggregations[i - job->rule_count];
+    if (i < job->rule_count)
+        return job->rules[i];
+    i -= job->rule_count;
+    return i < job->aggregation_count ? job->aggregations[i] : job->implicit[i - job->aggregation_count];
 }
 
 /* Parses a job file's text. Unknown keys, wrong types, a trial or a rule name listed twice are ASSAY_EJOB with the place
@@ -70,5 +77,13 @@ char *assay_job_trial_name(const char *path);
 
 /* Replaces the trials (those of --trial). `path` may be "NAME=PATH". ASSAY_EUSAGE when one is listed twice. */
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err);
+
+/* Adds what the report needs besides the rules and aggregations that the job names: with several trials, or a format that draws,
+ * one loss_curve and one tensor_curves over everything (report/curves.h reads them). The more trials, the fewer
+ * rows a trial has: ASSAY_CURVE_ROWS in all. Call once the trials and formats are final. Does nothing when they are there.
+ * 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
+int assay_job_add_implicit(assay_job *job);
+enum { ASSAY_CURVE_ROWS = 1 << 21, ASSAY_CURVE_ROWS_OF_TRIAL = 1 << 18 };
+enum { ASSAY_IMPLICIT_LOSSES, ASSAY_IMPLICIT_TENSORS, ASSAY_IMPLICITS }; /* numbers in job->implicit */
 
 #endif

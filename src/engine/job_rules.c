@@ -253,3 +253,32 @@ int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
         status = read_list(r, "aggregations", aggregations, named, 0, true, &kinds);
     return status;
 }
+
+static bool needs_implicit(const assay_job *job)
+{
+    bool draws = false;
+    for (int f = 0; f < ASSAY_FORMATS; f++)
+        draws = draws || ((job->formats >> f & 1) && assay_job_format_draws(f));
+    return draws || job->trial_count > 1;
+}
+
+int assay_job_add_implicit(assay_job *job)
+{
+    if (job->implicit || !needs_implicit(job))
+        return ASSAY_OK;
+    size_t share = ASSAY_CURVE_ROWS / (job->trial_count > 0 ? job->trial_count : 1);
+    cJSON *parameters = cJSON_CreateObject();
+    job->implicit = assay_alloc_zeroed(ASSAY_IMPLICITS, sizeof(assay_instance *));
+    if (!job->implicit || !cJSON_AddNumberToObject(parameters, "rows",
+                                                   (double)(share < ASSAY_CURVE_ROWS_OF_TRIAL ? share : ASSAY_CURVE_ROWS_OF_TRIAL))) {
+        cJSON_Delete(parameters);
+        return ASSAY_ENOMEM;
+    }
+    job->implicit_count = ASSAY_IMPLICITS;
+    int status = assay_instance_new_aggregation("loss_curve", "loss_curve", NULL, &job->implicit[ASSAY_IMPLICIT_LOSSES]);
+    if (status == ASSAY_OK)
+        status = assay_instance_new_aggregation("tensor_curves", "tensor_curves", parameters,
+                                                &job->implicit[ASSAY_IMPLICIT_TENSORS]);
+    cJSON_Delete(parameters);
+    return status;
+}

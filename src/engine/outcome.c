@@ -94,13 +94,27 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
     return status == ASSAY_OK ? mention_unreadable(&out->verdict, node->unreadable) : status;
 }
 
+/* The state moves from the node. */
+static void keep(assay_implicit_outcome *out, const assay_instance *instance, assay_node_rule *node)
+{
+    out->status = instance->status != ASSAY_OK ? instance->status : node->status;
+    if (out->status != ASSAY_OK)
+        return;
+    out->state = node->state;
+    node->state = NULL;
+}
+
 static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_sources *sources, const assay_rule *rules,
                      assay_node *whole)
 {
     t->rules = assay_alloc_zeroed(job->rule_count, sizeof *t->rules);
     t->aggregations = assay_alloc_zeroed(job->aggregation_count, sizeof *t->aggregations);
-    int status = t->rules && t->aggregations ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t i = 0; status == ASSAY_OK && i < assay_job_instances(job); i++) {
+    t->implicit = assay_alloc_zeroed(job->implicit_count, sizeof *t->implicit);
+    int status = t->rules && t->aggregations && t->implicit ? ASSAY_OK : ASSAY_ENOMEM;
+    size_t named = job->rule_count + job->aggregation_count;
+    for (size_t i = 0; i < job->implicit_count && status == ASSAY_OK; i++)
+        keep(&t->implicit[i], job->implicit[i], &whole->rule[named + i]);
+    for (size_t i = 0; status == ASSAY_OK && i < named; i++) {
         assay_rule_outcome *to = i < job->rule_count ? &t->rules[i] : &t->aggregations[i - job->rule_count];
         const assay_source *other = sources->other[i] == ASSAY_NO_ID ? NULL : &sources->list[sources->other[i]];
         status = reach(to, assay_job_instance(job, i), &rules[i], other, &whole->rule[i]);
@@ -173,6 +187,10 @@ void assay_outcome_release(assay_outcome *outcome)
             assay_verdict_release(&trial->rules[i].verdict);
         for (size_t i = 0; trial->aggregations && i < outcome->job->aggregation_count; i++)
             assay_verdict_release(&trial->aggregations[i].verdict);
+        for (size_t i = 0; trial->implicit && i < outcome->job->implicit_count; i++)
+            if (trial->implicit[i].state)
+                outcome->job->implicit[i]->ops->state_free(trial->implicit[i].state);
+        free(trial->implicit);
         for (size_t i = 0; i < trial->incomplete_count; i++)
             free(trial->incomplete[i].missing);
         free(trial->incomplete);

@@ -47,6 +47,13 @@ void assay_plan_release(assay_plan *plan)
     *plan = (assay_plan){0};
 }
 
+bool assay_scope_spreads_to(const assay_use_scope *s, int64_t step, int mode)
+{
+    uint64_t steps = assay_trial_mode_steps(s->spread, mode);
+    uint64_t rank = assay_trial_mode_rank(s->spread, assay_trial_find_step(s->spread, step));
+    return assay_spread_takes(rank, steps, assay_spread_stride(steps, s->most));
+}
+
 int assay_plan_owner(const assay_plan *plan, int ranks, uint64_t chunk)
 {
     int low = 0, high = ranks; /* the last rank r with rank_chunk[r] <= chunk has it: idle ranks begin where the next does */

@@ -20,6 +20,8 @@ typedef struct assay_use_scope {
     uint32_t kinds;    /* bit 1 << kind */
     uint32_t worker;   /* only this one, or ASSAY_ALL_WORKERS */
     bool nowhere;      /* the instance failed, or its worker is not in the trial */
+    const assay_trial *spread; /* only steps of this trial that lie evenly in their mode; NULL: all */
+    uint64_t most;             /* so many of each mode */
 } assay_use_scope;
 
 typedef struct assay_use_class {
@@ -85,11 +87,14 @@ void assay_plan_release(assay_plan *plan);
  * source's segment holds the parts of this rank's chunks and, marked `before`, those ahead of them. Collective. */
 int assay_plan_exchange(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err);
 
+/* Does a use that takes evenly spaced steps take this one? O(log steps). */
+bool assay_scope_spreads_to(const assay_use_scope *s, int64_t step, int mode);
+
 /* Does the use want a record of that kind at that step of that worker? */
 static inline bool assay_scope_wants(const assay_use_scope *s, int64_t step, int mode, uint32_t worker, int kind)
 {
     return !s->nowhere && (s->kinds >> kind & 1) && (s->modes >> mode & 1) && step >= s->from && step < s->to &&
-           (s->worker == ASSAY_ALL_WORKERS || s->worker == worker);
+           (s->worker == ASSAY_ALL_WORKERS || s->worker == worker) && (!s->spread || assay_scope_spreads_to(s, step, mode));
 }
 
 /* The rank that has a chunk. O(log ranks). */

@@ -91,7 +91,10 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
     bool none_there = (source->info->modes & scope.modes) == 0;
     if (scope.modes == 0 || (none_there && (slot->flags & ASSAY_SLOT_PREFER_MODES)))
         scope.modes = UINT32_MAX;
-    if (slot->first_steps > 0) {
+    if (slot->first_steps > 0 && (slot->flags & ASSAY_SLOT_SPREAD)) {
+        scope.spread = source->info;
+        scope.most = (uint64_t)slot->first_steps;
+    } else if (slot->first_steps > 0) {
         int64_t end = end_of_first_steps(source->info, scope.modes, slot->first_steps);
         scope.to = end < scope.to ? end : scope.to;
     }

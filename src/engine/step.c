@@ -89,7 +89,9 @@ static int map_rule(assay_mapper *m, uint32_t instance, const assay_slot_view *s
     assay_step_view view = {.step = m->step->step, .mode_step = m->step->mode_step, .mode = m->step->mode, .slots = slots,
                             .slot = slot + first, .measure = m->plan->measure_number[instance]};
     assay_error err = {""};
-    bool counted = m->observer && (rule->ops->traits & ASSAY_RULE_AGGREGATION) && rule->ops->state_new == assay_common_new;
+    size_t named = m->plan->job->rule_count + m->plan->job->aggregation_count;
+    bool counted = m->observer && instance < named && (rule->ops->traits & ASSAY_RULE_AGGREGATION) &&
+                   rule->ops->state_new == assay_common_new && rule->ops->series_width == 0;
     int status = counted ? map_counted(m, instance, rule, r->state, &view, &err) : rule->ops->map(rule, r->state, &view, &err);
     if (status == ASSAY_ENOMEM || status == ASSAY_OK || m->observed.text[0])
         return status;

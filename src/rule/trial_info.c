@@ -23,17 +23,17 @@ int assay_mode_parse(const char *text, size_t length)
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
 {
     const assay_collections *c = &trial->listing->collections;
-    uint64_t seen[ASSAY_MODES] = {0};
     trial->mode_rank = assay_alloc_zeroed(trial->step_count, sizeof *trial->mode_rank);
     trial->matchers = assay_alloc_zeroed(c->count, sizeof(assay_matcher *));
     if (!trial->mode_rank || !trial->matchers)
         return ASSAY_ENOMEM;
+    memset(trial->mode_steps, 0, sizeof trial->mode_steps);
     trial->modes = 0;
     for (uint64_t i = 0; i < trial->step_count; i++) {
         int mode = trial->steps[i].mode;
         if (mode < 0 || mode >= ASSAY_MODES)
             mode = ASSAY_MODE_NONE;
-        trial->mode_rank[i] = seen[mode]++;
+        trial->mode_rank[i] = trial->mode_steps[mode]++;
         trial->modes |= 1u << mode;
     }
     for (size_t i = 0; i < c->count; i++) {
@@ -123,6 +123,11 @@ uint64_t assay_trial_mode_rank(const assay_trial *trial, uint64_t i)
 unsigned assay_trial_modes(const assay_trial *trial)
 {
     return trial->modes;
+}
+
+uint64_t assay_trial_mode_steps(const assay_trial *trial, int mode)
+{
+    return mode >= 0 && mode < ASSAY_MODES ? trial->mode_steps[mode] : 0;
 }
 
 uint32_t assay_trial_tensors(const assay_trial *trial)

@@ -15,11 +15,12 @@ struct assay_trial {
     assay_step_info *steps;       /* ascending in step */
     uint64_t *mode_rank;          /* [step_count] */
     uint64_t step_count;
+    uint64_t mode_steps[ASSAY_MODES];
     unsigned modes;
     assay_matcher **matchers; /* [listing->collections.count] */
 };
 
-/* Fills mode_rank and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or
+/* Fills mode_rank, mode_steps and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or
  * ASSAY_ENOMEM. */
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems);
 void assay_trial_info_free(assay_trial *trial);

@@ -1,0 +1,184 @@
+/* tensor_curves.c - the aggregation tensor_curves: norm, mean, magnitude and zeros of every tensor by step.
+ *
+ * A row a tensor and step, all workers together (assay/curves.h); the shapes are in the counter. What a trial gives is bounded:
+ * so many steps of a mode, tensors and rows in all. The bounds follow from the trial's steps and tensors alone, so
+ * that the rows are the same however the trial is read. The engine adds it by itself where tensors are drawn or compared. */
+#include <math.h>
+
+#include "curve_walk.h"
+#include "modes.h"
+#include "selection.h"
+
+static const assay_param_def params[] = {
+    SELECTION_PARAMS,
+    {.name = "mode",
+     .type = ASSAY_PARAM_CHOICE,
+     .choices = MODE_CHOICES,
+     .help = "Only steps of this mode; by default all."},
+    {.name = "steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "512",
+     .least = 2,
+     .most = 1e9,
+     .help = "Of more steps of a mode than this, so many that lie evenly."},
+    {.name = "tensors",
+     .type = ASSAY_PARAM_INT,
+     .initial = "2000",
+     .least = 1,
+     .most = 1e9,
+     .help = "Only the trial's first so many tensors in byte order of their names."},
+    {.name = "rows",
+     .type = ASSAY_PARAM_INT,
+     .initial = "262144",
+     .least = 1,
+     .most = 1e9,
+     .help = "Rows in all; when they are too few, steps are left out first, then tensors."},
+    {0},
+};
+
+static assay_curve_bounds bounds_of(const assay_rule *rule)
+{
+    return assay_curve_bounds_of(rule->trial, (uint64_t)assay_param_int(rule->params, "steps"),
+                                 (uint64_t)assay_param_int(rule->params, "tensors"),
+                                 (uint64_t)assay_param_int(rule->params, "rows"));
+}
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    int slot = assay_need_slot(need,
+                               &(assay_slot){.collections = "collection_names",
+                                             .regexes = "tensor_regex",
+                                             .modes = chosen_modes(given),
+                                             .first_steps = assay_param_int(given, "steps"),
+                                             .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD},
+                               err);
+    return slot < 0 ? slot : ASSAY_OK;
+}
+
+/* A number below 2^52, so that a double has it exactly: FNV-1a over the axes. */
+static int64_t shape_number(const assay_tensor_view *item)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int axis = 0; axis < item->dims; axis++)
+        for (int byte = 0; byte < 8; byte++)
+            hash = (hash ^ ((uint64_t)item->shape[axis] >> (8 * byte) & 0xff)) * 0x100000001b3u;
+    return (int64_t)((hash ^ hash >> 52) & 0xfffffffffffffu);
+}
+
+static int note_shape(assay_counter *shapes, const assay_tensor_view *item, int64_t number)
+{
+    int status = ASSAY_OK;
+    for (int axis = 0; status == ASSAY_OK && axis < item->dims; axis++)
+        status = assay_counter_add(
+            shapes, number, (int64_t)axis << ASSAY_SHAPE_BITS | (item->shape[axis] & ASSAY_SHAPE_LENGTHS), 1);
+    return status;
+}
+
+/* items[0 .. count) are one tensor's, by worker. */
+static int add_row(assay_common_state *s, const assay_step_view *view, const assay_tensor_view *const *items, uint32_t count)
+{
+    const assay_tensor_view *one = NULL;
+    double row[ASSAY_CURVE_WIDTH] = {0}, elements = 0, workers = 0, squares = 0, sum = 0, magnitudes = 0, zeros = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const assay_stats *stats = items[i]->stats;
+        if (!assay_view_has_values(items[i]))
+            continue;
+        one = one ? one : items[i];
+        workers++;
+        elements += (double)stats->count;
+        squares += stats->squares;
+        sum += stats->sum;
+        magnitudes += stats->magnitudes;
+        zeros += (double)stats->zeros;
+        row[ASSAY_CURVE_NONFINITE] += (double)(stats->nan + stats->pos_inf + stats->neg_inf);
+    }
+    if (!one)
+        return ASSAY_OK;
+    int64_t shape = shape_number(one);
+    row[ASSAY_CURVE_ELEMENTS] = elements;
+    row[ASSAY_CURVE_WORKERS] = workers;
+    row[ASSAY_CURVE_NORM] = sqrt(squares / workers);
+    row[ASSAY_CURVE_MEAN] = sum / elements;
+    row[ASSAY_CURVE_MAGNITUDE] = magnitudes / elements;
+    row[ASSAY_CURVE_ZEROS] = zeros / elements;
+    row[ASSAY_CURVE_DTYPE] = one->dtype;
+    row[ASSAY_CURVE_SHAPE] = (double)shape;
+    int status = note_shape(s->counter, one, shape);
+    return status == ASSAY_OK ? assay_series_add(s->series, view->step, one->tensor, ASSAY_ALL_WORKERS, row) : status;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)err;
+    const assay_slot_view *slot = &view->slot[0];
+    const assay_curve_bounds b = bounds_of(rule);
+    int mode = view->mode >= 0 && view->mode < ASSAY_MODES ? view->mode : ASSAY_MODE_NONE, status = ASSAY_OK;
+    uint64_t rank = assay_trial_mode_rank(rule->trial, assay_trial_find_step(rule->trial, view->step));
+    if (!assay_spread_takes(rank, assay_trial_mode_steps(rule->trial, mode), b.stride[mode]))
+        return ASSAY_OK;
+    for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count && slot->items[i]->tensor < b.tensors; i += n) {
+        for (n = 1; i + n < slot->count && slot->items[i + n]->tensor == slot->items[i]->tensor; n++)
+            ;
+        status = add_row(state, view, slot->items + i, n);
+    }
+    return status;
+}
+
+static void put_curve(const curve_walk *w, const assay_counter *shapes, assay_buf *json, assay_buf *text)
+{
+    double nonfinite = 0;
+    for (uint64_t i = 0; i < w->count; i++)
+        nonfinite += curve_value(w, i, ASSAY_CURVE_NONFINITE);
+    assay_put_format(json, ", \"dtype\": \"%s\", \"shape\": ", assay_dtype_name((int)curve_value(w, 0, ASSAY_CURVE_DTYPE)));
+    assay_shape_put(shapes, (int64_t)curve_value(w, 0, ASSAY_CURVE_SHAPE), json);
+    assay_put_format(json, ", \"nonfinite\": %.0f", nonfinite);
+    curve_put_values(w, "norm", ASSAY_CURVE_NORM, json);
+    curve_put_values(w, "mean", ASSAY_CURVE_MEAN, json);
+    curve_put_values(w, "magnitude", ASSAY_CURVE_MAGNITUDE, json);
+    curve_put_values(w, "zeros", ASSAY_CURVE_ZEROS, json);
+    assay_put_format(json, "}");
+    assay_put_format(text, "  %s, %s: %" PRIu64 " steps, norm %.6g to %.6g, zeros %.1f %% to %.1f %%\n",
+                     assay_trial_tensor(w->trial, w->tensor), assay_mode_name(w->mode), w->count,
+                     curve_value(w, 0, ASSAY_CURVE_NORM), curve_value(w, w->count - 1, ASSAY_CURVE_NORM),
+                     100 * curve_value(w, 0, ASSAY_CURVE_ZEROS), 100 * curve_value(w, w->count - 1, ASSAY_CURVE_ZEROS));
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    (void)err;
+    curve_walk walk;
+    assay_buf *json = assay_verdict_json(verdict), *text = assay_verdict_text(verdict);
+    const assay_curve_bounds b = bounds_of(rule);
+    int status = curve_walk_begin(&walk, rule, state);
+    bool first = true;
+    assay_put_format(json, "\"curves\": [");
+    while (status == ASSAY_OK && curve_walk_next(&walk)) {
+        curve_put_head(&walk, first, json);
+        put_curve(&walk, ((const assay_common_state *)state)->counter, json, text);
+        first = false;
+    }
+    assay_put_format(json, "]");
+    curve_walk_end(&walk);
+    curve_put_strides(rule->trial, b.stride, verdict);
+    uint64_t tensors = assay_trial_tensors(rule->trial);
+    assay_put_format(json, ", \"tensors_left_out\": %" PRIu64, tensors - b.tensors);
+    if (b.tensors < tensors)
+        assay_put_format(text, "  only the first %" PRIu64 " of %" PRIu64 " tensors, up to %s\n", b.tensors, tensors,
+                         assay_trial_tensor(rule->trial, (uint32_t)b.tensors - 1));
+    return status;
+}
+
+const assay_rule_ops assay_rule_tensor_curves = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "tensor_curves",
+    .summary = "Norm, mean, magnitude and zeros of every tensor by step and mode, over all workers.",
+    .params = params,
+    .traits = ASSAY_RULE_AGGREGATION | ASSAY_RULE_POOLS,
+    .series_width = ASSAY_CURVE_WIDTH,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};
