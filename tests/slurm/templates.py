@@ -175,7 +175,7 @@ def expect_resumed(checks, slurm, job, out, report, name):
     print("%s: %s" % (name, going and going.group(0)), flush=True)
     checks.expect(going and 0 < int(going.group(1)) < int(going.group(2)), "%s: did not go on\n%s" % (name, slurm.text(slurm.log(job))))
     checks.expect(body_of(slurm.work / out / "report.json") == report, "%s: the report differs" % name)
-    checks.expect(not list(slurm.work.glob("assay-%s.checkpoint*" % job)), "%s: the checkpoint is still there" % name)
+    checks.expect(not list(slurm.work.glob("assay-%s*.checkpoint*" % job)), "%s: the checkpoint is still there" % name)
 
 
 def test_limits(checks, slurm, expected):
@@ -187,7 +187,12 @@ def test_limits(checks, slurm, expected):
                                    LAUNCH=how, ASSAY_FAULT="slow:2500") for how in ("srun", "mpirun")}
     cancelled = {how: slurm.sbatch("one-trial.sbatch", TRIAL=str(healthy), OUT="term-" + how, LAUNCH=how,
                                    ASSAY_FAULT="slow:2500") for how in ("srun", "mpirun")}
+    (slurm.work / "trials.txt").write_text("%s\n%s\n" % (TRIALS / "ddp", healthy))
+    array = slurm.sbatch("--array=2", "array.sbatch", OUT="array", ASSAY_FAULT="slow:2500")
+    preempted = slurm.sbatch("one-trial.sbatch", TRIAL=str(healthy), OUT="preempted", ASSAY_FAULT="slow:2500")
     actions = {job: lambda j=job: slurm.call("scancel", j) for job in cancelled.values()}
+    actions[array] = lambda: slurm.call("scancel", "-b", "-s", "USR1", array + "_2")
+    actions[preempted] = lambda: slurm.call("scontrol", "requeue", preempted)  # what PreemptMode=REQUEUE does
     actions.update({job: lambda j=job: slurm.call("scancel", "-b", "-s", "USR1", j) for job in signalled.values()})
     slurm.when_started(actions)
     for how, job in cancelled.items():
@@ -202,6 +207,8 @@ def test_limits(checks, slurm, expected):
     for how, job in signalled.items():
         expect_resumed(checks, slurm, job, "usr1-" + how, expected.of(healthy), "USR1 under " + how)
     expect_resumed(checks, slurm, limited, "limit", expected.of(healthy), "time limit")
+    expect_resumed(checks, slurm, array, "array/2", expected.of(healthy), "USR1 to an array task")
+    expect_resumed(checks, slurm, preempted, "preempted", expected.of(healthy), "preempted")
 
 
 def test_failures(checks, slurm, expected):

@@ -5,6 +5,16 @@
 #include <CUnit/Basic.h>
 #include <stdio.h>
 
+/* Sanitizers find in a part of the cases what they would find in all; results are compared without them, in all. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNIT_SANITIZED 1
+#endif
+#endif
+#ifndef UNIT_SANITIZED
+#define UNIT_SANITIZED 0
+#endif
+
 /* `tests` ends with a {NULL, NULL} entry; each pName is printed as the test runs. */
 static inline int unit_main(const char *suite_name, CU_TestInfo *tests)
 {

@@ -78,7 +78,7 @@ static void every_length(int dtype, data_kind kind)
     uint8_t *bytes = malloc(LONGEST * assay_dtype_size(dtype));
     unsigned differ = 0, wrong = 0;
     generate(dtype, kind, LONGEST, bytes);
-    for (size_t n = 0; n <= LONGEST; n++) {
+    for (size_t n = 0; n <= LONGEST; n += UNIT_SANITIZED && n > 300 && n < 3990 ? 61 : 1) {
         assay_stats s = pass(ASSAY_SIMD_SCALAR, dtype, bytes, n);
         for (int level = 1; level < ASSAY_SIMD_LEVELS; level++) {
             if (assay_simd_has((assay_simd)level)) {
