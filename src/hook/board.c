@@ -67,7 +67,7 @@ static void take_scalar(hook_output *out, const hook_item *item)
     double value;
     hook_reduce(item->dtype, item->data, 1, &sum, 1, false, &value);
     clean_tag(tag, "", item->name);
-    hook_encode_scalar(&out->board[item->mode], item->wall_time, item->step, tag, value);
+    assay_tfevent_put_scalar(&out->board[item->mode], item->wall_time, item->step, tag, value);
 }
 
 static void take_histogram(hook_output *out, const hook_item *item, const char *collection)
@@ -133,7 +133,7 @@ static bool append(hook_output *out, int mode)
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         assay_buf_init(&first, FILE_ROOM);
-        hook_encode_version(&first, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
+        assay_tfevent_put_version(&first, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
         done = write(out->board_file[mode], first.data, first.size) == (ssize_t)first.size;
         assay_buf_release(&first);
     }

@@ -12,7 +12,9 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 
-enum { HOOK_FRAME_HEADER = 12, HOOK_FRAME_FOOTER = 4, HOOK_RECORD_CEILING = 4 << 20 };
+#include "tensor/tfevent.h"
+
+enum { HOOK_FRAME_HEADER = ASSAY_TFEVENT_HEAD, HOOK_FRAME_FOOTER = ASSAY_TFEVENT_FOOT, HOOK_RECORD_CEILING = 4 << 20 };
 /* Protobuf readers refuse messages of 2 GiB. */
 #define HOOK_MESSAGE_CEILING ((uint64_t)0x7fffffff)
 
@@ -44,9 +46,7 @@ typedef struct hook_histogram {
     size_t buckets;
 } hook_histogram;
 
-/* Appends whole framed records, with true checksums, for TensorBoard. Not collective. */
-void hook_encode_version(assay_buf *out, double wall_time);
-void hook_encode_scalar(assay_buf *out, double wall_time, int64_t step, const char *tag, double value);
+/* Appends a whole framed record, with true checksums, for TensorBoard. Not collective. */
 void hook_encode_histogram(assay_buf *out, double wall_time, int64_t step, const char *tag, const hook_histogram *h);
 
 #endif
