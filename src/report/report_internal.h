@@ -61,6 +61,10 @@ int report_put_confusion_csv(const assay_outcome *outcome, const assay_report_or
 int report_put_junit(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 int report_put_markdown(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 
+/* Writes tensorboard/TRIAL/events.out.tfevents.* of every trial below `directory`, whatever fails; the first failure, with the
+ * path. Not collective. */
+int report_write_tensorboard(const assay_outcome *outcome, const char *directory, assay_error *err);
+
 /* Appends the evidence of one rule that fired. Not collective. */
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
                          size_t most, assay_buf *out);

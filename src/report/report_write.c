@@ -65,5 +65,9 @@ int assay_report_write(const assay_outcome *outcome, const assay_report_origin *
         int status = write_file(outcome, origin, directory, &FILES[i], first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;
     }
+    if (outcome->job->formats & 1u << ASSAY_FORMAT_TENSORBOARD) {
+        int status = report_write_tensorboard(outcome, directory, first == ASSAY_OK ? err : NULL);
+        first = first == ASSAY_OK ? status : first;
+    }
     return first;
 }

@@ -6,6 +6,7 @@ every rank count.
     forms.py --assay PROGRAM --ranks 1 2 3 7
 """
 import argparse
+import hashlib
 import html.parser
 import json
 import math
@@ -21,9 +22,11 @@ import pandas
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import hostile  # noqa: E402
+import tfevents  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 
-FORMATS = ["csv", "junit", "markdown"]
+FORMATS = ["csv", "junit", "markdown", "tensorboard"]
+EVENTS = "events.out.tfevents.0.assay"
 SCHEMA = Path(__file__).resolve().parent / "junit.xsd"
 GITHUB_MOST = 65536
 
@@ -198,6 +201,37 @@ def check_markdown(forms):
             forms.expect(cut(visible(rule["name"])) in page.code, "report.md does not name %r" % rule["name"])
 
 
+# ---- tensorboard ----
+
+def scalars(path):
+    """{tag: [(step, value)]} of an event file whose checksums are true; protobuf itself refuses what is no UTF-8."""
+    found = {}
+    for number, (_, _, payload, kind) in enumerate(tfevents.records(path.read_bytes(), path)):
+        event = tfevents.Event.FromString(payload)
+        if kind != "true" or event.wall_time != 0 or (event.file_version == "brain.Event:2") != (number == 0):
+            raise tfevents.Damage("%s: record %d: %s %s" % (path, number, kind, event))
+        for value in event.summary.value:
+            found.setdefault(value.tag, []).append((event.step, value.simple_value))
+    return found
+
+
+def check_tensorboard(forms):
+    runs = sorted((forms.folder / "tensorboard").iterdir())
+    plain = [t["name"] for t in forms.report["trials"] if re.fullmatch(r"[0-9A-Za-z][\w.-]{0,99}", t["name"], re.A)]
+    forms.expect(len(runs) == len(forms.report["trials"]) and set(plain) <= {r.name for r in runs} and
+                 all(re.fullmatch(r"[\w.-]{1,120}", r.name, re.A) for r in runs), "tensorboard: %s" % runs)
+    for trial in forms.report["trials"]:
+        digest = hashlib.sha256(trial["name"].encode()).hexdigest()[:16]
+        (folder,) = [r for r in runs if r.name == trial["name"] or r.name.endswith("-" + digest)]
+        found = scalars(folder / EVENTS)
+        for rule in trial["rules"]:
+            points = found.pop("findings/" + rule["name"], [])
+            forms.expect([s for s, v in points if v == 1] == rule["steps"] and all(v in (0, 1) for _, v in points) and
+                         [s for s, _ in points] == sorted({s for s, _ in points}),
+                         "tensorboard: findings/%s has %s" % (rule["name"], points))
+        forms.expect(not found, "tensorboard: also %s" % list(found))
+
+
 # ---- all together ----
 
 def check_forms(forms):
@@ -205,6 +239,7 @@ def check_forms(forms):
     check_aggregations(forms)
     check_junit(forms)
     check_markdown(forms)
+    check_tensorboard(forms)
 
 
 def files_of(folder):
