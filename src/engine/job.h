@@ -10,14 +10,15 @@ typedef struct assay_job_trial {
 } assay_job_trial;
 
 /* X(enum, bit, word): the forms a report can be written in. */
-#define ASSAY_FORMAT_LIST(X)                 \
-    X(ASSAY_FORMAT_JSON, "json")             \
-    X(ASSAY_FORMAT_TEXT, "text")             \
-    X(ASSAY_FORMAT_HDF5, "hdf5")             \
-    X(ASSAY_FORMAT_CSV, "csv")               \
-    X(ASSAY_FORMAT_JUNIT, "junit")           \
-    X(ASSAY_FORMAT_MARKDOWN, "markdown")     \
-    X(ASSAY_FORMAT_TENSORBOARD, "tensorboard")
+#define ASSAY_FORMAT_LIST(X)                   \
+    X(ASSAY_FORMAT_JSON, "json")               \
+    X(ASSAY_FORMAT_TEXT, "text")               \
+    X(ASSAY_FORMAT_HDF5, "hdf5")               \
+    X(ASSAY_FORMAT_CSV, "csv")                 \
+    X(ASSAY_FORMAT_JUNIT, "junit")             \
+    X(ASSAY_FORMAT_MARKDOWN, "markdown")       \
+    X(ASSAY_FORMAT_TENSORBOARD, "tensorboard") \
+    X(ASSAY_FORMAT_HTML, "html")
 
 typedef enum assay_format {
 #define ASSAY_FORMAT_ENUM(name, word) name,

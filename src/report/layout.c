@@ -27,8 +27,7 @@ static void put_code(assay_buf *out, uint32_t code)
         assay_put_format(out, code < 0x100 ? "\\x%02" PRIx32 : "\\u%04" PRIx32, code);
 }
 
-/* Appends the character at `text`, of which `left` bytes may be read; returns its bytes. */
-static size_t put_character(assay_buf *out, const char *text, size_t left)
+size_t assay_text_put_character(assay_buf *out, const char *text, size_t left)
 {
     uint32_t code;
     size_t length = assay_utf8_next(text, left, &code);
@@ -44,7 +43,7 @@ static size_t put_character(assay_buf *out, const char *text, size_t left)
 void assay_text_put_clean(assay_buf *out, const char *text, size_t length)
 {
     for (size_t at = 0; at < length;)
-        at += put_character(out, text + at, length - at);
+        at += assay_text_put_character(out, text + at, length - at);
 }
 
 void assay_text_put_blanks(assay_buf *out, size_t count)

@@ -15,6 +15,9 @@ enum { ASSAY_TEXT_COLUMNS = 100 };
 void assay_text_put_clean(assay_buf *out, const char *text, size_t length);
 void assay_text_put_clean_lines(assay_buf *out, const char *text, size_t length, unsigned indent);
 
+/* Appends the character at `text`, of which `left` bytes may be read, cleaned so; returns its bytes. Not collective. */
+size_t assay_text_put_character(assay_buf *out, const char *text, size_t left);
+
 void assay_text_put_blanks(assay_buf *out, size_t count);
 
 /* Appends a cleaned text broken between words, each line behind `indent` blanks; the first line's are replaced by `lead`

@@ -69,4 +69,7 @@ int report_write_tensorboard(const assay_outcome *outcome, const char *directory
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
                          size_t most, assay_buf *out);
 
+/* Appends report.html (docs/report-html.md). Returns the buffer's status or ASSAY_ENOMEM. Not collective. */
+int report_put_html(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+
 #endif

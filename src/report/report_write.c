@@ -35,6 +35,7 @@ static const form_file FILES[] = {
     {ASSAY_FORMAT_CSV, "confusion.csv", report_put_confusion_csv},
     {ASSAY_FORMAT_JUNIT, "junit.xml", report_put_junit},
     {ASSAY_FORMAT_MARKDOWN, "report.md", report_put_markdown},
+    {ASSAY_FORMAT_HTML, "report.html", report_put_html},
 };
 
 static int write_file(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory,

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""report.html in a real browser: what it says, that it needs nothing from outside, that it can be read on a telephone, on a
+wide screen, in the dark, by keyboard and on paper, and that hostile names stay names.
+
+    report_html.py --assay PROGRAM --ranks 1 2 3 7
+"""
+import argparse
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import hostile  # noqa: E402
+from browser import Browser  # noqa: E402
+from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+
+MOST = 5000000
+STORY = ["healthy", "flip", "ddp_partial", "linreg_nan"]
+STATUS = {"IssuesFound": "Issues found", "NoIssuesFound": "No issues found", "NoData": "No data", "Error": "Error"}
+WIDTHS = (400, 1600)
+
+
+def report_of(checks, done, folder, name):
+    checks.expect(done.code in (0, 3), "%s: %s" % (name, done))
+    page = Path(folder) / "report.html"
+    checks.expect(page.stat().st_size < MOST, "%s: %d bytes" % (name, page.stat().st_size))
+    return page, json.loads((Path(folder) / "report.json").read_text())
+
+
+def without_run(path):
+    text = path.read_bytes()
+    return text[:text.index(b"<!-- run -->\n")]
+
+
+def check_harmless(checks, page, name):
+    checks.expect(page.requests == [], "%s: requests %s" % (name, page.requests))
+    checks.expect(page.console == [], "%s: console %s" % (name, page.console[:3]))
+    checks.expect(not page.select("script, iframe, object, embed, form, base, link[rel=stylesheet]"), "%s: active elements" % name)
+    outside = page.run("return [...document.querySelectorAll('[src],[href]')].map(e => e.getAttribute('src') || "
+                       "e.getAttribute('href')).filter(u => !u.startsWith('#') && !u.startsWith('data:'))")
+    checks.expect(outside == [], "%s: leads outside: %s" % (name, outside[:3]))
+    handlers = page.run("return [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a => "
+                        "a.name.startsWith('on'))).length")
+    checks.expect(handlers == 0, "%s: %d elements with handlers" % (name, handlers))
+    dangling = page.run("return [...document.querySelectorAll('a[href^=\"#\"]')].map(a => a.getAttribute('href'))"
+                        ".filter(h => !document.getElementById(h.slice(1)))")
+    checks.expect(dangling == [], "%s: links without a target: %s" % (name, dangling[:5]))
+    ids = page.run("let n = {}; document.querySelectorAll('[id]').forEach(e => n[e.id] = (n[e.id] || 0) + 1);"
+                   "return Object.keys(n).filter(k => n[k] > 1)")
+    checks.expect(ids == [], "%s: ids twice: %s" % (name, ids[:5]))
+
+
+def check_readable(checks, browser, path, name):
+    """At both widths and in both schemes, with everything unfolded."""
+    for width in WIDTHS:
+        for scheme in ("light", "dark"):
+            where = "%s at %d pixels, %s" % (name, width, scheme)
+            page = browser.open(path, width, scheme)
+            check_harmless(checks, page, where)
+            checks.expect(page.widest() is None, "%s: is %s pixels wide" % (where, page.widest()))
+            page.unfold()
+            checks.expect(page.widest() is None, "%s: unfolded, it is %s pixels wide" % (where, page.widest()))
+            ratio, text = page.contrast()
+            checks.expect(ratio >= 4.5, "%s: contrast %.2f of %s" % (where, ratio, text))
+            lines = page.run("""
+                let root = getComputedStyle(document.documentElement), c = document.createElement('canvas').getContext('2d');
+                function lum(name) {
+                  c.fillStyle = root.getPropertyValue(name); c.fillRect(0, 0, 1, 1);
+                  let [r, g, b] = [...c.getImageData(0, 0, 1, 1).data].slice(0, 3).map(v => (v /= 255, v <= .03928 ? v / 12.92 :
+                    Math.pow((v + .055) / 1.055, 2.4)));
+                  return .2126 * r + .7152 * g + .0722 * b;
+                }
+                let paper = lum('--paper');
+                return [0,1,2,3,4,5,6,7].map(i => lum('--s' + i)).map(s => (Math.max(s, paper) + .05) / (Math.min(s, paper) + .05));
+                """)
+            checks.expect(min(lines) >= 3, "%s: contrasts of lines %s" % (where, lines))
+        checks.expect(page.run("return getComputedStyle(document.body).backgroundColor") == "rgb(14, 18, 23)", "%s: not dark" % name)
+
+
+def check_statuses(checks, page, report, name):
+    text = page.all_text()
+    for number, trial in enumerate(report["trials"]):
+        checks.expect(trial["name"] in text, "%s: no trial %s" % (name, trial["name"]))
+        rows = page.run("return [...document.querySelectorAll('#rules table')].map(t => [...t.tBodies[0].rows].map("
+                        "r => [...r.cells].map(c => c.textContent)))")[number]
+        checks.expect(len(rows) == len(trial["rules"]), "%s: %d rows" % (name, len(rows)))
+        for row, rule in zip(rows, trial["rules"]):
+            first = rule["first"]
+            good = row[0].endswith(STATUS[rule["status"]]) and row[1] == rule["name"] and row[2] == rule["severity"]
+            good = good and (not rule["datapoints"] or row[3] == "%d of %d" % (rule["findings_total"], rule["datapoints"]))
+            good = good and (not first or ("step %d " % first["step"] in row[4] and row[4].endswith(first["tensor"])))
+            checks.expect(good, "%s: row %s for %s %s" % (name, row, rule["name"], rule["status"]))
+            if rule["status"] == "IssuesFound":
+                checks.expect(rule["recommendation"] in text and rule["message"] in text, "%s: advice of %s" % (name, rule["name"]))
+
+
+def check_aggregations(checks, page, report, name):
+    for trial in report["trials"]:
+        for aggregation in trial["aggregations"]:
+            for label, count in aggregation.get("classes", {}).items():
+                said = page.run("return [...document.querySelectorAll('.bars')].flatMap(t => [...t.tBodies[0].rows]).some(r => "
+                                "r.cells[0].textContent == arguments[0] && r.cells[1].textContent.includes(arguments[1]))",
+                                label, "%s: %d " % (trial["name"], count) if len(report["trials"]) > 1 else "%d " % count)
+                checks.expect(said, "%s: class %s of %s" % (name, label, trial["name"]))
+            if aggregation.get("matrix"):
+                cells = [[c or "" for c in row] for row in aggregation["matrix"]]
+                wanted = [[str(c) for c in row] for row in cells]
+                shown = page.run("return [...document.querySelectorAll('.heat')].map(t => [...t.tBodies[0].rows].map("
+                                 "r => [...r.cells].slice(1).map(c => c.textContent)))")
+                checks.expect(wanted in shown, "%s: matrix of %s" % (name, trial["name"]))
+
+
+def check_keyboard(checks, browser, path):
+    page = browser.open(path, 1600)
+    wanted = page.run("return [...document.querySelectorAll('a[href], summary, [tabindex=\"0\"]')]"
+                      ".filter(e => e.checkVisibility()).length")
+    reached, outlined = page.tab(wanted + 2)
+    checks.expect(reached[0] == "A#main", "the first stop is %s" % reached[:1])
+    checks.expect(len([r for r in reached if r != "BODY"]) == wanted, "%d of %d stops reached" % (len(reached), wanted))
+    checks.expect({"SUMMARY", "DIV.", "A#when", "A#confusion"} <= set(reached), "stops: %s" % sorted(set(reached))[:20])
+    checks.expect(outlined == wanted, "only %d of %d stops show the focus" % (outlined, wanted))
+
+
+def check_story(checks, browser, assay, folder, ranks):
+    job = ROOT / "jobs" / "image-classifier.json"
+    trials = [a for t in STORY for a in ("--trial", TRIALS / t)]
+    pages = []
+    for n in ranks:
+        out = Path(folder) / ("story%d" % n)
+        done = mpirun(n, [assay, "run", job, *trials, "--format", "html,json", "--out", out])
+        path, report = report_of(checks, done, out, "story on %d" % n)
+        pages.append(path)
+        checks.expect(without_run(path) == without_run(pages[0]), "other bytes at %d ranks" % n)
+    page = browser.open(pages[0])
+    check_statuses(checks, page, report, "story")
+    check_aggregations(checks, page, report, "story")
+    checks.expect("worker_2" in page.run("return document.querySelector('#completeness').textContent"), "the map names who is missing")
+    fired = sum(r["status"] == "IssuesFound" for t in report["trials"] for r in t["rules"])
+    marks = page.run("return [...document.querySelectorAll('#when .mark')].filter(m => m.getAttribute('d')).length")
+    checks.expect(marks == fired, "%d strips have marks, %d rules fired" % (marks, fired))
+    silent = page.run("return [...document.querySelectorAll('svg[role=img]')].filter(s => !s.querySelector('title')).length")
+    checks.expect(silent == 0, "%d pictures without a title" % silent)
+    check_readable(checks, browser, pages[0], "story")
+    check_keyboard(checks, browser, pages[0])
+    checks.expect(len(browser.pdf()) > 10000, "the page does not print")
+
+
+def shown(name):
+    """A name as the page shows it: control characters and turns of direction visible, what is no UTF-8 replaced."""
+    def visible(match):
+        code = ord(match[0])
+        return {10: "\\n", 9: "\\t", 13: "\\r"}.get(code, ("\\x%02x" if code < 256 else "\\u%04x") % code)
+    name = hostile.as_reported(name)
+    return re.sub("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]", visible, name)
+
+
+def check_hostile(checks, browser, assay, folder):
+    job = hostile.make(Path(folder), ["html"])
+    done = run([assay, "run", job, "--out", Path(folder) / "hostile"])
+    path, report = report_of(checks, done, Path(folder) / "hostile", "hostile")
+    page = browser.open(path)
+    check_harmless(checks, page, "hostile")
+    names = page.run("return [...new Set([...document.querySelectorAll('.name')].map(e => e.textContent))]")
+    for name in hostile.RULES:
+        if len(shown(name)) <= 72:
+            checks.expect(shown(name) in names, "hostile: the rule %r is not on the page" % shown(name))
+    long = [e for e in names if e.startswith("long, <b>xxx") and e.endswith("xx|end</b>")]
+    checks.expect(long and max(map(len, long)) <= 72, "hostile: the long name is %s" % [len(e) for e in long])
+    stray = page.select("b, i, img[src=x], marquee")
+    checks.expect(not stray, "hostile: %d elements of names" % len(stray))
+    text = page.all_text()
+    checks.expect(not re.search("[\u202a-\u202e\u2066-\u2069\x01-\x08]", text), "hostile: turns of direction on the page")
+    for width in WIDTHS:
+        page = browser.open(path, width)
+        page.unfold()
+        checks.expect(page.widest() is None, "hostile: %s pixels wide at %d" % (page.widest(), width))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1])
+    arguments = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder, Browser() as browser:
+        check_story(checks, browser, arguments.assay, folder, arguments.ranks)
+        check_hostile(checks, browser, arguments.assay, folder)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
