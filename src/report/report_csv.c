@@ -1,9 +1,11 @@
-/* report_csv.c - the report as tables with commas: one row a finding, a class, a cell of a confusion matrix. */
+/* report_csv.c - the report as tables with commas: one row a finding, a class, a cell of a confusion matrix, a
+ * step of a loss. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "report/csv.h"
+#include "report/curves.h"
 #include "report/report_internal.h"
 
 static void put_text(assay_buf *out, const char *text)
@@ -139,4 +141,29 @@ int report_put_confusion_csv(const assay_outcome *outcome, const assay_report_or
     (void)origin;
     assay_put_format(out, "trial,aggregation,label,prediction,count\n");
     return put_aggregations(outcome, put_confusion, out);
+}
+
+int report_put_loss_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+{
+    (void)origin;
+    assay_put_format(out, "trial,tensor,mode,step,mode_step,loss\n");
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        assay_curves curves;
+        int status = assay_curves_make(outcome, t, &curves);
+        if (status != ASSAY_OK)
+            return status;
+        for (size_t c = 0; c < curves.loss_count; c++) {
+            const assay_loss_curve *loss = &curves.losses[c];
+            for (size_t i = 0; i < loss->count; i++) {
+                put_text(out, outcome->trials[t].trial->name);
+                put_text(out, assay_trial_tensor(outcome->trials[t].info, loss->tensor));
+                assay_put_format(out, "%s,%" PRId64 ",%" PRId64 ",", assay_mode_name(loss->mode), loss->point[i].step,
+                                 loss->point[i].mode_step);
+                assay_csv_put_real(out, loss->point[i].value);
+                assay_put_u8(out, '\n');
+            }
+        }
+        assay_curves_release(&curves);
+    }
+    return assay_buf_status(out);
 }

@@ -58,6 +58,7 @@ void report_put_aggregation(const report_rule *rule, assay_buf *out);
 int report_put_findings_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 int report_put_class_counts_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 int report_put_confusion_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+int report_put_loss_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 int report_put_junit(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 int report_put_markdown(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "report/curves.h"
 #include "report/report_internal.h"
 #include "tensor/tfevent.h"
 
@@ -41,13 +42,13 @@ static void put_directory(assay_buf *out, const char *name)
     assay_put_u8(out, '\0');
 }
 
-/* "GROUP/NAME", which protobuf wants to be UTF-8; NULL without memory. The caller frees it. */
-static char *make_tag(const char *group, const char *name)
+/* "GROUP/NAME" or "GROUP/MODE/NAME", which protobuf wants to be UTF-8; NULL without memory. The caller frees it. */
+static char *make_tag(const char *group, int mode, const char *name)
 {
     assay_buf tag;
     size_t length = strlen(name);
     assay_buf_init(&tag, ASSAY_REPORT_CEILING);
-    assay_put_format(&tag, "%s/", group);
+    assay_put_format(&tag, "%s/%s%s", group, assay_mode_name(mode), mode ? "/" : "");
     for (size_t at = 0; at < length;) {
         uint32_t code;
         size_t size = assay_utf8_next(name + at, length - at, &code);
@@ -71,7 +72,7 @@ static int put_findings(const assay_trial *info, const report_rule *rule, assay_
     bool before = false;
     if (!found || found->step_count == 0)
         return ASSAY_OK;
-    char *tag = make_tag("findings", rule->instance->name);
+    char *tag = make_tag("findings", ASSAY_MODE_NONE, rule->instance->name);
     for (uint64_t i = 0; tag && i < steps; i++) {
         int64_t step = assay_trial_step(info, i)->step;
         bool fired = next < found->step_count && found->steps[next] == step;
@@ -86,11 +87,53 @@ static int put_findings(const assay_trial *info, const report_rule *rule, assay_
     return tag ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+static int put_losses(const assay_trial *info, const assay_curves *curves, assay_buf *out)
+{
+    for (size_t c = 0; c < curves->loss_count; c++) {
+        const assay_loss_curve *loss = &curves->losses[c];
+        char *tag = make_tag("loss", loss->mode, assay_trial_tensor(info, loss->tensor));
+        if (!tag)
+            return ASSAY_ENOMEM;
+        for (size_t i = 0; i < loss->count; i++)
+            assay_tfevent_put_scalar(out, 0, loss->point[i].step, tag, loss->point[i].value);
+        free(tag);
+    }
+    return ASSAY_OK;
+}
+
+static int put_norms(const assay_trial *info, const assay_curves *curves, assay_buf *out)
+{
+    for (size_t c = 0; c < curves->tensor_count; c++) {
+        const assay_tensor_curve *tensor = &curves->tensors[c];
+        char *tag = make_tag("norm", tensor->mode, assay_trial_tensor(info, tensor->tensor));
+        if (!tag)
+            return ASSAY_ENOMEM;
+        for (size_t i = 0; i < tensor->count; i++)
+            assay_tfevent_put_scalar(out, 0, tensor->point[i].step, tag, tensor->point[i].norm);
+        free(tag);
+    }
+    return ASSAY_OK;
+}
+
+static int put_curves(const assay_outcome *outcome, size_t trial, assay_buf *out)
+{
+    assay_curves curves;
+    const assay_trial *info = outcome->trials[trial].info;
+    int status = assay_curves_make(outcome, trial, &curves);
+    if (status != ASSAY_OK)
+        return status;
+    status = put_losses(info, &curves, out);
+    if (status == ASSAY_OK)
+        status = put_norms(info, &curves, out);
+    assay_curves_release(&curves);
+    return status;
+}
+
 static int put_trial(const assay_outcome *outcome, size_t trial, assay_buf *out)
 {
-    int status = ASSAY_OK;
     const assay_trial *info = outcome->trials[trial].info;
     assay_tfevent_put_version(out, 0);
+    int status = put_curves(outcome, trial, out);
     for (size_t i = 0; status == ASSAY_OK && info && i < outcome->job->rule_count; i++) {
         report_rule rule = report_rule_of(outcome, &outcome->trials[trial], i, false);
         status = put_findings(info, &rule, out);

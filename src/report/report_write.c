@@ -33,6 +33,7 @@ static const form_file FILES[] = {
     {ASSAY_FORMAT_CSV, "findings.csv", report_put_findings_csv},
     {ASSAY_FORMAT_CSV, "class_counts.csv", report_put_class_counts_csv},
     {ASSAY_FORMAT_CSV, "confusion.csv", report_put_confusion_csv},
+    {ASSAY_FORMAT_CSV, "loss.csv", report_put_loss_csv},
     {ASSAY_FORMAT_JUNIT, "junit.xml", report_put_junit},
     {ASSAY_FORMAT_MARKDOWN, "report.md", report_put_markdown},
     {ASSAY_FORMAT_HTML, "report.html", report_put_html},

@@ -6,6 +6,7 @@ every rank count.
     forms.py --assay PROGRAM --ranks 1 2 3 7
 """
 import argparse
+import functools
 import hashlib
 import html.parser
 import json
@@ -18,6 +19,7 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import numpy
 import pandas
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -44,22 +46,58 @@ def rules(report):
 
 
 class Forms:
-    """The files of one run, and report.json beside them."""
+    """The files of one run, report.json beside them, and what was saved in each trial."""
 
-    def __init__(self, folder, checks, name):
+    def __init__(self, folder, checks, name, values, is_loss):
         self.folder, self.checks, self.name = Path(folder), checks, name
         self.report = json.loads((self.folder / "report.json").read_text())
+        names = [t["name"] for t in self.report["trials"]]
+        self.losses = {n: losses(v, is_loss) for n, v in zip(names, values)}
+        self.norms = {n: norms(v) for n, v in zip(names, values)}
 
     def expect(self, condition, what):
         return self.checks.expect(condition, "%s: %s" % (self.name, what))
 
     def table(self, file, types):
         frame = pandas.read_csv(self.folder / file, keep_default_na=False, float_precision="round_trip",
-                                na_values={c: ["nan"] for c in ("value", "threshold")})
+                                na_values={c: ["nan"] for c in ("value", "threshold", "loss")})
         plain = pandas.read_csv(self.folder / file)  # as everybody calls it
         for column, kind in types.items():
             self.expect(plain[column].dtype == kind, "%s: %s is %s" % (file, column, plain[column].dtype))
         return frame
+
+
+# ---- what the trial itself says, read by other means ----
+
+def near(a, b):
+    """Equal to the precision of a float of 32 bits."""
+    return a == b or abs(a - b) <= 1e-6 * abs(b) or (math.isnan(a) and math.isnan(b))
+
+
+@functools.lru_cache
+def recorded(path):
+    """{(tensor, mode): {(step, mode_step): [one worker's values, ...]}} of the numeric tensors that were saved whole."""
+    found = {}
+    for (step, _), part in sorted(tfevents.Trial(path, check=False).steps.items()):
+        for name, (dtype, values) in part.tensors.items():
+            if dtype and values.size and not name.startswith("smdebug/reductions/"):
+                found.setdefault((name, part.mode), {}).setdefault((step, part.mode_step), []).append(values.astype("float64"))
+    return found
+
+
+IS_LOSS = re.compile("[Ll]oss_(?!input).*output")  # the collection "losses" of recorded trials
+
+
+def losses(values, is_loss):
+    """{(tensor, mode): [(step, mode_step, mean over workers and elements)]}"""
+    return {(name, mode): [(step, mode_step, numpy.mean([v.mean() for v in parts])) for (step, mode_step), parts in steps.items()]
+            for (name, mode), steps in values.items() if is_loss(name)}
+
+
+def norms(values):
+    """{(tensor, mode): [(step, mode_step, root of the mean over the workers of the squared norm)]}"""
+    return {key: [(step, mode_step, math.sqrt(numpy.mean([(v ** 2).sum() for v in parts])))
+                  for (step, mode_step), parts in steps.items()] for key, steps in values.items()}
 
 
 # ---- csv ----
@@ -92,6 +130,19 @@ def check_aggregations(forms):
                       for k, n in enumerate(row) if n]
     forms.expect(counts and list(classes.itertuples(index=False, name=None)) == counts, "class_counts.csv has other rows")
     forms.expect(pairs and list(cells.itertuples(index=False, name=None)) == pairs, "confusion.csv has other rows")
+
+
+def check_losses(forms):
+    frame = forms.table("loss.csv", {"step": "int64", "mode_step": "int64", "loss": "float64"})
+    rows = {}
+    for row in frame.itertuples(index=False):
+        rows.setdefault((row.trial, row.tensor, row.mode), []).append((row.step, row.mode_step, row.loss))
+    for trial in forms.report["trials"]:
+        for (name, mode), points in forms.losses[trial["name"]].items():
+            got = rows.pop((trial["name"], hostile.as_reported(name), mode), [])
+            forms.expect(len(got) == len(points) and all(g[:2] == p[:2] and near(g[2], p[2]) for g, p in zip(got, points)),
+                         "loss.csv: %r in %s is %s, not %s" % (name, mode, got, points))
+    forms.expect(len(frame) and not rows, "loss.csv: also %s" % list(rows))
 
 
 # ---- junit ----
@@ -229,6 +280,12 @@ def check_tensorboard(forms):
             forms.expect([s for s, v in points if v == 1] == rule["steps"] and all(v in (0, 1) for _, v in points) and
                          [s for s, _ in points] == sorted({s for s, _ in points}),
                          "tensorboard: findings/%s has %s" % (rule["name"], points))
+        for group, curves in (("loss", forms.losses[trial["name"]]), ("norm", forms.norms[trial["name"]])):
+            forms.expect(curves, "nothing to compare")
+            for (name, mode), points in sorted(curves.items()):
+                got = found.pop("%s/%s/%s" % (group, mode, hostile.as_reported(name)), [])
+                forms.expect([s for s, _ in got] == [p[0] for p in points] and all(near(g[1], p[2]) for g, p in zip(got, points)),
+                             "tensorboard: %s of %r in %s is %s, not %s" % (group, name, mode, got, points))
         forms.expect(not found, "tensorboard: also %s" % list(found))
 
 
@@ -237,6 +294,7 @@ def check_tensorboard(forms):
 def check_forms(forms):
     check_findings(forms)
     check_aggregations(forms)
+    check_losses(forms)
     check_junit(forms)
     check_markdown(forms)
     check_tensorboard(forms)
@@ -258,7 +316,8 @@ def check_hostile(args, checks, folder):
         first = first or files
         checks.expect(files == first, "hostile names: other bytes at %d ranks: %s" %
                       (ranks, [n for n in first if files.get(n) != first[n]]))
-    forms = Forms(folder / ("out-%d" % args.ranks[0]), checks, "hostile names")
+    forms = Forms(folder / ("out-%d" % args.ranks[0]), checks, "hostile names",
+                  [hostile.values(False), hostile.values(True)], lambda name: name not in ("labels", "predictions"))
     named = {f["tensor"] for _, rule in rules(forms.report) for f in rule["findings"]}
     checks.expect(named == {hostile.as_reported(n) for n in hostile.TENSORS}, "findings do not name every tensor")
     checks.expect({r["status"] for _, r in rules(forms.report)} == {"IssuesFound", "NoIssuesFound", "NoData", "Error"},
@@ -272,7 +331,7 @@ def check_recorded(args, checks, folder):
     done = run([args.assay, "run", ROOT / "jobs" / "image-classifier.json", "--trial", TRIALS / "ddp_partial", "--trial",
                 TRIALS / "ddp", "--out", out, "--format", ",".join(["json"] + FORMATS)])
     if checks.expect(done.code == 0, "recorded trials: %s" % done):
-        check_forms(Forms(out, checks, "recorded trials"))
+        check_forms(Forms(out, checks, "recorded trials", [recorded(TRIALS / t) for t in ("ddp_partial", "ddp")], IS_LOSS.search))
 
 
 def check_failures(args, checks, folder):

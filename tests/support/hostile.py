@@ -55,16 +55,35 @@ def as_reported(name):
     return out
 
 
-def write_trial(folder):
-    """Every tensor at steps 0 and 1 of one worker, with infinities at step 1; a loss, labels and predictions of every
-    worker, one of which misses step 1; and a damaged record."""
-    made = Made(folder, WORKERS, {"losses": "^loss$"})
+def steps():
+    """[{worker: {tensor: values}}]: every tensor at two steps of one worker, with infinities at the second; a loss, labels and
+    predictions of every worker, the last of which misses the second step."""
     labels = numpy.array([0, 1, 2, 2], "int64")
+    found = []
     for step in range(2):
-        tensors = {worker: {"loss": numpy.float32(1 + w) / (1 + step), "labels": labels, "predictions": labels[::-1].copy()}
-                   for w, worker in enumerate(WORKERS) if step == 0 or worker != WORKERS[-1]}
+        found.append({worker: {"loss": numpy.float32(1 + w) / (1 + step), "labels": labels, "predictions": labels[::-1].copy()}
+                      for w, worker in enumerate(WORKERS) if step == 0 or worker != WORKERS[-1]})
         for i, name in enumerate(TENSORS):
-            tensors[WORKERS[0]][name] = numpy.array([i, step * numpy.inf if step else 1], "float64")
+            found[step][WORKERS[0]][name] = numpy.array([i, step * numpy.inf if step else 1], "float64")
+    return found
+
+
+def values(second):
+    """{(tensor, mode): {(step, mode_step): [values of each worker]}} of the first or the second trial that make() writes, without
+    the record that it damages."""
+    found = {}
+    for step, tensors in enumerate([{"worker_0": {"loss": numpy.float64(1)}}] if second else steps()):
+        for worker, saved in tensors.items():
+            for name, value in saved.items():
+                if second or (step, worker, name) != (1, WORKERS[1], "predictions"):
+                    found.setdefault((name, "TRAIN"), {}).setdefault((step, step), []).append(value.astype("float64"))
+    return found
+
+
+def write_trial(folder):
+    """What steps() has, every tensor a loss but the labels and predictions; and one record is damaged."""
+    made = Made(folder, WORKERS, {"losses": "^(?!labels|predictions)"})
+    for step, tensors in enumerate(steps()):
         made.step(step, "TRAIN", step, tensors)
     damaged = made.folder / ("events/%012d/%012d_%s.tfevents" % (1, 1, WORKERS[1]))
     data = bytearray(damaged.read_bytes())
@@ -77,8 +96,8 @@ def make(folder, formats):
     """Writes two trials with hostile names and a job over them; returns the job's path."""
     folder = Path(folder)
     trials = [{"path": str(write_trial(folder / "trial")), "name": "".join(TEXTS[:4])}]
-    empty = Made(folder / "second").step(0, "TRAIN", 0, {"loss": 1.0}).end()
-    trials.append({"path": str(empty), "name": LONG})
+    second = Made(folder / "second", collections={"losses": "^loss$"}).step(0, "TRAIN", 0, {"loss": 1.0}).end()
+    trials.append({"path": str(second), "name": LONG})
     rules = [{"rule": "ExplodingTensor"}, {"rule": "NoSuchRule <b>&"}]
     rules += [dict(KINDS[i % 4], name=name, severity=("info", "warning", "error")[i % 3]) for i, name in enumerate(RULES)]
     job = {"trials": trials, "rules": rules, "output": {"formats": ["json", "text"] + list(formats)},
