@@ -1,0 +1,86 @@
+/* notify_body.c - a message in the JSON that its receiver expects. */
+#include <string.h>
+
+#include "action/notify_internal.h"
+
+enum { SLACK_TEXT = 35000, SNS_SUBJECT = 100 }; /* Slack cuts texts at 40 000 characters; SNS refuses longer subjects */
+
+static void put_json(const assay_message *message, assay_buf *out)
+{
+    assay_put_format(out, "{\"schema\": \"assay-message/1\", \"event\": ");
+    assay_json_put_text(out, message->event);
+    assay_put_format(out, ", \"subject\": ");
+    assay_json_put_text(out, message->subject);
+    assay_put_format(out, ", \"text\": ");
+    assay_json_put_text(out, message->text);
+    for (size_t i = 0; i < message->field_count; i++) {
+        assay_put_format(out, ", ");
+        assay_json_put_text(out, message->fields[i].name);
+        assay_put_format(out, ": %s", message->fields[i].json);
+    }
+    assay_put_u8(out, '}');
+}
+
+/* Slack's markup takes three characters for its own. */
+static void put_escaped(const char *text, size_t most, assay_buf *out)
+{
+    for (size_t i = 0; text[i] && i < most; i++) {
+        switch (text[i]) {
+        case '&':
+            assay_put_bytes(out, "&amp;", 5);
+            break;
+        case '<':
+            assay_put_bytes(out, "&lt;", 4);
+            break;
+        case '>':
+            assay_put_bytes(out, "&gt;", 4);
+            break;
+        default:
+            assay_put_u8(out, (uint8_t)text[i]);
+        }
+    }
+}
+
+static void put_slack(const assay_message *message, assay_buf *out)
+{
+    assay_buf text;
+    assay_buf_init(&text, NOTIFY_BODY);
+    assay_put_u8(&text, '*');
+    put_escaped(message->subject, SNS_SUBJECT * 3, &text);
+    assay_put_bytes(&text, "*\n", 2);
+    put_escaped(message->text, SLACK_TEXT, &text);
+    assay_put_format(out, "{\"text\": ");
+    assay_json_put_text_n(out, (const char *)text.data, text.size);
+    assay_put_u8(out, '}');
+    if (assay_buf_status(&text) != ASSAY_OK)
+        out->status = assay_buf_status(&text);
+    assay_buf_release(&text);
+}
+
+/* SNS takes a subject of at most 100 printable ASCII characters. */
+static void put_sns(const assay_message *message, assay_buf *out)
+{
+    char subject[SNS_SUBJECT + 1];
+    size_t length = 0;
+    for (const char *c = message->subject; *c && length < SNS_SUBJECT; c++) {
+        if ((*c & 0xc0) != 0x80) /* one mark for a character, not for each of its bytes */
+            subject[length++] = *c >= ' ' && *c < 0x7f ? *c : '?';
+    }
+    if (length == SNS_SUBJECT && strlen(message->subject) > SNS_SUBJECT)
+        memcpy(subject + length - 3, "...", 3);
+    assay_put_format(out, "{\"Subject\": ");
+    assay_json_put_text_n(out, subject, length);
+    assay_put_format(out, ", \"Message\": ");
+    assay_json_put_text(out, message->text);
+    assay_put_u8(out, '}');
+}
+
+void notify_put_body(notify_style style, const assay_message *message, assay_buf *out)
+{
+    if (style == NOTIFY_SLACK)
+        put_slack(message, out);
+    else if (style == NOTIFY_SNS)
+        put_sns(message, out);
+    else
+        put_json(message, out);
+}

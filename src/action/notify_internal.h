@@ -1,0 +1,68 @@
+/* notify_internal.h - a target as its two kinds share it. Inside notify*.c only. */
+#ifndef ASSAY_ACTION_NOTIFY_INTERNAL_H
+#define ASSAY_ACTION_NOTIFY_INTERNAL_H
+
+#include "action/notify.h"
+#include "action/secret.h"
+
+typedef enum notify_style { NOTIFY_JSON, NOTIFY_SLACK, NOTIFY_SNS, NOTIFY_STYLES } notify_style;
+
+typedef struct notify_header {
+    char *name;
+    assay_secret value;
+} notify_header;
+
+struct assay_notify {
+    assay_notify_kind kind;
+    char *place; /* "FILE: PLACE" for messages */
+    char *name;
+    bool hasty;
+    double seconds; /* for one attempt */
+
+    /* a webhook */
+    notify_style style;
+    assay_secret url;
+    notify_header *headers;
+    size_t header_count;
+    char *ca_file; /* NULL: the system's authorities */
+    double connect_seconds, backoff;
+    unsigned retries;
+
+    /* mail */
+    char **to;
+    size_t to_count;
+    char *from; /* NULL: the mail system's choice */
+    char *sendmail;
+};
+
+enum { NOTIFY_BODY = 1 << 20 }; /* a message is not larger */
+
+/* *out gets the number under `key`, or stays as it is. ASSAY_EJOB outside [least, most]. */
+int notify_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
+                  double *out);
+/* *out gets a copy of the text under `key`, or `fallback`'s (NULL stays NULL). */
+int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback, char **out);
+
+int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target);
+int notify_webhook_prepare(assay_notify *target, assay_error *err);
+int notify_webhook_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
+                        assay_delivery *delivery, assay_error *err);
+/* Appends the body in the target's style. */
+void notify_put_body(notify_style style, const assay_message *message, assay_buf *out);
+
+/* Why this is no URL for us; NULL when it is. */
+const char *notify_url_fault(const char *url);
+/* Appends a URL without what may be secret: user, query and fragment, and with `host_only` the path too. */
+void notify_put_url(const char *url, bool host_only, assay_buf *out);
+/* Seconds to wait after the n-th attempt (from 1) of `retries` + 1: backoff, doubled each time, or what the server asked for
+ * (< 0: nothing); at most NOTIFY_LONGEST_WAIT. */
+double notify_wait(double backoff, unsigned attempt, double asked);
+enum { NOTIFY_LONGEST_WAIT = 60 };
+
+int notify_mail_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target);
+int notify_mail_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
+                     assay_delivery *delivery, assay_error *err);
+/* Appends the mail with its headers; `date` false leaves out the header that differs every time. */
+void notify_put_mail(const assay_notify *target, const assay_message *message, bool date, assay_buf *out);
+
+#endif

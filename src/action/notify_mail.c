@@ -1,0 +1,219 @@
+/* notify_mail.c - messages through the sendmail interface, which every mail system has. It queues and tries again itself, so
+ * there is one attempt here. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "action/command.h"
+#include "action/notify_internal.h"
+#include "base/fault.h"
+#include "base/utf8.h"
+
+enum { RECIPIENTS = 100, LINE_BYTES = 900, WORD_BYTES = 42 }; /* a line of a mail has at most 998 bytes, an encoded word 75 */
+
+/* Printable ASCII without what has a meaning in an address list; so a header cannot be left, nor an option begun. */
+static bool is_address(const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        if (*c <= ' ' || *c >= 0x7f || strchr("\"(),:;<>[]\\", *c))
+            return false;
+    }
+    return text[0] && text[0] != '-' && strlen(text) <= 254;
+}
+
+static int add_recipient(const job_reader *r, const char *place, const cJSON *item, assay_notify *target)
+{
+    if (!cJSON_IsString(item) || !is_address(item->valuestring))
+        return job_fail(r, place, "\"to\": expected a plain address like name@example.org, or a list of such");
+    target->to[target->to_count] = assay_copy_text(item->valuestring);
+    return target->to[target->to_count] ? (target->to_count++, ASSAY_OK) : job_no_memory(r);
+}
+
+static int read_recipients(const job_reader *r, const char *place, const cJSON *list, assay_notify *target)
+{
+    int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 1, status = ASSAY_OK;
+    if (!list || count == 0)
+        return job_fail(r, place, "\"to\" is missing: an address, or a list of addresses");
+    if (count > RECIPIENTS)
+        return job_fail(r, place, "\"to\": more than %d addresses", RECIPIENTS);
+    target->to = assay_alloc_zeroed((size_t)count, sizeof *target->to);
+    if (!target->to)
+        return job_no_memory(r);
+    for (const cJSON *item = cJSON_IsArray(list) ? list->child : list; item && status == ASSAY_OK; item = item->next) {
+        status = add_recipient(r, place, item, target);
+        if (item == list)
+            break;
+    }
+    return status;
+}
+
+static void put_recipients(const assay_notify *target, const char *between, assay_buf *out)
+{
+    for (size_t i = 0; i < target->to_count; i++)
+        assay_put_format(out, "%s%s", i ? between : "", target->to[i]);
+}
+
+int notify_mail_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target)
+{
+    static const char *const keys[] = {"to", "from", "sendmail", "timeout", NULL};
+    target->seconds = 60;
+    int status = job_known_keys(r, place, object, keys);
+    if (status == ASSAY_OK)
+        status = read_recipients(r, place, cJSON_GetObjectItemCaseSensitive(object, "to"), target);
+    if (status == ASSAY_OK)
+        status = notify_text(r, place, object, "from", NULL, &target->from);
+    if (status == ASSAY_OK && target->from && !is_address(target->from))
+        status = job_fail(r, place, "\"from\": expected a plain address like name@example.org");
+    if (status == ASSAY_OK)
+        status = notify_text(r, place, object, "sendmail", "/usr/sbin/sendmail", &target->sendmail);
+    if (status == ASSAY_OK)
+        status = notify_number(r, place, object, "timeout", 0.1, 600, &target->seconds);
+    if (status != ASSAY_OK)
+        return status;
+    assay_buf name;
+    assay_buf_init(&name, 64 << 10);
+    assay_put_format(&name, "mail ");
+    put_recipients(target, ", ", &name);
+    if (assay_buf_status(&name) == ASSAY_OK)
+        target->name = assay_copy_bytes_as_text((const char *)name.data, name.size);
+    assay_buf_release(&name);
+    return target->name ? ASSAY_OK : job_no_memory(r);
+}
+
+static void put_base64(const unsigned char *bytes, size_t size, assay_buf *out)
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < size; i += 3) {
+        uint32_t v = (uint32_t)bytes[i] << 16;
+        v |= i + 1 < size ? (uint32_t)bytes[i + 1] << 8 : 0;
+        v |= i + 2 < size ? bytes[i + 2] : 0;
+        assay_put_u8(out, (uint8_t)alphabet[v >> 18]);
+        assay_put_u8(out, (uint8_t)alphabet[v >> 12 & 63]);
+        assay_put_u8(out, (uint8_t)(i + 1 < size ? alphabet[v >> 6 & 63] : '='));
+        assay_put_u8(out, (uint8_t)(i + 2 < size ? alphabet[v & 63] : '='));
+    }
+}
+
+/* A copy with '?' for control characters (line ends above all) and for bytes that are no UTF-8. */
+static void put_plain_line(const char *text, size_t length, assay_buf *out)
+{
+    for (size_t at = 0; at < length;) {
+        size_t step = assay_utf8_length(text + at, length - at);
+        bool bad = step == 0 || (step == 1 && ((unsigned char)text[at] < ' ' || text[at] == 0x7f) && text[at] != '\t');
+        assay_put_bytes(out, bad ? "?" : text + at, bad ? 1 : step);
+        at += step ? step : 1;
+    }
+}
+
+/* ASCII as it is, anything else in encoded words (RFC 2047), each of whole characters. */
+static void put_subject(const char *subject, assay_buf *out)
+{
+    assay_buf line;
+    assay_buf_init(&line, LINE_BYTES);
+    for (const char *at = subject; *at; at += strspn(at, "\r\n\t")) {
+        size_t part = strcspn(at, "\r\n\t");
+        if (line.size > 0)
+            assay_put_u8(&line, ' ');
+        put_plain_line(at, part, &line);
+        at += part;
+    }
+    const char *text = line.data ? (const char *)line.data : "";
+    bool ascii = true;
+    for (size_t i = 0; i < line.size; i++)
+        ascii &= (unsigned char)text[i] < 0x80;
+    for (size_t from = 0; !ascii && from < line.size;) {
+        size_t to = from, step;
+        while ((step = assay_utf8_length(text + to, line.size - to)) > 0 && to + step - from <= WORD_BYTES)
+            to += step;
+        to = to > from ? to : line.size;
+        assay_put_format(out, "%s=?UTF-8?B?", from ? "\n " : "");
+        put_base64((const unsigned char *)text + from, to - from, out);
+        assay_put_bytes(out, "?=", 2);
+        from = to;
+    }
+    if (ascii)
+        assay_put_bytes(out, text, line.size);
+    assay_buf_release(&line);
+}
+
+static void put_date(assay_buf *out)
+{
+    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t now = time(NULL);
+    struct tm t;
+    if (gmtime_r(&now, &t)) /* strftime would write the words in the user's language */
+        assay_put_format(out, "Date: %s, %d %s %d %02d:%02d:%02d +0000\n", days[t.tm_wday], t.tm_mday, months[t.tm_mon],
+                         t.tm_year + 1900, t.tm_hour, t.tm_min, t.tm_sec);
+}
+
+/* Lines that a mail system would break are broken here, between characters. */
+static void put_text(const char *text, assay_buf *out)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n"), piece = 0, step;
+        while (piece < length && piece < LINE_BYTES) {
+            step = assay_utf8_length(text + piece, length - piece);
+            piece += step ? step : 1;
+        }
+        put_plain_line(text, piece, out);
+        assay_put_u8(out, '\n');
+        text += piece + (piece == length && text[piece] == '\n');
+    }
+}
+
+void notify_put_mail(const assay_notify *target, const assay_message *message, bool date, assay_buf *out)
+{
+    if (target->from)
+        assay_put_format(out, "From: %s\n", target->from);
+    assay_put_format(out, "To: ");
+    put_recipients(target, ",\n ", out);
+    assay_put_format(out, "\nSubject: ");
+    put_subject(message->subject, out);
+    assay_put_u8(out, '\n');
+    if (date)
+        put_date(out);
+    assay_put_format(out, "Auto-Submitted: auto-generated\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\n"
+                          "Content-Transfer-Encoding: 8bit\n\n");
+    put_text(message->text, out);
+}
+
+int notify_mail_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
+                     assay_delivery *delivery, assay_error *err)
+{
+    assay_buf mail;
+    assay_error why = {""};
+    assay_command_result result;
+    size_t used = 0;
+    const char **argv = assay_realloc_array(NULL, 6 + target->to_count, sizeof *argv);
+    assay_buf_init(&mail, NOTIFY_BODY);
+    notify_put_mail(target, message, true, &mail);
+    if (!argv || assay_buf_status(&mail) != ASSAY_OK) {
+        free(argv);
+        assay_buf_release(&mail);
+        return assay_fail(err, ASSAY_ENOMEM, "%s: the message cannot be held in memory", target->name);
+    }
+    argv[used++] = target->sendmail;
+    argv[used++] = "-i"; /* a line with a single dot does not end the mail */
+    if (target->from) {
+        argv[used++] = "-f";
+        argv[used++] = target->from;
+    }
+    argv[used++] = "--";
+    for (size_t i = 0; i < target->to_count; i++)
+        argv[used++] = target->to[i];
+    argv[used] = NULL;
+    const assay_command command = {.argv = argv, .input = mail.data, .input_size = mail.size, .seconds = target->seconds};
+    int status = assay_command_run(&command, &result, &why);
+    bool unknown = status != ASSAY_OK && result.started && (result.timed_out || result.exit_status < 0);
+    *delivery = status == ASSAY_OK ? ASSAY_DELIVERED : unknown ? ASSAY_DELIVERY_UNKNOWN : ASSAY_NOT_DELIVERED;
+    if (attempt)
+        attempt(context, 1, *delivery, status == ASSAY_OK ? "handed to the mail system" : why.text);
+    assay_command_release(&result);
+    assay_buf_release(&mail);
+    free(argv);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    return assay_fail(err, status == ASSAY_ENOMEM ? status : ASSAY_EIO, "%s: %s", target->name, why.text);
+}

@@ -1,0 +1,285 @@
+/* notify_webhook.c - messages as a POST of JSON: the target's keys, and its attempts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "action/command.h"
+#include "action/http.h"
+#include "action/notify_internal.h"
+#include "base/fault.h"
+#include "base/log.h"
+
+enum { HEADERS = 32, RETRIES = 10, SECONDS = 300, URL_BYTES = 4096 };
+
+static const char *const STYLES[NOTIFY_STYLES + 1] = {"json", "slack", "sns", NULL};
+
+/* The length of "http://" or "https://"; 0 for anything else. */
+static size_t scheme_length(const char *url)
+{
+    return strncasecmp(url, "https://", 8) == 0 ? 8 : strncasecmp(url, "http://", 7) == 0 ? 7 : 0;
+}
+
+const char *notify_url_fault(const char *url)
+{
+    size_t scheme = scheme_length(url), length = strlen(url);
+    if (scheme == 0)
+        return "expected a URL that begins with https:// or http://";
+    if (length > URL_BYTES)
+        return "the URL is too long";
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)url[i] <= ' ' || (unsigned char)url[i] >= 0x7f || strchr("\"<>\\^`{|}#", url[i]))
+            return "the URL has characters that need percent encoding, or a fragment";
+    }
+    size_t authority = strcspn(url + scheme, "/?");
+    if (authority == 0 || url[scheme] == ':')
+        return "the URL has no host";
+    if (memchr(url + scheme, '@', authority))
+        return "the URL has a user or password in it: give an Authorization header instead";
+    return NULL;
+}
+
+void notify_put_url(const char *url, bool host_only, assay_buf *out)
+{
+    size_t scheme = scheme_length(url), length = strlen(url);
+    const char *authority = url + scheme;
+    size_t host = strcspn(authority, "/?#");
+    for (size_t i = host; i > 0; i--) {
+        if (authority[i - 1] == '@') {
+            authority += i;
+            host -= i;
+            break;
+        }
+    }
+    assay_put_bytes(out, url, scheme);
+    assay_put_bytes(out, authority, host);
+    const char *path = authority + host;
+    if (host_only)
+        assay_put_format(out, "%s", path < url + length ? "/..." : "");
+    else
+        assay_put_bytes(out, path, strcspn(path, "?#"));
+}
+
+/* Headers whose value is a secret wherever they occur. */
+static bool is_credential(const char *name)
+{
+    static const char *const names[] = {"authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token", NULL};
+    for (const char *const *n = names; *n; n++) {
+        if (strcasecmp(name, *n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_token(const char *name)
+{
+    return name[0] && name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.!#$%&'*+^`|~")] == '\0';
+}
+
+static int read_header(const job_reader *r, const char *place, const cJSON *item, notify_header *out)
+{
+    if (!is_token(item->string))
+        return job_fail(r, place, "\"%.60s\" is no name of a header", item->string);
+    char where[ASSAY_JOB_PLACE + 64];
+    snprintf(where, sizeof where, "%s.%.60s", place, item->string);
+    int status = assay_secret_read(r, where, item, &out->value);
+    if (status != ASSAY_OK)
+        return status;
+    if (out->value.kind == ASSAY_SECRET_LITERAL && is_credential(item->string))
+        return job_fail(r, where, "a secret does not belong into a job file: give it as {\"env\": NAME} or {\"file\": PATH}");
+    out->name = assay_copy_text(item->string);
+    return out->name ? ASSAY_OK : job_no_memory(r);
+}
+
+static int read_headers(const job_reader *r, const char *place, const cJSON *list, assay_notify *target)
+{
+    char where[ASSAY_JOB_PLACE];
+    int status = ASSAY_OK;
+    if (!list)
+        return ASSAY_OK;
+    snprintf(where, sizeof where, "%.80s.headers", place);
+    if (!cJSON_IsObject(list) || cJSON_GetArraySize(list) > HEADERS)
+        return job_fail(r, where, "expected an object with at most %d headers", HEADERS);
+    target->headers = assay_alloc_zeroed((size_t)cJSON_GetArraySize(list), sizeof *target->headers);
+    if (!target->headers)
+        return job_no_memory(r);
+    for (const cJSON *item = list->child; item && status == ASSAY_OK; item = item->next)
+        status = read_header(r, where, item, &target->headers[target->header_count++]);
+    return status;
+}
+
+static int read_style(const job_reader *r, const char *place, const cJSON *object, assay_notify *target)
+{
+    const char *word = NULL;
+    int status = job_text(r, place, object, "style", &word);
+    if (status != ASSAY_OK || !word)
+        return status;
+    for (int i = 0; i < NOTIFY_STYLES; i++) {
+        if (strcmp(word, STYLES[i]) == 0) {
+            target->style = (notify_style)i;
+            return ASSAY_OK;
+        }
+    }
+    return job_fail(r, place, "unknown style \"%.40s\"; known: json, slack, sns", word);
+}
+
+static int read_url(const job_reader *r, const char *place, const cJSON *item, assay_notify *target)
+{
+    char where[ASSAY_JOB_PLACE];
+    snprintf(where, sizeof where, "%.80s.url", place);
+    if (!item)
+        return job_fail(r, place, "\"url\" is missing");
+    int status = assay_secret_read(r, where, item, &target->url);
+    if (status != ASSAY_OK || target->url.kind != ASSAY_SECRET_LITERAL)
+        return status;
+    const char *url = target->url.source, *fault = notify_url_fault(url);
+    if (fault)
+        return job_fail(r, where, "%s", fault);
+    if (strncasecmp(url + scheme_length(url), "hooks.slack.com/", 16) == 0)
+        return job_fail(r, where, "such a URL is a secret, which does not belong into a job file: give it as {\"env\": NAME} or "
+                                  "{\"file\": PATH}");
+    return ASSAY_OK;
+}
+
+static int make_name(const job_reader *r, assay_notify *target)
+{
+    assay_buf name;
+    assay_buf_init(&name, 2 * URL_BYTES);
+    assay_put_format(&name, "%s ", STYLES[target->style]);
+    assay_secret_put_source(&target->url, &name);
+    if (target->url.kind == ASSAY_SECRET_LITERAL)
+        notify_put_url(target->url.source, false, &name);
+    if (assay_buf_status(&name) == ASSAY_OK)
+        target->name = assay_copy_bytes_as_text((const char *)name.data, name.size);
+    assay_buf_release(&name);
+    return target->name ? ASSAY_OK : job_no_memory(r);
+}
+
+int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target)
+{
+    static const char *const keys[] = {"url", "style", "headers", "timeout", "connect_timeout", "retries", "backoff", "ca_file",
+                                       NULL};
+    double retries = 4;
+    target->seconds = 30;
+    target->connect_seconds = 10;
+    target->backoff = 1;
+    int status = job_known_keys(r, place, object, keys);
+    if (status == ASSAY_OK && !assay_http_available())
+        return assay_fail(r->err, ASSAY_EUNSUPPORTED,
+                          "%s: %s: this build has no libcurl: build assay with ASSAY_WITH_CURL, or use \"mail\"", r->file, place);
+    if (status == ASSAY_OK)
+        status = read_url(r, place, cJSON_GetObjectItemCaseSensitive(object, "url"), target);
+    if (status == ASSAY_OK)
+        status = read_style(r, place, object, target);
+    if (status == ASSAY_OK)
+        status = read_headers(r, place, cJSON_GetObjectItemCaseSensitive(object, "headers"), target);
+    if (status == ASSAY_OK)
+        status = notify_number(r, place, object, "timeout", 0.01, SECONDS, &target->seconds);
+    if (status == ASSAY_OK)
+        status = notify_number(r, place, object, "connect_timeout", 0.01, SECONDS, &target->connect_seconds);
+    if (status == ASSAY_OK)
+        status = notify_number(r, place, object, "retries", 0, RETRIES, &retries);
+    if (status == ASSAY_OK)
+        status = notify_number(r, place, object, "backoff", 0, NOTIFY_LONGEST_WAIT, &target->backoff);
+    if (status == ASSAY_OK)
+        status = notify_text(r, place, object, "ca_file", NULL, &target->ca_file);
+    if (status == ASSAY_OK && retries != (double)(unsigned)retries)
+        status = job_fail(r, place, "\"retries\" has to be a whole number");
+    target->retries = (unsigned)retries;
+    return status == ASSAY_OK ? make_name(r, target) : status;
+}
+
+int notify_webhook_prepare(assay_notify *target, assay_error *err)
+{
+    bool fresh = !target->url.value, secret = target->url.kind != ASSAY_SECRET_LITERAL;
+    char place[ASSAY_ERROR_TEXT / 2];
+    snprintf(place, sizeof place, "%.200s.url", target->place);
+    int status = assay_secret_fetch(&target->url, place, err);
+    const char *fault = status == ASSAY_OK ? notify_url_fault(target->url.value) : NULL;
+    if (fault)
+        status = assay_fail(err, ASSAY_EJOB, "%s: %s: %s", place, target->url.source, fault);
+    for (size_t i = 0; i < target->header_count && status == ASSAY_OK; i++) {
+        snprintf(place, sizeof place, "%.180s.headers.%.60s", target->place, target->headers[i].name);
+        status = assay_secret_fetch(&target->headers[i].value, place, err);
+        secret |= target->headers[i].value.kind != ASSAY_SECRET_LITERAL;
+    }
+    if (status == ASSAY_OK && fresh && secret && scheme_length(target->url.value) == 7)
+        assay_log_warn("%s: a secret goes out over http, where everybody on the way can read it; use https", target->place);
+    return status;
+}
+
+double notify_wait(double backoff, unsigned attempt, double asked)
+{
+    double wait = backoff;
+    for (unsigned i = 1; i < attempt && wait < NOTIFY_LONGEST_WAIT; i++)
+        wait *= 2;
+    wait = asked > wait ? asked : wait;
+    return wait < NOTIFY_LONGEST_WAIT ? wait : NOTIFY_LONGEST_WAIT;
+}
+
+static void free_headers(char **list)
+{
+    for (char **h = list; h && *h; h++)
+        free(*h);
+    free(list);
+}
+
+/* "Name: value" texts, ending with NULL; NULL without memory. */
+static char **make_headers(const assay_notify *target)
+{
+    char **list = assay_alloc_zeroed(target->header_count + 1, sizeof *list);
+    for (size_t i = 0; list && i < target->header_count; i++) {
+        const notify_header *h = &target->headers[i];
+        size_t room = strlen(h->name) + strlen(h->value.value) + 3;
+        list[i] = assay_alloc(room);
+        if (!list[i]) {
+            free_headers(list);
+            return NULL;
+        }
+        snprintf(list[i], room, "%s: %s", h->name, h->value.value);
+    }
+    return list;
+}
+
+static int attempt_all(const assay_notify *target, const assay_http_request *request, assay_attempt_fn *attempt,
+                       void *context, assay_delivery *delivery, assay_error *err)
+{
+    unsigned most = target->hasty ? 1 : target->retries + 1;
+    for (unsigned n = 1;; n++) {
+        assay_http_answer answer;
+        assay_error why = {""};
+        int status = assay_http_post(request, &answer, &why);
+        bool unknown = status != ASSAY_OK && answer.sent && answer.code == 0 && !answer.again;
+        *delivery = status == ASSAY_OK ? ASSAY_DELIVERED : unknown ? ASSAY_DELIVERY_UNKNOWN : ASSAY_NOT_DELIVERED;
+        if (status == ASSAY_OK)
+            snprintf(why.text, sizeof why.text, "HTTP %ld", answer.code);
+        if (attempt)
+            attempt(context, n, *delivery, why.text);
+        if (status == ASSAY_OK)
+            return ASSAY_OK;
+        if (!answer.again || n >= most)
+            return assay_fail(err, status, "%s: %s%s (attempt %u of %u)", target->name, why.text,
+                              unknown ? "; it may have arrived" : "", n, most);
+        assay_command_sleep(notify_wait(target->backoff, n, answer.retry_after));
+    }
+}
+
+int notify_webhook_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
+                        assay_delivery *delivery, assay_error *err)
+{
+    assay_buf body;
+    assay_buf_init(&body, NOTIFY_BODY);
+    notify_put_body(target->style, message, &body);
+    char **headers = make_headers(target);
+    int status = headers ? assay_buf_status(&body) : ASSAY_ENOMEM;
+    if (status != ASSAY_OK) {
+        assay_fail(err, status, "%s: the message cannot be held in memory", target->name);
+    } else {
+        const assay_http_request request = {target->url.value, (const char *const *)headers, body.data, body.size,
+                                            target->ca_file, target->connect_seconds, target->seconds};
+        status = attempt_all(target, &request, attempt, context, delivery, err);
+    }
+    free_headers(headers);
+    assay_buf_release(&body);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* slurm.h - Slurm by its commands: scancel, sbatch, and the state of a job by scontrol, squeue and sacct.
+ *
+ * Commands rather than Slurm's library: they are there wherever jobs can be submitted, whatever the version. */
+#ifndef ASSAY_ACTION_SLURM_H
+#define ASSAY_ACTION_SLURM_H
+
+#include <stdbool.h>
+
+#include <assay/status.h>
+
+enum { ASSAY_SLURM_ID = 32 }; /* room for a job's id and its terminator */
+
+/* True for "123" and "123_4": what may be handed to a command as a job's id. Not collective. */
+bool assay_slurm_is_id(const char *job);
+
+/* Cancels a job (scancel). One that has ended already is no failure. ASSAY_EUSAGE when it is no id; ASSAY_ENOTFOUND without
+ * scancel; ASSAY_EIO with what scancel said, and for a job that Slurm does not know. Not collective. */
+int assay_slurm_cancel(const char *job, assay_error *err);
+
+typedef struct assay_slurm_script {
+    const char *script;             /* path of the batch script */
+    const char *const *options;     /* of sbatch, such as "--job-name=x"; ends with NULL; NULL: none */
+    const char *const *arguments;   /* of the script; ends with NULL; NULL: none */
+    const char *const *environment; /* "NAME=VALUE" beside ours; ends with NULL; NULL: none */
+} assay_slurm_script;
+
+/* Submits a script (sbatch --parsable); job gets the new job's id. The new job sees our environment and `environment`, unless the
+ * script's own --export says otherwise and `environment` is empty. *uncertain (may be NULL) tells after a failure that
+ * sbatch was started and gave no answer in time: the job may be there. Errors as assay_slurm_cancel(). Not collective. */
+int assay_slurm_submit(const assay_slurm_script *script, char job[ASSAY_SLURM_ID], bool *uncertain, assay_error *err);
+
+typedef enum assay_slurm_phase {
+    ASSAY_SLURM_PENDING, /* waits, also for a requeue */
+    ASSAY_SLURM_RUNNING, /* runs, is suspended or is completing */
+    ASSAY_SLURM_ENDED,   /* will not run again */
+    ASSAY_SLURM_UNKNOWN  /* Slurm does not know it (any more) */
+} assay_slurm_phase;
+
+typedef struct assay_slurm_job {
+    assay_slurm_phase phase;
+    char state[32];   /* Slurm's word: "RUNNING", "COMPLETED", "CANCELLED", ...; "" when unknown */
+    int exit_status;  /* of a job that has ended, where Slurm tells; else -1 */
+    int exit_signal;  /* likewise; 0: none */
+} assay_slurm_job;
+
+/* What has become of a job: asked of scontrol, and of sacct for a job that scontrol has forgotten (UNKNOWN where there is
+ * no accounting either, which is no failure). Errors as assay_slurm_cancel(). Not collective. */
+int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err);
+
+/* The id of the newest job of this user that is called so, waiting, running or ended, or "" when there is none: after a
+ * crash it tells whether the submission took place. Asked of squeue and of sacct, where there is accounting; else jobs
+ * count for Slurm's MinJobAge. Errors as assay_slurm_cancel(). Not collective. */
+int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *err);
+
+#endif
