@@ -16,6 +16,7 @@
 #include "cli/run.h"
 #include "cli/run_checkpoint.h"
 #include "hdf5/hdf5_file.h"
+#include "report/comparison.h"
 #include "report/layout.h"
 #include "report/report.h"
 #include "report/results.h"
@@ -230,8 +231,6 @@ static bool all_unread(const assay_outcome *outcome)
 /* On rank 0: everything that leaves the program, and the exit code. */
 static int conclude(const cli_context *context, const run_options *options, const assay_outcome *outcome)
 {
-    if (all_unread(outcome))
-        return CLI_USAGE;
     int printed = print_report(options, outcome);
     int written = options->dry_run ? ASSAY_OK : write_files(context, options, outcome);
     if (printed != ASSAY_OK || written != ASSAY_OK)
@@ -239,6 +238,22 @@ static int conclude(const cli_context *context, const run_options *options, cons
     if (options->fail_on != FAIL_NEVER && assay_outcome_fails(outcome, (assay_severity)(options->fail_on - 1)))
         return CLI_FINDINGS;
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
+}
+
+/* On rank 0: compares the trials, then concludes. */
+static int compare_and_conclude(const cli_context *context, const run_options *options, assay_outcome *outcome)
+{
+    assay_comparison *comparison = NULL;
+    assay_error err = {""};
+    if (all_unread(outcome))
+        return CLI_USAGE;
+    if (!options->dry_run && assay_comparison_make(outcome, &comparison) != ASSAY_OK)
+        return cli_fail(assay_fail(&err, ASSAY_ENOMEM, "out of memory while the trials were compared"), &err);
+    outcome->comparison = comparison;
+    int code = conclude(context, options, outcome);
+    outcome->comparison = NULL;
+    assay_comparison_free(comparison);
+    return code;
 }
 
 /* results.h5, by all ranks. Collective. */
@@ -278,7 +293,7 @@ static int run_job(const cli_context *context, run_options *options, const assay
         return run_checkpoint_fail(status, &err);
     }
     if (assay_comm_rank(context->comm) == 0)
-        code = conclude(context, options, &outcome);
+        code = compare_and_conclude(context, options, &outcome);
     code = cli_share_code(context->comm, code);
     if (results && (code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES)) {
         int wrote = write_results(context, options, &outcome, text, results);

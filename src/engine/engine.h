@@ -83,6 +83,7 @@ typedef struct assay_outcome {
     size_t trial_count;
     assay_plan_figures plan;
     assay_run_figures run;
+    const struct assay_comparison *comparison; /* report/comparison.h; borrowed; NULL: the trials have not been compared */
 } assay_outcome;
 
 /* Runs the job. Collective on comm; `job` and `options` must be the same on every rank. The outcome is filled on rank 0 and

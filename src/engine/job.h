@@ -49,6 +49,9 @@ typedef struct assay_job {
     size_t implicit_count;
     char *output_directory; /* NULL: not said */
     unsigned formats;       /* bit 1 << assay_format; json and text unless the job says otherwise */
+    char *baseline_name;    /* as the job says, NULL: it does not; owned */
+    size_t baseline;        /* number of the trial that the others are compared with */
+    double tolerance;       /* relative difference from which on two tensors part; 0.001 unless the job says otherwise */
     size_t max_findings;    /* a rule keeps so many in full; 1000 unless "output": {"max_findings": n} */
 } assay_job;
 

@@ -1,4 +1,4 @@
-/* job_internal.h - what the two halves of the job parser share: the document, and messages that name the place. */
+/* job_internal.h - what the parts of the job parser share: the document, and messages that name the place. */
 #ifndef ASSAY_ENGINE_JOB_INTERNAL_H
 #define ASSAY_ENGINE_JOB_INTERNAL_H
 
@@ -34,6 +34,10 @@ int job_known_keys(const job_reader *r, const char *place, const cJSON *object, 
 /* *out gets the text under `key` (borrowed), or NULL where the key is missing; anything but a text that is not empty
  * is ASSAY_EJOB. Not collective. */
 int job_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char **out);
+
+/* Reads "trials" (NULL: not there) into the job; patterns stay as they are. Not collective. */
+int job_read_trials(const job_reader *r, const cJSON *list, assay_job *job);
+void job_release_trials(assay_job *job);
 
 /* Reads "rules", "DebugRuleConfigurations" and "aggregations" of the document into the job. Takes items out of the
  * document on the way. Not collective. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "report/report_internal.h"
+#include "report/compare_internal.h"
 
 /* The JSON text `null` for what is not there. */
 static void put_null(assay_buf *out)
@@ -245,32 +245,6 @@ static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *t
     assay_put_bytes(out, "]}", 2);
 }
 
-/* Several trials side by side: each rule's status in each. */
-static void put_comparison(const assay_outcome *outcome, assay_buf *out)
-{
-    assay_put_format(out, " \"comparison\": {\"rules\": [");
-    for (size_t i = 0; i < outcome->job->rule_count; i++) {
-        put_item_start(out, i, "   ");
-        assay_put_format(out, "{\"name\": ");
-        assay_json_put_text(out, outcome->job->rules[i]->name);
-        put_key(out, "trials");
-        for (size_t t = 0; t < outcome->trial_count; t++) {
-            report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
-            const assay_finding *first = report_first(&rule);
-            assay_put_format(out, "%s\n     {\"trial\": ", t ? "," : "[");
-            assay_json_put_text(out, outcome->trials[t].trial->name);
-            assay_put_format(out, ", \"status\": \"%s\", \"findings_total\": %" PRIu64 ", \"first_step\": ",
-                             assay_verdict_status_name(rule.status), report_findings_total(&rule));
-            if (first)
-                assay_put_format(out, "%" PRId64 "}", first->step);
-            else
-                assay_put_format(out, "null}");
-        }
-        assay_put_bytes(out, "]}", 2);
-    }
-    assay_put_format(out, "]},\n");
-}
-
 int assay_report_put_body(const assay_outcome *outcome, assay_buf *out)
 {
     assay_put_format(out, "{\"schema\": \"assay-report/1\",\n \"trials\": [");
@@ -284,8 +258,8 @@ int assay_report_put_body(const assay_outcome *outcome, assay_buf *out)
         assay_worker_names_release(&names);
     }
     assay_put_format(out, "],\n");
-    if (outcome->trial_count > 1)
-        put_comparison(outcome, out);
+    if (outcome->comparison)
+        report_put_comparison_json(outcome->comparison, out);
     return assay_buf_status(out);
 }
 

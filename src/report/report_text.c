@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/layout.h"
-#include "report/report_internal.h"
+#include "report/compare_internal.h"
 
 enum { EVIDENCE_LINES = 10, WORKERS_SHOWN = 12 };
 
@@ -224,31 +224,6 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
     return ASSAY_OK;
 }
 
-/* One line a rule, one column a trial. */
-static void put_comparison(const assay_outcome *outcome, assay_buf *out)
-{
-    static const char *const heads[] = {"rule", "trial", "status", "findings", "first step"};
-    assay_table table;
-    assay_table_init(&table, "eelrr", heads);
-    for (size_t i = 0; i < outcome->job->rule_count; i++) {
-        for (size_t t = 0; t < outcome->trial_count; t++) {
-            report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
-            const assay_finding *first = report_first(&rule);
-            assay_table_cell(&table, t == 0 ? outcome->job->rules[i]->name : "");
-            assay_table_cell(&table, outcome->trials[t].trial->name);
-            assay_table_cell(&table, assay_verdict_status_name(rule.status));
-            assay_table_format(&table, "%" PRIu64, report_findings_total(&rule));
-            if (first)
-                assay_table_format(&table, "%" PRId64, first->step);
-            else
-                assay_table_cell(&table, "");
-        }
-    }
-    assay_report_put_heading(out, "Trials side by side");
-    assay_table_put(&table, 0, out);
-    assay_table_release(&table);
-}
-
 static void put_figures(const assay_outcome *outcome, assay_buf *out)
 {
     const assay_run_figures *run = &outcome->run;
@@ -266,8 +241,8 @@ int assay_report_put_text(const assay_outcome *outcome, assay_buf *out)
         if (status != ASSAY_OK)
             return status;
     }
-    if (outcome->trial_count > 1 && outcome->job->rule_count > 0)
-        put_comparison(outcome, out);
+    if (outcome->comparison)
+        report_put_comparison_text(outcome->comparison, out);
     put_figures(outcome, out);
     return assay_buf_status(out);
 }

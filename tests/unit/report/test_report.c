@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "report/comparison.h"
 #include "report/report.h"
 #include "sample_rule.h"
 #include "unit.h"
@@ -20,6 +21,7 @@ typedef struct made {
     assay_trial_outcome trial[2];
     assay_rule_outcome rules[3], aggregations[1];
     assay_outcome outcome;
+    assay_comparison *comparison;
     assay_step_info steps[3];
     uint64_t ranks[3];
     uint32_t missing[3];
@@ -99,10 +101,14 @@ static void make(made *m, size_t trials)
     m->outcome = (assay_outcome){.job = &m->job, .trials = m->trial, .trial_count = trials};
     m->outcome.run.ranks = 3;
     m->outcome.run.nodes = 1;
+    CU_ASSERT_FATAL(assay_comparison_make(&m->outcome, &m->comparison) == ASSAY_OK);
+    CU_ASSERT((m->comparison != NULL) == (trials > 1));
+    m->outcome.comparison = m->comparison;
 }
 
 static void release(made *m)
 {
+    assay_comparison_free(m->comparison);
     for (int i = 0; i < 3; i++)
         assay_verdict_release(&m->rules[i].verdict);
     assay_verdict_release(&m->aggregations[0].verdict);
