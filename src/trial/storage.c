@@ -87,6 +87,14 @@ int assay_store_exists(assay_store *store, const char *path, assay_error *err)
     return store->ops->exists(store, path, err);
 }
 
+int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
+{
+    *out = (assay_store_stamp){0};
+    if (!store->ops->stamp)
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: its contents never change", store->location);
+    return store->ops->stamp(store, path, out, err);
+}
+
 int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err)
 {
     assay_store_file *file = assay_alloc_zeroed(1, sizeof *file);

@@ -30,6 +30,16 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
 /* 1 when a file of that name exists, 0 when not, negative on error. */
 int assay_store_exists(assay_store *store, const char *path, assay_error *err);
 
+/* By what a change of a file or directory is noticed without reading it: equal stamps, nothing happened. */
+typedef struct assay_store_stamp {
+    uint64_t size;  /* bytes of a file */
+    int64_t time;   /* of the last change, nanoseconds of the storage's own clock */
+    uint64_t node;  /* another number, another file of that name */
+} assay_store_stamp;
+/* The stamp of a file or directory: 1 with *out; 0 with *out all zero when there is none; negative on error,
+ * ASSAY_EUNSUPPORTED for storages whose contents never change. Not collective. */
+int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err);
+
 /* Opens a file for reading at any offset. ASSAY_ENOTFOUND, ASSAY_EIO. Not collective. */
 int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err);
 void assay_store_close_file(assay_store_file *file);

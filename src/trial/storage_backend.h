@@ -33,6 +33,7 @@ struct assay_store_ops {
     int (*open_file)(assay_store *store, const char *path, assay_store_file *file, assay_error *err);
     void (*close_file)(assay_store_file *file);
     int (*read_at)(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
+    int (*stamp)(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err); /* NULL: never changes */
     /* Of storages that keep the index in tables; NULL elsewhere. */
     int (*ready_part)(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err);
     const char *(*ready_tensor)(const assay_store *store, uint32_t tensor, size_t *length);

@@ -133,6 +133,17 @@ static int posix_exists(assay_store *store, const char *path, assay_error *err)
     return errno == ENOENT || errno == ENOTDIR ? 0 : fail_path(path, errno, err);
 }
 
+static int posix_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
+{
+    struct stat about;
+    if (fstatat(root_of(store), path, &about, 0) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : fail_path(path, errno, err);
+    *out = (assay_store_stamp){.size = S_ISREG(about.st_mode) && about.st_size > 0 ? (uint64_t)about.st_size : 0,
+                               .time = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec,
+                               .node = (uint64_t)about.st_ino};
+    return 1;
+}
+
 static int posix_open_file(assay_store *store, const char *path, assay_store_file *file, assay_error *err)
 {
     /* Without O_NONBLOCK, opening a pipe that lies where a file should be would wait forever. */
@@ -184,6 +195,7 @@ const assay_store_ops assay_store_posix = {
     .close = posix_close,
     .list = posix_list,
     .exists = posix_exists,
+    .stamp = posix_stamp,
     .open_file = posix_open_file,
     .close_file = posix_close_file,
     .read_at = posix_read_at,
