@@ -64,6 +64,11 @@ int assay_checkpoint_resume(assay_comm *comm, const assay_engine_options *option
                             const assay_checkpoint_identity *identity, assay_plan *plan, assay_checkpoint *mine,
                             assay_error *err);
 
+/* Hands nodes that rank 0 has, ascending in chunks, to the ranks that own their chunks: marks these as done in the plan and
+ * deals the chunks out again. `all` is looked at on rank 0 alone. ASSAY_ENOMEM, ASSAY_EMPI. Collective. */
+int assay_checkpoint_hand_out(assay_comm *comm, const assay_checkpoint *all, assay_plan *plan, assay_checkpoint *mine,
+                              assay_error *err);
+
 /* Writes what all ranks hold and what they have not reached of the checkpoint before. *done gets the number of chunks
  * in the file, on rank 0. ASSAY_EIO when it cannot be written, ASSAY_ENOMEM. `status` is how this rank fared so far.
  * Collective. */

@@ -86,15 +86,9 @@ int assay_checkpoint_save(assay_comm *comm, const char *path, const assay_checkp
 
 /* ---- resuming ---- */
 
-typedef struct read_file { /* on rank 0 */
-    assay_buf bytes;
-    assay_checkpoint_node *nodes;
-    size_t count;
-} read_file;
-
-/* Reads and checks the file; the table of its nodes goes into `table`, which stays empty when there is no file. */
+/* On rank 0: reads and checks the file. There may be none: then there are no nodes. */
 static int read_checkpoint(const assay_engine_options *options, const assay_checkpoint_identity *identity,
-                           const assay_plan *plan, read_file *file, assay_buf *table, assay_error *err)
+                           const assay_plan *plan, assay_checkpoint *file, assay_error *err)
 {
     const char *path = options->checkpoint;
     int status = assay_file_read(path, (size_t)1 << CEILING_SHIFT, &file->bytes, err);
@@ -106,18 +100,25 @@ static int read_checkpoint(const assay_engine_options *options, const assay_chec
         status = assay_checkpoint_parse(path, file->bytes.data, file->bytes.size, identity, plan, &file->nodes,
                                         &file->count, err);
     uint64_t done = 0;
-    for (size_t i = 0; status == ASSAY_OK && i < file->count; i++) {
-        const assay_checkpoint_node *node = &file->nodes[i];
+    for (size_t i = 0; status == ASSAY_OK && i < file->count; i++)
+        done += (uint64_t)1 << file->nodes[i].level;
+    if (status == ASSAY_OK)
+        assay_log_note("%s: going on with %llu of %llu chunks done", path, (unsigned long long)done,
+                       (unsigned long long)plan->chunk_count);
+    return status;
+}
+
+/* What every rank has to know of the nodes. */
+static int put_table(const assay_checkpoint *all, assay_buf *table)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        const assay_checkpoint_node *node = &all->nodes[i];
         assay_put_u32(table, node->source);
         assay_put_u32(table, node->level);
         assay_put_u64(table, node->index);
         assay_put_u64(table, node->size);
-        done += (uint64_t)1 << node->level;
     }
-    if (status == ASSAY_OK)
-        assay_log_note("%s: going on with %llu of %llu chunks done", path, (unsigned long long)done,
-                       (unsigned long long)plan->chunk_count);
-    return status == ASSAY_OK ? assay_buf_status(table) : status;
+    return assay_buf_status(table);
 }
 
 /* Marks the nodes' chunks as done and deals the chunks out anew; keeps the nodes that are this rank's. */
@@ -150,7 +151,7 @@ static int deal_out(const assay_buf *table, assay_plan *plan, int rank, int rank
 }
 
 /* Rank 0 puts each node's bytes where its chunks are now. */
-static int hand_out(assay_comm *comm, const read_file *file, const assay_plan *plan, assay_checkpoint *mine)
+static int hand_out(assay_comm *comm, const assay_checkpoint *file, const assay_plan *plan, assay_checkpoint *mine)
 {
     int ranks = assay_comm_size(comm);
     assay_buf *out = assay_alloc_zeroed((size_t)ranks, sizeof *out);
@@ -173,28 +174,39 @@ static int hand_out(assay_comm *comm, const read_file *file, const assay_plan *p
     return status;
 }
 
-int assay_checkpoint_resume(assay_comm *comm, const assay_engine_options *options,
-                            const assay_checkpoint_identity *identity, assay_plan *plan, assay_checkpoint *mine,
-                            assay_error *err)
+int assay_checkpoint_hand_out(assay_comm *comm, const assay_checkpoint *all, assay_plan *plan, assay_checkpoint *mine,
+                              assay_error *err)
 {
-    read_file file = {.nodes = NULL};
     assay_buf table;
-    assay_buf_init(&file.bytes, SIZE_MAX);
     assay_buf_init(&table, SIZE_MAX);
     int status = ASSAY_OK, rank = assay_comm_rank(comm);
     if (rank == 0)
-        status = read_checkpoint(options, identity, plan, &file, &table, err);
+        status = put_table(all, &table);
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
         status = assay_comm_broadcast(comm, &table);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, deal_out(&table, plan, rank, assay_comm_size(comm), mine), err);
     if (status == ASSAY_OK)
-        status = hand_out(comm, &file, plan, mine);
+        status = hand_out(comm, all, plan, mine);
+    assay_buf_release(&table);
+    return status;
+}
+
+int assay_checkpoint_resume(assay_comm *comm, const assay_engine_options *options,
+                            const assay_checkpoint_identity *identity, assay_plan *plan, assay_checkpoint *mine,
+                            assay_error *err)
+{
+    assay_checkpoint file;
+    assay_checkpoint_init(&file);
+    int status = ASSAY_OK;
+    if (assay_comm_rank(comm) == 0)
+        status = read_checkpoint(options, identity, plan, &file, err);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_checkpoint_hand_out(comm, &file, plan, mine, err);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "%s: out of memory while the checkpoint was read", options->checkpoint);
-    assay_buf_release(&table);
-    assay_buf_release(&file.bytes);
-    free(file.nodes);
+    assay_checkpoint_release(&file);
     return status;
 }

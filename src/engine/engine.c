@@ -13,6 +13,7 @@
 #include "engine/mapper.h"
 #include "engine/outcome.h"
 #include "engine/walk.h"
+#include "engine/watch_internal.h"
 
 typedef struct run {
     assay_comm *comm;
@@ -24,6 +25,7 @@ typedef struct run {
     assay_fold *folds; /* [trials] */
     assay_checkpoint_identity identity;
     assay_checkpoint checkpoint; /* this rank's part of the one that the run goes on from */
+    assay_buf mapped;            /* what this rank's chunks came to, for the watch */
     assay_run_figures figures;
     double start, start_processor;
 } run;
@@ -58,6 +60,7 @@ static int configure(run *r)
 static int prepare(run *r, assay_error *err)
 {
     int status = assay_comm_agree(r->comm, assay_sources_init(&r->sources, r->job), err);
+    r->sources.watch = r->options->watch;
     if (status == ASSAY_OK)
         status = assay_sources_list(r->comm, &r->sources, err);
     if (status == ASSAY_OK)
@@ -68,6 +71,8 @@ static int prepare(run *r, assay_error *err)
         status = assay_checkpoint_identify(r->comm, &r->sources, &r->plan, r->options, &r->identity, err);
     if (status == ASSAY_OK && !r->options->dry_run && r->options->resume)
         status = assay_checkpoint_resume(r->comm, r->options, &r->identity, &r->plan, &r->checkpoint, err);
+    if (status == ASSAY_OK && r->options->watch)
+        status = assay_watch_recall(r->options->watch, &r->sources, &r->plan, &r->checkpoint, err);
     if (status == ASSAY_OK && !r->options->dry_run)
         status = assay_plan_exchange(r->comm, &r->plan, &r->sources, err);
     if (status == ASSAY_OK)
@@ -91,6 +96,7 @@ static int map(run *r, assay_error *err)
     }
     status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory);
     mapper.observer = r->options->observer;
+    mapper.mapped = r->options->watch ? &r->mapped : NULL;
     assay_walk walk = {.comm = r->comm,
                        .plan = &r->plan,
                        .options = r->options,
@@ -107,7 +113,10 @@ static int map(run *r, assay_error *err)
     assay_mapper_release(&mapper);
     assay_progress_end(progress);
     r->figures.seconds_reading = assay_clock_seconds() - r->start - r->figures.seconds_listing;
-    return assay_comm_agree(r->comm, status, err);
+    status = assay_comm_agree(r->comm, status, err);
+    if (status == ASSAY_OK && r->options->watch)
+        status = assay_watch_keep(r->options->watch, &r->plan, &r->sources, &r->mapped, err);
+    return status;
 }
 
 static int combine(run *r, assay_node *whole, assay_error *err)
@@ -165,6 +174,7 @@ static void release(run *r)
         assay_fold_release(&r->folds[t]);
     free(r->folds);
     assay_checkpoint_release(&r->checkpoint);
+    assay_buf_release(&r->mapped);
     free(r->rules);
     assay_plan_release(&r->plan);
     assay_sources_release(&r->sources);
@@ -178,6 +188,7 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     uint32_t trials = (uint32_t)job->trial_count, instances = (uint32_t)assay_job_instances(job);
     *out = (assay_outcome){.job = job};
     assay_checkpoint_init(&r.checkpoint);
+    assay_buf_init(&r.mapped, SIZE_MAX);
     assay_findings_set_most(job->max_findings);
     assay_node *whole = assay_alloc_zeroed(trials, sizeof *whole);
     int status = whole ? ASSAY_OK : ASSAY_ENOMEM;

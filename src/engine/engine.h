@@ -27,6 +27,7 @@ typedef struct assay_engine_options {
     bool resume;             /* go on from that file if it is there */
     const char *version, *job_digest; /* with checkpoint: assay's version and the SHA-256 of the job's text */
     const assay_observer *observer; /* NULL: nobody looks on */
+    struct assay_watch *watch;      /* the trials as a watch (watch.h) sees them; NULL: as they are */
 } assay_engine_options;
 
 typedef struct assay_incomplete { /* a step that some worker never wrote */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "engine/watch_internal.h"
 
 int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *sources, const assay_rule *rules,
                       assay_progress *progress, size_t memory)
@@ -245,6 +246,8 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
         status = status == ASSAY_OK ? made : status;
         if (status == ASSAY_OK)
             status = map_chunk(m, chunk);
+        if (status == ASSAY_OK && m->mapped)
+            status = assay_watch_put_mapped(c, &node, m->rules + (size_t)chunk->source * m->plan->instances, m->mapped);
         if (status == ASSAY_OK)
             status = assay_fold_add(&folds[chunk->source], c - m->plan->sources[chunk->source].first_chunk, &node);
         assay_node_release(&node, m->rules + (size_t)chunk->source * m->plan->instances);

@@ -73,6 +73,7 @@ typedef struct assay_plan {
     uint32_t source_count;
     assay_chunk *chunks;       /* by source, then step */
     uint64_t chunk_count;
+    bool by_step;              /* one chunk a step, however little it costs */
     uint64_t *rank_chunk;      /* [ranks + 1]: rank r has chunks [rank_chunk[r], rank_chunk[r + 1]) */
     assay_pair *pairs;
     uint32_t pair_count;

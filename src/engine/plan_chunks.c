@@ -145,7 +145,7 @@ static int cut_source(assay_plan *plan, uint64_t *room, uint32_t source, const s
             chunk.cost += row[i].cost;
         }
         chunk.steps++;
-        if (chunk.cost < target && position + 1 < steps)
+        if (chunk.cost < target && position + 1 < steps && !plan->by_step)
             continue;
         if (add_chunk(plan, room, &chunk) != ASSAY_OK)
             return ASSAY_ENOMEM;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "engine/watch_internal.h"
 
 static uint32_t find_source(const assay_sources *s, const char *trial)
 {
@@ -119,7 +120,9 @@ int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
     uint64_t *starts = assay_alloc(((size_t)size + 1) * sizeof *starts);
     if (!starts)
         status = ASSAY_ENOMEM;
-    for (uint32_t i = (uint32_t)rank; status == ASSAY_OK && i < s->count; i += (uint32_t)size)
+    if (s->watch && rank == 0 && status == ASSAY_OK)
+        status = assay_watch_put_listings(s->watch, &mine);
+    for (uint32_t i = (uint32_t)rank; !s->watch && status == ASSAY_OK && i < s->count; i += (uint32_t)size)
         status = list_source(&s->list[i], i, &mine);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while listing a trial", rank);

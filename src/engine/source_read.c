@@ -11,6 +11,7 @@
 
 #include "base/fault.h"
 #include "engine/tree.h"
+#include "engine/watch_internal.h"
 
 /* What one trial's index files showed, of some contiguous part of them. */
 typedef struct summary {
@@ -223,7 +224,9 @@ static int read_share(assay_sources *sources, summaries *all, uint64_t from, uin
         a = a < source->listing.count ? a : source->listing.count;
         b = b < source->listing.count ? b : source->listing.count;
         base += source->listing.count;
-        if (a < b)
+        if (a < b && sources->watch)
+            status = assay_watch_read_index(sources->watch, i, all->list[i].names, &source->segment);
+        else if (a < b)
             status = assay_index_read(source->store, &source->listing, (size_t)a, (size_t)(b - a), all->list[i].names,
                                       &source->segment, &all->list[i].problems);
         if (status == ASSAY_OK)
@@ -398,9 +401,14 @@ int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *er
     summaries all = {0};
     assay_dict **own = assay_alloc_zeroed(sources->count, sizeof(assay_dict *));
     int status = own ? init_summaries(&all, sources->count) : ASSAY_ENOMEM;
+    uint64_t from = total / size * rank + total % size * rank / size;
+    uint64_t to = total / size * (rank + 1) + total % size * (rank + 1) / size;
+    if (sources->watch) { /* rank 0 has read them all */
+        from = 0;
+        to = rank == 0 ? total : 0;
+    }
     if (status == ASSAY_OK)
-        status = read_share(sources, &all, total / size * rank + total % size * rank / size,
-                            total / size * (rank + 1) + total % size * (rank + 1) / size);
+        status = read_share(sources, &all, from, to);
     if (status == ASSAY_OK)
         status = copy_dictionaries(&all, own, err);
     if (status == ASSAY_ENOMEM)

@@ -16,13 +16,31 @@ static void take_signal(int number)
     signalled = 1;
 }
 
-void assay_stop_listen(void)
+void assay_stop_listen_to(int signal_number)
 {
     struct sigaction action = {.sa_handler = take_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
+    sigaction(signal_number, &action, NULL);
+}
+
+void assay_stop_listen(void)
+{
     signalled = 0;
-    sigaction(SIGUSR1, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    assay_stop_listen_to(SIGUSR1);
+    assay_stop_listen_to(SIGTERM);
+}
+
+bool assay_stop_wished(void)
+{
+    return signalled != 0;
+}
+
+void assay_stop_forget(void)
+{
+    static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        signal(numbers[i], SIG_DFL);
+    signalled = 0;
 }
 
 void assay_stop_init(assay_stop *stop, assay_comm *comm, double every)

@@ -29,6 +29,13 @@ typedef struct assay_stop {
 /* From now on SIGUSR1 and SIGTERM are wishes to stop instead of the end of the process. Not collective. */
 void assay_stop_listen(void);
 
+/* So for a signal of one's own choice. Not collective. */
+void assay_stop_listen_to(int signal_number);
+/* True when a signal has come to this process since it listens. Not collective. */
+bool assay_stop_wished(void);
+/* Signals end the process again; those that came are forgotten. Not collective. */
+void assay_stop_forget(void);
+
 /* A rank's part in the calls; `every` seconds between checkpoints, 0: only when a signal comes. Not collective. */
 void assay_stop_init(assay_stop *stop, assay_comm *comm, double every);
 

@@ -1,0 +1,57 @@
+/* watch.c - a watch as a whole: made, asked, released. */
+#include "engine/watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "engine/watch_look.h"
+
+int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_watch **out)
+{
+    assay_watch *watch = assay_alloc_zeroed(1, sizeof *watch);
+    *out = watch;
+    if (!watch)
+        return ASSAY_ENOMEM;
+    watch->comm = comm;
+    watch->lag = lag;
+    if (assay_comm_rank(comm) > 0)
+        return ASSAY_OK;
+    int status = assay_sources_init(&watch->sources, job);
+    watch->list = assay_alloc_zeroed(watch->sources.count, sizeof *watch->list);
+    for (uint32_t s = 0; status == ASSAY_OK && s < watch->sources.count; s++)
+        status = watch->list ? assay_watched_init(&watch->list[s], watch->sources.list[s].path) : ASSAY_ENOMEM;
+    return status;
+}
+
+void assay_watch_free(assay_watch *watch)
+{
+    if (!watch)
+        return;
+    for (uint32_t s = 0; watch->list && s < watch->sources.count; s++)
+        assay_watched_release(&watch->list[s]);
+    free(watch->list);
+    free(watch->key);
+    free(watch->found);
+    assay_sources_release(&watch->sources);
+    free(watch);
+}
+
+int assay_watch_look(assay_watch *watch, double now, assay_watch_sight *sight, assay_error *err)
+{
+    int status = ASSAY_OK;
+    *sight = (assay_watch_sight){.ended = true};
+    for (uint32_t s = 0; status == ASSAY_OK && s < watch->sources.count; s++) {
+        watched_source *source = &watch->list[s];
+        status = assay_watched_look(source, now, &sight->changed, err);
+        if (status != ASSAY_OK)
+            break;
+        const watched_steps steps = assay_watched_judge(source, watch->sources.list[s].name, now, watch->lag);
+        sight->steps += steps.complete;
+        sight->waiting += steps.waiting;
+        sight->due = sight->due || source->view != source->evaluated;
+        if (s < watch->sources.job_trials && (!source->listed || !source->listing.ended || steps.pending))
+            sight->ended = false;
+    }
+    return status;
+}

@@ -1,0 +1,90 @@
+/* watch_internal.h - what the parts of watch.h share. Inside engine only. */
+#ifndef ASSAY_ENGINE_WATCH_INTERNAL_H
+#define ASSAY_ENGINE_WATCH_INTERNAL_H
+
+#include "engine/checkpoint.h"
+#include "engine/watch.h"
+
+/* One index file and the event file that it speaks of. */
+typedef struct watched_part {
+    int64_t step;
+    char *worker; /* as in file names; owned */
+    assay_store_stamp index, event;
+    assay_segment segment; /* what the index says: one part, none while it cannot be used */
+    uint64_t need;         /* bytes that the event file must have */
+    double since;          /* when one of the two was last seen to change */
+    bool ready;            /* the index can be used, and the event file has what it promises */
+    bool taken;            /* its step is evaluated */
+    bool settled;          /* nothing has changed for long: it is not looked at any more */
+    bool suspect;          /* something of its step could not be read: it is looked at for ever */
+} watched_part;
+
+/* A directory, or a file that is no part, whose change means that the trial is to be listed again. */
+typedef struct watched_place {
+    assay_store_stamp stamp;
+    double since;
+} watched_place;
+
+/* The result of one step. */
+typedef struct kept_node {
+    int64_t step;
+    uint64_t key; /* of everything that it depends on */
+    uint8_t *packed; /* owned */
+    uint64_t size;
+} kept_node;
+
+typedef struct watched_source {
+    const char *path; /* borrowed of watch->sources */
+    assay_store *store;
+    assay_listing listing; /* the whole of it */
+    bool listed;
+    bool constant; /* a storage whose contents never change */
+    watched_part **part; /* [listing.count], in the same order; owned */
+    uint8_t *late;       /* [listing.workers] workers that are not waited for */
+    bool unnamed_late;   /* nor are workers that were announced and never wrote a name */
+    bool collections_late;
+    assay_dict *names;   /* tensors, in order of occurrence: how the parts' segments are numbered */
+    assay_dict *place_names;
+    watched_place *places; /* [place_names] */
+    size_t place_room;
+    uint64_t facts;      /* hash of what rules may know besides steps: workers, collections, the end */
+    uint64_t evaluated;  /* hash of what the last evaluation saw */
+    uint64_t view;       /* hash of what the next one will see */
+    kept_node *kept;     /* ascending in step */
+    size_t kept_count;
+} watched_source;
+
+struct assay_watch {
+    assay_comm *comm;
+    double lag;
+    assay_sources sources; /* for their names alone */
+    watched_source *list;  /* [sources.count]; rank 0 */
+    /* of the run under way, rank 0 */
+    uint64_t *key;   /* [chunks] */
+    uint64_t *found; /* [chunks] its number among the kept nodes of its source, UINT64_MAX: to be mapped */
+    /* calls */
+    bool said;
+    uint64_t words; /* to rank 0; on rank 0: those taken */
+};
+
+/* watch_view.c: a part is seen by the next evaluation. */
+static inline bool watched_part_seen(const watched_part *part)
+{
+    return part->ready && part->taken;
+}
+
+/* Appends the listings of all sources as assay_sources_list() packs them, with the parts that are seen. Rank 0. Not collective. */
+int assay_watch_put_listings(assay_watch *watch, assay_buf *out);
+/* Appends the parts of a source that are seen, in order, and their tensors' names. Rank 0. 0 or ASSAY_ENOMEM. Not collective. */
+int assay_watch_read_index(assay_watch *watch, uint32_t source, assay_dict *names, assay_segment *segment);
+
+/* watch_keep.c: marks the chunks as done whose results are kept, and hands these to the ranks that own them. Collective. */
+int assay_watch_recall(assay_watch *watch, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
+                       assay_error *err);
+/* Keeps what the ranks mapped: `mapped` is this rank's, as assay_watch_put_mapped() made it. Collective. */
+int assay_watch_keep(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
+                     assay_error *err);
+/* Appends the result of a chunk. 0 or the failure of a rule's pack. Not collective. */
+int assay_watch_put_mapped(uint64_t chunk, const assay_node *node, const assay_rule *rules, assay_buf *out);
+
+#endif

@@ -1,0 +1,269 @@
+/* watch_keep.c - the results of steps, kept from one evaluation to the next.
+ *
+ * A result is kept under a key: a hash of all that it depends on. These are the step's own files (size, time, number), where
+ * rules look back also all files of the same worker before, where they compare also the other trial's files of the step,
+ * and what is the same for all steps: tensors and their numbers, workers, collections, and which slots apply. So a step is read
+ * again exactly when one of these changed. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+#include "engine/watch_internal.h"
+
+static const uint64_t NOWHERE = UINT64_MAX;
+
+/* ---- keys ---- */
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
+{
+    const uint64_t both[] = {hash, assay_hash_bytes(bytes, size)};
+    return assay_hash_bytes(both, sizeof both);
+}
+
+static uint64_t mix_part(uint64_t hash, const watched_part *part, uint32_t worker)
+{
+    const uint64_t numbers[] = {worker, part->index.size, (uint64_t)part->index.time, part->index.node,
+                                part->event.size, (uint64_t)part->event.time, part->event.node};
+    return mix(hash, numbers, sizeof numbers);
+}
+
+/* What the results of all steps depend on. The TRAIN mode of tensors matters where a look-back counts mode steps. */
+static int put_common(const assay_plan *plan, uint32_t number, const assay_source *source, assay_buf *out)
+{
+    const assay_source_plan *to = &plan->sources[number];
+    const assay_trial *info = source->info;
+    assay_dict_pack(info->tensors, out);
+    for (uint32_t t = 0; to->window > 0 && t < assay_dict_count(info->tensors); t++)
+        assay_put_u8(out, info->tensor_modes[t] >> ASSAY_MODE_TRAIN & 1);
+    for (uint32_t w = 0; w < source->listing.workers; w++)
+        assay_put_text(out, source->listing.worker_file[w]);
+    assay_collections_pack(&source->listing.collections, out);
+    for (uint32_t u = 0; u < plan->use_count; u++) {
+        const assay_use_scope *scope = &to->scope[u];
+        assay_put_u32(out, scope->modes);
+        assay_put_u32(out, scope->kinds);
+        assay_put_u32(out, scope->worker);
+        assay_put_u8(out, scope->nowhere);
+    }
+    return assay_buf_status(out);
+}
+
+static int common_key(const assay_plan *plan, const assay_sources *sources, uint32_t number, uint64_t *key)
+{
+    assay_buf text;
+    assay_buf_init(&text, SIZE_MAX);
+    int status = put_common(plan, number, &sources->list[number], &text);
+    for (uint32_t p = 0; status == ASSAY_OK && p < plan->pair_count; p++)
+        if (plan->pairs[p].source == number && sources->list[plan->pairs[p].other].status == ASSAY_OK) {
+            assay_dict_pack(sources->list[plan->pairs[p].other].info->tensors, &text);
+            status = assay_buf_status(&text);
+        }
+    *key = assay_hash_bytes(text.data, text.size);
+    assay_buf_release(&text);
+    return status;
+}
+
+/* The first file of the step, or of one behind it. */
+static size_t find_file(const assay_listing *listing, int64_t step)
+{
+    size_t low = 0, high = listing->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (listing->files[middle].step < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The files of a compared trial at the step. */
+static uint64_t mix_other(uint64_t key, const watched_source *other, int64_t step)
+{
+    const assay_listing *listing = &other->listing;
+    for (size_t i = find_file(listing, step); i < listing->count && listing->files[i].step == step; i++)
+        if (watched_part_seen(other->part[i]))
+            key = mix_part(key, other->part[i], listing->files[i].worker);
+    return key;
+}
+
+/* Which slots have begun and not ended at the step: one bit a use. */
+static uint64_t mix_scopes(uint64_t key, const assay_plan *plan, uint32_t source, int64_t step)
+{
+    for (uint32_t u = 0; u < plan->use_count; u++) {
+        const assay_use_scope *scope = &plan->sources[source].scope[u];
+        key = key << 1 | key >> 63;
+        key ^= step >= scope->from && step < scope->to;
+    }
+    return key;
+}
+
+/* The keys of a source's chunks, which are one step each. */
+static int make_keys(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, uint32_t number)
+{
+    const watched_source *source = &watch->list[number];
+    const assay_source_plan *to = &plan->sources[number];
+    uint64_t common = 0, *chain = assay_alloc_zeroed(source->listing.workers, sizeof *chain);
+    int status = chain ? common_key(plan, sources, number, &common) : ASSAY_ENOMEM;
+    size_t i = 0;
+    for (uint64_t c = to->first_chunk; status == ASSAY_OK && c < to->first_chunk + to->chunks; c++) {
+        int64_t step = sources->list[number].info->steps[plan->chunks[c].first_step].step;
+        uint64_t key = mix_scopes(common, plan, number, step);
+        for (; i < source->listing.count && source->listing.files[i].step <= step; i++) {
+            uint32_t worker = source->listing.files[i].worker;
+            if (!watched_part_seen(source->part[i]))
+                continue;
+            chain[worker] = mix_part(to->looks_back ? chain[worker] : 0, source->part[i], worker);
+            key = mix(key, &chain[worker], sizeof *chain);
+        }
+        for (uint32_t p = 0; p < plan->pair_count; p++)
+            if (plan->pairs[p].source == number)
+                key = mix_other(key, &watch->list[plan->pairs[p].other], step);
+        watch->key[c] = key;
+    }
+    free(chain);
+    return status;
+}
+
+/* ---- recall ---- */
+
+static uint64_t find_kept(const watched_source *source, int64_t step, uint64_t key)
+{
+    size_t low = 0, high = source->kept_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (source->kept[middle].step < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < source->kept_count && source->kept[low].step == step && source->kept[low].key == key ? low : NOWHERE;
+}
+
+/* On rank 0: the nodes that are still right, as those of a checkpoint. */
+static int find_all(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, assay_checkpoint *all)
+{
+    free(watch->key);
+    free(watch->found);
+    watch->key = assay_alloc_zeroed(plan->chunk_count, sizeof *watch->key);
+    watch->found = assay_alloc_zeroed(plan->chunk_count, sizeof *watch->found);
+    all->nodes = assay_alloc_zeroed(plan->chunk_count, sizeof *all->nodes);
+    int status = watch->key && watch->found && all->nodes ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
+        status = plan->sources[s].chunks > 0 ? make_keys(watch, plan, sources, s) : ASSAY_OK;
+    for (uint64_t c = 0; status == ASSAY_OK && c < plan->chunk_count; c++) {
+        uint32_t s = plan->chunks[c].source;
+        const watched_source *source = &watch->list[s];
+        watch->found[c] = find_kept(source, sources->list[s].info->steps[plan->chunks[c].first_step].step, watch->key[c]);
+        if (watch->found[c] == NOWHERE)
+            continue;
+        const kept_node *kept = &source->kept[watch->found[c]];
+        all->nodes[all->count++] = (assay_checkpoint_node){
+            .source = s, .index = c - plan->sources[s].first_chunk, .at = all->bytes.size, .size = kept->size};
+        assay_put_bytes(&all->bytes, kept->packed, kept->size);
+        status = assay_buf_status(&all->bytes);
+    }
+    return status;
+}
+
+int assay_watch_recall(assay_watch *watch, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
+                       assay_error *err)
+{
+    assay_checkpoint all;
+    assay_checkpoint_init(&all);
+    int status = assay_comm_rank(watch->comm) == 0 ? find_all(watch, plan, sources, &all) : ASSAY_OK;
+    status = assay_comm_agree(watch->comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_checkpoint_hand_out(watch->comm, &all, plan, mine, err);
+    assay_checkpoint_release(&all);
+    return status;
+}
+
+/* ---- keep ---- */
+
+int assay_watch_put_mapped(uint64_t chunk, const assay_node *node, const assay_rule *rules, assay_buf *out)
+{
+    assay_put_u64(out, chunk);
+    assay_put_u8(out, node->problems.losses > 0);
+    size_t at = out->size;
+    assay_put_u64(out, 0);
+    int status = assay_node_pack(node, rules, out);
+    if (status == ASSAY_OK && assay_buf_status(out) == ASSAY_OK)
+        assay_buf_set_u64(out, at, out->size - at - 8);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+/* A step of which something could not be read is looked at until that has changed. */
+static void suspect(watched_source *source, int64_t step, bool losses)
+{
+    const assay_listing *listing = &source->listing;
+    for (size_t i = find_file(listing, step); i < listing->count && listing->files[i].step == step; i++) {
+        source->part[i]->suspect = losses;
+        source->part[i]->settled = source->part[i]->settled && !losses;
+    }
+}
+
+/* The node of the next chunk among what the ranks mapped. */
+static int take_mapped(assay_cursor *in, uint64_t *chunk, bool *losses, kept_node *out, assay_error *err)
+{
+    *chunk = assay_get_u64(in);
+    *losses = assay_get_u8(in) != 0;
+    out->size = assay_get_u64(in);
+    const uint8_t *bytes = out->size <= assay_cursor_left(in) ? assay_get_bytes(in, (size_t)out->size) : NULL;
+    if (in->failed || !bytes)
+        return assay_fail(err, ASSAY_EINTERNAL, "the results of steps did not survive their way between ranks");
+    out->packed = (uint8_t *)assay_copy_bytes_as_text((const char *)bytes, (size_t)out->size);
+    return out->packed ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* The kept nodes of a source are replaced by those of its chunks: found ones stay, the next mapped ones come. */
+static int replace_kept(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, uint32_t number,
+                        assay_cursor *in, assay_error *err)
+{
+    watched_source *source = &watch->list[number];
+    const assay_source_plan *to = &plan->sources[number];
+    kept_node *fresh = assay_alloc_zeroed(to->chunks, sizeof *fresh);
+    int status = fresh ? ASSAY_OK : ASSAY_ENOMEM;
+    size_t count = 0;
+    for (uint64_t c = to->first_chunk; status == ASSAY_OK && c < to->first_chunk + to->chunks; c++) {
+        kept_node *node = &fresh[count];
+        if (watch->found[c] != NOWHERE) {
+            *node = source->kept[watch->found[c]];
+            source->kept[watch->found[c]].packed = NULL;
+        } else {
+            uint64_t chunk = 0;
+            bool losses = false;
+            status = take_mapped(in, &chunk, &losses, node, err);
+            if (status == ASSAY_OK && chunk != c)
+                status = assay_fail(err, ASSAY_EINTERNAL, "the result of chunk %llu is where that of chunk %llu should be",
+                                    (unsigned long long)chunk, (unsigned long long)c);
+            node->step = sources->list[number].info->steps[plan->chunks[c].first_step].step;
+            node->key = watch->key[c];
+            suspect(source, node->step, losses);
+        }
+        count++;
+    }
+    for (size_t i = 0; i < source->kept_count; i++)
+        free(source->kept[i].packed);
+    free(source->kept);
+    source->kept = fresh;
+    source->kept_count = count;
+    return status;
+}
+
+int assay_watch_keep(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
+                     assay_error *err)
+{
+    assay_buf all;
+    assay_buf_init(&all, SIZE_MAX);
+    uint64_t *starts = assay_alloc_zeroed((size_t)assay_comm_size(watch->comm) + 1, sizeof *starts);
+    int status = assay_comm_agree(watch->comm, starts ? ASSAY_OK : ASSAY_ENOMEM, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_gather(watch->comm, 0, mapped, &all, starts);
+    assay_cursor in = assay_cursor_over(all.data, all.size);
+    for (uint32_t s = 0; assay_comm_rank(watch->comm) == 0 && status == ASSAY_OK && s < plan->source_count; s++)
+        status = replace_kept(watch, plan, sources, s, &in, err);
+    assay_buf_release(&all);
+    free(starts);
+    return assay_comm_agree(watch->comm, status, err);
+}

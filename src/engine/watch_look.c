@@ -1,0 +1,330 @@
+/* watch_look.c - what was written to a trial since the last look.
+ *
+ * A look at a trial in which nothing happens costs one question a directory, a collections file and an unsettled file; no
+ * directory is read and no file opened. Where a directory changed, the trial is listed again (names and collections
+ * files), and index files that are new are read once. */
+#include "engine/watch_look.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+
+/* A file's time may be as coarse as the storage's clock: what changed so recently is taken to change still. */
+static const double COARSE = 2.0;
+/* A part that has been complete for so long without a change is not looked at any more. */
+static const double SETTLED = 10.0;
+enum { PATH_ROOM = 4096 };
+
+int assay_watched_init(watched_source *source, const char *path)
+{
+    *source = (watched_source){.path = path, .names = assay_dict_new(), .place_names = assay_dict_new()};
+    return source->names && source->place_names ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static void free_part(watched_part *part)
+{
+    if (part)
+        assay_segment_release(&part->segment);
+    if (part)
+        free(part->worker);
+    free(part);
+}
+
+static void release_listing(watched_source *source)
+{
+    for (size_t i = 0; source->part && i < source->listing.count; i++)
+        free_part(source->part[i]);
+    free(source->part);
+    free(source->late);
+    source->part = NULL;
+    source->late = NULL;
+    assay_listing_release(&source->listing);
+    source->listing = (assay_listing){0};
+    source->listed = false;
+}
+
+void assay_watched_release(watched_source *source)
+{
+    release_listing(source);
+    for (size_t i = 0; i < source->kept_count; i++)
+        free(source->kept[i].packed);
+    free(source->kept);
+    free(source->places);
+    assay_dict_free(source->names);
+    assay_dict_free(source->place_names);
+    assay_store_close(source->store);
+}
+
+static bool same_stamp(const assay_store_stamp *a, const assay_store_stamp *b)
+{
+    return a->size == b->size && a->time == b->time && a->node == b->node;
+}
+
+/* The stamp as it is now into *have. 1: it is another than it was; 0: the same, or the storage has none. */
+static int look_at(assay_store *store, const char *path, assay_store_stamp *have)
+{
+    assay_store_stamp now;
+    if (assay_store_stamp_of(store, path, &now, NULL) < 0 || same_stamp(have, &now))
+        return 0;
+    *have = now;
+    return 1;
+}
+
+/* ---- places ---- */
+
+/* Watches a place from now on. Taken before it is listed: what is written while it is listed is seen at the next look. */
+static int add_place(watched_source *source, const char *path, double now)
+{
+    uint32_t count = assay_dict_count(source->place_names), id = assay_dict_add(source->place_names, path, strlen(path));
+    if (id == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    if (id < count)
+        return ASSAY_OK;
+    if (id == source->place_room) {
+        size_t room = source->place_room ? source->place_room * 2 : 32;
+        watched_place *grown = assay_realloc_array(source->places, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        source->places = grown;
+        source->place_room = room;
+    }
+    source->places[id] = (watched_place){.since = now};
+    (void)look_at(source->store, path, &source->places[id].stamp);
+    return ASSAY_OK;
+}
+
+static int add_places_below(watched_source *source, const char *directory, bool deeper, double now)
+{
+    assay_names names = {0};
+    int status = add_place(source, directory, now);
+    if (status != ASSAY_OK)
+        return status;
+    if (assay_store_list(source->store, directory, &names, NULL) != ASSAY_OK)
+        return ASSAY_OK; /* not there yet; the listing names what is wrong otherwise */
+    for (size_t i = 0; status == ASSAY_OK && i < names.count; i++) {
+        char path[PATH_ROOM];
+        if (snprintf(path, sizeof path, "%s/%s", directory, names.name[i]) >= (int)sizeof path)
+            continue;
+        status = deeper ? add_places_below(source, path, false, now) : add_place(source, path, now);
+    }
+    assay_names_release(&names);
+    return status;
+}
+
+/* True when a place changed, or changed so recently that the next change may look the same. */
+static bool places_changed(watched_source *source, double now, bool *changed)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < assay_dict_count(source->place_names); i++) {
+        size_t length;
+        if (look_at(source->store, assay_dict_name(source->place_names, i, &length), &source->places[i].stamp)) {
+            source->places[i].since = now;
+            *changed = true;
+        }
+        any = any || now - source->places[i].since < COARSE;
+    }
+    return any;
+}
+
+/* ---- listing ---- */
+
+static watched_part *new_part(const assay_listing *listing, const assay_index_name *file, double now)
+{
+    watched_part *part = assay_alloc_zeroed(1, sizeof *part);
+    if (!part)
+        return NULL;
+    assay_segment_init(&part->segment);
+    part->step = file->step;
+    part->since = now;
+    part->worker = assay_copy_text(listing->worker_file[file->worker]);
+    if (part->worker)
+        return part;
+    free(part);
+    return NULL;
+}
+
+/* Where the old part stands to the file of the new listing: both lists are in order of step, then worker. */
+static int compare_part(const watched_part *part, const assay_listing *listing, const assay_index_name *file)
+{
+    if (part->step != file->step)
+        return part->step < file->step ? -1 : 1;
+    return assay_worker_compare(part->worker, listing->worker_file[file->worker]);
+}
+
+/* The parts of the new listing: those that were there before, and new ones. Takes the old ones over; those that are gone are freed. */
+static int match_parts(watched_source *source, const assay_listing *fresh, watched_part **part, double now, bool *changed)
+{
+    size_t old = 0, count = source->part ? source->listing.count : 0;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < fresh->count; i++) {
+        int order = 1;
+        while (old < count && (order = compare_part(source->part[old], fresh, &fresh->files[i])) < 0) {
+            free_part(source->part[old]);
+            source->part[old++] = NULL;
+            *changed = true;
+        }
+        if (old < count && order == 0) {
+            part[i] = source->part[old];
+            source->part[old++] = NULL;
+            continue;
+        }
+        part[i] = new_part(fresh, &fresh->files[i], now);
+        status = part[i] ? status : ASSAY_ENOMEM;
+        *changed = true;
+    }
+    return status;
+}
+
+/* Who was late stays late; both listings have the workers in natural order. */
+static void match_late(const watched_source *source, const assay_listing *fresh, uint8_t *late)
+{
+    uint32_t old = 0;
+    for (uint32_t w = 0; w < fresh->workers; w++) {
+        int order = 1;
+        while (source->late && old < source->listing.workers &&
+               (order = assay_worker_compare(source->listing.worker_file[old], fresh->worker_file[w])) < 0)
+            old++;
+        if (order == 0 && source->late && old < source->listing.workers)
+            late[w] = source->late[old];
+    }
+}
+
+/* A hash of what rules may know of the trial besides its steps and tensors. */
+static int hash_facts(const assay_listing *listing, uint64_t *hash)
+{
+    assay_buf text;
+    assay_buf_init(&text, SIZE_MAX);
+    for (uint32_t w = 0; w < listing->workers; w++)
+        assay_put_text(&text, listing->worker_file[w]);
+    assay_put_u32(&text, listing->expected_workers);
+    assay_put_u8(&text, listing->ended);
+    assay_collections_pack(&listing->collections, &text);
+    int status = assay_buf_status(&text);
+    *hash = assay_hash_bytes(text.data, text.size);
+    assay_buf_release(&text);
+    return status;
+}
+
+/* Takes the new listing over. */
+static int change_listing(watched_source *source, assay_listing *fresh, double now, bool *changed)
+{
+    watched_part **part = assay_alloc_zeroed(fresh->count, sizeof *part);
+    uint8_t *late = assay_alloc_zeroed(fresh->workers, 1);
+    int status = part && late ? match_parts(source, fresh, part, now, changed) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = hash_facts(fresh, &source->facts);
+    if (status == ASSAY_OK)
+        match_late(source, fresh, late);
+    for (size_t i = 0; part && status != ASSAY_OK && i < fresh->count; i++)
+        free_part(part[i]);
+    release_listing(source);
+    if (status != ASSAY_OK) {
+        free(part);
+        free(late);
+        assay_listing_release(fresh);
+        return status;
+    }
+    source->listing = *fresh;
+    source->listed = true;
+    source->part = part;
+    source->late = late;
+    return ASSAY_OK;
+}
+
+static int list_again(watched_source *source, double now, bool *changed, assay_error *err)
+{
+    assay_listing fresh = {0};
+    int status = add_places_below(source, "collections", true, now);
+    if (status == ASSAY_OK)
+        status = add_places_below(source, "index", false, now);
+    if (status == ASSAY_OK)
+        status = add_place(source, "training_job_end.ts", now);
+    if (status == ASSAY_OK)
+        status = assay_listing_read(source->store, &fresh, err);
+    if (status == ASSAY_OK)
+        return change_listing(source, &fresh, now, changed);
+    if (status != ASSAY_ENOMEM)
+        release_listing(source);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK; /* no trial yet */
+}
+
+/* ---- parts ---- */
+
+static int read_index(watched_source *source, size_t number)
+{
+    watched_part *part = source->part[number];
+    assay_problems problems;
+    assay_problems_init(&problems);
+    assay_segment_release(&part->segment);
+    assay_segment_init(&part->segment);
+    int status = assay_index_read(source->store, &source->listing, number, 1, source->names, &part->segment, &problems);
+    if (status == ASSAY_OK && problems.losses > 0) { /* cut short, as far as one can know: not yet there */
+        assay_segment_release(&part->segment);
+        assay_segment_init(&part->segment);
+    }
+    assay_problems_release(&problems);
+    part->need = 0;
+    for (size_t e = 0; e < part->segment.entry_count; e++) {
+        const assay_entry *entry = &part->segment.entries[e];
+        part->need = entry->offset + entry->length > part->need ? entry->offset + entry->length : part->need;
+    }
+    return status;
+}
+
+/* Looks at the two files of a part. */
+static int look_at_part(watched_source *source, size_t number, double now, bool *changed)
+{
+    watched_part *part = source->part[number];
+    char path[PATH_ROOM];
+    bool fresh = part->segment.count == 0;
+    assay_index_path(&source->listing, &source->listing.files[number], path, sizeof path);
+    if (look_at(source->store, path, &part->index)) {
+        fresh = true;
+        part->since = now;
+        *changed = true;
+    }
+    int status = fresh ? read_index(source, number) : ASSAY_OK;
+    if (status != ASSAY_OK || part->segment.count == 0) {
+        part->ready = false;
+        return status;
+    }
+    const char *event = part->segment.parts[0].event;
+    uint32_t worker = source->listing.files[number].worker;
+    if (!event && assay_event_path(&source->listing, part->step, worker, path, sizeof path) < (int)sizeof path)
+        event = path;
+    if (event && look_at(source->store, event, &part->event)) {
+        part->since = now;
+        *changed = true;
+    }
+    part->ready = source->constant || part->need == 0 || part->event.size >= part->need;
+    part->settled = part->ready && !part->suspect && (source->constant || now - part->since > SETTLED);
+    return ASSAY_OK;
+}
+
+int assay_watched_look(watched_source *source, double now, bool *changed, assay_error *err)
+{
+    assay_error why = {""};
+    assay_store *store = NULL;
+    int status = assay_store_open(source->path, &store, &why);
+    if (status == ASSAY_EUSAGE || status == ASSAY_EUNSUPPORTED || status == ASSAY_ENOMEM)
+        return assay_fail(err, status, "%s", why.text);
+    assay_store_close(source->store); /* the directory may be another one of that name */
+    source->store = status == ASSAY_OK ? store : NULL;
+    if (status != ASSAY_OK) {
+        *changed = *changed || source->listed;
+        release_listing(source);
+        return ASSAY_OK;
+    }
+    assay_store_stamp stamp;
+    source->constant = assay_store_stamp_of(store, "index", &stamp, NULL) == ASSAY_EUNSUPPORTED;
+    bool again = places_changed(source, now, changed);
+    if (again || !source->listed)
+        status = list_again(source, now, changed, err);
+    for (size_t i = 0; status == ASSAY_OK && source->listed && i < source->listing.count; i++)
+        if (!source->part[i]->settled)
+            status = look_at_part(source, i, now, changed);
+    return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory while it is watched", source->path);
+}

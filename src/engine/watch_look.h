@@ -1,0 +1,24 @@
+/* watch_look.h - one trial under watch: what was written, and which of its steps are complete. Inside engine only. */
+#ifndef ASSAY_ENGINE_WATCH_LOOK_H
+#define ASSAY_ENGINE_WATCH_LOOK_H
+
+#include "engine/watch_internal.h"
+
+/* `path` is borrowed. 0 or ASSAY_ENOMEM. Not collective. */
+int assay_watched_init(watched_source *source, const char *path);
+void assay_watched_release(watched_source *source);
+
+/* Lists the trial again if a directory of it changed, and looks at the files that are not settled. *changed is set when
+ * something was written. Errors as assay_watch_look(). Not collective. */
+int assay_watched_look(watched_source *source, double now, bool *changed, assay_error *err);
+
+typedef struct watched_steps {
+    uint64_t complete, waiting;
+    bool pending; /* some file that the trial promises is not there, and may still come */
+} watched_steps;
+/* Decides which steps are evaluated, and computes source->view. A step waits `lag` seconds from its last change for workers
+ * that have not written it; they are then late, and not waited for until they have caught up. `name` is for messages.
+ * Not collective. */
+watched_steps assay_watched_judge(watched_source *source, const char *name, double now, double lag);
+
+#endif

@@ -1,0 +1,85 @@
+/* watch_view.c - a watched trial as an evaluation sees it: the steps that are complete, as if nothing else were there. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "engine/watch_internal.h"
+
+static int put_listing(watched_source *source, assay_buf *out)
+{
+    assay_listing seen = source->listing;
+    seen.files = assay_alloc(seen.count * sizeof *seen.files);
+    if (!seen.files)
+        return ASSAY_ENOMEM;
+    seen.count = 0;
+    for (size_t i = 0; i < source->listing.count; i++)
+        if (watched_part_seen(source->part[i]))
+            seen.files[seen.count++] = source->listing.files[i];
+    assay_listing_pack(&seen, out);
+    free(seen.files);
+    return assay_buf_status(out);
+}
+
+int assay_watch_put_listings(assay_watch *watch, assay_buf *out)
+{
+    int status = ASSAY_OK;
+    for (uint32_t s = 0; status == ASSAY_OK && s < watch->sources.count; s++) {
+        watched_source *source = &watch->list[s];
+        source->evaluated = source->view;
+        assay_put_u32(out, s);
+        assay_put_i64(out, source->listed ? ASSAY_OK : ASSAY_ENOTFOUND);
+        assay_put_text(out, source->listed ? "" : "the trial is not there yet");
+        if (source->listed)
+            status = put_listing(source, out);
+    }
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+static int number_tensor(const assay_dict *from, uint32_t old, assay_dict *to, uint32_t *new_id)
+{
+    if (new_id[old] != ASSAY_NO_ID)
+        return ASSAY_OK;
+    size_t length;
+    const char *name = assay_dict_name(from, old, &length);
+    new_id[old] = assay_dict_add(to, name, length);
+    return new_id[old] == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+}
+
+/* From the numbers of all names that the source ever had to those of the names that are seen. */
+static int renumber(const assay_dict *from, assay_segment *segment, assay_dict *to)
+{
+    uint32_t count = assay_dict_count(from);
+    uint32_t *new_id = assay_alloc(count * sizeof *new_id);
+    int status = new_id ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint32_t i = 0; new_id && i < count; i++)
+        new_id[i] = ASSAY_NO_ID;
+    for (size_t i = 0; status == ASSAY_OK && i < segment->entry_count; i++)
+        status = number_tensor(from, segment->entries[i].tensor, to, new_id);
+    for (size_t i = 0; status == ASSAY_OK && i < segment->shape_count; i++)
+        status = number_tensor(from, segment->shapes[i].tensor, to, new_id);
+    if (status == ASSAY_OK)
+        assay_segment_renumber(segment, new_id);
+    free(new_id);
+    return status;
+}
+
+int assay_watch_read_index(assay_watch *watch, uint32_t number, assay_dict *names, assay_segment *segment)
+{
+    watched_source *source = &watch->list[number];
+    assay_buf packed;
+    assay_buf_init(&packed, SIZE_MAX);
+    int status = ASSAY_OK;
+    for (size_t i = 0; source->listed && status == ASSAY_OK && i < source->listing.count; i++) {
+        if (!watched_part_seen(source->part[i]))
+            continue;
+        assay_buf_clear(&packed);
+        assay_segment_pack(&source->part[i]->segment, 0, 1, &packed);
+        assay_cursor in = assay_cursor_over(packed.data, packed.size);
+        status = assay_buf_status(&packed);
+        if (status == ASSAY_OK)
+            status = assay_segment_unpack(&in, segment, NULL);
+        if (status == ASSAY_OK) /* workers that came since have moved the numbers */
+            segment->parts[segment->count - 1].worker = source->listing.files[i].worker;
+    }
+    assay_buf_release(&packed);
+    return status == ASSAY_OK ? renumber(source->names, segment, names) : status;
+}
