@@ -24,54 +24,13 @@
 #include "rule/module.h"
 
 static const char DEFAULT_DIRECTORY[] = "assay-report";
-enum { LOG_FIRST, LOG_ALL };
-enum { FAIL_NEVER }; /* then info, warning, error: one more than assay_severity */
-
-typedef struct run_options {
-    cli_list trials;
-    const char *out, *format;
-    int fail_on, log;
-    cli_range steps;
-    size_t memory, max_findings;
-    double progress, rule_seconds;
-    const char *rules_path;
-    bool quiet, digest, dry_run, trust_rules;
-    run_checkpoint checkpoint;
-} run_options;
-
-#define FIELD(name) offsetof(run_options, name)
+#define FIELD RUN_FIELD
 static const cli_option OPTIONS[] = {
-    {"trial", CLI_LIST, FIELD(trials), "[NAME=]PATH",
-     "Analyse this trial instead of those that the job lists. May be given several times.", NULL},
-    {"out", CLI_TEXT, FIELD(out), "DIR",
-     "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.", NULL},
-    {"format", CLI_TEXT, FIELD(format), "LIST", "Which files to write, separated by commas, out of:" ASSAY_FORMAT_WORDS ".", NULL},
-    {"fail-on", CLI_CHOICE, FIELD(fail_on), "LEVEL",
-     "Exit with 1 when a rule of at least this severity has findings or is in error: never, info, warning, error. "
-     "Default: never.",
-     "never|info|warning|error"},
-    {"steps", CLI_RANGE, FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", NULL},
-    {"memory", CLI_SIZE, FIELD(memory), "SIZE", "Memory budget of one rank, such as 512M or 2G. Default: 512M.", NULL},
-    {"max-findings", CLI_COUNT, FIELD(max_findings), "N",
-     "Keep the first N findings of a rule in full; all are counted. Default: the job's, else 1000.", NULL},
-    {"digest", CLI_FLAG, FIELD(digest), NULL,
-     "Also print the SHA-256 of what is the same at any rank count: report.json up to the line of \"run\".", NULL},
+    RUN_SHARED_OPTIONS,
     {"dry-run", CLI_FLAG, FIELD(dry_run), NULL, "Only say what would be read.", NULL},
     {"checkpoint", CLI_TEXT, FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP, NULL},
     {"checkpoint-every", CLI_SECONDS, FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP, NULL},
     {"resume", CLI_FLAG, FIELD(checkpoint.resume), NULL, RUN_RESUME_HELP, NULL},
-    {"progress", CLI_SECONDS, FIELD(progress), "N",
-     "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
-     "else one every 10 seconds.",
-     NULL},
-    {"rules-path", CLI_TEXT, FIELD(rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
-    {"rule-seconds", CLI_SECONDS, FIELD(rule_seconds), "N",
-     "How long one call of a rule of one's own may take before the rule counts as failed; 0: any time. Default: 60.", NULL},
-    {"trust-rules", CLI_FLAG, FIELD(trust_rules), NULL,
-     "Call rules of one's own directly: a crash or an endless loop in them is one of the program.", NULL},
-    {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.", NULL},
-    {"log", CLI_CHOICE, FIELD(log), "WHO", "Whose messages are printed: first (rank 0) or all ranks. Default: first.",
-     "first|all"},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
@@ -123,11 +82,14 @@ static int prepare_rules(const run_options *options, assay_error *err)
     return cli_load_rules(options->rules_path, err);
 }
 
-/* Rank 0 reads the file, all parse the same text. Collective. */
-static int load_job(assay_comm *comm, const char *path, const run_options *options, assay_buf *text, assay_job *job,
-                    assay_error *err)
+int run_load_job(const cli_context *context, int parsed, const char *path, const run_options *options, assay_buf *text,
+                 assay_job *job, assay_error *err)
 {
-    int status = ASSAY_OK;
+    assay_comm *comm = context->comm;
+    int status = assay_comm_agree(comm, parsed, err);
+    assay_log_init(assay_comm_rank(comm), options->log == RUN_LOG_ALL, options->quiet);
+    if (status != ASSAY_OK)
+        return status;
     if (assay_comm_rank(comm) == 0)
         status = cli_read_job_text(path, text, err);
     status = assay_comm_agree(comm, status, err);
@@ -144,7 +106,7 @@ static int load_job(assay_comm *comm, const char *path, const run_options *optio
     return status == ASSAY_OK ? cli_same_rules(comm, err) : status;
 }
 
-static assay_engine_options engine_options(const run_options *options)
+assay_engine_options run_engine_options(const run_options *options)
 {
     double progress = options->progress;
     if (options->quiet)
@@ -231,11 +193,15 @@ static bool all_unread(const assay_outcome *outcome)
 /* On rank 0: everything that leaves the program, and the exit code. */
 static int conclude(const cli_context *context, const run_options *options, const assay_outcome *outcome)
 {
+    assay_error err = {""};
+    int seen = options->witness.see ? options->witness.see(options->witness.context, outcome, &err) : ASSAY_OK;
+    if (seen != ASSAY_OK)
+        assay_log_error("%s", err.text);
     int printed = print_report(options, outcome);
     int written = options->dry_run ? ASSAY_OK : write_files(context, options, outcome);
-    if (printed != ASSAY_OK || written != ASSAY_OK)
+    if (seen != ASSAY_OK || printed != ASSAY_OK || written != ASSAY_OK)
         return CLI_FAILED;
-    if (options->fail_on != FAIL_NEVER && assay_outcome_fails(outcome, (assay_severity)(options->fail_on - 1)))
+    if (options->fail_on != RUN_FAIL_NEVER && assay_outcome_fails(outcome, (assay_severity)(options->fail_on - 1)))
         return CLI_FINDINGS;
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
 }
@@ -275,11 +241,11 @@ static int write_results(const cli_context *context, const run_options *options,
     return status == ASSAY_OK ? CLI_DONE : cli_fail(status, &err);
 }
 
-static int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text)
+int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text)
 {
     assay_error err = {""};
     assay_outcome outcome = {0};
-    assay_engine_options engine = engine_options(options);
+    assay_engine_options engine = run_engine_options(options);
     bool tables = (job->formats & 1u << ASSAY_FORMAT_HDF5) && !options->dry_run;
     assay_results *results = tables ? assay_results_new(job) : NULL;
     engine.observer = results ? assay_results_observer(results) : NULL;
@@ -314,14 +280,10 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_job job = {0};
     assay_buf text;
     assay_buf_init(&text, CLI_JOB_CEILING);
-    run_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1,
-                           .rule_seconds = 60};
-    int code, status = cli_options_parse(&cli_run, argc, argv, &options, path, &operands, &err);
-    status = assay_comm_agree(context->comm, status, &err);
-    assay_log_init(assay_comm_rank(context->comm), options.log == LOG_ALL, options.quiet);
-    if (status == ASSAY_OK)
-        status = load_job(context->comm, path[0], &options, &text, &job, &err);
-    code = status == ASSAY_OK ? run_job(context, &options, &job, &text) : cli_fail(status, &err);
+    run_options options = RUN_DEFAULTS;
+    int status = cli_options_parse(&cli_run, argc, argv, &options, path, &operands, &err);
+    status = run_load_job(context, status, path[0], &options, &text, &job, &err);
+    int code = status == ASSAY_OK ? run_job(context, &options, &job, &text) : cli_fail(status, &err);
     assay_buf_release(&text);
     assay_job_release(&job);
     cli_options_release(&cli_run, &options);

@@ -1,8 +1,75 @@
-/* run.h - parts of `assay run` that stand in files of their own. */
+/* run.h - what `assay run` shares with commands that end in one: its options, and the run itself. */
 #ifndef ASSAY_CLI_RUN_H
 #define ASSAY_CLI_RUN_H
 
-#include "engine/engine.h"
+#include "cli/cli.h"
+#include "cli/rules_load.h"
+#include "cli/run_checkpoint.h"
+
+enum { RUN_LOG_FIRST, RUN_LOG_ALL };
+enum { RUN_FAIL_NEVER }; /* then info, warning, error: one more than assay_severity */
+
+/* Looks at the outcome on rank 0 before the report is made of it. */
+typedef struct run_witness {
+    void *context;
+    int (*see)(void *context, const assay_outcome *outcome, assay_error *err);
+} run_witness;
+
+typedef struct run_options {
+    cli_list trials;
+    const char *out, *format;
+    int fail_on, log;
+    cli_range steps;
+    size_t memory, max_findings;
+    double progress, rule_seconds;
+    const char *rules_path;
+    bool quiet, digest, dry_run, trust_rules;
+    run_checkpoint checkpoint;
+    run_witness witness; /* see may be NULL */
+} run_options;
+
+#define RUN_DEFAULTS                                                                                                   \
+    {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1, .rule_seconds = 60}
+
+/* The rows of the option table that commands share whose fields begin with a run_options. */
+#define RUN_FIELD(name) offsetof(run_options, name)
+#define RUN_SHARED_OPTIONS                                                                                            \
+    {"trial", CLI_LIST, RUN_FIELD(trials), "[NAME=]PATH",                                                             \
+     "Analyse this trial instead of those that the job lists. May be given several times.", NULL},                    \
+    {"out", CLI_TEXT, RUN_FIELD(out), "DIR",                                                                          \
+     "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.", NULL},        \
+    {"format", CLI_TEXT, RUN_FIELD(format), "LIST", "Which files to write, separated by commas, out of:" ASSAY_FORMAT_WORDS ".", NULL},\
+    {"fail-on", CLI_CHOICE, RUN_FIELD(fail_on), "LEVEL",                                                              \
+     "Exit with 1 when a rule of at least this severity has findings or is in error: never, info, warning, error. "   \
+     "Default: never.",                                                                                               \
+     "never|info|warning|error"},                                                                                     \
+    {"steps", CLI_RANGE, RUN_FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", NULL},\
+    {"memory", CLI_SIZE, RUN_FIELD(memory), "SIZE", "Memory budget of one rank, such as 512M or 2G. Default: 512M.", NULL},\
+    {"max-findings", CLI_COUNT, RUN_FIELD(max_findings), "N",                                                         \
+     "Keep the first N findings of a rule in full; all are counted. Default: the job's, else 1000.", NULL},           \
+    {"digest", CLI_FLAG, RUN_FIELD(digest), NULL,                                                                     \
+     "Also print the SHA-256 of what is the same at any rank count: report.json up to the line of \"run\".", NULL},   \
+    {"progress", CLI_SECONDS, RUN_FIELD(progress), "N",                                                               \
+     "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "\
+     "else one every 10 seconds.",                                                                                    \
+     NULL},                                                                                                           \
+    {"rules-path", CLI_TEXT, RUN_FIELD(rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},                               \
+    {"rule-seconds", CLI_SECONDS, RUN_FIELD(rule_seconds), "N",                                                       \
+     "How long one call of a rule of one's own may take before the rule counts as failed; 0: any time. Default: 60.", NULL},\
+    {"trust-rules", CLI_FLAG, RUN_FIELD(trust_rules), NULL,                                                           \
+     "Call rules of one's own directly: a crash or an endless loop in them is one of the program.", NULL},            \
+    {"quiet", CLI_FLAG, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.", NULL},\
+    {"log", CLI_CHOICE, RUN_FIELD(log), "WHO", "Whose messages are printed: first (rank 0) or all ranks. Default: first.",\
+     "first|all"}
+
+/* Sets up the log and reads the job for the options: rank 0 reads the file, all parse the same text, as the command line
+ * wishes it. `parsed` is how this rank fared with its arguments. Collective. */
+int run_load_job(const cli_context *context, int parsed, const char *path, const run_options *options, assay_buf *text,
+                 assay_job *job, assay_error *err);
+/* What the options mean for the engine. Not collective. */
+assay_engine_options run_engine_options(const run_options *options);
+/* Runs the job, prints and writes its report; the exit code. Collective. */
+int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text);
 
 /* Appends what a dry run says: the plan. Returns the buffer's status. Not collective. */
 int run_put_plan(const assay_outcome *outcome, assay_buf *out);

@@ -1,0 +1,32 @@
+/* watch_findings.h - which findings were told of: each is told once, and taken back when a later evaluation has it no more. */
+#ifndef ASSAY_CLI_WATCH_FINDINGS_H
+#define ASSAY_CLI_WATCH_FINDINGS_H
+
+#include "engine/engine.h"
+
+typedef struct told_finding {
+    uint32_t trial;
+    size_t rule;
+    int64_t step;
+    uint64_t evaluation; /* the last that had it */
+    bool told;           /* and not taken back */
+} told_finding;
+
+typedef struct watch_findings {
+    assay_dict *lines;  /* trial, step, rule, worker, tensor, test of each, as printed */
+    told_finding *list; /* [lines] */
+    size_t room;
+    uint64_t evaluation;
+    uint64_t severe; /* findings told so far of a severity of at least `least` */
+    int least;       /* assay_severity */
+} watch_findings;
+
+/* 0 or ASSAY_ENOMEM. Not collective. */
+int watch_findings_init(watch_findings *findings, int least);
+void watch_findings_release(watch_findings *findings);
+
+/* Prints a line on standard output for every finding of the outcome that was not told of yet, and for every one told of that
+ * it has no more; docs/watch.md has the columns. On rank 0. ASSAY_ENOMEM, ASSAY_EIO. Not collective. */
+int watch_findings_tell(watch_findings *findings, const assay_outcome *outcome, assay_error *err);
+
+#endif
