@@ -2,7 +2,7 @@
 """`assay watch` over trials that are written file by file: its report has the bytes of `assay run`'s, every finding of it was
 told, each once, and steps are read as they come and not again and again.
 
-    watch.py --assay PROGRAM [--ranks 1 2 3] [--seeds 1 2 3] [--only CASE]
+    watch.py --assay PROGRAM [--ranks 1 2 3] [--seeds 1 2 3] [CASE...]
 """
 import argparse
 import json
@@ -240,15 +240,14 @@ def main():
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--only", choices=list(CASES))
+    parser.add_argument("cases", nargs="*", help="of: %s; default: all" % " ".join(CASES))
     args = parser.parse_args()
     checks = Checks()
-    for name, function in CASES.items():
-        if args.only in (None, name):
-            began = time.monotonic()
-            with tempfile.TemporaryDirectory() as where:
-                function(Bench(args, checks, where))
-            print("%s: %.1f s" % (name, time.monotonic() - began), flush=True)
+    for name in args.cases or CASES:
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as where:
+            CASES[name](Bench(args, checks, where))
+        print("%s: %.1f s" % (name, time.monotonic() - began), flush=True)
     checks.done()
 
 
