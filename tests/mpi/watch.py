@@ -26,10 +26,10 @@ PATIENCE = 90  # seconds for something that comes at once
 
 
 class Watch:
-    """A running watch and what it has told so far."""
+    """A running watch and what it has told so far; ranks 0: without a launcher."""
 
     def __init__(self, assay, ranks, job, trials, out, *options):
-        argv = [] if LAUNCHER == "none" else [LAUNCHER, "-n", str(ranks)]
+        argv = [] if LAUNCHER == "none" or not ranks else [LAUNCHER, "-n", str(ranks)]
         argv += [assay, "watch", job, "--out", out, "--every", "0.1"] + list(options)
         for trial in trials:
             argv += ["--trial", trial]
@@ -233,6 +233,136 @@ def once(bench):
     for name, ranks in (("linreg_nan", bench.args.ranks[0]), ("ddp", bench.args.ranks[-1])):
         with tempfile.TemporaryDirectory() as where:
             read_once(Bench(bench.args, bench.checks, where), name, ranks)
+
+
+@case
+def cut_short(bench):
+    """An index file and an event file that are cut short are waited for, and are no damage once they are whole."""
+    source, target, checks = TRIALS / "ddp", bench.where / "ddp", bench.checks
+    steps, rest = steps_of(source)
+    expected = bench.without_end(source, "ddp")
+    late = [f for f in steps[1][1] if f.startswith("index")][:1] + [f for f in steps[2][1] if f.startswith("events")][-1:]
+    watch = Watch(bench.args.assay, bench.args.ranks[-1], SUITE, [target], bench.where / "watched")
+    for file in rest + [f for _, files in steps for f in files]:
+        write(source, target, file, 0.5 if file in late else None)
+    whole = {str(step) for step, files in steps if not set(files) & set(late)}
+    steps_seen = lambda: {c[1] for c in watch.told() or ()}  # noqa: E731
+    last = str(max(int(c[1]) for c in expected if c[1] in whole))
+    checks.expect(watch.wait_for(lambda: last in steps_seen()), "cut short: the other steps are evaluated: %s" % watch)
+    checks.expect(not steps_seen() & {str(steps[1][0]), str(steps[2][0])}, "cut short: steps that are not whole wait")
+    for file in late:
+        write(source, target, file)
+    checks.expect(watch.wait_for_told(expected), "cut short: all is told when the files are whole: %s" % watch)
+    finish(target)
+    bench.compare("cut short", watch, watch.end(), SUITE, [target])
+
+
+@case
+def dead_worker(bench):
+    """A worker dies: its steps are evaluated without it, the end comes when nothing is written any more."""
+    source, target, checks = TRIALS / "ddp", bench.where / "ddp", bench.checks
+    steps, rest = steps_of(source)
+    job = bench.where / "job.json"
+    suite = json.loads(SUITE.read_text())
+    suite["rules"].append({"name": "gone", "rule": "MissingWorker", "severity": "error"})
+    job.write_text(json.dumps(suite))
+    watch = Watch(bench.args.assay, bench.args.ranks[-1], job, [target], bench.where / "watched", "--lag", "0.5", "--idle", "4")
+    for file in rest:
+        write(source, target, file)
+    for number, (_, files) in enumerate(steps):
+        for file in files:
+            if number < 3 or "worker_2" not in file:
+                write(source, target, file)
+    checks.expect(watch.wait_for(lambda: any(c[2] == "gone" and c[3] == "worker_2" for c in watch.told() or ())),
+                  "dead worker: told of: %s" % watch)
+    bench.compare("dead worker", watch, watch.end(), job, [target])
+    checks.expect(any("nothing was written" in line for line in watch.noise), "dead worker: ended because nothing came")
+    checks.expect(any("worker_2 has not written step" in line for line in watch.noise), "dead worker: named as late")
+
+
+@case
+def late_worker(bench):
+    """A worker comes when its steps were evaluated without it: what was told because it was missing is taken back."""
+    source, target, checks = TRIALS / "ddp", bench.where / "ddp", bench.checks
+    steps, rest = steps_of(source)
+    job = bench.where / "job.json"
+    suite = json.loads(SUITE.read_text())
+    suite["rules"].append({"name": "gone", "rule": "MissingWorker"})
+    job.write_text(json.dumps(suite))
+    watch = Watch(bench.args.assay, bench.args.ranks[0], job, [target], bench.where / "watched", "--lag", "0.3")
+    for file in rest + [f for _, files in steps for f in files if "worker_1" not in f]:
+        write(source, target, file)
+    gone = lambda: any(c[2] == "gone" for c in watch.told() or ())  # noqa: E731
+    checks.expect(watch.wait_for(gone), "late worker: told as missing: %s" % watch)
+    for file in [f for _, files in steps for f in files if "worker_1" in f]:
+        write(source, target, file)
+    checks.expect(watch.wait_for(lambda: watch.told() is not None and not gone()), "late worker: taken back: %s" % watch)
+    checks.expect(any(line.startswith("withdrawn\t") for line in watch.lines), "late worker: a line says so")
+    finish(target)
+    bench.compare("late worker", watch, watch.end(), job, [target])
+
+
+@case
+def several(bench):
+    """Two trials that do not exist when the watch begins, one compared with the other."""
+    job = bench.where / "job.json"
+    suite = json.loads(SUITE.read_text())
+    targets = [bench.where / "healthy", bench.where / "flip"]
+    suite["rules"].append({"name": "alike", "rule": "SimilarAcrossRuns", "parameters": {"other_trial": str(targets[0])}})
+    job.write_text(json.dumps(suite))
+    watch = Watch(bench.args.assay, bench.args.ranks[-1], job, targets, bench.where / "watched")
+    time.sleep(0.5)
+    bench.checks.expect(watch.process.poll() is None, "several: waits for trials that are not there: %s" % watch)
+    dice = random.Random(7)
+    names = [(t, f) for t in targets for f in files_of(TRIALS / t.name)]
+    dice.shuffle(names)
+    for target, file in names:
+        write(TRIALS / target.name, target, file)
+        time.sleep(1 / len(names))
+    finish(targets[0])
+    time.sleep(0.5)
+    bench.checks.expect(watch.process.poll() is None, "several: waits for both to end")
+    finish(targets[1])
+    bench.compare("several", watch, watch.end(), job, targets)
+
+
+@case
+def until_finding(bench):
+    """The first finding of the level ends it, with exit code 1; one of a lower level does not."""
+    source, target, job = TRIALS / "linreg_nan", bench.where / "linreg_nan", bench.where / "job.json"
+    job.write_text(json.dumps({"rules": [{"rule": "ExplodingTensor"}]}))
+    for file in files_of(source):
+        write(source, target, file)
+    watch = Watch(bench.args.assay, bench.args.ranks[-1], job, [target], bench.where / "watched", "--until-finding", "warning")
+    bench.compare("until a finding", watch, watch.end(), job, [target], expected_code=1)
+    watch = Watch(bench.args.assay, 1, job, [target], bench.where / "watched", "--until-finding", "error")
+    bench.checks.expect(watch.wait_for(lambda: watch.told()), "until an error: tells of warnings")
+    time.sleep(0.5)
+    bench.checks.expect(watch.process.poll() is None, "until an error: goes on after warnings: %s" % watch)
+    finish(target)
+    bench.compare("until an error", watch, watch.end(), job, [target])
+
+
+@case
+def signals(bench):
+    """A signal ends the watch with the report of what is there. mpirun passes SIGUSR1 on; of the other two it makes its own."""
+    source, target = TRIALS / "zero_init", bench.where / "zero_init"
+    for file in files_of(source):
+        write(source, target, file)
+    for number, ranks in ((signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGUSR1, bench.args.ranks[-1])):
+        watch = Watch(bench.args.assay, ranks, SUITE, [target], bench.where / "watched")
+        bench.checks.expect(watch.wait_for(lambda: watch.told()), "%s: tells: %s" % (number.name, watch))
+        os.kill(watch.process.pid, number)
+        bench.compare(number.name, watch, watch.end(), SUITE, [target])
+
+
+@case
+def wrong(bench):
+    """What can never be watched is said at once."""
+    for argv, said in (([SUITE, "--trial", "nfs://a/b"], "unknown kind of location"), ([SUITE, "--trial", "t", "--every", "0"], "--every"),
+                       ([bench.where / "none.json"], "none.json")):
+        done = run([bench.args.assay, "watch"] + argv)
+        bench.checks.expect(done.code == 2 and said in done.err, "%s: %s" % (argv, done))
 
 
 def main():
