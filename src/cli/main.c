@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/terminal.h"
 #include "report/layout.h"
 
 static const cli_command *const COMMANDS[] = {&cli_run, &cli_watch, &cli_ls, &cli_show, &cli_rules, &cli_check,
@@ -41,13 +42,8 @@ static int print_help(const cli_command *command)
 /* False in all but the first of several processes that a launcher started, for commands that never start MPI. */
 static bool is_first(void)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *rank = getenv(names[i]);
-        if (rank && *rank)
-            return strcmp(rank, "0") == 0;
-    }
-    return true;
+    const char *rank = cli_launched_rank();
+    return !rank || strcmp(rank, "0") == 0;
 }
 
 static bool wants_help(int argc, char **argv)

@@ -15,6 +15,7 @@
 #include "cli/rules_load.h"
 #include "cli/run.h"
 #include "cli/run_checkpoint.h"
+#include "cli/terminal.h"
 #include "hdf5/hdf5_file.h"
 #include "report/comparison.h"
 #include "report/layout.h"
@@ -154,9 +155,11 @@ static int print_report(const run_options *options, const assay_outcome *outcome
 {
     char hex[65];
     assay_error err = {""};
+    assay_draw draw;
     assay_buf text;
     assay_buf_init(&text, ASSAY_REPORT_CEILING);
-    int status = options->dry_run ? run_put_plan(outcome, &text) : assay_report_put_text(outcome, &text);
+    int status = options->dry_run ? run_put_plan(outcome, &text)
+                                  : assay_report_put_text(outcome, cli_draw_style(CLI_DRAW_AUTO, &draw), &text);
     if (status == ASSAY_OK && options->digest && !options->dry_run) {
         status = assay_report_digest(outcome, hex, &err);
         if (status == ASSAY_OK)

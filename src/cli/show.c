@@ -12,6 +12,7 @@
 #include "base/regex.h"
 #include "cli/overview.h"
 #include "cli/show.h"
+#include "cli/terminal.h"
 #include "report/report.h"
 #include "tensor/convert.h"
 #include "tensor/stats.h"
@@ -20,6 +21,7 @@ typedef struct show_options {
     cli_integer step;
     const char *worker;
     int mode; /* assay_mode */
+    int draw; /* cli_draw_when */
     bool values, csv, json, regex;
 } show_options;
 
@@ -33,6 +35,10 @@ static const cli_option OPTIONS[] = {
     {"values", CLI_FLAG, FIELD(values), NULL, "Print the elements instead of statistics.", NULL},
     {"csv", CLI_FLAG, FIELD(csv), NULL, "As comma-separated values with a line of names.", NULL},
     {"json", CLI_FLAG, FIELD(json), NULL, "As JSON, one row a line.", NULL},
+    {"draw", CLI_CHOICE, FIELD(draw), "WHEN",
+     "Add drawings: sparklines of tensors, bars of class counts, shaded confusion matrices: auto (on a terminal), always or "
+     "never. Default: auto.",
+     CLI_DRAW_WORDS},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
@@ -184,6 +190,7 @@ static int read_entry(cli_reader *reader, const selected *s, bool values, show_r
 static show_row start_row(const assay_trial_files *files, const selected *s)
 {
     show_row row = {.worker = files->listing.worker[s->part->worker],
+                    .worker_number = s->part->worker,
                     .step = s->part->step,
                     .mode_step = s->part->mode_step,
                     .mode = s->part->mode,
@@ -235,19 +242,59 @@ static int show_trial(const assay_trial_files *files, const show_options *option
                       assay_error *err)
 {
     selection chosen = {NULL, 0, 0};
+    assay_draw draw;
+    assay_worker_names names = {0};
     show_sink sink = {.form = options->json ? SHOW_JSON : options->csv ? SHOW_CSV : SHOW_TEXT, .values = options->values};
     uint8_t *wanted = assay_alloc_zeroed(assay_dict_count(files->tensors), 1);
-    int status = wanted ? choose_tensors(files, tensor, options->regex, wanted, err)
-                        : assay_fail(err, ASSAY_ENOMEM, "out of memory for the list of tensors");
+    int status = wanted ? assay_worker_names_init(&names, &files->listing) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = choose_tensors(files, tensor, options->regex, wanted, err);
+    else
+        assay_fail(err, status, "out of memory for the list of tensors");
+    if (sink.form == SHOW_TEXT && !sink.values)
+        sink.chart = (show_chart){.draw = cli_draw_style((cli_draw_when)options->draw, &draw), .names = &names};
     if (status == ASSAY_OK)
         status = select_entries(files, options, wanted, &chosen, err);
     assay_buf_init(&sink.out, ASSAY_REPORT_CEILING);
     if (status == ASSAY_OK)
         status = show_all(files, &chosen, &sink, damaged, err);
     assay_buf_release(&sink.out);
+    show_chart_release(&sink.chart);
+    assay_worker_names_release(&names);
     free(chosen.list);
     free(wanted);
     return status;
+}
+
+static int show_tensors(const show_options *options, const char *trial, const char *tensor)
+{
+    assay_error err = {""};
+    assay_trial_files files;
+    int status = assay_trial_open(trial, &files, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND, &err);
+    for (size_t i = 0; i < files.problems.kept; i++)
+        assay_log_warn("%s: %s: %s", trial, files.problems.list[i].file ? files.problems.list[i].file : "",
+                       files.problems.list[i].text);
+    bool damaged = files.problems.losses > 0;
+    status = show_trial(&files, options, tensor, &damaged, &err);
+    assay_trial_release(&files);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    return damaged ? CLI_LOSSES : CLI_DONE;
+}
+
+static int show_one_report(const show_options *options, const char *path)
+{
+    assay_draw draw;
+    assay_buf out;
+    assay_error err = {""};
+    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    int status = show_report(path, cli_draw_style((cli_draw_when)options->draw, &draw), &out, &err);
+    if (status == ASSAY_OK)
+        return cli_finish(&out, CLI_DONE);
+    assay_buf_release(&out);
+    return cli_fail(status, &err);
 }
 
 static int show(const cli_context *context, int argc, char **argv)
@@ -257,28 +304,19 @@ static int show(const cli_context *context, int argc, char **argv)
     const char *operand[2] = {NULL, NULL};
     size_t operands = 0;
     assay_error err = {""};
-    assay_trial_files files;
-    bool damaged = false;
     int status = cli_options_parse(&cli_show, argc, argv, &options, operand, &operands, &err);
+    bool chooses = options.step.given || options.mode || options.worker || options.values || options.csv || options.json ||
+                   options.regex;
     if (status == ASSAY_OK && options.csv && options.json)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: --csv and --json exclude each other");
+    if (status == ASSAY_OK && operands == 1 && chooses)
+        status = assay_fail(&err, ASSAY_EUSAGE, "show: TENSOR is missing; with a report only --draw goes");
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
-    status = assay_trial_open(operand[0], &files, &err);
-    if (status != ASSAY_OK)
-        return cli_fail(status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND, &err);
-    for (size_t i = 0; i < files.problems.kept; i++)
-        assay_log_warn("%s: %s: %s", operand[0], files.problems.list[i].file ? files.problems.list[i].file : "",
-                       files.problems.list[i].text);
-    damaged = files.problems.losses > 0;
-    status = show_trial(&files, &options, operand[1], &damaged, &err);
-    assay_trial_release(&files);
-    if (status != ASSAY_OK)
-        return cli_fail(status, &err);
-    return damaged ? CLI_LOSSES : CLI_DONE;
+    return operands == 1 ? show_one_report(&options, operand[0]) : show_tensors(&options, operand[0], operand[1]);
 }
 
-const cli_command cli_show = {"show", "TRIAL TENSOR",
+const cli_command cli_show = {"show", "TRIAL TENSOR | REPORT",
                               "Shows what was saved of a tensor, a row for each step and worker: statistics, saved "
-                              "reductions, or the elements.",
-                              OPTIONS, 2, 2, false, show};
+                              "reductions, or the elements. Or what the aggregations of a report.json came to.",
+                              OPTIONS, 1, 2, false, show};

@@ -3,12 +3,15 @@
 #define ASSAY_CLI_SHOW_H
 
 #include "cli/cli.h"
+#include "report/draw.h"
+#include "report/workers.h"
 
 enum { SHOW_STRINGS = 8 }; /* strings that the statistics quote; --values gives all */
 
 typedef struct show_row {
     const char *tensor, *worker; /* borrowed; the tensor's name may hold any byte */
     size_t tensor_length;
+    uint32_t worker_number;
     int64_t step, mode_step;
     int mode;
     bool raw;                 /* the tensor itself was saved: the fields up to `stats` count */
@@ -23,6 +26,33 @@ typedef struct show_row {
 
 typedef enum show_form { SHOW_TEXT, SHOW_JSON, SHOW_CSV } show_form;
 
+/* What a chart draws of a row. */
+enum { SHOW_FIGURES = 3 };
+typedef struct show_point {
+    size_t order; /* of the rows */
+    double figure[SHOW_FIGURES];
+    uint32_t worker, has; /* bit 1 << figure */
+    int mode;
+} show_point;
+
+typedef struct show_chart {
+    const assay_draw *draw;          /* NULL: nothing is drawn; borrowed */
+    const assay_worker_names *names; /* borrowed */
+    show_point *list;                /* of the current tensor; owned */
+    size_t count, room;
+    size_t longest;                  /* label, in columns */
+} show_chart;
+
+/* Adds a row. 0 or ASSAY_ENOMEM. Not collective. */
+int show_chart_add(show_chart *chart, const show_row *row);
+/* Appends the rows since the last call as sparklines. Not collective. */
+void show_chart_put(show_chart *chart, assay_buf *out);
+void show_chart_release(show_chart *chart);
+
+/* Appends what the aggregations of a report.json came to; drawings with `draw` (NULL: plain). ASSAY_ENOTFOUND, ASSAY_EFORMAT,
+ * ASSAY_EBUDGET (over 1 GiB), ASSAY_ENOMEM. Not collective. */
+int show_report(const char *path, const assay_draw *draw, assay_buf *out, assay_error *err);
+
 /* Where rows go: a buffer that is printed as it fills. */
 typedef struct show_sink {
     show_form form;
@@ -31,6 +61,7 @@ typedef struct show_sink {
     assay_buf out;
     struct assay_table *table; /* TEXT: rows of the current tensor; NULL between tensors */
     const char *heading;  /* TEXT: the tensor whose rows are in the table */
+    show_chart chart;     /* TEXT: of that tensor */
 } show_sink;
 
 /* Statistics: one row. The record of the row's raw tensor is still open in `reader` for its strings. Not collective. */

@@ -154,6 +154,8 @@ static int table_for(show_sink *sink, const show_row *row)
     if (!sink->table)
         return ASSAY_ENOMEM;
     if (sink->heading != row->tensor) {
+        if (sink->chart.draw)
+            show_chart_put(&sink->chart, &sink->out);
         assay_put_format(&sink->out, sink->rows ? "\n" : "");
         assay_text_put_clean(&sink->out, row->tensor, row->tensor_length);
         assay_put_u8(&sink->out, '\n');
@@ -218,6 +220,8 @@ int show_put_row(show_sink *sink, const show_row *row, const cli_reader *reader,
         put_csv_row(&sink->out, row);
     } else {
         status = table_for(sink, row);
+        if (status == ASSAY_OK && sink->chart.draw)
+            status = show_chart_add(&sink->chart, row);
         if (status == ASSAY_OK)
             put_text_row(sink->table, row);
         else
@@ -230,6 +234,8 @@ int show_put_row(show_sink *sink, const show_row *row, const cli_reader *reader,
 int show_put_end(show_sink *sink, assay_error *err)
 {
     put_table(sink);
+    if (sink->chart.draw)
+        show_chart_put(&sink->chart, &sink->out);
     if (sink->form == SHOW_JSON)
         assay_put_format(&sink->out, "]}\n");
     return show_flush(sink, true, err);

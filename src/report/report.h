@@ -2,7 +2,9 @@
 #ifndef ASSAY_REPORT_REPORT_H
 #define ASSAY_REPORT_REPORT_H
 
+#include "base/json.h"
 #include "engine/engine.h"
+#include "report/draw.h"
 #include "report/workers.h"
 
 /* What the report says about the run besides the engine's figures; borrowed. */
@@ -22,8 +24,12 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
 /* SHA-256 over the body, what `sed '/^ "run":/,$d' report.json | sha256sum` gives. `hex` gets 64 digits. Not collective. */
 int assay_report_digest(const assay_outcome *outcome, char hex[65], assay_error *err);
 
-/* Appends the text report. Returns the buffer's status or ASSAY_ENOMEM. Not collective. */
-int assay_report_put_text(const assay_outcome *outcome, assay_buf *out);
+/* Appends the text report, with drawings where `draw` is not NULL. Returns the buffer's status or ASSAY_ENOMEM.
+ * Not collective. */
+int assay_report_put_text(const assay_outcome *outcome, const assay_draw *draw, assay_buf *out);
+/* Appends the result of an aggregation, an object of report.json, in the same way. False, and nothing is appended, when it has
+ * none of the forms that are known. Not collective. */
+bool assay_report_put_members(const cJSON *members, const assay_draw *draw, assay_buf *out);
 
 /* Writes the job's formats into `directory` (made when missing), each file complete or not at all. ASSAY_EIO with the path;
  * the files that could be written are there all the same. Not collective. */

@@ -8,7 +8,7 @@
 #include "report/layout.h"
 #include "report/report_internal.h"
 
-enum { CLASSES_SHOWN = 100, CLASSES_IN_MATRIX = 16 };
+enum { CLASSES_SHOWN = 100, CLASSES_IN_MATRIX = 16, PER_CLASS_COLUMNS = 64 };
 
 static void put_count(assay_table *table, const cJSON *number)
 {
@@ -41,7 +41,7 @@ static void put_samples(const cJSON *members, assay_buf *out)
     assay_put_u8(out, '\n');
 }
 
-static void put_classes(const cJSON *members, const cJSON *classes, assay_buf *out)
+static void put_classes(const cJSON *members, const cJSON *classes, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"class", "samples", "share"};
     const cJSON *samples = cJSON_GetObjectItemCaseSensitive(members, "samples");
@@ -51,6 +51,10 @@ static void put_classes(const cJSON *members, const cJSON *classes, assay_buf *o
     put_samples(members, out);
     if (!classes->child)
         return;
+    if (draw) {
+        report_draw_classes(draw, classes, out);
+        return;
+    }
     assay_table_init(&table, "rrr", heads);
     for (const cJSON *item = classes->child; item && shown < CLASSES_SHOWN; item = item->next, shown++) {
         assay_table_cell(&table, item->string);
@@ -111,23 +115,34 @@ static void put_per_class(const cJSON *list, assay_buf *out)
     put_more(cJSON_GetArraySize(list) - shown, out);
 }
 
-/* True when the members have a form that is known here. */
-static bool put_members(const cJSON *members, assay_buf *out)
+bool assay_report_put_members(const cJSON *members, const assay_draw *draw, assay_buf *out)
 {
     const cJSON *classes = cJSON_GetObjectItemCaseSensitive(members, "classes");
     const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(members, "matrix");
     const cJSON *per_class = cJSON_GetObjectItemCaseSensitive(members, "per_class");
+    const cJSON *losses = cJSON_GetObjectItemCaseSensitive(members, "losses");
+    const cJSON *curves = cJSON_GetObjectItemCaseSensitive(members, "curves");
+    if (draw && (cJSON_IsArray(losses) || cJSON_IsArray(curves))) {
+        report_draw_curves(draw, cJSON_IsArray(losses) ? losses : curves, cJSON_IsArray(losses) ? "values" : "norm", out);
+        return true;
+    }
     if (cJSON_IsObject(classes)) {
-        put_classes(members, classes, out);
+        put_classes(members, classes, draw, out);
         return true;
     }
     if (!cJSON_IsArray(matrix) || !cJSON_IsArray(per_class))
         return false;
     put_samples(members, out);
     if (matrix->child) {
-        put_matrix(matrix, out);
+        if (draw)
+            report_draw_matrix(draw, matrix, out);
+        else
+            put_matrix(matrix, out);
         assay_put_u8(out, '\n');
-        put_per_class(per_class, out);
+        if (!draw || draw->columns >= PER_CLASS_COLUMNS)
+            put_per_class(per_class, out);
+        else
+            assay_put_format(out, "    recall and the like: report.json\n");
     }
     return true;
 }
@@ -149,7 +164,7 @@ int report_members(const report_rule *rule, cJSON **members)
     return status;
 }
 
-void report_put_aggregation(const report_rule *rule, assay_buf *out)
+void report_put_aggregation(const report_rule *rule, const assay_draw *draw, assay_buf *out)
 {
     cJSON *members = NULL;
     bool known = false;
@@ -157,7 +172,7 @@ void report_put_aggregation(const report_rule *rule, assay_buf *out)
     if (status == ASSAY_ENOMEM && out->status == ASSAY_OK)
         out->status = status;
     if (members)
-        known = put_members(members, out);
+        known = assay_report_put_members(members, draw, out);
     cJSON_Delete(members);
     if (!known && rule->text)
         assay_text_put_clean_lines(out, (const char *)rule->text->data, rule->text->size, 4);

@@ -50,8 +50,14 @@ void report_put_steps(const assay_trial *info, const int64_t *step, size_t count
 
 enum { REPORT_RUNS_OF_STEPS = 12 }; /* that a line of text lists */
 
-/* Appends the result of one aggregation as text. Not collective. */
-void report_put_aggregation(const report_rule *rule, assay_buf *out);
+/* Appends the result of one aggregation as text; with `draw` (NULL: plain) as drawings where there are some. Not collective. */
+void report_put_aggregation(const report_rule *rule, const assay_draw *draw, assay_buf *out);
+
+/* Append the members of an aggregation's result as drawings: "classes"; "matrix", of at least one class; and the list
+ * "losses" or "curves", whose values stand under `key`. Not collective. */
+void report_draw_classes(const assay_draw *draw, const cJSON *classes, assay_buf *out);
+void report_draw_matrix(const assay_draw *draw, const cJSON *matrix, assay_buf *out);
+void report_draw_curves(const assay_draw *draw, const cJSON *curves, const char *key, assay_buf *out);
 
 /* The files of the forms beside report.json and report.txt, whole. Their bytes do not depend on the number of ranks.
  * Return the buffer's status or ASSAY_ENOMEM. Not collective. */

@@ -182,7 +182,8 @@ static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome 
     }
 }
 
-static void put_aggregations(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+static void put_aggregations(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
+                             assay_buf *out)
 {
     bool any = false;
     for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
@@ -196,12 +197,12 @@ static void put_aggregations(const assay_outcome *outcome, const assay_trial_out
         assay_put_format(out, "\n");
         if (rule.message_size > 0)
             assay_text_put_wrapped(out, 4, NULL, rule.message, rule.message_size);
-        report_put_aggregation(&rule, out);
+        report_put_aggregation(&rule, draw, out);
         any = true;
     }
 }
 
-static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
 {
     assay_worker_names names;
     bool rule_errors = false, aggregation_errors = false;
@@ -215,7 +216,7 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
         put_all_evidence(outcome, trial, &names, out);
         put_remarks(outcome, trial, out);
         put_errors(outcome, trial, false, &rule_errors, out);
-        put_aggregations(outcome, trial, out);
+        put_aggregations(outcome, trial, draw, out);
         put_errors(outcome, trial, true, &aggregation_errors, out);
         assay_report_put_completeness(trial, &names, out);
         assay_report_put_problems(trial, out);
@@ -233,11 +234,11 @@ static void put_figures(const assay_outcome *outcome, assay_buf *out)
                      run->ranks, run->ranks == 1 ? "" : "s", run->nodes, run->nodes == 1 ? "" : "s", run->seconds);
 }
 
-int assay_report_put_text(const assay_outcome *outcome, assay_buf *out)
+int assay_report_put_text(const assay_outcome *outcome, const assay_draw *draw, assay_buf *out)
 {
     for (size_t i = 0; i < outcome->trial_count; i++) {
         assay_put_format(out, i ? "\n\n" : "");
-        int status = put_trial(outcome, &outcome->trials[i], out);
+        int status = put_trial(outcome, &outcome->trials[i], draw, out);
         if (status != ASSAY_OK)
             return status;
     }

@@ -16,7 +16,7 @@ static int put_json(const assay_outcome *outcome, const assay_report_origin *ori
 static int put_text(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
 {
     (void)origin;
-    return assay_report_put_text(outcome, out);
+    return assay_report_put_text(outcome, NULL, out);
 }
 
 /* One file of a form; a form may have several. */

@@ -4,10 +4,14 @@
     done = mpirun(3, [assay, "run", ...], env={"ASSAY_SIMD": "scalar"})
     done.code, done.out, done.err, done.hung, done.seconds
 """
+import fcntl
 import os
+import pty
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -52,6 +56,32 @@ def run(argv, env=None, timeout=120, cwd=None):
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
     return Done(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), hung,
+                time.monotonic() - began)
+
+
+def on_terminal(argv, columns, env=None):
+    """As run(), with standard output on a terminal of so many columns. Variables whose value is None are unset."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    began = time.monotonic()
+    environ = {k: v for k, v in environment(dict({"TERM": "xterm", "COLUMNS": None, "NO_COLOR": None}, **(env or {}))).items()
+               if v is not None}
+    process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE,
+                               env=environ)
+    os.close(theirs)
+    out = b""
+    while True:
+        try:
+            more = os.read(ours, 1 << 16)
+        except OSError:  # nobody has the other side any more
+            break
+        if not more:
+            break
+        out += more
+    err = process.stderr.read()
+    process.stderr.close()
+    os.close(ours)
+    return Done(process.wait(), out.decode("utf-8", "replace").replace("\r\n", "\n"), err.decode("utf-8", "replace"), False,
                 time.monotonic() - began)
 
 

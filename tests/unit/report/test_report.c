@@ -264,7 +264,7 @@ static void test_text(void)
     assay_buf out;
     make(&m, 2);
     assay_buf_init(&out, 1 << 20);
-    CU_ASSERT_FATAL(assay_report_put_text(&m.outcome, &out) == ASSAY_OK);
+    CU_ASSERT_FATAL(assay_report_put_text(&m.outcome, NULL, &out) == ASSAY_OK);
     assay_put_u8(&out, '\0');
     const char *text = (const char *)out.data;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -1,0 +1,62 @@
+/* terminal.c - what standard output can show. */
+#include "cli/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { LEAST_COLUMNS = 20, USUAL_COLUMNS = 80, MOST_COLUMNS = 1000, RANK_ROOM = 24 };
+
+const char *cli_launched_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    static char rank[RANK_ROOM];
+    static bool looked;
+    for (size_t i = 0; !looked && !rank[0] && i < sizeof names / sizeof *names; i++) {
+        const char *said = getenv(names[i]);
+        snprintf(rank, sizeof rank, "%s", said ? said : "");
+    }
+    looked = true;
+    return rank[0] ? rank : NULL;
+}
+
+static unsigned columns_of(int terminal)
+{
+    struct winsize size = {0};
+    const char *said = getenv("COLUMNS");
+    long columns = said ? strtol(said, NULL, 10) : 0;
+    if (columns <= 0 && ioctl(terminal, TIOCGWINSZ, &size) == 0)
+        columns = size.ws_col;
+    if (columns <= 0)
+        columns = USUAL_COLUMNS;
+    return (unsigned)(columns < LEAST_COLUMNS ? LEAST_COLUMNS : columns > MOST_COLUMNS ? MOST_COLUMNS : columns);
+}
+
+static bool says_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *locale = getenv(names[i]);
+        if (locale && *locale)
+            return strcasestr(locale, "utf-8") || strcasestr(locale, "utf8");
+    }
+    return false;
+}
+
+static bool takes_colours(void)
+{
+    const char *refused = getenv("NO_COLOR"), *kind = getenv("TERM");
+    return !(refused && *refused) && kind && *kind && strcmp(kind, "dumb") != 0;
+}
+
+const assay_draw *cli_draw_style(cli_draw_when when, assay_draw *out)
+{
+    bool terminal = isatty(STDOUT_FILENO) && !cli_launched_rank();
+    if (when == CLI_DRAW_NEVER || (when == CLI_DRAW_AUTO && !terminal))
+        return NULL;
+    *out = (assay_draw){columns_of(STDOUT_FILENO), says_utf8(), terminal && takes_colours()};
+    return out;
+}
