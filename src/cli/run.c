@@ -28,7 +28,7 @@ static const char DEFAULT_DIRECTORY[] = "assay-report";
 #define FIELD RUN_FIELD
 static const cli_option OPTIONS[] = {
     RUN_SHARED_OPTIONS,
-    {"dry-run", CLI_FLAG, FIELD(dry_run), NULL, "Only say what would be read.", NULL},
+    {"dry-run", CLI_FLAG, FIELD(dry_run), NULL, "Only say what would be read, and which actions there are.", NULL},
     {"checkpoint", CLI_TEXT, FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP, NULL},
     {"checkpoint-every", CLI_SECONDS, FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP, NULL},
     {"resume", CLI_FLAG, FIELD(checkpoint.resume), NULL, RUN_RESUME_HELP, NULL},
@@ -83,7 +83,13 @@ static int prepare_rules(const run_options *options, assay_error *err)
     return cli_load_rules(options->rules_path, err);
 }
 
-int run_load_job(const cli_context *context, int parsed, const char *path, const run_options *options, assay_buf *text,
+static const char *output_directory(const run_options *options, const assay_job *job)
+{
+    const char *directory = options->out ? options->out : job->output_directory;
+    return directory ? directory : DEFAULT_DIRECTORY;
+}
+
+int run_load_job(const cli_context *context, int parsed, const char *path, run_options *options, assay_buf *text,
                  assay_job *job, assay_error *err)
 {
     assay_comm *comm = context->comm;
@@ -104,7 +110,11 @@ int run_load_job(const cli_context *context, int parsed, const char *path, const
             mine = adjust_job(options, job, err);
         status = assay_comm_agree(comm, mine, err);
     }
-    return status == ASSAY_OK ? cli_same_rules(comm, err) : status;
+    if (status == ASSAY_OK)
+        status = cli_same_rules(comm, err);
+    if (status == ASSAY_OK)
+        status = run_actions_begin(&options->actions, comm, job, output_directory(options, job), options->dry_run, err);
+    return status;
 }
 
 assay_engine_options run_engine_options(const run_options *options)
@@ -141,10 +151,9 @@ static char *command_line(const cli_context *context)
 static int write_files(const cli_context *context, const run_options *options, const assay_outcome *outcome)
 {
     assay_error err = {""};
-    const char *directory = options->out ? options->out : outcome->job->output_directory;
     char *command = command_line(context);
     assay_report_origin origin = {context->version, assay_comm_library(context->comm), command ? command : ""};
-    int status = assay_report_write(outcome, &origin, directory ? directory : DEFAULT_DIRECTORY, &err);
+    int status = assay_report_write(outcome, &origin, output_directory(options, outcome->job), &err);
     free(command);
     if (status != ASSAY_OK)
         assay_log_error("%s", err.text);
@@ -230,8 +239,7 @@ static int write_results(const cli_context *context, const run_options *options,
                          const assay_buf *text, assay_results *results)
 {
     assay_error err = {""};
-    const char *directory = options->out ? options->out : outcome->job->output_directory;
-    char *command = command_line(context), *path = assay_path_join(directory ? directory : DEFAULT_DIRECTORY, "results.h5");
+    char *command = command_line(context), *path = assay_path_join(output_directory(options, outcome->job), "results.h5");
     char *job = assay_copy_bytes_as_text((const char *)text->data, text->size);
     int status = command && path && job ? ASSAY_OK : assay_fail(&err, ASSAY_ENOMEM, "results.h5: out of memory");
     const assay_results_origin origin = {context->version, command, job};
@@ -270,6 +278,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     }
     if (assay_comm_rank(context->comm) == 0 && !options->dry_run)
         run_checkpoint_end(&options->checkpoint, code);
+    run_actions_end(&options->actions, &outcome, code);
     assay_results_free(results);
     assay_outcome_release(&outcome);
     return code;
@@ -287,6 +296,7 @@ static int run(const cli_context *context, int argc, char **argv)
     int status = cli_options_parse(&cli_run, argc, argv, &options, path, &operands, &err);
     status = run_load_job(context, status, path[0], &options, &text, &job, &err);
     int code = status == ASSAY_OK ? run_job(context, &options, &job, &text) : cli_fail(status, &err);
+    run_actions_release(&options.actions);
     assay_buf_release(&text);
     assay_job_release(&job);
     cli_options_release(&cli_run, &options);

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/rules_load.h"
+#include "cli/run_actions.h"
 #include "cli/run_checkpoint.h"
 
 enum { RUN_LOG_FIRST, RUN_LOG_ALL };
@@ -25,6 +26,7 @@ typedef struct run_options {
     const char *rules_path;
     bool quiet, digest, dry_run, trust_rules;
     run_checkpoint checkpoint;
+    run_actions actions;
     run_witness witness; /* see may be NULL */
 } run_options;
 
@@ -49,6 +51,8 @@ typedef struct run_options {
      "Keep the first N findings of a rule in full; all are counted. Default: the job's, else 1000.", NULL},           \
     {"digest", CLI_FLAG, RUN_FIELD(digest), NULL,                                                                     \
      "Also print the SHA-256 of what is the same at any rank count: report.json up to the line of \"run\".", NULL},   \
+    {"no-actions", CLI_FLAG, RUN_FIELD(actions.none), NULL, RUN_NO_ACTIONS_HELP, NULL},                               \
+    {"show-actions", CLI_FLAG, RUN_FIELD(actions.show), NULL, RUN_SHOW_ACTIONS_HELP, NULL},                           \
     {"progress", CLI_SECONDS, RUN_FIELD(progress), "N",                                                               \
      "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "\
      "else one every 10 seconds.",                                                                                    \
@@ -63,8 +67,9 @@ typedef struct run_options {
      "first|all"}
 
 /* Sets up the log and reads the job for the options: rank 0 reads the file, all parse the same text, as the command line
- * wishes it. `parsed` is how this rank fared with its arguments. Collective. */
-int run_load_job(const cli_context *context, int parsed, const char *path, const run_options *options, assay_buf *text,
+ * wishes it. Prepares the job's actions: release them with run_actions_release(). `parsed` is how this rank fared with its
+ * arguments. Collective. */
+int run_load_job(const cli_context *context, int parsed, const char *path, run_options *options, assay_buf *text,
                  assay_job *job, assay_error *err);
 /* What the options mean for the engine. Not collective. */
 assay_engine_options run_engine_options(const run_options *options);

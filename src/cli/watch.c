@@ -106,6 +106,8 @@ static int evaluate(follower *f, assay_error *err)
         return status;
     if (assay_comm_rank(f->context->comm) == 0)
         status = watch_findings_tell(&f->findings, &outcome, err);
+    if (status == ASSAY_OK)
+        run_actions_seen(&f->options->run.actions, &outcome);
     f->evaluations++;
     f->bytes_read += outcome.run.bytes_read;
     assay_outcome_release(&outcome);
@@ -166,6 +168,7 @@ static int watch(const cli_context *context, int argc, char **argv)
         options.run.fail_on = options.until;
     status = run_load_job(context, status, path[0], &options.run, &text, &job, &err);
     int code = status == ASSAY_OK ? watch_job(context, &options, &job, &text) : cli_fail(status, &err);
+    run_actions_release(&options.run.actions);
     assay_buf_release(&text);
     assay_job_release(&job);
     cli_options_release(&cli_watch, &options);

@@ -190,8 +190,11 @@ static int read_modules(const job_reader *r, const cJSON *list)
 
 static int read_document(const job_reader *r, cJSON *document, assay_job *job)
 {
-    static const char *const keys[] = {"trials", "modules", "rules", "DebugRuleConfigurations", "aggregations", "comparison", "output", NULL};
+    static const char *const keys[] = {"trials", "modules", "rules", "DebugRuleConfigurations", "aggregations",
+                                       "comparison", "output", "actions", NULL};
     int status = job_known_keys(r, "the job", document, keys);
+    if (status == ASSAY_OK)
+        job->actions = cJSON_DetachItemFromObjectCaseSensitive(document, "actions");
     if (status == ASSAY_OK)
         status = job_read_trials(r, cJSON_GetObjectItemCaseSensitive(document, "trials"), job);
     if (status == ASSAY_OK)
@@ -236,6 +239,7 @@ void assay_job_release(assay_job *job)
     free_instances(job->aggregations, job->aggregation_count);
     free_instances(job->implicit, job->implicit_count);
     free(job->baseline_name);
+    cJSON_Delete(job->actions);
     free(job->output_directory);
     free(job->file);
     *job = (assay_job){0};

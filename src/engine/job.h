@@ -47,6 +47,7 @@ typedef struct assay_job {
     size_t aggregation_count;
     assay_instance **implicit; /* aggregations that the report needs and nobody asked for: assay_job_add_implicit() */
     size_t implicit_count;
+    cJSON *actions;         /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
     char *output_directory; /* NULL: not said */
     unsigned formats;       /* bit 1 << assay_format; json and text unless the job says otherwise */
     char *baseline_name;    /* as the job says, NULL: it does not; owned */

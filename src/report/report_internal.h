@@ -37,6 +37,9 @@ const char *report_finding_worker(const assay_trial *info, const assay_finding *
 const char *report_finding_test(const report_rule *rule, const assay_finding *finding); /* NULL: no test names */
 const assay_step_info *report_finding_step(const assay_trial *info, const assay_finding *finding); /* NULL: unknown */
 
+/* Appends a finding as an object of report.json. Not collective. */
+void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *finding, assay_buf *out);
+
 /* The steps of one mode. */
 typedef struct report_mode {
     uint64_t steps;

@@ -22,7 +22,7 @@ static void put_item_start(assay_buf *out, size_t i, const char *indent)
     assay_put_format(out, "%s\n%s", i ? "," : "", indent);
 }
 
-static void put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_buf *out)
+void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_buf *out)
 {
     const assay_step_info *step = report_finding_step(info, f);
     const char *test = report_finding_test(rule, f);
@@ -60,13 +60,13 @@ static void put_findings(const assay_trial *info, const report_rule *rule, assay
         assay_put_format(out, "%s%" PRId64, i ? ", " : "", found->steps[i]);
     assay_put_format(out, "],\n    \"first\": ");
     if (first)
-        put_finding(info, rule, first, out);
+        report_put_finding(info, rule, first, out);
     else
         put_null(out);
     assay_put_format(out, ",\n    \"findings\": [");
     for (size_t i = 0; found && i < found->kept; i++) {
         put_item_start(out, i, "     ");
-        put_finding(info, rule, &found->list[i], out);
+        report_put_finding(info, rule, &found->list[i], out);
     }
     assay_put_u8(out, ']');
 }
