@@ -120,7 +120,8 @@ int assay_slurm_submit(const assay_slurm_script *script, char job[ASSAY_SLURM_ID
     if (status == ASSAY_OK && !take_id(&result.out, job))
         status = assay_fail(err, ASSAY_EIO, "sbatch: expected a job id, got \"%.60s\"", (const char *)result.out.data);
     if (uncertain)
-        *uncertain = status != ASSAY_OK && result.started && (result.exit_status <= 0 || result.timed_out);
+        *uncertain = status != ASSAY_OK && result.started &&
+                     (result.exit_status <= 0 || result.timed_out || says(&result.err, "timed out")); /* the controller's answer */
     assay_command_release(&result);
     return status;
 }

@@ -1,6 +1,7 @@
 /* check.c - assay check: is this job file right, and what does it come to? */
 #include <string.h>
 
+#include "action/actions.h"
 #include "base/log.h"
 #include "cli/rules_load.h"
 #include "report/layout.h"
@@ -109,6 +110,7 @@ static int check(const cli_context *context, int argc, char **argv)
     size_t operands = 0;
     assay_error err = {""};
     assay_job job = {0};
+    assay_actions *actions = NULL;
     assay_buf text, out;
     check_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_check, argc, argv, &options, path, &operands, &err);
@@ -121,9 +123,14 @@ static int check(const cli_context *context, int argc, char **argv)
         status = cli_read_job_text(path[0], &text, &err);
     if (status == ASSAY_OK)
         status = assay_job_parse(path[0], text.data, text.size, &job, &err);
+    if (status == ASSAY_OK)
+        status = assay_actions_parse(&job, &actions, &err);
     assay_buf_release(&text);
-    if (status != ASSAY_OK)
+    assay_actions_free(actions);
+    if (status != ASSAY_OK) {
+        assay_job_release(&job);
         return cli_fail(status, &err);
+    }
     size_t bad = log_errors(path[0], "rule", job.rules, job.rule_count) +
                  log_errors(path[0], "aggregation", job.aggregations, job.aggregation_count);
     if (job.rule_count + job.aggregation_count == 0) {
