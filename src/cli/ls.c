@@ -188,7 +188,7 @@ int overview_read(const char *location, overview *out, assay_error *err)
         return status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND; /* whatever the reason: look at the path */
     }
     status = assay_worker_names_init(&out->names, &out->files.listing);
-    out->trial = (assay_job_trial){assay_copy_text(location), assay_job_trial_name(location)};
+    out->trial = (assay_job_trial){.path = assay_copy_text(location), .name = assay_job_trial_name(location)};
     if (!out->trial.path || !out->trial.name)
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)

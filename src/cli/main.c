@@ -9,7 +9,7 @@
 #include "cli/terminal.h"
 #include "report/layout.h"
 
-static const cli_command *const COMMANDS[] = {&cli_run, &cli_watch, &cli_ls, &cli_show, &cli_rules, &cli_check,
+static const cli_command *const COMMANDS[] = {&cli_run, &cli_watch, &cli_compare, &cli_ls, &cli_show, &cli_rules, &cli_check,
                                               &cli_stats, &cli_pack, &cli_unpack};
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 

@@ -104,7 +104,7 @@ static bool take_choice(const cli_option *option, const char *text, int *field)
     return false;
 }
 
-static bool take_item(const char *text, cli_list *list)
+bool cli_list_add(cli_list *list, const char *text)
 {
     const char **more = assay_realloc_array(list->text, list->count + 1, sizeof *more);
     if (!more)
@@ -124,7 +124,7 @@ static bool take_value(const cli_option *option, const char *text, void *field)
         *(const char **)field = text;
         return *text != '\0';
     case CLI_LIST:
-        return take_item(text, field);
+        return cli_list_add(field, text);
     case CLI_INTEGER:
         return take_integer(text, field);
     case CLI_COUNT:

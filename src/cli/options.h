@@ -26,6 +26,9 @@ typedef struct cli_list {
     size_t count;
 } cli_list;
 
+/* Appends a text (borrowed); false without memory. Not collective. */
+bool cli_list_add(cli_list *list, const char *text);
+
 typedef struct cli_integer {
     bool given;
     int64_t value;

@@ -17,7 +17,10 @@ typedef struct run_witness {
 } run_witness;
 
 typedef struct run_options {
-    cli_list trials;
+    cli_list trials;         /* [NAME=]PATH or patterns, instead of the job's */
+    const char *trials_from; /* a file with more of them */
+    const char *baseline, *learn, *against;
+    const char *job_text; /* a job that is built in: for run_load_job() without a path */
     const char *out, *format;
     int fail_on, log;
     cli_range steps;
@@ -35,9 +38,7 @@ typedef struct run_options {
 
 /* The rows of the option table that commands share whose fields begin with a run_options. */
 #define RUN_FIELD(name) offsetof(run_options, name)
-#define RUN_SHARED_OPTIONS                                                                                            \
-    {"trial", CLI_LIST, RUN_FIELD(trials), "[NAME=]PATH",                                                             \
-     "Analyse this trial instead of those that the job lists. May be given several times.", NULL},                    \
+#define RUN_REPORT_OPTIONS                                                                                            \
     {"out", CLI_TEXT, RUN_FIELD(out), "DIR",                                                                          \
      "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.", NULL},        \
     {"format", CLI_TEXT, RUN_FIELD(format), "LIST", "Which files to write, separated by commas, out of:" ASSAY_FORMAT_WORDS ".", NULL},\
@@ -66,13 +67,42 @@ typedef struct run_options {
     {"log", CLI_CHOICE, RUN_FIELD(log), "WHO", "Whose messages are printed: first (rank 0) or all ranks. Default: first.",\
      "first|all"}
 
+#define RUN_TRIAL_OPTION                                                                                               \
+    {"trial", CLI_LIST, RUN_FIELD(trials), "[NAME=]PATH",                                                              \
+     "Analyse this trial instead of those that the job lists. A pattern such as 'runs/*' stands for all it matches. "   \
+     "May be given several times.",                                                                                     \
+     NULL}
+#define RUN_SHARED_OPTIONS RUN_TRIAL_OPTION, RUN_REPORT_OPTIONS
+/* What only goes with trials that are there. */
+#define RUN_ONCE_OPTIONS                                                                                                \
+    {"trials-from", CLI_TEXT, RUN_FIELD(trials_from), "FILE",                                                           \
+     "Analyse the trials that this file lists, one a line, as [NAME=]PATH or a pattern, beside those of the command "   \
+     "line; a line that begins with # is a comment.",                                                                   \
+     NULL},                                                                                                             \
+    {"baseline", CLI_TEXT, RUN_FIELD(baseline), "NAME",                                                                 \
+     "Compare the other trials with this one. Default: the job's, else the first.", NULL},                              \
+    {"learn", CLI_TEXT, RUN_FIELD(learn), "FILE",                                                                       \
+     "Write the healthy bands of these trials: what their tensors and losses are at each step.", NULL},                 \
+    {"against", CLI_TEXT, RUN_FIELD(against), "FILE",                                                                   \
+     "Hold the trials against the bands that --learn wrote. What leaves them counts as findings of severity warning.",  \
+     NULL},                                                                                                             \
+    {"dry-run", CLI_FLAG, RUN_FIELD(dry_run), NULL, "Only say what would be read, and which actions there are.", NULL},                              \
+    {"checkpoint", CLI_TEXT, RUN_FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP, NULL},                            \
+    {"checkpoint-every", CLI_SECONDS, RUN_FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP, NULL},       \
+    {"resume", CLI_FLAG, RUN_FIELD(checkpoint.resume), NULL, RUN_RESUME_HELP, NULL}
+
 /* Sets up the log and reads the job for the options: rank 0 reads the file, all parse the same text, as the command line
- * wishes it. Prepares the job's actions: release them with run_actions_release(). `parsed` is how this rank fared with its
- * arguments. Collective. */
+ * wishes it; rank 0 looks up patterns of trials. Without a path the job is options->job_text. Prepares the job's actions: release
+ * them with run_actions_release(). `parsed` is how this rank fared with its arguments. Collective. (run_load.c) */
 int run_load_job(const cli_context *context, int parsed, const char *path, run_options *options, assay_buf *text,
                  assay_job *job, assay_error *err);
+/* Where the report goes. Not collective. */
+const char *run_directory(const run_options *options, const assay_job *job);
 /* What the options mean for the engine. Not collective. */
 assay_engine_options run_engine_options(const run_options *options);
+/* Loads the job and runs it; releases the options, which are those of `command`. The exit code. Collective. */
+int run_command_job(const cli_context *context, const cli_command *command, int parsed, const char *path, run_options *options,
+                    assay_error *err);
 /* Runs the job, prints and writes its report; the exit code. Collective. */
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text);
 

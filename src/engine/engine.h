@@ -85,6 +85,7 @@ typedef struct assay_outcome {
     assay_plan_figures plan;
     assay_run_figures run;
     const struct assay_comparison *comparison; /* report/comparison.h; borrowed; NULL: the trials have not been compared */
+    const struct assay_band_report *bands;     /* report/bands.h; borrowed; NULL: no --against */
 } assay_outcome;
 
 /* Runs the job. Collective on comm; `job` and `options` must be the same on every rank. The outcome is filled on rank 0 and

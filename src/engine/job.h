@@ -7,6 +7,7 @@
 typedef struct assay_job_trial {
     char *path; /* as given; relative paths are relative to the working directory */
     char *name; /* unique in the job; by default the last part of the path, without ".h5" */
+    bool named; /* the name was given */
 } assay_job_trial;
 
 /* X(enum, bit, word): the forms a report can be written in. */
@@ -47,6 +48,7 @@ typedef struct assay_job {
     size_t aggregation_count;
     assay_instance **implicit; /* aggregations that the report needs and nobody asked for: assay_job_add_implicit() */
     size_t implicit_count;
+    bool wants_curves; /* somebody besides the formats and the comparison needs them */
     cJSON *actions;         /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
     char *output_directory; /* NULL: not said */
     unsigned formats;       /* bit 1 << assay_format; json and text unless the job says otherwise */
@@ -84,7 +86,20 @@ char *assay_job_trial_name(const char *path);
 /* Replaces the trials (those of --trial). `path` may be "NAME=PATH". ASSAY_EUSAGE when one is listed twice. */
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err);
 
-/* Adds what the report needs besides the rules and aggregations that the job names: with several trials, or a format that draws,
+/* Puts in the place of each trial whose path is a shell pattern ("runs/[ab]*"; not one that exists by that very name, nor a URL) the
+ * directories and .h5 files that it matches, in byte order, without those that the job has already. ASSAY_EJOB when there is none, or
+ * there are several for a trial with a name, or too many trials in all. Looks at the file system: one rank calls it, and the others take its
+ * trials through pack and unpack. Not collective. */
+int assay_job_expand_trials(assay_job *job, assay_error *err);
+void assay_job_pack_trials(const assay_job *job, assay_buf *out);
+/* Replaces the trials by those packed. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. Not collective. */
+int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err);
+
+/* The trial that the others are compared with: `name` (NULL: what the job says, else the first). Call once the trials are
+ * final. ASSAY_EUSAGE when there is none of that name. Not collective. */
+int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err);
+
+/* Adds what the report needs besides the rules and aggregations that the job names: with several trials, a format that draws, or `wants_curves`,
  * one loss_curve and one tensor_curves over everything (report/curves.h reads them). The more trials, the fewer
  * rows a trial has: ASSAY_CURVE_ROWS in all. Call once the trials and formats are final. Does nothing when they are there.
  * 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */

@@ -259,7 +259,7 @@ static bool needs_implicit(const assay_job *job)
     bool draws = false;
     for (int f = 0; f < ASSAY_FORMATS; f++)
         draws = draws || ((job->formats >> f & 1) && assay_job_format_draws(f));
-    return draws || job->trial_count > 1;
+    return draws || job->wants_curves || job->trial_count > 1;
 }
 
 int assay_job_add_implicit(assay_job *job)

@@ -98,6 +98,7 @@ static int add_trial(const job_reader *r, const char *place, int status, assay_j
     }
     assay_job_trial *trial = &job->trials[job->trial_count];
     trial->path = twin == SIZE_MAX ? NULL : assay_copy_text(path);
+    trial->named = name != NULL;
     trial->name = name ? assay_copy_text(name) : job_name_free(&names, last_part(plain));
     free(plain);
     if (trial->path && trial->name) {
@@ -199,4 +200,137 @@ int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count,
     job->trials = fresh.trials;
     job->trial_count = fresh.trial_count;
     return ASSAY_OK;
+}
+
+/* ---- patterns ---- */
+
+static bool is_pattern(const char *path)
+{
+    struct stat there;
+    return strpbrk(path, "*?[") && !strstr(path, "://") && lstat(path, &there) != 0;
+}
+
+/* What a trial can be: a directory, or a file that ends in .h5. */
+static bool may_be_trial(const char *path)
+{
+    struct stat there;
+    size_t length = strlen(path);
+    if (stat(path, &there) != 0)
+        return false;
+    return S_ISDIR(there.st_mode) || (S_ISREG(there.st_mode) && length > 3 && strcmp(path + length - 3, ".h5") == 0);
+}
+
+/* Does one of the job's trials lie at this path? */
+static bool has_location(const assay_job *job, const char *path)
+{
+    char *plain = plain_path(path);
+    bool there = plain && find_location(job, plain) < job->trial_count;
+    free(plain);
+    return there;
+}
+
+static int put_trial(const job_reader *r, assay_job *to, const char *path, const char *name)
+{
+    if (to->trial_count == ASSAY_JOB_TRIALS)
+        return job_fail(r, "trials", "more than %d trials", ASSAY_JOB_TRIALS);
+    return add_trial(r, "trials", ASSAY_EJOB, to, path, name);
+}
+
+/* What the pattern of one of the job's trials finds, but for what the job has anyway. */
+static int expand(const job_reader *r, const assay_job *job, const assay_job_trial *trial, assay_job *to)
+{
+    const char *name = trial->named ? trial->name : NULL;
+    glob_t matches;
+    size_t trials = 0;
+    int rc = glob(trial->path, 0, NULL, &matches), status = ASSAY_OK;
+    if (rc == GLOB_NOSPACE)
+        return job_no_memory(r);
+    for (size_t i = 0; rc == 0 && i < matches.gl_pathc; i++)
+        trials += may_be_trial(matches.gl_pathv[i]);
+    if (trials == 0)
+        status = job_fail(r, "trials", "the pattern \"%.200s\" matches no directory and no .h5 file", trial->path);
+    else if (trials > 1 && name)
+        status = job_fail(r, "trials", "the pattern \"%.200s\" matches %zu trials, which cannot all be called \"%.100s\"", trial->path,
+                          trials, name);
+    for (size_t i = 0; status == ASSAY_OK && i < matches.gl_pathc; i++)
+        if (may_be_trial(matches.gl_pathv[i]) && !has_location(job, matches.gl_pathv[i]) && !has_location(to, matches.gl_pathv[i]))
+            status = put_trial(r, to, matches.gl_pathv[i], name);
+    if (rc == 0)
+        globfree(&matches);
+    return status;
+}
+
+int assay_job_expand_trials(assay_job *job, assay_error *err)
+{
+    const job_reader r = {job->file ? job->file : "the job", err};
+    assay_job all = {.trials = assay_alloc_zeroed(ASSAY_JOB_TRIALS, sizeof *all.trials)};
+    int status = all.trials ? ASSAY_OK : job_no_memory(&r);
+    bool any = false;
+    for (size_t i = 0; status == ASSAY_OK && i < job->trial_count; i++) {
+        const assay_job_trial *trial = &job->trials[i];
+        bool pattern = is_pattern(trial->path);
+        any = any || pattern;
+        status = pattern ? expand(&r, job, trial, &all) : put_trial(&r, &all, trial->path, trial->named ? trial->name : NULL);
+    }
+    if (status != ASSAY_OK || !any) {
+        job_release_trials(&all);
+        return status;
+    }
+    job_release_trials(job);
+    job->trials = all.trials;
+    job->trial_count = all.trial_count;
+    return ASSAY_OK;
+}
+
+void assay_job_pack_trials(const assay_job *job, assay_buf *out)
+{
+    assay_put_u64(out, job->trial_count);
+    for (size_t i = 0; i < job->trial_count; i++) {
+        assay_put_text(out, job->trials[i].path);
+        assay_put_text(out, job->trials[i].name);
+    }
+}
+
+static char *take_text(assay_cursor *in)
+{
+    size_t length = 0;
+    const char *text = assay_get_text(in, &length);
+    return assay_copy_bytes_as_text(text, length);
+}
+
+int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
+{
+    const job_reader r = {job->file ? job->file : "the job", err};
+    uint64_t count = assay_get_count(in, 8);
+    assay_job fresh = {.trials = assay_alloc_zeroed(count, sizeof *fresh.trials)};
+    bool made = fresh.trials != NULL;
+    for (uint64_t i = 0; made && i < count; i++) {
+        assay_job_trial *trial = &fresh.trials[fresh.trial_count++];
+        trial->path = take_text(in);
+        trial->name = take_text(in);
+        made = trial->path && trial->name;
+    }
+    if (!made || in->failed) {
+        job_release_trials(&fresh);
+        return made ? assay_fail(err, ASSAY_EINTERNAL, "the list of trials did not survive its way between ranks") : job_no_memory(&r);
+    }
+    job_release_trials(job);
+    job->trials = fresh.trials;
+    job->trial_count = fresh.trial_count;
+    return ASSAY_OK;
+}
+
+int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err)
+{
+    const char *wanted = name ? name : job->baseline_name;
+    job->baseline = 0;
+    if (!wanted)
+        return ASSAY_OK;
+    while (job->baseline < job->trial_count && strcmp(job->trials[job->baseline].name, wanted) != 0)
+        job->baseline++;
+    if (job->baseline < job->trial_count)
+        return ASSAY_OK;
+    job->baseline = 0;
+    return assay_fail(err, ASSAY_EUSAGE, "%s: the baseline \"%.200s\" is none of the trials' names, the first of which is \"%.200s\"",
+                      name ? "--baseline" : job->file, wanted, job->trial_count ? job->trials[0].name : "");
 }

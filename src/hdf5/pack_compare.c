@@ -105,7 +105,7 @@ static int compare_share(const sides *s, assay_error *err)
 
 static int read_one(assay_comm *comm, const char *path, assay_sources *sources, assay_error *err)
 {
-    assay_job_trial trial = {(char *)path, (char *)"trial"};
+    assay_job_trial trial = {.path = (char *)path, .name = (char *)"trial"};
     const assay_job job = assay_pack_job(&trial, 1);
     int status = assay_comm_agree(comm, assay_sources_init(sources, &job), err);
     if (status == ASSAY_OK)

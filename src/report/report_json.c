@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "report/bands.h"
 #include "report/compare_internal.h"
 
 /* The JSON text `null` for what is not there. */
@@ -260,6 +261,8 @@ int assay_report_put_body(const assay_outcome *outcome, assay_buf *out)
     assay_put_format(out, "],\n");
     if (outcome->comparison)
         report_put_comparison_json(outcome->comparison, out);
+    if (outcome->bands)
+        assay_band_report_put_json(outcome->bands, out);
     return assay_buf_status(out);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/layout.h"
+#include "report/bands.h"
 #include "report/compare_internal.h"
 
 enum { EVIDENCE_LINES = 10, WORKERS_SHOWN = 12 };
@@ -244,6 +245,8 @@ int assay_report_put_text(const assay_outcome *outcome, const assay_draw *draw, 
     }
     if (outcome->comparison)
         report_put_comparison_text(outcome->comparison, out);
+    if (outcome->bands)
+        assay_band_report_put_text(outcome->bands, out);
     put_figures(outcome, out);
     return assay_buf_status(out);
 }

@@ -1,0 +1,42 @@
+/* compare.c - assay compare: several trials side by side, without a job file. The rest is what `assay run` does. */
+#include "cli/run.h"
+
+/* The rules that need no parameters and judge any training of a network. Class counts and confusion cannot be guessed: they take
+ * the names of tensors, and so a job file. */
+static const char DEFAULT_JOB[] = "{\"rules\": ["
+                                  "{\"rule\": \"VanishingGradient\"}, {\"rule\": \"ExplodingTensor\"}, {\"rule\": \"DeadRelu\"}, "
+                                  "{\"rule\": \"WeightUpdateRatio\"}, {\"rule\": \"WeightFrozenDespiteGradient\"}, "
+                                  "{\"rule\": \"LossNotDecreasing\"}, {\"rule\": \"LossSpike\"}, {\"rule\": \"NormSpike\"}, "
+                                  "{\"rule\": \"Overfit\"}, {\"rule\": \"Overtraining\"}, "
+                                  "{\"rule\": \"GradientNotSynchronized\"}, {\"rule\": \"ReplicaDivergence\"}, "
+                                  "{\"rule\": \"MissingWorker\"}]}";
+enum { MOST_TRIALS = 1000 };
+
+typedef struct compare_options {
+    run_options run; /* first: the shared rows of the table count on it */
+    const char *job;
+} compare_options;
+
+static const cli_option OPTIONS[] = {
+    {"job", CLI_TEXT, offsetof(compare_options, job), "FILE",
+     "Take rules, aggregations and output from this job file; its trials count when none is given here.", NULL},
+    RUN_REPORT_OPTIONS,
+    RUN_ONCE_OPTIONS,
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+static int compare(const cli_context *context, int argc, char **argv)
+{
+    static const char *trial[MOST_TRIALS];
+    assay_error err = {""};
+    compare_options options = {.run = RUN_DEFAULTS};
+    cli_list *trials = &options.run.trials;
+    trials->text = trial; /* the operands: no option of this command adds to them */
+    options.run.job_text = DEFAULT_JOB;
+    int parsed = cli_options_parse(&cli_compare, argc, argv, &options, trial, &trials->count, &err);
+    return run_command_job(context, &cli_compare, parsed, options.job, &options.run, &err);
+}
+
+const cli_command cli_compare = {
+    "compare", "TRIAL...", "Compares trials: rules, losses, classes and tensors side by side, on as many ranks as were started.",
+    OPTIONS, 0, MOST_TRIALS, true, compare};

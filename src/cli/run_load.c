@@ -1,0 +1,176 @@
+/* run_load.c - from the command line of `assay run` or `assay compare` to a job: see run.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/run.h"
+#include "hdf5/hdf5_file.h"
+#include "rule/guard.h"
+#include "rule/module.h"
+
+static int set_formats(const char *list, assay_job *job, assay_error *err)
+{
+    unsigned formats = 0;
+    for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
+        size_t length = strcspn(word, ",");
+        int format = assay_job_format(word, length);
+        if (format < 0)
+            return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known:" ASSAY_FORMAT_WORDS,
+                              (int)(length < 40 ? length : 40), word);
+        formats |= 1u << format;
+    }
+    job->formats = formats ? formats : job->formats;
+    return ASSAY_OK;
+}
+
+/* The job with the command line's wishes. Not collective: the same on every rank. */
+static int adjust_job(const run_options *options, assay_job *job, assay_error *err)
+{
+    int status = set_formats(options->format, job, err);
+    if (status == ASSAY_OK)
+        status = assay_job_set_baseline(job, options->baseline, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (options->max_findings > 0)
+        job->max_findings = options->max_findings;
+    if (job->rule_count == 0 && job->aggregation_count == 0)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: nothing to do: neither \"rules\" nor \"aggregations\"", job->file);
+    if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && options->checkpoint.resume)
+        return assay_fail(err, ASSAY_EUSAGE, "run: --resume: results.h5 has a row for every tensor that this run reads, and those "
+                          "read before are not in a checkpoint; leave out --resume, or the format hdf5");
+    if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && !assay_hdf5_available())
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: format hdf5: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI", job->file);
+    job->wants_curves = options->learn || options->against;
+    if (options->learn && job->trial_count < 2)
+        return assay_fail(err, ASSAY_EUSAGE, "--learn: a band takes at least 2 trials, and there is %zu", job->trial_count);
+    if (assay_job_add_implicit(job) != ASSAY_OK)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading the job", job->file);
+    return ASSAY_OK;
+}
+
+/* Rules of one's own come before the job, which may name them. Not collective: the same on every rank. */
+static int prepare_rules(const run_options *options, assay_error *err)
+{
+    assay_guard_set_seconds(options->rule_seconds);
+    assay_module_trust(options->trust_rules);
+    return cli_load_rules(options->rules_path, err);
+}
+
+/* The trials of the command line and of the list, line by line. */
+static int set_trials(const run_options *options, const assay_buf *list, assay_job *job, assay_error *err)
+{
+    char *copy = assay_copy_bytes_as_text((const char *)list->data, list->size), *rest = copy, *line;
+    cli_list all = {0};
+    bool made = copy && (!memchr(copy, '\0', list->size) || list->size == 0);
+    int status = made ? ASSAY_OK : ASSAY_ENOMEM;
+    if (copy && !made)
+        status = assay_fail(err, ASSAY_EUSAGE, "%s: a list of trials is text, and has no NUL bytes", options->trials_from);
+    for (size_t i = 0; status == ASSAY_OK && i < options->trials.count; i++)
+        status = cli_list_add(&all, options->trials.text[i]) ? ASSAY_OK : ASSAY_ENOMEM;
+    while (status == ASSAY_OK && (line = strsep(&rest, "\n"))) {
+        line += strspn(line, " \t\r");
+        size_t length = strlen(line);
+        while (length > 0 && strchr(" \t\r", line[length - 1]))
+            line[--length] = '\0';
+        if (length > 0 && line[0] != '#')
+            status = cli_list_add(&all, line) ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    if (status == ASSAY_OK && all.count == 0)
+        status = assay_fail(err, ASSAY_EUSAGE, "%s: no trial in it; write the path of one in each line", options->trials_from);
+    if (status == ASSAY_ENOMEM)
+        assay_fail(err, status, "out of memory while the list of trials was read");
+    if (status == ASSAY_OK)
+        status = assay_job_set_trials(job, all.text, all.count, err);
+    free(all.text);
+    free(copy);
+    return status;
+}
+
+/* On rank 0: the texts of the job and of the list of trials. */
+static int read_texts(const char *path, const run_options *options, assay_buf *job, assay_buf *list, assay_error *err)
+{
+    int status = ASSAY_OK;
+    if (path)
+        status = cli_read_job_text(path, job, err);
+    else
+        assay_put_bytes(job, options->job_text, strlen(options->job_text));
+    if (status == ASSAY_OK && options->trials_from)
+        status = assay_file_read(options->trials_from, CLI_JOB_CEILING, list, err);
+    return status;
+}
+
+/* Patterns are looked up on one rank, so that all have the same trials. Collective. */
+static int expand_trials(assay_comm *comm, assay_job *job, assay_error *err)
+{
+    assay_buf found;
+    assay_buf_init(&found, SIZE_MAX);
+    int status = ASSAY_OK;
+    if (assay_comm_rank(comm) == 0) {
+        status = assay_job_expand_trials(job, err);
+        if (status == ASSAY_OK) {
+            assay_job_pack_trials(job, &found);
+            status = assay_buf_status(&found);
+        }
+    }
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &found);
+    if (status == ASSAY_OK) {
+        assay_cursor in = assay_cursor_over(found.data, found.size);
+        status = assay_comm_agree(comm, assay_comm_rank(comm) ? assay_job_unpack_trials(job, &in, err) : ASSAY_OK, err);
+    }
+    assay_buf_release(&found);
+    return status;
+}
+
+static int parse_job(const char *path, const run_options *options, const assay_buf *text, const assay_buf *list, assay_job *job, assay_error *err)
+{
+    int status = prepare_rules(options, err);
+    if (status == ASSAY_OK)
+        status = assay_job_parse(path ? path : "compare", text->data, text->size, job, err);
+    if (status == ASSAY_OK && (options->trials.count > 0 || options->trials_from))
+        status = set_trials(options, list, job, err);
+    if (status == ASSAY_OK && job->trial_count == 0)
+        status = assay_fail(err, ASSAY_EUSAGE, "%s: no trials; name them on the command line, or list them under \"trials\" of the job", job->file);
+    return status;
+}
+
+const char *run_directory(const run_options *options, const assay_job *job)
+{
+    const char *directory = options->out ? options->out : job->output_directory;
+    return directory ? directory : "assay-report";
+}
+
+int run_load_job(const cli_context *context, int parsed, const char *path, run_options *options, assay_buf *text,
+                 assay_job *job, assay_error *err)
+{
+    assay_comm *comm = context->comm;
+    assay_buf list;
+    assay_buf_init(&list, CLI_JOB_CEILING);
+    int status = assay_comm_agree(comm, parsed, err);
+    assay_log_init(assay_comm_rank(comm), options->log == RUN_LOG_ALL, options->quiet);
+    if (status != ASSAY_OK)
+        return status;
+    if (assay_comm_rank(comm) == 0)
+        status = read_texts(path, options, text, &list, err);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, text);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &list);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, parse_job(path, options, text, &list, job, err), err);
+    assay_buf_release(&list);
+    if (status == ASSAY_OK)
+        status = expand_trials(comm, job, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, adjust_job(options, job, err), err);
+    if (status == ASSAY_OK)
+        status = cli_same_rules(comm, err);
+    if (status == ASSAY_OK)
+        status = run_actions_begin(&options->actions, comm, job, run_directory(options, job), options->dry_run, err);
+    return status;
+}
