@@ -7,6 +7,7 @@
 
 #include "action/command.h"
 #include "action/notify_internal.h"
+#include "base/base64.h"
 #include "base/fault.h"
 #include "base/utf8.h"
 
@@ -81,20 +82,6 @@ int notify_mail_parse(const job_reader *r, const char *place, const cJSON *objec
     return target->name ? ASSAY_OK : job_no_memory(r);
 }
 
-static void put_base64(const unsigned char *bytes, size_t size, assay_buf *out)
-{
-    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < size; i += 3) {
-        uint32_t v = (uint32_t)bytes[i] << 16;
-        v |= i + 1 < size ? (uint32_t)bytes[i + 1] << 8 : 0;
-        v |= i + 2 < size ? bytes[i + 2] : 0;
-        assay_put_u8(out, (uint8_t)alphabet[v >> 18]);
-        assay_put_u8(out, (uint8_t)alphabet[v >> 12 & 63]);
-        assay_put_u8(out, (uint8_t)(i + 1 < size ? alphabet[v >> 6 & 63] : '='));
-        assay_put_u8(out, (uint8_t)(i + 2 < size ? alphabet[v & 63] : '='));
-    }
-}
-
 /* A copy with '?' for control characters (line ends above all) and for bytes that are no UTF-8. */
 static void put_plain_line(const char *text, size_t length, assay_buf *out)
 {
@@ -128,7 +115,7 @@ static void put_subject(const char *subject, assay_buf *out)
             to += step;
         to = to > from ? to : line.size;
         assay_put_format(out, "%s=?UTF-8?B?", from ? "\n " : "");
-        put_base64((const unsigned char *)text + from, to - from, out);
+        assay_base64_put(out, text + from, to - from);
         assay_put_bytes(out, "?=", 2);
         from = to;
     }
