@@ -24,6 +24,7 @@ typedef enum assay_measure_kind {
     ASSAY_MEASURE_DIGEST,    /* 64-bit hash over dtype, shape and bytes: equal tensors have equal digests */
     ASSAY_MEASURE_BELOW,     /* how many elements x have 0 < |x| < number[k], and how many finite ones |x| > number[k] */
     ASSAY_MEASURE_FIRST_BAD, /* position of the first element that is NaN or infinite */
+    ASSAY_MEASURE_IMAGES,    /* of a batch of images: each image, at most number[0] pixels wide and high */
     ASSAY_MEASURE_KINDS
 } assay_measure_kind;
 
@@ -37,6 +38,10 @@ enum { ASSAY_UNIT_ELEMENT, /* one element of the remaining axes; a 1-D tensor is
 enum { ASSAY_CLASS_ROUND,  /* every element, rounded half to even */
        ASSAY_CLASS_ARGMAX, /* two or more axes: first index of the maximum over the last axis (NaN is the maximum); else ROUND */
        ASSAY_CLASS_AUTO    /* float, two or more axes and last axis > 1: ARGMAX; else all values integral: ROUND; else x >= 0.5 */ };
+
+/* form of IMAGES: where the channels are, of which there have to be 1 or 3. Axis 0 holds the images; with three axes each has one
+ * channel. Other shapes have no such result. */
+enum { ASSAY_IMAGES_CHANNELS_FIRST, ASSAY_IMAGES_CHANNELS_LAST };
 
 /* reference of CHANGE */
 enum { ASSAY_REFERENCE_SAVED_BEFORE,  /* the `steps`-th saved step before this one, of the same tensor and worker */
@@ -52,7 +57,7 @@ enum { ASSAY_CHANGE_ALL,
 
 typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */
     uint32_t kind;
-    uint32_t form;      /* UNITS, CLASSES */
+    uint32_t form;      /* UNITS, CLASSES, IMAGES */
     uint32_t window;    /* UNITS: pooled over this many saved steps, this one included; 0 counts as 1 */
     int32_t axis;       /* CHANNELS; an axis that the tensor does not have makes one channel of it */
     uint32_t numbers;   /* how many of number[] are set */
@@ -120,6 +125,11 @@ typedef struct assay_first_bad {
     double value;
 } assay_first_bad;
 
+typedef struct assay_images { /* pixels are means over squares of elements of equal size, cut at the lower and right edge */
+    uint64_t images, channels, height, width;
+    const double *value; /* [images][channels][height][width] */
+} assay_images;
+
 /* The result of one measure on one tensor, in memory of the step. */
 typedef struct assay_result {
     uint32_t kind;
@@ -133,6 +143,7 @@ typedef struct assay_result {
         assay_values values;
         assay_texts texts;
         assay_first_bad first_bad;
+        assay_images images;
         uint64_t digest;
     } of;
 } assay_result;

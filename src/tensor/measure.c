@@ -13,6 +13,7 @@ static const meter_kind *const KINDS[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_CHANGE] = &meter_change,     [ASSAY_MEASURE_CLASSES] = &meter_classes,
     [ASSAY_MEASURE_VALUES] = &meter_values,     [ASSAY_MEASURE_DIGEST] = &meter_digest,
     [ASSAY_MEASURE_BELOW] = &meter_below,       [ASSAY_MEASURE_FIRST_BAD] = &meter_first_bad,
+    [ASSAY_MEASURE_IMAGES] = &meter_images,
 };
 
 static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
@@ -27,6 +28,7 @@ static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_DIGEST] = "digest",
     [ASSAY_MEASURE_BELOW] = "small and large elements",
     [ASSAY_MEASURE_FIRST_BAD] = "first element that is not finite",
+    [ASSAY_MEASURE_IMAGES] = "images",
 };
 
 /* The head of the meter, so that the state behind it is aligned for any type. */
@@ -119,12 +121,15 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' takes at most %d numbers, not %u", NAMES[measure->kind],
                           ASSAY_MEASURE_NUMBERS, (unsigned)measure->numbers);
     if ((measure->kind == ASSAY_MEASURE_UNITS && measure->form > ASSAY_UNIT_CHANNEL) ||
-        (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_AUTO))
+        (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_AUTO) ||
+        (measure->kind == ASSAY_MEASURE_IMAGES && measure->form > ASSAY_IMAGES_CHANNELS_LAST))
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no form %u", NAMES[measure->kind],
                           (unsigned)measure->form);
     if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures > ASSAY_CHANGE_SQUARES)
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no figures %u", NAMES[measure->kind],
                           (unsigned)measure->figures);
+    if (measure->kind == ASSAY_MEASURE_IMAGES && !(measure->numbers == 1 && measure->number[0] >= 1 && measure->number[0] <= 0x1p20))
+        return assay_fail(err, ASSAY_EPARAM, "the measure '%s' needs the most pixels of a side", NAMES[measure->kind]);
     if (!sound_shape(shape) || (reference && !sound_shape(reference)))
         return assay_fail(err, ASSAY_EFORMAT, "the tensor's shape and its number of elements disagree");
     return ASSAY_OK;
