@@ -268,7 +268,8 @@ assay_buf *assay_verdict_text(assay_verdict *verdict);
 enum {
     ASSAY_RULE_LOOKS_BACK = 1,  /* map also sees the steps before start_step; the rule itself leaves them out of its tests */
     ASSAY_RULE_AGGREGATION = 2, /* an aggregation: no findings; its result is the verdict's JSON and text */
-    ASSAY_RULE_POOLS = 4        /* findings carry worker "*" */
+    ASSAY_RULE_POOLS = 4,       /* findings carry worker "*" */
+    ASSAY_RULE_KEEPS_STATE = 8  /* an aggregation of which the report shows what only its state has: pictures */
 };
 
 typedef struct assay_rule_ops assay_rule_ops;

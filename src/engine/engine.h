@@ -39,6 +39,7 @@ typedef struct assay_incomplete { /* a step that some worker never wrote */
 typedef struct assay_rule_outcome {
     const assay_instance *instance; /* of the job */
     assay_verdict verdict;
+    void *state; /* of ASSAY_RULE_KEEPS_STATE, else NULL; owned */
 } assay_rule_outcome;
 
 /* What came of an implicit aggregation: its state itself, for those who draw and compare (report/curves.h). */

@@ -203,6 +203,25 @@ static int read_list(const job_reader *r, const char *key, const cJSON *entries,
     return status;
 }
 
+/* "images": the aggregation wrong_predictions in short. It takes the last slot, after all names are known. */
+static int read_images(const job_reader *r, const cJSON *images, instance_list *list)
+{
+    static const char *const keys[] = {"tensor", "labels", "predictions", "mode", "channels",
+                                       "mean",   "std",    "classes",     "most", "start_step",  "end_step", NULL};
+    if (!images)
+        return ASSAY_OK;
+    if (!cJSON_IsObject(images))
+        return job_fail(r, "images", "expected an object in braces");
+    int status = job_known_keys(r, "images", images, keys);
+    const job_names names = {list->items, list->count, instance_name_at};
+    char *name = status == ASSAY_OK ? job_name_free(&names, "images") : NULL;
+    if (status == ASSAY_OK && (!name || assay_instance_new_aggregation(name, "wrong_predictions", images,
+                                                                       &list->items[list->count - 1]) != ASSAY_OK))
+        status = job_no_memory(r);
+    free(name);
+    return status;
+}
+
 static int count_entries(const job_reader *r, const char *key, const cJSON *document, const cJSON **entries,
                          size_t *count)
 {
@@ -230,6 +249,7 @@ static int fill_rules(const job_reader *r, const cJSON *own, const cJSON *theirs
 int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
 {
     const cJSON *own = NULL, *theirs = NULL, *aggregations = NULL;
+    const cJSON *images = cJSON_GetObjectItemCaseSensitive(document, "images");
     size_t own_count = 0, their_count = 0, aggregation_count = 0;
     int status = count_entries(r, "rules", document, &own, &own_count);
     if (status == ASSAY_OK)
@@ -238,6 +258,7 @@ int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
         status = count_entries(r, "aggregations", document, &aggregations, &aggregation_count);
     if (status != ASSAY_OK)
         return status;
+    aggregation_count += images != NULL;
     instance_list rules = {assay_alloc_zeroed(own_count + their_count, sizeof(assay_instance *)),
                            own_count + their_count};
     instance_list kinds = {assay_alloc_zeroed(aggregation_count, sizeof(assay_instance *)), aggregation_count};
@@ -251,6 +272,8 @@ int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
     status = fill_rules(r, own, theirs, own_count, &rules);
     for (int named = 1; named >= 0 && status == ASSAY_OK; named--)
         status = read_list(r, "aggregations", aggregations, named, 0, true, &kinds);
+    if (status == ASSAY_OK)
+        status = read_images(r, images, &kinds);
     return status;
 }
 

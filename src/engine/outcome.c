@@ -91,6 +91,10 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
     if (!node->state && !(node->state = rule->ops->state_new(rule)))
         return ASSAY_ENOMEM;
     status = assay_verdict_reach(rule, node->state, &out->verdict);
+    if (rule->ops->traits & ASSAY_RULE_KEEPS_STATE) { /* it moves from the node */
+        out->state = node->state;
+        node->state = NULL;
+    }
     return status == ASSAY_OK ? mention_unreadable(&out->verdict, node->unreadable) : status;
 }
 
@@ -102,6 +106,13 @@ static void keep(assay_implicit_outcome *out, const assay_instance *instance, as
         return;
     out->state = node->state;
     node->state = NULL;
+}
+
+static void release_rule(assay_rule_outcome *rule)
+{
+    assay_verdict_release(&rule->verdict);
+    if (rule->state)
+        rule->instance->ops->state_free(rule->state);
 }
 
 static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_sources *sources, const assay_rule *rules,
@@ -184,9 +195,9 @@ void assay_outcome_release(assay_outcome *outcome)
     for (size_t t = 0; outcome->trials && t < outcome->trial_count; t++) {
         assay_trial_outcome *trial = &outcome->trials[t];
         for (size_t i = 0; trial->rules && i < outcome->job->rule_count; i++)
-            assay_verdict_release(&trial->rules[i].verdict);
+            release_rule(&trial->rules[i]);
         for (size_t i = 0; trial->aggregations && i < outcome->job->aggregation_count; i++)
-            assay_verdict_release(&trial->aggregations[i].verdict);
+            release_rule(&trial->aggregations[i]);
         for (size_t i = 0; trial->implicit && i < outcome->job->implicit_count; i++)
             if (trial->implicit[i].state)
                 outcome->job->implicit[i]->ops->state_free(trial->implicit[i].state);
