@@ -127,9 +127,12 @@ static void put_sections(html_page *page)
 {
     html_statuses(page);
     html_findings(page);
+    html_losses(page);
     html_rule_strips(page);
     html_class_counts(page);
     html_confusions(page);
+    html_images(page);
+    html_tensors(page);
     html_completeness(page);
     html_problems(page);
     html_settings(page);
@@ -137,12 +140,25 @@ static void put_sections(html_page *page)
     html_run(page);
 }
 
+/* Who names the classes. */
+static const assay_params *find_classes(const assay_job *job)
+{
+    for (size_t i = 0; i < job->aggregation_count; i++) {
+        const assay_instance *instance = job->aggregations[i];
+        if (instance->params && instance->ops && strcmp(instance->ops->name, "wrong_predictions") == 0 &&
+            assay_param_has(instance->params, "classes"))
+            return instance->params;
+    }
+    return NULL;
+}
+
 int report_put_html(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
 {
     assay_buf body, nav;
     assay_buf_init(&body, ASSAY_REPORT_CEILING);
     assay_buf_init(&nav, ASSAY_REPORT_CEILING);
-    html_page page = {.outcome = outcome, .origin = origin, .out = &body, .nav = &nav};
+    html_page page = {.outcome = outcome, .origin = origin, .out = &body, .nav = &nav,
+                      .classes = find_classes(outcome->job)};
     put_sections(&page);
     page.out = out;
     put_head(&page);

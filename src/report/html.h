@@ -24,6 +24,7 @@ typedef struct html_page {
     assay_buf *out;  /* of the sections */
     assay_buf *nav;  /* the list of links to them */
     size_t end;      /* out->size at which the part that is being written takes no more items */
+    const assay_params *classes; /* of the aggregation that names the classes; NULL: nobody does */
     unsigned next_id;
 } html_page;
 
@@ -44,7 +45,7 @@ void html_short_name(html_page *page, const char *name, size_t most);
 void html_lines(html_page *page, const char *text, size_t length);
 /* The first line of a message as a paragraph, further ones, which show a place in a text, as <pre>. */
 void html_message(html_page *page, const char *text, size_t length);
-/* A class: its number, and its name where the job's "images" says it. */
+/* A class: its number, and its name where an aggregation wrong_predictions of the job says it. */
 void html_class(html_page *page, const char *number);
 /* A number in the six digits that people read. */
 void html_number(html_page *page, double value);
@@ -93,7 +94,13 @@ typedef struct html_chart {
     const char *remark; /* NULL: none; below the title */
     const html_series *series;
     size_t count;
+    const double *mark; /* ascending in x: short bars at the lower edge; NULL: none */
+    size_t marks;
+    const char *mark_word; /* what they are */
+    size_t room;        /* bytes it may take, about: with few of them it is drawn in fewer columns, without dots */
 } html_chart;
+
+enum { HTML_CHART_LEAST = 3000 }; /* less room makes no chart */
 
 /* Appends a chart of lines with its legend, description, and the numbers behind it. html_chart.c */
 void html_put_chart(html_page *page, const html_chart *chart);
@@ -115,6 +122,9 @@ void html_put_step_axis(html_page *page, const assay_trial *info);
 void html_statuses(html_page *page);     /* html_status.c */
 void html_findings(html_page *page);     /* html_findings.c */
 void html_rule_strips(html_page *page);  /* html_strip.c */
+void html_losses(html_page *page);       /* html_curves.c */
+void html_tensors(html_page *page);
+void html_images(html_page *page);       /* html_images.c */
 void html_class_counts(html_page *page); /* html_classes.c */
 void html_confusions(html_page *page);   /* html_confusion.c */
 void html_completeness(html_page *page); /* html_damage.c */

@@ -4,12 +4,41 @@
  * it and keeps its size, so that a chart reads the same on a telephone and on a wide screen. */
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "report/html.h"
 
-enum { WIDTH = 1000, HEIGHT = 400, TICKS = 5, POINTS_WITH_DOTS = 60, ROWS_SHOWN = 50 };
+enum { WIDTH = 1000, HEIGHT = 400, TICKS = 5, POINTS_WITH_DOTS = 60, MOST_COLUMNS = 500 };
+enum { POINT_BYTES = 14, DOT_BYTES = 130, ROW_BYTES = 110, FRAME_BYTES = 2500, ROWS_MOST = 60, ROWS_LEAST = 3 };
+
+/* How much of a chart its room allows. */
+typedef struct detail {
+    int columns; /* in which lines are drawn */
+    bool dots;
+    size_t rows; /* of numbers, for each line */
+} detail;
+
+static detail detail_of(const html_chart *chart)
+{
+    size_t series = chart->count ? chart->count : 1, points = 0;
+    size_t room = chart->room > FRAME_BYTES ? (chart->room - FRAME_BYTES) / series : 0; /* half for the lines, the rest for numbers */
+    detail d = {.columns = (int)fmin(MOST_COLUMNS, fmax(30, (double)room / 2 / (4 * POINT_BYTES)))};
+    for (size_t s = 0; s < chart->count; s++)
+        points = chart->series[s].count > points ? chart->series[s].count : points;
+    d.dots = points <= POINTS_WITH_DOTS && points * DOT_BYTES < room / 2;
+    d.rows = room / 4 / ROW_BYTES;
+    d.rows = d.rows > ROWS_MOST / series ? ROWS_MOST / series : d.rows;
+    d.rows = d.rows < ROWS_LEAST ? ROWS_LEAST : d.rows;
+    return d;
+}
+
+/* The column of a value of x. */
+static int column_of(double pixel, int columns)
+{
+    return (int)(pixel * columns / WIDTH);
+}
 
 /* Values of an axis, mapped to 0..1. */
 typedef struct axis {
@@ -80,7 +109,7 @@ static void find_axes(const html_chart *chart, axis *x, axis *y)
         y->least = 0; /* a scale that starts at nothing is not misread */
     if (y->least == y->most) {
         double pad = y->least != 0 ? fabs(y->least) / 10 : 1;
-        y->least -= pad;
+        y->least -= y->least != 0 ? pad : 0;
         y->most += pad;
     }
     set_ticks(x, false);
@@ -99,20 +128,20 @@ static double pixel_y(const axis *y, double value)
 
 static void put_point(html_page *page, bool *pen, const axis *x, const axis *y, const html_series *s, size_t i)
 {
-    html_put(page, "%s%.5g %.5g", *pen ? "L" : "M", pixel_x(x, s->x[i]), pixel_y(y, s->y[i]));
+    html_put(page, "%s%.4g %.4g", *pen ? "L" : "M", pixel_x(x, s->x[i]), pixel_y(y, s->y[i]));
     *pen = true;
 }
 
 /* The line; of points that share a column the first, least, most and last, in their order: the eye sees no difference. */
-static void put_line(html_page *page, const axis *x, const axis *y, const html_series *s)
+static void put_line(html_page *page, const axis *x, const axis *y, const html_series *s, int columns)
 {
     bool pen = false;
     html_put(page, "<path class=\"line s%d\" d=\"", s->style);
     for (size_t from = 0, to; from < s->count; from = to) {
-        int column = (int)(pixel_x(x, s->x[from]) * HTML_COLUMNS / WIDTH);
+        int column = column_of(pixel_x(x, s->x[from]), columns);
         size_t least = from, most = from;
         bool gap = false;
-        for (to = from; to < s->count && (int)(pixel_x(x, s->x[to]) * HTML_COLUMNS / WIDTH) == column; to++) {
+        for (to = from; to < s->count && column_of(pixel_x(x, s->x[to]), columns) == column; to++) {
             gap = gap || !isfinite(s->y[to]);
             least = s->y[to] < s->y[least] || !isfinite(s->y[least]) ? to : least;
             most = s->y[to] > s->y[most] || !isfinite(s->y[most]) ? to : most;
@@ -128,23 +157,42 @@ static void put_line(html_page *page, const axis *x, const axis *y, const html_s
     html_put(page, "\"/>");
 }
 
-/* Where the values are nan or infinite: crosses at the upper edge. */
-static size_t put_lost(html_page *page, const axis *x, const html_series *s)
+/* Short bars at one edge, one a column at most. */
+static void put_bars(html_page *page, const char *class, double bottom, const double *pixel, size_t count, int columns)
 {
-    size_t lost = 0;
     int before = -1;
-    for (size_t i = 0; i < s->count; i++) {
-        int column = (int)(pixel_x(x, s->x[i]) * HTML_COLUMNS / WIDTH);
-        if (isfinite(s->y[i]))
+    for (size_t i = 0; i < count; i++) {
+        int column = column_of(pixel[i], columns);
+        if (column == before)
             continue;
-        if (column != before) {
-            html_put(page, lost ? "M%.5g 0V14" : "<path class=\"lost\" d=\"M%.5g 0V14", pixel_x(x, s->x[i]));
-            before = column;
-        }
-        lost++;
+        if (before < 0)
+            html_put(page, "<path class=\"%s\" d=\"", class);
+        html_put(page, "M%.4g %gv-18", pixel[i], bottom);
+        before = column;
     }
-    html_put(page, lost ? "\"/>" : "");
-    return lost;
+    html_put(page, before < 0 ? "" : "\"/>");
+}
+
+/* Where the values are nan or infinite: bars at the upper edge. */
+static void put_lost(html_page *page, const axis *x, const html_series *s, int columns)
+{
+    double *pixel = assay_alloc_zeroed(s->count, sizeof *pixel);
+    size_t lost = 0;
+    for (size_t i = 0; pixel && i < s->count; i++) {
+        if (!isfinite(s->y[i]))
+            pixel[lost++] = pixel_x(x, s->x[i]);
+    }
+    put_bars(page, "lost", 18, pixel, lost, columns);
+    free(pixel);
+}
+
+static void put_marks(html_page *page, const axis *x, const html_chart *chart, int columns)
+{
+    double *pixel = assay_alloc_zeroed(chart->marks, sizeof *pixel);
+    for (size_t i = 0; pixel && i < chart->marks; i++)
+        pixel[i] = fmin(fmax(pixel_x(x, chart->mark[i]), 0), WIDTH);
+    put_bars(page, "fired", HEIGHT, pixel, pixel ? chart->marks : 0, columns);
+    free(pixel);
 }
 
 static void put_dots(html_page *page, const axis *x, const axis *y, const html_series *s)
@@ -152,13 +200,13 @@ static void put_dots(html_page *page, const axis *x, const axis *y, const html_s
     for (size_t i = 0; i < s->count; i++) {
         if (!isfinite(s->y[i]))
             continue;
-        html_put(page, "<path class=\"dot s%d\" d=\"M%.5g %.5gh0\"><title>", s->style, pixel_x(x, s->x[i]), pixel_y(y, s->y[i]));
+        html_put(page, "<path class=\"dot s%d\" d=\"M%.4g %.4gh0\"><title>", s->style, pixel_x(x, s->x[i]), pixel_y(y, s->y[i]));
         html_short_name(page, s->name, 40);
         html_put(page, ": %.6g at %.15g</title></path>", s->y[i], s->x[i]);
     }
 }
 
-static void put_plot(html_page *page, const html_chart *chart, const axis *x, const axis *y)
+static void put_plot(html_page *page, const html_chart *chart, const axis *x, const axis *y, const detail *d)
 {
     unsigned id = page->next_id++;
     html_put(page, "<svg class=\"plot\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" aria-labelledby=\"c%ut c%ud\">"
@@ -174,12 +222,13 @@ static void put_plot(html_page *page, const html_chart *chart, const axis *x, co
     }
     html_put(page, "</desc><path class=\"grid\" d=\"");
     for (int i = 0; i < y->ticks; i++)
-        html_put(page, "M0 %.5gH%d", pixel_y(y, y->tick[i]), WIDTH);
+        html_put(page, "M0 %.4gH%d", pixel_y(y, y->tick[i]), WIDTH);
     html_put(page, "\"/>");
+    put_marks(page, x, chart, d->columns);
     for (size_t s = chart->count; s-- > 0;) {
-        put_line(page, x, y, &chart->series[s]);
-        put_lost(page, x, &chart->series[s]);
-        if (chart->series[s].count <= POINTS_WITH_DOTS)
+        put_line(page, x, y, &chart->series[s], d->columns);
+        put_lost(page, x, &chart->series[s], d->columns);
+        if (d->dots)
             put_dots(page, x, y, &chart->series[s]);
     }
     html_put(page, "</svg>");
@@ -205,11 +254,14 @@ static void put_legend(html_page *page, const html_chart *chart)
         html_name(page, chart->series[s].name);
         html_put(page, "</li>");
     }
+    if (chart->marks > 0)
+        html_put(page, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"fired\" d=\"M14 10V0\"/></svg>%s</li>",
+                 chart->mark_word);
     html_put(page, "</ul>");
 }
 
 /* The numbers behind the chart: each series by itself, every n-th row so that few are left; the first and the last are. */
-static void put_numbers(html_page *page, const html_chart *chart)
+static void put_numbers(html_page *page, const html_chart *chart, size_t rows)
 {
     html_put(page, "<details class=\"numbers\"><summary>Numbers</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
                    "aria-label=\"Numbers\"><table><thead><tr><th>Line</th><th class=\"n\">");
@@ -217,8 +269,7 @@ static void put_numbers(html_page *page, const html_chart *chart)
     html_put(page, "</th><th class=\"n\">");
     html_text(page, chart->y_label);
     html_put(page, "</th></tr></thead><tbody>\n");
-    size_t rows = ROWS_SHOWN / (chart->count ? chart->count : 1), left = 0;
-    rows = rows < 4 ? 4 : rows;
+    size_t left = 0;
     for (size_t s = 0; s < chart->count; s++) {
         const html_series *series = &chart->series[s];
         size_t shown = series->count < rows ? series->count : rows;
@@ -240,6 +291,7 @@ void html_put_chart(html_page *page, const html_chart *chart)
 {
     axis x, y;
     size_t lost = 0;
+    const detail d = detail_of(chart);
     find_axes(chart, &x, &y);
     html_put(page, "<figure class=\"chart\"><figcaption>");
     html_text_n(page, chart->title, strlen(chart->title), HTML_TITLE);
@@ -253,7 +305,7 @@ void html_put_chart(html_page *page, const html_chart *chart)
     html_put(page, "<p class=\"unit\">");
     html_text(page, chart->y_label);
     html_put(page, "%s</p><div class=\"frame\">", y.logarithmic ? ", logarithmic" : "");
-    put_plot(page, chart, &x, &y);
+    put_plot(page, chart, &x, &y, &d);
     put_ticks(page, &x, &y);
     html_put(page, "</div><p class=\"unit x\">");
     html_text(page, chart->x_label);
@@ -264,6 +316,6 @@ void html_put_chart(html_page *page, const html_chart *chart)
     }
     if (lost > 0)
         html_put(page, "<p class=\"note\">%zu values are not finite: bars at the upper edge.</p>", lost);
-    put_numbers(page, chart);
+    put_numbers(page, chart, d.rows);
     html_put(page, "</figure>\n");
 }

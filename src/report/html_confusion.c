@@ -257,7 +257,7 @@ static bool put_aggregation(html_page *page, size_t i, bool open)
         if (members && take(members, &m)) {
             if (!any && !open) {
                 html_section(page, "confusion", "Confusion: what was taken for what", 700000);
-                html_put(page, "<p class=\"note\">The darker a cell, the larger its share of the label's samples; right predictions "
+                html_put(page, "<p class=\"note\">The stronger the colour of a cell, the larger its share of the label's samples; right predictions "
                                "are on the framed diagonal.</p>\n");
                 end = page->end;
             }
