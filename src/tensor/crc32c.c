@@ -76,8 +76,12 @@ uint32_t assay_crc32c_by_table(uint32_t state, const uint8_t *at, size_t n)
 
 static void choose_way(void)
 {
-    bool instructions = assay_simd_level() != ASSAY_SIMD_SCALAR && assay_crc32c_has_sse42();
-    way = instructions ? assay_crc32c_by_sse42 : assay_crc32c_by_table;
+    assay_simd level = assay_simd_level();
+    way = assay_crc32c_by_table;
+    if (level != ASSAY_SIMD_SCALAR && assay_crc32c_has_sse42())
+        way = assay_crc32c_by_sse42;
+    if (level == ASSAY_SIMD_AVX512 && assay_crc32c_has_avx512())
+        way = assay_crc32c_by_avx512;
 }
 
 uint32_t assay_crc32c(uint32_t crc, const void *bytes, size_t n)

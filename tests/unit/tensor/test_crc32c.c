@@ -1,4 +1,4 @@
-/* CRC-32C against published values and a bitwise reference, by both ways of computing it. */
+/* CRC-32C against published values and a bitwise reference, by all ways of computing it. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -86,6 +86,12 @@ static void test_sse42(void)
         check_way(assay_crc32c_by_sse42);
 }
 
+static void test_avx512(void)
+{
+    if (assay_crc32c_has_avx512())
+        check_way(assay_crc32c_by_avx512);
+}
+
 static void test_split(void)
 {
     uint32_t whole = assay_crc32c(0, data, 20000);
@@ -113,6 +119,7 @@ int main(void)
                            {"mask", test_mask},
                            {"tables, every length and alignment", test_table},
                            {"instructions, every length and alignment", test_sse42},
+                           {"wide products, every length and alignment", test_avx512},
                            {"in pieces", test_split},
                            {"powers of x", test_power},
                            CU_TEST_INFO_NULL};
