@@ -15,8 +15,8 @@ enum {
 
 typedef struct bracket {
     float low, high;       /* the value is expected in [low, high] */
-    float above, under;    /* the floats next to them, inside */
-    uint64_t below, lows, inner; /* elements < low, == low, strictly inside */
+    uint64_t split[2];     /* elements < low and == low */
+    uint64_t inner;        /* strictly inside */
     float *kept;           /* those inside; owned by the scratch */
     size_t room;
 } bracket;
@@ -97,23 +97,15 @@ static void set_bracket(bracket *b, float *sample, size_t count, double share)
         select_rank(sample, count, last);
         b->high = sample[last];
     }
-    b->above = nextafterf(b->low, INFINITY);
-    b->under = nextafterf(b->high, -INFINITY);
 }
 
 /* Counts and collects a block's elements for one bracket. False: there are too many inside. */
 static bool look_at(const measure_kernels *kernels, bracket *b, const float *x, size_t n)
 {
-    const uint8_t *bytes = (const uint8_t *)x;
-    uint64_t up_to_low = kernels->inside32(bytes, n, -INFINITY, b->low);
-    uint64_t lows = kernels->inside32(bytes, n, b->low, b->low);
-    b->below += up_to_low - lows;
-    b->lows += lows;
-    if (b->above > b->under)
-        return true;
-    if (b->inner + n > b->room && b->inner + kernels->inside32(bytes, n, b->above, b->under) > b->room)
+    float above = nextafterf(b->low, INFINITY), under = nextafterf(b->high, -INFINITY);
+    if (b->inner + n > b->room && b->inner + kernels->inside32((const uint8_t *)x, n, above, under) > b->room)
         return false;
-    b->inner += kernels->collect32(x, n, b->above, b->under, b->kept + b->inner);
+    b->inner += kernels->split32(x, n, b->low, b->high, b->kept + b->inner, b->split);
     return true;
 }
 
@@ -160,8 +152,8 @@ static float next_of(const float *a, size_t n, size_t r)
 static bool values_at(const measure_kernels *kernels, bracket *b, const float *x, uint64_t n, uint64_t used, uint64_t r,
                       float at[2])
 {
-    uint64_t next = r + 1 < used ? r + 1 : r, inside = b->below + b->lows, behind = inside + b->inner;
-    if (r < b->below)
+    uint64_t next = r + 1 < used ? r + 1 : r, inside = b->split[0] + b->split[1], behind = inside + b->inner;
+    if (r < b->split[0])
         return false;
     if (next >= behind &&
         (b->high == b->low || next - behind >= kernels->inside32((const uint8_t *)x, (size_t)n, b->high, b->high)))
@@ -197,22 +189,27 @@ bool assay_order_find(const measure_kernels *kernels, const float *x, uint64_t n
     bracket about[ORDER_MOST] = {{0}};
     uint64_t stride = n <= SAMPLE ? 1 : (n + SAMPLE - 1) / SAMPLE;
     size_t count = take_sample(x, n, stride, scratch);
-    *used = stride == 1 ? count : kernels->inside32((const uint8_t *)x, (size_t)n, -INFINITY, INFINITY);
+    *used = stride == 1 ? count : 0;
     if (stride == 1 && count > 0)
         find_directly(scratch, count, share, shares, at);
-    if (stride == 1 || *used == 0)
+    if (stride == 1)
         return true;
-    if (count == 0)
-        return false;
+    if (count == 0) {
+        *used = kernels->inside32((const uint8_t *)x, (size_t)n, -INFINITY, INFINITY);
+        return *used == 0;
+    }
     for (uint32_t k = 0; k < shares; k++) {
         set_bracket(&about[k], scratch, count, share[k]);
         about[k].kept = scratch + SAMPLE + k * room_for(n);
         about[k].room = room_for(n) - 16;
     }
-    for (uint64_t i = 0; i < n; i += BLOCK)
+    for (uint64_t i = 0; i < n; i += BLOCK) {
+        size_t some = n - i < BLOCK ? (size_t)(n - i) : BLOCK;
+        *used += kernels->inside32((const uint8_t *)(x + i), some, -INFINITY, INFINITY);
         for (uint32_t k = 0; k < shares; k++)
-            if (!look_at(kernels, &about[k], x + i, n - i < BLOCK ? (size_t)(n - i) : BLOCK))
+            if (!look_at(kernels, &about[k], x + i, some))
                 return false;
+    }
     for (uint32_t k = 0; k < shares; k++)
         if (!values_at(kernels, &about[k], x, n, *used, floor_rank(*used, share[k]), &at[2 * k]))
             return false;

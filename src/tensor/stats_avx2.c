@@ -82,6 +82,11 @@ INLINE lanes from_float32(__m256 x)
     return (lanes){_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))};
 }
 
+INLINE __m256 floats_of(lanes x)
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(x.a)), _mm256_cvtpd_ps(x.b), 1);
+}
+
 INLINE lanes from_int32(__m256i x)
 {
     return (lanes){_mm256_cvtepi32_pd(_mm256_castsi256_si128(x)), _mm256_cvtepi32_pd(_mm256_extracti128_si256(x, 1))};
@@ -212,6 +217,8 @@ INLINE lanes load_complex128(const uint8_t *at)
     return (lanes){magnitude(x.a, x.b), magnitude(y.a, y.b)};
 }
 
+#define lanes_add_elsewhere(a, b) lanes_add(a, b)
+#define STATS_FLOATS
 #define STATS_TABLE assay_stats_avx2
 #include "tensor/stats_kernel.inc"
 #else

@@ -11,17 +11,19 @@
 typedef __m512d lanes;
 typedef uint64_t zero_count;
 
-#define lanes_add(a, b)       _mm512_add_pd(a, b)
-#define lanes_sub(a, b)       _mm512_sub_pd(a, b)
-#define lanes_mul(a, b)       _mm512_mul_pd(a, b)
-#define lanes_min(a, b)       _mm512_min_pd(a, b) /* a < b ? a : b, for NaN and -0.0 too */
-#define lanes_max(a, b)       _mm512_max_pd(a, b)
-#define lanes_abs(a)          _mm512_abs_pd(a)
-#define lanes_all(x)          _mm512_set1_pd(x)
-#define lanes_get(from)       _mm512_loadu_pd(from)
-#define lanes_put(to, a)      _mm512_storeu_pd(to, a)
-#define zero_count_start()    ((zero_count)0)
-#define zero_count_end(zeros) (zeros)
+#define lanes_add(a, b) _mm512_add_pd(a, b)
+/* The same sum, rounded once, by the units that multiply: those that add have more to do than they. */
+#define lanes_add_elsewhere(a, b) _mm512_fmadd_pd(b, _mm512_set1_pd(1), a)
+#define lanes_sub(a, b)           _mm512_sub_pd(a, b)
+#define lanes_mul(a, b)           _mm512_mul_pd(a, b)
+#define lanes_min(a, b)           _mm512_min_pd(a, b) /* a < b ? a : b, for NaN and -0.0 too */
+#define lanes_max(a, b)           _mm512_max_pd(a, b)
+#define lanes_abs(a)              _mm512_abs_pd(a)
+#define lanes_all(x)              _mm512_set1_pd(x)
+#define lanes_get(from)           _mm512_loadu_pd(from)
+#define lanes_put(to, a)          _mm512_storeu_pd(to, a)
+#define zero_count_start()        ((zero_count)0)
+#define zero_count_end(zeros)     (zeros)
 
 INLINE zero_count zero_count_add(zero_count zeros, lanes a)
 {
@@ -53,9 +55,19 @@ INLINE lanes from_binary16(__m128i x)
     return _mm512_cvtps_pd(_mm256_cvtph_ps(x));
 }
 
+INLINE lanes from_float32(__m256 x)
+{
+    return _mm512_cvtps_pd(x);
+}
+
+INLINE __m256 floats_of(lanes x)
+{
+    return _mm512_cvtpd_ps(x);
+}
+
 INLINE lanes load_float32(const uint8_t *at)
 {
-    return _mm512_cvtps_pd(_mm256_castsi256_ps(bytes32(at)));
+    return from_float32(_mm256_castsi256_ps(bytes32(at)));
 }
 
 INLINE lanes load_float64(const uint8_t *at)
@@ -153,6 +165,7 @@ INLINE lanes load_complex128(const uint8_t *at)
     return magnitude(load_float64(at), load_float64(at + 64));
 }
 
+#define STATS_FLOATS
 #define STATS_TABLE assay_stats_avx512
 #include "tensor/stats_kernel.inc"
 #else
