@@ -14,7 +14,7 @@
 #include "trial/typed.h"
 
 enum {
-    WINDOW = 256 << 10,
+    WINDOW = 1 << 20,
     WINDOW_LEAST = 64 << 10,
     BLOCK = 32 << 10,
     TAIL = 1024,
@@ -306,8 +306,7 @@ static int take_bytes(assay_event_file *f, const uint8_t **piece, size_t *size, 
     if (have < *size && have >= 16 && *size >= 16) {
         *size = have - have % 16;
     } else if (have < *size) {
-        size_t most = *size > PIECE ? *size : f->room < PIECE ? f->room : PIECE;
-        int status = load(f, f->next, *size, read_ahead(f, f->next, left, most), err);
+        int status = load(f, f->next, *size, read_ahead(f, f->next, left, f->room), err);
         if (status != ASSAY_OK)
             return status;
         f->view.window_at = f->base;
