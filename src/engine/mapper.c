@@ -8,6 +8,14 @@
 #include "base/fault.h"
 #include "engine/watch_internal.h"
 
+/* A quarter, unless the arena's half, this and what a process takes before it reads anything would be more than all. */
+static size_t keeping_budget(size_t memory)
+{
+    enum { PROCESS = 40 << 20 };
+    size_t half = memory / 2, left = half > PROCESS ? half - PROCESS : 0;
+    return left < memory / 4 ? left : memory / 4;
+}
+
 int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *sources, const assay_rule *rules,
                       assay_progress *progress, size_t memory)
 {
@@ -17,7 +25,8 @@ int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *so
     for (int i = 0; i < ASSAY_REFERENCES; i++)
         assay_buf_init(&m->reference[i].path, SIZE_MAX);
     m->arena = assay_arena_new(memory / 2);
-    return m->arena ? ASSAY_OK : ASSAY_ENOMEM;
+    m->kept = assay_kept_new(keeping_budget(memory));
+    return m->arena && m->kept ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 static void leave_source(assay_mapper *m)
@@ -29,6 +38,8 @@ static void leave_source(assay_mapper *m)
     free(m->item_of);
     free(m->item_stamp);
     assay_history_free(m->history);
+    if (m->kept)
+        assay_kept_clear(m->kept);
     m->wanted = NULL;
     m->item_of = NULL;
     m->item_stamp = NULL;
@@ -49,6 +60,7 @@ void assay_mapper_release(assay_mapper *m)
     for (int i = 0; i < ASSAY_REFERENCES; i++)
         close_handle(&m->reference[i]);
     assay_arena_free(m->arena);
+    assay_kept_free(m->kept);
     free(m->items);
     free(m->takings);
 }

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "engine/fold.h"
+#include "engine/kept.h"
 #include "engine/plan.h"
 #include "engine/progress.h"
 #include "trial/event.h"
@@ -15,9 +16,14 @@ typedef struct assay_handle { /* an event file that stays open while it may be a
     assay_event_file *file;
     const assay_store *store;
     assay_buf path; /* terminated; empty: none is open */
-    const assay_entry *entry; /* of the record opened last, as a reference */
+    /* of the record opened last, as a reference */
+    const assay_entry *entry;
     assay_record record;
-    uint64_t used;  /* the tensor that it was last used for, by the mapper's count of tensors */
+    enum { ASSAY_FROM_FILE, ASSAY_FROM_MEMORY, ASSAY_FROM_ITSELF } from; /* itself: the record under way */
+    const uint8_t *bytes; /* ASSAY_FROM_MEMORY: its content */
+    uint8_t *fill;        /* not NULL: its content is put there as it comes from the file */
+    uint64_t at;          /* bytes of its content that were handed out */
+    uint64_t used;        /* the tensor that it was last used for, by the mapper's count of tensors */
 } assay_handle;
 
 /* A tensor under way: its view without const. */
@@ -48,6 +54,7 @@ typedef struct assay_mapper {
     struct assay_taking *takings; /* take.c's */
     uint32_t taking_room;
     size_t value_budget;     /* for decoding typed values and strings */
+    assay_kept *kept;
     /* of the source under way */
     uint32_t source;
     assay_history *history;
@@ -63,7 +70,10 @@ typedef struct assay_mapper {
     /* figures */
     uint64_t bytes_read, records_read, files_opened;
     uint64_t tensors_taken;
-    uint64_t passed; /* bytes of the record under way that progress knows of */
+    /* of the record under way */
+    const assay_entry *entry;
+    const assay_record *record;
+    uint64_t passed; /* bytes that progress knows of */
 } assay_mapper;
 
 int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *sources, const assay_rule *rules,

@@ -60,6 +60,19 @@ static assay_handle *pick_handle(assay_mapper *m, const assay_source *source, as
     return best;
 }
 
+/* A reference that is at hand without reading: the record under way itself, or one that was kept. */
+static bool is_at_hand(assay_mapper *m, assay_handle *handle, assay_place place)
+{
+    assay_kept_key key = {place.entry->tensor, place.part->worker};
+    const assay_kept_content *kept = place.entry == m->entry ? NULL : assay_kept_find(m->kept, key, place.entry);
+    if (place.entry != m->entry && !kept)
+        return false;
+    handle->from = kept ? ASSAY_FROM_MEMORY : ASSAY_FROM_ITSELF;
+    handle->record = kept ? kept->record : *m->record;
+    handle->bytes = kept ? kept->bytes : NULL;
+    return true;
+}
+
 /* Opens a candidate; it counts only with a raw, numeric, non-empty value (RULES.md, G1). */
 static int open_candidate(assay_mapper *m, const assay_source *source, assay_place place, assay_reference *out, assay_error *err)
 {
@@ -69,8 +82,11 @@ static int open_candidate(assay_mapper *m, const assay_source *source, assay_pla
     *out = (assay_reference){place, handle};
     if (handle->used == m->tensors_taken)
         return 1;
-    int status = assay_handle_open(m, handle, source, place.part, err);
-    if (status == ASSAY_OK)
+    handle->from = ASSAY_FROM_FILE;
+    handle->fill = NULL;
+    handle->at = 0;
+    int status = is_at_hand(m, handle, place) ? ASSAY_OK : assay_handle_open(m, handle, source, place.part, err);
+    if (status == ASSAY_OK && handle->from == ASSAY_FROM_FILE)
         status = assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &handle->record, err);
     if (status != ASSAY_OK)
         return status;

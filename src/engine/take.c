@@ -138,6 +138,36 @@ static uint32_t find_leader(const taking *list, uint32_t k)
     return k;
 }
 
+static size_t content_size(const assay_record *record)
+{
+    return (size_t)record->elements * assay_dtype_size(record->dtype);
+}
+
+/* A window goes back to the record of the handle: it is kept while it is read, when it is worth that. */
+static void keep_oldest(assay_mapper *m, const assay_part *part, const assay_entry *entry, assay_handle *handle)
+{
+    assay_kept_key key = {entry->tensor, part->worker};
+    uint8_t *to = assay_kept_oldest(m->kept, key, handle->entry, content_size(&handle->record));
+    if (to)
+        handle->fill = to;
+}
+
+/* Will a later record be compared with this one? */
+static bool is_looked_back_at(const assay_mapper *m, const assay_entry *entry, const taking *list, uint32_t count)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        const assay_measure *measure = &m->plan->measures[list[k].number];
+        if (measure->kind != ASSAY_MEASURE_CHANGE)
+            continue;
+        if ((measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->steps == 1) ||
+            measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN)
+            return true;
+        if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER && list[k].reference.place.entry == entry)
+            return true;
+    }
+    return false;
+}
+
 /* Starts the comparison list[k]. */
 static int start_comparison(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *list, uint32_t k,
                             const assay_shape *shape)
@@ -158,10 +188,12 @@ static int start_comparison(assay_mapper *m, const assay_part *part, const assay
     t->pulls = found && reference.dims == shape->dims &&
                (shape->dims == 0 || memcmp(reference.dim, shape->dim, (size_t)shape->dims * sizeof *shape->dim) == 0);
     t->leader = t->pulls ? find_leader(list, k) : k;
-    if (t->pulls && t->leader == k) {
+    if (t->pulls && t->leader == k && t->reference.handle->from == ASSAY_FROM_FILE) {
         m->bytes_read += r->length;
         assay_event_expect(t->reference.handle->file, r->offset, r->offset + r->length);
     }
+    if (t->pulls && m->plan->measures[t->number].reference == ASSAY_REFERENCE_OLDEST_WITHIN)
+        keep_oldest(m, part, entry, t->reference.handle);
     return ASSAY_OK;
 }
 
@@ -170,6 +202,7 @@ static int start_measures(assay_mapper *m, const assay_part *part, const assay_e
 {
     *count = 0;
     m->tensors_taken++;
+    assay_kept_next(m->kept);
     for (uint32_t k = 0; k < wanted->measures; k++) {
         taking *t = &list[(*count)++];
         assay_error err = {""};
@@ -187,6 +220,42 @@ static int start_measures(assay_mapper *m, const assay_part *part, const assay_e
     return ASSAY_OK;
 }
 
+/* The next bytes of a reference, `size` at most and as many as there are in one piece; `piece` are those of the record
+ * under way. */
+static int pull(assay_handle *handle, const uint8_t *piece, size_t most, const uint8_t **pulled, size_t *size,
+                assay_error *err)
+{
+    *size = most;
+    if (handle->from == ASSAY_FROM_FILE) {
+        int status = assay_event_content(handle->file, most, pulled, size, err);
+        if (status == ASSAY_OK && *size == 0)
+            status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
+        if (status != ASSAY_OK)
+            return status;
+        if (handle->fill)
+            memcpy(handle->fill + handle->at, *pulled, *size);
+    } else {
+        *pulled = handle->from == ASSAY_FROM_ITSELF ? piece : handle->bytes + handle->at;
+    }
+    handle->at += *size;
+    return ASSAY_OK;
+}
+
+/* After the last piece of a reference: is it known to be sound? */
+static int end_reference(assay_mapper *m, const assay_part *part, const assay_entry *entry, assay_handle *handle,
+                         assay_error *err)
+{
+    const uint8_t *rest;
+    size_t size;
+    if (handle->from != ASSAY_FROM_FILE)
+        return ASSAY_OK;
+    int status = assay_event_content(handle->file, 0, &rest, &size, err);
+    if (status == ASSAY_OK && handle->fill)
+        assay_kept_filled(m->kept, (assay_kept_key){entry->tensor, part->worker}, handle->entry, &handle->record);
+    handle->fill = NULL;
+    return status;
+}
+
 /* Feeds a piece to the comparisons that list[leader] leads, pulling the same elements of their reference. A failure is
  * everyone's of them. */
 static int feed_comparisons(taking *list, uint32_t count, uint32_t leader, const uint8_t *piece, uint64_t elements,
@@ -196,9 +265,7 @@ static int feed_comparisons(taking *list, uint32_t count, uint32_t leader, const
     while (elements > 0) {
         const uint8_t *pulled;
         size_t size;
-        int status = assay_event_content(list[leader].reference.handle->file, (size_t)elements * other, &pulled, &size, err);
-        if (status == ASSAY_OK && size == 0)
-            status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
+        int status = pull(list[leader].reference.handle, piece, (size_t)elements * other, &pulled, &size, err);
         uint64_t got = size / other;
         for (uint32_t k = leader; status == ASSAY_OK && k < count; k++)
             if (list[k].meter && list[k].pulls && list[k].leader == leader)
@@ -240,9 +307,7 @@ static int end_measures(assay_mapper *m, const assay_part *part, const assay_ent
         assay_error err = {""};
         if (!t->meter)
             continue;
-        const uint8_t *rest;
-        size_t size;
-        int status = t->pulls ? assay_event_content(list[t->leader].reference.handle->file, 0, &rest, &size, &err) : ASSAY_OK;
+        int status = t->pulls ? end_reference(m, part, entry, list[t->leader].reference.handle, &err) : ASSAY_OK;
         assay_result *result = status == ASSAY_OK ? assay_arena_take(m->arena, sizeof *result) : NULL;
         if (status == ASSAY_OK && !result)
             status = over_budget(&err);
@@ -265,9 +330,10 @@ static int end_measures(assay_mapper *m, const assay_part *part, const assay_ent
     return ASSAY_OK;
 }
 
-/* One pass over the content. */
+/* One pass over the content. `keep`: where it is put, or NULL; a reference may lie there, so that a piece is put there
+ * after it was compared. */
 static int pass(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record *record,
-                assay_stats_acc *stats, taking *list, uint32_t count, assay_error *err)
+                assay_stats_acc *stats, taking *list, uint32_t count, uint8_t *keep, assay_error *err)
 {
     size_t element = assay_dtype_size(record->dtype);
     for (;;) {
@@ -282,6 +348,10 @@ static int pass(assay_mapper *m, const assay_part *part, const assay_entry *entr
         status = feed_measures(m, part, entry, list, count, piece, elements, element);
         if (status != ASSAY_OK)
             return status;
+        if (keep) {
+            memcpy(keep, piece, size);
+            keep += size;
+        }
         assay_progress_add(m->progress, size);
         m->passed += size;
     }
@@ -304,15 +374,21 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
     taking *list = m->takings;
     if (status == ASSAY_OK)
         status = start_measures(m, part, entry, wanted, &shape, list, &count);
+    assay_kept_key key = {entry->tensor, part->worker};
+    uint8_t *keep = NULL;
+    if (status == ASSAY_OK && is_looked_back_at(m, entry, list, count))
+        keep = assay_kept_begin(m->kept, key, content_size(record));
     if (status == ASSAY_OK)
-        status = pass(m, part, entry, record, &acc, list, count, err);
+        status = pass(m, part, entry, record, &acc, list, count, keep, err);
+    if (status == ASSAY_OK && keep)
+        assay_kept_end(m->kept, key, entry, record);
     if (status == ASSAY_OK)
         status = end_measures(m, part, entry, list, count, results, &again);
     while (status == ASSAY_OK && again) {
         assay_record once_more;
         status = assay_event_record(m->main.file, entry->offset, entry->length, m->value_budget, &once_more, err);
         if (status == ASSAY_OK)
-            status = pass(m, part, entry, &once_more, NULL, list, count, err);
+            status = pass(m, part, entry, &once_more, NULL, list, count, NULL, err);
         if (status == ASSAY_OK)
             status = end_measures(m, part, entry, list, count, results, &again);
     }
@@ -374,12 +450,15 @@ int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry
     assay_record record;
     *taken = false;
     m->passed = 0;
+    m->entry = entry;
+    m->record = &record;
     int status = assay_event_record(m->main.file, entry->offset, entry->length, m->value_budget, &record, &err);
     if (status == ASSAY_OK && !names_agree(m, entry, &record))
         status = assay_fail(&err, ASSAY_EFORMAT, "the index says '%s', the record '%s'", item->view.name, record.tag);
     if (status == ASSAY_OK)
         status = entry->kind == ASSAY_RAW ? take_raw(m, part, entry, wanted, &record, item, &err)
                                           : take_reduction(m, entry, &record, item, &err);
+    m->entry = NULL;
     m->records_read++;
     m->bytes_read += entry->length;
     assay_progress_add(m->progress, entry->length > m->passed ? entry->length - m->passed : 0);

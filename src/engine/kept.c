@@ -1,0 +1,191 @@
+/* kept.c - see kept.h. A hash table of (tensor, worker) with linear probing; slots are never taken out one by one. */
+#include "engine/kept.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+
+typedef struct slot {
+    bool taken;
+    assay_kept_key key;
+    assay_kept_content newest, oldest;
+    const assay_entry *asked; /* what the window went back to last */
+} slot;
+
+struct assay_kept {
+    size_t budget, held; /* bytes, those of the table included */
+    slot *slots;
+    size_t room, count; /* room: a power of two, or 0 */
+    uint64_t now;
+};
+
+enum { FIRST_ROOM = 64 };
+
+assay_kept *assay_kept_new(size_t budget)
+{
+    assay_kept *k = assay_alloc_zeroed(1, sizeof *k);
+    if (k)
+        k->budget = budget;
+    return k;
+}
+
+void assay_kept_clear(assay_kept *k)
+{
+    for (size_t i = 0; i < k->room; i++) {
+        free(k->slots[i].newest.bytes);
+        free(k->slots[i].oldest.bytes);
+    }
+    free(k->slots);
+    *k = (assay_kept){.budget = k->budget, .now = k->now};
+}
+
+void assay_kept_free(assay_kept *k)
+{
+    if (!k)
+        return;
+    assay_kept_clear(k);
+    free(k);
+}
+
+void assay_kept_next(assay_kept *k)
+{
+    k->now++;
+}
+
+/* The slot of a key, or the free one where it belongs. There is always a free one. */
+static slot *place_of(slot *slots, size_t room, assay_kept_key key)
+{
+    size_t at = (size_t)assay_hash_bytes(&key, sizeof key) & (room - 1);
+    while (slots[at].taken && (slots[at].key.tensor != key.tensor || slots[at].key.worker != key.worker))
+        at = (at + 1) & (room - 1);
+    return &slots[at];
+}
+
+static slot *find_slot(const assay_kept *k, assay_kept_key key)
+{
+    slot *s = k->room > 0 ? place_of(k->slots, k->room, key) : NULL;
+    return s && s->taken ? s : NULL;
+}
+
+static bool has_left(const assay_kept *k, size_t size)
+{
+    return k->budget - k->held >= size;
+}
+
+static bool grow(assay_kept *k)
+{
+    size_t room = k->room ? 2 * k->room : FIRST_ROOM;
+    if (!has_left(k, room * sizeof(slot)))
+        return false;
+    slot *grown = assay_alloc_zeroed(room, sizeof *grown);
+    if (!grown)
+        return false;
+    for (size_t i = 0; i < k->room; i++)
+        if (k->slots[i].taken)
+            *place_of(grown, room, k->slots[i].key) = k->slots[i];
+    free(k->slots);
+    k->held += (room - k->room) * sizeof(slot);
+    k->slots = grown;
+    k->room = room;
+    return true;
+}
+
+/* The slot of a key, made when there is none and the budget lets it; else NULL. */
+static slot *slot_for(assay_kept *k, assay_kept_key key)
+{
+    slot *s = find_slot(k, key);
+    if (s)
+        return s;
+    if (2 * (k->count + 1) > k->room && !grow(k))
+        return NULL;
+    s = place_of(k->slots, k->room, key);
+    *s = (slot){.taken = true, .key = key};
+    k->count++;
+    return s;
+}
+
+static void drop(assay_kept *k, assay_kept_content *content)
+{
+    free(content->bytes);
+    k->held -= content->bytes ? content->size : 0;
+    *content = (assay_kept_content){0};
+}
+
+/* Makes a content ready to take `size` bytes; what it had is lost. False when the budget or memory does not let it. */
+static bool make_room(assay_kept *k, assay_kept_content *content, size_t size)
+{
+    if (!content->bytes || content->size != size) {
+        drop(k, content);
+        content->bytes = has_left(k, size) ? assay_alloc_large(size) : NULL;
+        if (!content->bytes)
+            return false;
+        content->size = size;
+        k->held += size;
+    }
+    content->entry = NULL;
+    content->used = k->now;
+    return true;
+}
+
+static void set(assay_kept_content *content, const assay_entry *entry, const assay_record *record)
+{
+    content->entry = entry;
+    content->record = *record;
+    content->record.tag = NULL;
+    content->record.tag_length = 0;
+}
+
+const assay_kept_content *assay_kept_find(assay_kept *k, assay_kept_key key, const assay_entry *entry)
+{
+    slot *s = find_slot(k, key);
+    assay_kept_content *found = !s ? NULL : s->newest.entry == entry ? &s->newest : s->oldest.entry == entry ? &s->oldest : NULL;
+    if (found)
+        found->used = k->now;
+    return found;
+}
+
+uint8_t *assay_kept_oldest(assay_kept *k, assay_kept_key key, const assay_entry *entry, size_t size)
+{
+    slot *s = size >= ASSAY_KEPT_LEAST ? slot_for(k, key) : NULL;
+    if (!s)
+        return NULL;
+    bool again = s->asked == entry;
+    s->asked = entry;
+    if (!again || s->newest.entry == entry || s->oldest.entry == entry || s->oldest.used == k->now ||
+        !make_room(k, &s->oldest, size))
+        return NULL;
+    return s->oldest.bytes;
+}
+
+void assay_kept_filled(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
+{
+    slot *s = find_slot(k, key);
+    if (s)
+        set(&s->oldest, entry, record);
+}
+
+uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, size_t size)
+{
+    slot *s = size >= ASSAY_KEPT_LEAST ? slot_for(k, key) : NULL;
+    if (!s)
+        return NULL;
+    if (s->oldest.bytes && s->oldest.used != k->now && s->oldest.entry != s->asked)
+        drop(k, &s->oldest);
+    if (s->newest.entry && s->newest.entry == s->asked && s->oldest.used != k->now) {
+        drop(k, &s->oldest);
+        s->oldest = s->newest;
+        s->newest = (assay_kept_content){0};
+    }
+    if (s->newest.used == k->now && s->newest.size != size)
+        return NULL;
+    return make_room(k, &s->newest, size) ? s->newest.bytes : NULL;
+}
+
+void assay_kept_end(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
+{
+    slot *s = find_slot(k, key);
+    if (s)
+        set(&s->newest, entry, record);
+}

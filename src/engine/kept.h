@@ -1,0 +1,55 @@
+/* kept.h - contents of large tensors that later steps are compared with, as far as a budget goes: what is kept need not be
+ * read and checked again. Of each (tensor, worker) the newest content stays, and the one that comparisons within a window
+ * last went back to. When the budget is used up, what is there stays: tensors come by in the same order at every step,
+ * so that giving up one for another would lose both.
+ *
+ * What is found here differs in nothing but the time that it takes; the results do not depend on it. */
+#ifndef ASSAY_ENGINE_KEPT_H
+#define ASSAY_ENGINE_KEPT_H
+
+#include "trial/event.h"
+#include "trial/index.h"
+
+enum { ASSAY_KEPT_LEAST = 256 << 10 }; /* bytes: smaller contents are as fast to read again */
+
+typedef struct assay_kept assay_kept;
+
+typedef struct assay_kept_key {
+    uint32_t tensor, worker;
+} assay_kept_key;
+
+typedef struct assay_kept_content {
+    const assay_entry *entry; /* NULL: nothing that can be used */
+    assay_record record;      /* as it was read, without its tag */
+    uint8_t *bytes;           /* [size], elements of the record's dtype; owned */
+    size_t size;
+    uint64_t used; /* the tensor under way that it was last used for */
+} assay_kept_content;
+
+/* Never holds more than `budget` bytes; NULL without memory. Not collective. */
+assay_kept *assay_kept_new(size_t budget);
+void assay_kept_free(assay_kept *kept);
+/* Lets go of everything: before another trial's entries come. */
+void assay_kept_clear(assay_kept *kept);
+
+/* From now on it is the next tensor's turn. Contents that are found for a tensor stay as they are until the next one,
+ * but for what assay_kept_begin() says. */
+void assay_kept_next(assay_kept *kept);
+
+/* The content of an entry of that tensor and worker; NULL when it is not kept. */
+const assay_kept_content *assay_kept_find(assay_kept *kept, assay_kept_key key, const assay_entry *entry);
+
+/* Tells that a window goes back to `entry`, of `size` bytes. When that is not kept and the window went back to it before,
+ * it is worth keeping: returns where its bytes are to be put while they are read, for assay_kept_filled(). Else NULL. */
+uint8_t *assay_kept_oldest(assay_kept *kept, assay_kept_key key, const assay_entry *entry, size_t size);
+/* The bytes are there, and the record was sound. */
+void assay_kept_filled(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
+
+/* Where the `size` bytes of the record under way are to be put, or NULL when there is no room for them. It may be where the
+ * newest content so far lies, which was found for this very tensor: whoever compares the two puts a piece there after
+ * comparing it. */
+uint8_t *assay_kept_begin(assay_kept *kept, assay_kept_key key, size_t size);
+/* The bytes are there, and the record was sound. Without this call they are never found. */
+void assay_kept_end(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
+
+#endif
