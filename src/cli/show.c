@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/regex.h"
 #include "cli/overview.h"
@@ -16,6 +17,8 @@
 #include "report/report.h"
 #include "tensor/convert.h"
 #include "tensor/stats.h"
+
+#define MOST_REPORT ((size_t)1 << 30) /* bytes */
 
 typedef struct show_options {
     cli_integer step;
@@ -284,13 +287,20 @@ static int show_tensors(const show_options *options, const char *trial, const ch
     return damaged ? CLI_LOSSES : CLI_DONE;
 }
 
-static int show_one_report(const show_options *options, const char *path)
+static int show_report(const show_options *options, const char *path)
 {
     assay_draw draw;
-    assay_buf out;
+    assay_buf text, out;
     assay_error err = {""};
+    assay_buf_init(&text, MOST_REPORT);
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
-    int status = show_report(path, cli_draw_style((cli_draw_when)options->draw, &draw), &out, &err);
+    int status = assay_file_read(path, MOST_REPORT, &text, &err);
+    if (status == ASSAY_EIO) /* a directory, as a rule */
+        status = assay_fail(&err, ASSAY_ENOTFOUND, "%s: no report; show takes a TRIAL and a TENSOR, or a report.json", path);
+    if (status == ASSAY_OK)
+        status = assay_report_put_results(path, text.data, text.size, cli_draw_style((cli_draw_when)options->draw, &draw),
+                                          &out, &err);
+    assay_buf_release(&text);
     if (status == ASSAY_OK)
         return cli_finish(&out, CLI_DONE);
     assay_buf_release(&out);
@@ -313,7 +323,7 @@ static int show(const cli_context *context, int argc, char **argv)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: TENSOR is missing; with a report only --draw goes");
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
-    return operands == 1 ? show_one_report(&options, operand[0]) : show_tensors(&options, operand[0], operand[1]);
+    return operands == 1 ? show_report(&options, operand[0]) : show_tensors(&options, operand[0], operand[1]);
 }
 
 const cli_command cli_show = {"show", "TRIAL TENSOR | REPORT",

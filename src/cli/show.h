@@ -49,10 +49,6 @@ int show_chart_add(show_chart *chart, const show_row *row);
 void show_chart_put(show_chart *chart, assay_buf *out);
 void show_chart_release(show_chart *chart);
 
-/* Appends what the aggregations of a report.json came to; drawings with `draw` (NULL: plain). ASSAY_ENOTFOUND, ASSAY_EFORMAT,
- * ASSAY_EBUDGET (over 1 GiB), ASSAY_ENOMEM. Not collective. */
-int show_report(const char *path, const assay_draw *draw, assay_buf *out, assay_error *err);
-
 /* Where rows go: a buffer that is printed as it fills. */
 typedef struct show_sink {
     show_form form;

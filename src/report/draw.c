@@ -89,9 +89,9 @@ void assay_draw_sparkline(const assay_draw *draw, const double *value, size_t co
 
 void assay_draw_bar(const assay_draw *draw, double share, unsigned columns, assay_buf *out)
 {
-    unsigned eighths = (unsigned)(share * columns * LEVELS + 0.5);
     if (!(share > 0))
         return;
+    unsigned eighths = (unsigned)(fmin(share, 1) * columns * LEVELS + 0.5);
     eighths = eighths ? eighths : 1;
     start(draw, ASSAY_DRAW_GOOD, out);
     for (unsigned i = 0; i < eighths / LEVELS; i++) {
@@ -110,7 +110,7 @@ void assay_draw_bar(const assay_draw *draw, double share, unsigned columns, assa
 void assay_draw_shade(const assay_draw *draw, double share, assay_draw_colour colour, unsigned times, assay_buf *out)
 {
     static const char ascii[] = " .+*#";
-    unsigned shade = share > 0 ? 1 + (unsigned)(share * SHADES) : 0;
+    unsigned shade = share > 0 ? 1 + (unsigned)(fmin(share, 1) * SHADES) : 0;
     shade = shade < SHADES ? shade : SHADES;
     if (shade > 0)
         start(draw, colour, out);

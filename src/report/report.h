@@ -21,6 +21,11 @@ int assay_report_put_body(const assay_outcome *outcome, assay_buf *out);
 /* Appends what follows the body: the line of "run" and the closing brace. Not collective. */
 void assay_report_put_run(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 
+/* Appends what the aggregations of a report.json came to; drawings where `draw` is not NULL. `name` is the file's for messages.
+ * ASSAY_EFORMAT for what is none, ASSAY_ENOMEM. Not collective. */
+int assay_report_put_results(const char *name, const void *text, size_t size, const assay_draw *draw, assay_buf *out,
+                             assay_error *err);
+
 /* SHA-256 over the body, what `sed '/^ "run":/,$d' report.json | sha256sum` gives. `hex` gets 64 digits. Not collective. */
 int assay_report_digest(const assay_outcome *outcome, char hex[65], assay_error *err);
 

@@ -159,7 +159,7 @@ static double *numbers_of(const cJSON *list, size_t count)
 {
     double *value = assay_alloc_zeroed(count, sizeof *value);
     size_t i = 0;
-    for (const cJSON *item = value ? list->child : NULL; item && i < count; item = item->next, i++) {
+    for (const cJSON *item = value && list ? list->child : NULL; item && i < count; item = item->next, i++) {
         if (cJSON_IsNumber(item))
             value[i] = item->valuedouble;
         else

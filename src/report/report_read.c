@@ -1,15 +1,8 @@
-/* show_report.c - assay show REPORT: what the aggregations of a report.json came to. */
-#include <stdio.h>
-#include <stdlib.h>
+/* report_read.c - what the aggregations of a report.json came to, as text. */
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "cli/show.h"
 #include "report/layout.h"
 #include "report/report.h"
-
-#define REPORT_CEILING ((size_t)1 << 30)
 
 static const char *text_of(const cJSON *object, const char *key)
 {
@@ -78,27 +71,21 @@ static void put_trial(const cJSON *trial, const assay_draw *draw, bool first, as
         put_aggregation(item, draw, out);
 }
 
-int show_report(const char *path, const assay_draw *draw, assay_buf *out, assay_error *err)
+int assay_report_put_results(const char *name, const void *text, size_t size, const assay_draw *draw, assay_buf *out,
+                             assay_error *err)
 {
-    assay_buf text;
     cJSON *report = NULL;
-    assay_buf_init(&text, REPORT_CEILING);
-    int status = assay_file_read(path, REPORT_CEILING, &text, err);
-    if (status == ASSAY_EIO)
-        status =
-            assay_fail(err, ASSAY_ENOTFOUND, "%s: no report; show takes a TRIAL and a TENSOR, or a report.json", path);
-    if (status == ASSAY_OK)
-        status = assay_json_parse(path, text.data, text.size, &report, err);
-    assay_buf_release(&text);
+    int status = assay_json_parse(name, text, size, &report, err);
     if (status != ASSAY_OK)
         return status;
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(report, "trials");
     if (strncmp(text_of(report, "schema"), "assay-report/", 13) != 0 || !cJSON_IsArray(trials)) {
         cJSON_Delete(report);
-        return assay_fail(err, ASSAY_EFORMAT, "%s: this is no report.json that `assay run` has written", path);
+        return assay_fail(err, ASSAY_EFORMAT, "%s: this is no report.json that `assay run` has written", name);
     }
     for (const cJSON *trial = trials->child; trial; trial = trial->next)
         put_trial(trial, draw, trial == trials->child, out);
     cJSON_Delete(report);
-    return assay_buf_status(out);
+    status = assay_buf_status(out);
+    return status == ASSAY_OK ? status : assay_fail(err, status, "%s: %s", name, assay_status_text(status));
 }
