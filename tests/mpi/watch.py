@@ -359,8 +359,8 @@ def signals(bench):
 @case
 def wrong(bench):
     """What can never be watched is said at once."""
-    for argv, said in (([SUITE, "--trial", "nfs://a/b"], "unknown kind of location"), ([SUITE, "--trial", "t", "--every", "0"], "--every"),
-                       ([bench.where / "none.json"], "none.json")):
+    for argv, said in (([SUITE, "--trial", "nfs://a/b"], "unknown kind of location"),
+                       ([SUITE, "--trial", "t", "--every", "0"], "--every"), ([bench.where / "none.json"], "none.json")):
         done = run([bench.args.assay, "watch"] + argv)
         bench.checks.expect(done.code == 2 and said in done.err, "%s: %s" % (argv, done))
 
