@@ -69,7 +69,8 @@ typedef struct firing {
 static void note(firing *f, assay_audit_result result, unsigned attempt, const char *text)
 {
     assay_error err = {""};
-    if (assay_audit_note(f->actions->audit, &f->key, (const char *)f->what.data, result, attempt, text, &err) != ASSAY_OK)
+    if (assay_audit_note(f->actions->audit, &f->key, (const char *)f->what.data, result, attempt, text, &err) !=
+        ASSAY_OK)
         assay_log_warn("%s", err.text);
 }
 
@@ -84,7 +85,8 @@ static int notify(firing *f, const action_event *event, assay_audit_result *resu
     action *a = f->act;
     assay_delivery delivery;
     if (a->failures >= FAILURES && assay_clock_seconds() < a->failed_at + PAUSE_SECONDS)
-        return assay_fail(err, ASSAY_EIO, "%s: not tried: it failed %u times in a row a moment ago", a->name, a->failures);
+        return assay_fail(err, ASSAY_EIO, "%s: not tried: it failed %u times in a row a moment ago", a->name,
+                          a->failures);
     assay_notify_set_hasty(a->notify, a->failures > 0);
     int status = assay_notify_send(a->notify, &event->message, note_attempt, f, &delivery, err);
     a->failures = status == ASSAY_OK ? 0 : a->failures + 1;
@@ -104,7 +106,8 @@ static char *variable(const char *name, const char *value)
 }
 
 /* sbatch. The script is told what happened. */
-static int submit(firing *f, const action_event *event, char job[ASSAY_SLURM_ID], assay_audit_result *result, assay_error *err)
+static int submit(firing *f, const action_event *event, char job[ASSAY_SLURM_ID], assay_audit_result *result,
+                  assay_error *err)
 {
     const action *a = f->act;
     bool uncertain = false;
@@ -112,7 +115,9 @@ static int submit(firing *f, const action_event *event, char job[ASSAY_SLURM_ID]
                      variable("ASSAY_TRIAL", event->trial ? event->trial : ""),
                      variable("ASSAY_RULE", event->rule ? event->rule : "")};
     const char **environment = assay_realloc_array(NULL, a->environment.count + 5, sizeof *environment);
-    int status = environment && told[0] && told[1] && told[2] && told[3] ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = ASSAY_OK;
+    if (!environment || !told[0] || !told[1] || !told[2] || !told[3])
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", a->name);
     if (status == ASSAY_OK) {
         size_t used = 0;
         for (; used < 4; used++)
@@ -193,7 +198,8 @@ static bool within_limit(size_t number, action *a)
     if (a->at_end || a->sent < a->limit)
         return true;
     if (!a->limited)
-        assay_log_warn("actions[%zu]: its limit of %u is reached; further findings are in the report only", number, a->limit);
+        assay_log_warn("actions[%zu]: its limit of %u is reached; further findings are in the report only", number,
+                       a->limit);
     a->limited = true;
     return false;
 }
@@ -254,7 +260,8 @@ static bool anyone_concerned(const assay_actions *actions, const assay_instance 
     return false;
 }
 
-static void fire_finding(assay_actions *actions, const assay_outcome *outcome, const assay_trial_outcome *trial, size_t rule)
+static void fire_finding(assay_actions *actions, const assay_outcome *outcome, const assay_trial_outcome *trial,
+                         size_t rule)
 {
     const assay_instance *instance = outcome->job->rules[rule];
     action_event event;
@@ -290,14 +297,14 @@ static void tell_tally(const assay_actions *actions)
     if (actions->mode == ASSAY_ACTIONS_SHOW)
         return;
     if (actions->repeated > 0)
-        assay_log_note("%" PRIu64 " actions were done by an earlier run, as %s/%s says, and are not repeated", actions->repeated,
-                       actions->directory, ASSAY_ACTIONS_LOG);
+        assay_log_note("%" PRIu64 " actions were done by an earlier run, as %s/%s says, and are not repeated",
+                       actions->repeated, actions->directory, ASSAY_ACTIONS_LOG);
     if (assay_audit_strangers(actions->audit) > 0)
         assay_log_warn("%s/%s: %" PRIu64 " lines are damaged and left out", actions->directory, ASSAY_ACTIONS_LOG,
                        assay_audit_strangers(actions->audit));
     if (actions->failed > 0)
-        assay_log_warn("%" PRIu64 " of %" PRIu64 " actions failed; %s/%s says why; the report is complete", actions->failed,
-                       actions->failed + actions->done, actions->directory, ASSAY_ACTIONS_LOG);
+        assay_log_warn("%" PRIu64 " of %" PRIu64 " actions failed; %s/%s says why; the report is complete",
+                       actions->failed, actions->failed + actions->done, actions->directory, ASSAY_ACTIONS_LOG);
 }
 
 void assay_actions_end(assay_actions *actions, const assay_outcome *outcome, int code)
@@ -336,7 +343,8 @@ int assay_actions_put_list(const assay_actions *actions, assay_buf *out)
         assay_text_put_clean(out, a->name, strlen(a->name));
         assay_put_format(out, a->at_end ? ": at the end" : ": on a finding");
         if (!a->at_end && a->severity > ASSAY_INFO)
-            assay_put_format(out, " of %s%s", assay_severity_name(a->severity), a->severity < ASSAY_ERROR ? " or worse" : "");
+            assay_put_format(out, " of %s%s", assay_severity_name(a->severity),
+                             a->severity < ASSAY_ERROR ? " or worse" : "");
         for (size_t k = 0; k < a->rules.count; k++) {
             assay_put_format(out, k ? ", " : " of ");
             assay_text_put_clean(out, a->rules.list[k], strlen(a->rules.list[k]));

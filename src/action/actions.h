@@ -6,8 +6,8 @@
  *     assay_actions_end(actions, &outcome, exit code);             (once, when the report is written)
  *     assay_actions_free(actions);
  *
- * Everything is done at most once for a finding and a target, also over several runs that share an output directory: the
- * audit log there remembers. A finding is a rule's first one in a trial. Not collective: rank 0's business. All but
+ * Everything is done at most once for a finding and a target, also over several runs that share an output directory:
+ * the audit log there remembers. A finding is a rule's first one in a trial. Not collective: rank 0's business. All but
  * _parse() take NULL for no actions. */
 #ifndef ASSAY_ACTION_ACTIONS_H
 #define ASSAY_ACTION_ACTIONS_H
@@ -19,8 +19,8 @@ typedef struct assay_actions assay_actions;
 /* The log's name in the output directory. */
 #define ASSAY_ACTIONS_LOG "actions.log"
 
-/* Parses the job's member "actions" strictly; *out stays NULL when there is none. The rules that it names have to be the
- * job's. Looks at no environment, file or network. `job` has to outlive *out. ASSAY_EJOB with file and place
+/* Parses the job's member "actions" strictly; *out stays NULL when there is none. The rules that it names have to be
+ * the job's. Looks at no environment, file or network. `job` has to outlive *out. ASSAY_EJOB with file and place
  * ("actions[1].notify.url"), ASSAY_EUNSUPPORTED, ASSAY_ENOMEM. Free with assay_actions_free(). */
 int assay_actions_parse(const assay_job *job, assay_actions **out, assay_error *err);
 void assay_actions_free(assay_actions *actions);
@@ -38,11 +38,12 @@ int assay_actions_prepare(assay_actions *actions, const char *directory, assay_a
  * and never returned: the report is more important. May take as long as the targets' time-outs and retries allow. */
 void assay_actions_findings(assay_actions *actions, const assay_outcome *outcome);
 
-/* Runs the actions "on": "end", and says in one line how many actions failed and how many were not repeated. `code` is the exit
- * code that goes into the message. */
+/* Runs the actions "on": "end", and says in one line how many actions failed and how many were not repeated. `code` is
+ * the exit code that goes into the message. */
 void assay_actions_end(assay_actions *actions, const assay_outcome *outcome, int code);
 
-/* Appends what the actions are, a line each: for --dry-run. Works before assay_actions_prepare() too. Returns the buffer's status. */
+/* Appends what the actions are, a line each: for --dry-run. Works before assay_actions_prepare() too. Returns the
+ * buffer's status. */
 int assay_actions_put_list(const assay_actions *actions, assay_buf *out);
 
 #endif

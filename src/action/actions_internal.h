@@ -17,19 +17,19 @@ typedef struct action_texts {
 typedef struct action {
     action_kind kind;
     bool at_end;
-    char *name;                 /* of the target in log and messages; of "cancel" known when prepared */
-    action_texts rules;         /* names; none: all */
-    assay_severity severity;    /* least */
-    unsigned limit, sent;       /* at most so many in a process */
-    bool limited;               /* that was said */
+    char *name;              /* of the target in log and messages; of "cancel" known when prepared */
+    action_texts rules;      /* names; none: all */
+    assay_severity severity; /* least */
+    unsigned limit, sent;    /* at most so many in a process */
+    bool limited;            /* that was said */
 
-    assay_notify *notify;       /* NOTIFY: webhook or mail */
-    unsigned failures;          /* in a row */
+    assay_notify *notify; /* NOTIFY: webhook or mail */
+    unsigned failures;    /* in a row */
     double failed_at;
 
-    assay_secret job;           /* CANCEL: the job's id or where it is */
+    assay_secret job; /* CANCEL: the job's id or where it is */
 
-    char *script;               /* SUBMIT */
+    char *script; /* SUBMIT */
     action_texts options, arguments, environment;
 } action;
 
@@ -55,7 +55,8 @@ typedef struct action_event {
 } action_event;
 
 /* The message for rule `rule` of the trial, which fired. ASSAY_ENOMEM. Release with action_event_release(). */
-int action_event_finding(action_event *event, const assay_outcome *outcome, const assay_trial_outcome *trial, size_t rule);
+int action_event_finding(action_event *event, const assay_outcome *outcome, const assay_trial_outcome *trial,
+                         size_t rule);
 /* The message for the end, with the report's digest, which is borrowed. */
 int action_event_end(action_event *event, const assay_outcome *outcome, int code, const char *digest);
 void action_event_release(action_event *event);

@@ -64,7 +64,8 @@ static int seal(action_event *event, const char *name)
 static void put_first(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_buf *out)
 {
     const assay_step_info *step = report_finding_step(info, f);
-    const char *tensor = report_finding_tensor(info, f), *worker = report_finding_worker(info, f), *test = report_finding_test(rule, f);
+    const char *tensor = report_finding_tensor(info, f), *worker = report_finding_worker(info, f);
+    const char *test = report_finding_test(rule, f);
     assay_put_format(out, "First: step %" PRId64, f->step);
     if (step)
         assay_put_format(out, " (%s %" PRId64 ")", assay_mode_name(step->mode), step->mode_step);
@@ -88,7 +89,8 @@ static void put_finding_text(const assay_trial_outcome *trial, const report_rule
 {
     put_name(rule->instance->name, NAME_BYTES, out);
     assay_put_format(out, " (%s) has %" PRIu64 " findings in %" PRIu64 " datapoints of trial ",
-                     assay_severity_name(rule->instance->severity), report_findings_total(rule), report_datapoints(rule));
+                     assay_severity_name(rule->instance->severity), report_findings_total(rule),
+                     report_datapoints(rule));
     put_name(trial->trial->name, NAME_BYTES, out);
     assay_put_format(out, ", ");
     put_name(trial->trial->path, NAME_BYTES, out);
@@ -96,14 +98,16 @@ static void put_finding_text(const assay_trial_outcome *trial, const report_rule
     if (report_first(rule))
         put_first(trial->info, rule, report_first(rule), out);
     if (rule->message_size > 0) {
-        assay_text_put_clean_lines(out, rule->message, rule->message_size < MESSAGE_BYTES ? rule->message_size : MESSAGE_BYTES, 0);
+        size_t size = rule->message_size < MESSAGE_BYTES ? rule->message_size : MESSAGE_BYTES;
+        assay_text_put_clean_lines(out, rule->message, size, 0);
         assay_put_u8(out, '\n');
     }
     if (rule->instance->ops->advice)
         assay_put_format(out, "%s\n", rule->instance->ops->advice);
 }
 
-int action_event_finding(action_event *event, const assay_outcome *outcome, const assay_trial_outcome *trial, size_t number)
+int action_event_finding(action_event *event, const assay_outcome *outcome, const assay_trial_outcome *trial,
+                         size_t number)
 {
     const report_rule rule = report_rule_of(outcome, trial, number, false);
     init(event);
@@ -138,7 +142,8 @@ int action_event_finding(action_event *event, const assay_outcome *outcome, cons
 }
 
 /* One rule that did not pass, as a line and as an object. */
-static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, bool comma, assay_buf *text, assay_buf *json)
+static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, bool comma, assay_buf *text,
+                     assay_buf *json)
 {
     const char *status = assay_verdict_status_name(rule->status);
     const assay_finding *first = report_first(rule);
@@ -147,13 +152,15 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     put_name(rule->instance->name, NAME_BYTES, text);
     assay_put_format(text, " (%s): %s", assay_severity_name(rule->instance->severity), status);
     if (first)
-        assay_put_format(text, ", %" PRIu64 " findings, the first at step %" PRId64, report_findings_total(rule), first->step);
+        assay_put_format(text, ", %" PRIu64 " findings, the first at step %" PRId64, report_findings_total(rule),
+                         first->step);
     assay_put_u8(text, '\n');
     assay_put_format(json, "%s{\"trial\": ", comma ? ", " : "");
     assay_json_put_text_n(json, trial->trial->name, strnlen(trial->trial->name, NAME_BYTES));
     assay_put_format(json, ", \"name\": ");
     assay_json_put_text_n(json, rule->instance->name, strnlen(rule->instance->name, NAME_BYTES));
-    assay_put_format(json, ", \"severity\": \"%s\", \"status\": \"%s\", \"findings_total\": %" PRIu64 ", \"first_step\": ",
+    assay_put_format(json,
+                     ", \"severity\": \"%s\", \"status\": \"%s\", \"findings_total\": %" PRIu64 ", \"first_step\": ",
                      assay_severity_name(rule->instance->severity), status, report_findings_total(rule));
     if (first)
         assay_put_format(json, "%" PRId64 "}", first->step);
@@ -191,9 +198,12 @@ int action_event_end(action_event *event, const assay_outcome *outcome, int code
     if (left_out > 0)
         assay_put_format(&event->text, "and %" PRIu64 " more\n", left_out);
     uint64_t sound = tally[ASSAY_NO_ISSUES_FOUND];
-    assay_put_format(&event->text, "%" PRIu64 " verdicts without issues. Exit code %d. Report digest %s.\n", sound, code, digest);
-    assay_put_format(&event->subject, "assay: %" PRIu64 " verdicts with issues, %" PRIu64 " without data, %" PRIu64
-                     " in error, %" PRIu64 " sound; trials: %zu",
-                     tally[ASSAY_ISSUES_FOUND], tally[ASSAY_NO_DATA], tally[ASSAY_RULE_ERROR], sound, outcome->trial_count);
+    assay_put_format(&event->text, "%" PRIu64 " verdicts without issues. Exit code %d. Report digest %s.\n", sound,
+                     code, digest);
+    assay_put_format(&event->subject,
+                     "assay: %" PRIu64 " verdicts with issues, %" PRIu64 " without data, %" PRIu64 " in error, %" PRIu64
+                     " sound; trials: %zu",
+                     tally[ASSAY_ISSUES_FOUND], tally[ASSAY_NO_DATA], tally[ASSAY_RULE_ERROR], sound,
+                     outcome->trial_count);
     return seal(event, "end");
 }

@@ -90,7 +90,8 @@ static int read_environment(const job_reader *r, const char *place, const cJSON 
         return job_no_memory(r);
     for (const cJSON *item = object->child; item; item = item->next) {
         if (!is_variable(item->string) || !cJSON_IsString(item))
-            return job_fail(r, place, "\"environment\": \"%.60s\": expected the name of a variable, with a text as value",
+            return job_fail(r, place,
+                            "\"environment\": \"%.60s\": expected the name of a variable, with a text as value",
                             item->string);
         if (is_told(item->string))
             return job_fail(r, place, "\"environment\": %s is set by assay", item->string);
@@ -119,7 +120,8 @@ static int read_cancel(const job_reader *r, const char *place, const cJSON *obje
     if (status != ASSAY_OK || (job && !digits[0])) {
         status = status == ASSAY_OK ? assay_secret_read(r, where, job, &a->job) : status;
     } else {
-        a->job = (assay_secret){job ? ASSAY_SECRET_LITERAL : ASSAY_SECRET_ENV, assay_copy_text(job ? digits : DEFAULT_JOB), NULL};
+        a->job = (assay_secret){job ? ASSAY_SECRET_LITERAL : ASSAY_SECRET_ENV,
+                                assay_copy_text(job ? digits : DEFAULT_JOB), NULL};
         status = a->job.source ? ASSAY_OK : job_no_memory(r);
     }
     if (status == ASSAY_OK && a->job.kind == ASSAY_SECRET_LITERAL && !assay_slurm_is_id(a->job.source))
@@ -210,7 +212,9 @@ static int read_when(const job_reader *r, const char *place, const cJSON *object
 /* The target's name; a second one of that name gets a number, so that both are done. */
 static int make_name(const job_reader *r, assay_actions *actions, action *a)
 {
-    const char *base = a->kind == ACTION_NOTIFY ? assay_notify_name(a->notify) : a->kind == ACTION_SUBMIT ? a->script : "cancel";
+    const char *base = a->kind == ACTION_NOTIFY   ? assay_notify_name(a->notify)
+                       : a->kind == ACTION_SUBMIT ? a->script
+                                                  : "cancel";
     unsigned twins = 1;
     for (action *other = actions->list; other != a; other++) {
         const char *name = other->kind == ACTION_NOTIFY ? assay_notify_name(other->notify) : other->script;
@@ -241,11 +245,13 @@ static int read_action(const job_reader *r, size_t number, const cJSON *object, 
         }
     }
     if (kinds != 1)
-        return job_fail(r, place, "expected one of \"notify\", \"mail\", \"cancel\", \"submit\"%s", kinds ? ", not several" : "");
+        return job_fail(r, place, "expected one of \"notify\", \"mail\", \"cancel\", \"submit\"%s",
+                        kinds ? ", not several" : "");
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, keys[what]);
     snprintf(inner, sizeof inner, "%s.%s", place, keys[what]);
     if (what < 2)
-        status = assay_notify_parse(r->file, inner, what == 0 ? ASSAY_NOTIFY_WEBHOOK : ASSAY_NOTIFY_MAIL, item, &a->notify, r->err);
+        status = assay_notify_parse(r->file, inner, what == 0 ? ASSAY_NOTIFY_WEBHOOK : ASSAY_NOTIFY_MAIL, item,
+                                    &a->notify, r->err);
     else
         status = what == 2 ? read_cancel(r, inner, item, a) : read_submit(r, inner, item, a);
     if (status == ASSAY_OK)

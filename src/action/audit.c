@@ -26,8 +26,8 @@ struct assay_audit {
     assay_dict *keys; /* JSON texts of the keys */
     uint8_t *state;   /* [room] by key: TAKEN, OWN */
     size_t room;
-    assay_buf rest;   /* the beginning of a line that is not complete */
-    off_t read;       /* bytes of the file that were taken in */
+    assay_buf rest; /* the beginning of a line that is not complete */
+    off_t read;     /* bytes of the file that were taken in */
     uint64_t strangers;
 };
 
@@ -78,7 +78,9 @@ static void put_key(const assay_audit_key *key, assay_buf *out)
 /* The state of a key, which is added when it is new; NULL without memory. */
 static uint8_t *state_of(assay_audit *audit, const assay_buf *key)
 {
-    uint32_t id = assay_buf_status(key) == ASSAY_OK ? assay_dict_add(audit->keys, (const char *)key->data, key->size) : ASSAY_NO_ID;
+    uint32_t id = ASSAY_NO_ID;
+    if (assay_buf_status(key) == ASSAY_OK)
+        id = assay_dict_add(audit->keys, (const char *)key->data, key->size);
     if (id == ASSAY_NO_ID)
         return NULL;
     if (id >= audit->room) {
@@ -233,7 +235,8 @@ static int catch_up(assay_audit *audit, assay_error *err)
         if (got < 0)
             status = fail_io(audit, "cannot read", err);
         else if (got > 0 && audit->read + got > LARGEST)
-            status = assay_fail(err, ASSAY_EBUDGET, "%s: larger than 256 MiB: move it away to begin a new log", audit->path);
+            status =
+                assay_fail(err, ASSAY_EBUDGET, "%s: larger than 256 MiB: move it away to begin a new log", audit->path);
         if (got <= 0 || status != ASSAY_OK)
             break;
         status = take_piece(audit, piece, (size_t)got);

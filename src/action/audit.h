@@ -1,7 +1,8 @@
 /* audit.h - the audit log: a line of JSON for everything that actions tried, and the memory of what was done already.
  *
- * A line is on disk before the action is begun, and another one when it has ended. So a run that is killed in between does not
- * do it again: whether it was done is not known then. Several processes may share a log. docs/actions.md has the form. */
+ * A line is on disk before the action is begun, and another one when it has ended. So a run that is killed in between
+ * does not do it again: whether it was done is not known then. Several processes may share a log. docs/actions.md has
+ * the form. */
 #ifndef ASSAY_ACTION_AUDIT_H
 #define ASSAY_ACTION_AUDIT_H
 
@@ -38,10 +39,11 @@ typedef enum assay_audit_claim_result {
     ASSAY_AUDIT_OURS    /* this process had it already */
 } assay_audit_claim_result;
 
-/* Asks whether the key may be done, and takes note that it is begun when it may: `what` (members of a JSON object, "" or
- * `"a": 1, `) goes into the line. Reads what was appended since the last time. Lines that are no such ones, like a last one that
- * was cut, are counted and left alone. ASSAY_EIO when the log cannot be read or written: then nothing may be done.
- * ASSAY_EBUDGET when it is larger than 256 MiB; ASSAY_ENOMEM. Not collective. */
+/* Asks whether the key may be done, and takes note that it is begun when it may: `what` (members of a JSON object, ""
+ * or
+ * `"a": 1, `) goes into the line. Reads what was appended since the last time. Lines that are no such ones, like a last
+ * one that was cut, are counted and left alone. ASSAY_EIO when the log cannot be read or written: then nothing may be
+ * done. ASSAY_EBUDGET when it is larger than 256 MiB; ASSAY_ENOMEM. Not collective. */
 int assay_audit_claim(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_claim_result *out,
                       assay_error *err);
 /* Appends what came of a claimed key: `attempt` from 1 (0: leave it out), `text` in a few words. Errors as above.
@@ -52,8 +54,8 @@ int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const char 
 /* Lines that were not understood. */
 uint64_t assay_audit_strangers(const assay_audit *audit);
 
-/* Takes in lines as they stand in a log, without touching a file; how many bytes of whole lines there were. A failure is
- * ASSAY_ENOMEM. Not collective. */
+/* Takes in lines as they stand in a log, without touching a file; how many bytes of whole lines there were. A failure
+ * is ASSAY_ENOMEM. Not collective. */
 int assay_audit_take(assay_audit *audit, const char *text, size_t size, size_t *taken);
 /* True when the key is taken. For tests. */
 bool assay_audit_has(const assay_audit *audit, const assay_audit_key *key);

@@ -135,7 +135,8 @@ static int spawn(const assay_command *command, const pipes *p, char **environmen
     cause = cause ? cause : posix_spawn_file_actions_adddup2(&files, p->err[1], 2);
     cause = cause ? cause : posix_spawn_file_actions_addclosefrom_np(&files, 3);
     if (!cause)
-        cause = posix_spawnp(child, command->argv[0], &files, &how, (char *const *)(uintptr_t)command->argv, environment);
+        cause =
+            posix_spawnp(child, command->argv[0], &files, &how, (char *const *)(uintptr_t)command->argv, environment);
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
     return cause;
@@ -195,7 +196,8 @@ static int describe(const assay_command *command, const assay_command_result *re
     const char *between = length > 0 ? ": " : "";
     length = length < 200 ? length : 200;
     if (result->timed_out)
-        return assay_fail(err, ASSAY_EIO, "%s: not done after %g s, and ended%s%.*s", name, command->seconds, between, length, said);
+        return assay_fail(err, ASSAY_EIO, "%s: not done after %g s, and ended%s%.*s", name, command->seconds, between,
+                          length, said);
     if (result->signal)
         return assay_fail(err, ASSAY_EIO, "%s: ended by signal %d%s%.*s", name, result->signal, between, length, said);
     if (result->exit_status != 0)

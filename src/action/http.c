@@ -88,7 +88,8 @@ static int read_answer(CURL *curl, CURLcode code, const char *detail, assay_http
 }
 
 /* The request's options; false when one is refused. */
-static bool configure(CURL *curl, const assay_http_request *request, struct curl_slist *headers, size_t *room, char *detail)
+static bool configure(CURL *curl, const assay_http_request *request, struct curl_slist *headers, size_t *room,
+                      char *detail)
 {
     CURLcode bad = CURLE_OK;
 #define SET(option, value) bad = bad ? bad : curl_easy_setopt(curl, option, value)
@@ -116,11 +117,12 @@ static bool configure(CURL *curl, const assay_http_request *request, struct curl
     return bad == CURLE_OK;
 }
 
-/* Ours and the caller's; NULL without memory. No "Expect: 100-continue": it only costs a second with servers that ignore it. */
+/* Ours and the caller's; NULL without memory. No "Expect: 100-continue": it only costs a second with servers that
+ * ignore it. */
 static struct curl_slist *make_headers(const assay_http_request *request)
 {
-    static const char *const ours[] = {"Content-Type: application/json; charset=utf-8", "Accept:", "Expect:",
-                                       "User-Agent: assay", NULL};
+    static const char *const ours[] = {"Content-Type: application/json; charset=utf-8",
+                                       "Accept:", "Expect:", "User-Agent: assay", NULL};
     struct curl_slist *list = NULL;
     for (int part = 0; part < 2; part++) {
         for (const char *const *h = part ? request->headers : ours; h && *h; h++) {

@@ -1,7 +1,7 @@
 /* http.h - one POST of JSON over HTTP or HTTPS, by libcurl: http.c alone includes it.
  *
- * Certificates and host names are always verified; there is no switch to turn that off. Redirects are not followed. Answers
- * are read up to a bound and dropped. */
+ * Certificates and host names are always verified; there is no switch to turn that off. Redirects are not followed.
+ * Answers are read up to a bound and dropped. */
 #ifndef ASSAY_ACTION_HTTP_H
 #define ASSAY_ACTION_HTTP_H
 
@@ -15,7 +15,7 @@ typedef struct assay_http_request {
     const char *const *headers; /* "Name: value", ending with NULL; NULL: none */
     const void *body;
     size_t size;
-    const char *ca_file;        /* PEM file of the authorities to trust instead of the system's; NULL: the system's */
+    const char *ca_file; /* PEM file of the authorities to trust instead of the system's; NULL: the system's */
     double connect_seconds, seconds; /* until connected, TLS included; altogether */
 } assay_http_request;
 

@@ -8,8 +8,8 @@
 #include "action/notify_internal.h"
 #include "base/fault.h"
 
-int notify_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
-                  double *out)
+int notify_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
+                  double most, double *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     if (!item)
@@ -20,7 +20,8 @@ int notify_number(const job_reader *r, const char *place, const cJSON *object, c
     return ASSAY_OK;
 }
 
-int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback, char **out)
+int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback,
+                char **out)
 {
     const char *text = NULL;
     int status = job_text(r, place, object, key, &text);
@@ -40,8 +41,8 @@ static char *join_place(const char *file, const char *place)
     return text;
 }
 
-int assay_notify_parse(const char *file, const char *place, assay_notify_kind kind, const cJSON *object, assay_notify **out,
-                       assay_error *err)
+int assay_notify_parse(const char *file, const char *place, assay_notify_kind kind, const cJSON *object,
+                       assay_notify **out, assay_error *err)
 {
     const job_reader r = {file, err};
     assay_notify *target = assay_alloc_zeroed(1, sizeof *target);

@@ -6,7 +6,8 @@
  *     assay_notify_send(target, &message, NULL, NULL, &delivery, &err);
  *     assay_notify_free(target);
  *
- * No secret is in any text that comes from here. docs/actions.md has the keys. None of these functions is collective. */
+ * No secret is in any text that comes from here. docs/actions.md has the keys. None of these functions is collective.
+ */
 #ifndef ASSAY_ACTION_NOTIFY_H
 #define ASSAY_ACTION_NOTIFY_H
 
@@ -16,15 +17,15 @@ typedef struct assay_notify assay_notify;
 
 typedef enum assay_notify_kind { ASSAY_NOTIFY_WEBHOOK, ASSAY_NOTIFY_MAIL } assay_notify_kind;
 
-/* Parses the object of "notify" (webhook) or "mail" strictly, without a look at environment, files or network. `file` and
- * `place` ("actions[1].notify") go into messages. ASSAY_EJOB, ASSAY_ENOMEM, and ASSAY_EUNSUPPORTED for a webhook in a
- * build without libcurl. Free *out with assay_notify_free(). */
-int assay_notify_parse(const char *file, const char *place, assay_notify_kind kind, const cJSON *object, assay_notify **out,
-                       assay_error *err);
+/* Parses the object of "notify" (webhook) or "mail" strictly, without a look at environment, files or network. `file`
+ * and `place` ("actions[1].notify") go into messages. ASSAY_EJOB, ASSAY_ENOMEM, and ASSAY_EUNSUPPORTED for a webhook in
+ * a build without libcurl. Free *out with assay_notify_free(). */
+int assay_notify_parse(const char *file, const char *place, assay_notify_kind kind, const cJSON *object,
+                       assay_notify **out, assay_error *err);
 void assay_notify_free(assay_notify *target);
 
-/* Fetches secrets and checks what they hold: once, before anything is sent, and early, so that a missing one is not found
- * only after hours. ASSAY_EJOB with place and reason. */
+/* Fetches secrets and checks what they hold: once, before anything is sent, and early, so that a missing one is not
+ * found only after hours. ASSAY_EJOB with place and reason. */
 int assay_notify_prepare(assay_notify *target, assay_error *err);
 
 /* What the target is called in logs and messages: "slack env:SLACK_URL", "json https://host/path", "mail a@b, c@d".
@@ -37,9 +38,9 @@ typedef struct assay_message_field {
 } assay_message_field;
 
 typedef struct assay_message {
-    const char *event;   /* "finding", "end", "relaunch", ...: for programs */
-    const char *subject; /* one line; of mail and SNS */
-    const char *text;    /* plain text, lines ended by \n; for people */
+    const char *event;                 /* "finding", "end", "relaunch", ...: for programs */
+    const char *subject;               /* one line; of mail and SNS */
+    const char *text;                  /* plain text, lines ended by \n; for people */
     const assay_message_field *fields; /* for programs: members of the JSON form, behind event, subject and text */
     size_t field_count;
 } assay_message;
@@ -55,8 +56,8 @@ typedef enum assay_delivery {
 typedef void assay_attempt_fn(void *context, unsigned attempt, assay_delivery delivery, const char *what);
 
 /* Sends the message, with the target's time-outs and retries; blocks meanwhile (docs/actions.md says how long at most).
- * `attempt` (may be NULL) is told of each attempt. ASSAY_OK when it was delivered, else ASSAY_EIO with target and reason;
- * ASSAY_EJOB when a secret cannot be fetched, ASSAY_ENOMEM. *delivery (may be NULL) is set in any case. */
+ * `attempt` (may be NULL) is told of each attempt. ASSAY_OK when it was delivered, else ASSAY_EIO with target and
+ * reason; ASSAY_EJOB when a secret cannot be fetched, ASSAY_ENOMEM. *delivery (may be NULL) is set in any case. */
 int assay_notify_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
                       assay_delivery *delivery, assay_error *err);
 
@@ -64,7 +65,8 @@ int assay_notify_send(assay_notify *target, const assay_message *message, assay_
  * unreachable. */
 void assay_notify_set_hasty(assay_notify *target, bool hasty);
 
-/* Appends what would go out for a message, for people to look at: JSON text, or the mail with its headers. No secrets. */
+/* Appends what would go out for a message, for people to look at: JSON text, or the mail with its headers. No secrets.
+ */
 int assay_notify_put_preview(const assay_notify *target, const assay_message *message, assay_buf *out);
 
 #endif

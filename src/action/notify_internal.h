@@ -38,10 +38,11 @@ struct assay_notify {
 enum { NOTIFY_BODY = 1 << 20 }; /* a message is not larger */
 
 /* *out gets the number under `key`, or stays as it is. ASSAY_EJOB outside [least, most]. */
-int notify_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
-                  double *out);
+int notify_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
+                  double most, double *out);
 /* *out gets a copy of the text under `key`, or `fallback`'s (NULL stays NULL). */
-int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback, char **out);
+int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback,
+                char **out);
 
 int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target);
 int notify_webhook_prepare(assay_notify *target, assay_error *err);
@@ -54,7 +55,8 @@ void notify_put_body(notify_style style, const assay_message *message, assay_buf
 const char *notify_url_fault(const char *url);
 /* Appends a URL without what may be secret: user, query and fragment, and with `host_only` the path too. */
 void notify_put_url(const char *url, bool host_only, assay_buf *out);
-/* Seconds to wait after the n-th attempt (from 1) of `retries` + 1: backoff, doubled each time, or what the server asked for
+/* Seconds to wait after the n-th attempt (from 1) of `retries` + 1: backoff, doubled each time, or what the server
+ * asked for
  * (< 0: nothing); at most NOTIFY_LONGEST_WAIT. */
 double notify_wait(double backoff, unsigned attempt, double asked);
 enum { NOTIFY_LONGEST_WAIT = 60 };

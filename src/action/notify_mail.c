@@ -1,5 +1,5 @@
-/* notify_mail.c - messages through the sendmail interface, which every mail system has. It queues and tries again itself, so
- * there is one attempt here. */
+/* notify_mail.c - messages through the sendmail interface, which every mail system has. It queues and tries again
+ * itself, so there is one attempt here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,11 @@
 #include "base/fault.h"
 #include "base/utf8.h"
 
-enum { RECIPIENTS = 100, LINE_BYTES = 900, WORD_BYTES = 42 }; /* a line of a mail has at most 998 bytes, an encoded word 75 */
+enum {
+    RECIPIENTS = 100,
+    LINE_BYTES = 900,
+    WORD_BYTES = 42
+}; /* a line of a mail has at most 998 bytes, an encoded word 75 */
 
 /* Printable ASCII without what has a meaning in an address list; so a header cannot be left, nor an option begun. */
 static bool is_address(const char *text)
@@ -127,7 +131,8 @@ static void put_subject(const char *subject, assay_buf *out)
 static void put_date(assay_buf *out)
 {
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     time_t now = time(NULL);
     struct tm t;
     if (gmtime_r(&now, &t)) /* strftime would write the words in the user's language */
@@ -191,7 +196,8 @@ int notify_mail_send(assay_notify *target, const assay_message *message, assay_a
     for (size_t i = 0; i < target->to_count; i++)
         argv[used++] = target->to[i];
     argv[used] = NULL;
-    const assay_command command = {.argv = argv, .input = mail.data, .input_size = mail.size, .seconds = target->seconds};
+    const assay_command command = {
+        .argv = argv, .input = mail.data, .input_size = mail.size, .seconds = target->seconds};
     int status = assay_command_run(&command, &result, &why);
     bool unknown = status != ASSAY_OK && result.started && (result.timed_out || result.exit_status < 0);
     *delivery = status == ASSAY_OK ? ASSAY_DELIVERED : unknown ? ASSAY_DELIVERY_UNKNOWN : ASSAY_NOT_DELIVERED;

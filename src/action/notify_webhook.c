@@ -63,7 +63,8 @@ void notify_put_url(const char *url, bool host_only, assay_buf *out)
 /* Headers whose value is a secret wherever they occur. */
 static bool is_credential(const char *name)
 {
-    static const char *const names[] = {"authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token", NULL};
+    static const char *const names[] = {"authorization", "proxy-authorization", "cookie",
+                                        "x-api-key",     "x-auth-token",        NULL};
     for (const char *const *n = names; *n; n++) {
         if (strcasecmp(name, *n) == 0)
             return true;
@@ -73,7 +74,8 @@ static bool is_credential(const char *name)
 
 static bool is_token(const char *name)
 {
-    return name[0] && name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.!#$%&'*+^`|~")] == '\0';
+    return name[0] &&
+           name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.!#$%&'*+^`|~")] == '\0';
 }
 
 static int read_header(const job_reader *r, const char *place, const cJSON *item, notify_header *out)
@@ -86,7 +88,8 @@ static int read_header(const job_reader *r, const char *place, const cJSON *item
     if (status != ASSAY_OK)
         return status;
     if (out->value.kind == ASSAY_SECRET_LITERAL && is_credential(item->string))
-        return job_fail(r, where, "a secret does not belong into a job file: give it as {\"env\": NAME} or {\"file\": PATH}");
+        return job_fail(r, where,
+                        "a secret does not belong into a job file: give it as {\"env\": NAME} or {\"file\": PATH}");
     out->name = assay_copy_text(item->string);
     return out->name ? ASSAY_OK : job_no_memory(r);
 }
@@ -136,8 +139,9 @@ static int read_url(const job_reader *r, const char *place, const cJSON *item, a
     if (fault)
         return job_fail(r, where, "%s", fault);
     if (strncasecmp(url + scheme_length(url), "hooks.slack.com/", 16) == 0)
-        return job_fail(r, where, "such a URL is a secret, which does not belong into a job file: give it as {\"env\": NAME} or "
-                                  "{\"file\": PATH}");
+        return job_fail(r, where,
+                        "such a URL is a secret, which does not belong into a job file: give it as {\"env\": NAME} or "
+                        "{\"file\": PATH}");
     return ASSAY_OK;
 }
 
@@ -157,8 +161,8 @@ static int make_name(const job_reader *r, assay_notify *target)
 
 int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target)
 {
-    static const char *const keys[] = {"url", "style", "headers", "timeout", "connect_timeout", "retries", "backoff", "ca_file",
-                                       NULL};
+    static const char *const keys[] = {"url",     "style",   "headers", "timeout", "connect_timeout",
+                                       "retries", "backoff", "ca_file", NULL};
     double retries = 4;
     target->seconds = 30;
     target->connect_seconds = 10;
@@ -166,7 +170,8 @@ int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *ob
     int status = job_known_keys(r, place, object, keys);
     if (status == ASSAY_OK && !assay_http_available())
         return assay_fail(r->err, ASSAY_EUNSUPPORTED,
-                          "%s: %s: this build has no libcurl: build assay with ASSAY_WITH_CURL, or use \"mail\"", r->file, place);
+                          "%s: %s: this build has no libcurl: build assay with ASSAY_WITH_CURL, or use \"mail\"",
+                          r->file, place);
     if (status == ASSAY_OK)
         status = read_url(r, place, cJSON_GetObjectItemCaseSensitive(object, "url"), target);
     if (status == ASSAY_OK)
@@ -204,7 +209,8 @@ int notify_webhook_prepare(assay_notify *target, assay_error *err)
         secret |= target->headers[i].value.kind != ASSAY_SECRET_LITERAL;
     }
     if (status == ASSAY_OK && fresh && secret && scheme_length(target->url.value) == 7)
-        assay_log_warn("%s: a secret goes out over http, where everybody on the way can read it; use https", target->place);
+        assay_log_warn("%s: a secret goes out over http, where everybody on the way can read it; use https",
+                       target->place);
     return status;
 }
 
@@ -275,8 +281,8 @@ int notify_webhook_send(assay_notify *target, const assay_message *message, assa
     if (status != ASSAY_OK) {
         assay_fail(err, status, "%s: the message cannot be held in memory", target->name);
     } else {
-        const assay_http_request request = {target->url.value, (const char *const *)headers, body.data, body.size,
-                                            target->ca_file, target->connect_seconds, target->seconds};
+        const assay_http_request request = {target->url.value, (const char *const *)headers, body.data,      body.size,
+                                            target->ca_file,   target->connect_seconds,      target->seconds};
         status = attempt_all(target, &request, attempt, context, delivery, err);
     }
     free_headers(headers);

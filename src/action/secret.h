@@ -17,9 +17,10 @@ typedef struct assay_secret {
 int assay_secret_read(const job_reader *r, const char *place, const cJSON *item, assay_secret *out);
 void assay_secret_release(assay_secret *secret);
 
-/* Fetches the value; does nothing when that is done. A file has to be a regular one that belongs to the user or to root and
- * that nobody else may read or write; one line feed at its end is left out. An empty value, and one with control characters,
- * is refused: it would end a header. ASSAY_EJOB with the place and the reason, never with the value. Not collective. */
+/* Fetches the value; does nothing when that is done. A file has to be a regular one that belongs to the user or to root
+ * and that nobody else may read or write; one line feed at its end is left out. An empty value, and one with control
+ * characters, is refused: it would end a header. ASSAY_EJOB with the place and the reason, never with the value. Not
+ * collective. */
 int assay_secret_fetch(assay_secret *secret, const char *place, assay_error *err);
 
 /* "env:NAME" or "file:PATH"; "" for a literal. */

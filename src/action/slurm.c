@@ -10,7 +10,8 @@
 #include "action/command.h"
 #include "base/fault.h"
 
-static const double SECONDS = 60; /* for one command: a busy controller answers late, and the commands try again themselves */
+static const double SECONDS =
+    60; /* for one command: a busy controller answers late, and the commands try again themselves */
 
 static size_t digits(const char *text)
 {
@@ -31,7 +32,8 @@ static int check_id(const char *job, assay_error *err)
 {
     if (assay_slurm_is_id(job))
         return ASSAY_OK;
-    return assay_fail(err, ASSAY_EUSAGE, "\"%.40s\" is no Slurm job id: expected a number, or one of an array like 123_4", job);
+    return assay_fail(err, ASSAY_EUSAGE,
+                      "\"%.40s\" is no Slurm job id: expected a number, or one of an array like 123_4", job);
 }
 
 static int run(const char *const *argv, const char *const *environment, assay_command_result *result, assay_error *err)
@@ -58,7 +60,8 @@ int assay_slurm_cancel(const char *job, assay_error *err)
     assay_command_release(&result);
     assay_slurm_job now;
     if (status == ASSAY_OK && assay_slurm_state(job, &now, NULL) == ASSAY_OK && now.phase == ASSAY_SLURM_UNKNOWN)
-        status = assay_fail(err, ASSAY_EIO, "scancel: Slurm does not know job %s", job); /* scancel itself keeps silent */
+        status =
+            assay_fail(err, ASSAY_EIO, "scancel: Slurm does not know job %s", job); /* scancel itself keeps silent */
     return status;
 }
 
@@ -120,8 +123,8 @@ int assay_slurm_submit(const assay_slurm_script *script, char job[ASSAY_SLURM_ID
     if (status == ASSAY_OK && !take_id(&result.out, job))
         status = assay_fail(err, ASSAY_EIO, "sbatch: expected a job id, got \"%.60s\"", (const char *)result.out.data);
     if (uncertain)
-        *uncertain = status != ASSAY_OK && result.started &&
-                     (result.exit_status <= 0 || result.timed_out || says(&result.err, "timed out")); /* the controller's answer */
+        *uncertain = status != ASSAY_OK && result.started && /* "timed out": it had no answer from the controller */
+                     (result.exit_status <= 0 || result.timed_out || says(&result.err, "timed out"));
     assay_command_release(&result);
     return status;
 }
@@ -149,9 +152,10 @@ static bool among(const char *state, const char *const *list)
 
 static assay_slurm_phase phase_of(const char *state)
 {
-    static const char *const waits[] = {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD", NULL};
-    static const char *const runs[] = {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING",
-                                       "STAGE_OUT", "RESIZING", NULL};
+    static const char *const waits[] = {"PENDING",       "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT",
+                                        "RESV_DEL_HOLD", NULL};
+    static const char *const runs[] = {"RUNNING",   "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED",
+                                       "SIGNALING", "STAGE_OUT",  "RESIZING",    NULL};
     return among(state, waits) ? ASSAY_SLURM_PENDING : among(state, runs) ? ASSAY_SLURM_RUNNING : ASSAY_SLURM_ENDED;
 }
 
@@ -224,7 +228,8 @@ int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *er
     char by_name[300], user[40], found[ASSAY_SLURM_ID] = "";
     assay_command_result result;
     if (strlen(name) > 200 || strpbrk(name, ",\n"))
-        return assay_fail(err, ASSAY_EUSAGE, "\"%.60s\" cannot be looked up as a job's name: too long, or with a comma", name);
+        return assay_fail(err, ASSAY_EUSAGE, "\"%.60s\" cannot be looked up as a job's name: too long, or with a comma",
+                          name);
     snprintf(by_name, sizeof by_name, "--name=%s", name);
     snprintf(user, sizeof user, "--user=%lu", (unsigned long)getuid());
     const char *const queue[] = {"squeue", "--noheader", "--states=all", user, by_name, "--format=%A", NULL};

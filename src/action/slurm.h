@@ -13,8 +13,8 @@ enum { ASSAY_SLURM_ID = 32 }; /* room for a job's id and its terminator */
 /* True for "123" and "123_4": what may be handed to a command as a job's id. Not collective. */
 bool assay_slurm_is_id(const char *job);
 
-/* Cancels a job (scancel). One that has ended already is no failure. ASSAY_EUSAGE when it is no id; ASSAY_ENOTFOUND without
- * scancel; ASSAY_EIO with what scancel said, and for a job that Slurm does not know. Not collective. */
+/* Cancels a job (scancel). One that has ended already is no failure. ASSAY_EUSAGE when it is no id; ASSAY_ENOTFOUND
+ * without scancel; ASSAY_EIO with what scancel said, and for a job that Slurm does not know. Not collective. */
 int assay_slurm_cancel(const char *job, assay_error *err);
 
 typedef struct assay_slurm_script {
@@ -24,9 +24,10 @@ typedef struct assay_slurm_script {
     const char *const *environment; /* "NAME=VALUE" beside ours; ends with NULL; NULL: none */
 } assay_slurm_script;
 
-/* Submits a script (sbatch --parsable); job gets the new job's id. The new job sees our environment and `environment`, unless the
- * script's own --export says otherwise and `environment` is empty. *uncertain (may be NULL) tells after a failure that
- * sbatch was started and gave no answer in time: the job may be there. Errors as assay_slurm_cancel(). Not collective. */
+/* Submits a script (sbatch --parsable); job gets the new job's id. The new job sees our environment and `environment`,
+ * unless the script's own --export says otherwise and `environment` is empty. *uncertain (may be NULL) tells after a
+ * failure that sbatch was started and gave no answer in time: the job may be there. Errors as assay_slurm_cancel(). Not
+ * collective. */
 int assay_slurm_submit(const assay_slurm_script *script, char job[ASSAY_SLURM_ID], bool *uncertain, assay_error *err);
 
 typedef enum assay_slurm_phase {
@@ -38,13 +39,13 @@ typedef enum assay_slurm_phase {
 
 typedef struct assay_slurm_job {
     assay_slurm_phase phase;
-    char state[32];   /* Slurm's word: "RUNNING", "COMPLETED", "CANCELLED", ...; "" when unknown */
-    int exit_status;  /* of a job that has ended, where Slurm tells; else -1 */
-    int exit_signal;  /* likewise; 0: none */
+    char state[32];  /* Slurm's word: "RUNNING", "COMPLETED", "CANCELLED", ...; "" when unknown */
+    int exit_status; /* of a job that has ended, where Slurm tells; else -1 */
+    int exit_signal; /* likewise; 0: none */
 } assay_slurm_job;
 
-/* What has become of a job: asked of scontrol, and of sacct for a job that scontrol has forgotten (UNKNOWN where there is
- * no accounting either, which is no failure). Errors as assay_slurm_cancel(). Not collective. */
+/* What has become of a job: asked of scontrol, and of sacct for a job that scontrol has forgotten (UNKNOWN where there
+ * is no accounting either, which is no failure). Errors as assay_slurm_cancel(). Not collective. */
 int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err);
 
 /* The id of the newest job of this user that is called so, waiting, running or ended, or "" when there is none: after a

@@ -11,10 +11,13 @@ int run_actions_begin(run_actions *run, assay_comm *comm, const assay_job *job, 
     run->dry_run = dry_run;
     if (assay_comm_rank(comm) == 0) {
         status = assay_actions_parse(job, &run->actions, err);
-        if (status == ASSAY_OK && run->none)
+        if (run->none && (status == ASSAY_OK || status == ASSAY_EUNSUPPORTED)) {
             run_actions_release(run);
+            status = ASSAY_OK;
+        }
         if (status == ASSAY_OK)
-            status = assay_actions_prepare(run->actions, directory, run->show ? ASSAY_ACTIONS_SHOW : ASSAY_ACTIONS_DO, err);
+            status =
+                assay_actions_prepare(run->actions, directory, run->show ? ASSAY_ACTIONS_SHOW : ASSAY_ACTIONS_DO, err);
     }
     return assay_comm_agree(comm, status, err);
 }

@@ -13,15 +13,15 @@ typedef struct run_actions {
 #define RUN_NO_ACTIONS_HELP   "Do none of the job's actions."
 #define RUN_SHOW_ACTIONS_HELP "Print on standard error what the job's actions would do and send, and do nothing of it."
 
-/* Rank 0 parses the job's actions and fetches their secrets, before any work; `directory` is the report's. A failure is everyone's.
- * Collective. */
+/* Rank 0 parses the job's actions and fetches their secrets, before any work; `directory` is the report's. A failure is
+ * everyone's. Collective. */
 int run_actions_begin(run_actions *run, assay_comm *comm, const assay_job *job, const char *directory, bool dry_run,
                       assay_error *err);
 /* Runs what is due on findings, as often as there is a new outcome. For rank 0; nothing elsewhere. Not collective. */
 void run_actions_seen(const run_actions *run, const assay_outcome *outcome);
-/* Runs what is due on findings and at the end, when the run has ended with that exit code and the report is written; after a
- * failure nothing, and a dry run lists the actions on standard output. The exit code stands, whatever comes of the actions.
- * For rank 0; nothing elsewhere. Not collective. */
+/* Runs what is due on findings and at the end, when the run has ended with that exit code and the report is written;
+ * after a failure nothing, and a dry run lists the actions on standard output. The exit code stands, whatever comes of
+ * the actions. For rank 0; nothing elsewhere. Not collective. */
 void run_actions_end(const run_actions *run, const assay_outcome *outcome, int code);
 void run_actions_release(run_actions *run);
 

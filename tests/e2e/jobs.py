@@ -16,6 +16,7 @@ RUNS = {  # job: the trials it is run on
     "image-classifier": ["ddp", "ddp_partial", "linreg_nan"],
     "language-model": ["ddp", "linreg_nan"],
     "xgboost": ["xgboost"],
+    "act-on-findings": ["dead_relu"],  # its actions: tests/slurm/templates.py
     "suite": ["ddp", "xgboost", "reductions"],
 }
 WITH_DATA = {("image-classifier", "ddp"): 9, ("xgboost", "xgboost"): 5}  # rules that find something to look at
@@ -24,16 +25,19 @@ WITH_DATA = {("image-classifier", "ddp"): 9, ("xgboost", "xgboost"): 5}  # rules
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
-    assay = parser.parse_args().assay
+    parser.add_argument("--no-curl", action="store_true")
+    arguments = parser.parse_args()
+    assay = arguments.assay
     checks = Checks()
     files = {p.stem for p in (ROOT / "jobs").glob("*.json")}
     checks.expect(files == set(RUNS), "jobs/ holds %s, tested are %s" % (sorted(files), sorted(RUNS)))
     for name in sorted(files & set(RUNS)):
         job = ROOT / "jobs" / (name + ".json")
-        checks.expect(run([assay, "check", job]).code == 0, "%s is not right" % job)
+        right = not (arguments.no_curl and '"notify"' in job.read_text())
+        checks.expect((run([assay, "check", job]).code == 0) == right, "%s is not right" % job)
         for trial in RUNS[name]:
             with tempfile.TemporaryDirectory() as out:
-                done = run([assay, "run", job, "--trial", TRIALS / trial, "--out", out])
+                done = run([assay, "run", job, "--trial", TRIALS / trial, "--out", out, "--no-actions"])
                 if not checks.expect(done.code == 0, "%s on %s: %s" % (name, trial, done)):
                     continue
                 report = json.loads((Path(out) / "report.json").read_text())["trials"][0]

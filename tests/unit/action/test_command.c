@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "unit.h"
 
-static int run_shell(const char *script, const char *input, double seconds, assay_command_result *result, assay_error *err)
+static int run_shell(const char *script, const char *input, double seconds, assay_command_result *result,
+                     assay_error *err)
 {
     const char *const argv[] = {"sh", "-c", script, NULL};
     const char *const more[] = {"ASSAY_TEST_MORE=two words", "HOME=/elsewhere", NULL};
@@ -104,8 +105,8 @@ static void test_bounds_and_inheritance(void)
     int fd = open("/dev/null", O_RDONLY); /* without O_CLOEXEC, as a library may have opened it */
     CU_ASSERT_FATAL(fd >= 0 && dup2(fd, 100) == 100);
     signal(SIGTERM, SIG_IGN);
-    CU_ASSERT(run_shell("ls -l /proc/self/fd | grep -c ' 100 ->'; sh -c 'kill -TERM $$'; echo $?", NULL, 20, &result, &err) ==
-              ASSAY_OK);
+    CU_ASSERT(run_shell("ls -l /proc/self/fd | grep -c ' 100 ->'; sh -c 'kill -TERM $$'; echo $?", NULL, 20, &result,
+                        &err) == ASSAY_OK);
     CU_ASSERT_STRING_EQUAL(OUT(result), "0\n143\n");
     assay_command_release(&result);
     signal(SIGTERM, SIG_DFL);
@@ -116,7 +117,8 @@ static void test_bounds_and_inheritance(void)
 static void test_job_ids(void)
 {
     static const char *const good[] = {"1", "123", "123_4"};
-    static const char *const bad[] = {"", "_1", "1_", "-1", "1 2", "1_2_3", "1,2", "all", "12345678901234567890123456789012345"};
+    static const char *const bad[] = {
+        "", "_1", "1_", "-1", "1 2", "1_2_3", "1,2", "all", "12345678901234567890123456789012345"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         CU_ASSERT(assay_slurm_is_id(good[i]));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

@@ -51,16 +51,19 @@ static void test_webhooks(void)
         REFUSED(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\"}", "ASSAY_WITH_CURL");
         return;
     }
-    assay_notify *target = parse(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h.example:8443/a/b?key=k\", \"style\": \"sns\"}");
+    assay_notify *target =
+        parse(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h.example:8443/a/b?key=k\", \"style\": \"sns\"}");
     CU_ASSERT_FATAL(target != NULL);
     CU_ASSERT_STRING_EQUAL(assay_notify_name(target), "sns https://h.example:8443/a/b");
     assay_notify_free(target);
-    target = parse(ASSAY_NOTIFY_WEBHOOK, "{\"url\": {\"env\": \"ASSAY_TEST_URL\"}, \"style\": \"slack\", \"retries\": 0}");
+    target =
+        parse(ASSAY_NOTIFY_WEBHOOK, "{\"url\": {\"env\": \"ASSAY_TEST_URL\"}, \"style\": \"slack\", \"retries\": 0}");
     CU_ASSERT_FATAL(target != NULL);
     CU_ASSERT_STRING_EQUAL(assay_notify_name(target), "slack env:ASSAY_TEST_URL");
     unsetenv("ASSAY_TEST_URL");
     CU_ASSERT(assay_notify_prepare(target, &said) == ASSAY_EJOB);
-    CU_ASSERT_STRING_EQUAL(said.text, "job.json: actions[1].notify.url: the environment variable ASSAY_TEST_URL is not set");
+    CU_ASSERT_STRING_EQUAL(said.text,
+                           "job.json: actions[1].notify.url: the environment variable ASSAY_TEST_URL is not set");
     setenv("ASSAY_TEST_URL", "https://user:hidden@h/", 1);
     CU_ASSERT(assay_notify_prepare(target, &said) == ASSAY_EJOB);
     CU_ASSERT(strstr(said.text, "user or password") && !strstr(said.text, "hidden"));
@@ -111,7 +114,8 @@ static void test_secret_files(void)
     CU_ASSERT(assay_notify_prepare(target, &said) == ASSAY_EJOB && strstr(said.text, "cannot open"));
     assay_notify_free(target);
     setenv("ASSAY_TEST_HEADER", "a\r\nX-Other: b", 1);
-    target = parse(ASSAY_NOTIFY_WEBHOOK, "{\"url\": \"https://h/\", \"headers\": {\"X-A\": {\"env\": \"ASSAY_TEST_HEADER\"}}}");
+    target = parse(ASSAY_NOTIFY_WEBHOOK,
+                   "{\"url\": \"https://h/\", \"headers\": {\"X-A\": {\"env\": \"ASSAY_TEST_HEADER\"}}}");
     CU_ASSERT(assay_notify_prepare(target, &said) == ASSAY_EJOB && strstr(said.text, "control characters"));
     assay_notify_free(target);
 }
@@ -157,12 +161,14 @@ static void test_forms(void)
 {
     const assay_message_field fields[] = {{"trial", "\"t\""}, {"step", "7"}};
     const assay_message message = {"finding", "a <b> caf\xc3\xa9", "one & two\n\"x\"", fields, 2};
-    CU_ASSERT_STRING_EQUAL(body(NOTIFY_JSON, &message),
-                           "{\"schema\": \"assay-message/1\", \"event\": \"finding\", \"subject\": \"a <b> caf\xc3\xa9\", "
-                           "\"text\": \"one & two\\n\\\"x\\\"\", \"trial\": \"t\", \"step\": 7}");
+    CU_ASSERT_STRING_EQUAL(
+        body(NOTIFY_JSON, &message),
+        "{\"schema\": \"assay-message/1\", \"event\": \"finding\", \"subject\": \"a <b> caf\xc3\xa9\", "
+        "\"text\": \"one & two\\n\\\"x\\\"\", \"trial\": \"t\", \"step\": 7}");
     CU_ASSERT_STRING_EQUAL(body(NOTIFY_SLACK, &message),
                            "{\"text\": \"*a &lt;b&gt; caf\xc3\xa9*\\none &amp; two\\n\\\"x\\\"\"}");
-    CU_ASSERT_STRING_EQUAL(body(NOTIFY_SNS, &message), "{\"Subject\": \"a <b> caf?\", \"Message\": \"one & two\\n\\\"x\\\"\"}");
+    CU_ASSERT_STRING_EQUAL(body(NOTIFY_SNS, &message),
+                           "{\"Subject\": \"a <b> caf?\", \"Message\": \"one & two\\n\\\"x\\\"\"}");
     char subject[151], expected[200];
     memset(subject, 's', 150);
     subject[150] = '\0';
@@ -184,11 +190,13 @@ static const char *mail(const char *json, const char *subject, const char *text)
 
 static void test_mail(void)
 {
-    static const char REST[] = "Auto-Submitted: auto-generated\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\n"
-                               "Content-Transfer-Encoding: 8bit\n\n";
+    static const char REST[] =
+        "Auto-Submitted: auto-generated\nMIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\n"
+        "Content-Transfer-Encoding: 8bit\n\n";
     char expected[1000];
     snprintf(expected, sizeof expected, "From: f@x\nTo: a@b,\n c\nSubject: one Bcc: z@z two\n%sbody\n.\nend?\n", REST);
-    CU_ASSERT_STRING_EQUAL(mail("{\"to\": [\"a@b\", \"c\"], \"from\": \"f@x\"}", "one\r\nBcc: z@z\ntwo", "body\n.\nend\r\n"), expected);
+    CU_ASSERT_STRING_EQUAL(
+        mail("{\"to\": [\"a@b\", \"c\"], \"from\": \"f@x\"}", "one\r\nBcc: z@z\ntwo", "body\n.\nend\r\n"), expected);
     snprintf(expected, sizeof expected, "To: a@b\nSubject: =?UTF-8?B?Y2Fmw6k=?=\n%sx\n", REST);
     CU_ASSERT_STRING_EQUAL(mail("{\"to\": \"a@b\"}", "caf\xc3\xa9", "x"), expected);
     char subject[201], text[2001];
@@ -216,8 +224,12 @@ static void test_mail(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"webhooks", test_webhooks}, {"files with secrets", test_secret_files}, {"URLs shown", test_urls},
-                           {"waits", test_waits},       {"message forms", test_forms},             {"mail", test_mail},
+    CU_TestInfo tests[] = {{"webhooks", test_webhooks},
+                           {"files with secrets", test_secret_files},
+                           {"URLs shown", test_urls},
+                           {"waits", test_waits},
+                           {"message forms", test_forms},
+                           {"mail", test_mail},
                            CU_TEST_INFO_NULL};
     return unit_main("notify", tests);
 }
