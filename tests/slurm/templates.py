@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The templates of slurm/ do what they say, on a real Slurm that this test starts.
 
-    templates.py --assay PROGRAM WHAT...     WHAT: templates, limits, failures
+    templates.py --assay PROGRAM WHAT...     WHAT: templates, actions, limits, failures
 
 Exit code 77 where Slurm is not installed.
 """
@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import ROOT, SUITE, TRIALS, Checks, mpirun  # noqa: E402
+from launch import ROOT, SUITE, TRIALS, Checks, mpirun, run  # noqa: E402
+from webhook import Webhook  # noqa: E402
 
 TESTBED = ROOT / "tests" / "support" / "slurm-testbed"
 SIX = ("ddp", "healthy", "ddp_partial", "dead_relu", "flip", "zero_init")
@@ -168,6 +169,33 @@ def test_templates(checks, slurm, expected):
                   expected.of(*(TRIALS / t for t in SIX)), "the report over all trials")
 
 
+def test_actions(checks, slurm, expected):
+    """jobs/act-on-findings.json stops a training that runs and submits the next one, once."""
+    train = slurm.work / "train-once.sbatch"
+    train.write_text("#!/bin/bash\n#SBATCH --output=train-once.log\nsleep 600\n")
+    again = slurm.work / "train-again.sbatch"
+    again.write_text("#!/bin/bash\n#SBATCH --output=again-%j.log\n"
+                     "echo \"$ASSAY_EVENT|$ASSAY_RULE|$ASSAY_TRIAL|$SLURM_JOB_NAME|$*\"\n")
+    training = slurm.sbatch(train)
+    slurm.wait(training, lambda tasks: tasks[0]["JobState"] == "RUNNING")
+    trial, argv = TRIALS / "dead_relu", [expected.assay, "run", ROOT / "jobs" / "act-on-findings.json", "--out", "acted"]
+    with Webhook() as hook:
+        env = dict(slurm.env, TRAIN_JOB_ID=training, ASSAY_WEBHOOK=hook.url("/"), no_proxy="127.0.0.1")
+        done = [run(argv + ["--trial", trial], env, cwd=slurm.work) for _ in range(2)]
+        told = len(hook.requests)
+        unknown = run(argv[:-1] + ["none", "--trial", trial], dict(env, TRAIN_JOB_ID="99999"), cwd=slurm.work)
+    checks.expect([d.code for d in done] == [0, 0] and told == 3, "run: %s, %d messages" % (done[0], told))
+    checks.expect(slurm.ended(training)[0] == "CANCELLED", "the training is stopped: %s" % slurm.show(training))
+    submitted = re.findall(r"submit train-again.sbatch: done: job (\d+)", done[0].err)
+    checks.expect(len(submitted) == 1 and "submit" not in done[1].err, "once: %s, %s" % (done[0], done[1]))
+    for job in submitted:
+        checks.expect(slurm.ended(job) == ("COMPLETED", 0), "the next training: %s" % slurm.show(job))
+        checks.expect(slurm.text(slurm.work / ("again-%s.log" % job)) ==
+                      "finding|frozen weights|%s|again|--learning-rate 0.0001\n" % trial, "what it was told: %s" % slurm.logs())
+    log = slurm.text(slurm.work / "none" / "actions.log")
+    checks.expect(unknown.code == 0 and "Slurm does not know job 99999" in log, "a job that is not there: %s\n%s" % (unknown, log))
+
+
 def expect_resumed(checks, slurm, job, out, report, name):
     checks.expect(slurm.ended(job) == ("COMPLETED", 0), "%s: %s\n%s" % (name, slurm.show(job), slurm.text(slurm.log(job))))
     checks.expect(slurm.show(job)[0]["Restarts"] != "0", "%s: was not requeued" % name)
@@ -230,6 +258,11 @@ def test_failures(checks, slurm, expected):
     expect_resumed(checks, slurm, lost, "lost", expected.of(healthy), "node lost under srun")
 
 
+def test_all_templates(checks, slurm, expected):
+    test_templates(checks, slurm, expected)
+    test_actions(checks, slurm, expected)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -238,7 +271,7 @@ def main():
     if not all(shutil.which(p, path=os.environ["PATH"] + ":/usr/sbin:/sbin") for p in ("sbatch", "slurmctld", "slurmd", "munged")):
         print("Slurm is not installed: slurm-wlm, munge")
         sys.exit(77)
-    tests = {"templates": test_templates, "limits": test_limits, "failures": test_failures}
+    tests = {"templates": test_all_templates, "actions": test_actions, "limits": test_limits, "failures": test_failures}
     checks = Checks()
     for what in args.what:
         with tempfile.TemporaryDirectory() as folder:
