@@ -3,7 +3,7 @@
 and a real XML reader for junit, GitHub's own Markdown for markdown; also where names are hostile, and with the same bytes at
 every rank count.
 
-    forms.py --assay PROGRAM --ranks 1 2 3 7
+    forms.py --assay PROGRAM --ranks 1 2 3 7 [--only CASE]
 """
 import argparse
 import functools
@@ -368,9 +368,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
+    cases = {"hostile": check_hostile, "recorded": check_recorded, "failures": check_failures, "full-disk": check_full_disk}
+    parser.add_argument("--only", choices=cases)
     args = parser.parse_args()
     checks = Checks()
-    for check in (check_hostile, check_recorded, check_failures, check_full_disk):
+    for check in [cases[args.only]] if args.only else cases.values():
         with tempfile.TemporaryDirectory() as folder:
             check(args, checks, Path(folder))
     checks.done()
