@@ -3,6 +3,7 @@
 # assay_run ARGUMENTS... : `assay run` on the ranks of this Slurm job; ends the script with assay's exit code. Before the time
 # limit, or when the job is preempted, the ranks write a checkpoint (exit 75); then the job is put back into the queue, and
 # the next time it goes on from there.
+# assay_compare ARGUMENTS... : the same with `assay compare`.
 
 # Starts the ranks in the background; `launcher` is the process that passes signals on to them.
 assay_start()
@@ -25,13 +26,23 @@ assay_start()
 
 assay_run()
 {
+    assay_ranks run "$@"
+}
+
+assay_compare()
+{
+    assay_ranks compare "$@"
+}
+
+assay_ranks()
+{
     local code id=${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}
     local checkpoint=${CHECKPOINT:-assay-$id.checkpoint}
     signal=
     # Both launchers pass SIGUSR1 on to every rank, wherever it runs.
     trap 'signal=${signal:-USR1}; kill -USR1 "$launcher" 2>/dev/null' USR1
     trap 'signal=TERM; kill -USR1 "$launcher" 2>/dev/null' TERM
-    assay_start "${ASSAY:-assay}" run "$@" --checkpoint "$checkpoint" --resume
+    assay_start "${ASSAY:-assay}" "$@" --checkpoint "$checkpoint" --resume
     wait "$launcher"
     code=$?
     while [ -n "$signal" ] && kill -0 "$launcher" 2>/dev/null; do # a signal ended the wait, not the ranks

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""assay compare: the same bytes at any number of ranks; losses, classes, partings and outliers are those that numpy computes of the
+recorded values; bands learned of good runs are silent on them and fire on bad ones; damaged files of bands are refused.
+
+    compare.py --assay PROGRAM --ranks 1 2 3 7
+"""
+import argparse
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rules"))
+from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+from made import Made  # noqa: E402
+
+NAMES = ["healthy", "flip", "ddp", "dead_relu", "zero_init"]
+LOSS = "CrossEntropyLoss_output_0"
+JOB = ROOT / "jobs" / "compare.json"
+
+
+def close(a, b, tolerance=1e-9):
+    return abs(float(a) - float(b)) <= tolerance * max(abs(float(a)), abs(float(b)), 1e-300)
+
+
+def recorded(trial):
+    """{(tensor, mode): {mode step: figures of all workers together}}"""
+    found = {}
+    for tensor, rows in json.loads((TRIALS / (trial + ".values.json")).read_text())["tensors"].items():
+        steps = {}
+        for row in rows:
+            if row["mode"] != "GLOBAL" and "l2" in row and row.get("shape") is not None:
+                steps.setdefault((row["mode"], row["step"]), []).append(row)
+        for (mode, step), of in steps.items():
+            count = numpy.array([numpy.prod(r["shape"], dtype=float) for r in of])
+            found.setdefault((tensor, mode), {})[step] = {
+                "norm": numpy.sqrt(numpy.mean([r["l2"] ** 2 for r in of])),
+                "mean": sum(r["sum"] for r in of) / count.sum(),
+                "magnitude": sum(r["l1"] for r in of) / count.sum(),
+                "zeros": sum(r["zero"] for r in of) / count.sum(),
+                "loss": numpy.mean([r["mean"] for r in of])}
+    return found
+
+
+def report_of(folder):
+    return json.loads((folder / "report.json").read_text())
+
+
+def body_of(folder):
+    return re.sub(rb'(?m)^ "run":.*\Z', b"", (folder / "report.json").read_bytes(), flags=re.S)
+
+
+def check_losses(checks, comparison, values):
+    for mode in ("TRAIN", "EVAL"):
+        loss = [e for e in comparison["losses"] if (e["tensor"], e["mode"]) == (LOSS, mode)][0]
+        curves = {n: {s: f["loss"] for s, f in sorted(values[n][LOSS, mode].items())} for n in NAMES}
+        start, end = max(min(c) for c in curves.values()), min(max(c) for c in curves.values())
+        checks.expect((loss["from"], loss["to"]) == (start, end), "%s: all cover %s to %s: %s" % (mode, start, end, loss))
+        shared = sorted(set.intersection(*(set(c) for c in curves.values())))
+        checks.expect(loss["mode_steps"] == shared, "%s: common steps %s: %s" % (mode, shared, loss["mode_steps"]))
+        checks.expect([t["trial"] for t in loss["trials"]] == NAMES, "%s: every trial has the loss" % mode)
+        for trial in loss["trials"]:
+            curve = curves[trial["trial"]]
+            steps, losses = numpy.array(list(curve)), numpy.array(list(curve.values()))
+            grid = numpy.union1d(steps[(steps > start) & (steps < end)], [start, end])
+            area = numpy.trapz(numpy.interp(grid, steps, losses), grid)
+            want = {"points": len(curve), "best": losses.min(), "best_mode_step": steps[losses.argmin()], "last": losses[-1],
+                    "last_mode_step": steps[-1], "area": area}
+            for key, value in want.items():
+                checks.expect(close(trial[key], value), "%s %s: %s is %s, not %s" % (trial["trial"], mode, key, trial[key], value))
+            checks.expect(all(close(a, curve[s]) for a, s in zip(trial["values"], shared)), "%s: values at the common steps" % mode)
+
+
+def check_classes(checks, comparison):
+    counts, confusion = comparison["class_counts"][0], comparison["confusion"][0]
+    every = set()
+    for name in NAMES:
+        every |= set(json.loads((TRIALS / (name + ".rules.json")).read_text())["aggregations"]["train_classes"]["classes"])
+    classes = sorted(int(c) for c in every)
+    checks.expect(counts["classes"] == classes, "classes: %s" % counts["classes"])
+    for i, name in enumerate(NAMES):
+        known = json.loads((TRIALS / (name + ".rules.json")).read_text())["aggregations"]
+        want = [known["train_classes"]["classes"].get(str(c), 0) for c in classes]
+        got = counts["trials"][i]
+        checks.expect(got["trial"] == name and got["counts"] == want, "%s: counts %s, not %s" % (name, got, want))
+        ratio = max(want) / min(want) if min(want) else float("inf")
+        checks.expect(close(got["imbalance"], ratio) or float(got["imbalance"]) == ratio, "%s: imbalance %s" % (name, got))
+        matrix = numpy.array(known["eval_confusion"]["matrix"], dtype=float)
+        got = confusion["trials"][i]
+        checks.expect(close(got["accuracy"], matrix.trace() / matrix.sum()), "%s: accuracy %s" % (name, got))
+        for c, recall in zip(confusion["classes"], got["recall"]):
+            support = matrix[c].sum() if c < len(matrix) else 0
+            fine = recall is None if support == 0 else close(recall, matrix[c, c] / support) or recall == matrix[c, c] == 0
+            checks.expect(fine, "%s: recall of %d is %s" % (name, c, recall))
+
+
+def gap(a, b):
+    scale = max(a["magnitude"], b["magnitude"])
+    gaps = {"norm": abs(a["norm"] - b["norm"]) / max(a["norm"], b["norm"], 1e-300), "mean": abs(a["mean"] - b["mean"]) / max(scale, 1e-300),
+            "magnitude": abs(a["magnitude"] - b["magnitude"]) / max(scale, 1e-300), "zeros": abs(a["zeros"] - b["zeros"])}
+    return max(gaps.values())
+
+
+def check_partings(checks, comparison, values, base, tolerance):
+    for trial in comparison["trials"]:
+        name = trial["name"]
+        if name == base:
+            checks.expect("tensors" not in trial, "the baseline is not compared with itself")
+            continue
+        want = {}
+        common = set(values[name]) & set(values[base])
+        for key in common:
+            for step in sorted(set(values[name][key]) & set(values[base][key])):
+                if gap(values[name][key][step], values[base][key][step]) > tolerance:
+                    want[key] = step
+                    break
+        got = {(t["tensor"], t["mode"]): t["mode_step"] for t in trial["tensors"]["first"]}
+        values_only = {(t["tensor"], t["mode"]) for t in trial["tensors"]["first"] if t["parts"] == "value"}
+        checks.expect(trial["tensors"]["parted"] == len(got), "%s: all that part are listed" % name)
+        checks.expect({k: s for k, s in got.items() if k in values_only} == {k: s for k, s in want.items() if k in values_only},
+                      "%s parts from %s elsewhere" % (name, base))
+        checks.expect(set(got) >= set(want), "%s: %s part unnoticed" % (name, set(want) - set(got)))
+
+
+def check_ranks(checks, assay, ranks, folder):
+    trials = [TRIALS / n for n in NAMES]
+    first = None
+    for n in ranks:
+        out = folder / ("ranks-%d" % n)
+        done = mpirun(n, [assay, "compare", *trials, "--job", JOB, "--out", out, "--learn", folder / ("bands-%d" % n), "--quiet"])
+        if not checks.expect(done.code == 0, "at %d ranks: %s" % (n, done)):
+            return
+        now = (body_of(out), (folder / ("bands-%d" % n)).read_bytes(), re.sub(r"\nRead .*", "", done.out, flags=re.S))
+        first = first or now
+        checks.expect(now == first, "at %d ranks the report, the bands or the text differ" % n)
+    values = {n: recorded(n) for n in NAMES}
+    comparison = report_of(folder / ("ranks-%d" % ranks[0]))["comparison"]
+    check_losses(checks, comparison, values)
+    check_classes(checks, comparison)
+    check_partings(checks, comparison, values, "healthy", 0.01)
+    groups = {frozenset(g["rules"]): g["trials"] for g in comparison["groups"]}
+    report = report_of(folder / ("ranks-%d" % ranks[0]))
+    for trial in report["trials"]:
+        fired = [r for r in trial["rules"] if r["status"] == "IssuesFound"]
+        checks.expect(trial["name"] in groups[frozenset(r["name"] for r in fired)], "%s is in its group" % trial["name"])
+        one = [t for t in comparison["trials"] if t["name"] == trial["name"]][0]
+        steps = [r["first"]["step"] for r in fired]
+        checks.expect((one["first"] or {}).get("step") == (min(steps) if steps else None), "%s: its first finding" % trial["name"])
+    checks.expect("Where tensors first part from the baseline" in done.out, "the text has the comparison")
+    done = run([assay, "compare", *trials, "--baseline", "flip", "--out", folder / "flip", "--job", JOB, "--quiet"])
+    check_partings(checks, report_of(folder / "flip")["comparison"], values, "flip", 0.01)
+    done = run([assay, "compare", TRIALS / "healthy", "again=%s/../trials/healthy" % TRIALS, "--out", folder / "twice", "--quiet"])
+    again = report_of(folder / "twice")["comparison"]["trials"][1]["tensors"]
+    checks.expect(done.code == 0 and again["parted"] == 0 < again["compared"], "a trial does not part from itself: %s" % again)
+
+
+def made_trial(folder, name, last=1.0, shape=(2, 3), dtype="float32"):
+    made = Made(folder / name, collections={"losses": "^loss$"})
+    for step in range(4):
+        late = step >= 2
+        made.step(step, "TRAIN", step, {"loss": numpy.float64(last if step == 3 else 9 - step),
+                                        "w": numpy.full(shape if late else (2, 3), 2, dtype if step == 3 else "float32")})
+    return made.end()
+
+
+def check_made(checks, assay, ranks, folder):
+    """Shapes, dtypes and outliers, where what must come out is plain."""
+    lasts = [1.0, 1.1, 0.9, 1.05, 7.0, 1.0, numpy.nan]
+    for i, last in enumerate(lasts):
+        made_trial(folder / "made", "t%d" % i, last)
+    made_trial(folder / "made", "t7", 1.0, shape=(6,))
+    made_trial(folder / "made", "t8", 1.0, dtype="float64")
+    (folder / "made" / "notes.txt").write_text("no trial")
+    first = None
+    for n in ranks:
+        done = mpirun(n, [assay, "compare", str(folder / "made" / "t[0-9]*"), "--out", folder / "m", "--quiet"])
+        checks.expect(done.code == 0, "a pattern at %d ranks: %s" % (n, done))
+        first = first or body_of(folder / "m")
+        checks.expect(body_of(folder / "m") == first, "a pattern at %d ranks: the report differs" % n)
+    comparison = report_of(folder / "m")["comparison"]
+    checks.expect([t["name"] for t in comparison["trials"]] == ["t%d" % i for i in range(9)], "the pattern's trials in order")
+    parts = {t["name"]: [(p["tensor"], p["parts"], p["mode_step"], p["baseline"], p["value"]) for p in t["tensors"]["first"]
+                         if p["tensor"] == "w"] for t in comparison["trials"][1:]}
+    checks.expect(parts["t7"] == [("w", "shape", 2, [2, 3], [6])], "the shape that parts: %s" % parts["t7"])
+    checks.expect(parts["t8"] == [("w", "dtype", 3, "float32", "float64")], "the dtype that parts: %s" % parts["t8"])
+    checks.expect(not any(parts["t%d" % i] for i in range(1, 7)), "no other weight parts: %s" % parts)
+    finite = numpy.array([x for x in lasts + [1.0, 1.0] if numpy.isfinite(x)])
+    median = numpy.median(finite)
+    mad = numpy.median(abs(finite - median))
+    score = 0.6745 * (7.0 - median) / mad
+    found = {(o["trial"], o["what"]): o for o in comparison["outliers"]}
+    far = found.get(("t4", "last loss of loss, TRAIN"))
+    checks.expect(far and close(far["score"], score) and close(far["median"], median), "the outlier %s, score %s" % (far, score))
+    checks.expect(("t6", "last loss of loss, TRAIN") in found and found["t6", "last loss of loss, TRAIN"]["score"] == "inf" and
+                  found["t6", "last loss of loss, TRAIN"]["value"] == "nan", "a loss that is NaN is an outlier: %s" % found)
+    for trial in ("t0", "t1", "t3"):
+        checks.expect(not [k for k in found if k[0] == trial], "%s is none" % trial)
+
+
+def check_trial_lists(checks, assay, folder):
+    made = folder / "made"
+    (folder / "list").write_text("# good ones\n\n  %s/t0\r\nother=%s/t1\n%s/t[2-3]\n" % (made, made, made))
+    done = run([assay, "compare", made / "t8", "--trials-from", folder / "list", "--baseline", "other", "--out", folder / "l", "--quiet"])
+    comparison = report_of(folder / "l")["comparison"]
+    checks.expect(done.code == 0 and [t["name"] for t in comparison["trials"]] == ["t8", "t0", "other", "t2", "t3"] and
+                  comparison["baseline"] == "other", "a list of trials: %s" % done)
+    job = {"trials": [str(made / "t[01]"), str(made / "t0")], "rules": [{"rule": "ExplodingTensor"}], "comparison": {"baseline": "t1"}}
+    (folder / "job.json").write_text(json.dumps(job))
+    done = run([assay, "run", folder / "job.json", "--out", folder / "j", "--quiet"])
+    comparison = report_of(folder / "j")["comparison"]
+    checks.expect(done.code == 0 and [t["name"] for t in comparison["trials"]] == ["t1", "t0"] and comparison["baseline"] == "t1",
+                  "patterns in a job file, without the trials that it has anyway: %s" % comparison["trials"])
+    (folder / "empty").write_text("# nothing\n")
+    refused = [(["compare"], "no trials"), (["compare", made / "none*"], "matches no directory"),
+               (["compare", "x=%s/t*" % made], "cannot all be called"), (["compare", made / "t0", "--baseline", "t9"], "t9"),
+               (["compare", "--trials-from", folder / "empty"], "no trial in it"),
+               (["compare", "--trials-from", folder / "nowhere"], "nowhere"), (["compare", made / "t0", made / "t0"], "listed twice"),
+               (["compare", made / "notes.*"], "matches no directory"),
+               (["compare", made / "t0", "--learn", folder / "x"], "at least 2 trials")]
+    for command, text in refused:
+        done = run([assay, *command, "--out", folder / "refused"])
+        checks.expect(done.code == 2 and text in done.err, "%s: %s" % (command, done))
+    checks.expect(not (folder / "x").exists() and not (folder / "refused").exists(), "what is refused writes nothing")
+
+
+def sealed(text):
+    return text + ' "sha256": "%s"}\n' % hashlib.sha256(text.encode()).hexdigest()
+
+
+def check_bands(checks, assay, ranks, folder):
+    bands = folder / "bands.json"
+    done = run([assay, "compare", *(TRIALS / n for n in ("healthy", "flip", "ddp")), "--learn", bands, "--out", folder / "g", "--quiet"])
+    checks.expect(done.code == 0, "learning: %s" % done)
+    for name, code in (("healthy", 0), ("dead_relu", 1), ("zero_init", 1)):
+        for n in (ranks[0], ranks[-1]):
+            done = mpirun(n, [assay, "compare", TRIALS / name, "--against", bands, "--fail-on", "warning", "--out", folder / "a", "--job",
+                              folder / "quiet.json", "--quiet"])
+            report = report_of(folder / "a")["bands"]["trials"][0]
+            checks.expect(done.code == code and (report["outside"] > 0) == (code == 1) and report["compared"] > 50,
+                          "%s against the bands at %d ranks: %s\n%s" % (name, n, report["outside"], done))
+    values = recorded("zero_init")
+    learned = {(b["figure"], b["tensor"], b["mode"]): b for b in json.loads(bands.read_text())["bands"]}
+    good = [recorded(n) for n in ("healthy", "flip", "ddp")]
+    for (figure, tensor, mode), band in list(learned.items())[::7]:
+        for step, quantiles in zip(band["steps"], band["quantiles"]):
+            of = [g[tensor, mode][step][figure] for g in good if step in g.get((tensor, mode), {})]
+            want = numpy.quantile(of, [0, 0.05, 0.5, 0.95, 1])
+            if not checks.expect(numpy.allclose(quantiles, want, rtol=1e-9), "%s %s %s: %s, not %s" % (figure, tensor, step, quantiles, want)):
+                break
+    for one in report["first"][:20]:
+        value = values[one["tensor"], one["mode"]][one["mode_step"]][one["figure"]]
+        checks.expect(numpy.isclose(one["value"], value) and not one["low"] <= value <= one["high"], "it is outside: %s" % one)
+    done = run([assay, "compare", TRIALS / "zero_init", "--against", bands, "--out", folder / "a", "--quiet", "--job", folder / "quiet.json",
+                "--fail-on", "error"])
+    checks.expect(done.code == 0, "a warning is no error: %s" % done)
+    check_hostile_bands(checks, assay, folder, bands.read_text())
+
+
+def check_hostile_bands(checks, assay, folder, text):
+    head = '{"schema": "assay-bands/1", "trials": 2,\n "bands": ['
+    one = '{"figure": "norm", "tensor": "w", "mode": "TRAIN", "steps": [0, 1], "quantiles": [[1,1,1,1,1], [1,2,3,4,5]]}'
+    hostile = [(text[:-1], "cut short"), (text[: len(text) // 2], "cut short"), ("", "cut short"), (text.replace("0.1", "0.2", 1), "SHA-256"),
+               (sealed("not json\n"), "bad"), (sealed("[1,\n"), ""), (sealed(head.replace("/1", "/2") + "],\n"), "schema"),
+               (sealed(head.replace("2,", '"x",') + "],\n"), "trials"), (sealed(head[:-1] + "3,\n"), "bands"),
+               (sealed(head + one.replace("norm", "size") + "],\n"), "unknown figure"),
+               (sealed(head + one.replace("TRAIN", "train") + "],\n"), "unknown mode"),
+               (sealed(head + one.replace("[0, 1]", "[1, 1]") + "],\n"), "steps[1]"),
+               (sealed(head + one.replace("[0, 1]", "[0]") + "],\n"), "as long as"), (sealed(head + one.replace("[0, 1]", "[]") + "],\n"), "steps"),
+               (sealed(head + one.replace("2,3,4", "2,1,4") + "],\n"), "quantiles[1][2]"),
+               (sealed(head + one.replace("1,1,1,1,1", "1,1,1,1") + "],\n"), "quantiles[0]"),
+               (sealed(head + one.replace("4,5", "4,1e999") + "],\n"), "too large"),
+               (sealed(head + one.replace('"w"', "3") + "],\n"), "have to be texts"), (sealed(head + one + "," + one + "],\n"), "in order"),
+               (sealed(head + one.replace('"mode"', '"more"') + "],\n"), "more"), (sealed(head + "3],\n"), "bands[0]")]
+    for i, (content, words) in enumerate(hostile):
+        path = folder / ("hostile-%d.json" % i)
+        path.write_text(content)
+        done = run([assay, "compare", TRIALS / "healthy", "--against", path, "--out", folder / "h", "--job", folder / "quiet.json"])
+        checks.expect(done.code == 2 and path.name in done.err and (words in done.err or words == "bad"), "hostile bands %d, %s: %s" % (i, words, done))
+    checks.expect(not (folder / "h").exists(), "what is refused writes nothing")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", nargs="+", type=int, required=True)
+    args = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "quiet.json").write_text('{"rules": [{"rule": "ExplodingTensor"}]}')
+        check_ranks(checks, args.assay, args.ranks, folder)
+        check_made(checks, args.assay, args.ranks, folder)
+        check_trial_lists(checks, args.assay, folder)
+        check_bands(checks, args.assay, args.ranks, folder)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
