@@ -106,23 +106,48 @@ static slot *slot_for(assay_kept *k, assay_kept_key key)
     return s;
 }
 
+static size_t content_size(const assay_record *record)
+{
+    return (size_t)record->elements * assay_dtype_size(record->dtype);
+}
+
+static size_t shape_at(size_t size)
+{
+    return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+}
+
+/* Bytes that a content takes, with what the allocator adds. */
+static size_t cost_of(size_t size, int dims)
+{
+    return shape_at(size) + (size_t)dims * sizeof(int64_t) + 2 * sizeof(size_t);
+}
+
 static void drop(assay_kept *k, assay_kept_content *content)
 {
+    k->held -= content->bytes ? cost_of(content->size, content->dims) : 0;
     free(content->bytes);
-    k->held -= content->bytes ? content->size : 0;
     *content = (assay_kept_content){0};
 }
 
-/* Makes a content ready to take `size` bytes; what it had is lost. False when the budget or memory does not let it. */
-static bool make_room(assay_kept *k, assay_kept_content *content, size_t size)
+static bool fits(const assay_kept_content *content, const assay_record *record)
 {
-    if (!content->bytes || content->size != size) {
+    return content->bytes && content->size == content_size(record) && content->dims == record->dims;
+}
+
+/* Makes a content ready to take that of a record; what it had is lost. False when the budget or memory does not let it. */
+static bool make_room(assay_kept *k, assay_kept_content *content, const assay_record *record)
+{
+    if (!fits(content, record)) {
+        size_t size = content_size(record), shape = shape_at(size), cost = cost_of(size, record->dims);
         drop(k, content);
-        content->bytes = has_left(k, size) ? assay_alloc_large(size) : NULL;
+        if (has_left(k, cost))
+            content->bytes = assay_alloc_large(shape + (size_t)record->dims * sizeof(int64_t));
         if (!content->bytes)
             return false;
+        content->shape = (const int64_t *)(content->bytes + shape);
         content->size = size;
-        k->held += size;
+        content->dims = record->dims;
+        k->held += cost;
     }
     content->entry = NULL;
     content->used = k->now;
@@ -132,9 +157,9 @@ static bool make_room(assay_kept *k, assay_kept_content *content, size_t size)
 static void set(assay_kept_content *content, const assay_entry *entry, const assay_record *record)
 {
     content->entry = entry;
-    content->record = *record;
-    content->record.tag = NULL;
-    content->record.tag_length = 0;
+    content->dtype = record->dtype;
+    content->elements = record->elements;
+    memcpy(content->bytes + shape_at(content->size), record->shape, (size_t)content->dims * sizeof(int64_t));
 }
 
 const assay_kept_content *assay_kept_find(assay_kept *k, assay_kept_key key, const assay_entry *entry)
@@ -146,15 +171,15 @@ const assay_kept_content *assay_kept_find(assay_kept *k, assay_kept_key key, con
     return found;
 }
 
-uint8_t *assay_kept_oldest(assay_kept *k, assay_kept_key key, const assay_entry *entry, size_t size)
+uint8_t *assay_kept_oldest(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
 {
-    slot *s = size >= ASSAY_KEPT_LEAST ? slot_for(k, key) : NULL;
+    slot *s = slot_for(k, key);
     if (!s)
         return NULL;
     bool again = s->asked == entry;
     s->asked = entry;
     if (!again || s->newest.entry == entry || s->oldest.entry == entry || s->oldest.used == k->now ||
-        !make_room(k, &s->oldest, size))
+        !make_room(k, &s->oldest, record))
         return NULL;
     return s->oldest.bytes;
 }
@@ -166,9 +191,9 @@ void assay_kept_filled(assay_kept *k, assay_kept_key key, const assay_entry *ent
         set(&s->oldest, entry, record);
 }
 
-uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, size_t size)
+uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, const assay_record *record)
 {
-    slot *s = size >= ASSAY_KEPT_LEAST ? slot_for(k, key) : NULL;
+    slot *s = slot_for(k, key);
     if (!s)
         return NULL;
     if (s->oldest.bytes && s->oldest.used != k->now && s->oldest.entry != s->asked)
@@ -178,9 +203,9 @@ uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, size_t size)
         s->oldest = s->newest;
         s->newest = (assay_kept_content){0};
     }
-    if (s->newest.used == k->now && s->newest.size != size)
+    if (s->newest.used == k->now && !fits(&s->newest, record))
         return NULL;
-    return make_room(k, &s->newest, size) ? s->newest.bytes : NULL;
+    return make_room(k, &s->newest, record) ? s->newest.bytes : NULL;
 }
 
 void assay_kept_end(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)

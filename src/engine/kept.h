@@ -1,5 +1,5 @@
-/* kept.h - contents of large tensors that later steps are compared with, as far as a budget goes: what is kept need not be
- * read and checked again. Of each (tensor, worker) the newest content stays, and the one that comparisons within a window
+/* kept.h - contents of tensors that later steps are compared with, as far as a budget goes: what is kept need not be read
+ * and checked again, and its file not be opened. Of each (tensor, worker) the newest content stays, and the one that comparisons within a window
  * last went back to. When the budget is used up, what is there stays: tensors come by in the same order at every step,
  * so that giving up one for another would lose both.
  *
@@ -10,8 +10,6 @@
 #include "trial/event.h"
 #include "trial/index.h"
 
-enum { ASSAY_KEPT_LEAST = 256 << 10 }; /* bytes: smaller contents are as fast to read again */
-
 typedef struct assay_kept assay_kept;
 
 typedef struct assay_kept_key {
@@ -20,8 +18,10 @@ typedef struct assay_kept_key {
 
 typedef struct assay_kept_content {
     const assay_entry *entry; /* NULL: nothing that can be used */
-    assay_record record;      /* as it was read, without its tag */
-    uint8_t *bytes;           /* [size], elements of the record's dtype; owned */
+    int dtype, dims;          /* of the record */
+    uint64_t elements;
+    uint8_t *bytes;       /* the elements, [size]; owned */
+    const int64_t *shape; /* [dims], behind them */
     size_t size;
     uint64_t used; /* the tensor under way that it was last used for */
 } assay_kept_content;
@@ -39,16 +39,16 @@ void assay_kept_next(assay_kept *kept);
 /* The content of an entry of that tensor and worker; NULL when it is not kept. */
 const assay_kept_content *assay_kept_find(assay_kept *kept, assay_kept_key key, const assay_entry *entry);
 
-/* Tells that a window goes back to `entry`, of `size` bytes. When that is not kept and the window went back to it before,
+/* Tells that a window goes back to `entry`, whose record is `record`. When that is not kept and the window went back to it before,
  * it is worth keeping: returns where its bytes are to be put while they are read, for assay_kept_filled(). Else NULL. */
-uint8_t *assay_kept_oldest(assay_kept *kept, assay_kept_key key, const assay_entry *entry, size_t size);
+uint8_t *assay_kept_oldest(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
 /* The bytes are there, and the record was sound. */
 void assay_kept_filled(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
 
-/* Where the `size` bytes of the record under way are to be put, or NULL when there is no room for them. It may be where the
+/* Where the content of the record under way is to be put, or NULL when there is no room for them. It may be where the
  * newest content so far lies, which was found for this very tensor: whoever compares the two puts a piece there after
  * comparing it. */
-uint8_t *assay_kept_begin(assay_kept *kept, assay_kept_key key, size_t size);
+uint8_t *assay_kept_begin(assay_kept *kept, assay_kept_key key, const assay_record *record);
 /* The bytes are there, and the record was sound. Without this call they are never found. */
 void assay_kept_end(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
 

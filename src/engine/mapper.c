@@ -21,9 +21,6 @@ int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *so
 {
     *m = (assay_mapper){.plan = plan, .sources = sources, .rules = rules, .progress = progress, .source = ASSAY_NO_ID,
                         .value_budget = memory / 4};
-    assay_buf_init(&m->main.path, SIZE_MAX);
-    for (int i = 0; i < ASSAY_REFERENCES; i++)
-        assay_buf_init(&m->reference[i].path, SIZE_MAX);
     m->arena = assay_arena_new(memory / 2);
     m->kept = assay_kept_new(keeping_budget(memory));
     return m->arena && m->kept ? ASSAY_OK : ASSAY_ENOMEM;
@@ -50,7 +47,6 @@ static void close_handle(assay_handle *handle)
 {
     if (handle->file)
         assay_event_close(handle->file);
-    assay_buf_release(&handle->path);
 }
 
 void assay_mapper_release(assay_mapper *m)

@@ -14,8 +14,7 @@ enum { ASSAY_REFERENCES = 9 }; /* event files open beside the main one: eight re
 
 typedef struct assay_handle { /* an event file that stays open while it may be asked for again */
     assay_event_file *file;
-    const assay_store *store;
-    assay_buf path; /* terminated; empty: none is open */
+    const assay_part *part; /* whose file it is; NULL: none is open */
     /* of the record opened last, as a reference */
     const assay_entry *entry;
     assay_record record;

@@ -4,19 +4,28 @@
 #include <string.h>
 
 /* Walks the raw records of a tensor and worker before a step, newest first. */
-enum { PAGE = 16 };
+enum { PAGE = 32 };
 typedef struct walk {
     assay_place place[PAGE];
     size_t count, at;
+    size_t most;  /* places to look up at once, at most PAGE */
     int64_t step; /* the page's end */
 } walk;
+
+static void begin(walk *w, const assay_part *part, size_t most)
+{
+    w->count = w->at = 0;
+    w->most = most;
+    w->step = part->step;
+}
 
 static bool next_place(const assay_mapper *m, walk *w, uint32_t tensor, uint32_t worker, assay_place *out)
 {
     if (w->at == w->count) {
         if (w->count > 0)
             w->step = w->place[w->count - 1].part->step;
-        w->count = assay_history_before(m->history, tensor, worker, w->step, w->place, PAGE);
+        w->count = assay_history_before(m->history, tensor, worker, w->step, w->place, w->most);
+        w->most = PAGE;
         w->at = 0;
     }
     if (w->at == w->count)
@@ -25,22 +34,9 @@ static bool next_place(const assay_mapper *m, walk *w, uint32_t tensor, uint32_t
     return true;
 }
 
-static bool is_open(const assay_handle *handle, const assay_source *source, const assay_part *part)
-{
-    char name[4096];
-    const char *path = part->event;
-    if (handle->path.size == 0 || handle->store != source->store)
-        return false;
-    if (!path) {
-        assay_event_path(&source->listing, part->step, part->worker, name, sizeof name);
-        path = name;
-    }
-    return strcmp((const char *)handle->path.data, path) == 0;
-}
-
 /* The handle for a reference: one that has the very record open for this tensor, else one that has the file open, else the
  * one that was not used for longest. NULL when all are in use for this tensor. */
-static assay_handle *pick_handle(assay_mapper *m, const assay_source *source, assay_place place)
+static assay_handle *pick_handle(assay_mapper *m, assay_place place)
 {
     assay_handle *best = NULL;
     for (int i = 0; i < ASSAY_REFERENCES - 1; i++) {
@@ -52,7 +48,7 @@ static assay_handle *pick_handle(assay_mapper *m, const assay_source *source, as
         assay_handle *handle = &m->reference[i];
         if (handle->used == m->tensors_taken)
             continue;
-        if (is_open(handle, source, place.part))
+        if (handle->part == place.part)
             return handle;
         if (!best || handle->used < best->used)
             best = handle;
@@ -68,15 +64,22 @@ static bool is_at_hand(assay_mapper *m, assay_handle *handle, assay_place place)
     if (place.entry != m->entry && !kept)
         return false;
     handle->from = kept ? ASSAY_FROM_MEMORY : ASSAY_FROM_ITSELF;
-    handle->record = kept ? kept->record : *m->record;
     handle->bytes = kept ? kept->bytes : NULL;
+    if (kept) {
+        handle->record.dtype = kept->dtype;
+        handle->record.dims = kept->dims;
+        handle->record.elements = kept->elements;
+        memcpy(handle->record.shape, kept->shape, (size_t)kept->dims * sizeof *kept->shape);
+    } else {
+        handle->record = *m->record;
+    }
     return true;
 }
 
 /* Opens a candidate; it counts only with a raw, numeric, non-empty value (RULES.md, G1). */
 static int open_candidate(assay_mapper *m, const assay_source *source, assay_place place, assay_reference *out, assay_error *err)
 {
-    assay_handle *handle = pick_handle(m, source, place);
+    assay_handle *handle = pick_handle(m, place);
     if (!handle)
         return assay_fail(err, ASSAY_EBUDGET, "a tensor is compared with more than %d others at once", ASSAY_REFERENCES - 1);
     *out = (assay_reference){place, handle};
@@ -107,11 +110,12 @@ static int find_before(assay_mapper *m, const assay_measure *measure, const assa
                        assay_reference *out, assay_error *err)
 {
     bool train = measure->train_only && has_train(m, tensor);
-    walk w = {.step = part->step};
+    walk w;
     assay_place place;
     int64_t skip = measure->steps - 1;
     if (train && part->mode != ASSAY_MODE_TRAIN)
         return 0;
+    begin(&w, part, measure->steps < PAGE ? (size_t)measure->steps : PAGE);
     while (next_place(m, &w, tensor, part->worker, &place)) {
         if ((train && place.part->mode != ASSAY_MODE_TRAIN) || skip-- > 0)
             continue;
@@ -133,10 +137,11 @@ static int find_oldest(assay_mapper *m, const assay_measure *measure, const assa
                        assay_reference *out, assay_error *err)
 {
     bool train = has_train(m, tensor);
-    walk w = {.step = part->step};
+    walk w;
     assay_place place, oldest = {NULL, NULL};
     if (train && part->mode != ASSAY_MODE_TRAIN)
         return 0;
+    begin(&w, part, PAGE);
     while (next_place(m, &w, tensor, part->worker, &place)) {
         if (train && place.part->mode != ASSAY_MODE_TRAIN)
             continue;

@@ -22,22 +22,21 @@ int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source 
 {
     char name[4096];
     const char *path = part->event;
+    if (handle->part == part)
+        return ASSAY_OK;
     if (!path) {
         if (assay_event_path(&source->listing, part->step, part->worker, name, sizeof name) >= (int)sizeof name)
             return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long", (long long)part->step);
         path = name;
     }
-    if (handle->store == source->store && handle->path.size > 0 && strcmp((char *)handle->path.data, path) == 0)
-        return ASSAY_OK;
-    assay_buf_clear(&handle->path);
+    handle->part = NULL;
     int status = handle->file ? assay_event_reopen(handle->file, source->store, path, err)
                               : assay_event_open(source->store, path, 0, &handle->file, err);
     if (status != ASSAY_OK)
         return status;
     m->files_opened++;
-    handle->store = source->store;
-    assay_put_bytes(&handle->path, path, strlen(path) + 1);
-    return assay_buf_status(&handle->path);
+    handle->part = part;
+    return ASSAY_OK;
 }
 
 void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64_t offset, const char *text)
@@ -138,16 +137,11 @@ static uint32_t find_leader(const taking *list, uint32_t k)
     return k;
 }
 
-static size_t content_size(const assay_record *record)
-{
-    return (size_t)record->elements * assay_dtype_size(record->dtype);
-}
-
 /* A window goes back to the record of the handle: it is kept while it is read, when it is worth that. */
 static void keep_oldest(assay_mapper *m, const assay_part *part, const assay_entry *entry, assay_handle *handle)
 {
     assay_kept_key key = {entry->tensor, part->worker};
-    uint8_t *to = assay_kept_oldest(m->kept, key, handle->entry, content_size(&handle->record));
+    uint8_t *to = assay_kept_oldest(m->kept, key, handle->entry, &handle->record);
     if (to)
         handle->fill = to;
 }
@@ -377,7 +371,7 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
     assay_kept_key key = {entry->tensor, part->worker};
     uint8_t *keep = NULL;
     if (status == ASSAY_OK && is_looked_back_at(m, entry, list, count))
-        keep = assay_kept_begin(m->kept, key, content_size(record));
+        keep = assay_kept_begin(m->kept, key, record);
     if (status == ASSAY_OK)
         status = pass(m, part, entry, record, &acc, list, count, keep, err);
     if (status == ASSAY_OK && keep)
