@@ -6,10 +6,22 @@
 
 /* One Summary.Value. */
 typedef struct value_parts {
-    assay_record_parts parts;
+    assay_record_parts *parts;
     int mode;
     int64_t mode_step;
 } value_parts;
+
+/* Nothing is known yet. The shape, which is large, counts only up to `dims`. */
+static void forget(value_parts *v)
+{
+    assay_record_parts *p = v->parts;
+    p->tag_at = p->tag_end = p->tensor_at = p->tensor_end = p->content_at = p->content_end = p->dtype = 0;
+    p->has_tensor = p->has_simple = p->unknown_rank = false;
+    p->simple = 0;
+    p->dims = 0;
+    v->mode = 0;
+    v->mode_step = -1;
+}
 
 static int walk_dim(assay_wire w, int64_t *size, assay_error *err)
 {
@@ -151,18 +163,45 @@ static int walk_value_field(const assay_wire *w, const assay_field *f, value_par
     if (status != ASSAY_OK)
         return status;
     if (f->number == 8) {
-        v->parts.has_tensor = true;
-        return walk_tensor(assay_wire_into(w, f, "TensorProto"), &v->parts, err);
+        v->parts->has_tensor = true;
+        return walk_tensor(assay_wire_into(w, f, "TensorProto"), v->parts, err);
     }
     if (f->number == 9)
         return walk_metadata(assay_wire_into(w, f, "SummaryMetadata"), v, err);
     if (f->number == 1) {
-        v->parts.tag_at = f->at;
-        v->parts.tag_end = f->end;
+        v->parts->tag_at = f->at;
+        v->parts->tag_end = f->end;
     } else {
-        v->parts.has_simple = true;
-        v->parts.simple = (uint32_t)f->value;
+        v->parts->has_simple = true;
+        v->parts->simple = (uint32_t)f->value;
     }
+    return ASSAY_OK;
+}
+
+static int walk_value(assay_wire w, value_parts *v, assay_error *err)
+{
+    assay_field f;
+    int more;
+    forget(v);
+    while ((more = assay_wire_next(&w, &f, err)) == 1) {
+        int status = walk_value_field(&w, &f, v, err);
+        if (status != ASSAY_OK)
+            return status;
+    }
+    return more;
+}
+
+/* A value behind one that has a simple_value: it counts when it has a tensor. */
+static int walk_further(assay_wire w, value_parts *found, assay_error *err)
+{
+    assay_record_parts parts;
+    value_parts v = {.parts = &parts};
+    int status = walk_value(w, &v, err);
+    if (status != ASSAY_OK || !parts.has_tensor)
+        return status;
+    *found->parts = parts;
+    found->mode = v.mode;
+    found->mode_step = v.mode_step;
     return ASSAY_OK;
 }
 
@@ -176,18 +215,12 @@ static int walk_summary(assay_wire w, value_parts *found, assay_error *err)
         int status = assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err);
         if (status != ASSAY_OK)
             return status;
-        if (found->parts.has_tensor)
+        if (found->parts->has_tensor)
             continue;
-        value_parts v = {.mode_step = -1};
-        assay_field inner;
         assay_wire value = assay_wire_into(&w, &f, "Summary.Value");
-        int next;
-        while (status == ASSAY_OK && (next = assay_wire_next(&value, &inner, err)) != 0)
-            status = next < 0 ? next : walk_value_field(&value, &inner, &v, err);
+        status = found->parts->has_simple ? walk_further(value, found, err) : walk_value(value, found, err);
         if (status != ASSAY_OK)
             return status;
-        if (v.parts.has_tensor || (v.parts.has_simple && !found->parts.has_simple))
-            *found = v;
     }
     return more;
 }
@@ -196,7 +229,8 @@ int assay_record_walk(assay_view *view, uint64_t at, uint64_t end, assay_record_
                       assay_error *err)
 {
     assay_wire w = {view, "Event", at, end};
-    value_parts found = {.mode_step = -1};
+    value_parts found = {.parts = parts};
+    forget(&found);
     assay_field f;
     int more;
     record->wall_time = 0;
@@ -219,10 +253,9 @@ int assay_record_walk(assay_view *view, uint64_t at, uint64_t end, assay_record_
     }
     if (more < 0)
         return more;
-    if (!found.parts.has_tensor && !found.parts.has_simple)
+    if (!parts->has_tensor && !parts->has_simple)
         return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the record holds no tensor", view->path,
                           (unsigned long long)record->offset);
-    *parts = found.parts;
     record->mode = found.mode;
     record->mode_step = found.mode_step;
     return ASSAY_OK;

@@ -5,18 +5,11 @@
 
 #include "tensor/crc32c.h"
 
-const uint8_t *assay_view_look(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status, assay_error *err)
+/* The part of assay_view_look() that is not in the window. */
+const uint8_t *assay_view_fetch(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status,
+                                assay_error *err)
 {
-    uint64_t wanted = end - at,
-             inside = at - view->window_at; /* wraps when `at` is before the window: then too large */
-    if (inside < view->window_size) {
-        size_t have = view->window_size - (size_t)inside;
-        if (have >= ASSAY_VIEW_LEAST || have >= wanted) {
-            *size = have < wanted ? have : (size_t)wanted;
-            return view->window + inside;
-        }
-    }
-    inside = at - view->block_at;
+    uint64_t wanted = end - at, inside = at - view->block_at;
     if (inside >= view->block_size ||
         (view->block_size - inside < ASSAY_VIEW_LEAST && view->block_size - inside < wanted)) {
         uint64_t left = view->limit - at;
@@ -72,6 +65,10 @@ int assay_view_crc(assay_view *view, uint64_t at, uint64_t end, uint32_t *crc, a
 size_t assay_varint(const uint8_t *bytes, size_t size, uint64_t *value)
 {
     uint64_t v = 0;
+    if (size > 0 && bytes[0] < 0x80) {
+        *value = bytes[0];
+        return 1;
+    }
     for (size_t i = 0; i < size && i < 10; i++) {
         v |= (uint64_t)(bytes[i] & 0x7f) << (7 * i); /* the tenth byte's upper bits are lost, as everywhere */
         if (bytes[i] < 0x80) {
@@ -98,8 +95,8 @@ static int read_value(assay_wire *w, assay_field *f, const uint8_t *bytes, size_
         if (size - used < more)
             return damage(w, w->at, "a number is cut short", err);
         f->value = 0;
-        for (size_t i = 0; i < more; i++)
-            f->value |= (uint64_t)bytes[used + i] << (8 * i);
+        for (size_t i = more; i-- > 0;)
+            f->value = f->value << 8 | bytes[used + i];
         w->at += used + more;
         return 1;
     }

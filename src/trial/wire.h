@@ -32,9 +32,20 @@ typedef struct assay_view {
 } assay_view;
 
 /* The bytes at `at`, *size of them: at least ASSAY_VIEW_LEAST, and never beyond `end` (at < end <= limit). NULL and
- * *status on failure. Valid until the next look. */
-const uint8_t *assay_view_look(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status,
-                               assay_error *err);
+ * *status on failure. Valid until the next look. Most looks find the window: only the others are a call. */
+const uint8_t *assay_view_fetch(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status,
+                                assay_error *err);
+static inline const uint8_t *assay_view_look(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status,
+                                             assay_error *err)
+{
+    uint64_t inside = at - view->window_at; /* wraps when `at` is before the window: then too large */
+    if (inside < view->window_size &&
+        (view->window_size - inside >= ASSAY_VIEW_LEAST || view->window_size - inside >= end - at)) {
+        *size = view->window_size - inside < end - at ? (size_t)(view->window_size - inside) : (size_t)(end - at);
+        return view->window + inside;
+    }
+    return assay_view_fetch(view, at, end, size, status, err);
+}
 /* Copies [at, end) out. */
 int assay_view_copy(assay_view *view, uint64_t at, uint64_t end, void *out, assay_error *err);
 /* Goes on with a CRC32C over [at, end). */
