@@ -8,7 +8,7 @@
 #include "tensor/convert.h"
 #include "tensor/measure_kind.h"
 
-enum { BLOCK_GROUPS = 512 };
+enum { BLOCK_GROUPS = 512, DECIDE_GROUPS = 32 /* as many are looked at before the question whether that decided it */ };
 
 typedef struct change_state {
     change_limits limits;
@@ -39,13 +39,13 @@ static void close_block(change_state *s)
     s->groups = 0;
 }
 
-/* At the end of a block: is an element known not to be close, and nothing else wanted? */
-static void decide(const assay_meter *m, change_state *s)
+/* Where nothing else is wanted: is an element known not to be close? */
+static void decide(change_state *s)
 {
     int64_t apart = 0;
     for (int j = 0; j < MEASURE_LANES; j++)
         apart |= s->lanes.apart[j];
-    s->decided = apart != 0 && m->measure.figures == ASSAY_CHANGE_CLOSE;
+    s->decided = apart != 0;
 }
 
 static bool is_finite(const change_lanes *lanes)
@@ -129,6 +129,7 @@ static bool feed_raw(assay_meter *m, const meter_piece *whole)
     change_state *s = meter_state(m);
     meter_piece piece = *whole;
     size_t size = assay_dtype_size(m->dtype), reference_size = assay_dtype_size(m->reference_dtype);
+    bool decides = m->measure.figures == ASSAY_CHANGE_CLOSE;
     while (m->same_shape && !s->decided && piece.elements > 0) {
         size_t n, room = BLOCK_GROUPS - s->groups;
         if (s->pending > 0 || piece.elements < MEASURE_LANES) {
@@ -136,14 +137,15 @@ static bool feed_raw(assay_meter *m, const meter_piece *whole)
         } else {
             uint64_t groups = piece.elements / MEASURE_LANES;
             groups = groups < room ? groups : room;
+            groups = decides && groups > DECIDE_GROUPS ? DECIDE_GROUPS : groups;
             add_groups(m, &piece, (size_t)groups);
             s->groups += (size_t)groups;
             n = (size_t)groups * MEASURE_LANES;
         }
-        if (s->groups == BLOCK_GROUPS) {
+        if (s->groups == BLOCK_GROUPS)
             close_block(s);
-            decide(m, s);
-        }
+        if (decides)
+            decide(s);
         piece.bytes += n * size;
         piece.reference += n * reference_size;
         piece.elements -= n;
