@@ -136,8 +136,10 @@ int action_event_finding(action_event *event, const assay_outcome *outcome, cons
     out = field(event, "first");
     if (report_first(&rule))
         report_put_finding(trial->info, &rule, report_first(&rule), out);
-    else
+    if (out->size == 0 || assay_buf_status(out) == ASSAY_EBUDGET) { /* one with a huge list of cells is in the report only */
+        assay_buf_clear(out);
         assay_put_format(out, "null");
+    }
     return seal(event, "finding");
 }
 

@@ -3,7 +3,9 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <time.h>
 
 enum { ANSWER_BYTES = 64 << 10 }; /* a longer answer ends the transfer; its code counts all the same */
 
@@ -137,6 +139,21 @@ static struct curl_slist *make_headers(const assay_http_request *request)
     return list;
 }
 
+/* With CURLOPT_NOSIGNAL, which threads need, libcurl leaves SIGPIPE alone; a connection that breaks must not end us. */
+static CURLcode perform(CURL *curl)
+{
+    const struct timespec now = {0, 0};
+    sigset_t broken, before;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken, &before);
+    CURLcode code = curl_easy_perform(curl);
+    if (!sigismember(&before, SIGPIPE))
+        (void)sigtimedwait(&broken, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
 int assay_http_post(const assay_http_request *request, assay_http_answer *answer, assay_error *err)
 {
     char detail[CURL_ERROR_SIZE] = "";
@@ -151,7 +168,7 @@ int assay_http_post(const assay_http_request *request, assay_http_answer *answer
     else if (!configure(curl, request, headers, &room, detail))
         status = assay_fail(err, ASSAY_EINTERNAL, "libcurl refuses the request: %s", detail[0] ? detail : "an option");
     else
-        status = read_answer(curl, curl_easy_perform(curl), detail, answer, err);
+        status = read_answer(curl, perform(curl), detail, answer, err);
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
     return status;

@@ -110,7 +110,8 @@ def test_attempts(b):
     ]
     for answers, keys, attempts, results in cases:
         with Webhook(answers) as hook:
-            done = b.run(b.job([dict(notify(hook.url("/x"), **keys), **only)]))
+            done = b.run(b.job([dict(notify(hook.url("/x?key=" + SECRET), **keys), **only)]))
+            b.expect(hook.requests[0].path.endswith(SECRET) and SECRET not in str(b.log()) + done.out + done.err, "a query is shown")
             b.expect(len(hook.requests) == attempts, "%s: %d requests" % (answers, len(hook.requests)))
             b.expect(b.results() == results, "%s: %s" % (answers, b.log()))
             b.expect(done.code == 0 and (b.report() / "report.json").exists(), "%s: the report stands: %s" % (answers, done))
@@ -234,6 +235,15 @@ def test_once(b):
         b.expect(len(hook.requests) == 1 and b.results() == ["trying"] and "earlier run" in done.err, "killed: %s" % b.log())
 
 
+def test_watch(b):
+    with Webhook() as hook:
+        job = b.job([notify(hook.url("/seen")), dict(notify(hook.url("/end")), on="end")])
+        watched = run([b.assay, "watch", job, "--idle", "0.2", "--every", "0.1"], {"no_proxy": "127.0.0.1"})
+        b.expect([r.path for r in hook.requests] == ["/seen", "/seen", "/end"] and watched.code == 0, "watch: %s" % watched)
+        done = b.run(job)
+        b.expect(len(hook.requests) == 3 and "3 actions were done by an earlier run" in done.err, "run after watch: %s" % done)
+
+
 def test_limits(b):
     rules = [dict(RULES[0], name="rule %d" % i) for i in range(8)]
     with Webhook() as hook:
@@ -343,7 +353,7 @@ def main():
             b.expect(done.code == 2 and "ASSAY_WITH_CURL" in done.err, "without libcurl: %s" % done)
             test_mail(b)
         else:
-            for test in (test_forms, test_attempts, test_certificates, test_secrets, test_stopped, test_once, test_limits,
+            for test in (test_forms, test_attempts, test_certificates, test_secrets, test_stopped, test_once, test_watch, test_limits,
                          test_mail, test_refusals):
                 test(b)
     checks.done()
