@@ -126,6 +126,7 @@ static void put_head(html_page *page)
 static void put_sections(html_page *page)
 {
     html_statuses(page);
+    html_comparison(page);
     html_findings(page);
     html_losses(page);
     html_rule_strips(page);

@@ -10,6 +10,29 @@
 
 enum { HTML_MOST = 5000000 };
 
+/* Bytes of each section. What a section writes beyond, its last item and its end, fits into the rest. */
+enum {
+    HTML_BUDGET_RULES = 450000,
+    HTML_BUDGET_COMPARISON = 500000,
+    HTML_BUDGET_EVIDENCE = 600000,
+    HTML_BUDGET_LOSS = 500000,
+    HTML_BUDGET_WHEN = 350000,
+    HTML_BUDGET_CLASSES = 250000,
+    HTML_BUDGET_CONFUSION = 400000,
+    HTML_BUDGET_IMAGES = 450000,
+    HTML_BUDGET_TENSORS = 400000,
+    HTML_BUDGET_COMPLETENESS = 200000,
+    HTML_BUDGET_PROBLEMS = 180000,
+    HTML_BUDGET_PARAMETERS = 200000,
+    HTML_BUDGET_RUN = 60000,
+};
+_Static_assert(HTML_BUDGET_RULES + HTML_BUDGET_COMPARISON + HTML_BUDGET_EVIDENCE + HTML_BUDGET_LOSS +
+                   HTML_BUDGET_WHEN + HTML_BUDGET_CLASSES + HTML_BUDGET_CONFUSION + HTML_BUDGET_IMAGES +
+                   HTML_BUDGET_TENSORS + HTML_BUDGET_COMPLETENESS + HTML_BUDGET_PROBLEMS + HTML_BUDGET_PARAMETERS +
+                   HTML_BUDGET_RUN <=
+                   HTML_MOST - 400000,
+               "the sections fit into the file");
+
 enum {
     HTML_NAME = 72,      /* characters of a name that are shown; more are cut out of its middle */
     HTML_TITLE = 300,    /* characters of it in the title that shows the whole */
@@ -52,6 +75,13 @@ void html_number(html_page *page, double value);
 
 /* ---- the page: html.c ---- */
 
+/* Remembers the first failure; ASSAY_OK is none. */
+static inline void html_fail(html_page *page, int status)
+{
+    if (page->out->status == ASSAY_OK)
+        page->out->status = status;
+}
+
 static inline bool html_full(const html_page *page)
 {
     return page->out->size >= page->end;
@@ -76,6 +106,8 @@ static inline bool html_read(const assay_trial_outcome *trial)
 
 /* A status as a badge: shape, word and colour. */
 void html_status(html_page *page, int status);
+/* The shape alone as a cell of a large table. */
+void html_status_cell(html_page *page, int status);
 /* The shape alone, the word in its title and for screen readers. */
 void html_status_mark(html_page *page, int status);
 
@@ -120,6 +152,7 @@ void html_put_step_axis(html_page *page, const assay_trial *info);
 
 /* ---- sections, in their order on the page ---- */
 void html_statuses(html_page *page);     /* html_status.c */
+void html_comparison(html_page *page);   /* html_compare.c */
 void html_findings(html_page *page);     /* html_findings.c */
 void html_rule_strips(html_page *page);  /* html_strip.c */
 void html_losses(html_page *page);       /* html_curves.c */

@@ -177,6 +177,7 @@ static void put_bars(html_page *page, const char *class, double bottom, const do
 static void put_lost(html_page *page, const axis *x, const html_series *s, int columns)
 {
     double *pixel = assay_alloc_zeroed(s->count, sizeof *pixel);
+    html_fail(page, pixel ? ASSAY_OK : ASSAY_ENOMEM);
     size_t lost = 0;
     for (size_t i = 0; pixel && i < s->count; i++) {
         if (!isfinite(s->y[i]))
@@ -189,6 +190,7 @@ static void put_lost(html_page *page, const axis *x, const html_series *s, int c
 static void put_marks(html_page *page, const axis *x, const html_chart *chart, int columns)
 {
     double *pixel = assay_alloc_zeroed(chart->marks, sizeof *pixel);
+    html_fail(page, pixel ? ASSAY_OK : ASSAY_ENOMEM);
     for (size_t i = 0; pixel && i < chart->marks; i++)
         pixel[i] = fmin(fmax(pixel_x(x, chart->mark[i]), 0), WIDTH);
     put_bars(page, "fired", HEIGHT, pixel, pixel ? chart->marks : 0, columns);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "report/html.h"
 
 enum { TRIALS_SHOWN = 6, CLASSES_SHOWN = 100 };
@@ -20,8 +21,7 @@ cJSON *html_members(html_page *page, const report_rule *rule)
 {
     cJSON *members = NULL;
     int status = report_members(rule, &members);
-    if (status == ASSAY_ENOMEM && page->out->status == ASSAY_OK)
-        page->out->status = status;
+    html_fail(page, status == ASSAY_ENOMEM ? status : ASSAY_OK);
     return members;
 }
 
@@ -70,7 +70,7 @@ static const char **all_classes(const counts *list, size_t trials, size_t *count
     size_t room = 1, n = 0;
     for (size_t t = 0; t < trials; t++)
         room += (size_t)cJSON_GetArraySize(list[t].classes);
-    const char **classes = calloc(room, sizeof *classes);
+    const char **classes = assay_alloc_zeroed(room, sizeof *classes);
     for (size_t t = 0; classes && t < trials; t++) {
         for (const cJSON *item = list[t].classes->child; item; item = item->next)
             classes[n++] = item->string;
@@ -132,6 +132,7 @@ static void put_bars(html_page *page, const counts *list, size_t trials, const c
     size_t count = 0, i = 0;
     double widest = 0;
     const char **classes = all_classes(list, trials, &count);
+    html_fail(page, classes ? ASSAY_OK : ASSAY_ENOMEM);
     for (size_t t = 0; t < trials; t++)
         widest = fmax(widest, list[t].samples > 0 ? list[t].most / list[t].samples : 0);
     html_put(page, "<figure class=\"chart\"><figcaption>");
@@ -161,7 +162,7 @@ static bool put_aggregation(html_page *page, size_t i, bool open)
             shown += take(page, t, i, &list[shown]);
     }
     if (shown > 0 && !open)
-        html_section(page, "classes", "Class counts", 350000);
+        html_section(page, "classes", "Class counts", HTML_BUDGET_CLASSES);
     if (shown > 0) {
         put_bars(page, list, shown, page->outcome->job->aggregations[i]->name);
         html_more(page, left, "trials");

@@ -46,7 +46,7 @@ static void add_to_row(void *context, const matrix *m, pair cell)
         row[cell.label] += cell.count;
 }
 
-static bool take(const cJSON *members, matrix *m)
+static bool take(html_page *page, const cJSON *members, matrix *m)
 {
     const cJSON *dense = cJSON_GetObjectItemCaseSensitive(members, "matrix");
     const cJSON *cells = cJSON_GetObjectItemCaseSensitive(members, "cells");
@@ -58,6 +58,7 @@ static bool take(const cJSON *members, matrix *m)
     m->samples = cJSON_IsNumber(samples) ? samples->valuedouble : 0;
     m->classes = m->dense ? cJSON_GetArraySize(m->dense) : 0;
     m->row = m->dense ? assay_alloc_zeroed((size_t)m->classes, sizeof *m->row) : NULL;
+    html_fail(page, m->row || !m->dense ? ASSAY_OK : ASSAY_ENOMEM);
     if (m->row)
         walk(m, add_to_row, m->row);
     return true;
@@ -168,8 +169,7 @@ static void put_binned(html_page *page, const matrix *m)
 {
     bins *b = assay_alloc_zeroed(1, sizeof *b);
     if (!b) {
-        if (page->out->status == ASSAY_OK)
-            page->out->status = ASSAY_ENOMEM;
+        html_fail(page, ASSAY_ENOMEM);
         return;
     }
     walk(m, add_to_bin, b);
@@ -254,9 +254,9 @@ static bool put_aggregation(html_page *page, size_t i, bool open)
             left++;
         else if (html_read(&page->outcome->trials[t]))
             members = html_members(page, &rule);
-        if (members && take(members, &m)) {
+        if (members && take(page, members, &m)) {
             if (!any && !open) {
-                html_section(page, "confusion", "Confusion: what was taken for what", 700000);
+                html_section(page, "confusion", "Confusion: what was taken for what", HTML_BUDGET_CONFUSION);
                 html_put(page, "<p class=\"note\">The stronger the colour of a cell, the larger its share of the label's samples; right predictions "
                                "are on the framed diagonal.</p>\n");
                 end = page->end;

@@ -106,8 +106,7 @@ static size_t put_loss(html_page *page, const assay_trial *info, const assay_cur
     html_put_chart(page, &(html_chart){.title = assay_trial_tensor(info, tensor), .x_label = "global step", .y_label = "loss",
                                        .remark = assay_buf_status(&remark) == ASSAY_OK ? (const char *)remark.data : NULL,
                                        .series = l.series, .count = l.count, .room = room < FULL_CHART ? room : FULL_CHART});
-    if (l.status != ASSAY_OK && page->out->status == ASSAY_OK)
-        page->out->status = l.status;
+    html_fail(page, l.status);
     release_lines(&l);
     assay_buf_release(&remark);
     return to;
@@ -136,7 +135,7 @@ static void put_trial_losses(html_page *page, size_t t, const assay_curves *curv
 /* ---- the trials over one another ---- */
 
 /* The chart of one mode: each trial's first loss over the steps of that mode. */
-static void put_overlay(html_page *page, const assay_curves *curves, size_t trials, int mode)
+static void put_overlay(html_page *page, const assay_curves *curves, size_t trials, int mode, size_t room)
 {
     lines l = {.count = 0};
     char title[TEXT];
@@ -152,9 +151,8 @@ static void put_overlay(html_page *page, const assay_curves *curves, size_t tria
     snprintf(title, sizeof title, "All trials, %s", assay_mode_name(mode));
     if (l.count > 1)
         html_put_chart(page, &(html_chart){.title = title, .x_label = "step of the mode", .y_label = "loss", .series = l.series,
-                                           .count = l.count, .room = 3 * FULL_CHART});
-    if (l.status != ASSAY_OK && page->out->status == ASSAY_OK)
-        page->out->status = l.status;
+                                           .count = l.count, .room = room});
+    html_fail(page, l.status);
     release_lines(&l);
 }
 
@@ -168,14 +166,13 @@ static void put_overlays(html_page *page)
         status = assay_curves_make(outcome, made, &curves[made]);
     html_put(page, "<div class=\"charts\">\n");
     for (int mode = ASSAY_MODE_TRAIN; mode < ASSAY_MODES && status == ASSAY_OK; mode++)
-        put_overlay(page, curves, trials, mode);
+        put_overlay(page, curves, trials, mode, HTML_BUDGET_LOSS / 8);
     html_put(page, "</div>\n");
     if (outcome->trial_count > trials)
         html_put(page, "<p class=\"more\">These are the first %zu trials; the others are below.</p>\n", trials);
     while (made > 0)
         assay_curves_release(&curves[--made]);
-    if (status != ASSAY_OK && page->out->status == ASSAY_OK)
-        page->out->status = status;
+    html_fail(page, status);
 }
 
 /* The curves of trial t into *out; false when there are none to draw. To be released when true. */
@@ -184,8 +181,7 @@ static bool make_curves(html_page *page, size_t t, assay_curves *out)
     if (!html_read(&page->outcome->trials[t]))
         return false;
     int status = assay_curves_make(page->outcome, t, out);
-    if (status != ASSAY_OK && page->out->status == ASSAY_OK)
-        page->out->status = status;
+    html_fail(page, status);
     return status == ASSAY_OK;
 }
 
@@ -203,7 +199,7 @@ void html_losses(html_page *page)
         if (!make_curves(page, t, &curves))
             continue;
         if (curves.loss_count > 0 && !open) {
-            html_section(page, "loss", "Loss", 800000);
+            html_section(page, "loss", "Loss", HTML_BUDGET_LOSS);
             end = page->end;
             open = true;
             if (outcome->trial_count > 1)
@@ -270,8 +266,7 @@ static size_t find_suspects(html_page *page, const assay_trial_outcome *trial, s
     s.list = assay_alloc_zeroed(s.count, sizeof *s.list);
     *out = s.list;
     if (!s.list) {
-        if (page->out->status == ASSAY_OK)
-            page->out->status = ASSAY_ENOMEM;
+        html_fail(page, ASSAY_ENOMEM);
         return 0;
     }
     for (uint32_t i = 0; i < s.count; i++)
@@ -331,8 +326,7 @@ static void put_tensor(html_page *page, const assay_trial_outcome *trial, const 
                 y[i] = figure_of(&curve->point[i], figure);
             }
         }
-        if (l.status != ASSAY_OK && page->out->status == ASSAY_OK)
-            page->out->status = l.status;
+        html_fail(page, l.status);
         html_put_chart(page, &(html_chart){.title = titles[figure], .x_label = "global step", .y_label = units[figure],
                                            .series = l.series, .count = l.count, .mark = steps.step, .marks = steps.count,
                                            .mark_word = "finding", .room = room / FIGURES});
@@ -386,7 +380,7 @@ void html_tensors(html_page *page)
             continue;
         size_t count = curves.tensor_count > 0 ? find_suspects(page, &outcome->trials[t], &list) : 0;
         if (count > 0 && !open) {
-            html_section(page, "tensors", "Tensors in findings", 700000);
+            html_section(page, "tensors", "Tensors in findings", HTML_BUDGET_TENSORS);
             html_put(page, "<p class=\"note\">All workers together; the tensor with the earliest finding first. Bars at the lower edge "
                            "stand at the steps of its findings.</p>\n");
             end = page->end;

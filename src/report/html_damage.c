@@ -65,6 +65,7 @@ static void put_complete_lane(html_page *page, const assay_trial_outcome *trial,
     uint32_t *complete = assay_alloc_zeroed(all + (size_t)1, sizeof *complete);
     html_strip strip;
     assay_buf who;
+    html_fail(page, complete ? ASSAY_OK : ASSAY_ENOMEM);
     if (all <= lacking_count || !complete) {
         free(complete);
         return;
@@ -91,8 +92,7 @@ static void put_lanes(html_page *page, const assay_trial_outcome *trial, const a
     uint8_t *lacks = lacking(trial, &count);
     int64_t *steps = assay_alloc_zeroed(trial->incomplete_count + 1, sizeof *steps);
     if (!lacks || !steps) {
-        if (page->out->status == ASSAY_OK)
-            page->out->status = ASSAY_ENOMEM;
+        html_fail(page, ASSAY_ENOMEM);
         free(lacks);
         free(steps);
         return;
@@ -119,8 +119,7 @@ static void put_trial_completeness(html_page *page, size_t t)
     assay_worker_names names;
     int status = assay_worker_names_init(&names, &trial->listing);
     if (status != ASSAY_OK) {
-        if (page->out->status == ASSAY_OK)
-            page->out->status = status;
+        html_fail(page, status);
         return;
     }
     html_trial_begin(page, t, trial->incomplete_count ? "steps are missing" : "complete");
@@ -139,7 +138,7 @@ void html_completeness(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;
     size_t t = 0;
-    html_section(page, "completeness", "Completeness", 300000);
+    html_section(page, "completeness", "Completeness", HTML_BUDGET_COMPLETENESS);
     html_put(page, "<p class=\"note\">Saved steps from left to right, one lane a worker: a line where the worker wrote, a gap with a "
                    "block in it where its files were never written.</p>\n");
     size_t end = page->end;
@@ -197,7 +196,7 @@ void html_problems(html_page *page)
     size_t with = 0, done = 0;
     for (size_t t = 0; t < outcome->trial_count; t++)
         with += outcome->trials[t].status != ASSAY_OK || outcome->trials[t].problems.total > 0;
-    html_section(page, "problems", "Problems", 250000);
+    html_section(page, "problems", "Problems", HTML_BUDGET_PROBLEMS);
     if (with == 0)
         html_put(page, "<p>None: everything that the trials list could be read.</p>\n");
     size_t end = page->end;

@@ -185,7 +185,7 @@ void html_findings(html_page *page)
         with += count_cards(page, &outcome->trials[t]) > 0;
     if (with == 0)
         return;
-    html_section(page, "evidence", "Evidence and what to do", 900000);
+    html_section(page, "evidence", "Evidence and what to do", HTML_BUDGET_EVIDENCE);
     size_t end = page->end;
     for (size_t t = 0; t < outcome->trial_count && page->out->size < end; t++) {
         size_t cards = count_cards(page, &outcome->trials[t]);

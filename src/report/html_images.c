@@ -33,8 +33,7 @@ static void put_pixels(html_page *page, const assay_picture *p)
              (unsigned)(SHOWN_WIDE * p->width / longer), (unsigned)(SHOWN_WIDE * p->height / longer), p->label, p->prediction);
     assay_base64_put(page->out, png.data, png.size);
     html_put(page, "\">");
-    if (assay_buf_status(&png) != ASSAY_OK && page->out->status == ASSAY_OK)
-        page->out->status = assay_buf_status(&png);
+    html_fail(page, assay_buf_status(&png));
     assay_buf_release(&png);
 }
 
@@ -101,7 +100,7 @@ void html_images(html_page *page)
     size_t with = count_with(page), done = 0;
     if (with == 0)
         return;
-    html_section(page, "images", "Wrong predictions", 700000);
+    html_section(page, "images", "Wrong predictions", HTML_BUDGET_IMAGES);
     size_t end = page->end;
     for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
         for (size_t t = 0; t < outcome->trial_count && page->out->size < end; t++) {

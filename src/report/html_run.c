@@ -17,8 +17,7 @@ static void put_parameters(html_page *page, const assay_instance *instance)
     int status = assay_buf_status(&text);
     if (status == ASSAY_OK)
         status = assay_json_parse("parameters", text.data, text.size, &all, NULL);
-    if (status == ASSAY_ENOMEM && page->out->status == ASSAY_OK)
-        page->out->status = status;
+    html_fail(page, status == ASSAY_ENOMEM ? status : ASSAY_OK);
     html_put(page, "<ul class=\"parameters\">");
     for (const cJSON *item = all ? all->child : NULL; item && !html_full(page); item = item->next) {
         char *value = cJSON_IsNull(item) ? NULL : cJSON_PrintUnformatted(item);
@@ -55,7 +54,7 @@ void html_settings(html_page *page)
 {
     const assay_job *job = page->outcome->job;
     size_t count = job->rule_count + job->aggregation_count, i = 0;
-    html_section(page, "parameters", "Rules and their parameters", 300000);
+    html_section(page, "parameters", "Rules and their parameters", HTML_BUDGET_PARAMETERS);
     html_put(page, "<details><summary>All parameters with their values, defaults included</summary>\n"
                    "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Parameters\"><table class=\"top\"><thead><tr><th>Name</th>"
                    "<th>Rule</th><th>Severity</th><th>Parameters</th></tr></thead><tbody>\n");
@@ -93,7 +92,7 @@ void html_run(html_page *page)
     const assay_run_figures *run = &page->outcome->run;
     const assay_plan_figures *plan = &page->outcome->plan;
     const assay_report_origin *origin = page->origin;
-    html_section(page, "run", "How this report was made", 60000);
+    html_section(page, "run", "How this report was made", HTML_BUDGET_RUN);
     html_put(page, "<p>To make it again, from the directory it was started in:</p>\n<pre class=\"command\" tabindex=\"0\"><code>");
     if (run->ranks > 1)
         html_put(page, "mpirun -n %d ", run->ranks);

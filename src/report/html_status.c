@@ -27,6 +27,11 @@ void html_status_mark(html_page *page, int status)
              STATUS[status].word, STATUS[status].word, STATUS[status].shape);
 }
 
+void html_status_cell(html_page *page, int status)
+{
+    html_put(page, "<td class=\"%s\">%s</td>", STATUS[status].class, STATUS[status].shape);
+}
+
 static void put_first(html_page *page, const assay_trial *info, const assay_finding *first)
 {
     const assay_step_info *step = report_finding_step(info, first);
@@ -118,7 +123,7 @@ void html_statuses(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;
     char room[160];
-    html_section(page, "rules", "What the rules found", 600000);
+    html_section(page, "rules", "What the rules found", HTML_BUDGET_RULES);
     size_t end = page->end, t = 0;
     for (; t < outcome->trial_count && page->out->size < end; t++) {
         page->end = html_share(page, end, t, outcome->trial_count);

@@ -103,7 +103,7 @@ void html_rule_strips(html_page *page)
     size_t t = 0;
     if (outcome->job->rule_count == 0)
         return;
-    html_section(page, "when", "When each rule fired", 450000);
+    html_section(page, "when", "When each rule fired", HTML_BUDGET_WHEN);
     html_put(page, "<p class=\"note\">A block stands where a rule has findings; a bare line is a step without any, and a dotted "
                    "one a rule that had no data. Saved steps from left to right; at most %d columns, so that a column of a long "
                    "training holds several steps.</p>\n",

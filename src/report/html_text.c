@@ -17,8 +17,7 @@ void html_put(html_page *page, const char *format, ...)
     int length = vsnprintf(small, sizeof small, format, args);
     va_end(args);
     if (length < 0 || (size_t)length >= sizeof small) { /* constants and numbers are short: a mistake in the program */
-        if (page->out->status == ASSAY_OK)
-            page->out->status = ASSAY_EINTERNAL;
+        html_fail(page, ASSAY_EINTERNAL);
         return;
     }
     assay_put_bytes(page->out, small, (size_t)length);
