@@ -328,5 +328,5 @@ static int show(const cli_context *context, int argc, char **argv)
 
 const cli_command cli_show = {"show", "TRIAL TENSOR | REPORT",
                               "Shows what was saved of a tensor, a row for each step and worker: statistics, saved "
-                              "reductions, or the elements. Or what the aggregations of a report.json came to.",
+                              "reductions, or the elements. Or what the rules and aggregations of a report.json came to.",
                               OPTIONS, 1, 2, false, show};

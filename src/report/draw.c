@@ -6,7 +6,7 @@
 
 #include "report/layout.h"
 
-enum { LEVELS = 8, SHADES = 4, INDENT = 4, LEAST_SPARK = 8, MOST_LABEL = 40 };
+enum { LEVELS = 8, SHADES = 4, INDENT = 4, LEAST_SPARK = 8, MOST_LABEL = 40, MOST_MARKS = 1024 };
 enum { NUMBER_COLUMNS = 10, NARROW = 56, ROOMY = 76 }; /* what is said behind a sparkline depends on the room */
 
 static void start(const assay_draw *draw, assay_draw_colour colour, assay_buf *out)
@@ -122,6 +122,28 @@ void assay_draw_shade(const assay_draw *draw, double share, assay_draw_colour co
     }
     if (shade > 0)
         end(draw, colour, out);
+}
+
+void assay_draw_marks(const assay_draw *draw, const double *place, size_t count, unsigned columns, assay_buf *out)
+{
+    bool marked[MOST_MARKS] = {false};
+    columns = columns < MOST_MARKS ? columns : MOST_MARKS;
+    for (size_t i = 0; i < count && columns > 0; i++) {
+        double at = place[i] > 0 ? place[i] * columns : 0;
+        marked[at < columns ? (unsigned)at : columns - 1] = true;
+    }
+    for (unsigned c = 0; c < columns; c++) {
+        if (!marked[c]) {
+            assay_put_format(out, draw->utf8 ? "\xc2\xb7" : ".");
+            continue;
+        }
+        start(draw, ASSAY_DRAW_BAD, out);
+        if (draw->utf8)
+            put_block(out, 8);
+        else
+            assay_put_u8(out, '#');
+        end(draw, ASSAY_DRAW_BAD, out);
+    }
 }
 
 unsigned assay_draw_label_columns(const assay_draw *draw, size_t longest)

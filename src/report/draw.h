@@ -33,10 +33,13 @@ void assay_draw_bar(const assay_draw *draw, double share, unsigned columns, assa
  * Not collective. */
 void assay_draw_shade(const assay_draw *draw, double share, assay_draw_colour colour, unsigned times, assay_buf *out);
 
+/* Appends a strip of `columns` characters, dots but where one of the places (0 to 1) lies. Not collective. */
+void assay_draw_marks(const assay_draw *draw, const double *place, size_t count, unsigned columns, assay_buf *out);
+
 /* How many columns labels get in a list of series, the longest of which has `longest`. Not collective. */
 unsigned assay_draw_label_columns(const assay_draw *draw, size_t longest);
-/* Appends a line "    label  sparkline  least .. most, last x" of at least one value: the label, a cleaned text, in `width` columns
- * (6 or more), cut to fit; in narrow lines the last value only. Not collective. */
+/* Appends a line "    label  sparkline  least .. most, last x" of at least one value: the label, a cleaned text, in `width`
+ * columns (6 or more), cut to fit; in narrow lines the last value only. Not collective. */
 void assay_draw_series(const assay_draw *draw, const char *label, unsigned width, const double *value, size_t count,
                        assay_buf *out);
 

@@ -21,7 +21,7 @@ int assay_report_put_body(const assay_outcome *outcome, assay_buf *out);
 /* Appends what follows the body: the line of "run" and the closing brace. Not collective. */
 void assay_report_put_run(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 
-/* Appends what the aggregations of a report.json came to; drawings where `draw` is not NULL. `name` is the file's for messages.
+/* Appends what the rules and aggregations of a report.json came to; drawings where `draw` is not NULL. `name` is the file's for messages.
  * ASSAY_EFORMAT for what is none, ASSAY_ENOMEM. Not collective. */
 int assay_report_put_results(const char *name, const void *text, size_t size, const assay_draw *draw, assay_buf *out,
                              assay_error *err);

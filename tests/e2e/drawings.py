@@ -149,6 +149,30 @@ def check_report(assay, checks, folder):
     return path
 
 
+def check_strips(assay, checks, folder):
+    """Each rule's findings over the steps of the training."""
+    made = Made(folder / "strips")
+    for step in range(0, 101, 5):
+        made.step(step, "TRAIN" if step else "EVAL", step, {"a": numpy.array([0.0 if step in (0, 50, 100) else 1.0])})
+    job = folder / "strips.json"
+    job.write_text(json.dumps({"trials": [str(made.end())], "rules": [
+        {"rule": "AllZero", "name": "zero at three", "parameters": {"tensor_regex": "a"}}, {"rule": "ExplodingTensor"},
+        {"rule": "AllZero", "name": "<\x1b[2Jnone", "parameters": {"tensor_regex": "b"}}]}))
+    run([assay, "run", job, "--out", folder / "strips-out"])
+    path = folder / "strips-out" / "report.json"
+    for columns in (40, 61, 100):
+        out = plain(on_terminal([assay, "show", path], columns, ASCII).out)
+        strip = re.search(r"^ {4}zero.*?  ([.#]+)  3$", out, re.M)
+        checks.expect(strip and all(len(line) <= columns for line in out.splitlines()), "strips at %d: %s" % (columns, out))
+        marks = strip[1] if strip else ""
+        checks.expect([i for i, c in enumerate(marks) if c == "#"] == [0, len(marks) // 2, len(marks) - 1] and len(marks) > 4,
+                      "strip at %d: %r" % (columns, marks))
+        checks.expect("NoIssuesFound" in out and "NoData" in out and "Findings from step 0 to 100" in out, "strips: %s" % out)
+    piped = run([assay, "show", path]).out
+    checks.expect(re.search(r"^ +zero at three +IssuesFound +3 +0$", piped, re.M) and
+                  re.search(r"<\\x1b\[2Jnone +NoData", piped), piped)
+
+
 def check_many_classes(assay, checks, folder):
     """A matrix that is wider than the terminal is drawn with several classes a cell."""
     labels = numpy.arange(150, dtype="int64")
@@ -227,6 +251,7 @@ def main():
         check_sparklines(assay, checks)
         check_equal_workers(assay, checks, folder)
         path = check_report(assay, checks, folder)
+        check_strips(assay, checks, folder)
         check_many_classes(assay, checks, folder)
         check_styles(assay, checks, path)
         check_run(assay, checks, folder)
