@@ -4,6 +4,7 @@
 
 #include "engine/checkpoint.h"
 #include "engine/watch.h"
+#include "engine/watch_numbers.h"
 
 /* One index file and the event file that it speaks of. */
 typedef struct watched_part {
@@ -44,6 +45,10 @@ typedef struct watched_source {
     bool unnamed_late;   /* nor are workers that were announced and never wrote a name */
     bool collections_late;
     assay_dict *names;   /* tensors, in order of occurrence: how the parts' segments are numbered */
+    watched_numbers numbers; /* of the tensors, as evaluations see them */
+    uint8_t *train;      /* [train_known] by name: 0 not seen so far, else 1 + whether it was saved in mode TRAIN */
+    uint32_t train_known;
+    uint64_t train_changes; /* how often that changed of a name that was seen before */
     assay_dict *place_names;
     watched_place *places; /* [place_names] */
     size_t place_room;

@@ -2,9 +2,10 @@
  *
  * A result is kept under a key: a hash of all that it depends on. These are the step's own files (size, time, number), where
  * rules look back also all files of the same worker before, where they compare also the other trial's files of the step,
- * and what is the same for all steps: tensors and their numbers, workers, collections, and which slots apply. So a step is read
+ * and what is the same for all steps: the numbering of tensors, workers, collections, and which slots apply. So a step is read
  * again exactly when one of these changed. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fault.h"
 #include "base/hash.h"
@@ -27,37 +28,49 @@ static uint64_t mix_part(uint64_t hash, const watched_part *part, uint32_t worke
     return mix(hash, numbers, sizeof numbers);
 }
 
-/* What the results of all steps depend on. The TRAIN mode of tensors matters where a look-back counts mode steps. */
-static int put_common(const assay_plan *plan, uint32_t number, const assay_source *source, assay_buf *out)
+/* Counts how often a tensor that was seen before has begun or ceased to be saved in mode TRAIN: a look-back that counts mode
+ * steps goes by that. */
+static int follow_train(watched_source *source, const assay_trial *info)
 {
-    const assay_source_plan *to = &plan->sources[number];
-    const assay_trial *info = source->info;
-    assay_dict_pack(info->tensors, out);
-    for (uint32_t t = 0; to->window > 0 && t < assay_dict_count(info->tensors); t++)
-        assay_put_u8(out, info->tensor_modes[t] >> ASSAY_MODE_TRAIN & 1);
-    for (uint32_t w = 0; w < source->listing.workers; w++)
-        assay_put_text(out, source->listing.worker_file[w]);
-    assay_collections_pack(&source->listing.collections, out);
-    for (uint32_t u = 0; u < plan->use_count; u++) {
-        const assay_use_scope *scope = &to->scope[u];
-        assay_put_u32(out, scope->modes);
-        assay_put_u32(out, scope->kinds);
-        assay_put_u32(out, scope->worker);
-        assay_put_u8(out, scope->nowhere);
+    uint32_t count = assay_dict_count(source->names);
+    uint8_t *train = assay_realloc_array(source->train, count, 1);
+    if (!train)
+        return ASSAY_ENOMEM;
+    source->train = train;
+    if (count > source->train_known)
+        memset(train + source->train_known, 0, count - source->train_known);
+    source->train_known = count;
+    for (uint32_t t = 0; t < source->numbers.count && t < assay_dict_count(info->tensors); t++) {
+        uint32_t id = source->numbers.name[t];
+        uint8_t now = (uint8_t)(1 + (info->tensor_modes[t] >> ASSAY_MODE_TRAIN & 1));
+        if (id == ASSAY_NO_ID)
+            continue;
+        source->train_changes += train[id] != 0 && train[id] != now;
+        train[id] = now;
     }
-    return assay_buf_status(out);
+    return ASSAY_OK;
 }
 
-static int common_key(const assay_plan *plan, const assay_sources *sources, uint32_t number, uint64_t *key)
+/* What the results of all steps depend on. */
+static int common_key(const assay_plan *plan, const assay_source *seen, watched_source *source, uint32_t number, uint64_t *key)
 {
+    const assay_source_plan *to = &plan->sources[number];
+    int status = follow_train(source, seen->info);
     assay_buf text;
     assay_buf_init(&text, SIZE_MAX);
-    int status = put_common(plan, number, &sources->list[number], &text);
-    for (uint32_t p = 0; status == ASSAY_OK && p < plan->pair_count; p++)
-        if (plan->pairs[p].source == number && sources->list[plan->pairs[p].other].status == ASSAY_OK) {
-            assay_dict_pack(sources->list[plan->pairs[p].other].info->tensors, &text);
-            status = assay_buf_status(&text);
-        }
+    assay_put_u64(&text, source->numbers.generation);
+    assay_put_u64(&text, to->window > 0 ? source->train_changes : 0);
+    for (uint32_t w = 0; w < seen->listing.workers; w++)
+        assay_put_text(&text, seen->listing.worker_file[w]);
+    assay_collections_pack(&seen->listing.collections, &text);
+    for (uint32_t u = 0; u < plan->use_count; u++) {
+        const assay_use_scope *scope = &to->scope[u];
+        assay_put_u32(&text, scope->modes);
+        assay_put_u32(&text, scope->kinds);
+        assay_put_u32(&text, scope->worker);
+        assay_put_u8(&text, scope->nowhere);
+    }
+    status = status == ASSAY_OK ? assay_buf_status(&text) : status;
     *key = assay_hash_bytes(text.data, text.size);
     assay_buf_release(&text);
     return status;
@@ -101,10 +114,10 @@ static uint64_t mix_scopes(uint64_t key, const assay_plan *plan, uint32_t source
 /* The keys of a source's chunks, which are one step each. */
 static int make_keys(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, uint32_t number)
 {
-    const watched_source *source = &watch->list[number];
+    watched_source *source = &watch->list[number];
     const assay_source_plan *to = &plan->sources[number];
     uint64_t common = 0, *chain = assay_alloc_zeroed(source->listing.workers, sizeof *chain);
-    int status = chain ? common_key(plan, sources, number, &common) : ASSAY_ENOMEM;
+    int status = chain ? common_key(plan, &sources->list[number], source, number, &common) : ASSAY_ENOMEM;
     size_t i = 0;
     for (uint64_t c = to->first_chunk; status == ASSAY_OK && c < to->first_chunk + to->chunks; c++) {
         int64_t step = sources->list[number].info->steps[plan->chunks[c].first_step].step;

@@ -53,6 +53,8 @@ void assay_watched_release(watched_source *source)
         free(source->kept[i].packed);
     free(source->kept);
     free(source->places);
+    free(source->train);
+    assay_watch_numbers_release(&source->numbers);
     assay_dict_free(source->names);
     assay_dict_free(source->place_names);
     assay_store_close(source->store);

@@ -34,31 +34,23 @@ int assay_watch_put_listings(assay_watch *watch, assay_buf *out)
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
-static int number_tensor(const assay_dict *from, uint32_t old, assay_dict *to, uint32_t *new_id)
+/* From the numbers of all names that the source ever had to those that the evaluations see. */
+static int renumber(watched_source *source, assay_segment *segment, assay_dict *to)
 {
-    if (new_id[old] != ASSAY_NO_ID)
-        return ASSAY_OK;
-    size_t length;
-    const char *name = assay_dict_name(from, old, &length);
-    new_id[old] = assay_dict_add(to, name, length);
-    return new_id[old] == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
-}
-
-/* From the numbers of all names that the source ever had to those of the names that are seen. */
-static int renumber(const assay_dict *from, assay_segment *segment, assay_dict *to)
-{
-    uint32_t count = assay_dict_count(from);
-    uint32_t *new_id = assay_alloc(count * sizeof *new_id);
-    int status = new_id ? ASSAY_OK : ASSAY_ENOMEM;
-    for (uint32_t i = 0; new_id && i < count; i++)
-        new_id[i] = ASSAY_NO_ID;
+    uint32_t count = assay_dict_count(source->names);
+    uint32_t *new_id = assay_alloc_zeroed(count, sizeof *new_id);
+    uint8_t *wanted = assay_alloc_zeroed(count, 1);
+    int status = new_id && wanted ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < segment->entry_count; i++)
-        status = number_tensor(from, segment->entries[i].tensor, to, new_id);
+        wanted[segment->entries[i].tensor] = 1;
     for (size_t i = 0; status == ASSAY_OK && i < segment->shape_count; i++)
-        status = number_tensor(from, segment->shapes[i].tensor, to, new_id);
+        wanted[segment->shapes[i].tensor] = 1;
+    if (status == ASSAY_OK)
+        status = assay_watch_number(&source->numbers, source->names, wanted, to, new_id);
     if (status == ASSAY_OK)
         assay_segment_renumber(segment, new_id);
     free(new_id);
+    free(wanted);
     return status;
 }
 
@@ -81,5 +73,5 @@ int assay_watch_read_index(assay_watch *watch, uint32_t number, assay_dict *name
             segment->parts[segment->count - 1].worker = source->listing.files[i].worker;
     }
     assay_buf_release(&packed);
-    return status == ASSAY_OK ? renumber(source->names, segment, names) : status;
+    return status == ASSAY_OK ? renumber(source, segment, names) : status;
 }

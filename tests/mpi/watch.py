@@ -186,8 +186,8 @@ def bytes_read(watch):
     return int(match[1]) if match else None
 
 
-def read_once(bench, name, ranks):
-    """Step after step, each evaluated before the next is written: no record is read more often than in a run."""
+def read_once(bench, name, ranks, most):
+    """Step after step, each evaluated before the next is written: no more is read than `most` times what a run reads."""
     what = "%s step by step, %d ranks" % (name, ranks)
     source, target, job = TRIALS / name, bench.where / name, bench.where / "job.json"
     suite = json.loads(SUITE.read_text())
@@ -208,7 +208,7 @@ def read_once(bench, name, ranks):
     bench.compare(what, watch, watch.end(), job, [target])
     whole, watched = json.loads((watch.out / "report.json").read_text())["run"]["bytes_read"], bytes_read(watch)
     print("%s: evaluations read %s bytes, a run %d" % (what, watched, whole))
-    bench.checks.expect(watched is not None and watched <= whole, "%s: read %s bytes, a run reads %d" % (what, watched, whole))
+    bench.checks.expect(watched is not None and watched <= most * whole, "%s: read %s bytes, a run reads %d" % (what, watched, whole))
 
 
 CASES = {}
@@ -230,9 +230,11 @@ def any_order(bench):
 
 @case
 def once(bench):
-    for name, ranks in (("linreg_nan", bench.args.ranks[0]), ("ddp", bench.args.ranks[-1])):
+    # A run still has what it compares with from the step before; of xgboost tensors of new names appear on the way.
+    cases = (("linreg_nan", bench.args.ranks[0], 2), ("ddp", bench.args.ranks[-1], 2), ("xgboost", bench.args.ranks[0], 1.2))
+    for name, ranks, most in cases:
         with tempfile.TemporaryDirectory() as where:
-            read_once(Bench(bench.args, bench.checks, where), name, ranks)
+            read_once(Bench(bench.args, bench.checks, where), name, ranks, most)
 
 
 @case
