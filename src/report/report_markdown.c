@@ -8,14 +8,17 @@
 #include "report/layout.h"
 #include "report/report_internal.h"
 
-/* GitHub takes comments of up to 65 536 characters; bytes are never fewer. `TAIL` is left for the words at the end. */
-enum { MOST_BYTES = 65536, TAIL = 1024, NAME_COLUMNS = 80, MESSAGE_COLUMNS = 300 };
+/* GitHub takes comments of up to 65 536 characters; bytes are never fewer. Each part may fill the page so far, so that
+ * a long one leaves room for those behind it, and for the words at the end. */
+enum { TABLE_END = 32768, FINDINGS_END = 45056, ERRORS_END = 53248, LOSSES_END = 64512 };
+enum { NAME_COLUMNS = 80, MESSAGE_COLUMNS = 300 };
 enum { FINDINGS_SHOWN = 3, RULES_SHOWN = 10, PROBLEMS_SHOWN = 5 };
 
 /* A page that takes pieces while they fit. */
 typedef struct page {
     assay_buf *out;
     assay_buf piece; /* written here first */
+    size_t most;     /* bytes of the page, for now */
     size_t rules;    /* whose findings are shown */
     uint64_t left_out;
 } page;
@@ -24,7 +27,7 @@ typedef struct page {
 static bool flush(page *p)
 {
     int status = assay_buf_status(&p->piece);
-    bool fits = p->out->size + p->piece.size <= MOST_BYTES - TAIL;
+    bool fits = p->out->size + p->piece.size <= p->most;
     if (status != ASSAY_OK && p->out->status == ASSAY_OK)
         p->out->status = status;
     if (fits)
@@ -221,6 +224,7 @@ static void put_rules(const assay_outcome *outcome, page *p)
                      several ? " trial |" : "", several ? "---|" : "");
     flush(p);
     each_rule(outcome, ASSAY_ISSUES_FOUND, false, put_row, p);
+    p->most = FINDINGS_END;
     assay_put_format(&p->piece, "\n### First findings\n\n");
     flush(p);
     each_rule(outcome, ASSAY_ISSUES_FOUND, false, put_evidence, p);
@@ -308,11 +312,13 @@ static void put_summary(const assay_outcome *outcome, page *p)
 int report_put_markdown(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
 {
     (void)origin;
-    page p = {.out = out};
+    page p = {.out = out, .most = TABLE_END};
     assay_buf_init(&p.piece, ASSAY_REPORT_CEILING);
     put_summary(outcome, &p);
     put_rules(outcome, &p);
+    p.most = ERRORS_END;
     put_errors(outcome, &p);
+    p.most = LOSSES_END;
     put_losses(outcome, &p);
     if (p.left_out > 0)
         assay_put_format(out, "\n%" PRIu64 " entries did not fit here; report.json has everything.\n", p.left_out);

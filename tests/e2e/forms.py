@@ -22,15 +22,17 @@ from pathlib import Path
 import numpy
 import pandas
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("support", "rules")]
 import hostile  # noqa: E402
 import tfevents  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+from made import Made  # noqa: E402
 
 FORMATS = ["csv", "junit", "markdown", "tensorboard"]
 EVENTS = "events.out.tfevents.0.assay"
 SCHEMA = Path(__file__).resolve().parent / "junit.xsd"
 GITHUB_MOST = 65536
+MARKDOWN_TAGS = {"h2", "h3", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
 
 
 def number(value):
@@ -236,8 +238,7 @@ def check_markdown(forms):
     done = run(["cmark-gfm", "--unsafe", "-e", "table", "-e", "strikethrough", "-e", "autolink", forms.folder / "report.md"])
     page = Page()
     page.feed(done.out)
-    forms.expect(page.tags <= {"h2", "h3", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"},
-                 "report.md: %s" % sorted(page.tags))
+    forms.expect(page.tags <= MARKDOWN_TAGS, "report.md: %s" % sorted(page.tags))
     found = [(t, r) for severity in ("error", "warning", "info") for t, r in rules(forms.report)
              if r["status"] == "IssuesFound" and r["severity"] == severity]
     several = len(forms.report["trials"]) > 1
@@ -336,6 +337,33 @@ def check_recorded(args, checks, folder):
         check_forms(Forms(out, checks, "recorded trials", [recorded(TRIALS / t) for t in ("ddp_partial", "ddp")], IS_LOSS.search))
 
 
+def check_long_page(args, checks, folder):
+    """A page that would be too long for GitHub leaves entries out, says how many, and still has something of each part."""
+    first = Made(folder / "t0").step(0, "TRAIN", 0, {"a" * 90 + "|" * 90: numpy.zeros(2)}).end()
+    (first / "index" / "000000000" / "000000000001_worker_0.json").write_text("damaged")
+    for i in range(1, 120):
+        (folder / ("t%d" % i)).symlink_to(first)
+    names = [chr(0x100 + i) + "|`" * 60 for i in range(4)]
+    job = folder / "job.json"
+    job.write_text(json.dumps({
+        "trials": [{"path": str(folder / ("t%d" % i)), "name": "%d " % i + "*_|" * 40} for i in range(120)],
+        "rules": [{"rule": "AllZero", "name": n, "parameters": {"tensor_regex": "."}} for n in names] + [{"rule": "AllZero"}]}))
+    done = run([args.assay, "run", job, "--out", folder / "out", "--format", "json,markdown", "--quiet"])
+    checks.expect(done.code == 3, "long page: %s" % done)
+    text = (folder / "out" / "report.md").read_text()
+    page = Page()
+    page.feed(run(["cmark-gfm", "--unsafe", "-e", "table", folder / "out" / "report.md"]).out)
+    left = re.search(r"\n(\d+) entries did not fit", text)
+    checks.expect(GITHUB_MOST - 4096 < len(text.encode()) <= GITHUB_MOST, "long page: %d bytes" % len(text.encode()))
+    checks.expect(page.tags <= MARKDOWN_TAGS and all(len(row) == 7 for row in page.rows), "long page: %s" % page.rows[-1:])
+    # a row for each rule and trial, first findings of ten, an error and a damage of each trial
+    entries = len(page.rows) - 1 + len(re.findall("^- ", text, re.M))
+    checks.expect(left and int(left[1]) + entries == 4 * 120 + 10 + 120 + 120, "long page: %s left out, %d there" %
+                  (left and left[1], entries))
+    for heading in ("First findings", "Not evaluated", "Damaged or missing"):
+        checks.expect(re.search("### %s\n\n- " % heading, text), "long page: nothing under %s" % heading)
+
+
 def check_failures(args, checks, folder):
     """What stands in the way of one file does not keep the others from being written."""
     job = hostile.make(folder, FORMATS)
@@ -370,7 +398,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
-    cases = {"hostile": check_hostile, "recorded": check_recorded, "failures": check_failures, "full-disk": check_full_disk}
+    cases = {"hostile": check_hostile, "recorded": check_recorded, "long-page": check_long_page,
+             "failures": check_failures, "full-disk": check_full_disk}
     parser.add_argument("--only", choices=cases)
     args = parser.parse_args()
     checks = Checks()
