@@ -1,5 +1,5 @@
-/* curve_walk.h - what loss_curve and tensor_curves share: walking the rows of a series curve by curve, and saying what was left
- * out. */
+/* curve_walk.h - what loss_curve and tensor_curves share: walking the rows of a series curve by curve, and saying what
+ * was left out. */
 #ifndef ASSAY_RULES_CURVE_WALK_H
 #define ASSAY_RULES_CURVE_WALK_H
 
@@ -93,7 +93,8 @@ static inline void curve_put_values(const curve_walk *w, const char *key, int co
 }
 
 /* Member "every": the modes of which only every n-th step was taken, by the stride of each. */
-static inline void curve_put_strides(const assay_trial *trial, const uint64_t stride[ASSAY_MODES], assay_verdict *verdict)
+static inline void curve_put_strides(const assay_trial *trial, const uint64_t stride[ASSAY_MODES],
+                                     assay_verdict *verdict)
 {
     assay_buf *json = assay_verdict_json(verdict), *text = assay_verdict_text(verdict);
     bool any = false;
@@ -102,7 +103,7 @@ static inline void curve_put_strides(const assay_trial *trial, const uint64_t st
         if (stride[m] <= 1 || assay_trial_mode_steps(trial, m) == 0)
             continue;
         assay_put_format(json, "%s\"%s\": %" PRIu64, any ? ", " : "", assay_mode_name(m), stride[m]);
-        assay_put_format(text, "  only every %" PRIu64 "th of the %" PRIu64 " %s steps, and the last\n", stride[m],
+        assay_put_format(text, "  only 1 in %" PRIu64 " of the %" PRIu64 " %s steps, and the last\n", stride[m],
                          assay_trial_mode_steps(trial, m), assay_mode_name(m));
         any = true;
     }

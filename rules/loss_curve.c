@@ -1,7 +1,7 @@
 /* loss_curve.c - the aggregation loss_curve: each loss by step and mode.
  *
- * A row a loss tensor and step: the mean over the workers of the mean of their elements. The engine adds it by itself where
- * the losses are drawn or compared. */
+ * A row a loss tensor and step: the mean over the workers of the mean of their elements. The engine adds it by itself
+ * where the losses are drawn or compared. */
 #include "curve_walk.h"
 #include "losses.h"
 #include "modes.h"
@@ -82,7 +82,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     curve_walk_end(&walk);
     uint64_t stride[ASSAY_MODES];
     for (int m = 0; m < ASSAY_MODES; m++)
-        stride[m] = assay_spread_stride(assay_trial_mode_steps(rule->trial, m), (uint64_t)assay_param_int(rule->params, "steps"));
+        stride[m] = assay_spread_stride(assay_trial_mode_steps(rule->trial, m),
+                                        (uint64_t)assay_param_int(rule->params, "steps"));
     curve_put_strides(rule->trial, stride, verdict);
     return status;
 }

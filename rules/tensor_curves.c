@@ -1,8 +1,9 @@
 /* tensor_curves.c - the aggregation tensor_curves: norm, mean, magnitude and zeros of every tensor by step.
  *
- * A row a tensor and step, all workers together (assay/curves.h); the shapes are in the counter. What a trial gives is bounded:
- * so many steps of a mode, tensors and rows in all. The bounds follow from the trial's steps and tensors alone, so
- * that the rows are the same however the trial is read. The engine adds it by itself where tensors are drawn or compared. */
+ * A row a tensor and step, all workers together (assay/curves.h); the shapes are in the counter. What a trial gives is
+ * bounded: so many steps of a mode, tensors and rows in all. The bounds follow from the trial's steps and tensors
+ * alone, so that the rows are the same however the trial is read. The engine adds it by itself where tensors are drawn
+ * or compared. */
 #include <math.h>
 
 #include "curve_walk.h"
@@ -70,13 +71,14 @@ static int note_shape(assay_counter *shapes, const assay_tensor_view *item, int6
 {
     int status = ASSAY_OK;
     for (int axis = 0; status == ASSAY_OK && axis < item->dims; axis++)
-        status = assay_counter_add(
-            shapes, number, (int64_t)axis << ASSAY_SHAPE_BITS | (item->shape[axis] & ASSAY_SHAPE_LENGTHS), 1);
+        status = assay_counter_add(shapes, number,
+                                   (int64_t)axis << ASSAY_SHAPE_BITS | (item->shape[axis] & ASSAY_SHAPE_LENGTHS), 1);
     return status;
 }
 
 /* items[0 .. count) are one tensor's, by worker. */
-static int add_row(assay_common_state *s, const assay_step_view *view, const assay_tensor_view *const *items, uint32_t count)
+static int add_row(assay_common_state *s, const assay_step_view *view, const assay_tensor_view *const *items,
+                   uint32_t count)
 {
     const assay_tensor_view *one = NULL;
     double row[ASSAY_CURVE_WIDTH] = {0}, elements = 0, workers = 0, squares = 0, sum = 0, magnitudes = 0, zeros = 0;
@@ -130,7 +132,8 @@ static void put_curve(const curve_walk *w, const assay_counter *shapes, assay_bu
     double nonfinite = 0;
     for (uint64_t i = 0; i < w->count; i++)
         nonfinite += curve_value(w, i, ASSAY_CURVE_NONFINITE);
-    assay_put_format(json, ", \"dtype\": \"%s\", \"shape\": ", assay_dtype_name((int)curve_value(w, 0, ASSAY_CURVE_DTYPE)));
+    assay_put_format(json,
+                     ", \"dtype\": \"%s\", \"shape\": ", assay_dtype_name((int)curve_value(w, 0, ASSAY_CURVE_DTYPE)));
     assay_shape_put(shapes, (int64_t)curve_value(w, 0, ASSAY_CURVE_SHAPE), json);
     assay_put_format(json, ", \"nonfinite\": %.0f", nonfinite);
     curve_put_values(w, "norm", ASSAY_CURVE_NORM, json);

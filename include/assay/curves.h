@@ -1,4 +1,5 @@
-/* curves.h - what a row of the aggregations loss_curve and tensor_curves has: who draws or compares reads the rows by these. */
+/* curves.h - what a row of the aggregations loss_curve and tensor_curves has: who draws or compares reads the rows by
+ * these. */
 #ifndef ASSAY_CURVES_H
 #define ASSAY_CURVES_H
 
@@ -11,20 +12,20 @@ enum { ASSAY_LOSS_VALUE /* mean over the workers of the mean of the elements */,
 
 /* tensor_curves: a row a tensor and step, all workers together. */
 enum {
-    ASSAY_CURVE_ELEMENTS,   /* of all workers */
-    ASSAY_CURVE_WORKERS,    /* that saved it */
-    ASSAY_CURVE_NORM,       /* root of the mean over the workers of the squared L2 norm: of equal replicas, the norm of one */
-    ASSAY_CURVE_MEAN,       /* of all elements */
-    ASSAY_CURVE_MAGNITUDE,  /* mean of |x| */
-    ASSAY_CURVE_ZEROS,      /* share of the elements that are 0, from 0 to 1 */
-    ASSAY_CURVE_NONFINITE,  /* elements that are NaN or infinite */
-    ASSAY_CURVE_DTYPE,      /* assay_dtype, of the first worker that saved it */
-    ASSAY_CURVE_SHAPE,      /* number of that worker's shape: equal shapes have equal ones */
+    ASSAY_CURVE_ELEMENTS, /* of all workers */
+    ASSAY_CURVE_WORKERS,  /* that saved it */
+    ASSAY_CURVE_NORM, /* root of the mean over the workers of the squared L2 norm: of equal replicas, the norm of one */
+    ASSAY_CURVE_MEAN, /* of all elements */
+    ASSAY_CURVE_MAGNITUDE, /* mean of |x| */
+    ASSAY_CURVE_ZEROS,     /* share of the elements that are 0, from 0 to 1 */
+    ASSAY_CURVE_NONFINITE, /* elements that are NaN or infinite */
+    ASSAY_CURVE_DTYPE,     /* assay_dtype, of the first worker that saved it */
+    ASSAY_CURVE_SHAPE,     /* number of that worker's shape: equal shapes have equal ones */
     ASSAY_CURVE_WIDTH
 };
 
-/* The state's counter has the shapes: a pair (shape, b) for each axis, with b = axis << ASSAY_SHAPE_BITS | length. Ascending pairs
- * of a shape are its axes in order; a shape without axes has none. */
+/* The state's counter has the shapes: a pair (shape, b) for each axis, with b = axis << ASSAY_SHAPE_BITS | length.
+ * Ascending pairs of a shape are its axes in order; a shape without axes has none. */
 enum { ASSAY_SHAPE_BITS = 56 };
 #define ASSAY_SHAPE_LENGTHS (((int64_t)1 << ASSAY_SHAPE_BITS) - 1)
 
@@ -52,7 +53,8 @@ static inline void assay_shape_put(const assay_counter *shapes, int64_t number, 
     assay_put_format(out, "]");
 }
 
-/* What tensor_curves takes of a trial: of each mode every stride-th step and the last, and the tensors below a number. */
+/* What tensor_curves takes of a trial: of each mode every stride-th step and the last, and the tensors below a number.
+ */
 typedef struct assay_curve_bounds {
     uint64_t stride[ASSAY_MODES];
     uint64_t tensors;
@@ -60,9 +62,10 @@ typedef struct assay_curve_bounds {
 
 enum { ASSAY_CURVE_LEAST_POINTS = 8 }; /* of a curve: rather fewer curves than shorter ones */
 
-/* At most `steps` steps of a mode, `tensors` tensors, and `rows` rows in all: when they are too few, steps are left out first, then
- * tensors. */
-static inline assay_curve_bounds assay_curve_bounds_of(const assay_trial *trial, uint64_t steps, uint64_t tensors, uint64_t rows)
+/* At most `steps` steps of a mode, `tensors` tensors, and `rows` rows in all: when they are too few, steps are left out
+ * first, then tensors. */
+static inline assay_curve_bounds assay_curve_bounds_of(const assay_trial *trial, uint64_t steps, uint64_t tensors,
+                                                       uint64_t rows)
 {
     uint64_t modes = 0, all = assay_trial_tensors(trial);
     for (int m = 0; m < ASSAY_MODES; m++)
@@ -74,7 +77,8 @@ static inline assay_curve_bounds assay_curve_bounds_of(const assay_trial *trial,
         b.tensors = room ? room : 1;
     uint64_t points = rows / (modes * (b.tensors ? b.tensors : 1));
     for (int m = 0; m < ASSAY_MODES; m++) {
-        uint64_t planned = assay_spread_stride(assay_trial_mode_steps(trial, m), steps); /* the slot's: what is read at all */
+        uint64_t planned =
+            assay_spread_stride(assay_trial_mode_steps(trial, m), steps); /* the slot's: what is read at all */
         uint64_t left = (assay_trial_mode_steps(trial, m) + planned - 1) / planned;
         b.stride[m] = planned * assay_spread_stride(left, points > 2 ? points : 2);
     }

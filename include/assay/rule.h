@@ -116,7 +116,7 @@ enum {
     ASSAY_SLOT_PREFER_MODES = 1, /* `modes` counts only where the trial has a step of them; else all modes */
     ASSAY_SLOT_TIME_ONLY = 2,    /* only names and wall times are looked at: no statistics are taken for this slot */
     ASSAY_SLOT_NO_STRINGS = 4,
-    ASSAY_SLOT_SPREAD = 8        /* `first_steps` counts not the first steps, but some of each mode that lie evenly: assay_spread_takes() */
+    ASSAY_SLOT_SPREAD = 8        /* not the first steps, but as many of each mode that lie evenly: assay_spread_takes() */
 };
 
 /* Tensors of one use. A tensor is selected when one of the collections has it, or one of the regexes matches (re.search),
@@ -133,11 +133,15 @@ typedef struct assay_slot {
     int64_t first_steps;     /* only the trial's first so many steps of those modes; 0: all of them */
 } assay_slot;
 
-/* Of `steps` steps of a mode, at most `most` (2 or more) that lie evenly are every assay_spread_stride()-th, from the first on, and
- * the last. Like this they follow from the trial's steps alone. */
+/* Of `steps` steps of a mode, at most `most` (2 or more) that lie evenly are every assay_spread_stride()-th, from the first
+ * on, and the last. Like this they follow from the trial's steps alone. Strides are 1, 2, 5, 10, 20, 50 and so on: tensors
+ * that are saved every tenth or fiftieth step are then met as often as can be. */
 static inline uint64_t assay_spread_stride(uint64_t steps, uint64_t most)
 {
-    return steps <= most || most < 2 ? 1 : (steps - 2) / (most - 1) + 1;
+    uint64_t least = steps <= most || most < 2 ? 1 : (steps - 2) / (most - 1) + 1, ten = 1;
+    while (least > 5 * ten)
+        ten *= 10;
+    return ten >= least ? ten : 2 * ten >= least ? 2 * ten : 5 * ten;
 }
 /* Is the step with that rank among the steps of its mode (assay_trial_mode_rank()) one of them? */
 static inline bool assay_spread_takes(uint64_t rank, uint64_t steps, uint64_t stride)

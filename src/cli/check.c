@@ -66,7 +66,14 @@ static void put_job(const assay_job *job, assay_buf *out)
     assay_put_format(out, "],\n");
     put_instances("rules", "rule", job->rules, job->rule_count, out);
     put_instances("aggregations", "kind", job->aggregations, job->aggregation_count, out);
-    assay_put_format(out, " \"output\": {\"directory\": ");
+    assay_put_format(out, " \"comparison\": {\"baseline\": ");
+    if (job->baseline_name)
+        assay_json_put_text(out, job->baseline_name);
+    else
+        assay_put_bytes(out, "null", 4); /* the first trial */
+    assay_put_format(out, ", \"tolerance\": ");
+    assay_json_put_number(out, job->tolerance);
+    assay_put_format(out, "},\n \"output\": {\"directory\": ");
     assay_json_put_text(out, job->output_directory ? job->output_directory : "assay-report");
     assay_put_format(out, ", \"formats\": [");
     for (int f = 0; f < ASSAY_FORMATS; f++) {

@@ -1,15 +1,16 @@
 /* compare.c - assay compare: several trials side by side, without a job file. The rest is what `assay run` does. */
 #include "cli/run.h"
 
-/* The rules that need no parameters and judge any training of a network. Class counts and confusion cannot be guessed: they take
- * the names of tensors, and so a job file. */
-static const char DEFAULT_JOB[] = "{\"rules\": ["
-                                  "{\"rule\": \"VanishingGradient\"}, {\"rule\": \"ExplodingTensor\"}, {\"rule\": \"DeadRelu\"}, "
-                                  "{\"rule\": \"WeightUpdateRatio\"}, {\"rule\": \"WeightFrozenDespiteGradient\"}, "
-                                  "{\"rule\": \"LossNotDecreasing\"}, {\"rule\": \"LossSpike\"}, {\"rule\": \"NormSpike\"}, "
-                                  "{\"rule\": \"Overfit\"}, {\"rule\": \"Overtraining\"}, "
-                                  "{\"rule\": \"GradientNotSynchronized\"}, {\"rule\": \"ReplicaDivergence\"}, "
-                                  "{\"rule\": \"MissingWorker\"}]}";
+/* The rules that need no parameters and judge any training of a network. Class counts and confusion cannot be guessed:
+ * they take the names of tensors, and so a job file. */
+static const char DEFAULT_JOB[] =
+    "{\"rules\": ["
+    "{\"rule\": \"VanishingGradient\"}, {\"rule\": \"ExplodingTensor\"}, {\"rule\": \"DeadRelu\"}, "
+    "{\"rule\": \"WeightUpdateRatio\"}, {\"rule\": \"WeightFrozenDespiteGradient\"}, "
+    "{\"rule\": \"LossNotDecreasing\"}, {\"rule\": \"LossSpike\"}, {\"rule\": \"NormSpike\"}, "
+    "{\"rule\": \"Overfit\"}, {\"rule\": \"Overtraining\"}, "
+    "{\"rule\": \"GradientNotSynchronized\"}, {\"rule\": \"ReplicaDivergence\"}, "
+    "{\"rule\": \"MissingWorker\"}]}";
 enum { MOST_TRIALS = 1000 };
 
 typedef struct compare_options {
@@ -38,5 +39,11 @@ static int compare(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_compare = {
-    "compare", "TRIAL...", "Compares trials: rules, losses, classes and tensors side by side, on as many ranks as were started.",
-    OPTIONS, 0, MOST_TRIALS, true, compare};
+    "compare",
+    "TRIAL...",
+    "Compares trials: rules, losses, classes and tensors side by side, on as many ranks as were started.",
+    OPTIONS,
+    0,
+    MOST_TRIALS,
+    true,
+    compare};

@@ -38,14 +38,17 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
     if (job->rule_count == 0 && job->aggregation_count == 0)
         return assay_fail(err, ASSAY_EUSAGE, "%s: nothing to do: neither \"rules\" nor \"aggregations\"", job->file);
     if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && options->checkpoint.resume)
-        return assay_fail(err, ASSAY_EUSAGE, "run: --resume: results.h5 has a row for every tensor that this run reads, and those "
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "run: --resume: results.h5 has a row for every tensor that this run reads, and those "
                           "read before are not in a checkpoint; leave out --resume, or the format hdf5");
     if ((job->formats & 1u << ASSAY_FORMAT_HDF5) && !assay_hdf5_available())
         return assay_fail(err, ASSAY_EUNSUPPORTED,
-                          "%s: format hdf5: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI", job->file);
+                          "%s: format hdf5: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI",
+                          job->file);
     job->wants_curves = options->learn || options->against;
     if (options->learn && job->trial_count < 2)
-        return assay_fail(err, ASSAY_EUSAGE, "--learn: a band takes at least 2 trials, and there is %zu", job->trial_count);
+        return assay_fail(err, ASSAY_EUSAGE, "--learn: a band takes at least 2 trials, and there is %zu",
+                          job->trial_count);
     if (assay_job_add_implicit(job) != ASSAY_OK)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading the job", job->file);
     return ASSAY_OK;
@@ -67,7 +70,8 @@ static int set_trials(const run_options *options, const assay_buf *list, assay_j
     bool made = copy && (!memchr(copy, '\0', list->size) || list->size == 0);
     int status = made ? ASSAY_OK : ASSAY_ENOMEM;
     if (copy && !made)
-        status = assay_fail(err, ASSAY_EUSAGE, "%s: a list of trials is text, and has no NUL bytes", options->trials_from);
+        status =
+            assay_fail(err, ASSAY_EUSAGE, "%s: a list of trials is text, and has no NUL bytes", options->trials_from);
     for (size_t i = 0; status == ASSAY_OK && i < options->trials.count; i++)
         status = cli_list_add(&all, options->trials.text[i]) ? ASSAY_OK : ASSAY_ENOMEM;
     while (status == ASSAY_OK && (line = strsep(&rest, "\n"))) {
@@ -79,7 +83,8 @@ static int set_trials(const run_options *options, const assay_buf *list, assay_j
             status = cli_list_add(&all, line) ? ASSAY_OK : ASSAY_ENOMEM;
     }
     if (status == ASSAY_OK && all.count == 0)
-        status = assay_fail(err, ASSAY_EUSAGE, "%s: no trial in it; write the path of one in each line", options->trials_from);
+        status = assay_fail(err, ASSAY_EUSAGE, "%s: no trial in it; write the path of one in each line",
+                            options->trials_from);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory while the list of trials was read");
     if (status == ASSAY_OK)
@@ -126,7 +131,8 @@ static int expand_trials(assay_comm *comm, assay_job *job, assay_error *err)
     return status;
 }
 
-static int parse_job(const char *path, const run_options *options, const assay_buf *text, const assay_buf *list, assay_job *job, assay_error *err)
+static int parse_job(const char *path, const run_options *options, const assay_buf *text, const assay_buf *list,
+                     assay_job *job, assay_error *err)
 {
     int status = prepare_rules(options, err);
     if (status == ASSAY_OK)
@@ -134,7 +140,9 @@ static int parse_job(const char *path, const run_options *options, const assay_b
     if (status == ASSAY_OK && (options->trials.count > 0 || options->trials_from))
         status = set_trials(options, list, job, err);
     if (status == ASSAY_OK && job->trial_count == 0)
-        status = assay_fail(err, ASSAY_EUSAGE, "%s: no trials; name them on the command line, or list them under \"trials\" of the job", job->file);
+        status = assay_fail(err, ASSAY_EUSAGE,
+                            "%s: no trials; name them on the command line, or list them under \"trials\" of the job",
+                            job->file);
     return status;
 }
 

@@ -209,7 +209,9 @@ static int read_document(const job_reader *r, cJSON *document, assay_job *job)
 int assay_job_parse(const char *file, const void *text, size_t size, assay_job *out, assay_error *err)
 {
     const job_reader r = {file, err};
-    assay_job job = {.formats = 1u << ASSAY_FORMAT_JSON | 1u << ASSAY_FORMAT_TEXT, .max_findings = MAX_FINDINGS, .tolerance = TOLERANCE};
+    assay_job job = {.formats = 1u << ASSAY_FORMAT_JSON | 1u << ASSAY_FORMAT_TEXT,
+                     .max_findings = MAX_FINDINGS,
+                     .tolerance = TOLERANCE};
     cJSON *document = NULL;
     int status = assay_json_parse(file, text, size, &document, err);
     if (status != ASSAY_OK)

@@ -83,13 +83,13 @@ void assay_job_release(assay_job *job);
  * Not collective. */
 char *assay_job_trial_name(const char *path);
 
-/* Replaces the trials (those of --trial). `path` may be "NAME=PATH". ASSAY_EUSAGE when one is listed twice. */
+/* Replaces the trials (those of the command line). `path` may be "NAME=PATH". ASSAY_EUSAGE when one is listed twice. */
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err);
 
-/* Puts in the place of each trial whose path is a shell pattern ("runs/[ab]*"; not one that exists by that very name, nor a URL) the
- * directories and .h5 files that it matches, in byte order, without those that the job has already. ASSAY_EJOB when there is none, or
- * there are several for a trial with a name, or too many trials in all. Looks at the file system: one rank calls it, and the others take its
- * trials through pack and unpack. Not collective. */
+/* Puts in the place of each trial whose path is a shell pattern ("runs/[ab]*"; not one that exists by that very name, nor a
+ * URL) the directories and .h5 files that it matches, in byte order, without those that the job has already. ASSAY_EJOB when
+ * there is none, or there are several for a trial with a name, or too many trials in all. Looks at the file system: one rank
+ * calls it, and the others take its trials through pack and unpack. Not collective. */
 int assay_job_expand_trials(assay_job *job, assay_error *err);
 void assay_job_pack_trials(const assay_job *job, assay_buf *out);
 /* Replaces the trials by those packed. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. Not collective. */
@@ -99,10 +99,10 @@ int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err);
  * final. ASSAY_EUSAGE when there is none of that name. Not collective. */
 int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err);
 
-/* Adds what the report needs besides the rules and aggregations that the job names: with several trials, a format that draws, or `wants_curves`,
- * one loss_curve and one tensor_curves over everything (report/curves.h reads them). The more trials, the fewer
- * rows a trial has: ASSAY_CURVE_ROWS in all. Call once the trials and formats are final. Does nothing when they are there.
- * 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
+/* Adds what the report needs besides the rules and aggregations that the job names: with several trials, a format that draws,
+ * or `wants_curves`, one loss_curve and one tensor_curves over everything (report/curves.h reads them). The more trials, the
+ * fewer rows a trial has: ASSAY_CURVE_ROWS in all. Call once the trials and formats are final. Does nothing when they are
+ * there. 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
 int assay_job_add_implicit(assay_job *job);
 enum { ASSAY_CURVE_ROWS = 1 << 21, ASSAY_CURVE_ROWS_OF_TRIAL = 1 << 18 };
 enum { ASSAY_IMPLICIT_LOSSES, ASSAY_IMPLICIT_TENSORS, ASSAY_IMPLICITS }; /* numbers in job->implicit */

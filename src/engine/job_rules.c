@@ -289,11 +289,11 @@ int assay_job_add_implicit(assay_job *job)
 {
     if (job->implicit || !needs_implicit(job))
         return ASSAY_OK;
-    size_t share = ASSAY_CURVE_ROWS / (job->trial_count > 0 ? job->trial_count : 1);
+    size_t rows = ASSAY_CURVE_ROWS / (job->trial_count > 0 ? job->trial_count : 1);
+    rows = rows < ASSAY_CURVE_ROWS_OF_TRIAL ? rows : ASSAY_CURVE_ROWS_OF_TRIAL;
     cJSON *parameters = cJSON_CreateObject();
     job->implicit = assay_alloc_zeroed(ASSAY_IMPLICITS, sizeof(assay_instance *));
-    if (!job->implicit || !cJSON_AddNumberToObject(parameters, "rows",
-                                                   (double)(share < ASSAY_CURVE_ROWS_OF_TRIAL ? share : ASSAY_CURVE_ROWS_OF_TRIAL))) {
+    if (!job->implicit || !cJSON_AddNumberToObject(parameters, "rows", (double)rows)) {
         cJSON_Delete(parameters);
         return ASSAY_ENOMEM;
     }

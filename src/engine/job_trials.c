@@ -177,9 +177,9 @@ static int split_trial(const job_reader *r, const char *text, char **name, const
 
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err)
 {
-    const job_reader r = {"--trial", err};
+    const job_reader r = {"the command line", err};
     if (count > ASSAY_JOB_TRIALS)
-        return assay_fail(err, ASSAY_EUSAGE, "--trial: more than %d trials", ASSAY_JOB_TRIALS);
+        return assay_fail(err, ASSAY_EUSAGE, "the command line: more than %d trials", ASSAY_JOB_TRIALS);
     assay_job fresh = {.trials = assay_alloc_zeroed(count, sizeof *fresh.trials)};
     int status = fresh.trials ? ASSAY_OK : job_no_memory(&r);
     for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
@@ -187,7 +187,7 @@ int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count,
         const char *path = NULL;
         status = split_trial(&r, paths[i], &name, &path);
         if (status == ASSAY_OK && path[0] == '\0')
-            status = assay_fail(err, ASSAY_EUSAGE, "--trial %.200s: the path is empty", paths[i]);
+            status = assay_fail(err, ASSAY_EUSAGE, "the command line: %.200s: the path is empty", paths[i]);
         if (status == ASSAY_OK)
             status = add_trial(&r, paths[i], ASSAY_EUSAGE, &fresh, path, name);
         free(name);
@@ -250,10 +250,12 @@ static int expand(const job_reader *r, const assay_job *job, const assay_job_tri
     if (trials == 0)
         status = job_fail(r, "trials", "the pattern \"%.200s\" matches no directory and no .h5 file", trial->path);
     else if (trials > 1 && name)
-        status = job_fail(r, "trials", "the pattern \"%.200s\" matches %zu trials, which cannot all be called \"%.100s\"", trial->path,
-                          trials, name);
+        status =
+            job_fail(r, "trials", "the pattern \"%.200s\" matches %zu trials, which cannot all be called \"%.100s\"",
+                     trial->path, trials, name);
     for (size_t i = 0; status == ASSAY_OK && i < matches.gl_pathc; i++)
-        if (may_be_trial(matches.gl_pathv[i]) && !has_location(job, matches.gl_pathv[i]) && !has_location(to, matches.gl_pathv[i]))
+        if (may_be_trial(matches.gl_pathv[i]) && !has_location(job, matches.gl_pathv[i]) &&
+            !has_location(to, matches.gl_pathv[i]))
             status = put_trial(r, to, matches.gl_pathv[i], name);
     if (rc == 0)
         globfree(&matches);
@@ -270,7 +272,8 @@ int assay_job_expand_trials(assay_job *job, assay_error *err)
         const assay_job_trial *trial = &job->trials[i];
         bool pattern = is_pattern(trial->path);
         any = any || pattern;
-        status = pattern ? expand(&r, job, trial, &all) : put_trial(&r, &all, trial->path, trial->named ? trial->name : NULL);
+        status = pattern ? expand(&r, job, trial, &all)
+                         : put_trial(&r, &all, trial->path, trial->named ? trial->name : NULL);
     }
     if (status != ASSAY_OK || !any) {
         job_release_trials(&all);
@@ -312,7 +315,8 @@ int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
     }
     if (!made || in->failed) {
         job_release_trials(&fresh);
-        return made ? assay_fail(err, ASSAY_EINTERNAL, "the list of trials did not survive its way between ranks") : job_no_memory(&r);
+        return made ? assay_fail(err, ASSAY_EINTERNAL, "the list of trials did not survive its way between ranks")
+                    : job_no_memory(&r);
     }
     job_release_trials(job);
     job->trials = fresh.trials;
@@ -331,6 +335,7 @@ int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err)
     if (job->baseline < job->trial_count)
         return ASSAY_OK;
     job->baseline = 0;
-    return assay_fail(err, ASSAY_EUSAGE, "%s: the baseline \"%.200s\" is none of the trials' names, the first of which is \"%.200s\"",
+    return assay_fail(err, ASSAY_EUSAGE,
+                      "%s: the baseline \"%.200s\" is none of the trials' names, the first of which is \"%.200s\"",
                       name ? "--baseline" : job->file, wanted, job->trial_count ? job->trials[0].name : "");
 }

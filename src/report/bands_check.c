@@ -25,7 +25,8 @@ static void band_at(const assay_band *band, int64_t at, double *low, double *hig
     double span = (double)(band->step[last] - band->step[first]);
     double part = span > 0 ? (double)(at - band->step[first]) / span : 0;
     const double *a = band->quantile + first * ASSAY_BAND_QUANTILES, *b = band->quantile + last * ASSAY_BAND_QUANTILES;
-    double bottom = a[1] + part * (b[1] - a[1]), middle = a[2] + part * (b[2] - a[2]), top = a[3] + part * (b[3] - a[3]);
+    double bottom = a[1] + part * (b[1] - a[1]), middle = a[2] + part * (b[2] - a[2]),
+           top = a[3] + part * (b[3] - a[3]);
     double least = ASSAY_BAND_MARGIN * (band->figure == ASSAY_BAND_ZEROS ? 1 : fabs(middle));
     double width = fmax(top - bottom, least);
     *low = bottom - width;
@@ -178,7 +179,8 @@ static void put_departure(const assay_departure *d, assay_buf *out)
 
 void assay_band_report_put_json(const assay_band_report *report, assay_buf *out)
 {
-    assay_put_format(out, " \"bands\": {\"learned_from\": %zu, \"severity\": \"warning\", \"trials\": [", report->bands->trials);
+    assay_put_format(out, " \"bands\": {\"learned_from\": %zu, \"severity\": \"warning\", \"trials\": [",
+                     report->bands->trials);
     for (size_t t = 0; t < report->trials; t++) {
         const assay_departures *d = &report->trial[t];
         assay_put_format(out, "%s\n   {\"name\": ", t ? "," : "");
@@ -224,7 +226,8 @@ void assay_band_report_put_text(const assay_band_report *report, assay_buf *out)
         if (d->curves == 0)
             assay_put_format(out, ": nothing in it has a band, which is no pass\n");
         else
-            assay_put_format(out, ": %zu of %zu curves leave their band%s\n", d->total, d->curves, d->total ? ", first of all:" : "");
+            assay_put_format(out, ": %zu of %zu curves leave their band%s\n", d->total, d->curves,
+                             d->total ? ", first of all:" : "");
         if (d->total > 0)
             put_lines(d, out);
     }

@@ -94,7 +94,8 @@ static double quantile_of(const sample *s, size_t n, double share)
     return s[low].value + (at - (double)low) * (s[high].value - s[low].value);
 }
 
-/* Starts of the runs of one mode step in a curve's samples [0 .. count), of those with at least two; returns how many. */
+/* Starts of the runs of one mode step in a curve's samples [0 .. count), of those with at least two; returns how many.
+ */
 static size_t find_steps(const sample *s, size_t count, size_t *start)
 {
     size_t steps = 0;
@@ -107,7 +108,8 @@ static size_t find_steps(const sample *s, size_t count, size_t *start)
     return steps;
 }
 
-static void put_curve(int figure, const sample *s, size_t count, const size_t *start, size_t steps, bool first, assay_buf *out)
+static void put_curve(int figure, const sample *s, size_t count, const size_t *start, size_t steps, bool first,
+                      assay_buf *out)
 {
     static const double shares[ASSAY_BAND_QUANTILES] = {0, 0.05, 0.5, 0.95, 1};
     uint64_t stride = assay_spread_stride(steps, ASSAY_BAND_STEPS);

@@ -26,7 +26,8 @@ static void find_first(assay_comparison *c, size_t trial)
     }
 }
 
-/* Bits of the rules that fired in a trial; a trial that could not be opened has all of them, and so a group of its like. */
+/* Bits of the rules that fired in a trial; a trial that could not be opened has all of them, and so a group of its
+ * like. */
 static void set_key(const assay_comparison *c, size_t trial, uint8_t *key)
 {
     bool unread = c->outcome->trials[trial].status != ASSAY_OK;

@@ -1,4 +1,5 @@
-/* compare_classes.c - class counts beside one another, accuracy and recalls, from what the aggregations put into report.json. */
+/* compare_classes.c - class counts beside one another, accuracy and recalls, from what the aggregations put into
+ * report.json. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

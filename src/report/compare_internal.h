@@ -6,7 +6,8 @@
 #include "report/comparison.h"
 #include "report/report_internal.h"
 
-/* Fill the parts of a comparison whose `trials`, `baseline`, `tolerance` and `trial` are set. 0 or ASSAY_ENOMEM. Not collective. */
+/* Fill the parts of a comparison whose `trials`, `baseline`, `tolerance` and `trial` are set. 0 or ASSAY_ENOMEM. Not
+ * collective. */
 int compare_groups(assay_comparison *c);
 int compare_losses(assay_comparison *c);
 int compare_tensors(assay_comparison *c);

@@ -99,7 +99,8 @@ static void put_first(const assay_comparison *c, size_t trial, assay_buf *out)
 }
 
 /* What a tensor is at the step where it parts: a dtype by name, a shape by its axes. */
-static void put_own(const char *key, const assay_compared_tensor *one, double value, const assay_curves *curves, assay_buf *out)
+static void put_own(const char *key, const assay_compared_tensor *one, double value, const assay_curves *curves,
+                    assay_buf *out)
 {
     if (one->parting == ASSAY_PARTS_DTYPE) {
         assay_put_format(out, ", \"%s\": \"%s\"", key, assay_dtype_name((int)value));
@@ -111,18 +112,21 @@ static void put_own(const char *key, const assay_compared_tensor *one, double va
     }
 }
 
-static void put_tensor(const assay_comparison *c, size_t trial, const assay_compared_tensor *one, const assay_curves *own,
-                       const assay_curves *base, assay_buf *out)
+static void put_tensor(const assay_comparison *c, size_t trial, const assay_compared_tensor *one,
+                       const assay_curves *own, const assay_curves *base, assay_buf *out)
 {
     put_text("tensor", assay_trial_tensor(c->outcome->trials[trial].info, one->tensor), out);
-    assay_put_format(out, ", \"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", \"parts\": \"%s\", \"what\": \"%s\"",
-                     one->step, assay_mode_name(one->mode), one->mode_step, assay_parting_word(one->parting), one->what);
+    assay_put_format(
+        out,
+        ", \"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", \"parts\": \"%s\", \"what\": \"%s\"",
+        one->step, assay_mode_name(one->mode), one->mode_step, assay_parting_word(one->parting), one->what);
     put_own("value", one, one->own, own, out);
     put_own("baseline", one, one->other, base, out);
     if (one->parting == ASSAY_PARTS_VALUE)
         put_number("difference", one->difference, out);
     put_number("largest_difference", one->most, out);
-    assay_put_format(out, ", \"largest_mode_step\": %" PRId64 ", \"common_steps\": %zu", one->most_mode_step, one->common);
+    assay_put_format(out, ", \"largest_mode_step\": %" PRId64 ", \"common_steps\": %zu", one->most_mode_step,
+                     one->common);
     put_number("last_norm", one->last_norm, out);
     put_number("last_norm_baseline", one->last_other_norm, out);
     assay_put_u8(out, '}');
@@ -136,14 +140,28 @@ static void put_tensors(const assay_comparison *c, size_t trial, const assay_cur
     const assay_common_state *state = kept ? kept[ASSAY_IMPLICIT_TENSORS].state : NULL;
     const assay_curves own = {.shapes = state ? state->counter : NULL};
     assay_put_format(out,
-                     ",\n    \"tensors\": {\"compared\": %zu, \"parted\": %zu, \"only_here\": %zu, \"only_in_baseline\": %zu, "
-                     "\"first\": [",
-                     t->compared, t->parted, t->only_own, t->only_baseline);
+                     ",\n    \"tensors\": {\"compared\": %zu, \"parted\": %zu, \"without_common_steps\": %zu, "
+                     "\"only_here\": %zu, \"only_in_baseline\": %zu, \"first\": [",
+                     t->compared, t->parted, t->disjoint, t->only_own, t->only_baseline);
     for (size_t i = 0; i < t->tensors; i++) {
         put_start(out, i, "     ");
         put_tensor(c, trial, &t->tensor[i], &own, base, out);
     }
     assay_put_format(out, "]}");
+}
+
+/* What was not looked at in a trial. */
+static void put_bounds(const assay_compared_trial *t, assay_buf *out)
+{
+    bool any = false;
+    assay_put_format(out, ",\n    \"every\": {");
+    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
+        if (t->every[m] <= 1)
+            continue;
+        assay_put_format(out, "%s\"%s\": %" PRIu64, any ? ", " : "", assay_mode_name(m), t->every[m]);
+        any = true;
+    }
+    assay_put_format(out, "}, \"tensors_left_out\": %" PRIu64 ", \"tensors_unseen\": %" PRIu64, t->left_out, t->unseen);
 }
 
 static void put_trials(const assay_comparison *c, assay_buf *out)
@@ -158,6 +176,7 @@ static void put_trials(const assay_comparison *c, assay_buf *out)
         assay_put_format(out, ", \"group\": %zu, \"rules_with_findings\": %zu, \"first\": ", c->trial[t].group,
                          c->trial[t].rules_with_findings);
         put_first(c, t, out);
+        put_bounds(&c->trial[t], out);
         if (t != c->baseline)
             put_tensors(c, t, &base, out);
         assay_put_u8(out, '}');

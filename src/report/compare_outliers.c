@@ -1,7 +1,8 @@
 /* compare_outliers.c - trials whose last or best loss, accuracy or class imbalance lies far from those of the others.
  *
- * Robust z-score (Iglewicz and Hoaglin 1993): 0.6745 (x - median) / MAD, MAD the median of |x - median|. Where more than half of the
- * numbers are equal, the MAD is 0 and says nothing: then (x - median) / (1.2533 times the mean of |x - median|). */
+ * Robust z-score (Iglewicz and Hoaglin 1993): 0.6745 (x - median) / MAD, MAD the median of |x - median|. Where more
+ * than half of the numbers are equal, the MAD is 0 and says nothing: then (x - median) / (1.2533 times the mean of |x -
+ * median|). */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -68,7 +69,8 @@ static int judge(assay_comparison *c, const double *value, const bool *there, co
         for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
             double score = isfinite(value[t]) ? (value[t] - middle.median) / middle.scale : INFINITY;
             if (there[t] && fabs(score) > ASSAY_OUTLIER_SCORE)
-                status = add(c, &(assay_outlier){t, (char *)(uintptr_t)what, value[t], middle.median, middle.deviation, score});
+                status = add(
+                    c, &(assay_outlier){t, (char *)(uintptr_t)what, value[t], middle.median, middle.deviation, score});
         }
     }
     free(finite);
@@ -93,7 +95,8 @@ static int judge_losses(assay_comparison *c, double *value, bool *there)
     for (size_t i = 0; status == ASSAY_OK && i < c->losses; i++) {
         const assay_compared_loss *loss = &c->loss[i];
         for (int best = 0; status == ASSAY_OK && best < 2; best++) {
-            char *what = text_of("%s loss of %s, %s", best ? "best" : "last", loss->tensor, assay_mode_name(loss->mode));
+            char *what =
+                text_of("%s loss of %s, %s", best ? "best" : "last", loss->tensor, assay_mode_name(loss->mode));
             for (size_t t = 0; t < c->trials; t++) {
                 value[t] = best ? loss->figures[t].best : loss->figures[t].last;
                 there[t] = loss->figures[t].points > 0;

@@ -34,11 +34,13 @@ typedef struct gap {
 /* The figure that differs most at a step. */
 static gap gap_of(const assay_tensor_point *a, const assay_tensor_point *b)
 {
-    const double share_a = a->elements > 0 ? a->nonfinite / a->elements : 0, share_b = b->elements > 0 ? b->nonfinite / b->elements : 0;
+    const double share_a = a->elements > 0 ? a->nonfinite / a->elements : 0,
+                 share_b = b->elements > 0 ? b->nonfinite / b->elements : 0;
     const gap gaps[] = {
         {"norm", a->norm, b->norm, distance(a->norm, b->norm, larger(a->norm, b->norm))},
         {"mean", a->mean, b->mean, distance(a->mean, b->mean, larger(a->magnitude, b->magnitude))},
-        {"magnitude", a->magnitude, b->magnitude, distance(a->magnitude, b->magnitude, larger(a->magnitude, b->magnitude))},
+        {"magnitude", a->magnitude, b->magnitude,
+         distance(a->magnitude, b->magnitude, larger(a->magnitude, b->magnitude))},
         {"zeros", a->zeros, b->zeros, distance(a->zeros, b->zeros, 1)},
         {"nonfinite", a->nonfinite, b->nonfinite, distance(share_a, share_b, 1)},
     };
@@ -62,7 +64,8 @@ static void part(assay_compared_tensor *t, assay_parting parting, const assay_te
     t->difference = g->difference;
 }
 
-static void compare_points(const assay_tensor_point *a, const assay_tensor_point *b, double tolerance, assay_compared_tensor *t)
+static void compare_points(const assay_tensor_point *a, const assay_tensor_point *b, double tolerance,
+                           assay_compared_tensor *t)
 {
     gap g = gap_of(a, b);
     if (a->dtype != b->dtype)
@@ -95,7 +98,8 @@ static assay_compared_tensor compare_curves(const assay_tensor_curve *a, const a
 }
 
 /* Both trials' tensors are numbered in byte order of their names. */
-static int order_of(const assay_trial *trial, const assay_tensor_curve *a, const assay_trial *base, const assay_tensor_curve *b)
+static int order_of(const assay_trial *trial, const assay_tensor_curve *a, const assay_trial *base,
+                    const assay_tensor_curve *b)
 {
     int order = strcmp(assay_trial_tensor(trial, a->tensor), assay_trial_tensor(base, b->tensor));
     return order ? order : (a->mode > b->mode) - (a->mode < b->mode);
@@ -128,6 +132,7 @@ static int compare_trial(assay_comparison *c, size_t trial, const assay_curves *
         if (order == 0) {
             assay_compared_tensor one = compare_curves(&own->tensors[i], &base->tensors[k], c->tolerance);
             t->compared += one.common > 0;
+            t->disjoint += one.common == 0;
             if (one.parting != ASSAY_PARTS_NOT)
                 list[t->parted++] = one;
         }
@@ -143,15 +148,35 @@ static int compare_trial(assay_comparison *c, size_t trial, const assay_curves *
     return ASSAY_OK;
 }
 
+/* What was not looked at: nobody shall take it for equal. */
+static void name_bounds(assay_comparison *c, size_t trial, const assay_curves *curves)
+{
+    assay_compared_trial *t = &c->trial[trial];
+    const assay_trial *info = c->outcome->trials[trial].info;
+    uint32_t tensors = assay_trial_tensors(info) - (uint32_t)curves->tensors_left_out;
+    size_t at = 0;
+    t->left_out = curves->tensors_left_out;
+    for (int m = 0; m < ASSAY_MODES; m++)
+        t->every[m] = curves->every[m];
+    for (uint32_t id = 0; id < tensors; id++) {
+        while (at < curves->tensor_count && curves->tensors[at].tensor < id)
+            at++;
+        bool seen = at < curves->tensor_count && curves->tensors[at].tensor == id;
+        t->unseen += !seen && assay_trial_tensor_modes(info, id) != 0;
+    }
+}
+
 int compare_tensors(assay_comparison *c)
 {
     assay_curves base, own;
     int status = assay_curves_make(c->outcome, c->baseline, &base);
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
-        if (t == c->baseline || c->outcome->trials[t].status != ASSAY_OK || base.tensor_count == 0)
+        if (c->outcome->trials[t].status != ASSAY_OK || c->outcome->job->implicit_count == 0)
             continue;
         status = assay_curves_make(c->outcome, t, &own);
         if (status == ASSAY_OK)
+            name_bounds(c, t, &own);
+        if (status == ASSAY_OK && t != c->baseline)
             status = compare_trial(c, t, &own, &base);
         assay_curves_release(&own);
     }

@@ -7,7 +7,14 @@
 #include "report/compare_internal.h"
 #include "report/layout.h"
 
-enum { TRIALS_IN_MATRIX = 8, TRIALS_SHOWN = 40, GROUPS_SHOWN = 20, NAMES_SHOWN = 10, CLASSES_SHOWN = 10, OUTLIERS_SHOWN = 20 };
+enum {
+    TRIALS_IN_MATRIX = 8,
+    TRIALS_SHOWN = 40,
+    GROUPS_SHOWN = 20,
+    NAMES_SHOWN = 10,
+    CLASSES_SHOWN = 10,
+    OUTLIERS_SHOWN = 20
+};
 
 static const char *trial_name(const assay_comparison *c, size_t trial)
 {
@@ -91,7 +98,7 @@ static void put_groups(const assay_comparison *c, assay_buf *out)
         const assay_trial_group *group = &c->group[g];
         bool unread = c->outcome->trials[group->trial[0]].status != ASSAY_OK;
         assay_put_format(out, "group %zu: %zu trial%s%s\n", g + 1, group->trials, group->trials == 1 ? "" : "s",
-                         unread               ? " that could not be opened"
+                         unread              ? " that could not be opened"
                          : group->rules == 0 ? " without findings"
                                              : "");
         if (group->rules > 0)
@@ -192,13 +199,34 @@ static void put_classes(const assay_comparison *c, const assay_compared_classes 
     assay_put_format(out, "\n");
     const char *title = c->outcome->job->aggregations[list->aggregation]->name;
     assay_text_put_clean(out, title, strlen(title));
-    assay_put_format(out, ": %s\n", list->confusion ? "accuracy, and the recall of each class"
-                                                    : "samples of each class, and the largest over the smallest");
+    assay_put_format(out, ": %s\n",
+                     list->confusion ? "accuracy, and the recall of each class"
+                                     : "samples of each class, and the largest over the smallest");
     assay_table_put(&table, 2, out);
     assay_table_release(&table);
     if (shown < list->classes)
         assay_put_format(out, "... and %zu more classes; report.json has all of them.\n", list->classes - shown);
     put_more(c, out);
+}
+
+/* What was not looked at: nobody shall take it for equal. */
+static void put_bounds(const assay_comparison *c, assay_buf *out)
+{
+    size_t thinned = 0, cut = 0;
+    for (size_t t = 0; t < c->trials; t++) {
+        bool some = false;
+        for (int m = 0; m < ASSAY_MODES; m++)
+            some = some || c->trial[t].every[m] > 1;
+        thinned += some;
+        cut += c->trial[t].left_out + c->trial[t].unseen > 0;
+    }
+    if (thinned > 0)
+        assay_put_format(
+            out, "Of %zu trial%s only some of the steps were compared: \"every\" in report.json has how many.\n",
+            thinned, thinned == 1 ? "" : "s");
+    if (cut > 0)
+        assay_put_format(out, "Of %zu trial%s some tensors were not compared: report.json has how many.\n", cut,
+                         cut == 1 ? "" : "s");
 }
 
 static void put_partings(const assay_comparison *c, assay_buf *out)
@@ -234,6 +262,7 @@ static void put_partings(const assay_comparison *c, assay_buf *out)
     assay_table_put(&table, 0, out);
     assay_table_release(&table);
     put_more(c, out);
+    put_bounds(c, out);
 }
 
 static void put_outliers(const assay_comparison *c, assay_buf *out)

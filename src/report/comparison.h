@@ -1,17 +1,18 @@
-/* comparison.h - several trials side by side, computed once for every form of the report: json, text and the others render it.
+/* comparison.h - several trials side by side, computed once for every form of the report: json, text and the others
+ * render it.
  *
- * Trials are aligned by mode and mode step. The baseline is the job's (its first trial unless it says otherwise). Everything takes
- * time linear in the number of trials but for sorting, and follows from the outcome alone. */
+ * Trials are aligned by mode and mode step. The baseline is the job's (its first trial unless it says otherwise).
+ * Everything takes time linear in the number of trials but for sorting, and follows from the outcome alone. */
 #ifndef ASSAY_REPORT_COMPARISON_H
 #define ASSAY_REPORT_COMPARISON_H
 
 #include "report/curves.h"
 
 enum {
-    ASSAY_COMPARED_STEPS = 50,     /* common mode steps of a loss that are listed at most; they lie evenly */
-    ASSAY_COMPARED_LOSSES = 256,   /* different (loss, mode) that are compared at most */
-    ASSAY_COMPARED_TENSORS = 100,  /* tensors of a trial that part from the baseline and are listed */
-    ASSAY_OUTLIER_TRIALS = 5       /* fewer have no outliers */
+    ASSAY_COMPARED_STEPS = 50,    /* common mode steps of a loss that are listed at most; they lie evenly */
+    ASSAY_COMPARED_LOSSES = 256,  /* different (loss, mode) that are compared at most */
+    ASSAY_COMPARED_TENSORS = 100, /* tensors of a trial that part from the baseline and are listed */
+    ASSAY_OUTLIER_TRIALS = 5      /* fewer have no outliers */
 };
 #define ASSAY_OUTLIER_SCORE 3.5 /* Iglewicz and Hoaglin 1993 */
 
@@ -20,20 +21,21 @@ typedef struct assay_loss_figures {
     size_t points; /* 0: the trial has not this loss in this mode */
     double best, last;
     int64_t best_mode_step, last_mode_step;
-    double area;   /* under the curve over the mode steps that all trials with it cover, by trapezoids; NaN: they share none */
+    double area; /* under the curve over the mode steps that all trials with it cover, by trapezoids; NaN: they share
+                    none */
 } assay_loss_figures;
 
 /* One loss in one mode over all trials. */
 typedef struct assay_compared_loss {
     char *tensor; /* owned */
     int mode;
-    size_t trials;              /* that have it */
-    int64_t from, to;           /* mode steps that all of those cover; from > to: none */
+    size_t trials;               /* that have it */
+    int64_t from, to;            /* mode steps that all of those cover; from > to: none */
     assay_loss_figures *figures; /* [trials of the job] */
-    int64_t *step;              /* [steps] mode steps at which all of those have a value, at most ASSAY_COMPARED_STEPS of them */
+    int64_t *step; /* [steps] mode steps at which all of those have a value, at most ASSAY_COMPARED_STEPS of them */
     size_t steps;
-    size_t common;              /* how many there are in all */
-    double *value;              /* [trial * steps + i] */
+    size_t common; /* how many there are in all */
+    double *value; /* [trial * steps + i] */
 } assay_compared_loss;
 
 /* What differs between a tensor and that of the baseline. */
@@ -44,13 +46,14 @@ const char *assay_parting_word(assay_parting parting); /* "", "dtype", "shape", 
 typedef struct assay_compared_tensor {
     uint32_t tensor; /* of the trial itself */
     int mode;
-    size_t common;   /* steps of both */
+    size_t common; /* steps of both */
     assay_parting parting;
     int64_t step, mode_step; /* the first at which they part; the step is the trial's own */
-    const char *what;      /* "norm", "mean", "magnitude", "zeros" or "nonfinite" that differs most there; else "dtype" or "shape" */
-    double own, other;     /* what it is in the trial and in the baseline: dtype or shape by number */
-    double difference;     /* relative to the larger one, for the mean relative to the magnitude, for zeros absolute */
-    double most;           /* the largest such difference at a common step */
+    const char *
+        what; /* "norm", "mean", "magnitude", "zeros" or "nonfinite" that differs most there; else "dtype" or "shape" */
+    double own, other; /* what it is in the trial and in the baseline: dtype or shape by number */
+    double difference; /* relative to the larger one, for the mean relative to the magnitude, for zeros absolute */
+    double most;       /* the largest such difference at a common step */
     int64_t most_mode_step;
     double last_norm, last_other_norm; /* at the last common step */
 } assay_compared_tensor;
@@ -59,15 +62,19 @@ typedef struct assay_compared_trial {
     const assay_finding *first; /* the earliest of all rules' first findings, by step, then rule; NULL: none */
     size_t first_rule;          /* whose it is */
     size_t rules_with_findings, group;
-    size_t compared, parted;    /* tensors (in a mode) that both have, and of them those that part */
+    size_t compared, parted; /* tensors (in a mode) that both have, and of them those that part */
+    size_t disjoint;         /* those that both have, but at no common step */
     size_t only_own, only_baseline;
+    uint64_t every[ASSAY_MODES];   /* only every so manieth saved step of the mode was looked at; 1: all */
+    uint64_t left_out;             /* tensors beyond the most that are looked at */
+    uint64_t unseen;               /* other tensors, of which no step was: they are not compared */
     assay_compared_tensor *tensor; /* the first ones that part, by step, then name; owned */
     size_t tensors;
 } assay_compared_trial;
 
 /* Trials with findings of the same rules. */
 typedef struct assay_trial_group {
-    size_t *rule;  /* numbers; owned */
+    size_t *rule; /* numbers; owned */
     size_t rules;
     size_t *trial; /* numbers, ascending; owned */
     size_t trials;
@@ -75,21 +82,21 @@ typedef struct assay_trial_group {
 
 /* One aggregation's classes over all trials. */
 typedef struct assay_compared_classes {
-    size_t aggregation;  /* of the job */
-    bool confusion;      /* recalls; else counts */
-    int64_t *class;      /* [classes] ascending: all that some trial has; owned */
+    size_t aggregation; /* of the job */
+    bool confusion;     /* recalls; else counts */
+    int64_t *class;     /* [classes] ascending: all that some trial has; owned */
     size_t classes;
-    double *value;       /* [trial * classes + i]: how many, or the recall; NaN: the trial does not say; owned */
-    double *samples;     /* [trials]; NaN: the trial has no such result; owned */
-    double *figure;      /* [trials]: largest over smallest class, infinite where one is missing; or the accuracy; owned */
+    double *value;   /* [trial * classes + i]: how many, or the recall; NaN: the trial does not say; owned */
+    double *samples; /* [trials]; NaN: the trial has no such result; owned */
+    double *figure;  /* [trials]: largest over smallest class, infinite where one is missing; or the accuracy; owned */
 } assay_compared_classes;
 
 /* A number of one trial that lies far from those of the others. */
 typedef struct assay_outlier {
     size_t trial;
-    char *what; /* "last loss of NAME, TRAIN"; owned */
+    char *what;                      /* "last loss of NAME, TRAIN"; owned */
     double value, median, deviation; /* deviation: the median of the distances from the median */
-    double score; /* infinite for a value that is not finite */
+    double score;                    /* infinite for a value that is not finite */
 } assay_outlier;
 
 typedef struct assay_comparison {
@@ -108,8 +115,8 @@ typedef struct assay_comparison {
     size_t outliers;
 } assay_comparison;
 
-/* Compares the trials of an outcome. *out stays NULL for a single trial. Free it with assay_comparison_free(), before the
- * outcome. 0 or ASSAY_ENOMEM. Not collective. */
+/* Compares the trials of an outcome. *out stays NULL for a single trial. Free it with assay_comparison_free(), before
+ * the outcome. 0 or ASSAY_ENOMEM. Not collective. */
 int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out);
 void assay_comparison_free(assay_comparison *comparison);
 

@@ -73,7 +73,8 @@ static void release_rows(row_list *list)
 static bool begins_curve(const row_list *list, uint64_t i)
 {
     return i == 0 || list->mode[i] != list->mode[i - 1] ||
-           assay_series_row(list->series, list->order[i]).tensor != assay_series_row(list->series, list->order[i - 1]).tensor;
+           assay_series_row(list->series, list->order[i]).tensor !=
+               assay_series_row(list->series, list->order[i - 1]).tensor;
 }
 
 static size_t count_curves(const row_list *list)
@@ -96,7 +97,8 @@ static int make_losses(const row_list *list, assay_curves *out)
         if (begins_curve(list, i))
             out->losses[out->loss_count++] = (assay_loss_curve){row.tensor, list->mode[i], &out->loss_points[i], 0};
         out->losses[out->loss_count - 1].count++;
-        out->loss_points[i] = (assay_loss_point){row.step, step ? step->mode_step : row.step, row.value[ASSAY_LOSS_VALUE]};
+        out->loss_points[i] =
+            (assay_loss_point){row.step, step ? step->mode_step : row.step, row.value[ASSAY_LOSS_VALUE]};
     }
     return ASSAY_OK;
 }
@@ -111,7 +113,8 @@ static int make_tensors(const row_list *list, assay_curves *out)
         assay_row row = assay_series_row(list->series, list->order[i]);
         const assay_step_info *step = step_of(list, list->order[i]);
         if (begins_curve(list, i))
-            out->tensors[out->tensor_count++] = (assay_tensor_curve){row.tensor, list->mode[i], &out->tensor_points[i], 0};
+            out->tensors[out->tensor_count++] =
+                (assay_tensor_curve){row.tensor, list->mode[i], &out->tensor_points[i], 0};
         out->tensors[out->tensor_count - 1].count++;
         out->tensor_points[i] = (assay_tensor_point){.step = row.step,
                                                      .mode_step = step ? step->mode_step : row.step,

@@ -1,9 +1,9 @@
 /* curves.h - the losses and the tensors of a trial by step, for everything that draws or compares them.
  *
- * They come from the job's implicit aggregations (assay_job_add_implicit()): there with several trials, or a format that draws;
- * else both lists are empty. A list never has more than its aggregation's bounds (docs/rules/aggregation-loss_curve.md,
- * docs/rules/aggregation-tensor_curves.md); what they left out is said in `every` and `tensors_left_out`. Make a trial's, use
- * it, release it: with many trials only one has to be in memory. */
+ * They come from the job's implicit aggregations (assay_job_add_implicit()): there with several trials, or a format
+ * that draws; else both lists are empty. A list never has more than its aggregation's bounds
+ * (docs/rules/aggregation-loss_curve.md, docs/rules/aggregation-tensor_curves.md); what they left out is said in
+ * `every` and `tensors_left_out`. Make a trial's, use it, release it: with many trials only one has to be in memory. */
 #ifndef ASSAY_REPORT_CURVES_H
 #define ASSAY_REPORT_CURVES_H
 
@@ -47,16 +47,17 @@ typedef struct assay_curves {
     size_t loss_count;
     assay_tensor_curve *tensors; /* by tensor, then mode; owned */
     size_t tensor_count;
-    uint64_t every[ASSAY_MODES];     /* of the tensors: only every so manieth saved step of the mode, and its last; 1: all */
+    uint64_t
+        every[ASSAY_MODES]; /* of the tensors: only every so manieth saved step of the mode, and its last; 1: all */
     uint64_t losses_every[ASSAY_MODES];
-    uint64_t tensors_left_out;       /* the last ones in byte order of their names */
-    const assay_counter *shapes;     /* borrowed from the outcome; NULL: none */
-    assay_loss_point *loss_points;   /* owned */
+    uint64_t tensors_left_out;         /* the last ones in byte order of their names */
+    const assay_counter *shapes;       /* borrowed from the outcome; NULL: none */
+    assay_loss_point *loss_points;     /* owned */
     assay_tensor_point *tensor_points; /* owned */
 } assay_curves;
 
-/* The curves of trial number `trial` of an outcome that a run has filled. A trial that could not be opened has none. Release them
- * with assay_curves_release(), before the outcome. 0 or ASSAY_ENOMEM. Not collective. */
+/* The curves of trial number `trial` of an outcome that a run has filled. A trial that could not be opened has none.
+ * Release them with assay_curves_release(), before the outcome. 0 or ASSAY_ENOMEM. Not collective. */
 int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *out);
 void assay_curves_release(assay_curves *curves);
 

@@ -1,5 +1,5 @@
-/* Any bytes as a file of bands, as they are and with the right digest behind them: refused with a message that names the file, or bands
- * in order whose numbers can be relied on. */
+/* Any bytes as a file of bands, as they are and with the right digest behind them: refused with a message that names
+ * the file, or bands in order whose numbers can be relied on. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
