@@ -2,7 +2,7 @@
 """The actions of a job against real servers and a real mail program: what arrives, how often, what is tried again, what is
 remembered; and that no secret leaves by any way but the request itself.
 
-    actions.py --assay PROGRAM [--no-curl]
+    actions.py --assay PROGRAM [--no-curl] [WHAT...]     WHAT: forms, attempts, ...; all when none is given
 """
 import argparse
 import json
@@ -344,6 +344,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--no-curl", action="store_true")
+    parser.add_argument("what", nargs="*")
     arguments = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as directory:
@@ -353,9 +354,11 @@ def main():
             b.expect(done.code == 2 and "ASSAY_WITH_CURL" in done.err, "without libcurl: %s" % done)
             test_mail(b)
         else:
-            for test in (test_forms, test_attempts, test_certificates, test_secrets, test_stopped, test_once, test_watch, test_limits,
-                         test_mail, test_refusals):
-                test(b)
+            tests = {"forms": test_forms, "attempts": test_attempts, "certificates": test_certificates, "secrets": test_secrets,
+                     "stopped": test_stopped, "once": test_once, "watch": test_watch, "limits": test_limits, "mail": test_mail,
+                     "refusals": test_refusals}
+            for what in arguments.what or tests:
+                tests[what](b)
     checks.done()
 
 
