@@ -94,7 +94,8 @@ static void test_cells(void)
         assay_csv_put_text(&out, texts[i]);
         assay_put_u8(&out, ';');
     }
-    CU_ASSERT_STRING_EQUAL(taken(&out), "plain;\"a,b\";\"say \"\"so\"\"\";\"two\nlines\";\"cr\r\";\xef\xbf\xbd caf\xc3\xa9;=1+1;;");
+    CU_ASSERT_STRING_EQUAL(taken(&out),
+                           "plain;\"a,b\";\"say \"\"so\"\"\";\"two\nlines\";\"cr\r\";\xef\xbf\xbd caf\xc3\xa9;=1+1;;");
 }
 
 static void test_cut(void)
