@@ -144,7 +144,7 @@ static bool make_room(assay_kept *k, assay_kept_content *content, const assay_re
             content->bytes = assay_alloc_large(shape + (size_t)record->dims * sizeof(int64_t));
         if (!content->bytes)
             return false;
-        content->shape = (const int64_t *)(content->bytes + shape);
+        content->shape = (const int64_t *)(void *)(content->bytes + shape);
         content->size = size;
         content->dims = record->dims;
         k->held += cost;
