@@ -347,14 +347,52 @@ int assay_listing_read(assay_store *store, assay_listing *out, assay_error *err)
     return status;
 }
 
+/* Writes a number of exactly so many digits; a million file names cost more through printf than reading the files' names. */
+static char *put_digits(char *to, int64_t value, int digits)
+{
+    for (int i = digits; i-- > 0; value /= 10)
+        to[i] = (char)('0' + value % 10);
+    return to + digits;
+}
+
+static char *put_text(char *to, const char *text, size_t length)
+{
+    memcpy(to, text, length);
+    return to + length;
+}
+
+static bool is_plain(int64_t step, size_t length, size_t room)
+{
+    enum { BESIDE = 64 }; /* more than what stands beside the worker's name */
+    return step >= 0 && step < INT64_C(1000000000000) && room >= BESIDE && length <= room - BESIDE;
+}
+
 int assay_index_path(const assay_listing *listing, const assay_index_name *name, char *out, size_t room)
 {
+    const char *worker = listing->worker_file[name->worker];
+    size_t length = strlen(worker);
+    if (is_plain(name->step, length, room) && name->bucket < 1000000000) {
+        char *at = put_digits(put_text(out, "index/", 6), name->bucket, BUCKET_DIGITS);
+        at = put_digits(put_text(at, "/", 1), name->step, STEP_DIGITS);
+        at = put_text(put_text(at, "_", 1), worker, length);
+        at = put_text(at, ".json", sizeof ".json");
+        return (int)(at - out) - 1;
+    }
     return snprintf(out, room, "index/%09u/%012lld_%s.json", name->bucket, (long long)name->step,
                     listing->worker_file[name->worker]);
 }
 
 int assay_event_path(const assay_listing *listing, int64_t step, uint32_t worker, char *out, size_t room)
 {
+    const char *name = listing->worker_file[worker];
+    size_t length = strlen(name);
+    if (is_plain(step, length, room)) {
+        char *at = put_digits(put_text(out, "events/", 7), step, STEP_DIGITS);
+        at = put_digits(put_text(at, "/", 1), step, STEP_DIGITS);
+        at = put_text(put_text(at, "_", 1), name, length);
+        at = put_text(at, ".tfevents", sizeof ".tfevents");
+        return (int)(at - out) - 1;
+    }
     return snprintf(out, room, "events/%012lld/%012lld_%s.tfevents", (long long)step, (long long)step,
                     listing->worker_file[worker]);
 }
