@@ -4,15 +4,19 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/fault.h"
 #include "engine/watch_internal.h"
 
-/* A quarter, unless the arena's half, this and what a process takes before it reads anything would be more than all. */
+/* A quarter of the budget, as far as the arena's half leaves it beside what the process holds already: the program, MPI, the
+ * index. */
 static size_t keeping_budget(size_t memory)
 {
-    enum { PROCESS = 40 << 20 };
-    size_t half = memory / 2, left = half > PROCESS ? half - PROCESS : 0;
+    enum { WINDOWS = 16 << 20 }; /* of open event files, and what else is small */
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    size_t half = memory / 2, held = (size_t)usage.ru_maxrss * 1024 + WINDOWS, left = half > held ? half - held : 0;
     return left < memory / 4 ? left : memory / 4;
 }
 
