@@ -100,7 +100,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: generate DIR WORKERS STEPS LAYERS ELEMENTS [EVERY FACTOR]\n");
         return 2;
     }
-    const sizes size = {number(argv[2], 10000), number(argv[3], 100000000), number(argv[4], 100000),
+    const sizes size = {number(argv[2], 10000), number(argv[3], 100000000), number(argv[4], 1000000),
                         number(argv[5], 1 << 30), argc > 6 ? number(argv[6], 100000000) : 0,
                         argc > 6 ? number(argv[7], 1000) : 1};
     size_t count = (size_t)(size.elements * size.factor) + 1025;
