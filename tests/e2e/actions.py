@@ -2,7 +2,9 @@
 """The actions of a job against real servers and a real mail program: what arrives, how often, what is tried again, what is
 remembered; and that no secret leaves by any way but the request itself.
 
-    actions.py --assay PROGRAM [--no-curl] [WHAT...]     WHAT: forms, attempts, ...; all when none is given
+    actions.py --assay PROGRAM [--no-curl] [--launch] [WHAT...]
+
+WHAT: forms, attempts, ...; all when none is given. With --launch every run is started by mpirun, which leak checkers need.
 """
 import argparse
 import json
@@ -30,8 +32,8 @@ SECRET = "Sup3rSecretT0ken"
 class Bench:
     """One job after the other in a directory of its own."""
 
-    def __init__(self, assay, checks, directory):
-        self.assay, self.checks, self.directory, self.count = assay, checks, directory, 0
+    def __init__(self, assay, checks, directory, launch=False):
+        self.assay, self.checks, self.directory, self.launch, self.count = assay, checks, directory, launch, 0
 
     def job(self, actions, rules=RULES):
         self.count += 1
@@ -43,7 +45,7 @@ class Bench:
     def run(self, job, *options, env=None, ranks=1):
         env = dict({"no_proxy": "127.0.0.1"}, **(env or {}))
         argv = [self.assay, "run", job, "--progress", "0", *options]
-        return mpirun(ranks, argv, env) if ranks > 1 else run(argv, env)
+        return mpirun(ranks, argv, env) if ranks > 1 or self.launch else run(argv, env)
 
     def report(self):
         return self.directory / ("report%d" % self.count)
@@ -344,11 +346,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--no-curl", action="store_true")
+    parser.add_argument("--launch", action="store_true")
     parser.add_argument("what", nargs="*")
     arguments = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as directory:
-        b = Bench(arguments.assay, checks, Path(directory))
+        b = Bench(arguments.assay, checks, Path(directory), arguments.launch)
         if arguments.no_curl:
             done = b.run(b.job([notify("https://h/")]))
             b.expect(done.code == 2 and "ASSAY_WITH_CURL" in done.err, "without libcurl: %s" % done)
