@@ -133,7 +133,12 @@ static int spawn(const assay_command *command, const pipes *p, char **environmen
     cause = posix_spawn_file_actions_adddup2(&files, p->input, 0);
     cause = cause ? cause : posix_spawn_file_actions_adddup2(&files, p->out[1], 1);
     cause = cause ? cause : posix_spawn_file_actions_adddup2(&files, p->err[1], 2);
-    cause = cause ? cause : posix_spawn_file_actions_addclosefrom_np(&files, 3);
+    int first_closed = 3;
+    if (command->keep > 0) { /* last: p's own numbers are free by now */
+        cause = cause ? cause : posix_spawn_file_actions_adddup2(&files, command->keep, first_closed);
+        first_closed++;
+    }
+    cause = cause ? cause : posix_spawn_file_actions_addclosefrom_np(&files, first_closed);
     if (!cause)
         cause =
             posix_spawnp(child, command->argv[0], &files, &how, (char *const *)(uintptr_t)command->argv, environment);

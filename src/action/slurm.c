@@ -36,9 +36,9 @@ static int check_id(const char *job, assay_error *err)
                       "\"%.40s\" is no Slurm job id: expected a number, or one of an array like 123_4", job);
 }
 
-static int run(const char *const *argv, const char *const *environment, assay_command_result *result, assay_error *err)
+static int run(const char *const *argv, assay_command_result *result, assay_error *err)
 {
-    const assay_command command = {.argv = argv, .environment = environment, .seconds = SECONDS};
+    const assay_command command = {.argv = argv, .seconds = SECONDS};
     return assay_command_run(&command, result, err);
 }
 
@@ -54,7 +54,7 @@ int assay_slurm_cancel(const char *job, assay_error *err)
     int status = check_id(job, err);
     if (status != ASSAY_OK)
         return status;
-    status = run(argv, NULL, &result, err);
+    status = run(argv, &result, err);
     if (status == ASSAY_EIO && (says(&result.err, "already completing") || says(&result.err, "already completed")))
         status = ASSAY_OK;
     assay_command_release(&result);
@@ -62,6 +62,18 @@ int assay_slurm_cancel(const char *job, assay_error *err)
     if (status == ASSAY_OK && assay_slurm_state(job, &now, NULL) == ASSAY_OK && now.phase == ASSAY_SLURM_UNKNOWN)
         status =
             assay_fail(err, ASSAY_EIO, "scancel: Slurm does not know job %s", job); /* scancel itself keeps silent */
+    return status;
+}
+
+int assay_slurm_release(const char *job, assay_error *err)
+{
+    const char *const argv[] = {"scontrol", "release", job, NULL};
+    assay_command_result result;
+    int status = check_id(job, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = run(argv, &result, err);
+    assay_command_release(&result);
     return status;
 }
 
@@ -118,7 +130,9 @@ int assay_slurm_submit(const assay_slurm_script *script, char job[ASSAY_SLURM_ID
         *uncertain = false;
     if (!argv)
         return assay_fail(err, ASSAY_ENOMEM, "sbatch: out of memory");
-    int status = run(argv, script->environment, &result, err);
+    const assay_command command = {
+        .argv = argv, .environment = script->environment, .keep = script->keep, .seconds = SECONDS};
+    int status = assay_command_run(&command, &result, err);
     free(argv);
     if (status == ASSAY_OK && !take_id(&result.out, job))
         status = assay_fail(err, ASSAY_EIO, "sbatch: expected a job id, got \"%.60s\"", (const char *)result.out.data);
@@ -175,7 +189,7 @@ static int ask_accounting(const char *job, assay_slurm_job *out, assay_error *er
 {
     const char *const argv[] = {"sacct", "-X", "-n", "-P", "-j", job, "-o", "State,ExitCode", NULL};
     assay_command_result result;
-    int status = run(argv, NULL, &result, err);
+    int status = run(argv, &result, err);
     *out = (assay_slurm_job){.phase = ASSAY_SLURM_UNKNOWN, .exit_status = -1};
     if (status == ASSAY_OK && result.out.size > 0) {
         const char *line = (const char *)result.out.data, *bar = strchr(line, '|');
@@ -194,7 +208,7 @@ int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err)
     int status = check_id(job, err);
     if (status != ASSAY_OK)
         return status;
-    status = run(argv, NULL, &result, err);
+    status = run(argv, &result, err);
     if (status == ASSAY_OK) {
         const char *line = (const char *)result.out.data;
         if (!field(line, "JobState", state, sizeof state))
@@ -223,23 +237,36 @@ static void newest(const assay_buf *output, char job[ASSAY_SLURM_ID])
     }
 }
 
-int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *err)
+typedef struct job_filter {
+    char name[300], user[40]; /* options of squeue and sacct: this user's jobs that are called so */
+} job_filter;
+
+static int set_filter(const char *name, job_filter *filter, assay_error *err)
 {
-    char by_name[300], user[40], found[ASSAY_SLURM_ID] = "";
-    assay_command_result result;
     if (strlen(name) > 200 || strpbrk(name, ",\n"))
         return assay_fail(err, ASSAY_EUSAGE, "\"%.60s\" cannot be looked up as a job's name: too long, or with a comma",
                           name);
-    snprintf(by_name, sizeof by_name, "--name=%s", name);
-    snprintf(user, sizeof user, "--user=%lu", (unsigned long)getuid());
-    const char *const queue[] = {"squeue", "--noheader", "--states=all", user, by_name, "--format=%A", NULL};
-    const char *const past[] = {"sacct", "-X", "-n", "-P", "-S", "now-30days", user, by_name, "-o", "JobID", NULL};
-    int status = run(queue, NULL, &result, err);
+    snprintf(filter->name, sizeof filter->name, "--name=%s", name);
+    snprintf(filter->user, sizeof filter->user, "--user=%lu", (unsigned long)getuid());
+    return ASSAY_OK;
+}
+
+int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *err)
+{
+    char found[ASSAY_SLURM_ID] = "";
+    assay_command_result result;
+    job_filter by;
+    int status = set_filter(name, &by, err);
+    if (status != ASSAY_OK)
+        return status;
+    const char *const queue[] = {"squeue", "--noheader", "--states=all", by.user, by.name, "--format=%A", NULL};
+    const char *const past[] = {"sacct", "-X", "-n", "-P", "-S", "now-30days", by.user, by.name, "-o", "JobID", NULL};
+    status = run(queue, &result, err);
     if (status == ASSAY_OK)
         newest(&result.out, found);
     assay_command_release(&result);
     if (status == ASSAY_OK && !found[0]) {
-        status = run(past, NULL, &result, err);
+        status = run(past, &result, err);
         if (status == ASSAY_OK)
             newest(&result.out, found);
         else if (status == ASSAY_ENOTFOUND || says(&result.err, "accounting storage is disabled"))
@@ -248,5 +275,25 @@ int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *er
     }
     if (status == ASSAY_OK)
         memcpy(job, found, sizeof found);
+    return status;
+}
+
+int assay_slurm_cancel_waiting(const char *name, const char *keep, assay_error *err)
+{
+    assay_command_result result;
+    job_filter by;
+    int status = set_filter(name, &by, err);
+    if (status != ASSAY_OK)
+        return status;
+    const char *const queue[] = {"squeue", "--noheader", "--states=PENDING", by.user, by.name, "--format=%A", NULL};
+    status = run(queue, &result, err);
+    const char *line = status == ASSAY_OK ? (const char *)result.out.data : "";
+    for (; *line && status == ASSAY_OK; line += strcspn(line, "\n"), line += *line == '\n') {
+        char job[ASSAY_SLURM_ID];
+        snprintf(job, sizeof job, "%.*s", (int)digits(line), line);
+        if (job[0] && strcmp(job, keep) != 0)
+            status = assay_slurm_cancel(job, err);
+    }
+    assay_command_release(&result);
     return status;
 }

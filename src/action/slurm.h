@@ -22,6 +22,7 @@ typedef struct assay_slurm_script {
     const char *const *options;     /* of sbatch, such as "--job-name=x"; ends with NULL; NULL: none */
     const char *const *arguments;   /* of the script; ends with NULL; NULL: none */
     const char *const *environment; /* "NAME=VALUE" beside ours; ends with NULL; NULL: none */
+    int keep;                       /* as assay_command's: open in sbatch, not in the job; 0: none */
 } assay_slurm_script;
 
 /* Submits a script (sbatch --parsable); job gets the new job's id. The new job sees our environment and `environment`,
@@ -44,6 +45,10 @@ typedef struct assay_slurm_job {
     int exit_signal; /* likewise; 0: none */
 } assay_slurm_job;
 
+/* Lets a job run that was submitted with --hold (scontrol release); harmless for one that may run already. ASSAY_EIO
+ * for a job that no longer waits, too. Errors as assay_slurm_cancel(). Not collective. */
+int assay_slurm_release(const char *job, assay_error *err);
+
 /* What has become of a job: asked of scontrol, and of sacct for a job that scontrol has forgotten (UNKNOWN where there
  * is no accounting either, which is no failure). Errors as assay_slurm_cancel(). Not collective. */
 int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err);
@@ -52,5 +57,8 @@ int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err);
  * crash it tells whether the submission took place. Asked of squeue and of sacct, where there is accounting; else jobs
  * count for Slurm's MinJobAge. Errors as assay_slurm_cancel(). Not collective. */
 int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *err);
+
+/* Cancels this user's waiting jobs that are called so, but for `keep`. Errors as assay_slurm_find(). Not collective. */
+int assay_slurm_cancel_waiting(const char *name, const char *keep, assay_error *err);
 
 #endif

@@ -114,6 +114,28 @@ static void test_bounds_and_inheritance(void)
     close(fd);
 }
 
+/* One file may be handed on, wherever it is; the child has it as number 3. */
+static void test_keep(void)
+{
+    static const char *const argv[] = {"sh", "-c", "echo kept >&3", NULL};
+    char text[16] = "";
+    FILE *file = tmpfile();
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    int other = fcntl(fileno(file), F_DUPFD_CLOEXEC, 40);
+    const int numbers[] = {fileno(file), other};
+    for (int i = 0; i < 2; i++) {
+        const assay_command command = {.argv = argv, .keep = numbers[i], .seconds = 20};
+        assay_command_result result;
+        CU_ASSERT(assay_command_run(&command, &result, NULL) == ASSAY_OK);
+        assay_command_release(&result);
+    }
+    rewind(file);
+    CU_ASSERT_EQUAL(fread(text, 1, sizeof text - 1, file), 10);
+    CU_ASSERT_STRING_EQUAL(text, "kept\nkept\n");
+    close(other);
+    fclose(file);
+}
+
 static void test_job_ids(void)
 {
     static const char *const good[] = {"1", "123", "123_4"};
@@ -135,6 +157,7 @@ int main(void)
                            {"a time limit", test_time_limit},
                            {"a daemon is not waited for", test_daemon},
                            {"bounds and inheritance", test_bounds_and_inheritance},
+                           {"a file handed on", test_keep},
                            {"job ids", test_job_ids},
                            CU_TEST_INFO_NULL};
     return unit_main("command", tests);
