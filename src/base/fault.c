@@ -2,6 +2,7 @@
 #include "base/fault.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,9 @@ typedef struct fault_counter {
 static const char *const KIND_NAMES[ASSAY_FAULT_KINDS] = {"alloc", "read", "write", "slow"};
 static fault_counter counters[ASSAY_FAULT_KINDS];
 static bool armed;
+
+enum { DEATHS = 32, POINT_LENGTH = 32 };
+static char death[DEATHS][POINT_LENGTH]; /* points; "" ends the list */
 
 /* Digits at *text as a number; *text moves behind them. False without digits and beyond ULLONG_MAX. */
 static bool take_number(const char **text, unsigned long long *out)
@@ -50,14 +54,45 @@ static int take_kind(const char **text)
     return -1;
 }
 
-/* Reads one KIND:N[+][@rankR] and moves *text behind it. */
+/* Reads the POINT of die:POINT. False when it is empty or too long, or when there are too many. */
+static bool take_point(const char **text, char point[POINT_LENGTH])
+{
+    size_t length = strspn(*text, "abcdefghijklmnopqrstuvwxyz-");
+    if (length == 0 || length >= POINT_LENGTH)
+        return false;
+    memcpy(point, *text, length);
+    point[length] = '\0';
+    *text += length;
+    return true;
+}
+
+static bool add_death(const char *point)
+{
+    size_t i = 0;
+    while (i < DEATHS && death[i][0])
+        i++;
+    if (i == DEATHS)
+        return false;
+    memcpy(death[i], point, POINT_LENGTH);
+    return true;
+}
+
+/* Reads one KIND:N[+][@rankR], or die:POINT[@rankR], and moves *text behind it. */
 static bool take_fault(const char **text, int rank)
 {
     unsigned long long number = 0, only_rank = 0;
-    int kind = take_kind(text);
-    if (kind < 0 || !take_number(text, &number) || number == 0)
-        return false;
-    bool onwards = **text == '+', here = true;
+    char point[POINT_LENGTH] = "";
+    int kind = -1;
+    if (strncmp(*text, "die:", 4) == 0) {
+        *text += 4;
+        if (!take_point(text, point))
+            return false;
+    } else {
+        kind = take_kind(text);
+        if (kind < 0 || !take_number(text, &number) || number == 0)
+            return false;
+    }
+    bool onwards = kind >= 0 && **text == '+', here = true;
     *text += onwards;
     if (strncmp(*text, "@rank", 5) == 0) {
         *text += 5;
@@ -65,6 +100,8 @@ static bool take_fault(const char **text, int rank)
             return false;
         here = rank >= 0 && only_rank == (unsigned long long)rank;
     }
+    if (here && kind < 0)
+        return add_death(point);
     if (here) {
         counters[kind].first = number;
         counters[kind].onwards = onwards;
@@ -76,6 +113,7 @@ static bool take_fault(const char **text, int rank)
 static void disarm(void)
 {
     armed = false;
+    memset(death, 0, sizeof death);
     for (int kind = 0; kind < ASSAY_FAULT_KINDS; kind++) {
         atomic_store(&counters[kind].calls, 0);
         counters[kind].first = 0;
@@ -90,7 +128,7 @@ void assay_fault_arm(int rank)
     while (text && *text) {
         if (!take_fault(&text, rank) || (*text != ',' && *text != '\0')) {
             fprintf(stderr, "assay: warning: ASSAY_FAULT is ignored: expected alloc:N, read:N, write:N or slow:N, each with "
-                            "an optional + and @rankR, separated by commas\n");
+                            "an optional + and @rankR, or die:POINT, separated by commas\n");
             disarm();
             return;
         }
@@ -107,6 +145,16 @@ bool assay_fault_now(assay_fault_kind kind)
         return false;
     unsigned long long call = atomic_fetch_add(&c->calls, 1) + 1;
     return c->onwards ? call >= c->first : call == c->first;
+}
+
+void assay_fault_die(const char *point)
+{
+    for (size_t i = 0; i < DEATHS && death[i][0]; i++) {
+        if (strcmp(death[i], point) == 0) {
+            fprintf(stderr, "assay: dies at %s\n", point);
+            raise(SIGKILL);
+        }
+    }
 }
 
 void assay_fault_wait(void)

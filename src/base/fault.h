@@ -2,7 +2,7 @@
  *
  * ASSAY_FAULT=KIND:N[@rankR][,...] makes the N-th (from 1) call of that kind fail once, on rank R or on every rank;
  * `KIND:N+` makes it fail from then on. Kinds: alloc, read, write. `slow:N[@rankR]` fails nothing: every chunk then takes N
- * milliseconds more. Without the variable a check is one comparison. */
+ * milliseconds more. `die:POINT[@rankR]` ends the process there by SIGKILL; docs/pilot.md has the points. Without the variable a check is one comparison. */
 #ifndef ASSAY_BASE_FAULT_H
 #define ASSAY_BASE_FAULT_H
 
@@ -23,6 +23,9 @@ void assay_fault_arm(int rank);
 bool assay_fault_now(assay_fault_kind kind);
 /* Waits as slow:N asks for; a signal ends the wait. Not collective. */
 void assay_fault_wait(void);
+
+/* Ends the process by SIGKILL, after a line on standard error, when a test asks for the death at this point. Not collective. */
+void assay_fault_die(const char *point);
 
 /* malloc, calloc and realloc through the fault counter. Sizes of arrays are checked for overflow: NULL then.
  * A request of 0 bytes gives a valid pointer. Free with free(). Not collective. */

@@ -1,9 +1,11 @@
 /* Failures on demand, the allocators they pass through, and the log. */
 #include "unit.h"
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -154,9 +156,35 @@ static void test_log_line(void)
     CU_ASSERT_STRING_EQUAL(text + 4090, "x...\n");
 }
 
+/* How a process ends that passes this point. */
+static int end_at(const char *point)
+{
+    int how = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(3);
+        assay_fault_die(point);
+        _exit(0);
+    }
+    CU_ASSERT(child > 0 && waitpid(child, &how, 0) == child);
+    return WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+}
+
+static void test_deaths(void)
+{
+    arm("die:one-point,alloc:7,die:other@rank1", 0);
+    CU_ASSERT_EQUAL(end_at("one-point"), SIGKILL);
+    CU_ASSERT_EQUAL(end_at("other"), 0); /* rank 1's */
+    CU_ASSERT_EQUAL(end_at("one"), 0);
+    arm(NULL, 0);
+    CU_ASSERT_EQUAL(end_at("one-point"), 0);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"counters", test_counters}, {"mistakes", test_mistakes}, {"allocators", test_allocators},
-                           {"who speaks", test_log},    {"one line", test_log_line}, CU_TEST_INFO_NULL};
+                           {"who speaks", test_log},    {"one line", test_log_line},
+                           {"deaths", test_deaths},     CU_TEST_INFO_NULL};
     return unit_main("fault", tests);
 }
