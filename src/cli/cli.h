@@ -22,7 +22,7 @@ struct cli_context {
     const char *version;
 };
 
-extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_check, cli_stats, cli_pack, cli_unpack, cli_watch;
+extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_check, cli_stats, cli_pack, cli_unpack, cli_watch, cli_pilot;
 
 /* The exit code of a failure. Not collective. */
 int cli_exit_code(int status);

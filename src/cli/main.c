@@ -10,7 +10,7 @@
 #include "report/layout.h"
 
 static const cli_command *const COMMANDS[] = {&cli_run, &cli_watch, &cli_compare, &cli_ls, &cli_show, &cli_rules, &cli_check,
-                                              &cli_stats, &cli_pack, &cli_unpack};
+                                              &cli_stats, &cli_pack, &cli_unpack, &cli_pilot};
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 
 static void put_overview(assay_buf *out)

@@ -1,0 +1,127 @@
+/* pilot.c - assay pilot: launches a training, watches it, and launches it again with other settings until a run is clean. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "action/command.h"
+#include "action/pilot.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "engine/stop.h"
+
+enum { FAILURES = 5 }; /* in a row, then the pilot gives up: its state stays, and it can be started again */
+
+typedef struct pilot_options {
+    bool once, dry_run, quiet;
+} pilot_options;
+
+static const cli_option OPTIONS[] = {
+    {"once", CLI_FLAG, offsetof(pilot_options, once), NULL,
+     "Make one transition and exit: for cron. Default: go on until the end.", NULL},
+    {"dry-run", CLI_FLAG, offsetof(pilot_options, dry_run), NULL, "Only say what the next transition would do.", NULL},
+    {"quiet", CLI_FLAG, offsetof(pilot_options, quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+/* Sleeps in pieces, so that a signal does not have to wait for the end. */
+static void wait_for(double seconds)
+{
+    for (double left = seconds; left > 0 && !assay_stop_wished(); left -= 0.2)
+        assay_command_sleep(left < 0.2 ? left : 0.2);
+}
+
+/* Steps until the end, the end of a transition with --once, or a signal. *stopped tells of the last two. */
+static int go(assay_pilot *pilot, const pilot_options *options, bool *stopped, assay_error *err)
+{
+    int failures = 0;
+    *stopped = false;
+    while (!assay_pilot_ended(pilot)) {
+        assay_pilot_did did;
+        if (assay_stop_wished()) {
+            *stopped = true;
+            return ASSAY_OK;
+        }
+        int status = assay_pilot_step(pilot, &did, err);
+        failures = status == ASSAY_OK ? 0 : failures + 1;
+        if (status != ASSAY_OK && (options->once || did.final || status != ASSAY_EIO || failures >= FAILURES))
+            return status;
+        if (status != ASSAY_OK) {
+            assay_log_warn("%s; trying again", err->text);
+            did.wait = assay_pilot_poll_seconds(pilot);
+        } else if (options->once && did.turned) {
+            *stopped = !assay_pilot_ended(pilot);
+            return ASSAY_OK;
+        }
+        wait_for(did.wait);
+    }
+    return ASSAY_OK;
+}
+
+static int print_next(const assay_pilot *pilot)
+{
+    assay_buf out;
+    assay_buf_init(&out, ASSAY_PILOT_CEILING);
+    assay_pilot_put_next(pilot, &out);
+    return cli_finish(&out, CLI_DONE);
+}
+
+/* How it ended, and the exit code of that. */
+static int print_end(assay_pilot *pilot)
+{
+    bool damaged, clean = assay_pilot_clean(pilot, &damaged);
+    assay_buf out;
+    assay_buf_init(&out, 2 * ASSAY_PILOT_CEILING);
+    assay_put_format(&out, "%s: %s\n", clean ? "clean run" : "no clean run", assay_pilot_reason(pilot));
+    assay_pilot_put_state(pilot, &out);
+    return cli_finish(&out, clean ? CLI_DONE : damaged ? CLI_LOSSES : CLI_FINDINGS);
+}
+
+static int drive(assay_pilot *pilot, const pilot_options *options)
+{
+    char program[4096];
+    bool stopped = false;
+    assay_error err = {""};
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    assay_stop_listen();
+    assay_stop_listen_to(SIGINT);
+    int status = assay_pilot_prepare(pilot, length > 0 ? program : "assay", &err);
+    if (status == ASSAY_OK)
+        status = go(pilot, options, &stopped, &err);
+    assay_stop_forget();
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    if (!stopped)
+        return print_end(pilot);
+    return options->once ? CLI_DONE : CLI_STOPPED;
+}
+
+static int run(const cli_context *context, int argc, char **argv)
+{
+    (void)context;
+    pilot_options options = {.once = false};
+    const char *path[1] = {NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    assay_pilot *pilot = NULL;
+    int status = cli_options_parse(&cli_pilot, argc, argv, &options, path, &operands, &err);
+    assay_log_init(0, false, options.quiet);
+    if (status == ASSAY_OK)
+        status = assay_pilot_open(path[0], !options.dry_run, &pilot, &err);
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    int code = options.dry_run ? print_next(pilot) : drive(pilot, &options);
+    assay_pilot_close(pilot);
+    return code;
+}
+
+const cli_command cli_pilot = {"pilot",
+                               "STATE",
+                               "Trains under Slurm, stops a training that has findings, and trains again with other settings "
+                               "until a run is clean.",
+                               OPTIONS,
+                               1,
+                               1,
+                               false,
+                               run};
