@@ -15,6 +15,7 @@ install(TARGETS assay assay_headers assay_hook_shared EXPORT assayTargets LIBRAR
 install(DIRECTORY include/assay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 file(GLOB jobs CONFIGURE_DEPENDS jobs/*.json)
 install(FILES ${jobs} DESTINATION ${ASSAY_JOBS_DIR})
+install(DIRECTORY jobs/pilot DESTINATION ${ASSAY_JOBS_DIR})
 file(GLOB man_pages CONFIGURE_DEPENDS docs/man/*.1)
 install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 

@@ -9,7 +9,15 @@
 #include "action/pilot_internal.h"
 #include "base/fault.h"
 
-typedef enum pilot_step { STEP_STOP, STEP_NOTIFY, STEP_NAME, STEP_SUBMIT, STEP_RELEASE, STEP_OBSERVE, STEP_NONE } pilot_step;
+typedef enum pilot_step {
+    STEP_STOP,
+    STEP_NOTIFY,
+    STEP_NAME,
+    STEP_SUBMIT,
+    STEP_RELEASE,
+    STEP_OBSERVE,
+    STEP_NONE
+} pilot_step;
 
 static const double STOPPING_SECONDS = 1; /* between two looks at a job that is ending */
 
@@ -139,7 +147,8 @@ void assay_pilot_put_next(const assay_pilot *pilot, assay_buf *out)
         assay_put_format(out, "release job %s (%s)\n", pilot->job_id, pilot->job_name);
     } else if (pilot->next_action == PILOT_LAUNCH_NEW) {
         assay_put_format(out, "launch a training%s\n",
-                         pilot->job_status == PILOT_JOB_SUBMITTING ? ", unless Slurm has it already" : ", under a new name");
+                         pilot->job_status == PILOT_JOB_SUBMITTING ? ", unless Slurm has it already"
+                                                                   : ", under a new name");
         pilot_put_submission(pilot, out);
     } else if (pilot->next_action == PILOT_MONITOR) {
         assay_put_format(out, "look at job %s (%s) with %s\n", pilot->job_id, pilot->job_name, pilot->job);

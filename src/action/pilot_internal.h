@@ -10,31 +10,31 @@
 #include "engine/job_internal.h"
 
 /* X(name, word in the file): the first is what a new state has. */
-#define PILOT_ACTION_LIST(X)                                                                                                   \
-    X(PILOT_LAUNCH_NEW, "launch_new")                                                                                          \
-    X(PILOT_MONITOR, "monitor")                                                                                                \
+#define PILOT_ACTION_LIST(X)                                                                                           \
+    X(PILOT_LAUNCH_NEW, "launch_new")                                                                                  \
+    X(PILOT_MONITOR, "monitor")                                                                                        \
     X(PILOT_END, "end")
-#define PILOT_JOB_LIST(X)                                                                                                      \
-    X(PILOT_JOB_NOT_STARTED, "NotStarted")                                                                                     \
-    X(PILOT_JOB_SUBMITTING, "Submitting") /* has a name; may or may not be known to Slurm */                                   \
-    X(PILOT_JOB_HELD, "Held")             /* has an id; may or may not have been released */                                   \
-    X(PILOT_JOB_PENDING, "Pending")                                                                                            \
-    X(PILOT_JOB_IN_PROGRESS, "InProgress")                                                                                     \
-    X(PILOT_JOB_STOPPING, "Stopping") /* is to be cancelled, or was, and has not ended */                                      \
-    X(PILOT_JOB_STOPPED, "Stopped")                                                                                            \
-    X(PILOT_JOB_COMPLETED, "Completed")                                                                                        \
+#define PILOT_JOB_LIST(X)                                                                                              \
+    X(PILOT_JOB_NOT_STARTED, "NotStarted")                                                                             \
+    X(PILOT_JOB_SUBMITTING, "Submitting") /* has a name; may or may not be known to Slurm */                           \
+    X(PILOT_JOB_HELD, "Held")             /* has an id; may or may not have been released */                           \
+    X(PILOT_JOB_PENDING, "Pending")                                                                                    \
+    X(PILOT_JOB_IN_PROGRESS, "InProgress")                                                                             \
+    X(PILOT_JOB_STOPPING, "Stopping") /* is to be cancelled, or was, and has not ended */                              \
+    X(PILOT_JOB_STOPPED, "Stopped")                                                                                    \
+    X(PILOT_JOB_COMPLETED, "Completed")                                                                                \
     X(PILOT_JOB_FAILED, "Failed")
-#define PILOT_RULE_LIST(X)                                                                                                     \
-    X(PILOT_RULE_NOT_STARTED, "NotStarted")                                                                                    \
-    X(PILOT_RULE_IN_PROGRESS, "InProgress")                                                                                    \
-    X(PILOT_RULE_NO_ISSUES, "NoIssuesFound")                                                                                   \
-    X(PILOT_RULE_ISSUES, "IssuesFound")                                                                                        \
-    X(PILOT_RULE_NO_DATA, "NoData")                                                                                            \
-    X(PILOT_RULE_DAMAGED, "Damaged")                                                                                           \
+#define PILOT_RULE_LIST(X)                                                                                             \
+    X(PILOT_RULE_NOT_STARTED, "NotStarted")                                                                            \
+    X(PILOT_RULE_IN_PROGRESS, "InProgress")                                                                            \
+    X(PILOT_RULE_NO_ISSUES, "NoIssuesFound")                                                                           \
+    X(PILOT_RULE_ISSUES, "IssuesFound")                                                                                \
+    X(PILOT_RULE_NO_DATA, "NoData")                                                                                    \
+    X(PILOT_RULE_DAMAGED, "Damaged")                                                                                   \
     X(PILOT_RULE_ERROR, "Error")
-#define PILOT_MESSAGE_LIST(X)                                                                                                  \
-    X(PILOT_MESSAGE_NONE, "")                                                                                                  \
-    X(PILOT_MESSAGE_RELAUNCH, "relaunch")                                                                                      \
+#define PILOT_MESSAGE_LIST(X)                                                                                          \
+    X(PILOT_MESSAGE_NONE, "")                                                                                          \
+    X(PILOT_MESSAGE_RELAUNCH, "relaunch")                                                                              \
     X(PILOT_MESSAGE_END, "end")
 #define PILOT_ENUM(name, word) name,
 typedef enum pilot_action { PILOT_ACTION_LIST(PILOT_ENUM) PILOT_ACTIONS } pilot_action;
@@ -42,7 +42,8 @@ typedef enum pilot_job { PILOT_JOB_LIST(PILOT_ENUM) PILOT_JOBS } pilot_job;
 typedef enum pilot_rule { PILOT_RULE_LIST(PILOT_ENUM) PILOT_RULES } pilot_rule;
 typedef enum pilot_message { PILOT_MESSAGE_LIST(PILOT_ENUM) PILOT_MESSAGES } pilot_message;
 #undef PILOT_ENUM
-extern const char *const pilot_action_word[], *const pilot_job_word[], *const pilot_rule_word[], *const pilot_message_word[];
+extern const char *const pilot_action_word[], *const pilot_job_word[], *const pilot_rule_word[],
+                                                                           *const pilot_message_word[];
 
 enum {
     PILOT_NAME = 128, /* room for a job's name */
@@ -112,7 +113,8 @@ int pilot_apply(assay_pilot *pilot, const pilot_strategy *strategy, assay_error 
 /* After findings, which `what` tells of: the next launch, or the end where strategies or caps are used up. */
 int pilot_plan(assay_pilot *pilot, const char *what, assay_error *err);
 /* Sets next_action, reason and the message that has to go out. */
-void pilot_set_next(assay_pilot *pilot, pilot_action next, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void pilot_set_next(assay_pilot *pilot, pilot_action next, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The trial of the latest launch: runs/NAME. The caller frees it; NULL without memory. */
 char *pilot_trial(const assay_pilot *pilot);
@@ -122,7 +124,8 @@ char *pilot_report(const assay_pilot *pilot);
 int pilot_step_name(assay_pilot *pilot, assay_error *err);
 int pilot_step_submit(assay_pilot *pilot, assay_error *err);
 int pilot_step_release(assay_pilot *pilot, assay_error *err);
-int pilot_step_stop(assay_pilot *pilot, assay_error *err); /* the job may still be ending afterwards: job_status tells */
+int pilot_step_stop(assay_pilot *pilot,
+                    assay_error *err); /* the job may still be ending afterwards: job_status tells */
 int pilot_step_observe(assay_pilot *pilot, assay_error *err);
 int pilot_step_notify(assay_pilot *pilot, assay_error *err);
 /* Appends the commands of the next submission and observation, for people. */
@@ -134,6 +137,7 @@ typedef struct pilot_verdict {
     char text[300];    /* the first rule with issues, or what is wrong */
 } pilot_verdict;
 /* What a report says of its only trial, by the rules of at least `fail_on`. ASSAY_EFORMAT. */
-int pilot_read_report(const char *file, const void *text, size_t size, int fail_on, pilot_verdict *out, assay_error *err);
+int pilot_read_report(const char *file, const void *text, size_t size, int fail_on, pilot_verdict *out,
+                      assay_error *err);
 
 #endif

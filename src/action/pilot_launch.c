@@ -1,8 +1,8 @@
 /* pilot_launch.c - a training is named, submitted held, released, and stopped.
  *
- * Exactly once, whenever the pilot dies: the name is in the state before sbatch is called, so that a restart finds the job by
- * it; a job that is held stays in the queue until it is released, so it is always found; and only the one job whose id is in
- * the state is ever released. docs/pilot.md goes through every point of death. */
+ * Exactly once, whenever the pilot dies: the name is in the state before sbatch is called, so that a restart finds the
+ * job by it; a job that is held stays in the queue until it is released, so it is always found; and only the one job
+ * whose id is in the state is ever released. docs/pilot.md goes through every point of death. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,8 @@ static void put_variable(const char *prefix, const cJSON *item, assay_buf *out)
 /* The directory of the trial, from the root: the script may be started anywhere. */
 static void put_directory(const assay_pilot *pilot, assay_buf *out)
 {
-    char *trial = pilot_trial(pilot), *here = trial && trial[0] != '/' && !strstr(trial, "://") ? getcwd(NULL, 0) : NULL;
+    char *trial = pilot_trial(pilot),
+         *here = trial && trial[0] != '/' && !strstr(trial, "://") ? getcwd(NULL, 0) : NULL;
     assay_put_format(out, "ASSAY_PILOT_TRIAL=%s%s%s", here ? here : "", here ? "/" : "", trial ? trial : "");
     assay_put_u8(out, '\0');
     free(here);

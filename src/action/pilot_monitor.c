@@ -1,4 +1,5 @@
-/* pilot_monitor.c - one look at a training: what Slurm says of the job, and what `assay run` finds in what is written so far.
+/* pilot_monitor.c - one look at a training: what Slurm says of the job, and what `assay run` finds in what is written
+ * so far.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,18 +39,21 @@ static double number_of(const cJSON *object, const char *key)
 static void describe_issue(const cJSON *rule, pilot_verdict *out)
 {
     const cJSON *first = cJSON_GetObjectItemCaseSensitive(rule, "first");
-    snprintf(out->text, sizeof out->text, "%.60s: %.0f findings, first at step %.0f on %.40s in %.80s", text_of(rule, "name"),
-             number_of(rule, "findings_total"), number_of(first, "step"), text_of(first, "worker"), text_of(first, "tensor"));
+    snprintf(out->text, sizeof out->text, "%.60s: %.0f findings, first at step %.0f on %.40s in %.80s",
+             text_of(rule, "name"), number_of(rule, "findings_total"), number_of(first, "step"),
+             text_of(first, "worker"), text_of(first, "tensor"));
 }
 
-int pilot_read_report(const char *file, const void *text, size_t size, int fail_on, pilot_verdict *out, assay_error *err)
+int pilot_read_report(const char *file, const void *text, size_t size, int fail_on, pilot_verdict *out,
+                      assay_error *err)
 {
     cJSON *document = NULL;
     int status = assay_json_parse(file, text, size, &document, err);
     if (status != ASSAY_OK)
         return status;
     const cJSON *trials = cJSON_GetObjectItemCaseSensitive(document, "trials");
-    const cJSON *trial = cJSON_GetArrayItem(trials, 0), *rules = cJSON_GetObjectItemCaseSensitive(trial, "rules"), *rule;
+    const cJSON *trial = cJSON_GetArrayItem(trials, 0), *rules = cJSON_GetObjectItemCaseSensitive(trial, "rules"),
+                *rule;
     const cJSON *failed = NULL, *issue = NULL;
     size_t tested = 0;
     if (strcmp(text_of(document, "schema"), "assay-report/1") != 0 || cJSON_GetArraySize(trials) != 1 ||
@@ -67,7 +71,10 @@ int pilot_read_report(const char *file, const void *text, size_t size, int fail_
         tested += strcmp(said, "NoIssuesFound") == 0;
     }
     *out = (pilot_verdict){.ended = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(trial, "ended"))};
-    out->status = issue ? PILOT_RULE_ISSUES : failed ? PILOT_RULE_ERROR : tested ? PILOT_RULE_NO_ISSUES : PILOT_RULE_NO_DATA;
+    out->status = issue    ? PILOT_RULE_ISSUES
+                  : failed ? PILOT_RULE_ERROR
+                  : tested ? PILOT_RULE_NO_ISSUES
+                           : PILOT_RULE_NO_DATA;
     if (issue)
         describe_issue(issue, out);
     else if (failed)
@@ -115,8 +122,8 @@ static int look_at_report(const assay_pilot *pilot, const char *directory, pilot
 }
 
 /* What the end of a run means. *cause: of the command's failure. */
-static int judge(const assay_pilot *pilot, const char *report, const assay_command_result *result, const assay_error *cause,
-                 pilot_verdict *out, assay_error *err)
+static int judge(const assay_pilot *pilot, const char *report, const assay_command_result *result,
+                 const assay_error *cause, pilot_verdict *out, assay_error *err)
 {
     int code = result->started && !result->timed_out ? result->exit_status : -1;
     if (code == RUN_USAGE) { /* a job file that is right, as pilot_prepare() has seen: so there is no trial yet */
@@ -141,10 +148,13 @@ static int analyse(const assay_pilot *pilot, pilot_verdict *out, assay_error *er
     const char **argv = trial && report ? analysis(pilot, trial, report) : NULL;
     int status;
     if (argv) {
-        /* One process without a launcher: Open MPI would start a daemon for it, which outlives it and so keeps the lock. */
+        /* One process without a launcher: Open MPI would start a daemon for it, which outlives it and so keeps the
+         * lock. */
         const char *const alone[] = {"OMPI_MCA_ess_singleton_isolated=1", NULL};
-        const assay_command command = {
-            .argv = argv, .environment = pilot->command ? NULL : alone, .keep = pilot->lock, .seconds = pilot->time_limit};
+        const assay_command command = {.argv = argv,
+                                       .environment = pilot->command ? NULL : alone,
+                                       .keep = pilot->lock,
+                                       .seconds = pilot->time_limit};
         assay_error cause = {""};
         assay_command_result result;
         (void)assay_command_run(&command, &result, &cause); /* the exit code tells more than its status */

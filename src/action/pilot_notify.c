@@ -10,8 +10,8 @@ enum { TEXT = 1 << 16 };
 
 static void put_text(const assay_pilot *pilot, assay_buf *out)
 {
-    assay_put_format(out, "%s\n\nlast launch: %s (job %s), %s, rules: %s\n", pilot->reason, pilot->job_name, pilot->job_id,
-                     pilot_job_word[pilot->job_status], pilot_rule_word[pilot->rule_status]);
+    assay_put_format(out, "%s\n\nlast launch: %s (job %s), %s, rules: %s\n", pilot->reason, pilot->job_name,
+                     pilot->job_id, pilot_job_word[pilot->job_status], pilot_rule_word[pilot->rule_status]);
     assay_put_format(out, "history: ");
     pilot_put_json(pilot->history, 1, 0, out);
     assay_put_format(out, "\nrun_spec%s: ", pilot->message == PILOT_MESSAGE_RELAUNCH ? " of the next launch" : "");
@@ -48,8 +48,8 @@ int pilot_step_notify(assay_pilot *pilot, assay_error *err)
 {
     enum { REASON, JOB, RULES, HISTORY, SPEC, FIELDS };
     static const char *const names[FIELDS] = {"reason", "job_status", "rule_status", "history", "run_spec"};
-    const char *const words[FIELDS] = {pilot->reason, pilot_job_word[pilot->job_status], pilot_rule_word[pilot->rule_status],
-                                       NULL, NULL};
+    const char *const words[FIELDS] = {pilot->reason, pilot_job_word[pilot->job_status],
+                                       pilot_rule_word[pilot->rule_status], NULL, NULL};
     const cJSON *const objects[FIELDS] = {NULL, NULL, NULL, pilot->history, pilot->run_spec};
     assay_message_field field[FIELDS];
     assay_buf text, value[FIELDS];

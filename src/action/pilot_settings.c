@@ -10,9 +10,10 @@
 static const char NAME_CHARACTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 static const char KEY_CHARACTERS[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
 
-/* The object under `key`, or NULL where it is missing; a missing one that is needed, and anything else, is a failure. */
-static int section(const job_reader *r, const assay_pilot *pilot, const char *key, const char *const *known, bool needed,
-                   const cJSON **out)
+/* The object under `key`, or NULL where it is missing; a missing one that is needed, and anything else, is a failure.
+ */
+static int section(const job_reader *r, const assay_pilot *pilot, const char *key, const char *const *known,
+                   bool needed, const cJSON **out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(pilot->document, key);
     *out = item;
@@ -28,8 +29,8 @@ static int needed_text(const job_reader *r, const char *place, const cJSON *obje
 }
 
 /* *out stays as it is where the key is missing. */
-static int number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
-                  double *out)
+static int number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
+                  double most, double *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     if (!item)
@@ -40,8 +41,8 @@ static int number(const job_reader *r, const char *place, const cJSON *object, c
     return ASSAY_OK;
 }
 
-static int whole(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
-                 uint64_t *out)
+static int whole(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
+                 double most, uint64_t *out)
 {
     double value = (double)*out;
     int status = number(r, place, object, key, least, most, &value);
@@ -75,7 +76,8 @@ static int words(const job_reader *r, const char *place, const cJSON *object, co
     return ASSAY_OK;
 }
 
-/* Options of sbatch that would take away what the pilot relies on: the name, the hold, one job a launch, an answer at once. */
+/* Options of sbatch that would take away what the pilot relies on: the name, the hold, one job a launch, an answer at
+ * once. */
 static bool is_reserved(const char *option)
 {
     static const char *const longs[] = {"--job-name", "--hold",     "--array",     "--wait",
@@ -101,10 +103,12 @@ static int read_launch(const job_reader *r, assay_pilot *pilot)
         status = words(r, "launch", object, "sbatch_options", &pilot->options);
     for (size_t i = 0; status == ASSAY_OK && pilot->options && pilot->options[i]; i++) {
         if (pilot->options[i][0] != '-')
-            status = job_fail(r, "launch", "sbatch_options[%zu]: expected an option such as \"--time=60\", got \"%.60s\"", i,
-                              pilot->options[i]);
+            status =
+                job_fail(r, "launch", "sbatch_options[%zu]: expected an option such as \"--time=60\", got \"%.60s\"", i,
+                         pilot->options[i]);
         else if (is_reserved(pilot->options[i]))
-            status = job_fail(r, "launch", "sbatch_options[%zu]: \"%.60s\" is the pilot's own to decide", i, pilot->options[i]);
+            status = job_fail(r, "launch", "sbatch_options[%zu]: \"%.60s\" is the pilot's own to decide", i,
+                              pilot->options[i]);
     }
     pilot->runs = pilot->runs ? pilot->runs : "runs";
     return status;
@@ -125,8 +129,9 @@ static int read_monitor(const job_reader *r, assay_pilot *pilot)
     if (status == ASSAY_OK)
         status = words(r, "monitor", object, "command", &pilot->command);
     if (status == ASSAY_OK && pilot->command && !pilot->command[0])
-        status = job_fail(r, "monitor",
-                          "\"command\" is empty: it is what starts assay, such as [\"mpirun\", \"-n\", \"4\", \"assay\"]");
+        status =
+            job_fail(r, "monitor",
+                     "\"command\" is empty: it is what starts assay, such as [\"mpirun\", \"-n\", \"4\", \"assay\"]");
     if (status == ASSAY_OK)
         status = number(r, "monitor", object, "poll_seconds", 0.1, 86400, &pilot->poll_seconds);
     if (status == ASSAY_OK)
@@ -159,7 +164,8 @@ static int read_spec(const job_reader *r, assay_pilot *pilot)
         const char *key = item->string;
         size_t length = strlen(key);
         if (length == 0 || length > 60 || strspn(key, KEY_CHARACTERS) != length || (key[0] >= '0' && key[0] <= '9'))
-            return job_fail(r, "run_spec", "\"%.60s\": a parameter's name has small letters, digits and _ (at most 60)", key);
+            return job_fail(r, "run_spec", "\"%.60s\": a parameter's name has small letters, digits and _ (at most 60)",
+                            key);
         if (!cJSON_IsString(item) && !cJSON_IsNumber(item) && !cJSON_IsBool(item))
             return job_fail(r, "run_spec", "\"%s\" has to be a number, a text, true or false", key);
         if (cJSON_IsNumber(item) && !isfinite(item->valuedouble))
@@ -175,7 +181,8 @@ static int read_spec(const job_reader *r, assay_pilot *pilot)
     if (status != ASSAY_OK)
         return status;
     size_t length = strlen(pilot->base);
-    if (length > PILOT_BASE || strspn(pilot->base, NAME_CHARACTERS) != length || pilot->base[0] == '.' || pilot->base[0] == '-')
+    if (length > PILOT_BASE || strspn(pilot->base, NAME_CHARACTERS) != length || pilot->base[0] == '.' ||
+        pilot->base[0] == '-')
         return job_fail(
             r, "run_spec",
             "\"base_job_name\" has letters, digits, '.', '_' and '-' (at most %d), and begins with none of '.' and '-'",
@@ -183,7 +190,8 @@ static int read_spec(const job_reader *r, assay_pilot *pilot)
     return ASSAY_OK;
 }
 
-static int read_multiply(const job_reader *r, const char *place, const cJSON *item, const cJSON *parameter, pilot_strategy *s)
+static int read_multiply(const job_reader *r, const char *place, const cJSON *item, const cJSON *parameter,
+                         pilot_strategy *s)
 {
     s->multiplies = true;
     s->factor = 1;
@@ -221,7 +229,8 @@ static bool is_counter(const char *name)
 
 static int read_strategy(const job_reader *r, assay_pilot *pilot, const char *place, const cJSON *item)
 {
-    static const char *const known[] = {"parameter", "multiply", "set", "times", "at_least", "at_most", "counter", NULL};
+    static const char *const known[] = {"parameter", "multiply", "set",     "times",
+                                        "at_least",  "at_most",  "counter", NULL};
     pilot_strategy *s = &pilot->strategy[pilot->strategies];
     *s = (pilot_strategy){.times = 1};
     int status = job_known_keys(r, place, item, known);

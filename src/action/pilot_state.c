@@ -18,8 +18,8 @@ const char *const pilot_rule_word[] = {PILOT_RULE_LIST(PILOT_WORD)};
 const char *const pilot_message_word[] = {PILOT_MESSAGE_LIST(PILOT_WORD)};
 #undef PILOT_WORD
 
-static const char *const NUMBERS[] = {"num_warmup_adjustments", "num_batch_layer_adjustments", "num_learning_rate_adjustments",
-                                      "num_retraining", "num_monitor_transitions"};
+static const char *const NUMBERS[] = {"num_warmup_adjustments", "num_batch_layer_adjustments",
+                                      "num_learning_rate_adjustments", "num_retraining", "num_monitor_transitions"};
 enum { NUMBER_COUNT = sizeof NUMBERS / sizeof *NUMBERS };
 
 /* *out gets the place of the text under `key` among the words, or 0 where it is missing. */
@@ -91,7 +91,8 @@ static int read_history(const job_reader *r, assay_pilot *pilot)
         status = job_known_keys(r, "history", pilot->history, known);
     for (size_t i = 0; i < count && status == ASSAY_OK; i++)
         status = history_number(r, pilot->history, known[i]);
-    return status == ASSAY_OK ? text(r, "history", pilot->history, "latest_job_name", pilot->job_name, PILOT_NAME) : status;
+    return status == ASSAY_OK ? text(r, "history", pilot->history, "latest_job_name", pilot->job_name, PILOT_NAME)
+                              : status;
 }
 
 static int read_own(const job_reader *r, assay_pilot *pilot)
@@ -135,8 +136,8 @@ static int check_state(const job_reader *r, const assay_pilot *pilot)
     if (launching && pilot->next_action != PILOT_LAUNCH_NEW)
         return job_fail(r, "", "\"job_status\" \"%s\" goes with \"next_action\" \"launch_new\" only", status);
     if (named && (!pilot->job_name[0] || strspn(pilot->job_name, "./") > 0 || strpbrk(pilot->job_name, "/,\n")))
-        return job_fail(r, "history", "\"latest_job_name\" is missing or no name of a launch, and \"job_status\" is \"%s\"",
-                        status);
+        return job_fail(r, "history",
+                        "\"latest_job_name\" is missing or no name of a launch, and \"job_status\" is \"%s\"", status);
     if (named && pilot->job_status != PILOT_JOB_SUBMITTING && !pilot->job_id[0])
         return job_fail(r, "pilot", "\"job_id\" is missing, and \"job_status\" is \"%s\"", status);
     return ASSAY_OK;
@@ -292,8 +293,9 @@ static bool set_text(cJSON *object, const char *key, const char *value)
     cJSON *item = cJSON_CreateString(value);
     if (!item)
         return false;
-    bool done = cJSON_GetObjectItemCaseSensitive(object, key) ? cJSON_ReplaceItemInObjectCaseSensitive(object, key, item)
-                                                              : cJSON_AddItemToObject(object, key, item);
+    bool done = cJSON_GetObjectItemCaseSensitive(object, key)
+                    ? cJSON_ReplaceItemInObjectCaseSensitive(object, key, item)
+                    : cJSON_AddItemToObject(object, key, item);
     if (!done)
         cJSON_Delete(item);
     return done;
@@ -305,7 +307,8 @@ int assay_pilot_put_state(assay_pilot *pilot, assay_buf *out)
     bool done = set_text(pilot->document, "next_action", pilot_action_word[pilot->next_action]) &&
                 set_text(pilot->document, "job_status", pilot_job_word[pilot->job_status]) &&
                 set_text(pilot->document, "rule_status", pilot_rule_word[pilot->rule_status]) &&
-                set_text(pilot->history, "latest_job_name", pilot->job_name) && set_text(own, "job_id", pilot->job_id) &&
+                set_text(pilot->history, "latest_job_name", pilot->job_name) &&
+                set_text(own, "job_id", pilot->job_id) &&
                 set_text(own, "message", pilot_message_word[pilot->message]) && set_text(own, "reason", pilot->reason);
     if (!done)
         return ASSAY_ENOMEM;

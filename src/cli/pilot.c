@@ -1,4 +1,5 @@
-/* pilot.c - assay pilot: launches a training, watches it, and launches it again with other settings until a run is clean. */
+/* pilot.c - assay pilot: launches a training, watches it, and launches it again with other settings until a run is
+ * clean. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,8 @@ static const cli_option OPTIONS[] = {
     {"once", CLI_FLAG, offsetof(pilot_options, once), NULL,
      "Make one transition and exit: for cron. Default: go on until the end.", NULL},
     {"dry-run", CLI_FLAG, offsetof(pilot_options, dry_run), NULL, "Only say what the next transition would do.", NULL},
-    {"quiet", CLI_FLAG, offsetof(pilot_options, quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
+    {"quiet", CLI_FLAG, offsetof(pilot_options, quiet), NULL, "No notes or warnings on standard error; errors only.",
+     NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
@@ -116,12 +118,13 @@ static int run(const cli_context *context, int argc, char **argv)
     return code;
 }
 
-const cli_command cli_pilot = {"pilot",
-                               "STATE",
-                               "Trains under Slurm, stops a training that has findings, and trains again with other settings "
-                               "until a run is clean.",
-                               OPTIONS,
-                               1,
-                               1,
-                               false,
-                               run};
+const cli_command cli_pilot = {
+    "pilot",
+    "STATE",
+    "Trains under Slurm, stops a training that has findings, and trains again with other settings "
+    "until a run is clean.",
+    OPTIONS,
+    1,
+    1,
+    false,
+    run};

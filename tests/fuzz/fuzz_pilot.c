@@ -1,5 +1,5 @@
-/* The pilot's state file, and the reports that it reads: any bytes are refused with a reason, or give a state that can be planned
- * with, and that reads back as the same when it is written. */
+/* The pilot's state file, and the reports that it reads: any bytes are refused with a reason, or give a state that can
+ * be planned with, and that reads back as the same when it is written. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ static void use(assay_pilot *pilot)
     assay_buf_init(&first, 16 * ASSAY_PILOT_CEILING);
     assay_pilot_put_next(pilot, &first);
     assay_buf_release(&first);
-    for (int i = 0; i < 5 && pilot_plan(pilot, "found", NULL) == ASSAY_OK && pilot->next_action == PILOT_LAUNCH_NEW; i++)
+    for (int i = 0; i < 5 && pilot_plan(pilot, "found", NULL) == ASSAY_OK && pilot->next_action == PILOT_LAUNCH_NEW;
+         i++)
         pilot_add(pilot, "num_retraining");
     pilot->job_status = PILOT_JOB_COMPLETED;
     put_state(pilot, &first);

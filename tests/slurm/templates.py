@@ -26,10 +26,12 @@ NODES, PATIENCE = 4, 150
 
 
 class Slurm:
-    def __init__(self, assay):
+    """A cluster, and a working directory with a copy of what users copy."""
+
+    def __init__(self, assay, copied=ROOT / "slurm"):
         self.directory = Path(tempfile.mkdtemp(prefix="sl", dir="/tmp"))
         self.bed, self.work = self.directory / "b", self.directory / "w"
-        shutil.copytree(ROOT / "slurm", self.work)  # users copy the templates, too
+        shutil.copytree(copied, self.work)
         self.env = dict(os.environ, LC_ALL="C.UTF-8", ASSAY=str(assay), JOB=str(SUITE), TB_CPUS="8")
         started = subprocess.run([str(TESTBED), "start", str(self.bed), str(NODES)], env=self.env, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, timeout=120)
@@ -263,14 +265,18 @@ def test_all_templates(checks, slurm, expected):
     test_actions(checks, slurm, expected)
 
 
+def need_slurm():
+    if not all(shutil.which(p, path=os.environ["PATH"] + ":/usr/sbin:/sbin") for p in ("sbatch", "slurmctld", "slurmd", "munged")):
+        print("Slurm is not installed: slurm-wlm, munge")
+        sys.exit(77)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("what", nargs="+")
     args = parser.parse_args()
-    if not all(shutil.which(p, path=os.environ["PATH"] + ":/usr/sbin:/sbin") for p in ("sbatch", "slurmctld", "slurmd", "munged")):
-        print("Slurm is not installed: slurm-wlm, munge")
-        sys.exit(77)
+    need_slurm()
     tests = {"templates": test_all_templates, "actions": test_actions, "limits": test_limits, "failures": test_failures}
     checks = Checks()
     for what in args.what:

@@ -9,13 +9,15 @@
 #include "base/fault.h"
 #include "base/file.h"
 
-#define SPEC "\"run_spec\": {\"base_job_name\": \"net\", \"warmup\": 0.4, \"rate\": 1, \"norm\": 0}"
-#define LAUNCH "\"launch\": {\"script\": \"train.sbatch\"}"
+#define SPEC    "\"run_spec\": {\"base_job_name\": \"net\", \"warmup\": 0.4, \"rate\": 1, \"norm\": 0}"
+#define LAUNCH  "\"launch\": {\"script\": \"train.sbatch\"}"
 #define MONITOR "\"monitor\": {\"job\": \"rules.json\"}"
-#define STRATEGIES                                                                                                    \
-    "\"strategies\": [{\"parameter\": \"warmup\", \"multiply\": 0.5, \"times\": 2, \"counter\": \"num_warmup_adjustments\"}," \
-    "{\"parameter\": \"norm\", \"set\": 1, \"times\": 3, \"counter\": \"num_batch_layer_adjustments\"},"                \
-    "{\"parameter\": \"rate\", \"multiply\": 0.1, \"times\": 5, \"at_least\": 0.009, \"counter\": \"num_learning_rate_adjustments\"}]"
+#define STRATEGIES                                                                                                     \
+    "\"strategies\": [{\"parameter\": \"warmup\", \"multiply\": 0.5, \"times\": 2, \"counter\": "                      \
+    "\"num_warmup_adjustments\"},"                                                                                     \
+    "{\"parameter\": \"norm\", \"set\": 1, \"times\": 3, \"counter\": \"num_batch_layer_adjustments\"},"               \
+    "{\"parameter\": \"rate\", \"multiply\": 0.1, \"times\": 5, \"at_least\": 0.009, \"counter\": "                    \
+    "\"num_learning_rate_adjustments\"}]"
 #define LEAST SPEC ", " LAUNCH ", " MONITOR ", " STRATEGIES
 
 static assay_pilot *pilot_of(const char *text)
@@ -62,7 +64,8 @@ static void test_defaults(void)
 /* What is written reads back as the same, and what people wrote stays. */
 static void test_round_trip(void)
 {
-    assay_pilot *pilot = pilot_of("{" LEAST ", \"notify\": [{\"mail\": {\"to\": [\"a@b.example\"]}}], \"caps\": {\"num_retraining\": 3}}");
+    assay_pilot *pilot = pilot_of(
+        "{" LEAST ", \"notify\": [{\"mail\": {\"to\": [\"a@b.example\"]}}], \"caps\": {\"num_retraining\": 3}}");
     snprintf(pilot->job_name, sizeof pilot->job_name, "net-1-00000000");
     snprintf(pilot->job_id, sizeof pilot->job_id, "17");
     pilot->job_status = PILOT_JOB_STOPPING;
@@ -110,24 +113,31 @@ static void test_refusals(void)
     refuse("{" SPEC ", " MONITOR ", " STRATEGIES "}", "\"launch\" is missing");
     refuse("{" SPEC ", " LAUNCH ", " STRATEGIES "}", "\"monitor\" is missing");
     refuse("{" SPEC ", " LAUNCH ", " MONITOR "}", "\"strategies\" has to be a list");
-    refuse("{" LEAST ", \"next_action\": \"launch\"}", "\"next_action\" has to be one of \"launch_new\", \"monitor\", \"end\"");
+    refuse("{" LEAST ", \"next_action\": \"launch\"}",
+           "\"next_action\" has to be one of \"launch_new\", \"monitor\", \"end\"");
     refuse("{" LEAST ", \"job_status\": 3}", "\"job_status\" has to be one of");
     refuse("{" LEAST ", \"history\": {\"num_launches\": 1}}", "history: unknown key \"num_launches\"");
-    refuse("{" LEAST ", \"history\": {\"num_retraining\": -1}}", "history: \"num_retraining\" has to be a whole number");
-    refuse("{" LEAST ", \"history\": {\"num_retraining\": 0.5}}", "history: \"num_retraining\" has to be a whole number");
+    refuse("{" LEAST ", \"history\": {\"num_retraining\": -1}}",
+           "history: \"num_retraining\" has to be a whole number");
+    refuse("{" LEAST ", \"history\": {\"num_retraining\": 0.5}}",
+           "history: \"num_retraining\" has to be a whole number");
     refuse("{" LEAST ", \"history\": 1}", "history: expected an object");
     refuse("{" LEAST ", \"next_action\": \"monitor\"}", "\"latest_job_name\" is missing");
     refuse("{" LEAST ", \"job_status\": \"Held\", \"history\": {\"latest_job_name\": \"a\"}}", "\"job_id\" is missing");
-    refuse("{" LEAST ", \"job_status\": \"Submitting\", \"history\": {\"latest_job_name\": \"../a\"}}", "no name of a launch");
-    refuse("{" LEAST ", \"job_status\": \"Held\", \"next_action\": \"end\"}", "goes with \"next_action\" \"launch_new\"");
+    refuse("{" LEAST ", \"job_status\": \"Submitting\", \"history\": {\"latest_job_name\": \"../a\"}}",
+           "no name of a launch");
+    refuse("{" LEAST ", \"job_status\": \"Held\", \"next_action\": \"end\"}",
+           "goes with \"next_action\" \"launch_new\"");
     refuse("{" LEAST ", \"pilot\": {\"job_id\": \"-9\"}}", "pilot: \"job_id\" is no Slurm job id");
     refuse("{" LEAST ", \"caps\": {\"num_retraining\": 0}}", "caps: \"num_retraining\" has to be a number from 1");
-    refuse("{" LEAST ", \"caps\": {\"num_monitor_transitions\": 1.5}}", "caps: \"num_monitor_transitions\" has to be a whole number");
+    refuse("{" LEAST ", \"caps\": {\"num_monitor_transitions\": 1.5}}",
+           "caps: \"num_monitor_transitions\" has to be a whole number");
     refuse("{" LEAST ", \"notify\": [{\"sms\": 1}]}", "notify[0]: unknown key \"sms\"");
     refuse("{" LEAST ", \"notify\": [{}]}", "notify[0]: expected either \"notify\" or \"mail\"");
 }
 
-static void refuse_part(const char *spec_text, const char *launch, const char *monitor, const char *strategies, const char *expected)
+static void refuse_part(const char *spec_text, const char *launch, const char *monitor, const char *strategies,
+                        const char *expected)
 {
     char text[2000];
     snprintf(text, sizeof text, "{%s, %s, %s, %s}", spec_text ? spec_text : SPEC, launch ? launch : LAUNCH,
@@ -138,18 +148,28 @@ static void refuse_part(const char *spec_text, const char *launch, const char *m
 static void test_refused_settings(void)
 {
     refuse_part("\"run_spec\": {}", NULL, NULL, NULL, "run_spec: \"base_job_name\" is missing");
-    refuse_part("\"run_spec\": {\"base_job_name\": \"a b\"}", NULL, NULL, NULL, "run_spec: \"base_job_name\" has letters");
-    refuse_part("\"run_spec\": {\"base_job_name\": \"a\", \"PATH\": 1}", NULL, NULL, NULL, "run_spec: \"PATH\": a parameter's name");
-    refuse_part("\"run_spec\": {\"base_job_name\": \"a\", \"x\": [1]}", NULL, NULL, NULL, "run_spec: \"x\" has to be a number, a text");
-    refuse_part("\"run_spec\": {\"base_job_name\": \"a\", \"x\": 1, \"x\": 2}", NULL, NULL, NULL, "\"x\" is there twice");
+    refuse_part("\"run_spec\": {\"base_job_name\": \"a b\"}", NULL, NULL, NULL,
+                "run_spec: \"base_job_name\" has letters");
+    refuse_part("\"run_spec\": {\"base_job_name\": \"a\", \"PATH\": 1}", NULL, NULL, NULL,
+                "run_spec: \"PATH\": a parameter's name");
+    refuse_part("\"run_spec\": {\"base_job_name\": \"a\", \"x\": [1]}", NULL, NULL, NULL,
+                "run_spec: \"x\" has to be a number, a text");
+    refuse_part("\"run_spec\": {\"base_job_name\": \"a\", \"x\": 1, \"x\": 2}", NULL, NULL, NULL,
+                "\"x\" is there twice");
     refuse_part(NULL, "\"launch\": {}", NULL, NULL, "launch: \"script\" is missing");
-    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"--job-name=x\"]}", NULL, NULL, "is the pilot's own to decide");
-    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"-Jx\"]}", NULL, NULL, "is the pilot's own to decide");
-    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"other.sbatch\"]}", NULL, NULL, "expected an option such as");
-    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [1]}", NULL, NULL, "has to be a list of texts");
+    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"--job-name=x\"]}", NULL, NULL,
+                "is the pilot's own to decide");
+    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"-Jx\"]}", NULL, NULL,
+                "is the pilot's own to decide");
+    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"other.sbatch\"]}", NULL, NULL,
+                "expected an option such as");
+    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [1]}", NULL, NULL,
+                "has to be a list of texts");
     refuse_part(NULL, NULL, "\"monitor\": {\"job\": \"\"}", NULL, "monitor: \"job\" has to be a text");
-    refuse_part(NULL, NULL, "\"monitor\": {\"job\": \"j\", \"poll_seconds\": 0}", NULL, "monitor: \"poll_seconds\" has to be a number from 0.1");
-    refuse_part(NULL, NULL, "\"monitor\": {\"job\": \"j\", \"fail_on\": \"never\"}", NULL, "unknown \"fail_on\" \"never\"");
+    refuse_part(NULL, NULL, "\"monitor\": {\"job\": \"j\", \"poll_seconds\": 0}", NULL,
+                "monitor: \"poll_seconds\" has to be a number from 0.1");
+    refuse_part(NULL, NULL, "\"monitor\": {\"job\": \"j\", \"fail_on\": \"never\"}", NULL,
+                "unknown \"fail_on\" \"never\"");
     refuse_part(NULL, NULL, "\"monitor\": {\"job\": \"j\", \"command\": []}", NULL, "\"command\" is empty");
 }
 
@@ -164,16 +184,22 @@ static void refuse_strategy(const char *strategy, const char *expected)
 static void test_refused_strategies(void)
 {
     refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": 0.5}", "strategies[0]: \"counter\" is missing");
-    refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": 0.5, \"counter\": \"num_retraining\"}", "has to be a name like");
-    refuse_strategy("{\"parameter\": \"depth\", \"multiply\": 0.5, " COUNTER "}", "\"depth\" is no parameter of run_spec");
-    refuse_strategy("{\"parameter\": \"base_job_name\", \"set\": \"x\", " COUNTER "}", "is no parameter of run_spec that can be changed");
+    refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": 0.5, \"counter\": \"num_retraining\"}",
+                    "has to be a name like");
+    refuse_strategy("{\"parameter\": \"depth\", \"multiply\": 0.5, " COUNTER "}",
+                    "\"depth\" is no parameter of run_spec");
+    refuse_strategy("{\"parameter\": \"base_job_name\", \"set\": \"x\", " COUNTER "}",
+                    "is no parameter of run_spec that can be changed");
     refuse_strategy("{\"parameter\": \"warmup\", " COUNTER "}", "expected either \"multiply\" or \"set\"");
     refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": 1, " COUNTER "}", "by 1 changes nothing");
-    refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": -1, " COUNTER "}", "\"multiply\" has to be a number from 1e-06");
-    refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": 0.5, \"times\": 0, " COUNTER "}", "\"times\" has to be a number from 1");
+    refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": -1, " COUNTER "}",
+                    "\"multiply\" has to be a number from 1e-06");
+    refuse_strategy("{\"parameter\": \"warmup\", \"multiply\": 0.5, \"times\": 0, " COUNTER "}",
+                    "\"times\" has to be a number from 1");
     refuse_strategy("{\"parameter\": \"warmup\", \"set\": {}, " COUNTER "}", "\"set\" has to be a number, a text");
     refuse_strategy("{\"parameter\": \"warmup\", \"set\": 1, \"at_least\": 1, " COUNTER "}", "go with \"multiply\"");
-    refuse_strategy("{\"parameter\": \"warmup\", \"set\": 1, " COUNTER "}, {\"parameter\": \"rate\", \"set\": 2, " COUNTER "}",
+    refuse_strategy("{\"parameter\": \"warmup\", \"set\": 1, " COUNTER
+                    "}, {\"parameter\": \"rate\", \"set\": 2, " COUNTER "}",
                     "strategies[1]: the counter \"num_warmup_adjustments\" belongs to strategies[0]");
 }
 
@@ -192,7 +218,7 @@ static void test_order(void)
         CU_ASSERT(i > 0 || strcmp(pilot->reason, "fired; next: warmup from 0.4 to 0.2") == 0);
     }
     CU_ASSERT_EQUAL(pilot_count(pilot, "num_warmup_adjustments"), 2);
-    CU_ASSERT_EQUAL(pilot_count(pilot, "num_batch_layer_adjustments"), 1); /* setting it again would change nothing */
+    CU_ASSERT_EQUAL(pilot_count(pilot, "num_batch_layer_adjustments"), 1);   /* setting it again would change nothing */
     CU_ASSERT_EQUAL(pilot_count(pilot, "num_learning_rate_adjustments"), 2); /* 0.001 is below at_least */
     CU_ASSERT_EQUAL(pilot_plan(pilot, "fired", NULL), ASSAY_OK);
     CU_ASSERT_EQUAL(pilot->next_action, PILOT_END);
@@ -203,7 +229,8 @@ static void test_order(void)
 
 static void test_cap(void)
 {
-    assay_pilot *pilot = pilot_of("{" LEAST ", \"caps\": {\"num_retraining\": 2}, \"history\": {\"num_retraining\": 1}}");
+    assay_pilot *pilot =
+        pilot_of("{" LEAST ", \"caps\": {\"num_retraining\": 2}, \"history\": {\"num_retraining\": 1}}");
     CU_ASSERT_EQUAL(pilot_plan(pilot, "fired", NULL), ASSAY_OK);
     CU_ASSERT_EQUAL(pilot->next_action, PILOT_LAUNCH_NEW);
     pilot_add(pilot, "num_retraining");
@@ -274,13 +301,15 @@ static pilot_verdict verdict_of(const char *rules, int fail_on)
 {
     char text[1000];
     pilot_verdict verdict = {.ended = false};
-    snprintf(text, sizeof text, "{\"schema\": \"assay-report/1\", \"trials\": [{\"ended\": true, \"rules\": [%s]}]}", rules);
+    snprintf(text, sizeof text, "{\"schema\": \"assay-report/1\", \"trials\": [{\"ended\": true, \"rules\": [%s]}]}",
+             rules);
     CU_ASSERT_EQUAL_FATAL(pilot_read_report("report.json", text, strlen(text), fail_on, &verdict, NULL), ASSAY_OK);
     CU_ASSERT(verdict.ended);
     return verdict;
 }
 
-#define RULE(name, status, severity) "{\"name\": \"" name "\", \"status\": \"" status "\", \"severity\": \"" severity "\", \"first\": null}"
+#define RULE(name, status, severity)                                                                                   \
+    "{\"name\": \"" name "\", \"status\": \"" status "\", \"severity\": \"" severity "\", \"first\": null}"
 static void test_report(void)
 {
     static const char sound[] = RULE("a", "NoIssuesFound", "error");
@@ -292,7 +321,8 @@ static void test_report(void)
     CU_ASSERT_EQUAL(verdict_of(RULE("a", "NoData", "error"), ASSAY_INFO).status, PILOT_RULE_NO_DATA);
     CU_ASSERT_EQUAL(verdict_of("", ASSAY_INFO).status, PILOT_RULE_NO_DATA);
     CU_ASSERT_EQUAL(verdict_of(RULE("a", "Error", "warning"), ASSAY_WARNING).status, PILOT_RULE_ERROR);
-    CU_ASSERT_EQUAL(verdict_of(RULE("a", "Error", "warning") ", " RULE("b", "IssuesFound", "error"), ASSAY_INFO).status, PILOT_RULE_ISSUES);
+    CU_ASSERT_EQUAL(verdict_of(RULE("a", "Error", "warning") ", " RULE("b", "IssuesFound", "error"), ASSAY_INFO).status,
+                    PILOT_RULE_ISSUES);
     pilot_verdict verdict;
     assay_error err = {""};
     CU_ASSERT_EQUAL(pilot_read_report("r", "{}", 2, ASSAY_INFO, &verdict, &err), ASSAY_EFORMAT);
@@ -321,10 +351,12 @@ static void test_next(void)
     expect_next("", "launch a training, under a new name\n");
     expect_next("", "    RUN_SPEC_WARMUP=0.4\n");
     expect_next("\"job_status\": \"Submitting\", " NAMED, "unless Slurm has it already\n");
-    expect_next("\"job_status\": \"Submitting\", " NAMED, "--job-name=net-1-0 --comment=assay-pilot:net-1-0 --hold train.sbatch");
+    expect_next("\"job_status\": \"Submitting\", " NAMED,
+                "--job-name=net-1-0 --comment=assay-pilot:net-1-0 --hold train.sbatch");
     expect_next("\"job_status\": \"Held\", " NAMED, "release job 17 (net-1-0)\n");
-    expect_next("\"next_action\": \"monitor\", " NAMED, "look at job 17 (net-1-0) with rules.json\n  on findings: stop job 17 and launch "
-                                                       "again with warmup from 0.4 to 0.2\n");
+    expect_next("\"next_action\": \"monitor\", " NAMED,
+                "look at job 17 (net-1-0) with rules.json\n  on findings: stop job 17 and launch "
+                "again with warmup from 0.4 to 0.2\n");
     expect_next("\"job_status\": \"Stopping\", " NAMED, "stop job 17 (net-1-0)\nlaunch a training");
     expect_next("\"next_action\": \"end\"", "nothing: ended\n");
 }
