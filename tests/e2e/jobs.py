@@ -19,6 +19,7 @@ RUNS = {  # job: the trials it is run on
     "act-on-findings": ["dead_relu"],  # its actions: tests/slurm/templates.py
     "suite": ["ddp", "xgboost", "reductions"],
     "compare": ["ddp", "dead_relu"],
+    "traffic-sign": ["healthy", "flip"],
 }
 WITH_DATA = {("image-classifier", "ddp"): 9, ("xgboost", "xgboost"): 5}  # rules that find something to look at
 

@@ -5,20 +5,30 @@ wide screen, in the dark, by keyboard and on paper, and that hostile names stay 
     report_html.py --assay PROGRAM --ranks 1 2 3 7
 """
 import argparse
+import base64
 import json
 import re
+import struct
 import sys
 import tempfile
+import zlib
 from pathlib import Path
+
+import numpy
+import pandas
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import hostile  # noqa: E402
 from browser import Browser  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+from tfevents import Trial  # noqa: E402
 
 MOST = 5000000
-STORY = ["healthy", "flip", "ddp_partial", "linreg_nan"]
+JOB = ROOT / "jobs" / "traffic-sign.json"
+CUT = ROOT / "tests" / "data" / "story"
+STORY = [CUT / "balanced", CUT / "imbalanced", TRIALS / "healthy", TRIALS / "flip", CUT / "overfit", TRIALS / "ddp_partial"]
 STATUS = {"IssuesFound": "Issues found", "NoIssuesFound": "No issues found", "NoData": "No data", "Error": "Error"}
+SHAPE = {"IssuesFound": "\u25b2", "NoIssuesFound": "\u2713", "NoData": "\u25cb", "Error": "\u2715"}
 WIDTHS = (400, 1600)
 
 
@@ -101,7 +111,7 @@ def check_aggregations(checks, page, report, name):
         for aggregation in trial["aggregations"]:
             for label, count in aggregation.get("classes", {}).items():
                 said = page.run("return [...document.querySelectorAll('.bars')].flatMap(t => [...t.tBodies[0].rows]).some(r => "
-                                "r.cells[0].textContent == arguments[0] && r.cells[1].textContent.includes(arguments[1]))",
+                                "r.cells[0].textContent.split(' ')[0] == arguments[0] && r.cells[1].textContent.includes(arguments[1]))",
                                 label, "%s: %d " % (trial["name"], count) if len(report["trials"]) > 1 else "%d " % count)
                 checks.expect(said, "%s: class %s of %s" % (name, label, trial["name"]))
             if aggregation.get("matrix"):
@@ -110,6 +120,85 @@ def check_aggregations(checks, page, report, name):
                 shown = page.run("return [...document.querySelectorAll('.heat')].map(t => [...t.tBodies[0].rows].map("
                                  "r => [...r.cells].slice(1).map(c => c.textContent)))")
                 checks.expect(wanted in shown, "%s: matrix of %s" % (name, trial["name"]))
+
+
+def png(data):
+    """The pixels of a PNG file without filters: [height, width] or [height, width, 3]."""
+    at, packed = 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + size]
+        if struct.unpack(">I", data[at + 8 + size:at + 12 + size])[0] != zlib.crc32(kind + body):
+            raise ValueError("a chunk's checksum is wrong")
+        if kind == b"IHDR":
+            width, height, depth, colour = struct.unpack(">IIBB", body[:10])
+        packed += body if kind == b"IDAT" else b""
+        at += size + 12
+    rows = numpy.frombuffer(zlib.decompress(packed), "u1").reshape(height, -1)
+    if depth != 8 or colour not in (0, 2) or rows[:, 0].any():
+        raise ValueError("not as it is written here")
+    return rows[:, 1:].reshape((height, width) if colour == 0 else (height, width, 3))
+
+
+def check_pictures(checks, page, report):
+    """Which predictions are wrong, and their pixels, against numpy."""
+    images = json.loads(JOB.read_text())["images"]
+    shown = page.run("return [...document.querySelectorAll('#images .trial')].map(t => [...t.querySelectorAll('figure')].map("
+                     "f => [f.querySelector('img').src, f.innerText]))")
+    checks.expect(len(shown) == len(STORY), "pictures of %d trials" % len(shown))
+    for path, trial, figures in zip(STORY, report["trials"], shown):
+        said = next(a for a in trial["aggregations"] if a["kind"] == "wrong_predictions")
+        wrong, samples = [], 0
+        for (step, worker), saved in sorted(Trial(path).steps.items()):
+            if saved.mode == images["mode"] and step >= images["start_step"]:
+                labels, scores, inputs = (saved.tensors[images[k]][1] for k in ("labels", "predictions", "tensor"))
+                samples += len(labels)
+                wrong += [(step, worker, i, int(labels[i]), int(scores[i].argmax()), inputs[i][0])
+                          for i in numpy.flatnonzero(labels != scores.argmax(1))]
+        name = "pictures of %s" % trial["name"]
+        checks.expect((said["wrong"], said["samples"]) == (len(wrong), samples), "%s: %s wrong" % (name, said["wrong"]))
+        wrong = wrong[:images["most"]]
+        listed = [(w["step"], w["worker"], w["sample"], w["label"], w["predicted"]) for w in said["wrong_predictions"]]
+        checks.expect(listed == [w[:5] for w in wrong], "%s: report.json has %s" % (name, listed))
+        checks.expect(len(figures) == len(wrong), "%s: %d figures" % (name, len(figures)))
+        for (source, text), (step, worker, sample, label, predicted, pixels) in zip(figures, wrong):
+            grey = numpy.clip(pixels.astype("f8") * (255 * images["std"]) + 255 * images["mean"], 0, 255)
+            checks.expect((png(base64.b64decode(source.split(",")[1])) == (grey + .5).astype("u1")).all(), "%s: pixels" % name)
+            words = "predicted %d %s" % (predicted, images["classes"][predicted]), "true %d " % label, "step %d " % step
+            checks.expect(all(w in text for w in words) and "%s, sample %d" % (worker, sample) in text, "%s: %r" % (name, text))
+
+
+def check_losses(checks, page, folder, report):
+    """The numbers behind the charts against loss.csv."""
+    losses = pandas.read_csv(folder / "loss.csv", float_precision="round_trip")
+    charts = page.run("return [...document.querySelectorAll('#loss .trial')].map(t => [...t.querySelectorAll('figure')].map(f => ["
+                      "f.querySelector('figcaption').textContent, [...f.querySelectorAll('tbody tr')].map(r => "
+                      "[...r.cells].map(c => c.textContent))]))")
+    with_losses = [t["name"] for t in report["trials"] if (losses.trial == t["name"]).any()]
+    checks.expect(len(charts) == len(with_losses) > 0, "losses of %d trials" % len(charts))
+    for trial, figures in zip(with_losses, charts):
+        for tensor, rows in figures:
+            mine = losses[(losses.trial == trial) & (losses.tensor == tensor)]
+            known = {(m, s): "%.6g" % v for m, s, v in zip(mine["mode"], mine.step, mine.loss)}
+            bad = [r for r in rows if known.get((r[0], int(r[1]))) != r[2]]
+            checks.expect(rows and not bad, "losses of %s: %s" % (trial, bad[:3]))
+            ends = {(m, s) for m, g in mine.groupby("mode") for s in (g.step.min(), g.step.max())}
+            checks.expect(ends <= {(r[0], int(r[1])) for r in rows}, "losses of %s: first and last" % trial)
+    text = page.run("return document.querySelector('#loss').innerText")
+    checks.expect(re.search(r"EVAL: lowest \S+ at step \d+, last \S+, which is \S+ % above it", text), "no word of training too long")
+
+
+def check_comparison(checks, page, report):
+    rows = page.run("return [...document.querySelectorAll('#comparison .matrix tbody tr')].map(r => [...r.cells].map(c => "
+                    "(c.querySelector('.status') ? c.querySelector('.status').title : '') + c.textContent))")
+    wanted = []
+    for i, rule in enumerate(report["trials"][0]["rules"]):
+        here = [t["rules"][i] for t in report["trials"]]
+        wanted.append([rule["name"]] + [STATUS[r["status"]] + SHAPE[r["status"]] +
+                                        (" from step %d" % r["first"]["step"] if r["first"] else "") for r in here])
+    checks.expect(rows == wanted, "matrix of rules and trials: %s for %s" % (rows[:2], wanted[:2]))
+    checks.expect("imbalance of labels in training" in page.run("return document.querySelector('#comparison').innerText"),
+                  "imbalanced does not stand out")
 
 
 def check_keyboard(checks, browser, path):
@@ -124,18 +213,20 @@ def check_keyboard(checks, browser, path):
 
 
 def check_story(checks, browser, assay, folder, ranks):
-    job = ROOT / "jobs" / "image-classifier.json"
-    trials = [a for t in STORY for a in ("--trial", TRIALS / t)]
+    trials = [a for t in STORY for a in ("--trial", t)]
     pages = []
     for n in ranks:
         out = Path(folder) / ("story%d" % n)
-        done = mpirun(n, [assay, "run", job, *trials, "--format", "html,json", "--out", out])
+        done = mpirun(n, [assay, "run", JOB, *trials, "--format", "html,json,csv", "--out", out])
         path, report = report_of(checks, done, out, "story on %d" % n)
         pages.append(path)
         checks.expect(without_run(path) == without_run(pages[0]), "other bytes at %d ranks" % n)
     page = browser.open(pages[0])
     check_statuses(checks, page, report, "story")
     check_aggregations(checks, page, report, "story")
+    check_pictures(checks, page, report)
+    check_losses(checks, page, out, report)
+    check_comparison(checks, page, report)
     checks.expect("worker_2" in page.run("return document.querySelector('#completeness').textContent"), "the map names who is missing")
     fired = sum(r["status"] == "IssuesFound" for t in report["trials"] for r in t["rules"])
     marks = page.run("return [...document.querySelectorAll('#when .mark')].filter(m => m.getAttribute('d')).length")
