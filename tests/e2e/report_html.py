@@ -145,9 +145,10 @@ def check_pictures(checks, page, report):
     images = json.loads(JOB.read_text())["images"]
     shown = page.run("return [...document.querySelectorAll('#images .trial')].map(t => [...t.querySelectorAll('figure')].map("
                      "f => [f.querySelector('img').src, f.innerText]))")
-    checks.expect(len(shown) == len(STORY), "pictures of %d trials" % len(shown))
-    for path, trial, figures in zip(STORY, report["trials"], shown):
-        said = next(a for a in trial["aggregations"] if a["kind"] == "wrong_predictions")
+    said_of = [next(a for a in t["aggregations"] if a["kind"] == "wrong_predictions") for t in report["trials"]]
+    with_pictures = [(p, t, a) for p, t, a in zip(STORY, report["trials"], said_of) if a["samples"]]
+    checks.expect(len(shown) == len(with_pictures) == 5, "pictures of %d trials" % len(shown))
+    for (path, trial, said), figures in zip(with_pictures, shown):
         wrong, samples = [], 0
         for (step, worker), saved in sorted(Trial(path).steps.items()):
             if saved.mode == images["mode"] and step >= images["start_step"]:
@@ -185,7 +186,7 @@ def check_losses(checks, page, folder, report):
             ends = {(m, s) for m, g in mine.groupby("mode") for s in (g.step.min(), g.step.max())}
             checks.expect(ends <= {(r[0], int(r[1])) for r in rows}, "losses of %s: first and last" % trial)
     text = page.run("return document.querySelector('#loss').innerText")
-    checks.expect(re.search(r"EVAL: lowest \S+ at step \d+, last \S+, which is \S+ % above it", text), "no word of training too long")
+    checks.expect(re.search(r"EVAL: lowest \S+ at step \d+, last \S+, which is \S+\s% above it", text), "no word of training too long")
 
 
 def check_comparison(checks, page, report):
