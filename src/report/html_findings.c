@@ -141,10 +141,10 @@ static void put_card(html_page *page, size_t trial, size_t i)
         put_where(page, &c);
     if (c.rule.message)
         html_message(page, c.rule.message, c.rule.message_size);
-    if (fired && c.rule.findings->kept > 0)
-        put_findings(page, &c);
     if (c.rule.text && c.rule.text->size > 0)
         html_lines(page, (const char *)c.rule.text->data, c.rule.text->size);
+    if (fired && c.rule.findings->kept > 0)
+        put_findings(page, &c);
     if (fired)
         put_advice(page, ops);
     html_put(page, "</article>\n");
