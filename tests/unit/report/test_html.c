@@ -14,6 +14,7 @@
 #include "unit.h"
 
 enum { LIMIT = 5000000, RULES = 40, NAME = 10000, TENSORS = 300, WORKERS = 70 };
+enum { MODES = 1 << ASSAY_MODE_TRAIN | 1 << ASSAY_MODE_EVAL };
 
 static const assay_report_origin origin = {"9.9", "serial", "assay run <script>alert(1)</script>"};
 
@@ -32,6 +33,7 @@ typedef struct made {
     uint64_t *rank;
     assay_incomplete *incomplete;
     uint32_t missing[WORKERS];
+    uint8_t tensor_modes[TENSORS];
     char *workers[WORKERS];
 } made;
 
@@ -107,7 +109,8 @@ static void make_trial(made *m)
     m->listing = (assay_listing){.worker = m->workers, .workers = WORKERS, .expected_workers = WORKERS};
     static char name[] = "t", path[] = "p";
     m->info = (assay_trial){.name = name, .path = path, .listing = &m->listing, .tensors = assay_dict_new(), .steps = m->step,
-                            .mode_rank = m->rank, .step_count = m->steps, .modes = 6};
+                            .mode_rank = m->rank, .step_count = m->steps, .modes = MODES, .tensor_modes = m->tensor_modes};
+    memset(m->tensor_modes, MODES, sizeof m->tensor_modes);
     for (uint32_t i = 0; i < TENSORS; i++) {
         char *tensor = hostile_name(i, NAME);
         assay_dict_add(m->info.tensors, tensor, NAME);
