@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """assay pilot brings the example of jobs/pilot to a clean run, on a real Slurm that this test starts.
 
-    pilot.py --assay PROGRAM --train PROGRAM WHAT...     WHAT: straight, killed, sbatch, random
+    pilot.py --assay PROGRAM --train PROGRAM WHAT...
 
 straight: one pilot, from the first launch to the end. killed: a pilot that dies by SIGKILL at every point of every launch, and is
-started again each time. random: by SIGKILL at any moment. sbatch: it dies while sbatch is under way. In each case a training is
-launched once. Exit code 77 where Slurm is not installed.
+started again each time. random: that dies at any moment. sbatch: that dies while sbatch is under way. twice: a submission that Slurm
+has taken twice. ends: ends without a clean run. Always, a training is launched once. Exit code 77 where Slurm is not installed.
 """
 import argparse
 import http.server
@@ -219,8 +219,63 @@ def test_slow_sbatch(checks, slurm, train):
     slurm.call("scancel", jobs[0])
 
 
+def test_twice(checks, slurm, train):
+    """Slurm has taken a submission twice, as when a machine dies while sbatch is under way: one of the two jobs trains."""
+    example = Example(slurm, train, Webhook())
+    example.pilot(ASSAY_FAULT="die:submit-done")
+    name = example.state()["history"]["latest_job_name"]
+    slurm.sbatch("--hold", "--job-name=" + name, "train.sbatch")
+    done = example.pilot("--once")
+    chosen = example.state()["pilot"]["job_id"]
+    states = dict(line.split() for line in slurm.call("squeue", "--noheader", "--states=all", "--format=%A %T").splitlines())
+    checks.expect(done.code == 0 and len(states) == 2 and chosen in states, "takes one of them: %s %s" % (done, states))
+    checks.expect([s for job, s in states.items() if job != chosen] == ["CANCELLED"], "the other is cancelled: %s" % states)
+    slurm.call("scancel", chosen)
+
+
+def test_ends(checks, slurm, train):
+    """Ends that are no clean runs, and what can be mended."""
+    example = Example(slurm, train, Webhook(), strategies=[])
+    done = example.pilot()
+    state = example.state()
+    checks.expect(done.code == 1 and done.out.startswith("no clean run: ExplodingTensor") and
+                  state["pilot"]["reason"].endswith("every strategy is used up"), "nothing to try: %s" % done)
+    checks.expect((state["job_status"], state["rule_status"]) == ("Stopped", "IssuesFound"), "stopped: %s" % state)
+    checks.expect(slurm.ended(state["pilot"]["job_id"])[0] == "CANCELLED", "its job is cancelled")
+    checks.expect([p["event"] for p in example.webhook.posted] == ["end"], "told of the end: %s" % example.webhook.posted)
+
+    sound = dict(state["run_spec"], warmup_learning_rate=0.025, learning_rate=0.0375, add_batch_norm=1)
+    again = dict(state, next_action="launch_new", run_spec=sound)
+    example.state_file.write_text(json.dumps(again))
+    checks.expect(example.pilot("--once").code == 0, "goes on after the end when it is told to")
+    slurm.call("scancel", example.state()["pilot"]["job_id"])
+    done = example.pilot()
+    checks.expect(done.code == 1 and example.state()["job_status"] == "Stopped" and "ended as CANCELLED" in done.out,
+                  "cancelled by somebody: %s" % done)
+
+    example.state_file.write_text(json.dumps(dict(example.state(), next_action="launch_new")))
+    done = example.pilot(TRAIN="false")
+    checks.expect(done.code == 1 and example.state()["job_status"] == "Failed" and "ended as FAILED" in done.out, "failed: %s" % done)
+
+    state = dict(example.state(), next_action="launch_new")
+    wrong = dict(state, launch=dict(state["launch"], sbatch_options=["--partition=nowhere"]))
+    example.state_file.write_text(json.dumps(wrong))
+    done = example.pilot("--once")
+    checks.expect(done.code == 4 and "invalid partition" in done.err, "sbatch refuses: %s" % done)
+    example.state_file.write_text(json.dumps(dict(example.state(), launch=state["launch"])))
+    done = example.pilot("--once")
+    checks.expect(done.code == 0 and example.state()["next_action"] == "monitor", "mended: %s" % done)
+    slurm.call("scancel", example.state()["pilot"]["job_id"])
+
+    wrong = dict(example.state(), monitor={"job": "absent.json"})
+    example.state_file.write_text(json.dumps(wrong))
+    done = example.pilot("--once")
+    checks.expect(done.code == 2 and "monitor.job" in done.err and "absent.json" in done.err, "no job file: %s" % done)
+
+
 def main():
-    tests = {"straight": test_straight, "killed": test_killed, "sbatch": test_slow_sbatch, "random": test_random}
+    tests = {"straight": test_straight, "killed": test_killed, "sbatch": test_slow_sbatch, "twice": test_twice, "ends": test_ends,
+             "random": test_random}
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--train", required=True)
