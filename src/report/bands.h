@@ -17,6 +17,8 @@ typedef enum assay_band_figure {
     ASSAY_BAND_FIGURES
 } assay_band_figure;
 const char *assay_band_word(int figure); /* "loss", "norm", "magnitude", "zeros" */
+/* That figure of a tensor at a step; not the loss. Not collective. */
+double assay_band_value(const assay_tensor_point *point, int figure);
 
 enum {
     ASSAY_BAND_QUANTILES = 5,    /* 0, 0.05, 0.5, 0.95, 1 */

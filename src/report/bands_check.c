@@ -51,11 +51,6 @@ static void look(assay_departure *d, int64_t step, int64_t mode_step, double val
     d->high = high;
 }
 
-static double figure_of(const assay_tensor_point *point, int figure)
-{
-    return figure == ASSAY_BAND_NORM ? point->norm : figure == ASSAY_BAND_MAGNITUDE ? point->magnitude : point->zeros;
-}
-
 /* The number of a tensor by its name; UINT32_MAX: none. Names are in byte order. */
 static uint32_t find_tensor(const assay_trial *info, const char *name)
 {
@@ -83,7 +78,7 @@ static assay_departure hold_against(const assay_band *band, const assay_trial *i
     } else {
         const assay_tensor_curve *curve = assay_curves_tensor(curves, d.tensor, band->mode);
         for (size_t i = 0; curve && i < curve->count; i++)
-            look(&d, curve->point[i].step, curve->point[i].mode_step, figure_of(&curve->point[i], band->figure));
+            look(&d, curve->point[i].step, curve->point[i].mode_step, assay_band_value(&curve->point[i], band->figure));
     }
     return d;
 }

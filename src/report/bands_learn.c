@@ -14,6 +14,11 @@ const char *assay_band_word(int figure)
     return words[figure];
 }
 
+double assay_band_value(const assay_tensor_point *point, int figure)
+{
+    return figure == ASSAY_BAND_NORM ? point->norm : figure == ASSAY_BAND_MAGNITUDE ? point->magnitude : point->zeros;
+}
+
 /* One figure of one tensor of one trial at one mode step. */
 typedef struct sample {
     const char *tensor; /* borrowed from the outcome */
@@ -43,11 +48,6 @@ static int add(samples *s, const char *tensor, int mode, int64_t mode_step, doub
     return ASSAY_OK;
 }
 
-static double figure_of(const assay_tensor_point *point, int figure)
-{
-    return figure == ASSAY_BAND_NORM ? point->norm : figure == ASSAY_BAND_MAGNITUDE ? point->magnitude : point->zeros;
-}
-
 static int collect(const assay_outcome *outcome, int figure, samples *out)
 {
     int status = ASSAY_OK;
@@ -61,8 +61,9 @@ static int collect(const assay_outcome *outcome, int figure, samples *out)
                              curves.losses[i].point[k].mode_step, curves.losses[i].point[k].value);
         for (size_t i = 0; figure != ASSAY_BAND_LOSS && i < curves.tensor_count; i++)
             for (size_t k = 0; status == ASSAY_OK && k < curves.tensors[i].count; k++)
-                status = add(out, assay_trial_tensor(info, curves.tensors[i].tensor), curves.tensors[i].mode,
-                             curves.tensors[i].point[k].mode_step, figure_of(&curves.tensors[i].point[k], figure));
+                status =
+                    add(out, assay_trial_tensor(info, curves.tensors[i].tensor), curves.tensors[i].mode,
+                        curves.tensors[i].point[k].mode_step, assay_band_value(&curves.tensors[i].point[k], figure));
         assay_curves_release(&curves);
     }
     return status;

@@ -13,6 +13,7 @@ enum {
     GROUPS_SHOWN = 20,
     NAMES_SHOWN = 10,
     CLASSES_SHOWN = 10,
+    WIDE_CLASSES_SHOWN = 6,
     OUTLIERS_SHOWN = 20
 };
 
@@ -180,7 +181,10 @@ static void put_classes(const assay_comparison *c, const assay_compared_classes 
 {
     char name[CLASSES_SHOWN][24], align[CLASSES_SHOWN + 4] = "err";
     const char *heads[CLASSES_SHOWN + 3] = {"trial", "samples", list->confusion ? "accuracy" : "imbalance"};
-    size_t shown = list->classes < CLASSES_SHOWN ? list->classes : CLASSES_SHOWN;
+    size_t fit = CLASSES_SHOWN;
+    for (size_t t = 0; t < c->trials; t++)
+        fit = list->samples[t] >= 1e5 ? WIDE_CLASSES_SHOWN : fit; /* so that a line stays below 100 columns */
+    size_t shown = list->classes < fit ? list->classes : fit;
     for (size_t i = 0; i < shown; i++) {
         snprintf(name[i], sizeof name[i], "%" PRId64, list->class[i]);
         heads[3 + i] = name[i];
