@@ -62,6 +62,8 @@ static void put_row(html_page *page, const assay_trial_outcome *trial, size_t tr
         assay_put_format(&what, rule.status == ASSAY_NO_DATA ? "no data" : rule.status == ASSAY_RULE_ERROR ? "error" : "never fired");
     }
     assay_put_u8(&what, '\0');
+    if (assay_buf_status(&what) == ASSAY_ENOMEM)
+        html_fail(page, ASSAY_ENOMEM);
     html_put(page, "<div class=\"lane\"><span class=\"lane-name\">");
     html_status_mark(page, rule.status);
     html_put(page, " ");
