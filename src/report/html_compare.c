@@ -344,9 +344,7 @@ void html_comparison(html_page *page)
     static void (*const parts[])(html_page *, const assay_comparison *) = {put_matrix,  put_groups,  put_firsts, put_outliers,
                                                                            put_losses, put_classes, put_tensors};
     size_t count = sizeof parts / sizeof *parts;
-    assay_comparison *c = NULL;
-    int status = page->outcome->trial_count > 1 ? assay_comparison_make(page->outcome, &c) : ASSAY_OK;
-    html_fail(page, status);
+    const assay_comparison *c = page->outcome->comparison;
     if (!c)
         return;
     html_section(page, "comparison", "Trials side by side", HTML_BUDGET_COMPARISON);
@@ -357,5 +355,4 @@ void html_comparison(html_page *page)
     }
     page->end = end;
     html_section_end(page);
-    assay_comparison_free(c);
 }

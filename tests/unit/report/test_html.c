@@ -10,6 +10,7 @@
 
 #include "base/fault.h"
 #include "base/utf8.h"
+#include "report/comparison.h"
 #include "report/html.h"
 #include "unit.h"
 
@@ -29,6 +30,7 @@ typedef struct made {
     assay_implicit_outcome implicit[ASSAY_IMPLICITS];
     assay_problems problems;
     assay_outcome outcome;
+    assay_comparison *comparison;
     assay_step_info *step;
     uint64_t *rank;
     assay_incomplete *incomplete;
@@ -223,10 +225,13 @@ static void make(made *m, size_t trials, size_t steps)
                                             .incomplete_count = (steps + 1) / 2, .rules = m->rules,
                                             .aggregations = m->aggregations, .implicit = m->implicit};
     m->outcome = (assay_outcome){.job = &m->job, .trials = m->trial, .trial_count = trials, .run = {.ranks = 3, .nodes = 1}};
+    CU_ASSERT_FATAL(assay_comparison_make(&m->outcome, &m->comparison) == ASSAY_OK);
+    m->outcome.comparison = m->comparison;
 }
 
 static void release(made *m)
 {
+    assay_comparison_free(m->comparison);
     for (size_t i = 0; i < RULES; i++)
         assay_verdict_release(&m->rules[i].verdict);
     for (size_t i = 0; i < 4; i++) {
