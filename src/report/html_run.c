@@ -21,6 +21,8 @@ static void put_parameters(html_page *page, const assay_instance *instance)
     html_put(page, "<ul class=\"parameters\">");
     for (const cJSON *item = all ? all->child : NULL; item && !html_full(page); item = item->next) {
         char *value = cJSON_IsNull(item) ? NULL : cJSON_PrintUnformatted(item);
+        if (!value && !cJSON_IsNull(item))
+            html_fail(page, ASSAY_ENOMEM);
         html_put(page, "<li>");
         html_text_n(page, item->string, strlen(item->string), HTML_NAME);
         html_put(page, " = <code>");
