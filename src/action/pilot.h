@@ -28,7 +28,7 @@ int assay_pilot_parse(const char *file, const void *text, size_t size, assay_pil
 
 /* Reads the state file. With `lock` the pilot keeps FILE.lock locked until it is closed: ASSAY_EUSAGE when another one
  * does, or when a program that a killed one had started has not ended. Errors as assay_pilot_parse(), and ASSAY_EIO. */
-int assay_pilot_open(const char *path, bool lock, assay_pilot **out, assay_error *err);
+int assay_pilot_open(const char *name, bool lock, assay_pilot **out, assay_error *err);
 void assay_pilot_close(assay_pilot *pilot);
 
 /* What has to be right before anything is launched: the secrets of the notifications, the job file (by `program

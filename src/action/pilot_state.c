@@ -204,18 +204,24 @@ static int take_lock(const char *path, int *lock, assay_error *err)
     return status;
 }
 
-int assay_pilot_open(const char *path, bool lock, assay_pilot **out, assay_error *err)
+/* Links are followed first: a state has one lock, and is written where it is. */
+int assay_pilot_open(const char *name, bool lock, assay_pilot **out, assay_error *err)
 {
     int fd = -1, status = ASSAY_OK;
     assay_buf bytes;
+    char *path = realpath(name, NULL);
+    if (!path)
+        return assay_fail(err, errno == ENOENT ? ASSAY_ENOTFOUND : ASSAY_EIO, "%s: cannot open: %s", name,
+                          strerror(errno));
     assay_buf_init(&bytes, ASSAY_PILOT_CEILING);
-    if (lock && access(path, F_OK) == 0) /* no lock beside a file that is not there */
+    if (lock)
         status = take_lock(path, &fd, err);
     if (status == ASSAY_OK)
         status = assay_file_read(path, ASSAY_PILOT_CEILING, &bytes, err);
     if (status == ASSAY_OK)
         status = assay_pilot_parse(path, bytes.data, bytes.size, out, err);
     assay_buf_release(&bytes);
+    free(path);
     if (status == ASSAY_OK)
         (*out)->lock = fd;
     else if (fd >= 0)

@@ -266,7 +266,7 @@ static char *contents(const char *path)
 static void test_file(void)
 {
     static const char text[] = "{" LEAST "}";
-    char path[100];
+    char path[100], link[100];
     assay_pilot *pilot = NULL, *second = NULL;
     assay_pilot_did did;
     assay_error err = {""};
@@ -276,6 +276,9 @@ static void test_file(void)
     CU_ASSERT_EQUAL_FATAL(assay_pilot_open(path, true, &pilot, &err), ASSAY_OK);
     CU_ASSERT_EQUAL(assay_pilot_open(path, true, &second, &err), ASSAY_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "another pilot is at work on it"));
+    snprintf(link, sizeof link, "%s/link.json", directory);
+    CU_ASSERT_EQUAL(symlink("state.json", link), 0);
+    CU_ASSERT_EQUAL(assay_pilot_open(link, true, &second, &err), ASSAY_EUSAGE);
     CU_ASSERT_EQUAL(assay_pilot_open(path, false, &second, &err), ASSAY_OK); /* a dry run may look */
     assay_pilot_close(second);
     set_fault("write:1+");
@@ -288,7 +291,7 @@ static void test_file(void)
     CU_ASSERT_EQUAL(assay_pilot_step(pilot, &did, &err), ASSAY_EIO); /* not with what is not in the file */
     CU_ASSERT(did.final);
     assay_pilot_close(pilot);
-    CU_ASSERT_EQUAL_FATAL(assay_pilot_open(path, true, &pilot, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_pilot_open(link, true, &pilot, &err), ASSAY_OK);
     CU_ASSERT_EQUAL(assay_pilot_step(pilot, &did, &err), ASSAY_OK);
     CU_ASSERT(!did.turned && pilot->job_status == PILOT_JOB_SUBMITTING && strncmp(pilot->job_name, "net-1-", 6) == 0);
     left = contents(path);
