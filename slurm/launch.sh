@@ -4,6 +4,9 @@
 # limit, or when the job is preempted, the ranks write a checkpoint (exit 75); then the job is put back into the queue, and
 # the next time it goes on from there.
 # assay_compare ARGUMENTS... : the same with `assay compare`.
+#
+# assay_watch ARGUMENTS... : `assay watch`. Before the time limit, or when the job is cancelled, the watch ends with the report of
+# what is there; it writes no checkpoint, and the job is not put back into the queue.
 
 # Starts the ranks in the background; `launcher` is the process that passes signals on to them.
 assay_start()
@@ -22,6 +25,27 @@ assay_start()
         ;;
     esac
     launcher=$!
+}
+
+# Until the ranks have ended; sets `code`. Traps that pass a signal on set `signal`: it ends a wait, but not the ranks.
+assay_wait()
+{
+    wait "$launcher"
+    code=$?
+    while [ -n "$signal" ] && kill -0 "$launcher" 2>/dev/null; do
+        wait "$launcher"
+        code=$?
+    done
+}
+
+assay_watch()
+{
+    local code
+    signal=
+    trap 'signal=USR1; kill -USR1 "$launcher" 2>/dev/null' USR1 TERM
+    assay_start "${ASSAY:-assay}" watch "$@"
+    assay_wait
+    exit "$code"
 }
 
 assay_run()
@@ -43,12 +67,7 @@ assay_ranks()
     trap 'signal=${signal:-USR1}; kill -USR1 "$launcher" 2>/dev/null' USR1
     trap 'signal=TERM; kill -USR1 "$launcher" 2>/dev/null' TERM
     assay_start "${ASSAY:-assay}" "$@" --checkpoint "$checkpoint" --resume
-    wait "$launcher"
-    code=$?
-    while [ -n "$signal" ] && kill -0 "$launcher" 2>/dev/null; do # a signal ended the wait, not the ranks
-        wait "$launcher"
-        code=$?
-    done
+    assay_wait
     # A launcher that was signalled may have an exit code of its own; a run that is done has removed its checkpoint.
     if [ -n "$signal" ] && [ -e "$checkpoint" ]; then
         code=75

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The templates of slurm/ do what they say, on a real Slurm that this test starts.
 
-    templates.py --assay PROGRAM WHAT...     WHAT: templates, actions, limits, failures
+    templates.py --assay PROGRAM WHAT...     WHAT: templates, actions, watch, limits, failures
 
 Exit code 77 where Slurm is not installed.
 """
@@ -198,6 +198,35 @@ def test_actions(checks, slurm, expected):
     checks.expect(unknown.code == 0 and "Slurm does not know job 99999" in log, "a job that is not there: %s\n%s" % (unknown, log))
 
 
+def test_watch(checks, slurm, expected):
+    """watch.sbatch follows a training: stops it by action at a finding, ends with it, ends when it is cancelled itself."""
+    source, job = TRIALS / "linreg_nan", slurm.work / "watch.json"
+    train = slurm.work / "recorded.sbatch"
+    train.write_text("#!/bin/bash\n#SBATCH --output=recorded-%%j.log\n"
+                     "mkdir -p $TRIAL; cp -r %s/collections %s/index $TRIAL; sleep 2; cp -r %s/events $TRIAL\n"
+                     "sleep $1; touch $TRIAL/training_job_end.ts\n" % (source, source, source))
+    job.write_text('{"rules": [{"rule": "ExplodingTensor", "severity": "error"}],'
+                   ' "actions": [{"cancel": {"job": {"env": "TRAIN_JOB_ID"}}, "severity": "error"}]}')
+    more = {how: dict(TRIAL="run-" + how, OUT="watched-" + how, LAUNCH=how, JOB=str(job)) for how in ("srun", "mpirun")}
+    trained = {how: slurm.sbatch(train, "600", **env) for how, env in more.items()}
+    watch = {how: slurm.sbatch("watch.sbatch", OPTIONS="--until-finding error", TRAIN_JOB_ID=trained[how], **env)
+             for how, env in more.items()}
+    plain = dict(TRIAL="run-plain", OUT="watched-plain", JOB=str(job), OPTIONS="--no-actions", TRAIN_JOB_ID="1")
+    short, followed = slurm.sbatch(train, "1", **plain), slurm.sbatch("watch.sbatch", **plain)
+    waiting = slurm.sbatch("watch.sbatch", **dict(plain, TRIAL=str(slurm.work / "never"), OUT="watched-never"))
+    for how in more:
+        checks.expect(slurm.ended(watch[how]) == ("FAILED", 1), "watch under %s: %s" % (how, slurm.text(slurm.log(watch[how]))[-2000:]))
+        checks.expect(slurm.ended(trained[how])[0] == "CANCELLED", "the training is stopped: %s" % slurm.show(trained[how]))
+        checks.expect(has_issues(body_of(slurm.work / ("watched-" + how) / "report.json") or b""), "its report (%s)" % how)
+    checks.expect(slurm.ended(short) == ("COMPLETED", 0), "a training that ends: %s" % slurm.show(short))
+    checks.expect(slurm.ended(followed) == ("COMPLETED", 0), "its watch ends with it: %s" % slurm.text(slurm.log(followed))[-2000:])
+    whole = run([expected.assay, "run", job, "--trial", "run-plain", "--out", "ran", "--no-actions"], cwd=slurm.work)
+    checks.expect(whole.code == 0 and body_of(slurm.work / "ran" / "report.json") ==
+                  body_of(slurm.work / "watched-plain" / "report.json"), "the report of the watch is that of a run: %s" % whole)
+    slurm.call("scancel", waiting)
+    checks.expect(slurm.ended(waiting)[0] == "CANCELLED", "a watch of nothing is cancelled: %s" % slurm.show(waiting))
+
+
 def expect_resumed(checks, slurm, job, out, report, name):
     checks.expect(slurm.ended(job) == ("COMPLETED", 0), "%s: %s\n%s" % (name, slurm.show(job), slurm.text(slurm.log(job))))
     checks.expect(slurm.show(job)[0]["Restarts"] != "0", "%s: was not requeued" % name)
@@ -263,6 +292,7 @@ def test_failures(checks, slurm, expected):
 def test_all_templates(checks, slurm, expected):
     test_templates(checks, slurm, expected)
     test_actions(checks, slurm, expected)
+    test_watch(checks, slurm, expected)
 
 
 def need_slurm():
@@ -277,7 +307,8 @@ def main():
     parser.add_argument("what", nargs="+")
     args = parser.parse_args()
     need_slurm()
-    tests = {"templates": test_all_templates, "actions": test_actions, "limits": test_limits, "failures": test_failures}
+    tests = {"templates": test_all_templates, "actions": test_actions, "watch": test_watch, "limits": test_limits,
+             "failures": test_failures}
     checks = Checks()
     for what in args.what:
         with tempfile.TemporaryDirectory() as folder:
