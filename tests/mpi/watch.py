@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import LAUNCHER, SUITE, TRIALS, Checks, environment, run  # noqa: E402
+from launch import LAUNCHER, SUITE, TRIALS, Checks, environment, mpirun  # noqa: E402
 
 END = "training_job_end.ts"
 PATIENCE = 90  # seconds for something that comes at once
@@ -109,7 +109,7 @@ class Bench:
 
     def analyse(self, job, trials, name="ran"):
         out = self.where / name
-        done = run([self.args.assay, "run", job, "--out", out] + [w for t in trials for w in ("--trial", t)])
+        done = mpirun(1, [self.args.assay, "run", job, "--out", out] + [w for t in trials for w in ("--trial", t)])
         return (json.loads((out / "report.json").read_text()), out) if (out / "report.json").exists() else (None, done)
 
     def without_end(self, trial, name):
@@ -208,7 +208,8 @@ def read_once(bench, name, ranks, most):
     bench.compare(what, watch, watch.end(), job, [target])
     whole, watched = json.loads((watch.out / "report.json").read_text())["run"]["bytes_read"], bytes_read(watch)
     print("%s: evaluations read %s bytes, a run %d" % (what, watched, whole))
-    bench.checks.expect(watched is not None and watched <= most * whole, "%s: read %s bytes, a run reads %d" % (what, watched, whole))
+    bench.checks.expect(watched is not None and watched <= most * whole,
+                        "%s: read %s bytes, a run reads %d" % (what, watched, whole))
 
 
 CASES = {}
@@ -363,7 +364,7 @@ def wrong(bench):
     """What can never be watched is said at once."""
     for argv, said in (([SUITE, "--trial", "nfs://a/b"], "unknown kind of location"),
                        ([SUITE, "--trial", "t", "--every", "0"], "--every"), ([bench.where / "none.json"], "none.json")):
-        done = run([bench.args.assay, "watch"] + argv)
+        done = mpirun(1, [bench.args.assay, "watch"] + argv)
         bench.checks.expect(done.code == 2 and said in done.err, "%s: %s" % (argv, done))
 
 
