@@ -52,6 +52,15 @@ class Webhook:
         return [p for p in self.posted if p["event"] == event]
 
 
+def replace_command(slurm, name, script):
+    """A PATH in which this shell script stands before the command."""
+    directory = slurm.work / "bin"
+    directory.mkdir(exist_ok=True)
+    (directory / name).write_text("#!/bin/sh\n%s\n" % script)
+    (directory / name).chmod(0o755)
+    return "%s:%s" % (directory, slurm.env["PATH"])
+
+
 class Example:
     """The example in a directory of its own; every start of the training program leaves a line in `starts`."""
 
@@ -191,13 +200,9 @@ def test_slow_sbatch(checks, slurm, train):
     """The pilot dies while sbatch is under way: the next one refuses until it is known what came of it."""
     webhook = Webhook()
     example = Example(slurm, train, webhook)
-    bin_directory = slurm.work / "bin"
-    bin_directory.mkdir()
-    slow = bin_directory / "sbatch"
     real = slurm.call("which", "sbatch")
-    slow.write_text('#!/bin/sh\ntouch "%s/called"\nsleep 3\nexec "%s" "$@"\n' % (slurm.work, real))
-    slow.chmod(0o755)
-    env = dict(slurm.env, PATH="%s:%s" % (bin_directory, slurm.env["PATH"]))
+    path = replace_command(slurm, "sbatch", 'touch "%s/called"; sleep 3; exec "%s" "$@"' % (slurm.work, real))
+    env = dict(slurm.env, PATH=path)
     first = subprocess.Popen([slurm.env["ASSAY"], "pilot", str(example.state_file)], env=environment(env), cwd=slurm.work,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not (slurm.work / "called").exists():
@@ -268,9 +273,16 @@ def test_ends(checks, slurm, train):
     slurm.call("scancel", example.state()["pilot"]["job_id"])
 
     wrong = dict(example.state(), monitor={"job": "absent.json"})
+    right = example.state_file.read_text()
     example.state_file.write_text(json.dumps(wrong))
     done = example.pilot("--once")
     checks.expect(done.code == 2 and "monitor.job" in done.err and "absent.json" in done.err, "no job file: %s" % done)
+
+    example.state_file.write_text(right)
+    path = replace_command(slurm, "scontrol", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
+    done = example.pilot(PATH=path)
+    checks.expect(done.code == 1 and example.state()["job_status"] == "Failed" and "ended as unknown to Slurm" in done.out,
+                  "a job that Slurm has forgotten, of a training that did not end: %s" % done)
 
 
 def main():
