@@ -170,8 +170,8 @@ static int pack(const assay_rule *rule, const void *state, assay_buf *out)
 static bool sound(const assay_rule *rule, const assay_picture *p)
 {
     bool none = p->channels == 0 && p->height == 0 && p->width == 0;
-    bool some = (p->channels == 1 || p->channels == 3) && p->height > 0 && p->height <= ASSAY_PICTURE_SIDE && p->width > 0 &&
-                p->width <= ASSAY_PICTURE_SIDE;
+    bool some = (p->channels == 1 || p->channels == 3) && p->height > 0 && p->height <= ASSAY_PICTURE_SIDE &&
+                p->width > 0 && p->width <= ASSAY_PICTURE_SIDE;
     return (none || some) && p->worker < assay_trial_workers(rule->trial);
 }
 
@@ -230,8 +230,8 @@ static double of_channel(const assay_params *given, const char *name, uint32_t c
     return count == 0 ? otherwise : assay_param_number(given, name, count == 1 ? 0 : channel);
 }
 
-/* With mean or std, what they undo is taken to go from 0 to 1; bytes stay as they are; everything else is stretched from the
- * image's least to its largest value, which shows its shapes whatever the units. */
+/* With mean or std, what they undo is taken to go from 0 to 1; bytes stay as they are; everything else is stretched
+ * from the image's least to its largest value, which shows its shapes whatever the units. */
 static scale scale_of(const assay_params *given, int dtype, const double *value, const assay_picture *p)
 {
     scale s = {{1, 1, 1}, {0, 0, 0}};
@@ -303,8 +303,9 @@ static const assay_images *images_of(const assay_rule *rule, const assay_step_vi
     const assay_result *result = assay_view_result(view, IMAGES, *item);
     put_shape(*item, shape, sizeof shape);
     if (!result) {
-        snprintf(text, sizeof text, "At step %" PRId64 " the tensor has the shape [%s]: no images with 1 or 3 channels.",
-                 view->step, shape);
+        snprintf(text, sizeof text,
+                 "At step %" PRId64 " the tensor has the shape [%s]: no images with 1 or 3 channels.", view->step,
+                 shape);
     } else if (result->of.images.images != count) {
         snprintf(text, sizeof text, "At step %" PRId64 " there are %" PRIu64 " labels, and images of the shape [%s].",
                  view->step, count, shape);
@@ -358,7 +359,10 @@ static int map_labels(const assay_rule *rule, assay_wrong_predictions *s, const 
         if (l->value[k] == p->value[k])
             continue;
         s->wrong++;
-        assay_picture picture = {.step = view->step, .label = l->value[k], .prediction = p->value[k], .sample = k,
+        assay_picture picture = {.step = view->step,
+                                 .label = l->value[k],
+                                 .prediction = p->value[k],
+                                 .sample = k,
                                  .worker = view->slot[LABELS].items[i]->worker};
         status = add_wrong(rule, s, images, item ? item->dtype : -1, &picture);
     }
@@ -380,9 +384,9 @@ static void put_class(const assay_rule *rule, const char *key, int64_t class, as
 {
     assay_put_format(json, ", \"%s\": %" PRId64, key, class);
     if (assay_param_has(rule->params, "classes") && class >= 0 &&
-        (uint64_t)class < assay_param_count(rule->params, "classes")) {
+        (uint64_t) class < assay_param_count(rule->params, "classes")) {
         assay_put_format(json, ", \"%s_name\": ", key);
-        assay_json_put_text(json, assay_param_item(rule->params, "classes", (size_t)class));
+        assay_json_put_text(json, assay_param_item(rule->params, "classes", (size_t) class));
     }
 }
 
@@ -391,15 +395,16 @@ static void put_picture(const assay_rule *rule, const assay_picture *p, assay_bu
     uint64_t at = assay_trial_find_step(rule->trial, p->step);
     const assay_step_info *step = at == UINT64_MAX ? NULL : assay_trial_step(rule->trial, at);
     const char *worker = assay_trial_worker(rule->trial, p->worker);
-    assay_put_format(json, "{\"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", \"worker\": ", p->step,
+    assay_put_format(json,
+                     "{\"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", \"worker\": ", p->step,
                      step ? assay_mode_name(step->mode) : "", step ? step->mode_step : -1);
     assay_json_put_text(json, worker);
     assay_put_format(json, ", \"sample\": %" PRIu64, p->sample);
     put_class(rule, "label", p->label, json);
     put_class(rule, "predicted", p->prediction, json);
     assay_put_format(json, ", \"picture\": %s}", p->pixel ? "true" : "false");
-    assay_put_format(text, "  step %" PRId64 ", %s, sample %" PRIu64 ": %" PRId64 " taken for %" PRId64 "\n", p->step, worker,
-                     p->sample, p->label, p->prediction);
+    assay_put_format(text, "  step %" PRId64 ", %s, sample %" PRIu64 ": %" PRId64 " taken for %" PRId64 "\n", p->step,
+                     worker, p->sample, p->label, p->prediction);
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
@@ -408,11 +413,13 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     assay_buf *json = assay_verdict_json(verdict), *text = assay_verdict_text(verdict);
     (void)err;
     if (s->unfit > 0)
-        assay_verdict_message(verdict, "%" PRIu64 " times labels, predictions and images did not fit together. The first: %s",
+        assay_verdict_message(verdict,
+                              "%" PRIu64 " times labels, predictions and images did not fit together. The first: %s",
                               s->unfit, s->note);
     assay_put_format(text, "  %" PRIu64 " of %" PRIu64 " predictions are wrong%s\n", s->wrong, s->samples,
                      s->wrong > s->count ? "; the first of them:" : "");
-    assay_put_format(json, "\"samples\": %" PRIu64 ", \"wrong\": %" PRIu64 ", \"wrong_predictions\": [", s->samples, s->wrong);
+    assay_put_format(json, "\"samples\": %" PRIu64 ", \"wrong\": %" PRIu64 ", \"wrong_predictions\": [", s->samples,
+                     s->wrong);
     for (uint32_t i = 0; i < s->count; i++) {
         assay_put_format(json, "%s\n     ", i ? "," : "");
         put_picture(rule, &s->list[i], json, text);

@@ -1,7 +1,8 @@
 /* html.c - report.html: one file with everything in it, readable without a network, without scripts, and on paper.
  *
  * Charts are inline SVG that is written here and not a script's work in the reader's browser: the bytes are the same at
- * any number of ranks, the page prints, works where scripts are forbidden, and a screen reader finds titles and tables. */
+ * any number of ranks, the page prints, works where scripts are forbidden, and a screen reader finds titles and tables.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +12,14 @@
 
 enum { HEAD_TRIALS = 6 };
 
-static const char CSP[] = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+static const char CSP[] =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 void html_section(html_page *page, const char *id, const char *title, size_t budget)
 {
     assay_put_format(page->nav, "<li><a href=\"#%s\">%s</a></li>\n", id, title);
-    html_put(page, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">%s</h2>\n", id, id, id, title);
+    html_put(page, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">%s</h2>\n", id, id, id,
+             title);
     page->end = page->out->size + budget;
 }
 
@@ -93,8 +96,8 @@ static void put_summary(html_page *page)
     size_t with = 0, t = 0;
     for (size_t i = 0; i < outcome->trial_count; i++)
         with += count_rules(outcome, &outcome->trials[i], ASSAY_ISSUES_FOUND) > 0;
-    html_put(page, "<p class=\"lead\">%zu trial%s, %zu rule%s: ", outcome->trial_count, outcome->trial_count == 1 ? "" : "s",
-             outcome->job->rule_count, outcome->job->rule_count == 1 ? "" : "s");
+    html_put(page, "<p class=\"lead\">%zu trial%s, %zu rule%s: ", outcome->trial_count,
+             outcome->trial_count == 1 ? "" : "s", outcome->job->rule_count, outcome->job->rule_count == 1 ? "" : "s");
     if (outcome->trial_count == 1)
         html_put(page, with ? "issues were found.</p>\n" : "no issues were found.</p>\n");
     else
@@ -111,8 +114,10 @@ static void put_head(html_page *page)
 {
     html_put(page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html_put(page, "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n", CSP);
-    html_put(page, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                   "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"assay\">\n<title>");
+    html_put(
+        page,
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"assay\">\n<title>");
     html_short_name(page, page->outcome->trial_count ? page->outcome->trials[0].trial->name : "", 60);
     if (page->outcome->trial_count > 1)
         html_put(page, " and %zu more", page->outcome->trial_count - 1);
@@ -158,12 +163,13 @@ int report_put_html(const assay_outcome *outcome, const assay_report_origin *ori
     assay_buf body, nav;
     assay_buf_init(&body, ASSAY_REPORT_CEILING);
     assay_buf_init(&nav, ASSAY_REPORT_CEILING);
-    html_page page = {.outcome = outcome, .origin = origin, .out = &body, .nav = &nav,
-                      .classes = find_classes(outcome->job)};
+    html_page page = {
+        .outcome = outcome, .origin = origin, .out = &body, .nav = &nav, .classes = find_classes(outcome->job)};
     put_sections(&page);
     page.out = out;
     put_head(&page);
-    html_put(&page, "<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n<header class=\"masthead\"><h1>Training report</h1>\n");
+    html_put(&page, "<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n<header "
+                    "class=\"masthead\"><h1>Training report</h1>\n");
     put_summary(&page);
     html_put(&page, "</header>\n<div class=\"columns\"><nav aria-label=\"Sections\"><ul>\n");
     assay_put_bytes(out, nav.data, nav.size);

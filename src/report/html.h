@@ -26,10 +26,9 @@ enum {
     HTML_BUDGET_PARAMETERS = 200000,
     HTML_BUDGET_RUN = 60000,
 };
-_Static_assert(HTML_BUDGET_RULES + HTML_BUDGET_COMPARISON + HTML_BUDGET_EVIDENCE + HTML_BUDGET_LOSS +
-                   HTML_BUDGET_WHEN + HTML_BUDGET_CLASSES + HTML_BUDGET_CONFUSION + HTML_BUDGET_IMAGES +
-                   HTML_BUDGET_TENSORS + HTML_BUDGET_COMPLETENESS + HTML_BUDGET_PROBLEMS + HTML_BUDGET_PARAMETERS +
-                   HTML_BUDGET_RUN <=
+_Static_assert(HTML_BUDGET_RULES + HTML_BUDGET_COMPARISON + HTML_BUDGET_EVIDENCE + HTML_BUDGET_LOSS + HTML_BUDGET_WHEN +
+                       HTML_BUDGET_CLASSES + HTML_BUDGET_CONFUSION + HTML_BUDGET_IMAGES + HTML_BUDGET_TENSORS +
+                       HTML_BUDGET_COMPLETENESS + HTML_BUDGET_PROBLEMS + HTML_BUDGET_PARAMETERS + HTML_BUDGET_RUN <=
                    HTML_MOST - 400000,
                "the sections fit into the file");
 
@@ -44,9 +43,9 @@ enum {
 typedef struct html_page {
     const assay_outcome *outcome;
     const assay_report_origin *origin;
-    assay_buf *out;  /* of the sections */
-    assay_buf *nav;  /* the list of links to them */
-    size_t end;      /* out->size at which the part that is being written takes no more items */
+    assay_buf *out;              /* of the sections */
+    assay_buf *nav;              /* the list of links to them */
+    size_t end;                  /* out->size at which the part that is being written takes no more items */
     const assay_params *classes; /* of the aggregation that names the classes; NULL: nobody does */
     unsigned next_id;
 } html_page;
@@ -129,7 +128,7 @@ typedef struct html_chart {
     const double *mark; /* ascending in x: short bars at the lower edge; NULL: none */
     size_t marks;
     const char *mark_word; /* what they are */
-    size_t room;        /* bytes it may take, about: with few of them it is drawn in fewer columns, without dots */
+    size_t room;           /* bytes it may take, about: with few of them it is drawn in fewer columns, without dots */
 } html_chart;
 
 enum { HTML_CHART_LEAST = 3000 }; /* less room makes no chart */
@@ -151,18 +150,18 @@ void html_put_strip(html_page *page, const html_strip *strip, const char *class,
 void html_put_step_axis(html_page *page, const assay_trial *info);
 
 /* ---- sections, in their order on the page ---- */
-void html_statuses(html_page *page);     /* html_status.c */
-void html_comparison(html_page *page);   /* html_compare.c */
-void html_findings(html_page *page);     /* html_findings.c */
-void html_rule_strips(html_page *page);  /* html_strip.c */
-void html_losses(html_page *page);       /* html_curves.c */
+void html_statuses(html_page *page);    /* html_status.c */
+void html_comparison(html_page *page);  /* html_compare.c */
+void html_findings(html_page *page);    /* html_findings.c */
+void html_rule_strips(html_page *page); /* html_strip.c */
+void html_losses(html_page *page);      /* html_curves.c */
 void html_tensors(html_page *page);
 void html_images(html_page *page);       /* html_images.c */
 void html_class_counts(html_page *page); /* html_classes.c */
 void html_confusions(html_page *page);   /* html_confusion.c */
 void html_completeness(html_page *page); /* html_damage.c */
 void html_problems(html_page *page);
-void html_settings(html_page *page);     /* html_run.c */
+void html_settings(html_page *page); /* html_run.c */
 void html_run(html_page *page);
 
 /* What an aggregation put into report.json, parsed; NULL when there is nothing or no memory. The caller frees it. */

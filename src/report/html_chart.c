@@ -1,7 +1,7 @@
 /* html_chart.c - a chart of lines as inline SVG.
  *
- * The plot is stretched to the width that there is, with strokes that keep theirs; everything that is text is HTML around
- * it and keeps its size, so that a chart reads the same on a telephone and on a wide screen. */
+ * The plot is stretched to the width that there is, with strokes that keep theirs; everything that is text is HTML
+ * around it and keeps its size, so that a chart reads the same on a telephone and on a wide screen. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,8 @@ typedef struct detail {
 static detail detail_of(const html_chart *chart)
 {
     size_t series = chart->count ? chart->count : 1, points = 0;
-    size_t room = chart->room > FRAME_BYTES ? (chart->room - FRAME_BYTES) / series : 0; /* half for the lines, the rest for numbers */
+    size_t room = chart->room > FRAME_BYTES ? (chart->room - FRAME_BYTES) / series
+                                            : 0; /* half for the lines, the rest for numbers */
     detail d = {.columns = (int)fmin(MOST_COLUMNS, fmax(30, (double)room / 2 / (4 * POINT_BYTES)))};
     for (size_t s = 0; s < chart->count; s++)
         points = chart->series[s].count > points ? chart->series[s].count : points;
@@ -132,7 +133,8 @@ static void put_point(html_page *page, bool *pen, const axis *x, const axis *y, 
     *pen = true;
 }
 
-/* The line; of points that share a column the first, least, most and last, in their order: the eye sees no difference. */
+/* The line; of points that share a column the first, least, most and last, in their order: the eye sees no difference.
+ */
 static void put_line(html_page *page, const axis *x, const axis *y, const html_series *s, int columns)
 {
     bool pen = false;
@@ -202,7 +204,8 @@ static void put_dots(html_page *page, const axis *x, const axis *y, const html_s
     for (size_t i = 0; i < s->count; i++) {
         if (!isfinite(s->y[i]))
             continue;
-        html_put(page, "<path class=\"dot s%d\" d=\"M%.4g %.4gh0\"><title>", s->style, pixel_x(x, s->x[i]), pixel_y(y, s->y[i]));
+        html_put(page, "<path class=\"dot s%d\" d=\"M%.4g %.4gh0\"><title>", s->style, pixel_x(x, s->x[i]),
+                 pixel_y(y, s->y[i]));
         html_short_name(page, s->name, 40);
         html_put(page, ": %.6g at %.15g</title></path>", s->y[i], s->x[i]);
     }
@@ -211,8 +214,11 @@ static void put_dots(html_page *page, const axis *x, const axis *y, const html_s
 static void put_plot(html_page *page, const html_chart *chart, const axis *x, const axis *y, const detail *d)
 {
     unsigned id = page->next_id++;
-    html_put(page, "<svg class=\"plot\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" aria-labelledby=\"c%ut c%ud\">"
-                   "<title id=\"c%ut\">", WIDTH, HEIGHT, id, id, id);
+    html_put(page,
+             "<svg class=\"plot\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
+             "aria-labelledby=\"c%ut c%ud\">"
+             "<title id=\"c%ut\">",
+             WIDTH, HEIGHT, id, id, id);
     html_text_n(page, chart->title, strlen(chart->title), HTML_TITLE);
     html_put(page, "</title><desc id=\"c%ud\">", id);
     for (size_t s = 0; s < chart->count; s++) {
@@ -251,22 +257,29 @@ static void put_legend(html_page *page, const html_chart *chart)
 {
     html_put(page, "<ul class=\"legend\">");
     for (size_t s = 0; s < chart->count; s++) {
-        html_put(page, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"line s%d\" d=\"M0 5H28\"/></svg>",
+        html_put(page,
+                 "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"line s%d\" d=\"M0 "
+                 "5H28\"/></svg>",
                  chart->series[s].style);
         html_name(page, chart->series[s].name);
         html_put(page, "</li>");
     }
     if (chart->marks > 0)
-        html_put(page, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"fired\" d=\"M14 10V0\"/></svg>%s</li>",
+        html_put(page,
+                 "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"fired\" d=\"M14 "
+                 "10V0\"/></svg>%s</li>",
                  chart->mark_word);
     html_put(page, "</ul>");
 }
 
-/* The numbers behind the chart: each series by itself, every n-th row so that few are left; the first and the last are. */
+/* The numbers behind the chart: each series by itself, every n-th row so that few are left; the first and the last are.
+ */
 static void put_numbers(html_page *page, const html_chart *chart, size_t rows)
 {
-    html_put(page, "<details class=\"numbers\"><summary>Numbers</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                   "aria-label=\"Numbers\"><table><thead><tr><th>Line</th><th class=\"n\">");
+    html_put(
+        page,
+        "<details class=\"numbers\"><summary>Numbers</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+        "aria-label=\"Numbers\"><table><thead><tr><th>Line</th><th class=\"n\">");
     html_text(page, chart->x_label);
     html_put(page, "</th><th class=\"n\">");
     html_text(page, chart->y_label);
@@ -279,7 +292,8 @@ static void put_numbers(html_page *page, const html_chart *chart, size_t rows)
             size_t at = shown > 1 ? (series->count - 1) * i / (shown - 1) : 0;
             html_put(page, "<tr><td>");
             html_short_name(page, series->name, 40);
-            html_put(page, "</td><td class=\"n\">%.15g</td><td class=\"n\">%.6g</td></tr>\n", series->x[at], series->y[at]);
+            html_put(page, "</td><td class=\"n\">%.15g</td><td class=\"n\">%.6g</td></tr>\n", series->x[at],
+                     series->y[at]);
         }
         left += series->count - shown;
     }

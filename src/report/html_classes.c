@@ -94,8 +94,9 @@ static void put_class(html_page *page, const counts *list, size_t trials, const 
     for (size_t t = 0; t < trials; t++) {
         double n = number_of(cJSON_GetObjectItemCaseSensitive(list[t].classes, class));
         double share = list[t].samples > 0 ? n / list[t].samples : 0;
-        html_put(page, "<span class=\"bar\"><span class=\"fill b%zu\" style=\"width:%.2f%%\"></span><span class=\"value\">", t,
-                 widest > 0 ? 70 * share / widest : 0);
+        html_put(page,
+                 "<span class=\"bar\"><span class=\"fill b%zu\" style=\"width:%.2f%%\"></span><span class=\"value\">",
+                 t, widest > 0 ? 70 * share / widest : 0);
         if (trials > 1) {
             html_put(page, "<span class=\"hidden\">");
             html_short_name(page, list[t].trial, 40);
@@ -139,7 +140,8 @@ static void put_bars(html_page *page, const counts *list, size_t trials, const c
     html_name(page, name);
     html_put(page, "</figcaption>\n");
     put_legend(page, list, trials);
-    html_put(page, "<table class=\"bars\"><thead><tr><th>Class</th><th>Samples, and their share of the trial's</th></tr></thead><tbody>\n");
+    html_put(page, "<table class=\"bars\"><thead><tr><th>Class</th><th>Samples, and their share of the "
+                   "trial's</th></tr></thead><tbody>\n");
     for (; classes && i < count && i < CLASSES_SHOWN && !html_full(page); i++)
         put_class(page, list, trials, classes[i], widest);
     html_put(page, "</tbody></table>\n");

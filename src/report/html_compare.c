@@ -7,7 +7,14 @@
 #include "report/comparison.h"
 #include "report/html.h"
 
-enum { TRIALS_ACROSS = 8, RULES_ACROSS = 60, GROUP_RULES = 12, GROUP_TRIALS = 24, OUTLIERS_SHOWN = 40, CLASSES_ACROSS = 40 };
+enum {
+    TRIALS_ACROSS = 8,
+    RULES_ACROSS = 60,
+    GROUP_RULES = 12,
+    GROUP_TRIALS = 24,
+    OUTLIERS_SHOWN = 40,
+    CLASSES_ACROSS = 40
+};
 
 static const char *trial_name(const assay_comparison *c, size_t trial)
 {
@@ -16,8 +23,9 @@ static const char *trial_name(const assay_comparison *c, size_t trial)
 
 static void begin_table(html_page *page, const char *label, const char *class)
 {
-    html_put(page, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"%s\"><thead><tr>", label,
-             class);
+    html_put(page,
+             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"%s\"><thead><tr>",
+             label, class);
 }
 
 static void end_table(html_page *page, size_t left, const char *what)
@@ -177,7 +185,8 @@ static void put_firsts(html_page *page, const assay_comparison *c)
     size_t t = 0;
     html_put(page, "<h3>The first finding of each trial</h3>\n");
     begin_table(page, "First findings", "");
-    html_put(page, "<th>Trial</th><th class=\"n\">Group</th><th class=\"n\">Rules</th><th class=\"n\">Step</th><th>Rule</th><th>Worker</th>"
+    html_put(page, "<th>Trial</th><th class=\"n\">Group</th><th class=\"n\">Rules</th><th "
+                   "class=\"n\">Step</th><th>Rule</th><th>Worker</th>"
                    "<th>Tensor</th></tr></thead><tbody>\n");
     for (; t < c->trials && !html_full(page); t++)
         put_first(page, c, t);
@@ -193,7 +202,8 @@ static void put_outliers(html_page *page, const assay_comparison *c)
         return;
     html_put(page, "<h3>Numbers far from those of the other trials</h3>\n");
     begin_table(page, "Outliers", "");
-    html_put(page, "<th>Trial</th><th>What</th><th class=\"n\">Value</th><th class=\"n\">Median</th><th class=\"n\">Robust z-score</th></tr></thead>"
+    html_put(page, "<th>Trial</th><th>What</th><th class=\"n\">Value</th><th class=\"n\">Median</th><th "
+                   "class=\"n\">Robust z-score</th></tr></thead>"
                    "<tbody>\n");
     for (; i < c->outliers && i < OUTLIERS_SHOWN && !html_full(page); i++) {
         const assay_outlier *o = &c->outlier[i];
@@ -244,7 +254,8 @@ static void put_losses(html_page *page, const assay_comparison *c)
     size_t end = page->end, i = 0;
     if (c->losses == 0)
         return;
-    html_put(page, "<h3>Losses</h3><p class=\"note\">The area lies under the curve, over the mode steps that all trials with the loss "
+    html_put(page, "<h3>Losses</h3><p class=\"note\">The area lies under the curve, over the mode steps that all "
+                   "trials with the loss "
                    "cover.</p>\n");
     for (; i < c->losses && page->out->size < end; i++) {
         page->end = html_share(page, end, i, c->losses);
@@ -292,7 +303,9 @@ static void put_classes(html_page *page, const assay_comparison *c)
     size_t end = page->end, i = 0;
     if (c->class_lists == 0)
         return;
-    html_put(page, "<h3>Classes</h3><p class=\"note\">Of a confusion matrix: the accuracy, and the recall of each class.</p>\n");
+    html_put(
+        page,
+        "<h3>Classes</h3><p class=\"note\">Of a confusion matrix: the accuracy, and the recall of each class.</p>\n");
     for (; i < c->class_lists && page->out->size < end; i++) {
         page->end = html_share(page, end, i, c->class_lists);
         put_class_list(page, c, &c->classes[i]);
@@ -329,11 +342,16 @@ static void put_parting(html_page *page, const assay_comparison *c, size_t t)
 static void put_tensors(html_page *page, const assay_comparison *c)
 {
     size_t t = 0;
-    html_put(page, "<h3>Where tensors part from the baseline</h3><p class=\"note\">The first tensor of each trial whose shape, type or "
-                   "figures differ by more than %.3g at a step that both have; report.json lists the others.</p>\n", c->tolerance);
+    html_put(page,
+             "<h3>Where tensors part from the baseline</h3><p class=\"note\">The first tensor of each trial whose "
+             "shape, type or "
+             "figures differ by more than %.3g at a step that both have; report.json lists the others.</p>\n",
+             c->tolerance);
     begin_table(page, "Tensors that part", "");
-    html_put(page, "<th>Trial</th><th class=\"n\">Tensors</th><th class=\"n\">Mode step</th><th>Tensor</th><th>What</th>"
-                   "<th class=\"n\">Trial against baseline</th><th class=\"n\">Largest difference</th></tr></thead><tbody>\n");
+    html_put(
+        page,
+        "<th>Trial</th><th class=\"n\">Tensors</th><th class=\"n\">Mode step</th><th>Tensor</th><th>What</th>"
+        "<th class=\"n\">Trial against baseline</th><th class=\"n\">Largest difference</th></tr></thead><tbody>\n");
     for (; t < c->trials && !html_full(page); t++)
         put_parting(page, c, t);
     end_table(page, c->trials - t, "trials");
@@ -341,8 +359,8 @@ static void put_tensors(html_page *page, const assay_comparison *c)
 
 void html_comparison(html_page *page)
 {
-    static void (*const parts[])(html_page *, const assay_comparison *) = {put_matrix,  put_groups,  put_firsts, put_outliers,
-                                                                           put_losses, put_classes, put_tensors};
+    static void (*const parts[])(html_page *, const assay_comparison *) = {
+        put_matrix, put_groups, put_firsts, put_outliers, put_losses, put_classes, put_tensors};
     size_t count = sizeof parts / sizeof *parts;
     const assay_comparison *c = page->outcome->comparison;
     if (!c)

@@ -7,7 +7,14 @@
 #include "base/fault.h"
 #include "report/html.h"
 
-enum { CELLS_WITH_NUMBERS = 24, CLASSES_AS_TABLE = 40, BINS = 40, PAIRS_SHOWN = 8, CLASSES_SHOWN = 60, CELL_BYTES = 90 };
+enum {
+    CELLS_WITH_NUMBERS = 24,
+    CLASSES_AS_TABLE = 40,
+    BINS = 40,
+    PAIRS_SHOWN = 8,
+    CLASSES_SHOWN = 60,
+    CELL_BYTES = 90
+};
 
 typedef struct pair {
     int64_t label, prediction;
@@ -111,7 +118,8 @@ static void put_pairs(html_page *page, const matrix *m)
         put_class(page, p->prediction);
         html_put(page, "</strong>: %.0f time%s", p->count, p->count == 1 ? "" : "s");
         if (m->row && m->row[p->label] > 0)
-            html_put(page, " <span class=\"dim\">(%.1f\u202f%% of its samples)</span>", 100 * p->count / m->row[p->label]);
+            html_put(page, " <span class=\"dim\">(%.1f\u202f%% of its samples)</span>",
+                     100 * p->count / m->row[p->label]);
         html_put(page, "</li>\n");
     }
     html_put(page, "</ol>\n");
@@ -131,9 +139,12 @@ static void put_cell(html_page *page, double count, double row, bool diagonal, b
 static void put_table(html_page *page, const matrix *m)
 {
     bool numbers = m->classes <= CELLS_WITH_NUMBERS;
-    html_put(page, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Confusion matrix\"><table class=\"heat%s\"><thead>"
-                   "<tr><td class=\"corner\"></td><th colspan=\"%" PRId64 "\" class=\"over\">predicted</th></tr>"
-                   "<tr><th class=\"corner\">label</th>", numbers ? "" : " small", m->classes);
+    html_put(page,
+             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Confusion matrix\"><table "
+             "class=\"heat%s\"><thead>"
+             "<tr><td class=\"corner\"></td><th colspan=\"%" PRId64 "\" class=\"over\">predicted</th></tr>"
+             "<tr><th class=\"corner\">label</th>",
+             numbers ? "" : " small", m->classes);
     for (int64_t c = 0; c < m->classes; c++)
         html_put(page, "<th scope=\"col\">%" PRId64 "</th>", c);
     html_put(page, "</tr></thead><tbody>\n");
@@ -144,7 +155,8 @@ static void put_table(html_page *page, const matrix *m)
         put_class(page, label);
         html_put(page, "</th>");
         for (const cJSON *cell = line->child; cell && prediction < m->classes; cell = cell->next, prediction++)
-            put_cell(page, cJSON_IsNumber(cell) ? cell->valuedouble : 0, m->row ? m->row[label] : 0, label == prediction, numbers);
+            put_cell(page, cJSON_IsNumber(cell) ? cell->valuedouble : 0, m->row ? m->row[label] : 0,
+                     label == prediction, numbers);
         html_put(page, "</tr>\n");
     }
     html_put(page, "</tbody></table></div>\n");
@@ -173,13 +185,16 @@ static void put_binned(html_page *page, const matrix *m)
         return;
     }
     walk(m, add_to_bin, b);
-    html_put(page, "<svg class=\"heatmap\" viewBox=\"0 0 %d %d\" role=\"img\"><title>Confusion matrix of %" PRId64 " classes, labels "
-                   "down, predictions across, %.1f classes a cell</title>",
+    html_put(page,
+             "<svg class=\"heatmap\" viewBox=\"0 0 %d %d\" role=\"img\"><title>Confusion matrix of %" PRId64
+             " classes, labels "
+             "down, predictions across, %.1f classes a cell</title>",
              BINS, BINS, m->classes, (double)m->classes / BINS);
     for (int l = 0; l < BINS; l++) {
         for (int p = 0; p < BINS; p++) {
             if (b->cell[l][p] > 0)
-                html_put(page, "<path class=\"h%d\" d=\"M%d %dh1v1h-1z\"/>", 1 + (int)(b->cell[l][p] / b->row[l] * 8.999), p, l);
+                html_put(page, "<path class=\"h%d\" d=\"M%d %dh1v1h-1z\"/>",
+                         1 + (int)(b->cell[l][p] / b->row[l] * 8.999), p, l);
         }
     }
     html_put(page, "</svg><p class=\"note\">Labels down, predictions across; neighbouring classes share a cell.</p>\n");
@@ -197,14 +212,17 @@ static void put_share(html_page *page, const cJSON *number)
 static void put_per_class(html_page *page, const cJSON *list)
 {
     int shown = 0;
-    html_put(page, "<details><summary>Precision, recall and F1 of each class</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                   "aria-label=\"Classes\"><table><thead><tr><th>Class</th><th class=\"n\">Precision</th><th class=\"n\">Recall</th>"
+    html_put(page, "<details><summary>Precision, recall and F1 of each class</summary><div class=\"scroll\" "
+                   "tabindex=\"0\" role=\"region\" "
+                   "aria-label=\"Classes\"><table><thead><tr><th>Class</th><th class=\"n\">Precision</th><th "
+                   "class=\"n\">Recall</th>"
                    "<th class=\"n\">F1</th><th class=\"n\">Samples</th></tr></thead><tbody>\n");
-    for (const cJSON *item = list->child; item && shown < CLASSES_SHOWN && !html_full(page); item = item->next, shown++) {
+    for (const cJSON *item = list->child; item && shown < CLASSES_SHOWN && !html_full(page);
+         item = item->next, shown++) {
         const cJSON *class = cJSON_GetObjectItemCaseSensitive(item, "class");
         const cJSON *support = cJSON_GetObjectItemCaseSensitive(item, "support");
         html_put(page, "<tr><th scope=\"row\">");
-        put_class(page, cJSON_IsNumber(class) ? (int64_t)class->valuedouble : -1);
+        put_class(page, cJSON_IsNumber(class) ? (int64_t) class->valuedouble : -1);
         html_put(page, "</th>");
         put_share(page, cJSON_GetObjectItemCaseSensitive(item, "precision"));
         put_share(page, cJSON_GetObjectItemCaseSensitive(item, "recall"));
@@ -257,7 +275,8 @@ static bool put_aggregation(html_page *page, size_t i, bool open)
         if (members && take(page, members, &m)) {
             if (!any && !open) {
                 html_section(page, "confusion", "Confusion: what was taken for what", HTML_BUDGET_CONFUSION);
-                html_put(page, "<p class=\"note\">The stronger the colour of a cell, the larger its share of the label's samples; right predictions "
+                html_put(page, "<p class=\"note\">The stronger the colour of a cell, the larger its share of the "
+                               "label's samples; right predictions "
                                "are on the framed diagonal.</p>\n");
                 end = page->end;
             }

@@ -1,5 +1,5 @@
-/* html_curves.c - how the loss went, and the tensors that findings name: drawn from the curves that the engine takes of every
- * trial (curves.h). */
+/* html_curves.c - how the loss went, and the tensors that findings name: drawn from the curves that the engine takes of
+ * every trial (curves.h). */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -103,9 +103,14 @@ static size_t put_loss(html_page *page, const assay_trial *info, const assay_cur
                              curves->losses_every[curve->mode]);
     }
     assay_put_u8(&remark, '\0');
-    html_put_chart(page, &(html_chart){.title = assay_trial_tensor(info, tensor), .x_label = "global step", .y_label = "loss",
-                                       .remark = assay_buf_status(&remark) == ASSAY_OK ? (const char *)remark.data : NULL,
-                                       .series = l.series, .count = l.count, .room = room < FULL_CHART ? room : FULL_CHART});
+    html_put_chart(page,
+                   &(html_chart){.title = assay_trial_tensor(info, tensor),
+                                 .x_label = "global step",
+                                 .y_label = "loss",
+                                 .remark = assay_buf_status(&remark) == ASSAY_OK ? (const char *)remark.data : NULL,
+                                 .series = l.series,
+                                 .count = l.count,
+                                 .room = room < FULL_CHART ? room : FULL_CHART});
     html_fail(page, l.status);
     release_lines(&l);
     assay_buf_release(&remark);
@@ -150,8 +155,12 @@ static void put_overlay(html_page *page, const assay_curves *curves, size_t tria
     }
     snprintf(title, sizeof title, "All trials, %s", assay_mode_name(mode));
     if (l.count > 1)
-        html_put_chart(page, &(html_chart){.title = title, .x_label = "step of the mode", .y_label = "loss", .series = l.series,
-                                           .count = l.count, .room = room});
+        html_put_chart(page, &(html_chart){.title = title,
+                                           .x_label = "step of the mode",
+                                           .y_label = "loss",
+                                           .series = l.series,
+                                           .count = l.count,
+                                           .room = room});
     html_fail(page, l.status);
     release_lines(&l);
 }
@@ -303,12 +312,14 @@ static double figure_of(const assay_tensor_point *p, int figure)
 }
 
 /* Norm, magnitude and zeros of one tensor beside one another. */
-static void put_tensor(html_page *page, const assay_trial_outcome *trial, const assay_curves *curves, uint32_t tensor, size_t room)
+static void put_tensor(html_page *page, const assay_trial_outcome *trial, const assay_curves *curves, uint32_t tensor,
+                       size_t room)
 {
     static const char *const titles[FIGURES] = {"Norm", "Mean magnitude", "Zeros"};
     static const char *const units[FIGURES] = {"L2 norm", "mean of |x|", "% of the elements"};
     double room_for_steps[4 * HTML_COLUMNS];
-    step_list steps = {.step = room_for_steps, .room = sizeof room_for_steps / sizeof *room_for_steps, .tensor = tensor};
+    step_list steps = {
+        .step = room_for_steps, .room = sizeof room_for_steps / sizeof *room_for_steps, .tensor = tensor};
     each_finding(page, trial, note_step, &steps);
     qsort(steps.step, steps.count, sizeof *steps.step, by_value);
     html_put(page, "<article class=\"card\"><h4>");
@@ -327,9 +338,15 @@ static void put_tensor(html_page *page, const assay_trial_outcome *trial, const 
             }
         }
         html_fail(page, l.status);
-        html_put_chart(page, &(html_chart){.title = titles[figure], .x_label = "global step", .y_label = units[figure],
-                                           .series = l.series, .count = l.count, .mark = steps.step, .marks = steps.count,
-                                           .mark_word = "finding", .room = room / FIGURES});
+        html_put_chart(page, &(html_chart){.title = titles[figure],
+                                           .x_label = "global step",
+                                           .y_label = units[figure],
+                                           .series = l.series,
+                                           .count = l.count,
+                                           .mark = steps.step,
+                                           .marks = steps.count,
+                                           .mark_word = "finding",
+                                           .room = room / FIGURES});
         release_lines(&l);
     }
     html_put(page, "</div></article>\n");
@@ -381,7 +398,8 @@ void html_tensors(html_page *page)
         size_t count = curves.tensor_count > 0 ? find_suspects(page, &outcome->trials[t], &list) : 0;
         if (count > 0 && !open) {
             html_section(page, "tensors", "Tensors in findings", HTML_BUDGET_TENSORS);
-            html_put(page, "<p class=\"note\">All workers together; the tensor with the earliest finding first. Bars at the lower edge "
+            html_put(page, "<p class=\"note\">All workers together; the tensor with the earliest finding first. Bars "
+                           "at the lower edge "
                            "stand at the steps of its findings.</p>\n");
             end = page->end;
             open = true;

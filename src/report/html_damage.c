@@ -15,8 +15,8 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* The lane of one worker: its missing steps. */
-static void put_worker(html_page *page, const assay_trial_outcome *trial, const assay_worker_names *names, uint32_t worker,
-                       int64_t *steps)
+static void put_worker(html_page *page, const assay_trial_outcome *trial, const assay_worker_names *names,
+                       uint32_t worker, int64_t *steps)
 {
     char room[ASSAY_WORKER_ROOM];
     html_strip strip;
@@ -139,7 +139,8 @@ void html_completeness(html_page *page)
     const assay_outcome *outcome = page->outcome;
     size_t t = 0;
     html_section(page, "completeness", "Completeness", HTML_BUDGET_COMPLETENESS);
-    html_put(page, "<p class=\"note\">Saved steps from left to right, one lane a worker: a line where the worker wrote, a gap with a "
+    html_put(page, "<p class=\"note\">Saved steps from left to right, one lane a worker: a line where the worker "
+                   "wrote, a gap with a "
                    "block in it where its files were never written.</p>\n");
     size_t end = page->end;
     for (; t < outcome->trial_count && page->out->size < end; t++) {
@@ -180,8 +181,10 @@ static void put_trial_problems(html_page *page, size_t t)
     }
     if (list->total > 0) {
         html_put(page, "<p>%" PRIu64 " found, %" PRIu64 " of them damage or loss.</p>\n", list->total, list->losses);
-        html_put(page, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Problems\"><table><thead><tr><th>Kind</th>"
-                       "<th>File</th><th class=\"n\">Byte</th><th class=\"n\">Step</th><th>What</th></tr></thead><tbody>\n");
+        html_put(page,
+                 "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                 "aria-label=\"Problems\"><table><thead><tr><th>Kind</th>"
+                 "<th>File</th><th class=\"n\">Byte</th><th class=\"n\">Step</th><th>What</th></tr></thead><tbody>\n");
         for (; i < list->kept && i < PROBLEMS_SHOWN && !html_full(page); i++)
             put_problem(page, &list->list[i]);
         html_put(page, "</tbody></table></div>\n");

@@ -1,5 +1,5 @@
-/* html_findings.c - one card for each rule that fired or has something to say: what, where first, what to do, with which
- * parameters. */
+/* html_findings.c - one card for each rule that fired or has something to say: what, where first, what to do, with
+ * which parameters. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -62,8 +62,8 @@ static size_t put_rows(html_page *page, const card *c, size_t from, size_t to)
     size_t i = from;
     html_put(page, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Findings\"><table><thead><tr>"
                    "<th class=\"n\">Step</th><th>Mode step</th><th>Worker</th><th class=\"n\">Value</th>");
-    html_put(page, "<th class=\"n\">Threshold</th>%s<th>Tensor</th>%s</tr></thead><tbody>\n", c->test ? "<th>Test</th>" : "",
-             c->detail ? "<th>Detail</th>" : "");
+    html_put(page, "<th class=\"n\">Threshold</th>%s<th>Tensor</th>%s</tr></thead><tbody>\n",
+             c->test ? "<th>Test</th>" : "", c->detail ? "<th>Detail</th>" : "");
     for (; i < to && !html_full(page); i++)
         put_finding(page, c, &c->rule.findings->list[i]);
     html_put(page, "</tbody></table></div>\n");
@@ -110,8 +110,8 @@ static void put_advice(html_page *page, const assay_rule_ops *ops)
 static void put_where(html_page *page, const card *c)
 {
     const assay_findings *found = c->rule.findings;
-    html_put(page, "<p><strong>%" PRIu64 "</strong> of %" PRIu64 " datapoints fired, at %s ", found->total, found->datapoints,
-             found->step_count == 1 ? "step" : "steps");
+    html_put(page, "<p><strong>%" PRIu64 "</strong> of %" PRIu64 " datapoints fired, at %s ", found->total,
+             found->datapoints, found->step_count == 1 ? "step" : "steps");
     report_put_steps(c->trial->info, found->steps, found->step_count, RUNS_SHOWN, page->out);
     html_put(page, ".</p>\n");
 }

@@ -28,9 +28,11 @@ static void put_pixels(html_page *page, const assay_picture *p)
     }
     assay_buf_init(&png, 1 << 20);
     assay_png_put(&png, p->pixel, p->width, p->height, p->channels);
-    html_put(page, "<img width=\"%u\" height=\"%u\" alt=\"The input, labelled %" PRId64 ", predicted %" PRId64
-                   "\" src=\"data:image/png;base64,",
-             (unsigned)(SHOWN_WIDE * p->width / longer), (unsigned)(SHOWN_WIDE * p->height / longer), p->label, p->prediction);
+    html_put(page,
+             "<img width=\"%u\" height=\"%u\" alt=\"The input, labelled %" PRId64 ", predicted %" PRId64
+             "\" src=\"data:image/png;base64,",
+             (unsigned)(SHOWN_WIDE * p->width / longer), (unsigned)(SHOWN_WIDE * p->height / longer), p->label,
+             p->prediction);
     assay_base64_put(page->out, png.data, png.size);
     html_put(page, "\">");
     html_fail(page, assay_buf_status(&png));
@@ -59,10 +61,12 @@ static void put_trial(html_page *page, size_t t, const report_rule *rule, const 
 {
     uint32_t i = 0;
     html_trial_begin(page, t, NULL);
-    html_put(page, "<p><strong>%" PRIu64 "</strong> of %" PRIu64 " predictions are wrong", wrong->wrong, wrong->samples);
+    html_put(page, "<p><strong>%" PRIu64 "</strong> of %" PRIu64 " predictions are wrong", wrong->wrong,
+             wrong->samples);
     if (wrong->samples > 0)
         html_put(page, " (%.1f\u202f%%)", 100 * (double)wrong->wrong / (double)wrong->samples);
-    html_put(page, wrong->wrong > wrong->count ? "; these are the first, by step, worker and sample.</p>\n" : ".</p>\n");
+    html_put(page,
+             wrong->wrong > wrong->count ? "; these are the first, by step, worker and sample.</p>\n" : ".</p>\n");
     if (rule->message_size > 0)
         html_message(page, rule->message, rule->message_size);
     html_put(page, "<ul class=\"pictures\">\n");

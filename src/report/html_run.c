@@ -58,7 +58,8 @@ void html_settings(html_page *page)
     size_t count = job->rule_count + job->aggregation_count, i = 0;
     html_section(page, "parameters", "Rules and their parameters", HTML_BUDGET_PARAMETERS);
     html_put(page, "<details><summary>All parameters with their values, defaults included</summary>\n"
-                   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Parameters\"><table class=\"top\"><thead><tr><th>Name</th>"
+                   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Parameters\"><table "
+                   "class=\"top\"><thead><tr><th>Name</th>"
                    "<th>Rule</th><th>Severity</th><th>Parameters</th></tr></thead><tbody>\n");
     size_t end = page->end;
     for (; i < count && page->out->size < end; i++) {
@@ -95,7 +96,9 @@ void html_run(html_page *page)
     const assay_plan_figures *plan = &page->outcome->plan;
     const assay_report_origin *origin = page->origin;
     html_section(page, "run", "How this report was made", HTML_BUDGET_RUN);
-    html_put(page, "<p>To make it again, from the directory it was started in:</p>\n<pre class=\"command\" tabindex=\"0\"><code>");
+    html_put(
+        page,
+        "<p>To make it again, from the directory it was started in:</p>\n<pre class=\"command\" tabindex=\"0\"><code>");
     if (run->ranks > 1)
         html_put(page, "mpirun -n %d ", run->ranks);
     html_text(page, origin->command);
@@ -116,7 +119,8 @@ void html_run(html_page *page)
     put_seconds(page, "of it listing", run->seconds_listing);
     put_seconds(page, "of it reading", run->seconds_reading);
     put_seconds(page, "of it combining", run->seconds_combining);
-    html_put(page, "</dl>\n<p class=\"note\">Only this part depends on how the job was run; everything above is the same at any number "
+    html_put(page, "</dl>\n<p class=\"note\">Only this part depends on how the job was run; everything above is the "
+                   "same at any number "
                    "of ranks.</p>\n");
     html_section_end(page);
 }

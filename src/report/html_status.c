@@ -23,8 +23,8 @@ void html_status(html_page *page, int status)
 
 void html_status_mark(html_page *page, int status)
 {
-    html_put(page, "<span class=\"status %s\" title=\"%s\" role=\"img\" aria-label=\"%s\">%s</span>", STATUS[status].class,
-             STATUS[status].word, STATUS[status].word, STATUS[status].shape);
+    html_put(page, "<span class=\"status %s\" title=\"%s\" role=\"img\" aria-label=\"%s\">%s</span>",
+             STATUS[status].class, STATUS[status].word, STATUS[status].word, STATUS[status].shape);
 }
 
 void html_status_cell(html_page *page, int status)
@@ -55,14 +55,17 @@ static void put_row(html_page *page, size_t trial, size_t i)
     report_rule rule = report_rule_of(page->outcome, t, i, false);
     const assay_finding *first = report_first(&rule);
     bool linked = rule.status == ASSAY_ISSUES_FOUND || rule.message_size > 0;
-    html_put(page, "<tr role=\"row\" class=\"is-%s\"><td role=\"cell\" data-head=\"Status\">", STATUS[rule.status].class);
+    html_put(page, "<tr role=\"row\" class=\"is-%s\"><td role=\"cell\" data-head=\"Status\">",
+             STATUS[rule.status].class);
     html_status(page, rule.status);
     html_put(page, "</td><th role=\"rowheader\" scope=\"row\" data-head=\"Rule\">");
     if (linked)
         html_put(page, "<a href=\"#t%zur%zu\">", trial, i);
     html_name(page, rule.instance->name);
-    html_put(page, "%s</th><td role=\"cell\" data-head=\"Severity\">%s</td><td role=\"cell\" class=\"n\" data-head=\"Findings\">",
-             linked ? "</a>" : "", assay_severity_name(rule.instance->severity));
+    html_put(
+        page,
+        "%s</th><td role=\"cell\" data-head=\"Severity\">%s</td><td role=\"cell\" class=\"n\" data-head=\"Findings\">",
+        linked ? "</a>" : "", assay_severity_name(rule.instance->severity));
     if (report_datapoints(&rule) > 0)
         html_put(page, "%" PRIu64 " <span class=\"dim\">of %" PRIu64 "</span>", report_findings_total(&rule),
                  report_datapoints(&rule));

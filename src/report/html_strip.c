@@ -20,8 +20,8 @@ void html_strip_mark(html_strip *strip, uint64_t position)
 void html_put_strip(html_page *page, const html_strip *strip, const char *class, const char *what)
 {
     unsigned columns = strip->columns ? strip->columns : 1;
-    html_put(page, "<svg class=\"strip %s\" viewBox=\"0 0 %u 10\" preserveAspectRatio=\"none\" role=\"img\"><title>", class,
-             columns);
+    html_put(page, "<svg class=\"strip %s\" viewBox=\"0 0 %u 10\" preserveAspectRatio=\"none\" role=\"img\"><title>",
+             class, columns);
     html_text_n(page, what, strlen(what), HTML_TITLE);
     html_put(page, "</title><path class=\"track\" d=\"M0 5H%u\"/><path class=\"mark\" d=\"", columns);
     for (unsigned from = 0, to; from < strip->columns; from = to) {
@@ -59,7 +59,9 @@ static void put_row(html_page *page, const assay_trial_outcome *trial, size_t tr
         assay_put_format(&what, "fired at %s ", found->step_count == 1 ? "step" : "steps");
         report_put_steps(trial->info, found->steps, found->step_count, REPORT_RUNS_OF_STEPS, &what);
     } else {
-        assay_put_format(&what, rule.status == ASSAY_NO_DATA ? "no data" : rule.status == ASSAY_RULE_ERROR ? "error" : "never fired");
+        assay_put_format(&what, rule.status == ASSAY_NO_DATA      ? "no data"
+                                : rule.status == ASSAY_RULE_ERROR ? "error"
+                                                                  : "never fired");
     }
     assay_put_u8(&what, '\0');
     if (assay_buf_status(&what) == ASSAY_ENOMEM)
@@ -106,10 +108,12 @@ void html_rule_strips(html_page *page)
     if (outcome->job->rule_count == 0)
         return;
     html_section(page, "when", "When each rule fired", HTML_BUDGET_WHEN);
-    html_put(page, "<p class=\"note\">A block stands where a rule has findings; a bare line is a step without any, and a dotted "
-                   "one a rule that had no data. Saved steps from left to right; at most %d columns, so that a column of a long "
-                   "training holds several steps.</p>\n",
-             HTML_COLUMNS);
+    html_put(
+        page,
+        "<p class=\"note\">A block stands where a rule has findings; a bare line is a step without any, and a dotted "
+        "one a rule that had no data. Saved steps from left to right; at most %d columns, so that a column of a long "
+        "training holds several steps.</p>\n",
+        HTML_COLUMNS);
     size_t end = page->end;
     for (; t < outcome->trial_count && page->out->size < end; t++) {
         page->end = html_share(page, end, t, outcome->trial_count);

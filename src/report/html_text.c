@@ -163,8 +163,8 @@ void html_class(html_page *page, const char *number)
     char *end;
     long class = strtol(number, &end, 10);
     html_text_n(page, number, strlen(number), HTML_NAME);
-    if (!page->classes || *end != '\0' || class < 0 || (size_t)class >= assay_param_count(page->classes, "classes"))
+    if (!page->classes || *end != '\0' || class < 0 || (size_t) class >= assay_param_count(page->classes, "classes"))
         return;
     html_put(page, " ");
-    html_name(page, assay_param_item(page->classes, "classes", (size_t)class));
+    html_name(page, assay_param_item(page->classes, "classes", (size_t) class));
 }

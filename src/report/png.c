@@ -36,8 +36,16 @@ static uint8_t *rows_of(const uint8_t *pixel, uint32_t height, size_t row)
 void assay_png_put(assay_buf *out, const uint8_t *pixel, uint32_t width, uint32_t height, uint32_t channels)
 {
     static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-    const uint8_t header[13] = {0, 0, (uint8_t)(width >> 8), (uint8_t)width, 0, 0, (uint8_t)(height >> 8), (uint8_t)height,
-                                8, channels == 3 ? 2 : 0};
+    const uint8_t header[13] = {0,
+                                0,
+                                (uint8_t)(width >> 8),
+                                (uint8_t)width,
+                                0,
+                                0,
+                                (uint8_t)(height >> 8),
+                                (uint8_t)height,
+                                8,
+                                channels == 3 ? 2 : 0};
     size_t row = (size_t)width * channels;
     uLong size = (uLong)((row + 1) * height);
     uLongf packed_size = compressBound(size);

@@ -5,12 +5,12 @@
 #include "tensor/measure_kind.h"
 
 typedef struct images_state {
-    uint64_t rows;             /* runs of elements that lie in one line of an image: images * channels * lines */
-    uint64_t run;              /* elements of a row */
+    uint64_t rows; /* runs of elements that lie in one line of an image: images * channels * lines */
+    uint64_t run;  /* elements of a row */
     uint64_t width, height, channels, images; /* of the tensor */
-    uint64_t side;             /* of a square */
-    uint64_t wide, high;       /* of the result */
-    bool last;                 /* channels are the last axis */
+    uint64_t side;                            /* of a square */
+    uint64_t wide, high;                      /* of the result */
+    bool last;                                /* channels are the last axis */
 } images_state;
 
 /* False for a tensor that is no batch of images. */

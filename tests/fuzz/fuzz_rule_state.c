@@ -31,11 +31,13 @@ static void use_state(const assay_rule *rule, void *state)
     assay_buf_release(&bytes);
 }
 
-static void try_rule(const assay_rule_ops *ops, const uint8_t *data, size_t size)
+/* Takes the instance. */
+static void try_instance(assay_instance *instance, const uint8_t *data, size_t size)
 {
-    static assay_listing listing;
-    assay_instance *instance = NULL;
-    must(assay_instance_new("f", ops->name, ASSAY_WARNING, NULL, &instance) == ASSAY_OK);
+    static char worker[] = "worker_0";
+    static char *workers[] = {worker};
+    static assay_listing listing = {.worker = workers, .workers = 1, .expected_workers = 1};
+    const assay_rule_ops *ops = instance->ops;
     assay_trial trial = {.listing = &listing, .tensors = assay_dict_new()};
     assay_rule rule = {
         .ops = ops, .params = instance->params, .data = instance->data, .trial = &trial, .end_step = INT64_MAX};
@@ -49,6 +51,24 @@ static void try_rule(const assay_rule_ops *ops, const uint8_t *data, size_t size
     assay_instance_free(instance);
 }
 
+static void try_rule(const assay_rule_ops *ops, const uint8_t *data, size_t size)
+{
+    assay_instance *instance = NULL;
+    must(assay_instance_new("f", ops->name, ASSAY_WARNING, NULL, &instance) == ASSAY_OK);
+    try_instance(instance, data, size);
+}
+
+/* The one aggregation with a state of its own. */
+static void try_pictures(const uint8_t *data, size_t size)
+{
+    assay_instance *instance = NULL;
+    cJSON *parameters = cJSON_CreateObject();
+    must(cJSON_AddStringToObject(parameters, "tensor", "images") != NULL);
+    must(assay_instance_new_aggregation("f", "wrong_predictions", parameters, &instance) == ASSAY_OK);
+    try_instance(instance, data, size);
+    cJSON_Delete(parameters);
+}
+
 /* Every rule that runs without parameters gets the bytes: most states differ in the width of their series alone. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -60,5 +80,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; (ops = assay_rule_at(i)); i++)
         if (!(ops->traits & ASSAY_RULE_AGGREGATION))
             try_rule(ops, data, size);
+    try_pictures(data, size);
     return 0;
 }

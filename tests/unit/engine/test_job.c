@@ -117,6 +117,8 @@ static void test_refusals(void)
         {"{\"aggregations\": [5]}", "aggregations[0]"},
         {"{\"aggregations\": [{}]}", "\"kind\" is missing"},
         {"{\"aggregations\": [{\"kind\": \"a\", \"name\": \"n\"}, {\"kind\": \"a\", \"name\": \"n\"}]}", "twice"},
+        {"{\"images\": []}", "images: expected an object"},
+        {"{\"images\": {\"tensor\": \"i\", \"label\": \"l\"}}", "unknown key \"label\""},
         {"{\"output\": 1}", "output"},
         {"{\"output\": {\"formats\": [\"pdf\"]}}", "unknown format \"pdf\""},
         {"{\"output\": {\"max_findings\": 1.5}}", "max_findings"},

@@ -1,5 +1,5 @@
-/* test_html.c - report.html of outcomes made by hand: the largest and most hostile ones stay below its limit, and whatever
- * allocation fails, it says so. What the page looks like is for tests/e2e/report_html.py. */
+/* test_html.c - report.html of outcomes made by hand: the largest and most hostile ones stay below its limit, and
+ * whatever allocation fails, it says so. What the page looks like is for tests/e2e/report_html.py. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +39,10 @@ typedef struct made {
     char *workers[WORKERS];
 } made;
 
-static const char *const TROUBLE[] = {"<script>alert(1)</script>", "\" onload=\"alert(2)", "'&amp;<b>", "\n\r\t\x01\x1b[31m",
-                                      "\xff\xfe\xc0\xaf\xed\xa0\x80", "\xe2\x80\xae backwards \xe2\x81\xa6", "</style></title>"};
+static const char *const TROUBLE[] = {
+    "<script>alert(1)</script>", "\" onload=\"alert(2)",         "'&amp;<b>",
+    "\n\r\t\x01\x1b[31m",        "\xff\xfe\xc0\xaf\xed\xa0\x80", "\xe2\x80\xae backwards \xe2\x81\xa6",
+    "</style></title>"};
 
 /* A name of `size` characters that begins and ends in trouble; the caller frees it. */
 static char *hostile_name(size_t number, size_t size)
@@ -81,9 +83,11 @@ static void make_job(made *m)
         put_name(&text, i);
         assay_put_format(&text, "}");
     }
-    assay_put_format(&text, "], \"aggregations\": [{\"kind\": \"class_counts\", \"labels\": \"l\"}, {\"kind\": \"confusion\", "
-                            "\"labels\": \"l\", \"predictions\": \"p\"}, {\"name\": \"wide\", \"kind\": \"confusion\", \"labels\": \"l\", "
-                            "\"predictions\": \"p\"}], \"images\": {\"tensor\": \"i\", \"most\": 100, \"classes\": [");
+    assay_put_format(
+        &text,
+        "], \"aggregations\": [{\"kind\": \"class_counts\", \"labels\": \"l\"}, {\"kind\": \"confusion\", "
+        "\"labels\": \"l\", \"predictions\": \"p\"}, {\"name\": \"wide\", \"kind\": \"confusion\", \"labels\": \"l\", "
+        "\"predictions\": \"p\"}], \"images\": {\"tensor\": \"i\", \"most\": 100, \"classes\": [");
     for (size_t i = 0; i < 50; i++) {
         assay_put_format(&text, i ? ", " : "");
         put_name(&text, i);
@@ -110,8 +114,15 @@ static void make_trial(made *m)
     }
     m->listing = (assay_listing){.worker = m->workers, .workers = WORKERS, .expected_workers = WORKERS};
     static char name[] = "t", path[] = "p";
-    m->info = (assay_trial){.name = name, .path = path, .listing = &m->listing, .tensors = assay_dict_new(), .steps = m->step,
-                            .mode_rank = m->rank, .step_count = m->steps, .modes = MODES, .tensor_modes = m->tensor_modes};
+    m->info = (assay_trial){.name = name,
+                            .path = path,
+                            .listing = &m->listing,
+                            .tensors = assay_dict_new(),
+                            .steps = m->step,
+                            .mode_rank = m->rank,
+                            .step_count = m->steps,
+                            .modes = MODES,
+                            .tensor_modes = m->tensor_modes};
     memset(m->tensor_modes, MODES, sizeof m->tensor_modes);
     for (uint32_t i = 0; i < TENSORS; i++) {
         char *tensor = hostile_name(i, NAME);
@@ -136,8 +147,12 @@ static void make_rules(made *m)
         CU_ASSERT_FATAL(assay_verdict_init(&m->rules[i].verdict) == ASSAY_OK);
         for (uint32_t k = 0; k < 300; k++)
             assay_findings_add(assay_verdict_findings(&m->rules[i].verdict),
-                               &(assay_finding){.step = (int64_t)(k * 7 % m->steps), .tensor = k % TENSORS, .worker = k % WORKERS,
-                                                .value = k % 2 ? NAN : -1.23456789e300, .threshold = INFINITY, .note = note});
+                               &(assay_finding){.step = (int64_t)(k * 7 % m->steps),
+                                                .tensor = k % TENSORS,
+                                                .worker = k % WORKERS,
+                                                .value = k % 2 ? NAN : -1.23456789e300,
+                                                .threshold = INFINITY,
+                                                .note = note});
         assay_verdict_message(&m->rules[i].verdict, "%s\n%s", note, note);
         assay_put_bytes(assay_verdict_text(&m->rules[i].verdict), note, NAME);
         m->rules[i].verdict.status = ASSAY_ISSUES_FOUND;
@@ -149,7 +164,9 @@ static void put_matrix(assay_buf *json, int classes)
 {
     assay_put_format(json, "\"samples\": 1000000, \"accuracy\": 0.5, \"per_class\": [");
     for (int c = 0; c < classes; c++)
-        assay_put_format(json, "%s{\"class\": %d, \"precision\": null, \"recall\": 0.5, \"f1\": 0.25, \"support\": 1e9}", c ? ", " : "", c);
+        assay_put_format(json,
+                         "%s{\"class\": %d, \"precision\": null, \"recall\": 0.5, \"f1\": 0.25, \"support\": 1e9}",
+                         c ? ", " : "", c);
     assay_put_format(json, "], \"matrix\": [");
     for (int l = 0; l < classes; l++) {
         for (int p = 0; p < classes; p++)
@@ -162,13 +179,23 @@ static void make_pictures(made *m)
 {
     assay_wrong_predictions *wrong = calloc(1, sizeof *wrong);
     unsigned bits = 1;
-    *wrong = (assay_wrong_predictions){.list = calloc(ASSAY_PICTURES_MOST, sizeof *wrong->list), .count = ASSAY_PICTURES_MOST,
-                                       .samples = 1000, .wrong = 500, .unfit = 3};
+    *wrong = (assay_wrong_predictions){.list = calloc(ASSAY_PICTURES_MOST, sizeof *wrong->list),
+                                       .count = ASSAY_PICTURES_MOST,
+                                       .samples = 1000,
+                                       .wrong = 500,
+                                       .unfit = 3};
     for (uint32_t i = 0; i < wrong->count; i++) {
         size_t size = 3 * ASSAY_PICTURE_SIDE * ASSAY_PICTURE_SIDE;
         assay_picture *p = &wrong->list[i];
-        *p = (assay_picture){.step = i, .label = i, .prediction = -1, .sample = i, .worker = i % WORKERS, .channels = 3,
-                             .height = ASSAY_PICTURE_SIDE, .width = ASSAY_PICTURE_SIDE, .pixel = malloc(size)};
+        *p = (assay_picture){.step = i,
+                             .label = i,
+                             .prediction = -1,
+                             .sample = i,
+                             .worker = i % WORKERS,
+                             .channels = 3,
+                             .height = ASSAY_PICTURE_SIDE,
+                             .width = ASSAY_PICTURE_SIDE,
+                             .pixel = malloc(size)};
         for (size_t k = 0; k < size; k++)
             p->pixel[k] = (uint8_t)((bits = bits * 1664525 + 1013904223) >> 24); /* noise, which does not compress */
     }
@@ -196,7 +223,9 @@ static void make_aggregations(made *m)
 static void make_curves(made *m)
 {
     for (int i = 0; i < ASSAY_IMPLICITS; i++) {
-        const assay_rule rule = {.ops = m->job.implicit[i]->ops, .params = m->job.implicit[i]->params, .trial = &m->info,
+        const assay_rule rule = {.ops = m->job.implicit[i]->ops,
+                                 .params = m->job.implicit[i]->params,
+                                 .trial = &m->info,
                                  .end_step = INT64_MAX};
         m->implicit[i].state = rule.ops->state_new(&rule);
         assay_common_state *state = m->implicit[i].state;
@@ -263,8 +292,9 @@ static size_t count_of(const assay_buf *page, const char *what)
 /* Elements are closed, bytes are UTF-8, and of names nothing but text is left. */
 static void check_page(const assay_buf *page)
 {
-    static const char *const elements[] = {"section", "details", "div", "table", "tr", "ul", "ol", "svg", "figure", "article", "p",
-                                           "span", "a", "li", "td", "th", "h3", "h4", "pre", "strong", "summary"};
+    static const char *const elements[] = {"section", "details", "div",     "table", "tr",   "ul",     "ol",
+                                           "svg",     "figure",  "article", "p",     "span", "a",      "li",
+                                           "td",      "th",      "h3",      "h4",    "pre",  "strong", "summary"};
     static const char *const never[] = {"<script", "onload=\"", "<b>", "\x1b", "\xe2\x80\xae", "</style></title>"};
     size_t bad = 0, step;
     for (size_t at = 0; at < page->size; at += step) {
@@ -326,7 +356,8 @@ static void nothing_to_show(void)
     assay_job job;
     assay_buf page;
     CU_ASSERT_EQUAL_FATAL(assay_job_parse("j", text, strlen(text), &job, &err), ASSAY_OK);
-    assay_trial_outcome trial = {.trial = &job.trials[0], .status = ASSAY_ENOTFOUND, .error = {"gone: no <such> directory"}};
+    assay_trial_outcome trial = {
+        .trial = &job.trials[0], .status = ASSAY_ENOTFOUND, .error = {"gone: no <such> directory"}};
     const assay_outcome outcome = {.job = &job, .trials = &trial, .trial_count = 1};
     assay_buf_init(&page, ASSAY_REPORT_CEILING);
     CU_ASSERT_EQUAL(report_put_html(&outcome, &origin, &page), ASSAY_OK);
@@ -357,8 +388,8 @@ static void failing_allocations(void)
         status = report_put_html(&m.outcome, &origin, &page);
         unsetenv("ASSAY_FAULT");
         assay_fault_arm(0);
-        CU_ASSERT_TRUE(status == ASSAY_ENOMEM ||
-                       (status == ASSAY_OK && page.size == whole.size && memcmp(page.data, whole.data, page.size) == 0));
+        CU_ASSERT_TRUE(status == ASSAY_ENOMEM || (status == ASSAY_OK && page.size == whole.size &&
+                                                  memcmp(page.data, whole.data, page.size) == 0));
         assay_buf_release(&page);
     }
     CU_ASSERT_EQUAL(status, ASSAY_OK);

@@ -1,4 +1,5 @@
-/* test_measure_images.c - IMAGES against a sum pixel by pixel, for every dtype, cut anywhere; and shapes that are no images. */
+/* test_measure_images.c - IMAGES against a sum pixel by pixel, for every dtype, cut anywhere; and shapes that are no
+ * images. */
 #include "unit.h"
 
 #include <math.h>
@@ -11,15 +12,17 @@ static assay_measure images(uint32_t form, double most)
 }
 
 /* The element of the tensor at a place of an image. */
-static double element(const tensor *t, bool last, const assay_images *of, const uint64_t at[4], uint64_t high, uint64_t wide)
+static double element(const tensor *t, bool last, const assay_images *of, const uint64_t at[4], uint64_t high,
+                      uint64_t wide)
 {
     uint64_t i = at[0], c = at[1], y = at[2], x = at[3];
-    return t->wide[last ? ((i * high + y) * wide + x) * of->channels + c : ((i * of->channels + c) * high + y) * wide + x];
+    return t
+        ->wide[last ? ((i * high + y) * wide + x) * of->channels + c : ((i * of->channels + c) * high + y) * wide + x];
 }
 
 /* One pixel of the result: the mean over its square, summed in the order of the elements. */
-static double mean_of(const tensor *t, bool last, const assay_images *of, uint64_t side, const uint64_t at[4], uint64_t high,
-                      uint64_t wide)
+static double mean_of(const tensor *t, bool last, const assay_images *of, uint64_t side, const uint64_t at[4],
+                      uint64_t high, uint64_t wide)
 {
     double sum = 0;
     uint64_t pixels = 0;
@@ -30,7 +33,8 @@ static double mean_of(const tensor *t, bool last, const assay_images *of, uint64
     return sum / (double)pixels;
 }
 
-static unsigned wrong_pixels(const tensor *t, bool last, const assay_images *of, uint64_t side, uint64_t high, uint64_t wide)
+static unsigned wrong_pixels(const tensor *t, bool last, const assay_images *of, uint64_t side, uint64_t high,
+                             uint64_t wide)
 {
     unsigned wrong = of->height != (high + side - 1) / side || of->width != (wide + side - 1) / side;
     const double *value = of->value;
@@ -45,7 +49,8 @@ static unsigned wrong_pixels(const tensor *t, bool last, const assay_images *of,
     return wrong;
 }
 
-static void check(int dims, const int64_t *dim, bool last, double most, uint64_t side, const uint64_t channels_high_wide[3])
+static void check(int dims, const int64_t *dim, bool last, double most, uint64_t side,
+                  const uint64_t channels_high_wide[3])
 {
     static const int types[] = {ASSAY_FLOAT32, ASSAY_FLOAT64, ASSAY_UINT8, ASSAY_FLOAT16, ASSAY_INT64};
     assay_measure measure = images(last ? ASSAY_IMAGES_CHANNELS_LAST : ASSAY_IMAGES_CHANNELS_FIRST, most);
@@ -57,7 +62,8 @@ static void check(int dims, const int64_t *dim, bool last, double most, uint64_t
             CU_ASSERT_EQUAL_FATAL(take(&measure, &t, NULL, assay_simd_level(), cut, arena, &result), ASSAY_OK);
             CU_ASSERT_EQUAL(result.of.images.images, (uint64_t)dim[0]);
             CU_ASSERT_EQUAL(result.of.images.channels, channels_high_wide[0]);
-            CU_ASSERT_EQUAL(wrong_pixels(&t, last, &result.of.images, side, channels_high_wide[1], channels_high_wide[2]), 0);
+            CU_ASSERT_EQUAL(
+                wrong_pixels(&t, last, &result.of.images, side, channels_high_wide[1], channels_high_wide[2]), 0);
             assay_arena_free(arena);
         }
         tensor_release(&t);
@@ -88,8 +94,9 @@ static void other_shapes_are_no_images(void)
         int dims;
         int64_t dim[5];
         bool last;
-    } shapes[] = {{0, {0}, false}, {1, {6}, false}, {2, {4, 64}, false}, {5, {1, 1, 1, 2, 2}, false},
-                  {4, {2, 4, 8, 8}, false}, {4, {2, 3, 8, 8}, true}, {4, {2, 2, 8, 8}, false}};
+    } shapes[] = {
+        {0, {0}, false},          {1, {6}, false},         {2, {4, 64}, false},     {5, {1, 1, 1, 2, 2}, false},
+        {4, {2, 4, 8, 8}, false}, {4, {2, 3, 8, 8}, true}, {4, {2, 2, 8, 8}, false}};
     assay_arena *arena = assay_arena_new(CEILING);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         assay_measure measure = images(shapes[i].last ? ASSAY_IMAGES_CHANNELS_LAST : ASSAY_IMAGES_CHANNELS_FIRST, 64);
