@@ -281,11 +281,14 @@ static void release(made *m)
     free(m->trial);
 }
 
+/* Not by strstr(), which under sanitizers looks at the whole page for every hit. */
 static size_t count_of(const assay_buf *page, const char *what)
 {
-    size_t count = 0;
-    for (const char *at = (const char *)page->data; (at = strstr(at, what)); at += strlen(what))
-        count++;
+    size_t count = 0, length = strlen(what);
+    for (size_t at = 0; at + length <= page->size; at++) {
+        if (page->data[at] == (uint8_t)what[0])
+            count += memcmp(page->data + at, what, length) == 0;
+    }
     return count;
 }
 
@@ -326,8 +329,6 @@ static void check_size(size_t trials, size_t steps, size_t least)
     printf("%zu trials: %zu bytes ", trials, page.size);
     CU_ASSERT_TRUE(page.size < LIMIT);
     CU_ASSERT_TRUE(page.size > least);
-    assay_put_u8(&page, '\0');
-    page.size--;
     check_page(&page);
     assay_buf_release(&page);
     release(&m);
