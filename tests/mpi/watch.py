@@ -155,7 +155,7 @@ def random_order(bench, name, seed, ranks):
     dice, what = random.Random(seed), "%s in random order, seed %d, %d ranks" % (name, seed, ranks)
     source, target = TRIALS / name, bench.where / name
     expected = bench.without_end(source, name)
-    watch = Watch(bench.args.assay, ranks, SUITE, [target], bench.where / "watched")
+    watch = Watch(bench.args.assay, ranks, SUITE, [target], bench.where / "watched", "--lag", "2")
     names, cut = files_of(source), []
     dice.shuffle(names)
     for file in names:
@@ -353,7 +353,7 @@ def signals(bench):
     for file in files_of(source):
         write(source, target, file)
     for number, ranks in ((signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGUSR1, bench.args.ranks[-1])):
-        watch = Watch(bench.args.assay, ranks, SUITE, [target], bench.where / "watched")
+        watch = Watch(bench.args.assay, ranks, SUITE, [target], bench.where / "watched", "--lag", "2")
         bench.checks.expect(watch.wait_for(lambda: watch.told()), "%s: tells: %s" % (number.name, watch))
         os.kill(watch.process.pid, number)
         bench.compare(number.name, watch, watch.end(), SUITE, [target])
