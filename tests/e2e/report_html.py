@@ -236,6 +236,8 @@ def check_story(checks, browser, assay, folder, ranks):
     checks.expect(silent == 0, "%d pictures without a title" % silent)
     check_readable(checks, browser, pages[0], "story")
     check_keyboard(checks, browser, pages[0])
+    paper = browser.open(pages[0], 800, media="print")
+    checks.expect(paper.widest() is None, "on paper it is %s pixels wide" % paper.widest())
     checks.expect(len(browser.pdf()) > 10000, "the page does not print")
 
 

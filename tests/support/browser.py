@@ -46,9 +46,10 @@ return least;
 
 
 class Page:
-    def __init__(self, driver, path, width, scheme):
+    def __init__(self, driver, path, width, scheme, media):
         self.driver, self.width = driver, width
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                               {"media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}]})
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
         driver.get_log("performance")
@@ -110,8 +111,8 @@ class Browser:
         self.driver.set_page_load_timeout(60)
         return self
 
-    def open(self, path, width=1600, scheme="light"):
-        return Page(self.driver, path, width, scheme)
+    def open(self, path, width=1600, scheme="light", media="screen"):
+        return Page(self.driver, path, width, scheme, media)
 
     def pdf(self):
         """The open page as it is printed."""
