@@ -129,7 +129,7 @@ static int follow(follower *f, assay_error *err)
     }
     if (status == ASSAY_OK)
         status = assay_watch_close(f->watch);
-    assay_stop_forget();
+    assay_stop_listen_once(); /* one that is under way to this rank is answered by the report, too */
     if (status == ASSAY_OK)
         assay_log_note("watched: %llu steps in %llu evaluations, which read %llu bytes of records; the report reads them once more",
                        (unsigned long long)f->steps, (unsigned long long)f->evaluations, (unsigned long long)f->bytes_read);

@@ -35,12 +35,35 @@ bool assay_stop_wished(void)
     return signalled != 0;
 }
 
+static const int NUMBERS[] = {SIGUSR1, SIGTERM, SIGINT};
+
+static void set_default(void)
+{
+    for (size_t i = 0; i < sizeof NUMBERS / sizeof *NUMBERS; i++)
+        signal(NUMBERS[i], SIG_DFL);
+}
+
 void assay_stop_forget(void)
 {
-    static const int numbers[] = {SIGUSR1, SIGTERM, SIGINT};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        signal(numbers[i], SIG_DFL);
+    set_default();
     signalled = 0;
+}
+
+static void take_last_signal(int number)
+{
+    (void)number;
+    signalled = 1;
+    set_default();
+}
+
+void assay_stop_listen_once(void)
+{
+    struct sigaction action = {.sa_handler = take_last_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    if (signalled)
+        set_default();
+    for (size_t i = 0; !signalled && i < sizeof NUMBERS / sizeof *NUMBERS; i++)
+        sigaction(NUMBERS[i], &action, NULL);
 }
 
 void assay_stop_init(assay_stop *stop, assay_comm *comm, double every)

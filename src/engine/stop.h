@@ -35,6 +35,9 @@ void assay_stop_listen_to(int signal_number);
 bool assay_stop_wished(void);
 /* Signals end the process again; those that came are forgotten. Not collective. */
 void assay_stop_forget(void);
+/* For work that ends by itself: the first signal to this process, which may reach the ranks seconds apart, has no effect
+ * any more, and the one after it ends the process. assay_stop_wished() still tells of it. Not collective. */
+void assay_stop_listen_once(void);
 
 /* A rank's part in the calls; `every` seconds between checkpoints, 0: only when a signal comes. Not collective. */
 void assay_stop_init(assay_stop *stop, assay_comm *comm, double every);
