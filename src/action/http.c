@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 enum { ANSWER_BYTES = 64 << 10 }; /* a longer answer ends the transfer; its code counts all the same */
@@ -119,8 +120,19 @@ static bool configure(CURL *curl, const assay_http_request *request, struct curl
     return bad == CURLE_OK;
 }
 
-/* Ours and the caller's; NULL without memory. No "Expect: 100-continue": it only costs a second with servers that
- * ignore it. */
+/* Whether the caller gives a header of that name. */
+static bool is_given(const char *const *headers, const char *ours)
+{
+    size_t name = strcspn(ours, ":") + 1;
+    for (; headers && *headers; headers++) {
+        if (strncasecmp(*headers, ours, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Ours, where the caller has no such header, and the caller's; NULL without memory. No "Expect: 100-continue": it only
+ * costs a second with servers that ignore it. */
 static struct curl_slist *make_headers(const assay_http_request *request)
 {
     static const char *const ours[] = {"Content-Type: application/json; charset=utf-8",
@@ -128,6 +140,8 @@ static struct curl_slist *make_headers(const assay_http_request *request)
     struct curl_slist *list = NULL;
     for (int part = 0; part < 2; part++) {
         for (const char *const *h = part ? request->headers : ours; h && *h; h++) {
+            if (part == 0 && is_given(request->headers, *h))
+                continue;
             struct curl_slist *longer = curl_slist_append(list, *h);
             if (!longer) {
                 curl_slist_free_all(list);

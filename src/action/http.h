@@ -12,7 +12,7 @@
 
 typedef struct assay_http_request {
     const char *url;            /* "http://" or "https://", without user and password */
-    const char *const *headers; /* "Name: value", ending with NULL; NULL: none */
+    const char *const *headers; /* "Name: value", ending with NULL, beside or instead of ours; NULL: none */
     const void *body;
     size_t size;
     const char *ca_file; /* PEM file of the authorities to trust instead of the system's; NULL: the system's */

@@ -71,7 +71,7 @@ def test_forms(b):
     with Webhook() as hook:
         actions = [notify(hook.url("/" + style), style=style) for style in styles]
         actions += [dict(notify(hook.url("/error")), severity="error"), dict(notify(hook.url("/named")), rules=["vanishing"]),
-                    dict(notify(hook.url("/end"), headers={"X-Team": "vision"}), on="end")]
+                    dict(notify(hook.url("/end"), headers={"X-Team": "vision", "content-type": "application/json"}), on="end")]
         done = b.run(b.job(actions), "--fail-on", "error")
     b.expect(done.code == 1, "the exit code is the report's own: %s" % done)
     at = {}
@@ -95,6 +95,7 @@ def test_forms(b):
     end = json.loads(at["/end"][0].body)
     b.expect(end["exit_code"] == 1 and end["counts"]["IssuesFound"] == 2, "end: %s" % end)
     b.expect(at["/end"][0].headers["X-Team"] == "vision", "a header: %s" % at["/end"][0].headers)
+    b.expect(at["/end"][0].headers.get_all("Content-Type") == ["application/json"], "instead of ours: %s" % at["/end"][0].headers)
     b.expect([r["name"] for r in end["rules"]] == FOUND, "end: %s" % end)
     b.expect(b.run(b.directory / "job1.json", "--digest", "--no-actions").out.split()[-1] == end["digest"], "digest: %s" % end)
 
@@ -244,6 +245,14 @@ def test_watch(b):
         b.expect([r.path for r in hook.requests] == ["/seen", "/seen", "/end"] and watched.code == 0, "watch: %s" % watched)
         done = b.run(job)
         b.expect(len(hook.requests) == 3 and "3 actions were done by an earlier run" in done.err, "run after watch: %s" % done)
+    with Webhook([HANG]) as hook:  # a signal that comes when the report is under way anyway: no loss, and no attempt more
+        job = b.job([notify(hook.url("/late"), timeout=1)])
+        process = subprocess.Popen([b.assay, "watch", job], env=environment({"no_proxy": "127.0.0.1"}), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        b.expect(hook.wait(1), "the request came")
+        process.send_signal(signal.SIGUSR1)
+        b.expect(process.wait(60) == 0, "a late signal: %s" % process.returncode)
+        b.expect(b.results() == ["trying", "unknown"] * 2, "a late signal: %s" % b.log())
 
 
 def test_limits(b):
