@@ -126,6 +126,13 @@ static void sync_directory_of(const char *path)
     free(directory);
 }
 
+/* What takes the place of a file keeps its permissions: one that was closed to others stays so. */
+static bool keep_mode(int fd, const char *path)
+{
+    struct stat st;
+    return stat(path, &st) != 0 || !S_ISREG(st.st_mode) || fchmod(fd, st.st_mode & 0777) == 0;
+}
+
 int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err)
 {
     char *temporary = NULL;
@@ -134,7 +141,7 @@ int assay_file_write(const char *path, const void *bytes, size_t size, assay_err
         int status = errno == ENOMEM ? ASSAY_ENOMEM : ASSAY_EIO;
         return assay_fail(err, status, "%s: cannot create a file there: %s", path, strerror(errno));
     }
-    bool done = write_all(fd, bytes, size) && !fault(ASSAY_FAULT_WRITE) && fsync(fd) == 0;
+    bool done = keep_mode(fd, path) && write_all(fd, bytes, size) && !fault(ASSAY_FAULT_WRITE) && fsync(fd) == 0;
     int cause = errno;
     if (close(fd) != 0 && done) {
         cause = errno;

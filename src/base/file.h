@@ -13,7 +13,8 @@
 int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_error *err);
 
 /* Writes `size` bytes to `path` under a temporary name in the same directory, flushes to disk (fsync) and renames.
- * On failure the temporary file is removed and what was at `path` is untouched. Not collective. */
+ * The permissions of a file that was at `path` stay. On failure the temporary file is removed and what was at `path` is
+ * untouched. Not collective. */
 int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err);
 
 /* Makes a directory and its parents; one that exists already is fine. Not collective. */
