@@ -19,7 +19,7 @@
 #include "base/fault.h"
 
 enum { POLL_MILLISECONDS = 20 };
-static const double GRACE_SECONDS = 1;
+static const double GRACE_SECONDS = 1, KILL_SECONDS = 10;
 
 extern char **environ;
 
@@ -183,11 +183,15 @@ static int attend(const assay_command *command, pipes *p, pid_t child, assay_com
             how = -1;
             break;
         }
-        if (assay_clock_seconds() >= end && signals < 2) {
-            result->timed_out = true;
-            kill(-child, signals++ == 0 ? SIGTERM : SIGKILL);
-            end = assay_clock_seconds() + GRACE_SECONDS;
+        if (assay_clock_seconds() < end)
+            continue;
+        if (signals == 2) { /* it hangs in the kernel, on a file server say: not to be waited for */
+            how = -1;
+            break;
         }
+        result->timed_out = true;
+        kill(-child, signals++ == 0 ? SIGTERM : SIGKILL);
+        end = assay_clock_seconds() + (signals == 1 ? GRACE_SECONDS : KILL_SECONDS);
     }
     drain(&p->out[0], &result->out);
     drain(&p->err[0], &result->err);

@@ -16,7 +16,8 @@ typedef struct assay_command {
     const void *input; /* its standard input; NULL: nothing to read */
     size_t input_size;
     int keep;       /* a file of ours that the child gets as its number 3, open as long as it runs; 0: none */
-    double seconds; /* after so many it is ended (SIGTERM to its process group, a second later SIGKILL) */
+    double seconds; /* after so many it is ended (SIGTERM to its process group, a second later SIGKILL; ten
+                       later one that hangs in the kernel is left behind) */
 } assay_command;
 
 typedef struct assay_command_result {

@@ -164,24 +164,33 @@ static bool among(const char *state, const char *const *list)
     return *list != NULL;
 }
 
-static assay_slurm_phase phase_of(const char *state)
+/* False for a word that no Slurm is known to say: it must not be taken for an end. */
+static bool phase_of(const char *state, assay_slurm_phase *out)
 {
     static const char *const waits[] = {"PENDING",       "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT",
                                         "RESV_DEL_HOLD", NULL};
-    static const char *const runs[] = {"RUNNING",   "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED",
-                                       "SIGNALING", "STAGE_OUT",  "RESIZING",    NULL};
-    return among(state, waits) ? ASSAY_SLURM_PENDING : among(state, runs) ? ASSAY_SLURM_RUNNING : ASSAY_SLURM_ENDED;
+    static const char *const runs[] = {"RUNNING",    "COMPLETING",    "CONFIGURING", "SUSPENDED",
+                                       "STOPPED",    "SIGNALING",     "STAGE_OUT",   "RESIZING",
+                                       "EXPEDITING", "POWER_UP_NODE", NULL};
+    static const char *const ends[] = {"COMPLETED",     "CANCELLED", "FAILED",   "TIMEOUT",       "NODE_FAIL",
+                                       "PREEMPTED",     "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "LAUNCH_FAILED",
+                                       "RECONFIG_FAIL", "REVOKED",   NULL};
+    *out = among(state, waits) ? ASSAY_SLURM_PENDING : among(state, runs) ? ASSAY_SLURM_RUNNING : ASSAY_SLURM_ENDED;
+    return *out != ASSAY_SLURM_ENDED || among(state, ends);
 }
 
 /* From a state ("CANCELLED by 0", "CANCELLED+") and an exit code "STATUS:SIGNAL". */
-static void set_job(assay_slurm_job *out, const char *state, const char *code)
+static int set_job(assay_slurm_job *out, const char *job, const char *state, const char *code, assay_error *err)
 {
     *out = (assay_slurm_job){.exit_status = -1};
     size_t length = strspn(state, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
     snprintf(out->state, sizeof out->state, "%.*s", (int)length, state);
-    out->phase = phase_of(out->state);
+    if (!phase_of(out->state, &out->phase))
+        return assay_fail(err, ASSAY_EIO, "Slurm says of job %s that its state is \"%.*s\", which is none", job,
+                          (int)strcspn(state, "|\n"), state);
     if (out->phase == ASSAY_SLURM_ENDED && sscanf(code, "%d:%d", &out->exit_status, &out->exit_signal) != 2)
         out->exit_status = -1;
+    return ASSAY_OK;
 }
 
 /* For a job that the controller has forgotten. No accounting is no failure. */
@@ -193,7 +202,7 @@ static int ask_accounting(const char *job, assay_slurm_job *out, assay_error *er
     *out = (assay_slurm_job){.phase = ASSAY_SLURM_UNKNOWN, .exit_status = -1};
     if (status == ASSAY_OK && result.out.size > 0) {
         const char *line = (const char *)result.out.data, *bar = strchr(line, '|');
-        set_job(out, line, bar ? bar + 1 : "");
+        status = set_job(out, job, line, bar ? bar + 1 : "", err);
     }
     bool unavailable = status == ASSAY_ENOTFOUND || says(&result.err, "accounting storage is disabled");
     assay_command_release(&result);
@@ -215,7 +224,7 @@ int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err)
             status = assay_fail(err, ASSAY_EIO, "scontrol: no JobState for job %s: \"%.60s\"", job, line);
         (void)field(line, "ExitCode", code, sizeof code);
         if (status == ASSAY_OK)
-            set_job(out, state, code);
+            status = set_job(out, job, state, code, err);
     } else if (status == ASSAY_EIO && says(&result.err, "Invalid job id")) {
         status = ask_accounting(job, out, err);
     }

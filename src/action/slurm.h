@@ -50,7 +50,8 @@ typedef struct assay_slurm_job {
 int assay_slurm_release(const char *job, assay_error *err);
 
 /* What has become of a job: asked of scontrol, and of sacct for a job that scontrol has forgotten (UNKNOWN where there
- * is no accounting either, which is no failure). Errors as assay_slurm_cancel(). Not collective. */
+ * is no accounting either, which is no failure). ASSAY_EIO also for a state that no Slurm is known to have. Errors as
+ * assay_slurm_cancel(). Not collective. */
 int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err);
 
 /* The id of the newest job of this user that is called so, waiting, running or ended, or "" when there is none: after a
