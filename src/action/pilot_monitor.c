@@ -121,6 +121,13 @@ static int look_at_report(const assay_pilot *pilot, const char *directory, pilot
     return status == ASSAY_ENOMEM ? status : status == ASSAY_OK ? ASSAY_OK : ASSAY_EIO;
 }
 
+/* A launcher has exit codes of its own: one that could not start the run ends with 1 as well, and what lies there is
+ * then the report of an earlier look. */
+static bool fits(int code, pilot_rule status)
+{
+    return (code == RUN_FINDINGS) == (status == PILOT_RULE_ISSUES || status == PILOT_RULE_ERROR);
+}
+
 /* What the end of a run means. *cause: of the command's failure. */
 static int judge(const assay_pilot *pilot, const char *report, const assay_command_result *result,
                  const assay_error *cause, pilot_verdict *out, assay_error *err)
@@ -134,6 +141,9 @@ static int judge(const assay_pilot *pilot, const char *report, const assay_comma
     if (code != RUN_DONE && code != RUN_FINDINGS && code != RUN_LOSSES)
         return assay_fail(err, result->started ? ASSAY_EIO : ASSAY_EJOB, "%s", cause->text);
     int status = look_at_report(pilot, report, out, err);
+    if (status == ASSAY_OK && !fits(code, out->status))
+        return assay_fail(err, ASSAY_EIO, "%s: is not the report of a run that ended with %d, but an older one%s%s", report, code,
+                          cause->text[0] ? ": " : "", cause->text);
     if (status == ASSAY_OK && code == RUN_LOSSES && out->status == PILOT_RULE_NO_ISSUES) {
         out->status = PILOT_RULE_DAMAGED;
         snprintf(out->text, sizeof out->text, "part of the trial is damaged or missing");

@@ -77,17 +77,21 @@ static int words(const job_reader *r, const char *place, const cJSON *object, co
 }
 
 /* Options of sbatch that would take away what the pilot relies on: the name, the hold, one job a launch, an answer at
- * once. */
+ * once, the cluster that is asked afterwards. sbatch takes long ones that are cut short, and short ones behind each
+ * other. */
 static bool is_reserved(const char *option)
 {
-    static const char *const longs[] = {"--job-name", "--hold",     "--array",     "--wait",
-                                        "--wrap",     "--parsable", "--test-only", NULL};
-    for (size_t i = 0; longs[i]; i++) {
-        size_t length = strlen(longs[i]);
-        if (strncmp(option, longs[i], length) == 0 && (option[length] == '\0' || option[length] == '='))
+    static const char *const longs[] = {"--job-name", "--hold",      "--array",    "--wait", "--wrap",
+                                        "--parsable", "--test-only", "--clusters", NULL};
+    size_t length = strcspn(option, "=");
+    for (size_t i = 0; length > 2 && longs[i]; i++) {
+        if (strncmp(option, longs[i], length) == 0)
             return true;
     }
-    return option[0] == '-' && option[1] != '\0' && strchr("JHaW", option[1]) != NULL;
+    const char *letter = option + 1;
+    if (*letter != '-') /* those that have no value */
+        letter += strspn(letter, "hIkOQsvVX");
+    return *letter != '\0' && strchr("JHaWM", *letter) != NULL;
 }
 
 static int read_launch(const job_reader *r, assay_pilot *pilot)

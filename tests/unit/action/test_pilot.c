@@ -161,6 +161,12 @@ static void test_refused_settings(void)
                 "is the pilot's own to decide");
     refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"-Jx\"]}", NULL, NULL,
                 "is the pilot's own to decide");
+    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"--arr=1-3\"]}", NULL, NULL,
+                "is the pilot's own to decide");
+    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"-Qa1-3\"]}", NULL, NULL,
+                "is the pilot's own to decide");
+    refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"--clusters=b\"]}", NULL, NULL,
+                "is the pilot's own to decide");
     refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [\"other.sbatch\"]}", NULL, NULL,
                 "expected an option such as");
     refuse_part(NULL, "\"launch\": {\"script\": \"s\", \"sbatch_options\": [1]}", NULL, NULL,
