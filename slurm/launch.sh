@@ -30,9 +30,12 @@ assay_start()
 # Until the ranks have ended; sets `code`. Traps that pass a signal on set `signal`: it ends a wait, but not the ranks.
 assay_wait()
 {
+    local seen=
     wait "$launcher"
     code=$?
-    while [ -n "$signal" ] && kill -0 "$launcher" 2>/dev/null; do
+    # Once more after a signal, also when the launcher has ended meanwhile: the shell remembers its exit code.
+    while [ "$signal" != "$seen" ] || { [ -n "$signal" ] && kill -0 "$launcher" 2>/dev/null; }; do
+        seen=$signal
         wait "$launcher"
         code=$?
     done
