@@ -90,18 +90,36 @@ static void put_tile(html_page *page, const assay_trial_outcome *trial)
     html_put(page, "</li>\n");
 }
 
+/* What was not tested: silence about it is no pass. `silent` and `failed` count rules of trials that were read. */
+static void put_untested(html_page *page, size_t silent, size_t failed, size_t unread)
+{
+    if (silent > 0)
+        html_put(page, "; %zu test%s had no data, which is no pass", silent, silent == 1 ? "" : "s");
+    if (failed > 0)
+        html_put(page, "; %zu could not be evaluated", failed);
+    if (unread > 0)
+        html_put(page, "; %zu trial%s could not be read", unread, unread == 1 ? "" : "s");
+}
+
 static void put_summary(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;
-    size_t with = 0, t = 0;
-    for (size_t i = 0; i < outcome->trial_count; i++)
+    size_t with = 0, t = 0, silent = 0, failed = 0, unread = 0;
+    for (size_t i = 0; i < outcome->trial_count; i++) {
+        bool read = html_read(&outcome->trials[i]);
         with += count_rules(outcome, &outcome->trials[i], ASSAY_ISSUES_FOUND) > 0;
+        silent += read ? count_rules(outcome, &outcome->trials[i], ASSAY_NO_DATA) : 0;
+        failed += read ? count_rules(outcome, &outcome->trials[i], ASSAY_RULE_ERROR) : 0;
+        unread += !read;
+    }
     html_put(page, "<p class=\"lead\">%zu trial%s, %zu rule%s: ", outcome->trial_count,
              outcome->trial_count == 1 ? "" : "s", outcome->job->rule_count, outcome->job->rule_count == 1 ? "" : "s");
     if (outcome->trial_count == 1)
-        html_put(page, with ? "issues were found.</p>\n" : "no issues were found.</p>\n");
+        html_put(page, with ? "issues were found" : "no issues were found");
     else
-        html_put(page, "issues were found in %zu of the trials.</p>\n", with);
+        html_put(page, "issues were found in %zu of the trials", with);
+    put_untested(page, silent, failed, unread);
+    html_put(page, ".</p>\n");
     html_put(page, "<ul class=\"tiles\">\n");
     for (; t < outcome->trial_count && t < HEAD_TRIALS; t++)
         put_tile(page, &outcome->trials[t]);

@@ -78,8 +78,9 @@ static void put_complete_lane(html_page *page, const assay_trial_outcome *trial,
     assay_worker_names_put(names, complete, count, &who);
     html_strip_init(&strip, assay_trial_steps(trial->info));
     html_put(page, "<div class=\"lane\"><span class=\"lane-name\">");
+    html_put(page, "<span class=\"name\">");
     html_text_n(page, (const char *)who.data, who.size, HTML_NAME);
-    html_put(page, "</span>");
+    html_put(page, "</span></span>");
     html_put_strip(page, &strip, "missing", "every step is there");
     html_put(page, "<span class=\"lane-count\">complete</span></div>\n");
     assay_buf_release(&who);
@@ -122,8 +123,11 @@ static void put_trial_completeness(html_page *page, size_t t)
         html_fail(page, status);
         return;
     }
-    html_trial_begin(page, t, trial->incomplete_count ? "steps are missing" : "complete");
-    if (trial->incomplete_count == 0) {
+    bool empty = assay_trial_steps(trial->info) == 0;
+    html_trial_begin(page, t, trial->incomplete_count ? "steps are missing" : empty ? "no steps" : "complete");
+    if (empty) {
+        html_put(page, "<p>No worker wrote any step.</p>\n");
+    } else if (trial->incomplete_count == 0) {
         html_put(page, "<p>Every worker wrote every step.</p>\n");
     } else {
         html_put(page, "<p>%zu of %" PRIu64 " steps are not complete.</p>\n", trial->incomplete_count,

@@ -46,7 +46,8 @@ void assay_report_put_completeness(const assay_trial_outcome *trial, const assay
     size_t count = trial->incomplete_count;
     assay_report_put_heading(out, "Completeness");
     if (count == 0) {
-        assay_put_format(out, "Every worker wrote every step.\n");
+        assay_put_format(out, assay_trial_steps(trial->info) > 0 ? "Every worker wrote every step.\n"
+                                                                 : "No worker wrote any step.\n");
         return;
     }
     const assay_incomplete **sorted = assay_alloc_zeroed(count, sizeof *sorted);

@@ -287,14 +287,16 @@ static void put_losses(const assay_outcome *outcome, page *p)
 static void put_summary(const assay_outcome *outcome, page *p)
 {
     size_t found = count_of(outcome, ASSAY_ISSUES_FOUND, false), failed = count_of(outcome, ASSAY_RULE_ERROR, false);
+    size_t uncounted = count_of(outcome, ASSAY_RULE_ERROR, true); /* aggregations */
     size_t silent = count_of(outcome, ASSAY_NO_DATA, false), all = outcome->trial_count * outcome->job->rule_count,
            damaged = 0;
     for (size_t t = 0; t < outcome->trial_count; t++)
         damaged += outcome->trials[t].status != ASSAY_OK || outcome->trials[t].problems.losses > 0;
     assay_put_format(&p->piece, "## assay: %s\n\n",
-                     found               ? "something was found"
-                     : failed || damaged ? "not everything could be evaluated"
-                                         : "nothing was found");
+                     found                            ? "something was found"
+                     : failed || uncounted || damaged ? "not everything could be evaluated"
+                     : silent > 0 && silent == all    ? "nothing could be tested"
+                                                      : "nothing was found");
     assay_put_format(&p->piece, "%zu rule%s", outcome->job->rule_count, outcome->job->rule_count == 1 ? "" : "s");
     if (outcome->trial_count > 1)
         assay_put_format(&p->piece, " on %zu trials", outcome->trial_count);
