@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "report/bands.h"
 
 const char *assay_band_word(int figure)
@@ -48,6 +49,43 @@ static int add(samples *s, const char *tensor, int mode, int64_t mode_step, doub
     return ASSAY_OK;
 }
 
+/* JSON has only texts that are UTF-8. What is called otherwise gets no band: with its bytes replaced it would be found
+ * in no trial, and might be taken for another. */
+static bool can_be_written(const char *tensor)
+{
+    size_t length = strlen(tensor), size = 1;
+    for (size_t at = 0; at < length && size > 0; at += size)
+        size = assay_utf8_length(tensor + at, length - at);
+    return size > 0;
+}
+
+static int collect_losses(const assay_trial *info, const assay_curves *curves, samples *out)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < curves->loss_count; i++) {
+        const assay_loss_curve *curve = &curves->losses[i];
+        const char *tensor = assay_trial_tensor(info, curve->tensor);
+        size_t count = can_be_written(tensor) ? curve->count : 0;
+        for (size_t k = 0; status == ASSAY_OK && k < count; k++)
+            status = add(out, tensor, curve->mode, curve->point[k].mode_step, curve->point[k].value);
+    }
+    return status;
+}
+
+static int collect_tensors(const assay_trial *info, const assay_curves *curves, int figure, samples *out)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < curves->tensor_count; i++) {
+        const assay_tensor_curve *curve = &curves->tensors[i];
+        const char *tensor = assay_trial_tensor(info, curve->tensor);
+        size_t count = can_be_written(tensor) ? curve->count : 0;
+        for (size_t k = 0; status == ASSAY_OK && k < count; k++)
+            status =
+                add(out, tensor, curve->mode, curve->point[k].mode_step, assay_band_value(&curve->point[k], figure));
+    }
+    return status;
+}
+
 static int collect(const assay_outcome *outcome, int figure, samples *out)
 {
     int status = ASSAY_OK;
@@ -55,15 +93,9 @@ static int collect(const assay_outcome *outcome, int figure, samples *out)
         const assay_trial *info = outcome->trials[t].info;
         assay_curves curves;
         status = assay_curves_make(outcome, t, &curves);
-        for (size_t i = 0; figure == ASSAY_BAND_LOSS && i < curves.loss_count; i++)
-            for (size_t k = 0; status == ASSAY_OK && k < curves.losses[i].count; k++)
-                status = add(out, assay_trial_tensor(info, curves.losses[i].tensor), curves.losses[i].mode,
-                             curves.losses[i].point[k].mode_step, curves.losses[i].point[k].value);
-        for (size_t i = 0; figure != ASSAY_BAND_LOSS && i < curves.tensor_count; i++)
-            for (size_t k = 0; status == ASSAY_OK && k < curves.tensors[i].count; k++)
-                status =
-                    add(out, assay_trial_tensor(info, curves.tensors[i].tensor), curves.tensors[i].mode,
-                        curves.tensors[i].point[k].mode_step, assay_band_value(&curves.tensors[i].point[k], figure));
+        if (status == ASSAY_OK)
+            status = figure == ASSAY_BAND_LOSS ? collect_losses(info, &curves, out)
+                                               : collect_tensors(info, &curves, figure, out);
         assay_curves_release(&curves);
     }
     return status;
