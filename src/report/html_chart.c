@@ -52,7 +52,8 @@ typedef struct axis {
 static double on_axis(const axis *a, double value)
 {
     double at = a->logarithmic ? log10(value) : value;
-    return a->most > a->least ? (at - a->least) / (a->most - a->least) : 0.5;
+    /* in halves, so that no difference of finite numbers overflows */
+    return a->most > a->least ? fmin(fmax((at / 2 - a->least / 2) / (a->most / 2 - a->least / 2), 0), 1) : 0.5;
 }
 
 static void widen(axis *a, double value)
@@ -61,13 +62,18 @@ static void widen(axis *a, double value)
     a->most = value > a->most ? value : a->most;
 }
 
+#define LEAST_SPAN   1e-300
+#define MOST_ROUNDED 1e300
+
 /* Ticks at multiples of 1, 2 or 5 times a power of ten; an axis of values begins and ends at one. */
 static void set_ticks(axis *a, bool round_out)
 {
     double span = a->most - a->least;
-    if (!(span > 0) || !isfinite(span)) {
-        a->tick[0] = a->logarithmic ? pow(10, a->least) : a->least;
-        a->ticks = 1;
+    if (!(span > LEAST_SPAN) ||
+        !(fmax(fabs(a->least), fabs(a->most)) < MOST_ROUNDED)) { /* too small or large to round */
+        a->tick[a->ticks++] = a->logarithmic ? pow(10, a->least) : a->least;
+        if (a->most > a->least)
+            a->tick[a->ticks++] = a->logarithmic ? pow(10, a->most) : a->most;
         return;
     }
     double unit = pow(10, floor(log10(span / TICKS))), ratio = span / TICKS / unit;
@@ -111,7 +117,7 @@ static void find_axes(const html_chart *chart, axis *x, axis *y)
     if (y->least == y->most) {
         double pad = y->least != 0 ? fabs(y->least) / 10 : 1;
         y->least -= y->least != 0 ? pad : 0;
-        y->most += pad;
+        y->most = fmin(y->most + pad, DBL_MAX);
     }
     set_ticks(x, false);
     set_ticks(y, true);
