@@ -2,6 +2,8 @@
  *
  * A row a loss tensor and step: the mean over the workers of the mean of their elements. The engine adds it by itself
  * where the losses are drawn or compared. */
+#include <math.h>
+
 #include "curve_walk.h"
 #include "losses.h"
 #include "modes.h"
@@ -57,6 +59,11 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+static bool is_better(double loss, double best)
+{
+    return loss < best || (isnan(best) && !isnan(loss));
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     (void)err;
@@ -68,7 +75,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     while (status == ASSAY_OK && curve_walk_next(&walk)) {
         uint64_t best = 0;
         for (uint64_t i = 1; i < walk.count; i++)
-            best = curve_value(&walk, i, ASSAY_LOSS_VALUE) < curve_value(&walk, best, ASSAY_LOSS_VALUE) ? i : best;
+            best = is_better(curve_value(&walk, i, ASSAY_LOSS_VALUE), curve_value(&walk, best, ASSAY_LOSS_VALUE))
+                       ? i
+                       : best;
         curve_put_head(&walk, first, json);
         curve_put_values(&walk, "values", ASSAY_LOSS_VALUE, json);
         assay_put_format(json, "}");
