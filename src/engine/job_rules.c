@@ -285,23 +285,32 @@ static bool needs_implicit(const assay_job *job)
     return draws || job->wants_curves || job->trial_count > 1;
 }
 
+/* A trial's share of what all may have; at least what the parameters allow. */
+static bool add_bound(cJSON *parameters, const char *name, size_t share, size_t most)
+{
+    size_t bound = share < 2 ? 2 : share < most ? share : most;
+    return cJSON_AddNumberToObject(parameters, name, (double)bound) != NULL;
+}
+
 int assay_job_add_implicit(assay_job *job)
 {
     if (job->implicit || !needs_implicit(job))
         return ASSAY_OK;
-    size_t rows = ASSAY_CURVE_ROWS / (job->trial_count > 0 ? job->trial_count : 1);
-    rows = rows < ASSAY_CURVE_ROWS_OF_TRIAL ? rows : ASSAY_CURVE_ROWS_OF_TRIAL;
-    cJSON *parameters = cJSON_CreateObject();
+    size_t trials = job->trial_count > 0 ? job->trial_count : 1;
+    cJSON *losses = cJSON_CreateObject(), *tensors = cJSON_CreateObject();
     job->implicit = assay_alloc_zeroed(ASSAY_IMPLICITS, sizeof(assay_instance *));
-    if (!job->implicit || !cJSON_AddNumberToObject(parameters, "rows", (double)rows)) {
-        cJSON_Delete(parameters);
-        return ASSAY_ENOMEM;
+    int status = job->implicit && add_bound(losses, "steps", ASSAY_LOSS_ROWS / trials, ASSAY_LOSS_ROWS_OF_TRIAL) &&
+                         add_bound(tensors, "rows", ASSAY_CURVE_ROWS / trials, ASSAY_CURVE_ROWS_OF_TRIAL)
+                     ? ASSAY_OK
+                     : ASSAY_ENOMEM;
+    if (status == ASSAY_OK) {
+        job->implicit_count = ASSAY_IMPLICITS;
+        status = assay_instance_new_aggregation("loss_curve", "loss_curve", losses, &job->implicit[ASSAY_IMPLICIT_LOSSES]);
     }
-    job->implicit_count = ASSAY_IMPLICITS;
-    int status = assay_instance_new_aggregation("loss_curve", "loss_curve", NULL, &job->implicit[ASSAY_IMPLICIT_LOSSES]);
     if (status == ASSAY_OK)
-        status = assay_instance_new_aggregation("tensor_curves", "tensor_curves", parameters,
+        status = assay_instance_new_aggregation("tensor_curves", "tensor_curves", tensors,
                                                 &job->implicit[ASSAY_IMPLICIT_TENSORS]);
-    cJSON_Delete(parameters);
+    cJSON_Delete(losses);
+    cJSON_Delete(tensors);
     return status;
 }

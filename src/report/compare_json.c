@@ -150,18 +150,26 @@ static void put_tensors(const assay_comparison *c, size_t trial, const assay_cur
     assay_put_format(out, "]}");
 }
 
+static void put_every(const char *key, const uint64_t *every, assay_buf *out)
+{
+    bool any = false;
+    assay_put_format(out, "\"%s\": {", key);
+    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
+        if (every[m] <= 1)
+            continue;
+        assay_put_format(out, "%s\"%s\": %" PRIu64, any ? ", " : "", assay_mode_name(m), every[m]);
+        any = true;
+    }
+    assay_put_format(out, "}, ");
+}
+
 /* What was not looked at in a trial. */
 static void put_bounds(const assay_compared_trial *t, assay_buf *out)
 {
-    bool any = false;
-    assay_put_format(out, ",\n    \"every\": {");
-    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
-        if (t->every[m] <= 1)
-            continue;
-        assay_put_format(out, "%s\"%s\": %" PRIu64, any ? ", " : "", assay_mode_name(m), t->every[m]);
-        any = true;
-    }
-    assay_put_format(out, "}, \"tensors_left_out\": %" PRIu64 ", \"tensors_unseen\": %" PRIu64, t->left_out, t->unseen);
+    assay_put_format(out, ",\n    ");
+    put_every("every", t->every, out);
+    put_every("losses_every", t->losses_every, out);
+    assay_put_format(out, "\"tensors_left_out\": %" PRIu64 ", \"tensors_unseen\": %" PRIu64, t->left_out, t->unseen);
 }
 
 static void put_trials(const assay_comparison *c, assay_buf *out)

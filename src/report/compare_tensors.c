@@ -118,6 +118,26 @@ static int by_step(const void *a, const void *b)
     return (x->mode > y->mode) - (x->mode < y->mode);
 }
 
+/* True when the trial has the tensor in that mode, though none of the steps looked at does, or it is left out. */
+static bool has_tensor(const assay_trial *trial, const char *name, int mode)
+{
+    uint32_t low = 0, high = assay_trial_tensors(trial);
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = strcmp(assay_trial_tensor(trial, middle), name);
+        if (order == 0)
+            return assay_trial_tensor_modes(trial, middle) >> mode & 1;
+        low = order < 0 ? middle + 1 : low;
+        high = order < 0 ? high : middle;
+    }
+    return false;
+}
+
+static bool shares(const assay_trial *other, const assay_trial *trial, const assay_tensor_curve *curve)
+{
+    return has_tensor(other, assay_trial_tensor(trial, curve->tensor), curve->mode);
+}
+
 static int compare_trial(assay_comparison *c, size_t trial, const assay_curves *own, const assay_curves *base)
 {
     assay_compared_trial *t = &c->trial[trial];
@@ -136,8 +156,13 @@ static int compare_trial(assay_comparison *c, size_t trial, const assay_curves *
             if (one.parting != ASSAY_PARTS_NOT)
                 list[t->parted++] = one;
         }
-        t->only_own += order < 0;
-        t->only_baseline += order > 0;
+        if (order != 0) {
+            bool both = order < 0 ? base_info && shares(base_info, info, &own->tensors[i])
+                                  : shares(info, base_info, &base->tensors[k]);
+            t->disjoint += both;
+            t->only_own += !both && order < 0;
+            t->only_baseline += !both && order > 0;
+        }
         i += order <= 0;
         k += order >= 0;
     }
@@ -156,8 +181,10 @@ static void name_bounds(assay_comparison *c, size_t trial, const assay_curves *c
     uint32_t tensors = assay_trial_tensors(info) - (uint32_t)curves->tensors_left_out;
     size_t at = 0;
     t->left_out = curves->tensors_left_out;
-    for (int m = 0; m < ASSAY_MODES; m++)
+    for (int m = 0; m < ASSAY_MODES; m++) {
         t->every[m] = curves->every[m];
+        t->losses_every[m] = curves->losses_every[m];
+    }
     for (uint32_t id = 0; id < tensors; id++) {
         while (at < curves->tensor_count && curves->tensors[at].tensor < id)
             at++;

@@ -220,13 +220,15 @@ static void put_bounds(const assay_comparison *c, assay_buf *out)
     for (size_t t = 0; t < c->trials; t++) {
         bool some = false;
         for (int m = 0; m < ASSAY_MODES; m++)
-            some = some || c->trial[t].every[m] > 1;
+            some = some || c->trial[t].every[m] > 1 || c->trial[t].losses_every[m] > 1;
         thinned += some;
         cut += c->trial[t].left_out + c->trial[t].unseen > 0;
     }
     if (thinned > 0)
         assay_put_format(
-            out, "Of %zu trial%s only some of the steps were compared: \"every\" in report.json has how many.\n",
+            out,
+            "Of %zu trial%s only some of the steps were compared: \"every\" and \"losses_every\" in report.json have "
+            "how many.\n",
             thinned, thinned == 1 ? "" : "s");
     if (cut > 0)
         assay_put_format(out, "Of %zu trial%s some tensors were not compared: report.json has how many.\n", cut,
@@ -262,7 +264,10 @@ static void put_partings(const assay_comparison *c, assay_buf *out)
     assay_report_put_heading(out, "Where tensors first part from the baseline");
     assay_put_format(out, "baseline ");
     assay_text_put_clean(out, trial_name(c, c->baseline), strlen(trial_name(c, c->baseline)));
-    assay_put_format(out, ", tolerance %g\n", c->tolerance);
+    if (c->outcome->trials[c->baseline].status != ASSAY_OK)
+        assay_put_format(out, ", which could not be read: no tensor was compared\n");
+    else
+        assay_put_format(out, ", tolerance %g\n", c->tolerance);
     assay_table_put(&table, 0, out);
     assay_table_release(&table);
     put_more(c, out);

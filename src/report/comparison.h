@@ -65,10 +65,11 @@ typedef struct assay_compared_trial {
     size_t compared, parted; /* tensors (in a mode) that both have, and of them those that part */
     size_t disjoint;         /* those that both have, but at no common step */
     size_t only_own, only_baseline;
-    uint64_t every[ASSAY_MODES];   /* only every so manieth saved step of the mode was looked at; 1: all */
-    uint64_t left_out;             /* tensors beyond the most that are looked at */
-    uint64_t unseen;               /* other tensors, of which no step was: they are not compared */
-    assay_compared_tensor *tensor; /* the first ones that part, by step, then name; owned */
+    uint64_t every[ASSAY_MODES];        /* only every so manieth saved step of the mode was looked at; 1: all */
+    uint64_t losses_every[ASSAY_MODES]; /* the same of losses */
+    uint64_t left_out;                  /* tensors beyond the most that are looked at */
+    uint64_t unseen;                    /* other tensors, of which no step was: they are not compared */
+    assay_compared_tensor *tensor;      /* the first ones that part, by step, then name; owned */
     size_t tensors;
 } assay_compared_trial;
 

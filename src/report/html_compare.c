@@ -41,16 +41,23 @@ static void put_trial_head(html_page *page, const assay_comparison *c, size_t tr
     html_put(page, trial == c->baseline ? " <span class=\"tag\">baseline</span></th>" : "</th>");
 }
 
+/* The sign of a NaN says nothing, and differs between machines. */
+static void put_short(html_page *page, double value)
+{
+    if (isnan(value))
+        html_put(page, "nan");
+    else
+        html_put(page, "%.4g", value);
+}
+
 /* A number, or a dash where there is none. */
 static void put_figure(html_page *page, double value)
 {
     html_put(page, "<td class=\"n\">");
     if (isnan(value))
         html_put(page, "\u2013");
-    else if (isinf(value))
-        html_put(page, value > 0 ? "inf" : "-inf");
     else
-        html_put(page, "%.4g", value);
+        put_short(page, value);
     html_put(page, "</td>");
 }
 
@@ -139,7 +146,9 @@ static void put_group(html_page *page, const assay_comparison *c, const assay_tr
     }
     if (g->rules > GROUP_RULES)
         html_put(page, " and %zu more", g->rules - GROUP_RULES);
-    html_put(page, g->rules == 0 ? "no findings<br><span class=\"dim\">" : "<br><span class=\"dim\">");
+    if (g->rules == 0)
+        html_put(page, html_read(&c->outcome->trials[g->trial[0]]) ? "no findings" : "could not be read");
+    html_put(page, "<br><span class=\"dim\">");
     for (size_t i = 0; i < g->trials && i < GROUP_TRIALS; i++) {
         html_put(page, i ? ", " : "");
         html_name(page, trial_name(c, g->trial[i]));
@@ -243,7 +252,7 @@ static void put_loss(html_page *page, const assay_comparison *c, const assay_com
         html_put(page, "<td class=\"n\">%" PRId64 "</td>", f->best_mode_step);
         put_figure(page, f->last);
         html_put(page, "<td class=\"n\">%" PRId64 "</td>", f->last_mode_step);
-        put_figure(page, f->area);
+        put_figure(page, loss->from < loss->to ? f->area : NAN); /* over one step there is none */
         html_put(page, "</tr>\n");
     }
     end_table(page, c->trials - t, "trials");
@@ -324,14 +333,21 @@ static void put_parting(html_page *page, const assay_comparison *c, size_t t)
     put_trial_head(page, c, t);
     html_put(page, "<td class=\"n\">%zu of %zu</td>", trial->parted, trial->compared);
     if (!p) {
-        html_put(page, "<td colspan=\"5\" class=\"dim\">%s</td></tr>\n", t == c->baseline ? "" : "no tensor parts");
+        html_put(page, "<td colspan=\"5\" class=\"dim\">%s</td></tr>\n",
+                 t == c->baseline  ? ""
+                 : trial->compared ? "no tensor parts"
+                                   : "there was nothing to compare");
         return;
     }
     html_put(page, "<td class=\"n\">%" PRId64 "</td><td>", p->mode_step);
     html_name(page, assay_trial_tensor(c->outcome->trials[t].info, p->tensor));
     html_put(page, " <span class=\"dim\">%s</span></td><td>%s</td>", assay_mode_name(p->mode), p->what);
     if (p->parting == ASSAY_PARTS_VALUE) {
-        html_put(page, "<td class=\"n\">%.4g against %.4g</td>", p->own, p->other);
+        html_put(page, "<td class=\"n\">");
+        put_short(page, p->own);
+        html_put(page, " against ");
+        put_short(page, p->other);
+        html_put(page, "</td>");
         put_figure(page, p->most);
     } else {
         html_put(page, "<td></td><td></td>");
@@ -345,8 +361,10 @@ static void put_tensors(html_page *page, const assay_comparison *c)
     html_put(page,
              "<h3>Where tensors part from the baseline</h3><p class=\"note\">The first tensor of each trial whose "
              "shape, type or "
-             "figures differ by more than %.3g at a step that both have; report.json lists the others.</p>\n",
-             c->tolerance);
+             "figures differ by more than %.3g at a step that both have; report.json lists the others.%s</p>\n",
+             c->tolerance,
+             html_read(&c->outcome->trials[c->baseline]) ? ""
+                                                         : " The baseline could not be read: nothing was compared.");
     begin_table(page, "Tensors that part", "");
     html_put(
         page,
