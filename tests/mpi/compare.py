@@ -300,6 +300,73 @@ def check_hostile_bands(checks, assay, folder, text):
     checks.expect(not (folder / "h").exists(), "what is refused writes nothing")
 
 
+def check_names_of_bands(checks, assay, folder):
+    """A tensor whose name JSON cannot write has no band; the file is one that --against takes."""
+    named = {os.fsdecode(name): numpy.arange(3.0) for name in (b"a\xff", b"a\xfe", "a\u00fc".encode(), b"w\"\\<")}
+    trials = [Made(folder / ("named-%d" % t)).step(0, "TRAIN", 0, named).step(1, "TRAIN", 1, named).end() for t in range(2)]
+    bands = folder / "names.json"
+    done = run([assay, "compare", *trials, "--learn", bands, "--out", folder / "n", "--quiet"])
+    learned = sorted({b["tensor"] for b in json.loads(bands.read_text())["bands"]})
+    checks.expect(done.code == 0 and learned == ["a\u00fc", "w\"\\<"], "bands of strange names: %s, %s" % (learned, done))
+    done = run([assay, "compare", trials[0], "--against", bands, "--out", folder / "n", "--fail-on", "warning", "--quiet"])
+    checks.expect(done.code == 0 and report_of(folder / "n")["bands"]["trials"][0]["compared"] == 6, "against them: %s" % done)
+
+
+def check_nothing_there(checks, assay, folder):
+    """What could not be read or tested is said to be so in every form, and never called a pass."""
+    empty = folder / "empty-trial"
+    for part in ("index", "events", "collections"):
+        (empty / part).mkdir(parents=True)
+    whole, formats = TRIALS / "healthy", ["--format", "json,html,markdown"]
+    done = run([assay, "compare", folder / "nowhere", whole, empty, "--baseline", "nowhere", "--out", folder / "e", *formats])
+    page = (folder / "e" / "report.html").read_text()
+    checks.expect(done.code == 3 and "which could not be read: no tensor was compared" in done.out, "no baseline: %s" % done)
+    for words in ("1 trial could not be read", "</strong>: could not be read<br>", "The baseline could not be read",
+                  "there was nothing to compare", "No worker wrote any step.", "had no data, which is no pass"):
+        checks.expect(words in page, "the page of a comparison with nothing does not say %r" % words)
+    checks.expect("no tensor parts" not in page and page.count("Every worker wrote every step.") == 1, "the page says too much")
+    checks.expect(done.out.count("No worker wrote any step.") == 1, "the text of an empty trial: %s" % done)
+    (folder / "none.json").write_text('{"rules": [{"rule": "DeadRelu", "parameters": {"tensor_regex": "none such"}}]}')
+    done = run([assay, "run", folder / "none.json", "--trial", whole, "--out", folder / "e", "--quiet", *formats])
+    checks.expect("no issues were found; 1 test had no data, which is no pass." in (folder / "e" / "report.html").read_text() and
+                  "## assay: nothing could be tested" in (folder / "e" / "report.md").read_text(), "no data: %s" % done)
+
+
+def check_other_modes(checks, assay, folder):
+    """A tensor that both have, though never at a common step, is not one that the other lacks."""
+    one = Made(folder / "one").step(0, "TRAIN", 0, {"w": 1.0, "v": 1.0}).step(2, "EVAL", 0, {"w": 1.0, "u": 1.0}).end()
+    two = Made(folder / "two").step(1, "TRAIN", 1, {"w": 1.0}).step(2, "EVAL", 0, {"w": 2.0}).end()
+    run([assay, "compare", one, two, "--out", folder / "m", "--quiet"])
+    tensors = report_of(folder / "m")["comparison"]["trials"][1]["tensors"]
+    wanted = {"compared": 1, "parted": 1, "without_common_steps": 1, "only_here": 0, "only_in_baseline": 2}
+    checks.expect(wanted.items() <= tensors.items(), "tensors at other steps: %s" % tensors)
+
+
+def check_extreme_losses(checks, assay, folder):
+    """Losses at the ends of what a double holds are drawn within the chart."""
+    inf, nan = numpy.inf, numpy.nan
+    losses = [[nan, 1.0, inf, -inf, 0.5], [1e308, -1e308, 0.0, nan, 1.0], [5e-324, 1e308, 1.0, 2.0, 3.0], [inf] * 5,
+              [5e-324, 0.0, 5e-324, 0.0, 1e-320], [1.7976931348623157e308] * 5]
+    trials = []
+    for t, values in enumerate(losses):
+        made = Made(folder / ("extreme-%d" % t), collections={"losses": "^loss$"})
+        for step, value in enumerate(values):
+            made.step(step, "TRAIN", step, {"loss": numpy.float64(value)})
+        trials.append(made.end())
+    job = folder / "extreme.json"
+    job.write_text('{"rules": [{"rule": "ExplodingTensor"}], "aggregations": [{"kind": "loss_curve", "name": "curve"}]}')
+    done = run([assay, "compare", *trials, "--job", job, "--format", "html,json", "--out", folder / "x", "--quiet"])
+    page = (folder / "x" / "report.html").read_text()
+    paths = re.findall(' d="([^"]*)"', page)
+    checks.expect(done.code == 0 and len(paths) > 20, "extreme losses: %s" % done)
+    checks.expect(not [p for p in paths if re.search("nan|inf", p)], "a chart of extreme losses has points nowhere")
+    lines = re.findall('class="line s[^"]*" d="([^"]*)"', page)
+    heights = [float(y) for line in lines for y in re.findall(r"[ML]\S+ ([-\d.e+]+)", line)]
+    checks.expect(heights and min(heights) >= 0 and max(heights) <= 400, "extreme losses leave their chart: %s" % heights)
+    done = run([assay, "run", job, "--trial", trials[0], "--out", folder / "x"])
+    checks.expect("best -inf at step 3" in done.out, "the best of losses that begin with NaN: %s" % done)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -313,6 +380,8 @@ def main():
         check_made(checks, args.assay, args.ranks, folder)
         check_trial_lists(checks, args.assay, folder)
         check_bands(checks, args.assay, args.ranks, folder)
+        for check in (check_names_of_bands, check_nothing_there, check_other_modes, check_extreme_losses):
+            check(checks, args.assay, folder)
     checks.done()
 
 
