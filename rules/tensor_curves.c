@@ -133,8 +133,8 @@ static void put_curve(const curve_walk *w, const assay_counter *shapes, assay_bu
     for (uint64_t i = 0; i < w->count; i++)
         nonfinite += curve_value(w, i, ASSAY_CURVE_NONFINITE);
     assay_put_format(json,
-                     ", \"dtype\": \"%s\", \"shape\": ", assay_dtype_name((int)curve_value(w, 0, ASSAY_CURVE_DTYPE)));
-    assay_shape_put(shapes, (int64_t)curve_value(w, 0, ASSAY_CURVE_SHAPE), json);
+                     ", \"dtype\": \"%s\", \"shape\": ", assay_dtype_name(assay_curve_int(curve_value(w, 0, ASSAY_CURVE_DTYPE))));
+    assay_shape_put(shapes, assay_curve_whole(curve_value(w, 0, ASSAY_CURVE_SHAPE)), json);
     assay_put_format(json, ", \"nonfinite\": %.0f", nonfinite);
     curve_put_values(w, "norm", ASSAY_CURVE_NORM, json);
     curve_put_values(w, "mean", ASSAY_CURVE_MEAN, json);

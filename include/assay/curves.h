@@ -24,6 +24,17 @@ enum {
     ASSAY_CURVE_WIDTH
 };
 
+/* A whole number of a row; -1 for what none of them can be, as in the row of a damaged state. */
+static inline int64_t assay_curve_whole(double value)
+{
+    return value >= 0 && value < 9007199254740992.0 ? (int64_t)value : -1;
+}
+/* The same for one that is an int. */
+static inline int assay_curve_int(double value)
+{
+    return value >= 0 && value < 2147483648.0 ? (int)value : -1;
+}
+
 /* The state's counter has the shapes: a pair (shape, b) for each axis, with b = axis << ASSAY_SHAPE_BITS | length.
  * Ascending pairs of a shape are its axes in order; a shape without axes has none. */
 enum { ASSAY_SHAPE_BITS = 56 };

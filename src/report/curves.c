@@ -124,9 +124,9 @@ static int make_tensors(const row_list *list, assay_curves *out)
                                                      .magnitude = row.value[ASSAY_CURVE_MAGNITUDE],
                                                      .zeros = row.value[ASSAY_CURVE_ZEROS],
                                                      .nonfinite = row.value[ASSAY_CURVE_NONFINITE],
-                                                     .workers = (uint32_t)row.value[ASSAY_CURVE_WORKERS],
-                                                     .dtype = (int)row.value[ASSAY_CURVE_DTYPE],
-                                                     .shape = (int64_t)row.value[ASSAY_CURVE_SHAPE]};
+                                                     .workers = (uint32_t)assay_curve_whole(row.value[ASSAY_CURVE_WORKERS]),
+                                                     .dtype = assay_curve_int(row.value[ASSAY_CURVE_DTYPE]),
+                                                     .shape = assay_curve_whole(row.value[ASSAY_CURVE_SHAPE])};
     }
     return ASSAY_OK;
 }
