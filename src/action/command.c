@@ -86,10 +86,46 @@ static bool same_name(const char *a, const char *b)
     return strncmp(a, b, length) == 0 && b[length] == '=';
 }
 
+/* What a launcher, or MPI_Init, tells this process of its place among the ranks. A child that is an MPI program, or a
+ * job that is submitted with our environment, would take itself for the same rank and fail at its start. */
+static bool is_of_rank(const char *variable)
+{
+    static const char *const drop[] = {"PMIX_",
+                                       "PMI_",
+                                       "OMPI_COMM_WORLD_",
+                                       "OMPI_MCA_orte_",
+                                       "OMPI_MCA_ess=",
+                                       "OMPI_MCA_ess_base_",
+                                       "OMPI_MCA_pmix=",
+                                       "OMPI_MCA_initial_wdir=",
+                                       "OMPI_UNIVERSE_SIZE=",
+                                       "OMPI_NUM_APP_CTX=",
+                                       "OMPI_FIRST_RANKS=",
+                                       "OMPI_APP_CTX_NUM_PROCS=",
+                                       "OMPI_FILE_LOCATION=",
+                                       "OMPI_COMMAND=",
+                                       "OMPI_ARGV=",
+                                       "SLURM_STEP",
+                                       "SLURM_PROCID=",
+                                       "SLURM_LOCALID=",
+                                       NULL};
+    static const char *const keep[] = {"PMIX_MCA_", "OMPI_MCA_orte_tmpdir_base=", NULL}; /* settings of people */
+    for (const char *const *k = keep; *k; k++) {
+        if (strncmp(variable, *k, strlen(*k)) == 0)
+            return false;
+    }
+    for (const char *const *d = drop; *d; d++) {
+        if (strncmp(variable, *d, strlen(*d)) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Our environment with `more` on top: a list of borrowed texts. NULL without memory. */
 static char **join_environment(const char *const *more)
 {
     size_t ours = 0, added = 0, used = 0;
+    const bool rank = getenv("PMIX_RANK") || getenv("PMI_RANK");
     while (environ[ours])
         ours++;
     while (more && more[added])
@@ -98,7 +134,7 @@ static char **join_environment(const char *const *more)
     if (!list)
         return NULL;
     for (size_t i = 0; i < ours; i++) {
-        bool replaced = false;
+        bool replaced = rank && is_of_rank(environ[i]);
         for (size_t k = 0; k < added && !replaced; k++)
             replaced = same_name(more[k], environ[i]);
         if (!replaced)

@@ -10,10 +10,10 @@
 enum { ASSAY_COMMAND_CEILING = 64 << 10 }; /* bytes kept of each output */
 
 typedef struct assay_command {
-    const char *const *argv; /* ends with NULL; argv[0] is a path, or a name that is looked up in PATH */
-    const char *const
-        *environment;  /* "NAME=VALUE" texts, ending with NULL, set beside or instead of ours; NULL: none */
-    const void *input; /* its standard input; NULL: nothing to read */
+    const char *const *argv;        /* ends with NULL; argv[0] is a path, or a name that is looked up in PATH */
+    const char *const *environment; /* "NAME=VALUE" texts, ending with NULL, set beside or instead of ours, of which
+                                       what makes us a rank of MPI is left out; NULL: none */
+    const void *input;              /* its standard input; NULL: nothing to read */
     size_t input_size;
     int keep;       /* a file of ours that the child gets as its number 3, open as long as it runs; 0: none */
     double seconds; /* after so many it is ended (SIGTERM to its process group, a second later SIGKILL; ten

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What assay pilot and slurm/launch.sh make of answers that a sound Slurm gives at rare moments only: a state that nobody knows, a
-launcher that fails with an exit code of assay's, a launcher that ends in the very moment of a signal. Commands that stand in PATH
-before Slurm's give them.
+launcher that fails with an exit code of assay's, or ends in the very moment of a signal. And of a pilot that is a rank itself.
+Commands that stand in PATH before Slurm's give the answers.
 
     slurm_answers.py --assay PROGRAM
 """
@@ -13,11 +13,11 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import ROOT, TRIALS, Checks, run  # noqa: E402
+from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 
 # One job, number 7, whose state is in the file `state`.
 COMMANDS = {
-    "sbatch": 'echo PENDING >state; echo 7',
+    "sbatch": 'env >submitted; echo PENDING >state; echo 7',
     "squeue": '! [ -e state ] || case "$*" in *states=all*) echo 7;; esac',
     "scontrol": 'case $1 in release) echo RUNNING >state;; *) echo "JobId=7 JobState=$(cat state) ExitCode=0:0";; esac',
     "scancel": 'echo CANCELLED >state',
@@ -28,9 +28,9 @@ COMMANDS = {
 }
 
 
-def pilot(assay, directory, **monitor):
+def pilot(assay, directory, start=run, commands=None, **monitor):
     (directory / "bin").mkdir()
-    for name, text in COMMANDS.items():
+    for name, text in dict(COMMANDS, **(commands or {})).items():
         (directory / "bin" / name).write_text("#!/bin/sh\n%s\n" % text)
         (directory / "bin" / name).chmod(0o755)
     (directory / "train.sbatch").write_text("#!/bin/sh\n")
@@ -39,7 +39,7 @@ def pilot(assay, directory, **monitor):
     state.write_text(json.dumps({"run_spec": {"base_job_name": "x"}, "launch": {"script": "train.sbatch"}, "strategies": [],
                                  "monitor": dict({"job": "rules.json", "poll_seconds": 0.1}, **monitor)}))
     state.chmod(0o600)
-    done = run([assay, "pilot", "state.json"], {"PATH": "%s:%s" % (directory / "bin", os.environ["PATH"]), "ASSAY": assay},
+    done = start([assay, "pilot", "state.json"], {"PATH": "%s:%s" % (directory / "bin", os.environ["PATH"]), "ASSAY": assay},
                cwd=directory)
     return done, json.loads(state.read_text()), state.stat().st_mode & 0o777
 
@@ -54,10 +54,26 @@ def test_old_report(checks, assay, directory):
 
 def test_unknown_state(checks, assay, directory):
     """A job whose state is not understood has not ended: no other training may be launched beside it."""
-    COMMANDS["scontrol"] = COMMANDS["scontrol"].replace("RUNNING", "GARBAGE")
-    done, state, _ = pilot(assay, directory)
+    done, state, _ = pilot(assay, directory, commands={"scontrol": COMMANDS["scontrol"].replace("RUNNING", "GARBAGE")})
     checks.expect(done.code == 4 and 'job 7 that its state is "GARBAGE"' in done.err, "a state that is none: %s" % done)
     checks.expect((state["next_action"], state["job_status"]) == ("monitor", "Pending"), "it is not taken for an end: %s" % state)
+
+
+def test_under_a_launcher(checks, assay, directory):
+    """A pilot that is a rank itself: its runs, one after the other, and its job are none of that launcher's."""
+    looks = """
+case $1 in release)
+    for name in $(sed -n 's/.*"latest_job_name": "\\(.*\\)".*/\\1/p' state.json); do cp -r "%s" "runs/$name"; done
+    echo RUNNING >state;;
+*)
+    echo look >>looks
+    [ $(wc -l <looks) -lt 4 ] || echo COMPLETED >state
+    echo "JobId=7 JobState=$(cat state) ExitCode=0:0";;
+esac""" % (TRIALS / "healthy")
+    done, state, _ = pilot(assay, directory, lambda *args, **more: mpirun(1, *args, **more), {"scontrol": looks})
+    checks.expect(done.code == 0 and state["history"]["num_monitor_transitions"] == 3, "looks again and again: %s" % done)
+    names = [line.split("=")[0] for line in (directory / "submitted").read_text().splitlines()]
+    checks.expect("ASSAY_PILOT_NAME" in names and not {"PMIX_RANK", "OMPI_COMM_WORLD_RANK"} & set(names), "submits: %s" % names)
 
 
 def test_signal_at_the_end(checks, _, directory):
@@ -80,7 +96,7 @@ def main():
     parser.add_argument("--assay", required=True)
     assay = os.path.abspath(parser.parse_args().assay)
     checks = Checks()
-    for test in (test_old_report, test_unknown_state, test_signal_at_the_end):
+    for test in (test_old_report, test_unknown_state, test_under_a_launcher, test_signal_at_the_end):
         with tempfile.TemporaryDirectory() as directory:
             test(checks, assay, Path(directory))
     checks.done()
