@@ -45,18 +45,16 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int add_class(assay_compared_classes *list, int64_t class)
+/* Appends a class that is not among the first `sorted`. */
+static int add_class(assay_compared_classes *list, size_t sorted, int64_t class)
 {
-    if (list->classes > 0 && bsearch(&class, list->class, list->classes, sizeof class, compare_numbers))
+    if (sorted > 0 && bsearch(&class, list->class, sorted, sizeof class, compare_numbers))
         return ASSAY_OK;
     int64_t *more = compare_one_more(list->class, list->classes, sizeof class);
     if (!more)
         return ASSAY_ENOMEM;
     list->class = more;
-    size_t at = list->classes++;
-    for (; at > 0 && more[at - 1] > class; at--)
-        more[at] = more[at - 1];
-    more[at] = class;
+    more[list->classes++] = class;
     return ASSAY_OK;
 }
 
@@ -73,14 +71,17 @@ static int list_classes(const assay_comparison *c, assay_compared_classes *list)
     int status = ASSAY_OK;
     for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
         cJSON *members = NULL;
+        size_t sorted = list->classes; /* a trial has each class once */
         status = members_of(c, t, list->aggregation, &members);
         const cJSON *classes = classes_of(members, list->confusion);
         for (const cJSON *item = classes ? classes->child : NULL; item && status == ASSAY_OK; item = item->next) {
             int64_t class;
             double value;
             if (read_class(item, list->confusion, &class, &value))
-                status = add_class(list, class);
+                status = add_class(list, sorted, class);
         }
+        if (list->classes > sorted)
+            qsort(list->class, list->classes, sizeof *list->class, compare_numbers);
         cJSON_Delete(members);
     }
     return status;
