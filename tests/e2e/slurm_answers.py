@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What assay pilot and slurm/launch.sh make of answers that a sound Slurm gives at rare moments only: a state that nobody knows, a
-launcher that fails with an exit code of assay's, or ends in the very moment of a signal. And of a pilot that is a rank itself.
+"""What assay pilot and slurm/launch.sh make of answers that a sound Slurm gives at rare moments only: a state that nobody knows,
+a launcher that fails with an exit code of assay's, or ends in the very moment of a signal. And of a pilot that is a rank itself.
 Commands that stand in PATH before Slurm's give the answers.
 
     slurm_answers.py --assay PROGRAM
