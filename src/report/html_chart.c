@@ -337,7 +337,8 @@ void html_put_chart(html_page *page, const html_chart *chart)
             lost += !isfinite(chart->series[s].y[i]);
     }
     if (lost > 0)
-        html_put(page, "<p class=\"note\">%zu values are not finite: bars at the upper edge.</p>", lost);
+        html_put(page, "<p class=\"note\">%zu value%s not finite: bars at the upper edge.</p>", lost,
+                 lost == 1 ? " is" : "s are");
     put_numbers(page, chart, d.rows);
     html_put(page, "</figure>\n");
 }

@@ -213,6 +213,23 @@ def check_keyboard(checks, browser, path):
     checks.expect(outlined == wanted, "only %d of %d stops show the focus" % (outlined, wanted))
 
 
+def check_what_it_tells(checks, report):
+    """The classes out of balance, the training that ran too long, and the wrong labels: each is told of the trial that has it."""
+    comparison = report["comparison"]
+    imbalance = {t["trial"]: t["imbalance"] for t in comparison["class_counts"][0]["trials"]}
+    checks.expect(imbalance["imbalanced"] > 30 and imbalance["balanced"] < 2, "largest over smallest class: %s" % imbalance)
+    checks.expect(("imbalanced", "imbalance of labels in training") in {(o["trial"], o["what"]) for o in comparison["outliers"]},
+                  "outliers: %s" % comparison["outliers"])
+    for name, where in (("trained too long", ["overfit"]), ("PredictionCollapse", ["flip"])):
+        fired = [t["name"] for t in report["trials"] for r in t["rules"] if (r["name"], r["status"]) == (name, "IssuesFound")]
+        checks.expect(fired == where, "%s: %s" % (name, fired))
+    rises = [t for t in next(e for e in comparison["losses"] if e["mode"] == "EVAL")["trials"] if t["trial"] == "overfit"][0]
+    checks.expect(rises["last"] > 2 * rises["best"] and rises["best_mode_step"] < rises["last_mode_step"],
+                  "the loss of overfit in evaluation: %s" % rises)
+    accuracy = {t["trial"]: t["accuracy"] for t in comparison["confusion"][0]["trials"]}
+    checks.expect(accuracy["flip"] < accuracy["healthy"], "accuracy: %s" % accuracy)
+
+
 def check_story(checks, browser, assay, folder, ranks):
     trials = [a for t in STORY for a in ("--trial", t)]
     pages = []
@@ -223,6 +240,7 @@ def check_story(checks, browser, assay, folder, ranks):
         pages.append(path)
         checks.expect(without_run(path) == without_run(pages[0]), "other bytes at %d ranks" % n)
     page = browser.open(pages[0])
+    check_what_it_tells(checks, report)
     check_statuses(checks, page, report, "story")
     check_aggregations(checks, page, report, "story")
     check_pictures(checks, page, report)
