@@ -8,12 +8,24 @@
 
 enum { WORD_SIGNAL = 1, WORD_ENDED = 2 }; /* to rank 0; its answers are assay_call */
 
-static volatile sig_atomic_t signalled;
+static const int NUMBERS[] = {SIGUSR1, SIGTERM, SIGINT};
+enum { KINDS = sizeof NUMBERS / sizeof *NUMBERS };
+
+static volatile sig_atomic_t signalled, came[KINDS];
 
 static void take_signal(int number)
 {
-    (void)number;
+    for (int i = 0; i < KINDS; i++)
+        if (NUMBERS[i] == number)
+            came[i] = 1;
     signalled = 1;
+}
+
+static void clear(void)
+{
+    for (int i = 0; i < KINDS; i++)
+        came[i] = 0;
+    signalled = 0;
 }
 
 void assay_stop_listen_to(int signal_number)
@@ -25,7 +37,7 @@ void assay_stop_listen_to(int signal_number)
 
 void assay_stop_listen(void)
 {
-    signalled = 0;
+    clear();
     assay_stop_listen_to(SIGUSR1);
     assay_stop_listen_to(SIGTERM);
 }
@@ -35,35 +47,23 @@ bool assay_stop_wished(void)
     return signalled != 0;
 }
 
-static const int NUMBERS[] = {SIGUSR1, SIGTERM, SIGINT};
-
-static void set_default(void)
-{
-    for (size_t i = 0; i < sizeof NUMBERS / sizeof *NUMBERS; i++)
-        signal(NUMBERS[i], SIG_DFL);
-}
-
 void assay_stop_forget(void)
 {
-    set_default();
-    signalled = 0;
-}
-
-static void take_last_signal(int number)
-{
-    (void)number;
-    signalled = 1;
-    set_default();
+    for (int i = 0; i < KINDS; i++)
+        signal(NUMBERS[i], SIG_DFL);
+    clear();
 }
 
 void assay_stop_listen_once(void)
 {
-    struct sigaction action = {.sa_handler = take_last_signal, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = take_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
-    if (signalled)
-        set_default();
-    for (size_t i = 0; !signalled && i < sizeof NUMBERS / sizeof *NUMBERS; i++)
-        sigaction(NUMBERS[i], &action, NULL);
+    for (int i = 0; i < KINDS; i++) {
+        if (came[i])
+            signal(NUMBERS[i], SIG_DFL);
+        else
+            sigaction(NUMBERS[i], &action, NULL);
+    }
 }
 
 void assay_stop_init(assay_stop *stop, assay_comm *comm, double every)

@@ -35,8 +35,9 @@ void assay_stop_listen_to(int signal_number);
 bool assay_stop_wished(void);
 /* Signals end the process again; those that came are forgotten. Not collective. */
 void assay_stop_forget(void);
-/* For work that ends by itself: the first signal to this process, which may reach the ranks seconds apart, has no effect
- * any more, and the one after it ends the process. assay_stop_wished() still tells of it. Not collective. */
+/* For work that ends by itself: the first signal of each kind has no effect any more, and a second one of that kind ends the
+ * process. Signals may reach the ranks seconds apart, and scancel's SIGTERM comes with the SIGUSR1 that the batch script
+ * makes of it. assay_stop_wished() still tells of them. Not collective. */
 void assay_stop_listen_once(void);
 
 /* A rank's part in the calls; `every` seconds between checkpoints, 0: only when a signal comes. Not collective. */

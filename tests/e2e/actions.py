@@ -250,6 +250,7 @@ def test_watch(b):
         process = subprocess.Popen([b.assay, "watch", job], env=environment({"no_proxy": "127.0.0.1"}), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         b.expect(hook.wait(1), "the request came")
+        process.send_signal(signal.SIGTERM)  # scancel's, and what slurm/launch.sh makes of its own
         process.send_signal(signal.SIGUSR1)
         b.expect(process.wait(60) == 0, "a late signal: %s" % process.returncode)
         b.expect(b.results() == ["trying", "unknown"] * 2, "a late signal: %s" % b.log())
