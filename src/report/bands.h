@@ -17,6 +17,8 @@ typedef enum assay_band_figure {
     ASSAY_BAND_FIGURES
 } assay_band_figure;
 const char *assay_band_word(int figure); /* "loss", "norm", "magnitude", "zeros" */
+/* Of finite numbers the one at `part`, 0 to 1, of the way from a to b; finite even where their difference is not. */
+double assay_band_between(double a, double b, double part);
 /* That figure of a tensor at a step; not the loss. Not collective. */
 double assay_band_value(const assay_tensor_point *point, int figure);
 

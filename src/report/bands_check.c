@@ -25,8 +25,8 @@ static void band_at(const assay_band *band, int64_t at, double *low, double *hig
     double span = (double)(band->step[last] - band->step[first]);
     double part = span > 0 ? (double)(at - band->step[first]) / span : 0;
     const double *a = band->quantile + first * ASSAY_BAND_QUANTILES, *b = band->quantile + last * ASSAY_BAND_QUANTILES;
-    double bottom = a[1] + part * (b[1] - a[1]), middle = a[2] + part * (b[2] - a[2]),
-           top = a[3] + part * (b[3] - a[3]);
+    double bottom = assay_band_between(a[1], b[1], part), middle = assay_band_between(a[2], b[2], part),
+           top = assay_band_between(a[3], b[3], part);
     double least = ASSAY_BAND_MARGIN * (band->figure == ASSAY_BAND_ZEROS ? 1 : fabs(middle));
     double width = fmax(top - bottom, least);
     *low = bottom - width;

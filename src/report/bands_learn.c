@@ -15,6 +15,11 @@ const char *assay_band_word(int figure)
     return words[figure];
 }
 
+double assay_band_between(double a, double b, double part)
+{
+    return isfinite(b - a) ? a + part * (b - a) : (1 - part) * a + part * b;
+}
+
 double assay_band_value(const assay_tensor_point *point, int figure)
 {
     return figure == ASSAY_BAND_NORM ? point->norm : figure == ASSAY_BAND_MAGNITUDE ? point->magnitude : point->zeros;
@@ -124,7 +129,8 @@ static double quantile_of(const sample *s, size_t n, double share)
 {
     double at = share * (double)(n - 1);
     size_t low = (size_t)at, high = low + 1 < n ? low + 1 : low;
-    return s[low].value + (at - (double)low) * (s[high].value - s[low].value);
+    double value = assay_band_between(s[low].value, s[high].value, at - (double)low);
+    return fmin(value, s[high].value); /* rounding shall not put it above those that follow */
 }
 
 /* Starts of the runs of one mode step in a curve's samples [0 .. count), of those with at least two; returns how many.

@@ -346,7 +346,7 @@ def check_extreme_losses(checks, assay, folder):
     """Losses at the ends of what a double holds are drawn within the chart."""
     inf, nan = numpy.inf, numpy.nan
     losses = [[nan, 1.0, inf, -inf, 0.5], [1e308, -1e308, 0.0, nan, 1.0], [5e-324, 1e308, 1.0, 2.0, 3.0], [inf] * 5,
-              [5e-324, 0.0, 5e-324, 0.0, 1e-320], [1.7976931348623157e308] * 5]
+              [5e-324, 0.0, 5e-324, 0.0, 1e-320], [1.7976931348623157e308] * 5, [-1.7976931348623157e308] * 5]
     trials = []
     for t, values in enumerate(losses):
         made = Made(folder / ("extreme-%d" % t), collections={"losses": "^loss$"})
@@ -363,6 +363,10 @@ def check_extreme_losses(checks, assay, folder):
     lines = re.findall('class="line s[^"]*" d="([^"]*)"', page)
     heights = [float(y) for line in lines for y in re.findall(r"[ML]\S+ ([-\d.e+]+)", line)]
     checks.expect(heights and min(heights) >= 0 and max(heights) <= 400, "extreme losses leave their chart: %s" % heights)
+    bands = folder / "extreme-bands.json"
+    run([assay, "compare", *trials, "--learn", bands, "--out", folder / "x", "--quiet"])
+    done = run([assay, "compare", trials[2], "--against", bands, "--out", folder / "x", "--quiet"])
+    checks.expect(done.code == 0, "bands of extreme losses: %s" % done)
     done = run([assay, "run", job, "--trial", trials[0], "--out", folder / "x"])
     checks.expect("best -inf at step 3" in done.out, "the best of losses that begin with NaN: %s" % done)
 
