@@ -26,14 +26,31 @@ static void find_first(assay_comparison *c, size_t trial)
     }
 }
 
-/* Bits of the rules that fired in a trial; a trial that could not be opened has all of them, and so a group of its
- * like. */
+const char *assay_group_kind_word(assay_group_kind kind)
+{
+    static const char *const words[] = {"findings", "no findings", "no data", "unread"};
+    return words[kind];
+}
+
+static assay_group_kind kind_of(const assay_comparison *c, size_t trial)
+{
+    const assay_trial_outcome *t = &c->outcome->trials[trial];
+    bool evaluated = c->outcome->job->rule_count == 0;
+    if (t->status != ASSAY_OK)
+        return ASSAY_GROUP_UNREAD;
+    if (c->trial[trial].rules_with_findings > 0)
+        return ASSAY_GROUP_FINDINGS;
+    for (size_t r = 0; r < c->outcome->job->rule_count; r++)
+        evaluated = evaluated || report_rule_of(c->outcome, t, r, false).status == ASSAY_NO_ISSUES_FOUND;
+    return evaluated ? ASSAY_GROUP_CLEAN : ASSAY_GROUP_NO_DATA;
+}
+
+/* The kind of a trial's group, and bits of the rules that fired in it. */
 static void set_key(const assay_comparison *c, size_t trial, uint8_t *key)
 {
-    bool unread = c->outcome->trials[trial].status != ASSAY_OK;
-    key[0] = unread;
+    key[0] = (uint8_t)kind_of(c, trial);
     for (size_t r = 0; r < c->outcome->job->rule_count; r++)
-        if (!unread && fires(c, trial, r))
+        if (key[0] == ASSAY_GROUP_FINDINGS && fires(c, trial, r))
             key[1 + r / 8] |= (uint8_t)(1u << r % 8);
 }
 
@@ -62,6 +79,7 @@ static int fill_group(const assay_comparison *c, const keyed *member, size_t mem
     group->rule = assay_alloc((rules + 1) * sizeof *group->rule);
     if (!group->trial || !group->rule)
         return ASSAY_ENOMEM;
+    group->kind = (assay_group_kind)member->key[0];
     for (size_t i = 0; i < members; i++)
         group->trial[group->trials++] = member[i].trial;
     for (size_t r = 0; r < rules; r++)

@@ -192,6 +192,8 @@ static void put_trials(const assay_comparison *c, assay_buf *out)
     assay_put_format(out, "],\n  \"groups\": [");
     for (size_t g = 0; g < c->groups; g++) {
         put_start(out, g, "   ");
+        put_text("kind", assay_group_kind_word(c->group[g].kind), out);
+        assay_put_format(out, ", ");
         put_names(c, "rules", c->group[g].rule, c->group[g].rules, rule_name, out);
         assay_put_format(out, ", ");
         put_names(c, "trials", c->group[g].trial, c->group[g].trials, trial_name, out);

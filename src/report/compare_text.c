@@ -94,14 +94,13 @@ static void put_list(const assay_comparison *c, const char *lead, const size_t *
 
 static void put_groups(const assay_comparison *c, assay_buf *out)
 {
+    static const char *const kinds[] = {"", " without findings", " in which no rule could be evaluated, which is no pass",
+                                        " that could not be opened"};
     assay_report_put_heading(out, "Trials that fail alike");
     for (size_t g = 0; g < c->groups && g < GROUPS_SHOWN; g++) {
         const assay_trial_group *group = &c->group[g];
-        bool unread = c->outcome->trials[group->trial[0]].status != ASSAY_OK;
         assay_put_format(out, "group %zu: %zu trial%s%s\n", g + 1, group->trials, group->trials == 1 ? "" : "s",
-                         unread              ? " that could not be opened"
-                         : group->rules == 0 ? " without findings"
-                                             : "");
+                         kinds[group->kind]);
         if (group->rules > 0)
             put_list(c, "    rules", group->rule, group->rules, rule_name, out);
         put_list(c, "    trials", group->trial, group->trials, trial_name, out);

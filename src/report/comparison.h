@@ -73,8 +73,17 @@ typedef struct assay_compared_trial {
     size_t tensors;
 } assay_compared_trial;
 
-/* Trials with findings of the same rules. */
+/* Trials with findings of the same rules; of those without any, each kind is a group. */
+typedef enum assay_group_kind {
+    ASSAY_GROUP_FINDINGS, /* of the group's rules */
+    ASSAY_GROUP_CLEAN,    /* a rule had something to test, and none found anything */
+    ASSAY_GROUP_NO_DATA,  /* no rule could be evaluated: no pass */
+    ASSAY_GROUP_UNREAD,   /* could not be opened */
+} assay_group_kind;
+const char *assay_group_kind_word(assay_group_kind kind); /* "findings", "no findings", "no data", "unread" */
+
 typedef struct assay_trial_group {
+    assay_group_kind kind;
     size_t *rule; /* numbers; owned */
     size_t rules;
     size_t *trial; /* numbers, ascending; owned */

@@ -139,6 +139,7 @@ static void put_matrix(html_page *page, const assay_comparison *c)
 
 static void put_group(html_page *page, const assay_comparison *c, const assay_trial_group *g)
 {
+    static const char *const kinds[] = {"", "no findings", "no rule could be evaluated, which is no pass", "could not be read"};
     html_put(page, "<li><strong>%zu trial%s</strong>: ", g->trials, g->trials == 1 ? "" : "s");
     for (size_t i = 0; i < g->rules && i < GROUP_RULES; i++) {
         html_put(page, i ? ", " : "");
@@ -146,8 +147,8 @@ static void put_group(html_page *page, const assay_comparison *c, const assay_tr
     }
     if (g->rules > GROUP_RULES)
         html_put(page, " and %zu more", g->rules - GROUP_RULES);
-    if (g->rules == 0)
-        html_put(page, html_read(&c->outcome->trials[g->trial[0]]) ? "no findings" : "could not be read");
+    if (g->kind != ASSAY_GROUP_FINDINGS)
+        html_put(page, "%s", kinds[g->kind]);
     html_put(page, "<br><span class=\"dim\">");
     for (size_t i = 0; i < g->trials && i < GROUP_TRIALS; i++) {
         html_put(page, i ? ", " : "");
