@@ -84,18 +84,23 @@ static int list_classes(const assay_comparison *c, assay_compared_classes *list)
             qsort(list->class, list->classes, sizeof *list->class, compare_numbers);
         cJSON_Delete(members);
     }
+    if (list->classes > ASSAY_COMPARED_CLASSES) {
+        list->classes_left_out = list->classes - ASSAY_COMPARED_CLASSES;
+        list->classes = ASSAY_COMPARED_CLASSES;
+    }
     return status;
 }
 
-/* Largest over smallest of all classes that any trial has. */
-static double imbalance(const double *count, size_t classes)
+/* Largest over smallest of `all` classes, those that any trial has; `counts` are the trial's own. */
+static double imbalance(const cJSON *counts, size_t all)
 {
     double largest = 0, smallest = INFINITY;
-    for (size_t i = 0; i < classes; i++) {
-        largest = fmax(largest, count[i]);
-        smallest = fmin(smallest, count[i]);
+    size_t own = 0;
+    for (const cJSON *item = counts->child; item; item = item->next, own++) {
+        largest = fmax(largest, number_of(item));
+        smallest = fmin(smallest, number_of(item));
     }
-    return largest > 0 ? largest / smallest : NAN;
+    return largest > 0 ? largest / (own < all ? 0 : smallest) : NAN;
 }
 
 static void take_trial(assay_compared_classes *list, size_t trial, const cJSON *members)
@@ -118,7 +123,7 @@ static void take_trial(assay_compared_classes *list, size_t trial, const cJSON *
             row[at - list->class] = value;
     }
     if (!list->confusion)
-        list->figure[trial] = imbalance(row, list->classes);
+        list->figure[trial] = imbalance(classes, list->classes + list->classes_left_out);
 }
 
 static int fill(const assay_comparison *c, assay_compared_classes *list)

@@ -243,7 +243,7 @@ static void put_loss(const assay_comparison *c, const assay_compared_loss *loss,
 static void put_class_list(const assay_comparison *c, const assay_compared_classes *list, assay_buf *out)
 {
     put_text("name", c->outcome->job->aggregations[list->aggregation]->name, out);
-    assay_put_format(out, ", \"classes\": [");
+    assay_put_format(out, ", \"classes_left_out\": %zu, \"classes\": [", list->classes_left_out);
     for (size_t i = 0; i < list->classes; i++)
         assay_put_format(out, "%s%" PRId64, i ? ", " : "", list->class[i]);
     assay_put_format(out, "], \"trials\": [");

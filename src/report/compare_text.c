@@ -207,8 +207,9 @@ static void put_classes(const assay_comparison *c, const assay_compared_classes 
                                      : "samples of each class, and the largest over the smallest");
     assay_table_put(&table, 2, out);
     assay_table_release(&table);
-    if (shown < list->classes)
-        assay_put_format(out, "... and %zu more classes; report.json has all of them.\n", list->classes - shown);
+    if (shown < list->classes + list->classes_left_out)
+        assay_put_format(out, "... and %zu more classes; report.json has them, those of each trial under its aggregations.\n",
+                         list->classes + list->classes_left_out - shown);
     put_more(c, out);
 }
 

@@ -11,6 +11,7 @@
 enum {
     ASSAY_COMPARED_STEPS = 50,    /* common mode steps of a loss that are listed at most; they lie evenly */
     ASSAY_COMPARED_LOSSES = 256,  /* different (loss, mode) that are compared at most */
+    ASSAY_COMPARED_CLASSES = 4096, /* classes that are set beside one another at most: the lowest numbers */
     ASSAY_COMPARED_TENSORS = 100, /* tensors of a trial that part from the baseline and are listed */
     ASSAY_OUTLIER_TRIALS = 5      /* fewer have no outliers */
 };
@@ -96,6 +97,7 @@ typedef struct assay_compared_classes {
     bool confusion;     /* recalls; else counts */
     int64_t *class;     /* [classes] ascending: all that some trial has; owned */
     size_t classes;
+    size_t classes_left_out; /* beyond ASSAY_COMPARED_CLASSES; the figures count them all the same */
     double *value;   /* [trial * classes + i]: how many, or the recall; NaN: the trial does not say; owned */
     double *samples; /* [trials]; NaN: the trial has no such result; owned */
     double *figure;  /* [trials]: largest over smallest class, infinite where one is missing; or the accuracy; owned */

@@ -305,7 +305,7 @@ static void put_class_list(html_page *page, const assay_comparison *c, const ass
     }
     end_table(page, c->trials - t, "trials");
     if (k->confusion)
-        html_more(page, k->classes - shown, "classes");
+        html_more(page, k->classes + k->classes_left_out - shown, "classes");
 }
 
 static void put_classes(html_page *page, const assay_comparison *c)

@@ -346,6 +346,22 @@ def check_other_modes(checks, assay, folder):
     checks.expect(wanted.items() <= tensors.items(), "tensors at other steps: %s" % tensors)
 
 
+def check_many_classes(checks, assay, folder):
+    """More classes than stand beside one another: the rest is told, and counts for the imbalance."""
+    trials = []
+    for name, labels in (("few", [1, 1, 2]), ("many", range(5000))):
+        made = Made(folder / name, collections={"losses": "^loss$"})
+        made.step(0, "TRAIN", 0, {"labels": numpy.array(labels, dtype="int64")})
+        trials.append(made.end())
+    job = folder / "many.json"
+    job.write_text('{"aggregations": [{"kind": "class_counts", "name": "c", "labels": "labels"}]}')
+    done = run([assay, "compare", *trials, "--job", job, "--out", folder / "n"])
+    counts = report_of(folder / "n")["comparison"]["class_counts"][0]
+    checks.expect(counts["classes"] == list(range(4096)) and counts["classes_left_out"] == 904, "the classes beside one another: %s" % done)
+    checks.expect([t["imbalance"] for t in counts["trials"]] == ["inf", 1], "imbalance over all: %s" % counts["trials"][0]["imbalance"])
+    checks.expect([t["counts"][1] for t in counts["trials"]] == [2, 1] and "more classes" in done.out, "their counts: %s" % done)
+
+
 def check_extreme_losses(checks, assay, folder):
     """Losses at the ends of what a double holds are drawn within the chart."""
     inf, nan = numpy.inf, numpy.nan
@@ -388,7 +404,8 @@ def main():
         check_made(checks, args.assay, args.ranks, folder)
         check_trial_lists(checks, args.assay, folder)
         check_bands(checks, args.assay, args.ranks, folder)
-        for check in (check_names_of_bands, check_nothing_there, check_other_modes, check_extreme_losses):
+        for check in (check_names_of_bands, check_nothing_there, check_other_modes, check_many_classes,
+                      check_extreme_losses):
             check(checks, args.assay, folder)
     checks.done()
 
