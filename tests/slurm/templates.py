@@ -162,7 +162,8 @@ def test_templates(checks, slurm, expected):
     checks.expect(slurm.ended(sound) == ("COMPLETED", 0), "the gate is open: %s" % slurm.show(sound))
     checks.expect(slurm.ended(let) == ("COMPLETED", 0), "the job behind it ran: %s" % slurm.show(let))
     tasks = slurm.wait(array)
-    checks.expect(len(tasks) == 6 and all(t["JobState"] == "COMPLETED" for t in tasks), "the array: %s" % tasks)
+    checks.expect(len(tasks) == 6 and all(t["JobState"] == "COMPLETED" for t in tasks),
+                  "the array: %s\n%s" % (tasks, slurm.logs()))
     for i, trial in enumerate(SIX):
         checks.expect(body_of(slurm.work / "reports" / str(i + 1) / "report.json") == expected.of(TRIALS / trial),
                       "report of task %d" % (i + 1))
