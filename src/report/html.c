@@ -34,6 +34,26 @@ size_t html_share(const html_page *page, size_t end, size_t i, size_t count)
     return used + left / (i < count ? count - i : 1);
 }
 
+void html_each_aggregation(html_page *page, bool (*put)(html_page *page, size_t i, bool open))
+{
+    bool open = false;
+    size_t end = 0, count = page->outcome->job->aggregation_count;
+    for (size_t i = 0; i < count; i++) {
+        if (open)
+            page->end = html_share(page, end, i, count);
+        if (open && page->out->size >= end) {
+            html_more(page, count - i, "aggregations");
+            break;
+        }
+        if (!put(page, i, open) || open)
+            continue;
+        open = true;
+        end = page->end;
+    }
+    if (open)
+        html_section_end(page);
+}
+
 void html_trial_begin(html_page *page, size_t trial, const char *remark)
 {
     const assay_outcome *outcome = page->outcome;

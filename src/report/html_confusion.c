@@ -298,20 +298,5 @@ static bool put_aggregation(html_page *page, size_t i, bool open)
 
 void html_confusions(html_page *page)
 {
-    bool open = false;
-    size_t end = 0, count = page->outcome->job->aggregation_count;
-    for (size_t i = 0; i < count; i++) {
-        if (open)
-            page->end = html_share(page, end, i, count);
-        if (open && page->out->size >= end) {
-            html_more(page, count - i, "aggregations");
-            break;
-        }
-        if (!put_aggregation(page, i, open) || open)
-            continue;
-        open = true;
-        end = page->end;
-    }
-    if (open)
-        html_section_end(page);
+    html_each_aggregation(page, put_aggregation);
 }
