@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/stop.h"
-#include "report/layout.h"
-#include "report/report_internal.h"
+#include "report/text/layout.h"
+#include "report/model/report_internal.h"
 
 enum { FAILURES = 3, PAUSE_SECONDS = 60 }; /* after so many failures in a row a target is left alone for a while */
 

@@ -4,7 +4,7 @@
 #include "action/actions.h"
 #include "base/log.h"
 #include "cli/rules_load.h"
-#include "report/layout.h"
+#include "report/text/layout.h"
 #include "report/report.h"
 #include "rule/module.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/fault.h"
 #include "cli/overview.h"
-#include "report/layout.h"
+#include "report/text/layout.h"
 #include "report/report.h"
 
 static void put_collections(const overview *o, assay_buf *out)

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
-#include "report/layout.h"
+#include "report/text/layout.h"
 
 static const cli_command *const COMMANDS[] = {&cli_run, &cli_watch, &cli_compare, &cli_ls, &cli_show, &cli_rules, &cli_check,
                                               &cli_stats, &cli_pack, &cli_unpack, &cli_pilot};

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "report/layout.h"
+#include "report/text/layout.h"
 
 enum { HELP_INDENT = 26 };
 

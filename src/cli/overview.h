@@ -3,7 +3,7 @@
 #define ASSAY_CLI_OVERVIEW_H
 
 #include "cli/cli.h"
-#include "report/workers.h"
+#include "report/text/workers.h"
 #include "rule/trial_info.h"
 
 typedef struct overview_tensor {

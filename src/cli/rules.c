@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/rules_load.h"
-#include "report/layout.h"
+#include "report/text/layout.h"
 #include "report/report.h"
 #include "rule/module.h"
 #include "rule/params.h"

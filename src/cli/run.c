@@ -15,11 +15,11 @@
 #include "cli/run.h"
 #include "cli/run_checkpoint.h"
 #include "cli/terminal.h"
-#include "report/bands.h"
-#include "report/comparison.h"
-#include "report/layout.h"
+#include "report/compare/bands.h"
+#include "report/compare/comparison.h"
+#include "report/text/layout.h"
 #include "report/report.h"
-#include "report/results.h"
+#include "report/results/results.h"
 
 static const cli_option OPTIONS[] = {
     RUN_SHARED_OPTIONS,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/run.h"
-#include "report/layout.h"
+#include "report/text/layout.h"
 
 static void put_list(const char *what, assay_instance *const *list, size_t count, assay_buf *out)
 {

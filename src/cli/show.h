@@ -3,8 +3,8 @@
 #define ASSAY_CLI_SHOW_H
 
 #include "cli/cli.h"
-#include "report/draw.h"
-#include "report/workers.h"
+#include "report/text/draw.h"
+#include "report/text/workers.h"
 
 enum { SHOW_STRINGS = 8 }; /* strings that the statistics quote; --values gives all */
 

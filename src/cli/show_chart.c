@@ -6,7 +6,7 @@
 
 #include "base/fault.h"
 #include "cli/show.h"
-#include "report/layout.h"
+#include "report/text/layout.h"
 
 enum { GROUPS_SHOWN = 12, LABEL_ROOM = 1 << 16 };
 

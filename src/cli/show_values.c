@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "cli/show.h"
-#include "report/csv.h"
-#include "report/layout.h"
+#include "report/text/csv.h"
+#include "report/text/layout.h"
 #include "report/report.h"
 #include "tensor/convert.h"
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "hdf5/hdf5_file.h"
-#include "report/results.h"
+#include "report/results/results.h"
 
 typedef struct stats_options {
     const char *out;

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "report/draw.h"
+#include "report/text/draw.h"
 
 typedef enum cli_draw_when { CLI_DRAW_AUTO, CLI_DRAW_ALWAYS, CLI_DRAW_NEVER } cli_draw_when;
 #define CLI_DRAW_WORDS "auto|always|never"

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "hdf5/pack.h"
-#include "report/layout.h"
+#include "report/text/layout.h"
 
 typedef struct unpack_options {
     const char *out;

@@ -7,8 +7,8 @@
 
 #include "base/fault.h"
 #include "cli/cli.h"
-#include "report/layout.h"
-#include "report/report_internal.h"
+#include "report/text/layout.h"
+#include "report/model/report_internal.h"
 
 int watch_findings_init(watch_findings *findings, int least)
 {

@@ -42,7 +42,7 @@ typedef struct assay_rule_outcome {
     void *state; /* of ASSAY_RULE_KEEPS_STATE, else NULL; owned */
 } assay_rule_outcome;
 
-/* What came of an implicit aggregation: its state itself, for those who draw and compare (report/curves.h). */
+/* What came of an implicit aggregation: its state itself, for those who draw and compare (report/model/curves.h). */
 typedef struct assay_implicit_outcome {
     void *state; /* owned; NULL: nothing was read, or the status says why */
     int status;
@@ -85,8 +85,8 @@ typedef struct assay_outcome {
     size_t trial_count;
     assay_plan_figures plan;
     assay_run_figures run;
-    const struct assay_comparison *comparison; /* report/comparison.h; borrowed; NULL: the trials have not been compared */
-    const struct assay_band_report *bands;     /* report/bands.h; borrowed; NULL: no --against */
+    const struct assay_comparison *comparison; /* report/compare/comparison.h; borrowed; NULL: not compared */
+    const struct assay_band_report *bands;     /* report/compare/bands.h; borrowed; NULL: no --against */
 } assay_outcome;
 
 /* Runs the job. Collective on comm; `job` and `options` must be the same on every rank. The outcome is filled on rank 0 and

@@ -99,10 +99,11 @@ int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err);
  * final. ASSAY_EUSAGE when there is none of that name. Not collective. */
 int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err);
 
-/* Adds what the report needs besides the rules and aggregations that the job names: with several trials, a format that draws,
- * or `wants_curves`, one loss_curve and one tensor_curves over everything (report/curves.h reads them). The more trials, the
- * fewer rows a trial has: ASSAY_CURVE_ROWS in all, and ASSAY_LOSS_ROWS of each loss in a mode. Call once the trials and formats are final. Does nothing when they are
- * there. 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
+/* Adds what the report needs besides the rules and aggregations that the job names: with several trials, a format that
+ * draws, or `wants_curves`, one loss_curve and one tensor_curves over everything (report/model/curves.h reads them). The
+ * more trials, the fewer rows a trial has: ASSAY_CURVE_ROWS in all, and ASSAY_LOSS_ROWS of each loss in a mode. Call once
+ * the trials and formats are final. Does nothing when they are there. 0 or ASSAY_ENOMEM. Not collective: the same on
+ * every rank. */
 int assay_job_add_implicit(assay_job *job);
 enum { ASSAY_CURVE_ROWS = 1 << 21, ASSAY_CURVE_ROWS_OF_TRIAL = 1 << 18 };
 enum { ASSAY_LOSS_ROWS = 1 << 22, ASSAY_LOSS_ROWS_OF_TRIAL = 100000 };

@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
-#include "report/draw.h"
-#include "report/workers.h"
+#include "report/text/draw.h"
+#include "report/text/workers.h"
 
 /* What the report says about the run besides the engine's figures; borrowed. */
 typedef struct assay_report_origin {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "report/bands.h"
+#include "report/compare/bands.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

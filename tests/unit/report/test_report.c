@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "report/comparison.h"
+#include "report/compare/comparison.h"
 #include "report/report.h"
 #include "sample_rule.h"
 #include "unit.h"

@@ -1,0 +1,183 @@
+/* bands_read.c - a file of bands, read: it may come from anywhere, so everything that it says is checked. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "report/compare/bands.h"
+
+typedef struct reader {
+    const char *name;
+    size_t band; /* that is read */
+    assay_error *err;
+} reader;
+
+static int bad(const reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int bad(const reader *r, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return assay_fail(r->err, ASSAY_EFORMAT, "%s: bands[%zu]: %s", r->name, r->band, text);
+}
+
+static int no_memory(const reader *r)
+{
+    return assay_fail(r->err, ASSAY_ENOMEM, "%s: out of memory", r->name);
+}
+
+/* The last line has the digest of what stands before it. */
+static int check_digest(const char *name, const char *text, size_t size, assay_error *err)
+{
+    static const char lead[] = " \"sha256\": \"", tail[] = "\"}\n";
+    const size_t line = sizeof lead - 1 + 64 + sizeof tail - 1;
+    const char *last = size > line ? text + size - line : NULL;
+    if (!last || last[-1] != '\n' || memcmp(last, lead, sizeof lead - 1) != 0 || memcmp(text + size - 3, tail, 3) != 0)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: no file of --learn, or cut short: its last line is no \"sha256\"",
+                          name);
+    char hex[65];
+    assay_sha256 hash;
+    assay_sha256_init(&hash);
+    assay_sha256_add(&hash, text, size - line);
+    assay_sha256_hex(&hash, hex);
+    if (memcmp(hex, last + sizeof lead - 1, 64) != 0)
+        return assay_fail(err, ASSAY_EFORMAT,
+                          "%s: changed or damaged since --learn wrote it: its SHA-256 is %s; learn it anew", name, hex);
+    return ASSAY_OK;
+}
+
+static const cJSON *get(const cJSON *object, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+static int read_steps(const reader *r, const cJSON *list, assay_band *band)
+{
+    if (!cJSON_IsArray(list) || !list->child)
+        return bad(r, "\"steps\" has to be a list that is not empty");
+    band->step = assay_alloc((size_t)cJSON_GetArraySize(list) * sizeof *band->step);
+    if (!band->step)
+        return no_memory(r);
+    for (const cJSON *item = list->child; item; item = item->next) {
+        int64_t step;
+        if (!assay_json_i64(item, &step) || (band->steps > 0 && step <= band->step[band->steps - 1]))
+            return bad(r, "steps[%zu]: expected a whole number above the one before", band->steps);
+        band->step[band->steps++] = step;
+    }
+    return ASSAY_OK;
+}
+
+static int read_quantiles(const reader *r, const cJSON *list, assay_band *band)
+{
+    size_t rows = 0;
+    if (!cJSON_IsArray(list) || (size_t)cJSON_GetArraySize(list) != band->steps)
+        return bad(r, "\"quantiles\" has to be a list as long as \"steps\", which has %zu", band->steps);
+    band->quantile = assay_alloc(band->steps * ASSAY_BAND_QUANTILES * sizeof *band->quantile);
+    if (!band->quantile)
+        return no_memory(r);
+    for (const cJSON *row = list->child; row; row = row->next, rows++) {
+        double *to = band->quantile + rows * ASSAY_BAND_QUANTILES;
+        int q = 0;
+        if (!cJSON_IsArray(row) || cJSON_GetArraySize(row) != ASSAY_BAND_QUANTILES)
+            return bad(r, "quantiles[%zu]: expected a list of %d numbers", rows, ASSAY_BAND_QUANTILES);
+        for (const cJSON *item = row->child; item; item = item->next, q++) {
+            if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble) || (q > 0 && item->valuedouble < to[q - 1]))
+                return bad(r, "quantiles[%zu][%d]: expected a finite number, not below the one before", rows, q);
+            to[q] = item->valuedouble;
+        }
+    }
+    return ASSAY_OK;
+}
+
+static int order_of(const assay_band *a, const assay_band *b)
+{
+    if (a->figure != b->figure)
+        return a->figure < b->figure ? -1 : 1;
+    int order = strcmp(a->tensor, b->tensor);
+    return order ? order : (a->mode > b->mode) - (a->mode < b->mode);
+}
+
+static int read_band(const reader *r, const cJSON *item, const assay_band *before, assay_band *band)
+{
+    static const char *const keys[] = {"figure", "tensor", "mode", "steps", "quantiles", NULL};
+    assay_error cause = {""};
+    if (assay_json_known_keys(item, "the band", keys, &cause) != ASSAY_OK)
+        return bad(r, "%s", cause.text);
+    const cJSON *figure = get(item, "figure"), *tensor = get(item, "tensor"), *mode = get(item, "mode");
+    if (!cJSON_IsString(figure) || !cJSON_IsString(tensor) || !cJSON_IsString(mode))
+        return bad(r, "\"figure\", \"tensor\" and \"mode\" have to be texts");
+    while (band->figure < ASSAY_BAND_FIGURES && strcmp(assay_band_word(band->figure), figure->valuestring) != 0)
+        band->figure++;
+    if (band->figure == ASSAY_BAND_FIGURES)
+        return bad(r, "unknown figure \"%.40s\"; known: loss, norm, magnitude, zeros", figure->valuestring);
+    band->mode = assay_mode_parse(mode->valuestring, strlen(mode->valuestring));
+    if (band->mode == ASSAY_MODE_NONE)
+        return bad(r, "unknown mode \"%.40s\"; known: TRAIN, EVAL, PREDICT, GLOBAL", mode->valuestring);
+    if (!(band->tensor = assay_copy_text(tensor->valuestring)))
+        return no_memory(r);
+    if (before && order_of(before, band) >= 0)
+        return bad(r, "it is not in order behind the one before: by figure, tensor, mode, each once");
+    int status = read_steps(r, get(item, "steps"), band);
+    return status == ASSAY_OK ? read_quantiles(r, get(item, "quantiles"), band) : status;
+}
+
+static int read_document(const char *name, const cJSON *document, assay_bands *out, assay_error *err)
+{
+    static const char *const keys[] = {"schema", "trials", "bands", "sha256", NULL};
+    assay_error cause = {""};
+    int64_t trials = 0;
+    if (assay_json_known_keys(document, "the file", keys, &cause) != ASSAY_OK)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: %s", name, cause.text);
+    const cJSON *schema = get(document, "schema"), *list = get(document, "bands");
+    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, "assay-bands/1") != 0)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: schema: expected \"assay-bands/1\"", name);
+    if (!get(document, "trials") || !assay_json_i64(get(document, "trials"), &trials) || trials < 0)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: trials: expected how many were learned from", name);
+    if (!cJSON_IsArray(list))
+        return assay_fail(err, ASSAY_EFORMAT, "%s: bands: expected a list", name);
+    reader r = {.name = name, .err = err};
+    out->trials = (size_t)trials;
+    out->band = assay_alloc_zeroed((size_t)cJSON_GetArraySize(list), sizeof *out->band);
+    int status = out->band ? ASSAY_OK : no_memory(&r);
+    for (const cJSON *item = list->child; status == ASSAY_OK && item; item = item->next) {
+        r.band = out->count;
+        assay_band *band = &out->band[out->count++];
+        status = read_band(&r, item, r.band > 0 ? band - 1 : NULL, band);
+    }
+    return status;
+}
+
+int assay_bands_parse(const char *name, const void *text, size_t size, assay_bands *out, assay_error *err)
+{
+    cJSON *document = NULL;
+    *out = (assay_bands){0};
+    int status = check_digest(name, text, size, err);
+    if (status == ASSAY_OK)
+        status = assay_json_parse(name, text, size, &document, err);
+    if (status == ASSAY_OK && !(out->name = assay_copy_text(name)))
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);
+    if (status == ASSAY_OK)
+        status = read_document(name, document, out, err);
+    cJSON_Delete(document);
+    if (status != ASSAY_OK)
+        assay_bands_release(out);
+    return status;
+}
+
+void assay_bands_release(assay_bands *bands)
+{
+    for (size_t i = 0; i < bands->count; i++) {
+        free(bands->band[i].tensor);
+        free(bands->band[i].step);
+        free(bands->band[i].quantile);
+    }
+    free(bands->band);
+    free(bands->name);
+    *bands = (assay_bands){0};
+}

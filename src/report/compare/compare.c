@@ -1,0 +1,184 @@
+/* compare.c - the comparison as a whole: which rules fired where first, and which trials fail alike. */
+#include "report/compare/comparison.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/compare/compare_internal.h"
+
+static bool fires(const assay_comparison *c, size_t trial, size_t rule)
+{
+    return report_rule_of(c->outcome, &c->outcome->trials[trial], rule, false).status == ASSAY_ISSUES_FOUND;
+}
+
+static void find_first(assay_comparison *c, size_t trial)
+{
+    assay_compared_trial *t = &c->trial[trial];
+    for (size_t r = 0; r < c->outcome->job->rule_count; r++) {
+        report_rule rule = report_rule_of(c->outcome, &c->outcome->trials[trial], r, false);
+        const assay_finding *first = report_first(&rule);
+        t->rules_with_findings += rule.status == ASSAY_ISSUES_FOUND;
+        if (!first || (t->first && first->step >= t->first->step))
+            continue;
+        t->first = first;
+        t->first_rule = r;
+    }
+}
+
+const char *assay_group_kind_word(assay_group_kind kind)
+{
+    static const char *const words[] = {"findings", "no findings", "no data", "unread"};
+    return words[kind];
+}
+
+static assay_group_kind kind_of(const assay_comparison *c, size_t trial)
+{
+    const assay_trial_outcome *t = &c->outcome->trials[trial];
+    bool evaluated = c->outcome->job->rule_count == 0;
+    if (t->status != ASSAY_OK)
+        return ASSAY_GROUP_UNREAD;
+    if (c->trial[trial].rules_with_findings > 0)
+        return ASSAY_GROUP_FINDINGS;
+    for (size_t r = 0; r < c->outcome->job->rule_count; r++)
+        evaluated = evaluated || report_rule_of(c->outcome, t, r, false).status == ASSAY_NO_ISSUES_FOUND;
+    return evaluated ? ASSAY_GROUP_CLEAN : ASSAY_GROUP_NO_DATA;
+}
+
+/* The kind of a trial's group, and bits of the rules that fired in it. */
+static void set_key(const assay_comparison *c, size_t trial, uint8_t *key)
+{
+    key[0] = (uint8_t)kind_of(c, trial);
+    for (size_t r = 0; r < c->outcome->job->rule_count; r++)
+        if (key[0] == ASSAY_GROUP_FINDINGS && fires(c, trial, r))
+            key[1 + r / 8] |= (uint8_t)(1u << r % 8);
+}
+
+typedef struct keyed {
+    const uint8_t *key;
+    size_t size, trial;
+} keyed;
+
+static int by_key(const void *a, const void *b)
+{
+    const keyed *x = a, *y = b;
+    int order = memcmp(x->key, y->key, x->size);
+    return order ? order : (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+static int by_first_trial(const void *a, const void *b)
+{
+    const assay_trial_group *x = a, *y = b;
+    return (x->trial[0] > y->trial[0]) - (x->trial[0] < y->trial[0]);
+}
+
+static int fill_group(const assay_comparison *c, const keyed *member, size_t members, assay_trial_group *group)
+{
+    size_t rules = c->outcome->job->rule_count;
+    group->trial = assay_alloc(members * sizeof *group->trial);
+    group->rule = assay_alloc((rules + 1) * sizeof *group->rule);
+    if (!group->trial || !group->rule)
+        return ASSAY_ENOMEM;
+    group->kind = (assay_group_kind)member->key[0];
+    for (size_t i = 0; i < members; i++)
+        group->trial[group->trials++] = member[i].trial;
+    for (size_t r = 0; r < rules; r++)
+        if (member->key[1 + r / 8] >> r % 8 & 1)
+            group->rule[group->rules++] = r;
+    return ASSAY_OK;
+}
+
+static int cut_groups(assay_comparison *c, keyed *list)
+{
+    int status = ASSAY_OK;
+    qsort(list, c->trials, sizeof *list, by_key);
+    for (size_t i = 0, end; i < c->trials && status == ASSAY_OK; i = end) {
+        for (end = i + 1; end < c->trials && memcmp(list[i].key, list[end].key, list[i].size) == 0; end++)
+            ;
+        status = fill_group(c, &list[i], end - i, &c->group[c->groups++]);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    qsort(c->group, c->groups, sizeof *c->group, by_first_trial);
+    for (size_t g = 0; g < c->groups; g++)
+        for (size_t i = 0; i < c->group[g].trials; i++)
+            c->trial[c->group[g].trial[i]].group = g;
+    return ASSAY_OK;
+}
+
+int compare_groups(assay_comparison *c)
+{
+    size_t size = 1 + (c->outcome->job->rule_count + 7) / 8;
+    uint8_t *keys = assay_alloc_zeroed(c->trials, size);
+    keyed *list = assay_alloc(c->trials * sizeof *list);
+    c->group = assay_alloc_zeroed(c->trials, sizeof *c->group);
+    int status = keys && list && c->group ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
+        find_first(c, t);
+        set_key(c, t, keys + t * size);
+        list[t] = (keyed){keys + t * size, size, t};
+    }
+    if (status == ASSAY_OK)
+        status = cut_groups(c, list);
+    free(keys);
+    free(list);
+    return status;
+}
+
+int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out)
+{
+    static int (*const parts[])(assay_comparison *) = {compare_groups, compare_losses, compare_tensors, compare_classes,
+                                                       compare_outliers};
+    *out = NULL;
+    if (outcome->trial_count < 2)
+        return ASSAY_OK;
+    assay_comparison *c = assay_alloc_zeroed(1, sizeof *c);
+    if (!c)
+        return ASSAY_ENOMEM;
+    c->outcome = outcome;
+    c->trials = outcome->trial_count;
+    c->baseline = outcome->job->baseline < c->trials ? outcome->job->baseline : 0;
+    c->tolerance = outcome->job->tolerance;
+    c->trial = assay_alloc_zeroed(c->trials, sizeof *c->trial);
+    int status = c->trial ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < sizeof parts / sizeof *parts; i++)
+        status = parts[i](c);
+    if (status != ASSAY_OK) {
+        assay_comparison_free(c);
+        return status;
+    }
+    *out = c;
+    return ASSAY_OK;
+}
+
+void assay_comparison_free(assay_comparison *c)
+{
+    if (!c)
+        return;
+    for (size_t t = 0; c->trial && t < c->trials; t++)
+        free(c->trial[t].tensor);
+    for (size_t g = 0; g < c->groups; g++) {
+        free(c->group[g].rule);
+        free(c->group[g].trial);
+    }
+    for (size_t i = 0; i < c->losses; i++) {
+        free(c->loss[i].tensor);
+        free(c->loss[i].figures);
+        free(c->loss[i].step);
+        free(c->loss[i].value);
+    }
+    for (size_t i = 0; i < c->class_lists; i++) {
+        free(c->classes[i].class);
+        free(c->classes[i].value);
+        free(c->classes[i].samples);
+        free(c->classes[i].figure);
+    }
+    for (size_t i = 0; i < c->outliers; i++)
+        free(c->outlier[i].what);
+    free(c->trial);
+    free(c->group);
+    free(c->loss);
+    free(c->classes);
+    free(c->outlier);
+    free(c);
+}

@@ -1,0 +1,30 @@
+/* compare_internal.h - the parts of a comparison, each in a file of its own. */
+#ifndef ASSAY_REPORT_COMPARE_COMPARE_INTERNAL_H
+#define ASSAY_REPORT_COMPARE_COMPARE_INTERNAL_H
+
+#include "base/fault.h"
+#include "report/compare/comparison.h"
+#include "report/model/report_internal.h"
+
+/* Fill the parts of a comparison whose `trials`, `baseline`, `tolerance` and `trial` are set. 0 or ASSAY_ENOMEM. Not
+ * collective. */
+int compare_groups(assay_comparison *c);
+int compare_losses(assay_comparison *c);
+int compare_tensors(assay_comparison *c);
+int compare_classes(assay_comparison *c);
+int compare_outliers(assay_comparison *c); /* after the others */
+
+/* Append it to report.json (" \"comparison\": {...},\n") and to the text report. Not collective. */
+void report_put_comparison_json(const assay_comparison *c, assay_buf *out);
+void report_put_comparison_text(const assay_comparison *c, assay_buf *out);
+
+/* Room for one more item in *list of `count` items of `size` bytes; NULL without memory. */
+static inline void *compare_one_more(void *list, size_t count, size_t size)
+{
+    if (count & (count - 1) || (count > 0 && count < 8))
+        return list;
+    size_t room = count < 8 ? 8 : count * 2;
+    return assay_realloc_array(list, room, size);
+}
+
+#endif

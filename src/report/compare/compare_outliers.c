@@ -1,0 +1,152 @@
+/* compare_outliers.c - trials whose last or best loss, accuracy or class imbalance lies far from those of the others.
+ *
+ * Robust z-score (Iglewicz and Hoaglin 1993): 0.6745 (x - median) / MAD, MAD the median of |x - median|. Where more
+ * than half of the numbers are equal, the MAD is 0 and says nothing: then (x - median) / (1.2533 times the mean of |x -
+ * median|). */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/compare/compare_internal.h"
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, compare_numbers);
+    return n % 2 ? x[n / 2] : x[n / 2 - 1] / 2 + x[n / 2] / 2;
+}
+
+typedef struct center {
+    double median, deviation, scale; /* score = (x - median) / scale */
+} center;
+
+/* Of x[0..n), finite numbers, which are overwritten. */
+static center center_of(double *x, size_t n)
+{
+    center c = {.median = median_of(x, n)};
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        x[i] = fabs(x[i] - c.median);
+        sum += x[i];
+    }
+    c.deviation = median_of(x, n);
+    c.scale = c.deviation > 0 ? c.deviation / 0.6745 : 1.2533 * sum / (double)n;
+    return c;
+}
+
+static int add(assay_comparison *c, const assay_outlier *one)
+{
+    assay_outlier *more = compare_one_more(c->outlier, c->outliers, sizeof *more);
+    if (!more)
+        return ASSAY_ENOMEM;
+    c->outlier = more;
+    more[c->outliers] = *one;
+    if (!(more[c->outliers].what = assay_copy_text(one->what)))
+        return ASSAY_ENOMEM;
+    c->outliers++;
+    return ASSAY_OK;
+}
+
+/* One number of each trial; `there[t]` says whether it has one. */
+static int judge(assay_comparison *c, const double *value, const bool *there, const char *what)
+{
+    double *finite = assay_alloc(c->trials * sizeof *finite);
+    size_t n = 0;
+    int status = finite ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++)
+        if (there[t] && isfinite(value[t]))
+            finite[n++] = value[t];
+    if (status == ASSAY_OK && n >= ASSAY_OUTLIER_TRIALS) {
+        center middle = center_of(finite, n);
+        for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
+            double score = isfinite(value[t]) ? (value[t] - middle.median) / middle.scale : INFINITY;
+            if (there[t] && fabs(score) > ASSAY_OUTLIER_SCORE)
+                status = add(
+                    c, &(assay_outlier){t, (char *)(uintptr_t)what, value[t], middle.median, middle.deviation, score});
+        }
+    }
+    free(finite);
+    return status;
+}
+
+static char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *text_of(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    return text;
+}
+
+static int judge_losses(assay_comparison *c, double *value, bool *there)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < c->losses; i++) {
+        const assay_compared_loss *loss = &c->loss[i];
+        for (int best = 0; status == ASSAY_OK && best < 2; best++) {
+            char *what =
+                text_of("%s loss of %s, %s", best ? "best" : "last", loss->tensor, assay_mode_name(loss->mode));
+            for (size_t t = 0; t < c->trials; t++) {
+                value[t] = best ? loss->figures[t].best : loss->figures[t].last;
+                there[t] = loss->figures[t].points > 0;
+            }
+            status = what ? judge(c, value, there, what) : ASSAY_ENOMEM;
+            free(what);
+        }
+    }
+    return status;
+}
+
+static int judge_classes(assay_comparison *c, bool *there)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < c->class_lists; i++) {
+        const assay_compared_classes *list = &c->classes[i];
+        char *what = text_of("%s of %s", list->confusion ? "accuracy" : "imbalance",
+                             c->outcome->job->aggregations[list->aggregation]->name);
+        for (size_t t = 0; t < c->trials; t++)
+            there[t] = !isnan(list->figure[t]);
+        status = what ? judge(c, list->figure, there, what) : ASSAY_ENOMEM;
+        free(what);
+    }
+    return status;
+}
+
+/* The farthest first; else in the order they were found. */
+static int by_score(const void *a, const void *b)
+{
+    const assay_outlier *x = a, *y = b;
+    double p = fabs(x->score), q = fabs(y->score);
+    if (p != q)
+        return p > q ? -1 : 1;
+    if (x->trial != y->trial)
+        return x->trial < y->trial ? -1 : 1;
+    return strcmp(x->what, y->what);
+}
+
+int compare_outliers(assay_comparison *c)
+{
+    double *value = assay_alloc(c->trials * sizeof *value);
+    bool *there = assay_alloc(c->trials * sizeof *there);
+    int status = value && there ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = judge_losses(c, value, there);
+    if (status == ASSAY_OK)
+        status = judge_classes(c, there);
+    if (status == ASSAY_OK && c->outliers > 0)
+        qsort(c->outlier, c->outliers, sizeof *c->outlier, by_score);
+    free(value);
+    free(there);
+    return status;
+}

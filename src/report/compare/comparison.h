@@ -1,0 +1,135 @@
+/* comparison.h - several trials side by side, computed once for every form of the report: json, text and the others
+ * render it.
+ *
+ * Trials are aligned by mode and mode step. The baseline is the job's (its first trial unless it says otherwise).
+ * Everything takes time linear in the number of trials but for sorting, and follows from the outcome alone. */
+#ifndef ASSAY_REPORT_COMPARE_COMPARISON_H
+#define ASSAY_REPORT_COMPARE_COMPARISON_H
+
+#include "report/model/curves.h"
+
+enum {
+    ASSAY_COMPARED_STEPS = 50,    /* common mode steps of a loss that are listed at most; they lie evenly */
+    ASSAY_COMPARED_LOSSES = 256,  /* different (loss, mode) that are compared at most */
+    ASSAY_COMPARED_CLASSES = 4096, /* classes that are set beside one another at most: the lowest numbers */
+    ASSAY_COMPARED_TENSORS = 100, /* tensors of a trial that part from the baseline and are listed */
+    ASSAY_OUTLIER_TRIALS = 5      /* fewer have no outliers */
+};
+#define ASSAY_OUTLIER_SCORE 3.5 /* Iglewicz and Hoaglin 1993 */
+
+/* A loss of one trial. */
+typedef struct assay_loss_figures {
+    size_t points; /* 0: the trial has not this loss in this mode */
+    double best, last;
+    int64_t best_mode_step, last_mode_step;
+    double area; /* under the curve over the mode steps that all trials with it cover, by trapezoids; NaN: they share
+                    none */
+} assay_loss_figures;
+
+/* One loss in one mode over all trials. */
+typedef struct assay_compared_loss {
+    char *tensor; /* owned */
+    int mode;
+    size_t trials;               /* that have it */
+    int64_t from, to;            /* mode steps that all of those cover; from > to: none */
+    assay_loss_figures *figures; /* [trials of the job] */
+    int64_t *step; /* [steps] mode steps at which all of those have a value, at most ASSAY_COMPARED_STEPS of them */
+    size_t steps;
+    size_t common; /* how many there are in all */
+    double *value; /* [trial * steps + i] */
+} assay_compared_loss;
+
+/* What differs between a tensor and that of the baseline. */
+typedef enum assay_parting { ASSAY_PARTS_NOT, ASSAY_PARTS_DTYPE, ASSAY_PARTS_SHAPE, ASSAY_PARTS_VALUE } assay_parting;
+const char *assay_parting_word(assay_parting parting); /* "", "dtype", "shape", "value" */
+
+/* A tensor in a mode, against the baseline's at the steps that both have. */
+typedef struct assay_compared_tensor {
+    uint32_t tensor; /* of the trial itself */
+    int mode;
+    size_t common; /* steps of both */
+    assay_parting parting;
+    int64_t step, mode_step; /* the first at which they part; the step is the trial's own */
+    const char *
+        what; /* "norm", "mean", "magnitude", "zeros" or "nonfinite" that differs most there; else "dtype" or "shape" */
+    double own, other; /* what it is in the trial and in the baseline: dtype or shape by number */
+    double difference; /* relative to the larger one, for the mean relative to the magnitude, for zeros absolute */
+    double most;       /* the largest such difference at a common step */
+    int64_t most_mode_step;
+    double last_norm, last_other_norm; /* at the last common step */
+} assay_compared_tensor;
+
+typedef struct assay_compared_trial {
+    const assay_finding *first; /* the earliest of all rules' first findings, by step, then rule; NULL: none */
+    size_t first_rule;          /* whose it is */
+    size_t rules_with_findings, group;
+    size_t compared, parted; /* tensors (in a mode) that both have, and of them those that part */
+    size_t disjoint;         /* those that both have, but at no common step */
+    size_t only_own, only_baseline;
+    uint64_t every[ASSAY_MODES];        /* only every so manieth saved step of the mode was looked at; 1: all */
+    uint64_t losses_every[ASSAY_MODES]; /* the same of losses */
+    uint64_t left_out;                  /* tensors beyond the most that are looked at */
+    uint64_t unseen;                    /* other tensors, of which no step was: they are not compared */
+    assay_compared_tensor *tensor;      /* the first ones that part, by step, then name; owned */
+    size_t tensors;
+} assay_compared_trial;
+
+/* Trials with findings of the same rules; of those without any, each kind is a group. */
+typedef enum assay_group_kind {
+    ASSAY_GROUP_FINDINGS, /* of the group's rules */
+    ASSAY_GROUP_CLEAN,    /* a rule had something to test, and none found anything */
+    ASSAY_GROUP_NO_DATA,  /* no rule could be evaluated: no pass */
+    ASSAY_GROUP_UNREAD,   /* could not be opened */
+} assay_group_kind;
+const char *assay_group_kind_word(assay_group_kind kind); /* "findings", "no findings", "no data", "unread" */
+
+typedef struct assay_trial_group {
+    assay_group_kind kind;
+    size_t *rule; /* numbers; owned */
+    size_t rules;
+    size_t *trial; /* numbers, ascending; owned */
+    size_t trials;
+} assay_trial_group;
+
+/* One aggregation's classes over all trials. */
+typedef struct assay_compared_classes {
+    size_t aggregation; /* of the job */
+    bool confusion;     /* recalls; else counts */
+    int64_t *class;     /* [classes] ascending: all that some trial has; owned */
+    size_t classes;
+    size_t classes_left_out; /* beyond ASSAY_COMPARED_CLASSES; the figures count them all the same */
+    double *value;   /* [trial * classes + i]: how many, or the recall; NaN: the trial does not say; owned */
+    double *samples; /* [trials]; NaN: the trial has no such result; owned */
+    double *figure;  /* [trials]: largest over smallest class, infinite where one is missing; or the accuracy; owned */
+} assay_compared_classes;
+
+/* A number of one trial that lies far from those of the others. */
+typedef struct assay_outlier {
+    size_t trial;
+    char *what;                      /* "last loss of NAME, TRAIN"; owned */
+    double value, median, deviation; /* deviation: the median of the distances from the median */
+    double score;                    /* infinite for a value that is not finite */
+} assay_outlier;
+
+typedef struct assay_comparison {
+    const assay_outcome *outcome;
+    size_t trials, baseline;
+    double tolerance;
+    assay_compared_trial *trial; /* [trials]; owned, as all below */
+    assay_trial_group *group;    /* by their first trial */
+    size_t groups;
+    assay_compared_loss *loss; /* by name, then mode */
+    size_t losses;
+    size_t losses_left_out;
+    assay_compared_classes *classes; /* by aggregation */
+    size_t class_lists;
+    assay_outlier *outlier; /* by score, the largest first */
+    size_t outliers;
+} assay_comparison;
+
+/* Compares the trials of an outcome. *out stays NULL for a single trial. Free it with assay_comparison_free(), before
+ * the outcome. 0 or ASSAY_ENOMEM. Not collective. */
+int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out);
+void assay_comparison_free(assay_comparison *comparison);
+
+#endif

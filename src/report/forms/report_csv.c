@@ -1,0 +1,169 @@
+/* report_csv.c - the report as tables with commas: one row a finding, a class, a cell of a confusion matrix, a
+ * step of a loss. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "report/text/csv.h"
+#include "report/model/curves.h"
+#include "report/model/report_internal.h"
+
+static void put_text(assay_buf *out, const char *text)
+{
+    assay_csv_put_text(out, text);
+    assay_put_u8(out, ',');
+}
+
+static void put_real(assay_buf *out, double value)
+{
+    assay_csv_put_real(out, value);
+    assay_put_u8(out, ',');
+}
+
+static void put_finding(const assay_trial_outcome *trial, const report_rule *rule, const assay_finding *f,
+                        assay_buf *out)
+{
+    const assay_instance *instance = rule->instance;
+    const assay_step_info *step = report_finding_step(trial->info, f);
+    const char *test = report_finding_test(rule, f);
+    put_text(out, trial->trial->name);
+    put_text(out, instance->name);
+    put_text(out, report_kind(rule));
+    put_text(out, assay_severity_name(instance->severity));
+    assay_put_format(out, "%" PRId64 ",%s,%" PRId64 ",", f->step, step ? assay_mode_name(step->mode) : "",
+                     step ? step->mode_step : -1);
+    put_text(out, report_finding_worker(trial->info, f));
+    put_text(out, report_finding_tensor(trial->info, f));
+    put_text(out, test ? test : "");
+    put_real(out, f->value);
+    put_real(out, f->threshold);
+    for (uint32_t c = 0; c < f->cell_count; c++)
+        assay_put_format(out, "%s%" PRId64 ":%" PRId64, c ? " " : "", f->cells[2 * c], f->cells[2 * c + 1]);
+    assay_put_u8(out, ',');
+    assay_csv_put_text(out, f->note ? f->note : "");
+    assay_put_u8(out, '\n');
+}
+
+int report_put_findings_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+{
+    (void)origin;
+    assay_put_format(out,
+                     "trial,rule,kind,severity,step,mode,mode_step,worker,tensor,test,value,threshold,cells,note\n");
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+            report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
+            for (size_t k = 0; rule.findings && k < rule.findings->kept; k++)
+                put_finding(&outcome->trials[t], &rule, &rule.findings->list[k], out);
+        }
+    }
+    return assay_buf_status(out);
+}
+
+/* What an aggregation put into report.json becomes rows: each begins with the trial and the aggregation. */
+typedef struct aggregation_rows {
+    const char *trial, *aggregation;
+    assay_buf *out;
+} aggregation_rows;
+
+static void start_row(const aggregation_rows *rows)
+{
+    put_text(rows->out, rows->trial);
+    put_text(rows->out, rows->aggregation);
+}
+
+static int put_aggregations(const assay_outcome *outcome,
+                            void (*put)(const aggregation_rows *rows, const cJSON *members), assay_buf *out)
+{
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
+            report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, true);
+            aggregation_rows rows = {outcome->trials[t].trial->name, rule.instance->name, out};
+            cJSON *members = NULL;
+            int status = report_members(&rule, &members);
+            if (status == ASSAY_ENOMEM)
+                return status;
+            if (members)
+                put(&rows, members);
+            cJSON_Delete(members);
+        }
+    }
+    return assay_buf_status(out);
+}
+
+static void put_classes(const aggregation_rows *rows, const cJSON *members)
+{
+    const cJSON *classes = cJSON_GetObjectItemCaseSensitive(members, "classes");
+    for (const cJSON *item = cJSON_IsObject(classes) ? classes->child : NULL; item; item = item->next) {
+        start_row(rows);
+        put_text(rows->out, item->string);
+        assay_put_format(rows->out, "%.0f\n", cJSON_IsNumber(item) ? item->valuedouble : 0);
+    }
+}
+
+int report_put_class_counts_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+{
+    (void)origin;
+    assay_put_format(out, "trial,aggregation,class,count\n");
+    return put_aggregations(outcome, put_classes, out);
+}
+
+static void put_cell(const aggregation_rows *rows, double label, double prediction, double count)
+{
+    if (!(count > 0))
+        return;
+    start_row(rows);
+    assay_put_format(rows->out, "%.0f,%.0f,%.0f\n", label, prediction, count);
+}
+
+static double number_at(const cJSON *list, int i)
+{
+    const cJSON *item = cJSON_GetArrayItem(list, i);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+/* Only the cells that occur: of many classes nearly all are empty. */
+static void put_confusion(const aggregation_rows *rows, const cJSON *members)
+{
+    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(members, "matrix");
+    const cJSON *cells = cJSON_GetObjectItemCaseSensitive(members, "cells");
+    double label = 0;
+    for (const cJSON *row = cJSON_IsArray(matrix) ? matrix->child : NULL; row; row = row->next, label++) {
+        double prediction = 0;
+        for (const cJSON *cell = row->child; cell; cell = cell->next, prediction++)
+            put_cell(rows, label, prediction, cJSON_IsNumber(cell) ? cell->valuedouble : 0);
+    }
+    for (const cJSON *cell = cJSON_IsArray(cells) ? cells->child : NULL; cell; cell = cell->next)
+        put_cell(rows, number_at(cell, 0), number_at(cell, 1), number_at(cell, 2));
+}
+
+int report_put_confusion_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+{
+    (void)origin;
+    assay_put_format(out, "trial,aggregation,label,prediction,count\n");
+    return put_aggregations(outcome, put_confusion, out);
+}
+
+int report_put_loss_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+{
+    (void)origin;
+    assay_put_format(out, "trial,tensor,mode,step,mode_step,loss\n");
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        assay_curves curves;
+        int status = assay_curves_make(outcome, t, &curves);
+        if (status != ASSAY_OK)
+            return status;
+        for (size_t c = 0; c < curves.loss_count; c++) {
+            const assay_loss_curve *loss = &curves.losses[c];
+            for (size_t i = 0; i < loss->count; i++) {
+                put_text(out, outcome->trials[t].trial->name);
+                put_text(out, assay_trial_tensor(outcome->trials[t].info, loss->tensor));
+                assay_put_format(out, "%s,%" PRId64 ",%" PRId64 ",", assay_mode_name(loss->mode), loss->point[i].step,
+                                 loss->point[i].mode_step);
+                assay_csv_put_real(out, loss->point[i].value);
+                assay_put_u8(out, '\n');
+            }
+        }
+        assay_curves_release(&curves);
+    }
+    return assay_buf_status(out);
+}

@@ -1,0 +1,213 @@
+/* report_evidence.c - the findings of a rule that fired, as text.
+ *
+ * Findings of one step and tensor are one line: all workers together, however many there are, with the range of their
+ * values. Who differs is named. report.json has each of them. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/text/layout.h"
+#include "report/model/report_internal.h"
+
+enum { CELLS_SHOWN = 12, COLUMNS_MOST = 8 };
+
+/* Columns that only some rules fill. */
+typedef struct evidence_columns {
+    bool test, detail;
+} evidence_columns;
+
+/* Findings that share step, tensor, test and threshold. */
+typedef struct finding_group {
+    const assay_finding *first;
+    double least, most; /* of the values that are not NaN */
+    uint32_t *worker;   /* [count], ascending */
+    size_t count;
+    bool nan;
+} finding_group;
+
+static bool belongs(const assay_finding *a, const assay_finding *b)
+{
+    return a->test == b->test && memcmp(&a->threshold, &b->threshold, sizeof a->threshold) == 0;
+}
+
+static bool same_place(const assay_finding *a, const assay_finding *b)
+{
+    return a->step == b->step && a->tensor == b->tensor;
+}
+
+/* Collects from list[from, to), all of one step and tensor, what belongs to list[from]. */
+static finding_group collect(const assay_finding *list, size_t from, size_t to, uint32_t *workers)
+{
+    finding_group group = {.first = &list[from], .least = INFINITY, .most = -INFINITY, .worker = workers};
+    for (size_t i = from; i < to; i++) {
+        if (!belongs(&list[from], &list[i]))
+            continue;
+        workers[group.count++] = list[i].worker;
+        group.nan = group.nan || isnan(list[i].value);
+        if (list[i].value < group.least)
+            group.least = list[i].value;
+        if (list[i].value > group.most)
+            group.most = list[i].value;
+    }
+    return group;
+}
+
+static void put_values(const finding_group *group, assay_table *table)
+{
+    assay_buf text;
+    assay_buf_init(&text, 256);
+    if (group->least <= group->most) {
+        assay_text_put_number(&text, group->least);
+        if (group->least < group->most) {
+            assay_put_format(&text, " .. ");
+            assay_text_put_number(&text, group->most);
+        }
+    }
+    if (group->nan)
+        assay_put_format(&text, "%snan", text.size ? ", " : "");
+    assay_put_u8(&text, '\0');
+    assay_table_cell(table, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "?");
+    assay_buf_release(&text);
+}
+
+/* The cells of a confusion matrix and the remark, where there are any. */
+static void put_detail(const assay_finding *f, assay_table *table)
+{
+    assay_buf text;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    for (uint32_t c = 0; c < f->cell_count && c < CELLS_SHOWN; c++)
+        assay_put_format(&text, "%s(%" PRId64 ", %" PRId64 ")", c ? " " : "", f->cells[2 * c], f->cells[2 * c + 1]);
+    if (f->cell_count > CELLS_SHOWN)
+        assay_put_format(&text, " and %" PRIu32 " more", f->cell_count - CELLS_SHOWN);
+    if (f->note)
+        assay_put_format(&text, "%s%s", text.size ? "; " : "", f->note);
+    assay_put_u8(&text, '\0');
+    assay_table_cell(table, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "?");
+    assay_buf_release(&text);
+}
+
+static void put_group(const assay_trial *info, const report_rule *rule, const assay_worker_names *names,
+                      const finding_group *group, const evidence_columns *columns, assay_table *table)
+{
+    const assay_finding *f = group->first;
+    const assay_step_info *step = report_finding_step(info, f);
+    const char *test = report_finding_test(rule, f);
+    assay_buf who;
+    assay_table_format(table, "%" PRId64, f->step);
+    assay_table_format(table, "%s %" PRId64, step ? assay_mode_name(step->mode) : "?", step ? step->mode_step : -1);
+    assay_buf_init(&who, ASSAY_REPORT_CEILING);
+    if (f->worker < assay_trial_workers(info))
+        assay_worker_names_put(names, group->worker, group->count, &who);
+    else
+        assay_put_u8(&who, '*');
+    assay_put_u8(&who, '\0');
+    assay_table_cell(table, assay_buf_status(&who) == ASSAY_OK ? (const char *)who.data : "?");
+    assay_buf_release(&who);
+    put_values(group, table);
+    assay_table_number(table, f->threshold);
+    if (columns->test)
+        assay_table_cell(table, test ? test : "");
+    assay_table_cell(table, report_finding_tensor(info, f));
+    if (columns->detail)
+        put_detail(f, table);
+}
+
+/* True when an earlier finding of list[from..i) has the line of list[i] already. */
+static bool has_line(const assay_finding *list, size_t from, size_t i)
+{
+    for (size_t k = from; k < i; k++) {
+        if (belongs(&list[k], &list[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Puts at most `most` groups into the table; returns how many findings they hold. */
+static size_t put_groups(const assay_trial *info, const report_rule *rule, const assay_worker_names *names, size_t most,
+                         const evidence_columns *columns, uint32_t *workers, assay_table *table)
+{
+    const assay_finding *list = rule->findings->list;
+    size_t kept = rule->findings->kept, shown = 0, lines = 0;
+    for (size_t from = 0, to; from < kept && lines < most; from = to) {
+        for (to = from + 1; to < kept && same_place(&list[from], &list[to]); to++)
+            ;
+        for (size_t i = from; i < to && lines < most; i++) {
+            if (has_line(list, from, i))
+                continue;
+            finding_group group = collect(list, i, to, workers);
+            put_group(info, rule, names, &group, columns, table);
+            shown += group.count;
+            lines++;
+        }
+    }
+    return shown;
+}
+
+static void start_table(const evidence_columns *columns, assay_table *table)
+{
+    static const char *const aligns[2][2] = {{"rlerre", "rlerree"}, {"rlerrle", "rlerrlee"}};
+    const char *heads[COLUMNS_MOST] = {"step", "mode step", "workers", "value", "threshold"};
+    size_t count = 5;
+    if (columns->test)
+        heads[count++] = "test";
+    heads[count++] = "tensor";
+    if (columns->detail)
+        heads[count++] = "detail";
+    assay_table_init(table, aligns[columns->test][columns->detail], heads);
+}
+
+static void put_findings(const assay_trial *info, const report_rule *rule, const assay_worker_names *names, size_t most,
+                         assay_buf *out)
+{
+    const assay_findings *found = rule->findings;
+    evidence_columns columns = {rule->instance->ops->tests != NULL, false};
+    for (size_t i = 0; i < found->kept; i++)
+        columns.detail = columns.detail || found->list[i].cell_count > 0 || found->list[i].note;
+    uint32_t *workers = assay_alloc_zeroed(found->kept, sizeof *workers);
+    if (!workers) {
+        if (out->status == ASSAY_OK)
+            out->status = ASSAY_ENOMEM;
+        return;
+    }
+    assay_table table;
+    start_table(&columns, &table);
+    size_t shown = put_groups(info, rule, names, most, &columns, workers, &table);
+    assay_table_put(&table, 4, out);
+    assay_table_release(&table);
+    if (found->total > shown)
+        assay_put_format(out, "    ... and %" PRIu64 " more; report.json has %s.\n", found->total - shown,
+                         found->kept < found->total ? "the first of them" : "all of them");
+    free(workers);
+}
+
+void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
+                         size_t most, assay_buf *out)
+{
+    const assay_findings *found = rule->findings;
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_put_format(&line, "%" PRIu64 " of %" PRIu64 " datapoints fired, at %s ", found->total, found->datapoints,
+                     found->step_count == 1 ? "step" : "steps");
+    report_put_steps(trial->info, found->steps, found->step_count, REPORT_RUNS_OF_STEPS, &line);
+    assay_put_u8(out, '\n');
+    assay_text_put_wrapped(out, 4, NULL, (const char *)line.data, line.size);
+    assay_buf_release(&line);
+    if (rule->message_size > 0)
+        assay_text_put_wrapped(out, 4, NULL, rule->message, rule->message_size);
+    if (found->kept > 0)
+        put_findings(trial->info, rule, names, most, out);
+    if (rule->text && rule->text->size > 0)
+        assay_text_put_clean_lines(out, (const char *)rule->text->data, rule->text->size, 4);
+    const char *advice = rule->instance->ops->advice;
+    if (advice && advice[0])
+        assay_text_put_wrapped(out, 4, "    What to do: ", advice, strlen(advice));
+    const char *const *remedies = rule->instance->ops->remedies;
+    for (int i = 0; remedies && remedies[i]; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "    %d. ", i + 1);
+        assay_text_put_wrapped(out, 7, number, remedies[i], strlen(remedies[i]));
+    }
+}

@@ -1,0 +1,232 @@
+/* report_junit.c - junit.xml, which CI systems show: a suite for each trial, a test case for each rule.
+ *
+ * IssuesFound is a failure, Error an error, NoData is skipped. What is damaged or missing beside the rules must not
+ * look like a pass: an aggregation in error, a trial with losses or one that could not be opened get a test case in
+ * error. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "report/text/layout.h"
+#include "report/model/report_internal.h"
+
+enum { EVIDENCE_LINES = 10 };
+
+typedef struct suite_counts {
+    uint64_t tests, failures, errors, skipped;
+} suite_counts;
+
+/* Characters that XML 1.0 has no way to write (its production 2) are written as U+FFFD. */
+static bool allowed(uint32_t code)
+{
+    return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code < 0xfffe) || code >= 0x10000;
+}
+
+static const char *entity(uint32_t code, bool attribute)
+{
+    switch (code) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\r':
+        return "&#13;";
+    case '\n':
+        return attribute ? "&#10;" : NULL; /* a reader makes blanks of those that stand in an attribute */
+    case '\t':
+        return attribute ? "&#9;" : NULL;
+    default:
+        return allowed(code) ? NULL : "\xef\xbf\xbd";
+    }
+}
+
+static void put_escaped(assay_buf *out, const char *text, size_t length, bool attribute)
+{
+    for (size_t at = 0; at < length;) {
+        uint32_t code;
+        size_t size = assay_utf8_next(text + at, length - at, &code);
+        const char *instead = code == ASSAY_UTF8_BAD ? "\xef\xbf\xbd" : entity(code, attribute);
+        assay_put_bytes(out, instead ? instead : text + at, instead ? strlen(instead) : size);
+        at += size;
+    }
+}
+
+static void put_attribute(assay_buf *out, const char *name, const char *text, size_t length)
+{
+    assay_put_format(out, " %s=\"", name);
+    put_escaped(out, text, length, true);
+    assay_put_u8(out, '"');
+}
+
+static void put_name(assay_buf *out, const char *name, const char *text)
+{
+    put_attribute(out, name, text, strlen(text));
+}
+
+static void put_counts(assay_buf *out, const suite_counts *n, bool skipped)
+{
+    assay_put_format(out, " tests=\"%" PRIu64 "\" failures=\"%" PRIu64 "\" errors=\"%" PRIu64 "\"", n->tests,
+                     n->failures, n->errors);
+    if (skipped)
+        assay_put_format(out, " skipped=\"%" PRIu64 "\"", n->skipped);
+}
+
+static void start_case(assay_buf *out, const assay_trial_outcome *trial, const char *name)
+{
+    assay_put_format(out, "  <testcase");
+    put_name(out, "classname", trial->trial->name);
+    put_name(out, "name", name);
+}
+
+/* A test case with a failure or an error: the message stands in lists, the body behind a click. */
+static void put_fault(assay_buf *out, const char *element, const char *type, const assay_buf *message,
+                      const assay_buf *body)
+{
+    assay_put_format(out, ">\n   <%s", element);
+    put_name(out, "type", type);
+    put_attribute(out, "message", (const char *)message->data, message->size);
+    assay_put_u8(out, '>');
+    put_escaped(out, (const char *)body->data, body->size, false);
+    assay_put_format(out, "</%s>\n  </testcase>\n", element);
+    int status = assay_buf_status(message) != ASSAY_OK ? assay_buf_status(message) : assay_buf_status(body);
+    if (status != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = status;
+}
+
+/* One sentence with the names in full; the body's table cuts them. */
+static void put_summary(const assay_trial *info, const report_rule *rule, assay_buf *out)
+{
+    const assay_finding *f = report_first(rule);
+    assay_put_format(out, "%" PRIu64 " of %" PRIu64 " datapoints fired", report_findings_total(rule),
+                     report_datapoints(rule));
+    if (!f)
+        return;
+    const char *worker = report_finding_worker(info, f), *tensor = report_finding_tensor(info, f);
+    assay_put_format(out, "; first at step %" PRId64 ", worker ", f->step);
+    assay_put_bytes(out, worker, strlen(worker));
+    assay_put_format(out, tensor[0] ? ", tensor " : "");
+    assay_put_bytes(out, tensor, strlen(tensor));
+    assay_put_format(out, ": value ");
+    assay_text_put_number(out, f->value);
+    assay_put_format(out, ", threshold ");
+    assay_text_put_number(out, f->threshold);
+}
+
+static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
+                     assay_buf *out)
+{
+    assay_buf message, body;
+    assay_buf_init(&message, ASSAY_REPORT_CEILING);
+    assay_buf_init(&body, ASSAY_REPORT_CEILING);
+    start_case(out, trial, rule->instance->name);
+    if (rule->status == ASSAY_ISSUES_FOUND) {
+        put_summary(trial->info, rule, &message);
+        report_put_evidence(trial, rule, names, EVIDENCE_LINES, &body);
+        put_fault(out, "failure", assay_severity_name(rule->instance->severity), &message, &body);
+    } else if (rule->status == ASSAY_RULE_ERROR) {
+        assay_put_bytes(&message, rule->message ? rule->message : "", rule->message_size);
+        put_fault(out, "error", assay_verdict_status_name(rule->status), &message, &body);
+    } else if (rule->status == ASSAY_NO_DATA) {
+        assay_put_format(out,
+                         ">\n   <skipped message=\"NoData: nothing in the trial fitted this rule\"/>\n  </testcase>\n");
+    } else {
+        assay_put_format(out, "/>\n");
+    }
+    assay_buf_release(&message);
+    assay_buf_release(&body);
+}
+
+static bool has_losses(const assay_trial_outcome *trial)
+{
+    return trial->status != ASSAY_OK || trial->problems.losses > 0;
+}
+
+static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
+{
+    assay_buf message, body;
+    assay_buf_init(&message, ASSAY_REPORT_CEILING);
+    assay_buf_init(&body, ASSAY_REPORT_CEILING);
+    if (trial->status == ASSAY_OK) {
+        assay_put_format(&message, "%" PRIu64 " things were damaged or missing, and are in no test above",
+                         trial->problems.losses);
+        assay_report_put_problems(trial, &body);
+    } else {
+        assay_put_bytes(&message, trial->error.text, strlen(trial->error.text));
+    }
+    start_case(out, trial, "(the trial can be read)");
+    put_fault(out, "error", "Losses", &message, &body);
+    assay_buf_release(&message);
+    assay_buf_release(&body);
+}
+
+static suite_counts count(const assay_outcome *outcome, const assay_trial_outcome *trial)
+{
+    suite_counts n = {outcome->job->rule_count + has_losses(trial), 0, has_losses(trial), 0};
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        int status = report_rule_of(outcome, trial, i, false).status;
+        n.failures += status == ASSAY_ISSUES_FOUND;
+        n.errors += status == ASSAY_RULE_ERROR;
+        n.skipped += status == ASSAY_NO_DATA;
+    }
+    for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
+        bool error = report_rule_of(outcome, trial, i, true).status == ASSAY_RULE_ERROR;
+        n.tests += error;
+        n.errors += error;
+    }
+    return n;
+}
+
+static int put_suite(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    suite_counts n = count(outcome, trial);
+    assay_worker_names names;
+    int status = assay_worker_names_init(&names, &trial->listing);
+    if (status != ASSAY_OK)
+        return status;
+    assay_put_format(out, " <testsuite");
+    put_name(out, "name", trial->trial->name);
+    put_counts(out, &n, true);
+    assay_put_format(out, ">\n  <properties>\n   <property name=\"path\"");
+    put_name(out, "value", trial->trial->path);
+    assay_put_format(out, "/>\n  </properties>\n");
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, i, false);
+        put_rule(trial, &rule, &names, out);
+    }
+    for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
+        report_rule aggregation = report_rule_of(outcome, trial, i, true);
+        if (aggregation.status == ASSAY_RULE_ERROR)
+            put_rule(trial, &aggregation, &names, out);
+    }
+    if (has_losses(trial))
+        put_losses(trial, out);
+    assay_put_format(out, " </testsuite>\n");
+    assay_worker_names_release(&names);
+    return ASSAY_OK;
+}
+
+int report_put_junit(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+{
+    (void)origin;
+    suite_counts all = {0, 0, 0, 0};
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        suite_counts n = count(outcome, &outcome->trials[t]);
+        all.tests += n.tests;
+        all.failures += n.failures;
+        all.errors += n.errors;
+    }
+    assay_put_format(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\"");
+    put_counts(out, &all, false);
+    assay_put_format(out, ">\n");
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        int status = put_suite(outcome, &outcome->trials[t], out);
+        if (status != ASSAY_OK)
+            return status;
+    }
+    assay_put_format(out, "</testsuites>\n");
+    return assay_buf_status(out);
+}

@@ -1,0 +1,105 @@
+/* report_losses.c - what a trial lacks, as text: steps that are not complete, and damage. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/text/layout.h"
+#include "report/model/report_internal.h"
+
+enum { PROBLEMS_SHOWN = 20 };
+
+static int compare_missing(const assay_incomplete *a, const assay_incomplete *b)
+{
+    size_t common = a->missing_count < b->missing_count ? a->missing_count : b->missing_count;
+    for (size_t i = 0; i < common; i++) {
+        if (a->missing[i] != b->missing[i])
+            return a->missing[i] < b->missing[i] ? -1 : 1;
+    }
+    return (a->missing_count > b->missing_count) - (a->missing_count < b->missing_count);
+}
+
+static int compare_incomplete(const void *a, const void *b)
+{
+    const assay_incomplete *x = *(const assay_incomplete *const *)a, *y = *(const assay_incomplete *const *)b;
+    int order = compare_missing(x, y);
+    return order ? order : (x->step > y->step) - (x->step < y->step);
+}
+
+/* One line: the steps of sorted[from, to), which lack the same workers. */
+static void put_same_missing(const assay_trial_outcome *trial, const assay_worker_names *names,
+                             const assay_incomplete *const *sorted, size_t count, int64_t *steps, assay_buf *out)
+{
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    for (size_t i = 0; i < count; i++)
+        steps[i] = sorted[i]->step;
+    assay_worker_names_put(names, sorted[0]->missing, sorted[0]->missing_count, &line);
+    assay_put_format(&line, ": %s ", count == 1 ? "step" : "steps");
+    report_put_steps(trial->info, steps, count, REPORT_RUNS_OF_STEPS, &line);
+    assay_text_put_wrapped(out, 4, "  ", (const char *)line.data, line.size);
+    assay_buf_release(&line);
+}
+
+void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names, assay_buf *out)
+{
+    size_t count = trial->incomplete_count;
+    assay_report_put_heading(out, "Completeness");
+    if (count == 0) {
+        assay_put_format(out, assay_trial_steps(trial->info) > 0 ? "Every worker wrote every step.\n"
+                                                                 : "No worker wrote any step.\n");
+        return;
+    }
+    const assay_incomplete **sorted = assay_alloc_zeroed(count, sizeof *sorted);
+    int64_t *steps = assay_alloc_zeroed(count, sizeof *steps);
+    if (sorted && steps) {
+        for (size_t i = 0; i < count; i++)
+            sorted[i] = &trial->incomplete[i];
+        qsort(sorted, count, sizeof *sorted, compare_incomplete);
+        assay_put_format(out, "%zu of %" PRIu64 " steps are not complete. These were never written:\n", count,
+                         assay_trial_steps(trial->info));
+        for (size_t from = 0, to; from < count; from = to) {
+            for (to = from + 1; to < count && compare_missing(sorted[from], sorted[to]) == 0; to++)
+                ;
+            put_same_missing(trial, names, sorted + from, to - from, steps, out);
+        }
+    } else if (out->status == ASSAY_OK) {
+        out->status = ASSAY_ENOMEM;
+    }
+    free(sorted);
+    free(steps);
+}
+
+static void put_problem(const assay_problem *p, assay_buf *out)
+{
+    assay_buf line;
+    size_t file = p->file ? strlen(p->file) : 0;
+    bool said = file > 0 && strncmp(p->text, p->file, file) == 0; /* then the text gives the place itself */
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_put_format(&line, "%s", assay_problem_word(p->kind));
+    if (file > 0 && !said)
+        assay_put_format(&line, " %s", p->file);
+    if (p->offset >= 0 && !said)
+        assay_put_format(&line, " at byte %" PRId64, p->offset);
+    if (p->step >= 0)
+        assay_put_format(&line, " (step %" PRId64 ")", p->step);
+    assay_put_format(&line, ": %s", p->text);
+    assay_text_put_wrapped(out, 4, "  ", (const char *)line.data, line.size);
+    assay_buf_release(&line);
+}
+
+void assay_report_put_problems(const assay_trial_outcome *trial, assay_buf *out)
+{
+    const assay_problems *list = &trial->problems;
+    assay_report_put_heading(out, "Problems");
+    if (list->total == 0) {
+        assay_put_format(out, "None: everything the trial lists could be read.\n");
+        return;
+    }
+    assay_put_format(out, "%" PRIu64 " found, %" PRIu64 " of them damage or loss:\n", list->total, list->losses);
+    size_t shown = list->kept < PROBLEMS_SHOWN ? list->kept : PROBLEMS_SHOWN;
+    for (size_t i = 0; i < shown; i++)
+        put_problem(&list->list[i], out);
+    if (list->total > shown)
+        assay_put_format(out, "  ... and %" PRIu64 " more.\n", list->total - shown);
+}

@@ -1,0 +1,252 @@
+/* report_text.c - the text report: what it is about, the table of rules, then evidence, completeness and problems. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/text/layout.h"
+#include "report/compare/bands.h"
+#include "report/compare/compare_internal.h"
+
+enum { EVIDENCE_LINES = 10, WORKERS_SHOWN = 12 };
+
+static void put_name(assay_buf *out, const char *name)
+{
+    assay_text_put_clean(out, name, strlen(name));
+}
+
+void assay_report_put_heading(assay_buf *out, const char *heading)
+{
+    assay_put_format(out, "\n%s\n", heading);
+    for (size_t i = 0; i < strlen(heading); i++)
+        assay_put_u8(out, '-');
+    assay_put_u8(out, '\n');
+}
+
+static void put_workers(const assay_trial_outcome *trial, assay_buf *out)
+{
+    const assay_listing *listing = &trial->listing;
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_put_format(&line, "%" PRIu32, listing->workers);
+    for (uint32_t w = 0; w < listing->workers && w < WORKERS_SHOWN; w++) {
+        assay_put_bytes(&line, w ? ", " : ": ", 2);
+        put_name(&line, listing->worker[w]);
+    }
+    if (listing->workers > WORKERS_SHOWN)
+        assay_put_format(&line, ", ...");
+    if (listing->expected_workers > listing->workers)
+        assay_put_format(&line, " (of %" PRIu32 " expected)", listing->expected_workers);
+    assay_text_put_wrapped(out, 11, "workers", (const char *)line.data, line.size);
+    assay_buf_release(&line);
+}
+
+void assay_report_put_head(const assay_trial_outcome *trial, assay_buf *out)
+{
+    report_mode mode[ASSAY_MODES];
+    const assay_trial *info = trial->info;
+    assay_put_format(out, "Trial ");
+    put_name(out, trial->trial->name);
+    assay_put_format(out, "\n");
+    assay_text_put_wrapped(out, 11, "path", trial->trial->path, strlen(trial->trial->path));
+    if (trial->status != ASSAY_OK || !info) {
+        assay_text_put_wrapped(out, 11, "not read", trial->error.text, strlen(trial->error.text));
+        return;
+    }
+    put_workers(trial, out);
+    report_count_modes(info, mode);
+    assay_put_format(out, "steps      %" PRIu64, assay_trial_steps(info));
+    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
+        if (mode[m].steps > 1)
+            assay_put_format(out, ", %s %" PRIu64 " (%" PRId64 " to %" PRId64 ")", assay_mode_name(m), mode[m].steps,
+                             mode[m].first, mode[m].last);
+        else if (mode[m].steps == 1)
+            assay_put_format(out, ", %s 1 (%" PRId64 ")", assay_mode_name(m), mode[m].first);
+    }
+    assay_put_format(out, "\ntensors    %" PRIu32 "\ntraining   %s\n", assay_trial_tensors(info),
+                     trial->listing.ended ? "has ended" : "no end marker: it may still be running, or was stopped");
+}
+
+static void put_status_row(const assay_trial *info, const report_rule *rule, assay_table *table)
+{
+    const assay_finding *first = report_first(rule);
+    assay_table_cell(table, rule->instance->name);
+    assay_table_cell(table, assay_verdict_status_name(rule->status));
+    assay_table_cell(table, assay_severity_name(rule->instance->severity));
+    if (report_datapoints(rule) > 0)
+        assay_table_format(table, "%" PRIu64 " of %" PRIu64, report_findings_total(rule), report_datapoints(rule));
+    else
+        assay_table_cell(table, "-");
+    if (!first) {
+        for (int i = 0; i < 3; i++)
+            assay_table_cell(table, "");
+        return;
+    }
+    assay_table_format(table, "%" PRId64, first->step);
+    assay_table_cell(table, report_finding_worker(info, first));
+    assay_table_cell(table, report_finding_tensor(info, first));
+}
+
+static void put_status_table(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    static const char *const heads[] = {"rule", "status", "severity", "findings", "first step", "worker", "tensor"};
+    size_t no_data = 0;
+    assay_table table;
+    assay_table_init(&table, "ellrrle", heads);
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, i, false);
+        put_status_row(trial->info, &rule, &table);
+        no_data += rule.status == ASSAY_NO_DATA;
+    }
+    assay_report_put_heading(out, "Rules");
+    assay_table_put(&table, 0, out);
+    assay_table_release(&table);
+    if (no_data > 0)
+        assay_put_format(out, "\nNoData is no pass: nothing in the trial fitted %s.\n",
+                         no_data == 1 ? "that rule" : "those rules");
+}
+
+static void put_rule_heading(const report_rule *rule, assay_buf *out)
+{
+    const assay_instance *instance = rule->instance;
+    const char *kind = report_kind(rule);
+    put_name(out, instance->name);
+    if (strcmp(instance->name, kind) != 0) {
+        assay_put_format(out, " (");
+        put_name(out, kind);
+        assay_put_format(out, ")");
+    }
+}
+
+/* The first line of a message is a paragraph; further ones show a place in a text and stay as they are. */
+static void put_reason(const char *text, size_t length, assay_buf *out)
+{
+    const char *more = memchr(text, '\n', length);
+    assay_text_put_wrapped(out, 4, NULL, text, more ? (size_t)(more - text) : length);
+    if (more)
+        assay_text_put_clean_lines(out, more + 1, length - (size_t)(more + 1 - text), 4);
+}
+
+/* Rules that could not run, each with its reason. */
+static void put_errors(const assay_outcome *outcome, const assay_trial_outcome *trial, bool aggregations, bool *any,
+                       assay_buf *out)
+{
+    size_t count = aggregations ? outcome->job->aggregation_count : outcome->job->rule_count;
+    for (size_t i = 0; i < count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, i, aggregations);
+        if (rule.status != ASSAY_RULE_ERROR)
+            continue;
+        if (!*any)
+            assay_report_put_heading(out, aggregations ? "Aggregations that could not run" : "Rules that could not run");
+        *any = true;
+        put_rule_heading(&rule, out);
+        assay_put_format(out, "\n");
+        put_reason(rule.message ? rule.message : "", rule.message_size, out);
+    }
+}
+
+static void put_all_evidence(const assay_outcome *outcome, const assay_trial_outcome *trial,
+                             const assay_worker_names *names, assay_buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, i, false);
+        if (rule.status != ASSAY_ISSUES_FOUND)
+            continue;
+        if (!any)
+            assay_report_put_heading(out, "Evidence");
+        assay_put_format(out, any ? "\n" : "");
+        put_rule_heading(&rule, out);
+        report_put_evidence(trial, &rule, names, EVIDENCE_LINES, out);
+        any = true;
+    }
+}
+
+/* What rules without findings have to say: what they left out, and the sections of those that report and do not judge. */
+static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, i, false);
+        bool quiet = rule.message_size == 0 && (!rule.text || rule.text->size == 0);
+        if (quiet || rule.status == ASSAY_ISSUES_FOUND || rule.status == ASSAY_RULE_ERROR)
+            continue;
+        if (!any)
+            assay_report_put_heading(out, "Remarks");
+        assay_put_format(out, any ? "\n" : "");
+        put_rule_heading(&rule, out);
+        assay_put_format(out, "\n");
+        if (rule.message_size > 0)
+            assay_text_put_wrapped(out, 4, NULL, rule.message, rule.message_size);
+        if (rule.text)
+            assay_text_put_clean_lines(out, (const char *)rule.text->data, rule.text->size, 4);
+        any = true;
+    }
+}
+
+static void put_aggregations(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
+                             assay_buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, i, true);
+        if (rule.status == ASSAY_RULE_ERROR)
+            continue;
+        if (!any)
+            assay_report_put_heading(out, "Aggregations");
+        assay_put_format(out, any ? "\n" : "");
+        put_rule_heading(&rule, out);
+        assay_put_format(out, "\n");
+        if (rule.message_size > 0)
+            assay_text_put_wrapped(out, 4, NULL, rule.message, rule.message_size);
+        report_put_aggregation(&rule, draw, out);
+        any = true;
+    }
+}
+
+static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
+{
+    assay_worker_names names;
+    bool rule_errors = false, aggregation_errors = false;
+    int status = assay_worker_names_init(&names, &trial->listing);
+    if (status != ASSAY_OK)
+        return status;
+    assay_report_put_head(trial, out);
+    if (trial->status == ASSAY_OK && trial->info) {
+        if (outcome->job->rule_count > 0)
+            put_status_table(outcome, trial, out);
+        put_all_evidence(outcome, trial, &names, out);
+        put_remarks(outcome, trial, out);
+        put_errors(outcome, trial, false, &rule_errors, out);
+        put_aggregations(outcome, trial, draw, out);
+        put_errors(outcome, trial, true, &aggregation_errors, out);
+        assay_report_put_completeness(trial, &names, out);
+        assay_report_put_problems(trial, out);
+    }
+    assay_worker_names_release(&names);
+    return ASSAY_OK;
+}
+
+static void put_figures(const assay_outcome *outcome, assay_buf *out)
+{
+    const assay_run_figures *run = &outcome->run;
+    assay_put_format(out, "\nRead ");
+    assay_text_put_bytes(out, run->bytes_read);
+    assay_put_format(out, " in %" PRIu64 " records on %d rank%s of %d host%s in %.2f s.\n", run->records_read,
+                     run->ranks, run->ranks == 1 ? "" : "s", run->nodes, run->nodes == 1 ? "" : "s", run->seconds);
+}
+
+int assay_report_put_text(const assay_outcome *outcome, const assay_draw *draw, assay_buf *out)
+{
+    for (size_t i = 0; i < outcome->trial_count; i++) {
+        assay_put_format(out, i ? "\n\n" : "");
+        int status = put_trial(outcome, &outcome->trials[i], draw, out);
+        if (status != ASSAY_OK)
+            return status;
+    }
+    if (outcome->comparison)
+        report_put_comparison_text(outcome->comparison, out);
+    if (outcome->bands)
+        assay_band_report_put_text(outcome->bands, out);
+    put_figures(outcome, out);
+    return assay_buf_status(out);
+}

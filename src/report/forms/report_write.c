@@ -1,0 +1,75 @@
+/* report_write.c - the report's files. */
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "report/model/report_internal.h"
+
+static int put_json(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+{
+    int status = assay_report_put_body(outcome, out);
+    if (status != ASSAY_OK)
+        return status;
+    assay_report_put_run(outcome, origin, out);
+    return assay_buf_status(out);
+}
+
+static int put_text(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+{
+    (void)origin;
+    return assay_report_put_text(outcome, NULL, out);
+}
+
+/* One file of a form; a form may have several. */
+typedef struct form_file {
+    int form; /* assay_format */
+    const char *name;
+    int (*put)(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+} form_file;
+
+/* In the order they are written. results.h5 is not among them: all ranks write it (results.h). */
+static const form_file FILES[] = {
+    {ASSAY_FORMAT_JSON, "report.json", put_json},
+    {ASSAY_FORMAT_TEXT, "report.txt", put_text},
+    {ASSAY_FORMAT_CSV, "findings.csv", report_put_findings_csv},
+    {ASSAY_FORMAT_CSV, "class_counts.csv", report_put_class_counts_csv},
+    {ASSAY_FORMAT_CSV, "confusion.csv", report_put_confusion_csv},
+    {ASSAY_FORMAT_CSV, "loss.csv", report_put_loss_csv},
+    {ASSAY_FORMAT_JUNIT, "junit.xml", report_put_junit},
+    {ASSAY_FORMAT_MARKDOWN, "report.md", report_put_markdown},
+    {ASSAY_FORMAT_HTML, "report.html", report_put_html},
+};
+
+static int write_file(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory,
+                      const form_file *file, assay_error *err)
+{
+    assay_buf text;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    char *path = assay_path_join(directory, file->name);
+    int status = path ? file->put(outcome, origin, &text) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = assay_file_write(path, text.data, text.size, err);
+    else
+        assay_fail(err, status, "%s: cannot make the report: %s", file->name, assay_status_text(status));
+    free(path);
+    assay_buf_release(&text);
+    return status;
+}
+
+int assay_report_write(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory,
+                       assay_error *err)
+{
+    int first = assay_dir_make(directory, err);
+    if (first != ASSAY_OK)
+        return first;
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
+        if (!(outcome->job->formats & 1u << FILES[i].form))
+            continue;
+        int status = write_file(outcome, origin, directory, &FILES[i], first == ASSAY_OK ? err : NULL);
+        first = first == ASSAY_OK ? status : first;
+    }
+    if (outcome->job->formats & 1u << ASSAY_FORMAT_TENSORBOARD) {
+        int status = report_write_tensorboard(outcome, directory, first == ASSAY_OK ? err : NULL);
+        first = first == ASSAY_OK ? status : first;
+    }
+    return first;
+}

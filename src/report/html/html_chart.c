@@ -1,0 +1,344 @@
+/* html_chart.c - a chart of lines as inline SVG.
+ *
+ * The plot is stretched to the width that there is, with strokes that keep theirs; everything that is text is HTML
+ * around it and keeps its size, so that a chart reads the same on a telephone and on a wide screen. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/html/html.h"
+
+enum { WIDTH = 1000, HEIGHT = 400, TICKS = 5, POINTS_WITH_DOTS = 60, MOST_COLUMNS = 500 };
+enum { POINT_BYTES = 14, DOT_BYTES = 130, ROW_BYTES = 110, FRAME_BYTES = 2500, ROWS_MOST = 60, ROWS_LEAST = 3 };
+
+/* How much of a chart its room allows. */
+typedef struct detail {
+    int columns; /* in which lines are drawn */
+    bool dots;
+    size_t rows; /* of numbers, for each line */
+} detail;
+
+static detail detail_of(const html_chart *chart)
+{
+    size_t series = chart->count ? chart->count : 1, points = 0;
+    size_t room = chart->room > FRAME_BYTES ? (chart->room - FRAME_BYTES) / series
+                                            : 0; /* half for the lines, the rest for numbers */
+    detail d = {.columns = (int)fmin(MOST_COLUMNS, fmax(30, (double)room / 2 / (4 * POINT_BYTES)))};
+    for (size_t s = 0; s < chart->count; s++)
+        points = chart->series[s].count > points ? chart->series[s].count : points;
+    d.dots = points <= POINTS_WITH_DOTS && points * DOT_BYTES < room / 2;
+    d.rows = room / 4 / ROW_BYTES;
+    d.rows = d.rows > ROWS_MOST / series ? ROWS_MOST / series : d.rows;
+    d.rows = d.rows < ROWS_LEAST ? ROWS_LEAST : d.rows;
+    return d;
+}
+
+/* The column of a value of x. */
+static int column_of(double pixel, int columns)
+{
+    return (int)(pixel * columns / WIDTH);
+}
+
+/* Values of an axis, mapped to 0..1. */
+typedef struct axis {
+    double least, most; /* after the logarithm where there is one */
+    bool logarithmic;
+    double tick[2 * TICKS + 2];
+    int ticks;
+} axis;
+
+static double on_axis(const axis *a, double value)
+{
+    double at = a->logarithmic ? log10(value) : value;
+    /* in halves, so that no difference of finite numbers overflows */
+    return a->most > a->least ? fmin(fmax((at / 2 - a->least / 2) / (a->most / 2 - a->least / 2), 0), 1) : 0.5;
+}
+
+static void widen(axis *a, double value)
+{
+    a->least = value < a->least ? value : a->least;
+    a->most = value > a->most ? value : a->most;
+}
+
+#define LEAST_SPAN   1e-300
+#define MOST_ROUNDED 1e300
+
+/* Ticks at multiples of 1, 2 or 5 times a power of ten; an axis of values begins and ends at one. */
+static void set_ticks(axis *a, bool round_out)
+{
+    double span = a->most - a->least;
+    if (!(span > LEAST_SPAN) ||
+        !(fmax(fabs(a->least), fabs(a->most)) < MOST_ROUNDED)) { /* too small or large to round */
+        a->tick[a->ticks++] = a->logarithmic ? pow(10, a->least) : a->least;
+        if (a->most > a->least)
+            a->tick[a->ticks++] = a->logarithmic ? pow(10, a->most) : a->most;
+        return;
+    }
+    double unit = pow(10, floor(log10(span / TICKS))), ratio = span / TICKS / unit;
+    double step = unit * (ratio <= 1 ? 1 : ratio <= 2 ? 2 : ratio <= 5 ? 5 : 10);
+    if (a->logarithmic && step < 1)
+        step = 1;
+    double first = round_out ? floor(a->least / step) : ceil(a->least / step);
+    double last = round_out ? ceil(a->most / step) : floor(a->most / step);
+    if (round_out) {
+        a->least = first * step;
+        a->most = last * step;
+    }
+    for (double k = first; k <= last && a->ticks < 2 * TICKS + 2; k++)
+        a->tick[a->ticks++] = a->logarithmic ? pow(10, k * step) : k * step;
+}
+
+static void find_axes(const html_chart *chart, axis *x, axis *y)
+{
+    double least_positive = DBL_MAX;
+    bool positive = true;
+    *x = *y = (axis){.least = DBL_MAX, .most = -DBL_MAX};
+    for (size_t s = 0; s < chart->count; s++) {
+        const html_series *series = &chart->series[s];
+        for (size_t i = 0; i < series->count; i++) {
+            widen(x, series->x[i]);
+            if (!isfinite(series->y[i]))
+                continue;
+            widen(y, series->y[i]);
+            positive = positive && series->y[i] > 0;
+            least_positive = fmin(least_positive, series->y[i]);
+        }
+    }
+    if (x->least > x->most)
+        *x = (axis){0};
+    if (y->least > y->most)
+        *y = (axis){0};
+    else if (positive && y->most / least_positive > 500)
+        *y = (axis){.least = log10(y->least), .most = log10(y->most), .logarithmic = true};
+    else if (y->least > 0 && y->least < y->most / 2)
+        y->least = 0; /* a scale that starts at nothing is not misread */
+    if (y->least == y->most) {
+        double pad = y->least != 0 ? fabs(y->least) / 10 : 1;
+        y->least -= y->least != 0 ? pad : 0;
+        y->most = fmin(y->most + pad, DBL_MAX);
+    }
+    set_ticks(x, false);
+    set_ticks(y, true);
+}
+
+static double pixel_x(const axis *x, double value)
+{
+    return on_axis(x, value) * WIDTH;
+}
+
+static double pixel_y(const axis *y, double value)
+{
+    return HEIGHT - on_axis(y, value) * HEIGHT;
+}
+
+static void put_point(html_page *page, bool *pen, const axis *x, const axis *y, const html_series *s, size_t i)
+{
+    html_put(page, "%s%.4g %.4g", *pen ? "L" : "M", pixel_x(x, s->x[i]), pixel_y(y, s->y[i]));
+    *pen = true;
+}
+
+/* The line; of points that share a column the first, least, most and last, in their order: the eye sees no difference.
+ */
+static void put_line(html_page *page, const axis *x, const axis *y, const html_series *s, int columns)
+{
+    bool pen = false;
+    html_put(page, "<path class=\"line s%d\" d=\"", s->style);
+    for (size_t from = 0, to; from < s->count; from = to) {
+        int column = column_of(pixel_x(x, s->x[from]), columns);
+        size_t least = from, most = from;
+        bool gap = false;
+        for (to = from; to < s->count && column_of(pixel_x(x, s->x[to]), columns) == column; to++) {
+            gap = gap || !isfinite(s->y[to]);
+            least = s->y[to] < s->y[least] || !isfinite(s->y[least]) ? to : least;
+            most = s->y[to] > s->y[most] || !isfinite(s->y[most]) ? to : most;
+        }
+        const size_t at[4] = {from, least < most ? least : most, least < most ? most : least, to - 1};
+        pen = pen && isfinite(s->y[from]);
+        for (int k = 0; k < 4; k++) {
+            if ((k == 0 || at[k] != at[k - 1]) && isfinite(s->y[at[k]]))
+                put_point(page, &pen, x, y, s, at[k]);
+        }
+        pen = pen && !gap;
+    }
+    html_put(page, "\"/>");
+}
+
+/* Short bars at one edge, one a column at most. */
+static void put_bars(html_page *page, const char *class, double bottom, const double *pixel, size_t count, int columns)
+{
+    int before = -1;
+    for (size_t i = 0; i < count; i++) {
+        int column = column_of(pixel[i], columns);
+        if (column == before)
+            continue;
+        if (before < 0)
+            html_put(page, "<path class=\"%s\" d=\"", class);
+        html_put(page, "M%.4g %gv-18", pixel[i], bottom);
+        before = column;
+    }
+    html_put(page, before < 0 ? "" : "\"/>");
+}
+
+/* Where the values are nan or infinite: bars at the upper edge. */
+static void put_lost(html_page *page, const axis *x, const html_series *s, int columns)
+{
+    double *pixel = assay_alloc_zeroed(s->count, sizeof *pixel);
+    html_fail(page, pixel ? ASSAY_OK : ASSAY_ENOMEM);
+    size_t lost = 0;
+    for (size_t i = 0; pixel && i < s->count; i++) {
+        if (!isfinite(s->y[i]))
+            pixel[lost++] = pixel_x(x, s->x[i]);
+    }
+    put_bars(page, "lost", 18, pixel, lost, columns);
+    free(pixel);
+}
+
+static void put_marks(html_page *page, const axis *x, const html_chart *chart, int columns)
+{
+    double *pixel = assay_alloc_zeroed(chart->marks, sizeof *pixel);
+    html_fail(page, pixel ? ASSAY_OK : ASSAY_ENOMEM);
+    for (size_t i = 0; pixel && i < chart->marks; i++)
+        pixel[i] = fmin(fmax(pixel_x(x, chart->mark[i]), 0), WIDTH);
+    put_bars(page, "fired", HEIGHT, pixel, pixel ? chart->marks : 0, columns);
+    free(pixel);
+}
+
+static void put_dots(html_page *page, const axis *x, const axis *y, const html_series *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (!isfinite(s->y[i]))
+            continue;
+        html_put(page, "<path class=\"dot s%d\" d=\"M%.4g %.4gh0\"><title>", s->style, pixel_x(x, s->x[i]),
+                 pixel_y(y, s->y[i]));
+        html_short_name(page, s->name, 40);
+        html_put(page, ": %.6g at %.15g</title></path>", s->y[i], s->x[i]);
+    }
+}
+
+static void put_plot(html_page *page, const html_chart *chart, const axis *x, const axis *y, const detail *d)
+{
+    unsigned id = page->next_id++;
+    html_put(page,
+             "<svg class=\"plot\" viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" role=\"img\" "
+             "aria-labelledby=\"c%ut c%ud\">"
+             "<title id=\"c%ut\">",
+             WIDTH, HEIGHT, id, id, id);
+    html_text_n(page, chart->title, strlen(chart->title), HTML_TITLE);
+    html_put(page, "</title><desc id=\"c%ud\">", id);
+    for (size_t s = 0; s < chart->count; s++) {
+        const html_series *series = &chart->series[s];
+        html_short_name(page, series->name, HTML_NAME);
+        html_put(page, ": %zu points", series->count);
+        if (series->count > 0)
+            html_put(page, ", first %.6g, last %.6g. ", series->y[0], series->y[series->count - 1]);
+    }
+    html_put(page, "</desc><path class=\"grid\" d=\"");
+    for (int i = 0; i < y->ticks; i++)
+        html_put(page, "M0 %.4gH%d", pixel_y(y, y->tick[i]), WIDTH);
+    html_put(page, "\"/>");
+    put_marks(page, x, chart, d->columns);
+    for (size_t s = chart->count; s-- > 0;) {
+        put_line(page, x, y, &chart->series[s], d->columns);
+        put_lost(page, x, &chart->series[s], d->columns);
+        if (d->dots)
+            put_dots(page, x, y, &chart->series[s]);
+    }
+    html_put(page, "</svg>");
+}
+
+static void put_ticks(html_page *page, const axis *x, const axis *y)
+{
+    html_put(page, "<div class=\"ylab\" aria-hidden=\"true\">");
+    for (int i = 0; i < y->ticks; i++)
+        html_put(page, "<span style=\"top:%.4g%%\">%.4g</span>", 100 - 100 * on_axis(y, y->tick[i]), y->tick[i]);
+    html_put(page, "</div><div class=\"xlab\" aria-hidden=\"true\">");
+    for (int i = 0; i < x->ticks; i++)
+        html_put(page, "<span style=\"left:%.4g%%\">%.7g</span>", 100 * on_axis(x, x->tick[i]), x->tick[i]);
+    html_put(page, "</div>");
+}
+
+static void put_legend(html_page *page, const html_chart *chart)
+{
+    html_put(page, "<ul class=\"legend\">");
+    for (size_t s = 0; s < chart->count; s++) {
+        html_put(page,
+                 "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"line s%d\" d=\"M0 "
+                 "5H28\"/></svg>",
+                 chart->series[s].style);
+        html_name(page, chart->series[s].name);
+        html_put(page, "</li>");
+    }
+    if (chart->marks > 0)
+        html_put(page,
+                 "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"fired\" d=\"M14 "
+                 "10V0\"/></svg>%s</li>",
+                 chart->mark_word);
+    html_put(page, "</ul>");
+}
+
+/* The numbers behind the chart: each series by itself, every n-th row so that few are left; the first and the last are.
+ */
+static void put_numbers(html_page *page, const html_chart *chart, size_t rows)
+{
+    html_put(
+        page,
+        "<details class=\"numbers\"><summary>Numbers</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+        "aria-label=\"Numbers\"><table><thead><tr><th>Line</th><th class=\"n\">");
+    html_text(page, chart->x_label);
+    html_put(page, "</th><th class=\"n\">");
+    html_text(page, chart->y_label);
+    html_put(page, "</th></tr></thead><tbody>\n");
+    size_t left = 0;
+    for (size_t s = 0; s < chart->count; s++) {
+        const html_series *series = &chart->series[s];
+        size_t shown = series->count < rows ? series->count : rows;
+        for (size_t i = 0; i < shown; i++) {
+            size_t at = shown > 1 ? (series->count - 1) * i / (shown - 1) : 0;
+            html_put(page, "<tr><td>");
+            html_short_name(page, series->name, 40);
+            html_put(page, "</td><td class=\"n\">%.15g</td><td class=\"n\">%.6g</td></tr>\n", series->x[at],
+                     series->y[at]);
+        }
+        left += series->count - shown;
+    }
+    html_put(page, "</tbody></table></div>");
+    if (left > 0)
+        html_put(page, "<p class=\"note\">%zu rows between these are left out.</p>", left);
+    html_put(page, "</details>");
+}
+
+void html_put_chart(html_page *page, const html_chart *chart)
+{
+    axis x, y;
+    size_t lost = 0;
+    const detail d = detail_of(chart);
+    find_axes(chart, &x, &y);
+    html_put(page, "<figure class=\"chart\"><figcaption>");
+    html_text_n(page, chart->title, strlen(chart->title), HTML_TITLE);
+    html_put(page, "</figcaption>");
+    if (chart->remark) {
+        html_put(page, "<p class=\"remark\">");
+        html_text(page, chart->remark);
+        html_put(page, "</p>");
+    }
+    put_legend(page, chart);
+    html_put(page, "<p class=\"unit\">");
+    html_text(page, chart->y_label);
+    html_put(page, "%s</p><div class=\"frame\">", y.logarithmic ? ", logarithmic" : "");
+    put_plot(page, chart, &x, &y, &d);
+    put_ticks(page, &x, &y);
+    html_put(page, "</div><p class=\"unit x\">");
+    html_text(page, chart->x_label);
+    html_put(page, "</p>");
+    for (size_t s = 0; s < chart->count; s++) {
+        for (size_t i = 0; i < chart->series[s].count; i++)
+            lost += !isfinite(chart->series[s].y[i]);
+    }
+    if (lost > 0)
+        html_put(page, "<p class=\"note\">%zu value%s not finite: bars at the upper edge.</p>", lost,
+                 lost == 1 ? " is" : "s are");
+    put_numbers(page, chart, d.rows);
+    html_put(page, "</figure>\n");
+}

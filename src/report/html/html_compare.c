@@ -1,0 +1,395 @@
+/* html_compare.c - several trials side by side (comparison.h): which of them stand out, and by what. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/compare/comparison.h"
+#include "report/html/html.h"
+
+enum {
+    TRIALS_ACROSS = 8,
+    RULES_ACROSS = 60,
+    GROUP_RULES = 12,
+    GROUP_TRIALS = 24,
+    OUTLIERS_SHOWN = 40,
+    CLASSES_ACROSS = 40
+};
+
+static const char *trial_name(const assay_comparison *c, size_t trial)
+{
+    return c->outcome->trials[trial].trial->name;
+}
+
+static void begin_table(html_page *page, const char *label, const char *class)
+{
+    html_put(page,
+             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"%s\"><thead><tr>",
+             label, class);
+}
+
+static void end_table(html_page *page, size_t left, const char *what)
+{
+    html_put(page, "</tbody></table></div>\n");
+    html_more(page, left, what);
+}
+
+static void put_trial_head(html_page *page, const assay_comparison *c, size_t trial)
+{
+    html_put(page, "<th scope=\"row\">");
+    html_name(page, trial_name(c, trial));
+    html_put(page, trial == c->baseline ? " <span class=\"tag\">baseline</span></th>" : "</th>");
+}
+
+/* The sign of a NaN says nothing, and differs between machines. */
+static void put_short(html_page *page, double value)
+{
+    if (isnan(value))
+        html_put(page, "nan");
+    else
+        html_put(page, "%.4g", value);
+}
+
+/* A number, or a dash where there is none. */
+static void put_figure(html_page *page, double value)
+{
+    html_put(page, "<td class=\"n\">");
+    if (isnan(value))
+        html_put(page, "\u2013");
+    else
+        put_short(page, value);
+    html_put(page, "</td>");
+}
+
+/* ---- rules and trials ---- */
+
+static report_rule rule_of(const assay_comparison *c, size_t trial, size_t rule)
+{
+    return report_rule_of(c->outcome, &c->outcome->trials[trial], rule, false);
+}
+
+/* Few trials: a rule a row, each trial's status with its first step. */
+static void put_narrow_matrix(html_page *page, const assay_comparison *c)
+{
+    size_t rules = c->outcome->job->rule_count, i = 0;
+    begin_table(page, "Rules and trials", "matrix");
+    html_put(page, "<th>Rule</th>");
+    for (size_t t = 0; t < c->trials; t++) {
+        html_put(page, "<th scope=\"col\">");
+        html_name(page, trial_name(c, t));
+        html_put(page, "</th>");
+    }
+    html_put(page, "</tr></thead><tbody>\n");
+    for (; i < rules && !html_full(page); i++) {
+        html_put(page, "<tr><th scope=\"row\">");
+        html_name(page, c->outcome->job->rules[i]->name);
+        html_put(page, "</th>");
+        for (size_t t = 0; t < c->trials; t++) {
+            report_rule rule = rule_of(c, t, i);
+            const assay_finding *first = report_first(&rule);
+            html_put(page, "<td>");
+            html_status_mark(page, rule.status);
+            if (first)
+                html_put(page, " <span class=\"dim\">from step %" PRId64 "</span>", first->step);
+            html_put(page, "</td>");
+        }
+        html_put(page, "</tr>\n");
+    }
+    end_table(page, rules - i, "rules");
+}
+
+/* Many trials: a trial a row, the rules' names upright. */
+static void put_tall_matrix(html_page *page, const assay_comparison *c)
+{
+    size_t all = c->outcome->job->rule_count, rules = all < RULES_ACROSS ? all : RULES_ACROSS, t = 0;
+    begin_table(page, "Rules and trials", "matrix tall");
+    html_put(page, "<th>Trial</th>");
+    for (size_t i = 0; i < rules; i++) {
+        html_put(page, "<th scope=\"col\"><span>");
+        html_short_name(page, c->outcome->job->rules[i]->name, 28);
+        html_put(page, "</span></th>");
+    }
+    html_put(page, "</tr></thead><tbody>\n");
+    for (; t < c->trials && !html_full(page); t++) {
+        html_put(page, "<tr>");
+        put_trial_head(page, c, t);
+        for (size_t i = 0; i < rules; i++)
+            html_status_cell(page, rule_of(c, t, i).status);
+        html_put(page, "</tr>\n");
+    }
+    end_table(page, c->trials - t, "trials");
+    html_more(page, all - rules, "rules");
+}
+
+static void put_matrix(html_page *page, const assay_comparison *c)
+{
+    if (c->outcome->job->rule_count == 0)
+        return;
+    html_put(page, "<h3>Rules and trials</h3><p class=\"note\">");
+    for (int status = ASSAY_ISSUES_FOUND; status <= ASSAY_RULE_ERROR; status++)
+        html_status(page, status);
+    html_put(page, "</p>\n");
+    if (c->trials <= TRIALS_ACROSS)
+        put_narrow_matrix(page, c);
+    else
+        put_tall_matrix(page, c);
+}
+
+/* ---- groups and first findings ---- */
+
+static void put_group(html_page *page, const assay_comparison *c, const assay_trial_group *g)
+{
+    static const char *const kinds[] = {"", "no findings", "no rule could be evaluated, which is no pass", "could not be read"};
+    html_put(page, "<li><strong>%zu trial%s</strong>: ", g->trials, g->trials == 1 ? "" : "s");
+    for (size_t i = 0; i < g->rules && i < GROUP_RULES; i++) {
+        html_put(page, i ? ", " : "");
+        html_name(page, c->outcome->job->rules[g->rule[i]]->name);
+    }
+    if (g->rules > GROUP_RULES)
+        html_put(page, " and %zu more", g->rules - GROUP_RULES);
+    if (g->kind != ASSAY_GROUP_FINDINGS)
+        html_put(page, "%s", kinds[g->kind]);
+    html_put(page, "<br><span class=\"dim\">");
+    for (size_t i = 0; i < g->trials && i < GROUP_TRIALS; i++) {
+        html_put(page, i ? ", " : "");
+        html_name(page, trial_name(c, g->trial[i]));
+    }
+    if (g->trials > GROUP_TRIALS)
+        html_put(page, " and %zu more", g->trials - GROUP_TRIALS);
+    html_put(page, "</span></li>\n");
+}
+
+static void put_groups(html_page *page, const assay_comparison *c)
+{
+    size_t i = 0;
+    html_put(page, "<h3>Trials that fail alike</h3>\n<ol class=\"groups\">\n");
+    for (; i < c->groups && !html_full(page); i++)
+        put_group(page, c, &c->group[i]);
+    html_put(page, "</ol>\n");
+    html_more(page, c->groups - i, "groups");
+}
+
+static void put_first(html_page *page, const assay_comparison *c, size_t t)
+{
+    const assay_compared_trial *trial = &c->trial[t];
+    const assay_trial *info = c->outcome->trials[t].info;
+    html_put(page, "<tr>");
+    put_trial_head(page, c, t);
+    html_put(page, "<td class=\"n\">%zu</td><td class=\"n\">%zu</td>", trial->group + 1, trial->rules_with_findings);
+    if (trial->first && info) {
+        html_put(page, "<td class=\"n\">%" PRId64 "</td><td>", trial->first->step);
+        html_name(page, c->outcome->job->rules[trial->first_rule]->name);
+        html_put(page, "</td><td>");
+        html_name(page, report_finding_worker(info, trial->first));
+        html_put(page, "</td><td>");
+        html_name(page, report_finding_tensor(info, trial->first));
+        html_put(page, "</td></tr>\n");
+    } else {
+        html_put(page, "<td colspan=\"4\" class=\"dim\">%s</td></tr>\n",
+                 html_read(&c->outcome->trials[t]) ? "no finding" : "not read");
+    }
+}
+
+static void put_firsts(html_page *page, const assay_comparison *c)
+{
+    size_t t = 0;
+    html_put(page, "<h3>The first finding of each trial</h3>\n");
+    begin_table(page, "First findings", "");
+    html_put(page, "<th>Trial</th><th class=\"n\">Group</th><th class=\"n\">Rules</th><th "
+                   "class=\"n\">Step</th><th>Rule</th><th>Worker</th>"
+                   "<th>Tensor</th></tr></thead><tbody>\n");
+    for (; t < c->trials && !html_full(page); t++)
+        put_first(page, c, t);
+    end_table(page, c->trials - t, "trials");
+}
+
+/* ---- numbers that stand out ---- */
+
+static void put_outliers(html_page *page, const assay_comparison *c)
+{
+    size_t i = 0;
+    if (c->outliers == 0)
+        return;
+    html_put(page, "<h3>Numbers far from those of the other trials</h3>\n");
+    begin_table(page, "Outliers", "");
+    html_put(page, "<th>Trial</th><th>What</th><th class=\"n\">Value</th><th class=\"n\">Median</th><th "
+                   "class=\"n\">Robust z-score</th></tr></thead>"
+                   "<tbody>\n");
+    for (; i < c->outliers && i < OUTLIERS_SHOWN && !html_full(page); i++) {
+        const assay_outlier *o = &c->outlier[i];
+        html_put(page, "<tr>");
+        put_trial_head(page, c, o->trial);
+        html_put(page, "<td>");
+        html_text_n(page, o->what, strlen(o->what), HTML_TITLE);
+        html_put(page, "</td>");
+        put_figure(page, o->value);
+        put_figure(page, o->median);
+        put_figure(page, o->score);
+        html_put(page, "</tr>\n");
+    }
+    end_table(page, c->outliers - i, "numbers");
+}
+
+/* ---- losses ---- */
+
+static void put_loss(html_page *page, const assay_comparison *c, const assay_compared_loss *loss)
+{
+    size_t t = 0;
+    html_put(page, "<h4>");
+    html_name(page, loss->tensor);
+    html_put(page, " <span class=\"tag\">%s</span></h4>\n", assay_mode_name(loss->mode));
+    begin_table(page, "Losses", "");
+    html_put(page, "<th>Trial</th><th class=\"n\">Best</th><th class=\"n\">at mode step</th><th class=\"n\">Last</th>"
+                   "<th class=\"n\">at mode step</th><th class=\"n\">Area</th></tr></thead><tbody>\n");
+    for (; t < c->trials && !html_full(page); t++) {
+        const assay_loss_figures *f = &loss->figures[t];
+        html_put(page, "<tr>");
+        put_trial_head(page, c, t);
+        if (f->points == 0) {
+            html_put(page, "<td colspan=\"5\" class=\"dim\">not there</td></tr>\n");
+            continue;
+        }
+        put_figure(page, f->best);
+        html_put(page, "<td class=\"n\">%" PRId64 "</td>", f->best_mode_step);
+        put_figure(page, f->last);
+        html_put(page, "<td class=\"n\">%" PRId64 "</td>", f->last_mode_step);
+        put_figure(page, loss->from < loss->to ? f->area : NAN); /* over one step there is none */
+        html_put(page, "</tr>\n");
+    }
+    end_table(page, c->trials - t, "trials");
+}
+
+static void put_losses(html_page *page, const assay_comparison *c)
+{
+    size_t end = page->end, i = 0;
+    if (c->losses == 0)
+        return;
+    html_put(page, "<h3>Losses</h3><p class=\"note\">The area lies under the curve, over the mode steps that all "
+                   "trials with the loss "
+                   "cover.</p>\n");
+    for (; i < c->losses && page->out->size < end; i++) {
+        page->end = html_share(page, end, i, c->losses);
+        put_loss(page, c, &c->loss[i]);
+    }
+    page->end = end;
+    html_more(page, c->losses - i + c->losses_left_out, "losses");
+}
+
+/* ---- classes: the figure of each trial, and the recall of each class ---- */
+
+static void put_class_list(html_page *page, const assay_comparison *c, const assay_compared_classes *k)
+{
+    size_t shown = k->confusion ? (k->classes < CLASSES_ACROSS ? k->classes : CLASSES_ACROSS) : 0, t = 0;
+    html_put(page, "<h4>");
+    html_name(page, c->outcome->job->aggregations[k->aggregation]->name);
+    html_put(page, "</h4>\n");
+    begin_table(page, "Classes", k->confusion ? "heat recalls" : "");
+    html_put(page, "<th>Trial</th><th class=\"n\">Samples</th><th class=\"n\">%s</th>",
+             k->confusion ? "Accuracy" : "Largest class over smallest");
+    for (size_t i = 0; i < shown; i++)
+        html_put(page, "<th scope=\"col\">%" PRId64 "</th>", k->class[i]);
+    html_put(page, "</tr></thead><tbody>\n");
+    for (; t < c->trials && !html_full(page); t++) {
+        html_put(page, "<tr>");
+        put_trial_head(page, c, t);
+        put_figure(page, k->samples[t]);
+        put_figure(page, k->figure[t]);
+        for (size_t i = 0; i < shown; i++) {
+            double recall = k->value[t * k->classes + i];
+            if (isnan(recall))
+                html_put(page, "<td>\u2013</td>");
+            else
+                html_put(page, "<td class=\"h%d\">%.2f</td>", recall > 0 ? 1 + (int)(recall * 8.999) : 0, recall);
+        }
+        html_put(page, "</tr>\n");
+    }
+    end_table(page, c->trials - t, "trials");
+    if (k->confusion)
+        html_more(page, k->classes + k->classes_left_out - shown, "classes");
+}
+
+static void put_classes(html_page *page, const assay_comparison *c)
+{
+    size_t end = page->end, i = 0;
+    if (c->class_lists == 0)
+        return;
+    html_put(
+        page,
+        "<h3>Classes</h3><p class=\"note\">Of a confusion matrix: the accuracy, and the recall of each class.</p>\n");
+    for (; i < c->class_lists && page->out->size < end; i++) {
+        page->end = html_share(page, end, i, c->class_lists);
+        put_class_list(page, c, &c->classes[i]);
+    }
+    page->end = end;
+    html_more(page, c->class_lists - i, "aggregations");
+}
+
+/* ---- tensors ---- */
+
+static void put_parting(html_page *page, const assay_comparison *c, size_t t)
+{
+    const assay_compared_trial *trial = &c->trial[t];
+    const assay_compared_tensor *p = trial->tensors ? &trial->tensor[0] : NULL;
+    html_put(page, "<tr>");
+    put_trial_head(page, c, t);
+    html_put(page, "<td class=\"n\">%zu of %zu</td>", trial->parted, trial->compared);
+    if (!p) {
+        html_put(page, "<td colspan=\"5\" class=\"dim\">%s</td></tr>\n",
+                 t == c->baseline  ? ""
+                 : trial->compared ? "no tensor parts"
+                                   : "there was nothing to compare");
+        return;
+    }
+    html_put(page, "<td class=\"n\">%" PRId64 "</td><td>", p->mode_step);
+    html_name(page, assay_trial_tensor(c->outcome->trials[t].info, p->tensor));
+    html_put(page, " <span class=\"dim\">%s</span></td><td>%s</td>", assay_mode_name(p->mode), p->what);
+    if (p->parting == ASSAY_PARTS_VALUE) {
+        html_put(page, "<td class=\"n\">");
+        put_short(page, p->own);
+        html_put(page, " against ");
+        put_short(page, p->other);
+        html_put(page, "</td>");
+        put_figure(page, p->most);
+    } else {
+        html_put(page, "<td></td><td></td>");
+    }
+    html_put(page, "</tr>\n");
+}
+
+static void put_tensors(html_page *page, const assay_comparison *c)
+{
+    size_t t = 0;
+    html_put(page,
+             "<h3>Where tensors part from the baseline</h3><p class=\"note\">The first tensor of each trial whose "
+             "shape, type or "
+             "figures differ by more than %.3g at a step that both have; report.json lists the others.%s</p>\n",
+             c->tolerance,
+             html_read(&c->outcome->trials[c->baseline]) ? ""
+                                                         : " The baseline could not be read: nothing was compared.");
+    begin_table(page, "Tensors that part", "");
+    html_put(
+        page,
+        "<th>Trial</th><th class=\"n\">Tensors</th><th class=\"n\">Mode step</th><th>Tensor</th><th>What</th>"
+        "<th class=\"n\">Trial against baseline</th><th class=\"n\">Largest difference</th></tr></thead><tbody>\n");
+    for (; t < c->trials && !html_full(page); t++)
+        put_parting(page, c, t);
+    end_table(page, c->trials - t, "trials");
+}
+
+void html_comparison(html_page *page)
+{
+    static void (*const parts[])(html_page *, const assay_comparison *) = {
+        put_matrix, put_groups, put_firsts, put_outliers, put_losses, put_classes, put_tensors};
+    size_t count = sizeof parts / sizeof *parts;
+    const assay_comparison *c = page->outcome->comparison;
+    if (!c)
+        return;
+    html_section(page, "comparison", "Trials side by side", HTML_BUDGET_COMPARISON);
+    size_t end = page->end;
+    for (size_t i = 0; i < count; i++) {
+        page->end = html_share(page, end, i, count);
+        parts[i](page, c);
+    }
+    page->end = end;
+    html_section_end(page);
+}

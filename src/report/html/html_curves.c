@@ -1,0 +1,418 @@
+/* html_curves.c - how the loss went, and the tensors that findings name: drawn from the curves that the engine takes of
+ * every trial (curves.h). */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/model/curves.h"
+#include "report/html/html.h"
+
+enum { LOSSES_OF_TRIAL = 3, TENSORS_OF_TRIAL = 12, TEXT = 600, FIGURES = 3, FULL_CHART = 40000, SMALL_CHART = 14000 };
+
+/* The lines of one chart: what they point to is their own. */
+typedef struct lines {
+    html_series series[HTML_SERIES];
+    char name[HTML_SERIES][TEXT];
+    size_t count;
+    int status;
+} lines;
+
+static void release_lines(lines *l)
+{
+    for (size_t s = 0; s < l->count; s++) {
+        free((double *)(uintptr_t)l->series[s].x);
+        free((double *)(uintptr_t)l->series[s].y);
+    }
+    l->count = 0;
+}
+
+/* Adds an empty line of `count` points; *x and *y get its places. False when there is no room or no memory for it. */
+static bool add_line(lines *l, size_t count, int style, const char *name, double **x, double **y)
+{
+    if (l->count == HTML_SERIES)
+        return false;
+    *x = assay_alloc_zeroed(count, sizeof **x);
+    *y = assay_alloc_zeroed(count, sizeof **y);
+    if (!*x || !*y) {
+        free(*x);
+        free(*y);
+        l->status = ASSAY_ENOMEM;
+        return false;
+    }
+    snprintf(l->name[l->count], sizeof l->name[l->count], "%s", name);
+    l->series[l->count] = (html_series){.name = l->name[l->count], .x = *x, .y = *y, .count = count, .style = style};
+    l->count++;
+    return true;
+}
+
+static int mode_style(int mode)
+{
+    return (mode + HTML_STYLES - ASSAY_MODE_TRAIN) % HTML_STYLES;
+}
+
+static void add_loss(lines *l, const assay_loss_curve *curve, int style, const char *name, bool by_mode_step)
+{
+    double *x, *y;
+    if (!add_line(l, curve->count, style, name, &x, &y))
+        return;
+    for (size_t i = 0; i < curve->count; i++) {
+        x[i] = (double)(by_mode_step ? curve->point[i].mode_step : curve->point[i].step);
+        y[i] = curve->point[i].value;
+    }
+}
+
+/* "EVAL: lowest 0.42 at step 150, last 0.61, which is 45 % above it." */
+static void describe_loss(const assay_loss_curve *curve, assay_buf *out)
+{
+    size_t best = 0;
+    double last = curve->point[curve->count - 1].value;
+    for (size_t i = 1; i < curve->count; i++) {
+        if (curve->point[i].value < curve->point[best].value || !isfinite(curve->point[best].value))
+            best = i;
+    }
+    double least = curve->point[best].value;
+    if (!isfinite(least)) {
+        assay_put_format(out, "%s: no finite value. ", assay_mode_name(curve->mode));
+        return;
+    }
+    assay_put_format(out, "%s: lowest %.4g at step %" PRId64 ", last %.4g", assay_mode_name(curve->mode), least,
+                     curve->point[best].step, last);
+    if (least > 0 && last > least * 1.005 && isfinite(last))
+        assay_put_format(out, ", which is %.3g\u202f%% above it", 100 * (last / least - 1));
+    assay_put_format(out, ". ");
+}
+
+/* One loss tensor of a trial: a line a mode over the global steps. Returns the first curve behind it. */
+static size_t put_loss(html_page *page, const assay_trial *info, const assay_curves *curves, size_t from, size_t room)
+{
+    uint32_t tensor = curves->losses[from].tensor;
+    size_t to = from;
+    lines l = {.count = 0};
+    assay_buf remark;
+    assay_buf_init(&remark, 4096);
+    for (; to < curves->loss_count && curves->losses[to].tensor == tensor; to++) {
+        const assay_loss_curve *curve = &curves->losses[to];
+        add_loss(&l, curve, mode_style(curve->mode), assay_mode_name(curve->mode), false);
+        describe_loss(curve, &remark);
+        if (curves->losses_every[curve->mode] > 1)
+            assay_put_format(&remark, "Of %s every %" PRIu64 "th saved step was taken. ", assay_mode_name(curve->mode),
+                             curves->losses_every[curve->mode]);
+    }
+    assay_put_u8(&remark, '\0');
+    html_put_chart(page,
+                   &(html_chart){.title = assay_trial_tensor(info, tensor),
+                                 .x_label = "global step",
+                                 .y_label = "loss",
+                                 .remark = assay_buf_status(&remark) == ASSAY_OK ? (const char *)remark.data : NULL,
+                                 .series = l.series,
+                                 .count = l.count,
+                                 .room = room < FULL_CHART ? room : FULL_CHART});
+    html_fail(page, l.status);
+    release_lines(&l);
+    assay_buf_release(&remark);
+    return to;
+}
+
+static void put_trial_losses(html_page *page, size_t t, const assay_curves *curves)
+{
+    const assay_trial *info = page->outcome->trials[t].info;
+    size_t from = 0, done = 0, tensors = 0;
+    for (size_t i = 0; i < curves->loss_count; i++)
+        tensors += i == 0 || curves->losses[i].tensor != curves->losses[i - 1].tensor;
+    html_trial_begin(page, t, NULL);
+    html_put(page, "<div class=\"charts\">\n");
+    for (; from < curves->loss_count && done < LOSSES_OF_TRIAL; done++) {
+        size_t left = page->end > page->out->size ? page->end - page->out->size : 0;
+        size_t wanted = (tensors < LOSSES_OF_TRIAL ? tensors : LOSSES_OF_TRIAL) - done;
+        if (left < HTML_CHART_LEAST)
+            break;
+        from = put_loss(page, info, curves, from, left / wanted);
+    }
+    html_put(page, "</div>\n");
+    html_more(page, tensors - done, "losses");
+    html_trial_end(page);
+}
+
+/* ---- the trials over one another ---- */
+
+/* The chart of one mode: each trial's first loss over the steps of that mode. */
+static void put_overlay(html_page *page, const assay_curves *curves, size_t trials, int mode, size_t room)
+{
+    lines l = {.count = 0};
+    char title[TEXT];
+    for (size_t t = 0; t < trials; t++) {
+        const assay_trial_outcome *trial = &page->outcome->trials[t];
+        for (size_t i = 0; i < curves[t].loss_count; i++) {
+            if (curves[t].losses[i].mode != mode)
+                continue;
+            add_loss(&l, &curves[t].losses[i], (int)t, trial->trial->name, true);
+            break;
+        }
+    }
+    snprintf(title, sizeof title, "All trials, %s", assay_mode_name(mode));
+    if (l.count > 1)
+        html_put_chart(page, &(html_chart){.title = title,
+                                           .x_label = "step of the mode",
+                                           .y_label = "loss",
+                                           .series = l.series,
+                                           .count = l.count,
+                                           .room = room});
+    html_fail(page, l.status);
+    release_lines(&l);
+}
+
+static void put_overlays(html_page *page)
+{
+    assay_curves curves[HTML_SERIES];
+    const assay_outcome *outcome = page->outcome;
+    size_t trials = outcome->trial_count < HTML_SERIES ? outcome->trial_count : HTML_SERIES, made = 0;
+    int status = ASSAY_OK;
+    for (; made < trials && status == ASSAY_OK; made += status == ASSAY_OK)
+        status = assay_curves_make(outcome, made, &curves[made]);
+    html_put(page, "<div class=\"charts\">\n");
+    for (int mode = ASSAY_MODE_TRAIN; mode < ASSAY_MODES && status == ASSAY_OK; mode++)
+        put_overlay(page, curves, trials, mode, HTML_BUDGET_LOSS / 8);
+    html_put(page, "</div>\n");
+    if (outcome->trial_count > trials)
+        html_put(page, "<p class=\"more\">These are the first %zu trials; the others are below.</p>\n", trials);
+    while (made > 0)
+        assay_curves_release(&curves[--made]);
+    html_fail(page, status);
+}
+
+/* The curves of trial t into *out; false when there are none to draw. To be released when true. */
+static bool make_curves(html_page *page, size_t t, assay_curves *out)
+{
+    if (!html_read(&page->outcome->trials[t]))
+        return false;
+    int status = assay_curves_make(page->outcome, t, out);
+    html_fail(page, status);
+    return status == ASSAY_OK;
+}
+
+void html_losses(html_page *page)
+{
+    const assay_outcome *outcome = page->outcome;
+    size_t end = 0, left = 0;
+    bool open = false;
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        assay_curves curves;
+        if (open && page->out->size >= end) {
+            left++;
+            continue;
+        }
+        if (!make_curves(page, t, &curves))
+            continue;
+        if (curves.loss_count > 0 && !open) {
+            html_section(page, "loss", "Loss", HTML_BUDGET_LOSS);
+            end = page->end;
+            open = true;
+            if (outcome->trial_count > 1)
+                put_overlays(page);
+            html_put(page, "<div class=\"beside\">\n");
+        }
+        if (curves.loss_count > 0) {
+            page->end = html_share(page, end, t, outcome->trial_count);
+            put_trial_losses(page, t, &curves);
+        }
+        assay_curves_release(&curves);
+    }
+    if (!open)
+        return;
+    html_put(page, "</div>\n");
+    html_more(page, left, "trials");
+    html_section_end(page);
+}
+
+/* ---- tensors in findings ---- */
+
+/* A tensor that findings name, with the steps at which they do. */
+typedef struct suspect {
+    uint32_t tensor;
+    int64_t first;
+} suspect;
+
+static int by_first(const void *a, const void *b)
+{
+    const suspect *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return (x->tensor > y->tensor) - (x->tensor < y->tensor);
+}
+
+/* Calls for every kept finding of the trial's rules that names a tensor. */
+static void each_finding(const html_page *page, const assay_trial_outcome *trial,
+                         void (*each)(void *context, const assay_finding *finding), void *context)
+{
+    for (size_t i = 0; i < page->outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(page->outcome, trial, i, false);
+        for (size_t k = 0; rule.findings && k < rule.findings->kept; k++)
+            each(context, &rule.findings->list[k]);
+    }
+}
+
+typedef struct suspect_list {
+    suspect *list; /* [tensors of the trial]; first INT64_MAX: not named */
+    uint32_t count;
+} suspect_list;
+
+static void note_suspect(void *context, const assay_finding *f)
+{
+    suspect_list *s = context;
+    if (f->tensor < s->count && f->step < s->list[f->tensor].first)
+        s->list[f->tensor].first = f->step;
+}
+
+/* Those of a trial, the earliest first; the caller frees the list. Their number. */
+static size_t find_suspects(html_page *page, const assay_trial_outcome *trial, suspect **out)
+{
+    suspect_list s = {.count = assay_trial_tensors(trial->info)};
+    size_t count = 0;
+    s.list = assay_alloc_zeroed(s.count, sizeof *s.list);
+    *out = s.list;
+    if (!s.list) {
+        html_fail(page, ASSAY_ENOMEM);
+        return 0;
+    }
+    for (uint32_t i = 0; i < s.count; i++)
+        s.list[i] = (suspect){i, INT64_MAX};
+    each_finding(page, trial, note_suspect, &s);
+    qsort(s.list, s.count, sizeof *s.list, by_first);
+    while (count < s.count && s.list[count].first != INT64_MAX)
+        count++;
+    return count;
+}
+
+typedef struct step_list {
+    double *step; /* [room] */
+    size_t count, room;
+    uint32_t tensor;
+} step_list;
+
+static void note_step(void *context, const assay_finding *f)
+{
+    step_list *s = context;
+    if (f->tensor == s->tensor && s->count < s->room)
+        s->step[s->count++] = (double)f->step;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double figure_of(const assay_tensor_point *p, int figure)
+{
+    return figure == 0 ? p->norm : figure == 1 ? p->magnitude : 100 * p->zeros;
+}
+
+/* Norm, magnitude and zeros of one tensor beside one another. */
+static void put_tensor(html_page *page, const assay_trial_outcome *trial, const assay_curves *curves, uint32_t tensor,
+                       size_t room)
+{
+    static const char *const titles[FIGURES] = {"Norm", "Mean magnitude", "Zeros"};
+    static const char *const units[FIGURES] = {"L2 norm", "mean of |x|", "% of the elements"};
+    double room_for_steps[4 * HTML_COLUMNS];
+    step_list steps = {
+        .step = room_for_steps, .room = sizeof room_for_steps / sizeof *room_for_steps, .tensor = tensor};
+    each_finding(page, trial, note_step, &steps);
+    qsort(steps.step, steps.count, sizeof *steps.step, by_value);
+    html_put(page, "<article class=\"card\"><h4>");
+    html_name(page, assay_trial_tensor(trial->info, tensor));
+    html_put(page, "</h4><div class=\"charts three\">\n");
+    for (int figure = 0; figure < FIGURES; figure++) {
+        lines l = {.count = 0};
+        for (int mode = ASSAY_MODE_TRAIN; mode < ASSAY_MODES; mode++) {
+            const assay_tensor_curve *curve = assay_curves_tensor(curves, tensor, mode);
+            double *x, *y;
+            if (!curve || !add_line(&l, curve->count, mode_style(mode), assay_mode_name(mode), &x, &y))
+                continue;
+            for (size_t i = 0; i < curve->count; i++) {
+                x[i] = (double)curve->point[i].step;
+                y[i] = figure_of(&curve->point[i], figure);
+            }
+        }
+        html_fail(page, l.status);
+        html_put_chart(page, &(html_chart){.title = titles[figure],
+                                           .x_label = "global step",
+                                           .y_label = units[figure],
+                                           .series = l.series,
+                                           .count = l.count,
+                                           .mark = steps.step,
+                                           .marks = steps.count,
+                                           .mark_word = "finding",
+                                           .room = room / FIGURES});
+        release_lines(&l);
+    }
+    html_put(page, "</div></article>\n");
+}
+
+static bool drawn(const assay_curves *curves, uint32_t tensor)
+{
+    for (int mode = 0; mode < ASSAY_MODES; mode++) {
+        if (assay_curves_tensor(curves, tensor, mode))
+            return true;
+    }
+    return false;
+}
+
+static void put_trial_tensors(html_page *page, size_t t, const assay_curves *curves, const suspect *list, size_t count)
+{
+    const assay_trial_outcome *trial = &page->outcome->trials[t];
+    size_t i = 0, done = 0;
+    html_trial_begin(page, t, NULL);
+    for (; i < count && done < TENSORS_OF_TRIAL; i++) {
+        size_t left = page->end > page->out->size ? page->end - page->out->size : 0;
+        if (left < FIGURES * HTML_CHART_LEAST)
+            break;
+        if (!drawn(curves, list[i].tensor))
+            continue;
+        size_t share = left / (TENSORS_OF_TRIAL - done);
+        share = share < FIGURES * HTML_CHART_LEAST ? FIGURES * HTML_CHART_LEAST : share;
+        put_tensor(page, trial, curves, list[i].tensor, share < FIGURES * SMALL_CHART ? share : FIGURES * SMALL_CHART);
+        done++;
+    }
+    html_more(page, count - i, "tensors with findings");
+    html_trial_end(page);
+}
+
+void html_tensors(html_page *page)
+{
+    const assay_outcome *outcome = page->outcome;
+    size_t end = 0, left = 0;
+    bool open = false;
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        assay_curves curves;
+        suspect *list = NULL;
+        if (open && page->out->size >= end) {
+            left++;
+            continue;
+        }
+        if (!make_curves(page, t, &curves))
+            continue;
+        size_t count = curves.tensor_count > 0 ? find_suspects(page, &outcome->trials[t], &list) : 0;
+        if (count > 0 && !open) {
+            html_section(page, "tensors", "Tensors in findings", HTML_BUDGET_TENSORS);
+            html_put(page, "<p class=\"note\">All workers together; the tensor with the earliest finding first. Bars "
+                           "at the lower edge "
+                           "stand at the steps of its findings.</p>\n");
+            end = page->end;
+            open = true;
+        }
+        if (count > 0) {
+            page->end = html_share(page, end, t, outcome->trial_count);
+            put_trial_tensors(page, t, &curves, list, count);
+        }
+        free(list);
+        assay_curves_release(&curves);
+    }
+    if (!open)
+        return;
+    html_more(page, left, "trials");
+    html_section_end(page);
+}

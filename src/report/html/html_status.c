@@ -1,0 +1,152 @@
+/* html_status.c - the first thing on the page: each trial's rules with their status and first finding. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/html/html.h"
+
+/* By assay_verdict_status: a class, a shape that differs without colour, and a word. */
+static const struct {
+    const char *class, *shape, *word;
+} STATUS[] = {
+    [ASSAY_ISSUES_FOUND] = {"bad", "\u25b2", "Issues found"},
+    [ASSAY_NO_ISSUES_FOUND] = {"good", "\u2713", "No issues found"},
+    [ASSAY_NO_DATA] = {"none", "\u25cb", "No data"},
+    [ASSAY_RULE_ERROR] = {"broken", "\u2715", "Error"},
+};
+
+void html_status(html_page *page, int status)
+{
+    html_put(page, "<span class=\"status %s\"><span aria-hidden=\"true\">%s</span> %s</span>", STATUS[status].class,
+             STATUS[status].shape, STATUS[status].word);
+}
+
+void html_status_mark(html_page *page, int status)
+{
+    html_put(page, "<span class=\"status %s\" title=\"%s\" role=\"img\" aria-label=\"%s\">%s</span>",
+             STATUS[status].class, STATUS[status].word, STATUS[status].word, STATUS[status].shape);
+}
+
+void html_status_cell(html_page *page, int status)
+{
+    html_put(page, "<td class=\"%s\">%s</td>", STATUS[status].class, STATUS[status].shape);
+}
+
+static void put_first(html_page *page, const assay_trial *info, const assay_finding *first)
+{
+    const assay_step_info *step = report_finding_step(info, first);
+    const char *tensor = report_finding_tensor(info, first), *worker = report_finding_worker(info, first);
+    html_put(page, "step %" PRId64, first->step);
+    if (step)
+        html_put(page, " <span class=\"dim\">(%s %" PRId64 ")</span>", assay_mode_name(step->mode), step->mode_step);
+    if (strcmp(worker, "*") != 0) {
+        html_put(page, ", ");
+        html_name(page, worker);
+    }
+    if (tensor[0]) {
+        html_put(page, "<br>");
+        html_name(page, tensor);
+    }
+}
+
+static void put_row(html_page *page, size_t trial, size_t i)
+{
+    const assay_trial_outcome *t = &page->outcome->trials[trial];
+    report_rule rule = report_rule_of(page->outcome, t, i, false);
+    const assay_finding *first = report_first(&rule);
+    bool linked = rule.status == ASSAY_ISSUES_FOUND || rule.message_size > 0;
+    html_put(page, "<tr role=\"row\" class=\"is-%s\"><td role=\"cell\" data-head=\"Status\">",
+             STATUS[rule.status].class);
+    html_status(page, rule.status);
+    html_put(page, "</td><th role=\"rowheader\" scope=\"row\" data-head=\"Rule\">");
+    if (linked)
+        html_put(page, "<a href=\"#t%zur%zu\">", trial, i);
+    html_name(page, rule.instance->name);
+    html_put(
+        page,
+        "%s</th><td role=\"cell\" data-head=\"Severity\">%s</td><td role=\"cell\" class=\"n\" data-head=\"Findings\">",
+        linked ? "</a>" : "", assay_severity_name(rule.instance->severity));
+    if (report_datapoints(&rule) > 0)
+        html_put(page, "%" PRIu64 " <span class=\"dim\">of %" PRIu64 "</span>", report_findings_total(&rule),
+                 report_datapoints(&rule));
+    else
+        html_put(page, "\u2013");
+    html_put(page, "</td><td role=\"cell\" data-head=\"First finding\">");
+    if (first)
+        put_first(page, t->info, first);
+    else
+        html_put(page, "\u2013");
+    html_put(page, "</td></tr>\n");
+}
+
+static void put_table(html_page *page, size_t trial)
+{
+    size_t count = page->outcome->job->rule_count, i = 0;
+    html_put(page, "<table role=\"table\" class=\"stack\"><thead role=\"rowgroup\"><tr role=\"row\">"
+                   "<th role=\"columnheader\">Status</th><th role=\"columnheader\">Rule</th>");
+    html_put(page, "<th role=\"columnheader\">Severity</th><th role=\"columnheader\" class=\"n\">Findings</th>"
+                   "<th role=\"columnheader\">First finding</th></tr></thead><tbody role=\"rowgroup\">\n");
+    for (; i < count && !html_full(page); i++)
+        put_row(page, trial, i);
+    html_put(page, "</tbody></table>\n");
+    html_more(page, count - i, "rules");
+}
+
+/* One line about the trial: workers, steps by mode, tensors, whether it has ended. */
+static void put_facts(html_page *page, const assay_trial_outcome *trial)
+{
+    report_mode mode[ASSAY_MODES];
+    report_count_modes(trial->info, mode);
+    html_put(page, "<p class=\"facts\"><span>");
+    html_text_n(page, trial->trial->path, strlen(trial->trial->path), HTML_TITLE);
+    html_put(page, "</span><span>%" PRIu32 " worker%s", trial->listing.workers, trial->listing.workers == 1 ? "" : "s");
+    if (trial->listing.expected_workers > trial->listing.workers)
+        html_put(page, " of %" PRIu32 " expected", trial->listing.expected_workers);
+    html_put(page, "</span><span>%" PRIu64 " steps", assay_trial_steps(trial->info));
+    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
+        if (mode[m].steps > 0)
+            html_put(page, ", %s %" PRIu64, assay_mode_name(m), mode[m].steps);
+    }
+    html_put(page, "</span><span>%" PRIu32 " tensors</span><span>%s</span></p>\n", assay_trial_tensors(trial->info),
+             trial->listing.ended ? "training has ended" : "no end marker: still running, or stopped");
+}
+
+/* "3 rules found issues, 1 has no data". */
+static const char *summary(html_page *page, const assay_trial_outcome *trial, char *room, size_t size)
+{
+    size_t count[4] = {0};
+    for (size_t i = 0; i < page->outcome->job->rule_count; i++)
+        count[report_rule_of(page->outcome, trial, i, false).status]++;
+    snprintf(room, size, "%zu found issues, %zu did not, %zu without data, %zu in error", count[ASSAY_ISSUES_FOUND],
+             count[ASSAY_NO_ISSUES_FOUND], count[ASSAY_NO_DATA], count[ASSAY_RULE_ERROR]);
+    return room;
+}
+
+void html_statuses(html_page *page)
+{
+    const assay_outcome *outcome = page->outcome;
+    char room[160];
+    html_section(page, "rules", "What the rules found", HTML_BUDGET_RULES);
+    size_t end = page->end, t = 0;
+    for (; t < outcome->trial_count && page->out->size < end; t++) {
+        page->end = html_share(page, end, t, outcome->trial_count);
+        const assay_trial_outcome *trial = &outcome->trials[t];
+        html_trial_begin(page, t, html_read(trial) ? summary(page, trial, room, sizeof room) : "not read");
+        if (html_read(trial)) {
+            put_facts(page, trial);
+            if (outcome->job->rule_count > 0)
+                put_table(page, t);
+            else
+                html_put(page, "<p>The job has no rules.</p>\n");
+        } else {
+            html_put(page, "<p class=\"alert\">");
+            html_text(page, trial->error.text);
+            html_put(page, "</p>\n");
+        }
+        html_trial_end(page);
+    }
+    page->end = end;
+    html_more(page, outcome->trial_count - t, "trials");
+    html_put(page, "<p class=\"note\">No data is no pass: nothing in the trial fitted that rule.</p>\n");
+    html_section_end(page);
+}

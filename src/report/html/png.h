@@ -1,0 +1,13 @@
+/* png.h - pictures as PNG files (ISO/IEC 15948). The only place that knows zlib. */
+#ifndef ASSAY_REPORT_HTML_PNG_H
+#define ASSAY_REPORT_HTML_PNG_H
+
+#include <stdint.h>
+
+#include <assay/pack.h>
+
+/* Appends a PNG file of 8-bit pixels [height][width][channels], 1 (grey) or 3 channels (red, green, blue), at most 4096
+ * pixels wide and high. Failures stay in the buffer. Not collective. */
+void assay_png_put(assay_buf *out, const uint8_t *pixel, uint32_t width, uint32_t height, uint32_t channels);
+
+#endif

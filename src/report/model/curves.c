@@ -1,0 +1,224 @@
+/* curves.c - see curves.h. */
+#include "report/model/curves.h"
+
+#include <assay/curves.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+/* The rows of one implicit aggregation, in order of (tensor, mode, step). */
+typedef struct row_list {
+    const assay_trial *trial;
+    const assay_series *series; /* NULL: there are none */
+    uint64_t *order;            /* owned */
+    int *mode;                  /* of each row in that order; owned */
+    uint64_t count;
+} row_list;
+
+static const assay_common_state *state_of(const assay_trial_outcome *trial, size_t number)
+{
+    const assay_implicit_outcome *of = trial->implicit ? &trial->implicit[number] : NULL;
+    return of && of->status == ASSAY_OK ? of->state : NULL;
+}
+
+static const assay_step_info *step_of(const row_list *list, uint64_t row)
+{
+    return assay_trial_step(list->trial, assay_trial_find_step(list->trial, assay_series_row(list->series, row).step));
+}
+
+/* Orders the rows [first, end) of one tensor by mode, steps within it as they are. */
+static void order_by_mode(row_list *list, uint64_t first, uint64_t end, uint64_t *scratch)
+{
+    uint64_t at = first;
+    for (uint64_t i = first; i < end; i++)
+        scratch[i] = list->order[i];
+    for (int mode = 0; mode < ASSAY_MODES; mode++)
+        for (uint64_t i = first; i < end; i++) {
+            const assay_step_info *step = step_of(list, scratch[i]);
+            if ((step ? step->mode : 0) != mode)
+                continue;
+            list->mode[at] = mode;
+            list->order[at++] = scratch[i];
+        }
+}
+
+static int list_rows(const assay_trial_outcome *trial, const assay_common_state *state, row_list *out)
+{
+    *out = (row_list){.trial = trial->info};
+    if (!state || assay_series_count(state->series) == 0)
+        return ASSAY_OK;
+    out->series = state->series;
+    out->count = assay_series_count(state->series);
+    out->order = assay_series_by_tensor(state->series);
+    out->mode = assay_alloc_zeroed(out->count, sizeof *out->mode);
+    uint64_t *scratch = assay_alloc_zeroed(out->count, sizeof *scratch);
+    bool made = out->order && out->mode && scratch;
+    for (uint64_t first = 0, end; made && first < out->count; first = end) {
+        uint32_t tensor = assay_series_row(out->series, out->order[first]).tensor;
+        for (end = first; end < out->count && assay_series_row(out->series, out->order[end]).tensor == tensor; end++)
+            ;
+        order_by_mode(out, first, end, scratch);
+    }
+    free(scratch);
+    return made ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static void release_rows(row_list *list)
+{
+    free(list->order);
+    free(list->mode);
+}
+
+static bool begins_curve(const row_list *list, uint64_t i)
+{
+    return i == 0 || list->mode[i] != list->mode[i - 1] ||
+           assay_series_row(list->series, list->order[i]).tensor !=
+               assay_series_row(list->series, list->order[i - 1]).tensor;
+}
+
+static size_t count_curves(const row_list *list)
+{
+    size_t curves = 0;
+    for (uint64_t i = 0; i < list->count; i++)
+        curves += begins_curve(list, i);
+    return curves;
+}
+
+static int make_losses(const row_list *list, assay_curves *out)
+{
+    out->losses = assay_alloc_zeroed(count_curves(list), sizeof *out->losses);
+    out->loss_points = assay_alloc_zeroed(list->count, sizeof *out->loss_points);
+    if (!out->losses || !out->loss_points)
+        return ASSAY_ENOMEM;
+    for (uint64_t i = 0; i < list->count; i++) {
+        assay_row row = assay_series_row(list->series, list->order[i]);
+        const assay_step_info *step = step_of(list, list->order[i]);
+        if (begins_curve(list, i))
+            out->losses[out->loss_count++] = (assay_loss_curve){row.tensor, list->mode[i], &out->loss_points[i], 0};
+        out->losses[out->loss_count - 1].count++;
+        out->loss_points[i] =
+            (assay_loss_point){row.step, step ? step->mode_step : row.step, row.value[ASSAY_LOSS_VALUE]};
+    }
+    return ASSAY_OK;
+}
+
+static int make_tensors(const row_list *list, assay_curves *out)
+{
+    out->tensors = assay_alloc_zeroed(count_curves(list), sizeof *out->tensors);
+    out->tensor_points = assay_alloc_zeroed(list->count, sizeof *out->tensor_points);
+    if (!out->tensors || !out->tensor_points)
+        return ASSAY_ENOMEM;
+    for (uint64_t i = 0; i < list->count; i++) {
+        assay_row row = assay_series_row(list->series, list->order[i]);
+        const assay_step_info *step = step_of(list, list->order[i]);
+        if (begins_curve(list, i))
+            out->tensors[out->tensor_count++] =
+                (assay_tensor_curve){row.tensor, list->mode[i], &out->tensor_points[i], 0};
+        out->tensors[out->tensor_count - 1].count++;
+        out->tensor_points[i] = (assay_tensor_point){.step = row.step,
+                                                     .mode_step = step ? step->mode_step : row.step,
+                                                     .elements = row.value[ASSAY_CURVE_ELEMENTS],
+                                                     .norm = row.value[ASSAY_CURVE_NORM],
+                                                     .mean = row.value[ASSAY_CURVE_MEAN],
+                                                     .magnitude = row.value[ASSAY_CURVE_MAGNITUDE],
+                                                     .zeros = row.value[ASSAY_CURVE_ZEROS],
+                                                     .nonfinite = row.value[ASSAY_CURVE_NONFINITE],
+                                                     .workers = (uint32_t)assay_curve_whole(row.value[ASSAY_CURVE_WORKERS]),
+                                                     .dtype = assay_curve_int(row.value[ASSAY_CURVE_DTYPE]),
+                                                     .shape = assay_curve_whole(row.value[ASSAY_CURVE_SHAPE])};
+    }
+    return ASSAY_OK;
+}
+
+/* The same bounds as the aggregations took. */
+static void set_bounds(const assay_outcome *outcome, const assay_trial *trial, assay_curves *out)
+{
+    const assay_job *job = outcome->job;
+    const assay_params *losses = job->implicit[ASSAY_IMPLICIT_LOSSES]->params;
+    const assay_params *tensors = job->implicit[ASSAY_IMPLICIT_TENSORS]->params;
+    assay_curve_bounds bounds = assay_curve_bounds_of(trial, (uint64_t)assay_param_int(tensors, "steps"),
+                                                      (uint64_t)assay_param_int(tensors, "tensors"),
+                                                      (uint64_t)assay_param_int(tensors, "rows"));
+    out->tensors_left_out = assay_trial_tensors(trial) - bounds.tensors;
+    for (int m = 0; m < ASSAY_MODES; m++) {
+        out->every[m] = bounds.stride[m];
+        out->losses_every[m] =
+            assay_spread_stride(assay_trial_mode_steps(trial, m), (uint64_t)assay_param_int(losses, "steps"));
+    }
+}
+
+int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *out)
+{
+    const assay_trial_outcome *t = &outcome->trials[trial];
+    row_list losses = {0}, tensors = {0};
+    *out = (assay_curves){0};
+    for (int m = 0; m < ASSAY_MODES; m++)
+        out->every[m] = out->losses_every[m] = 1;
+    if (t->status != ASSAY_OK || !t->info || outcome->job->implicit_count == 0 || !t->implicit)
+        return ASSAY_OK;
+    const assay_common_state *tensor_state = state_of(t, ASSAY_IMPLICIT_TENSORS);
+    set_bounds(outcome, t->info, out);
+    out->shapes = tensor_state ? tensor_state->counter : NULL;
+    int status = list_rows(t, state_of(t, ASSAY_IMPLICIT_LOSSES), &losses);
+    if (status == ASSAY_OK)
+        status = make_losses(&losses, out);
+    if (status == ASSAY_OK)
+        status = list_rows(t, tensor_state, &tensors);
+    if (status == ASSAY_OK)
+        status = make_tensors(&tensors, out);
+    release_rows(&losses);
+    release_rows(&tensors);
+    if (status != ASSAY_OK)
+        assay_curves_release(out);
+    return status;
+}
+
+void assay_curves_release(assay_curves *curves)
+{
+    free(curves->losses);
+    free(curves->tensors);
+    free(curves->loss_points);
+    free(curves->tensor_points);
+    *curves = (assay_curves){0};
+}
+
+static int order_of(uint32_t tensor, int mode, uint32_t other_tensor, int other_mode)
+{
+    if (tensor != other_tensor)
+        return tensor < other_tensor ? -1 : 1;
+    return (mode > other_mode) - (mode < other_mode);
+}
+
+const assay_loss_curve *assay_curves_loss(const assay_curves *curves, uint32_t tensor, int mode)
+{
+    for (size_t low = 0, high = curves->loss_count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        const assay_loss_curve *curve = &curves->losses[middle];
+        int order = order_of(tensor, mode, curve->tensor, curve->mode);
+        if (order == 0)
+            return curve;
+        low = order > 0 ? middle + 1 : low;
+        high = order > 0 ? high : middle;
+    }
+    return NULL;
+}
+
+const assay_tensor_curve *assay_curves_tensor(const assay_curves *curves, uint32_t tensor, int mode)
+{
+    for (size_t low = 0, high = curves->tensor_count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        const assay_tensor_curve *curve = &curves->tensors[middle];
+        int order = order_of(tensor, mode, curve->tensor, curve->mode);
+        if (order == 0)
+            return curve;
+        low = order > 0 ? middle + 1 : low;
+        high = order > 0 ? high : middle;
+    }
+    return NULL;
+}
+
+void assay_curves_put_shape(const assay_curves *curves, int64_t shape, assay_buf *out)
+{
+    assay_shape_put(curves->shapes, shape, out);
+}

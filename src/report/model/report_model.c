@@ -1,0 +1,103 @@
+/* report_model.c - questions to an outcome that every form of the report asks. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/model/report_internal.h"
+
+report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation)
+{
+    static const char unread[] = "The trial could not be opened.";
+    const assay_rule_outcome *list = aggregation ? trial->aggregations : trial->rules;
+    if (trial->status != ASSAY_OK || !list) {
+        const assay_instance *instance = aggregation ? outcome->job->aggregations[i] : outcome->job->rules[i];
+        return (report_rule){instance, NULL, ASSAY_RULE_ERROR, NULL, NULL, unread, sizeof unread - 1};
+    }
+    const assay_verdict *v = &list[i].verdict;
+    report_rule rule = {list[i].instance, v->findings, v->status, &v->json, &v->text, (const char *)v->message.data,
+                        v->message.size};
+    if (rule.instance->status != ASSAY_OK) { /* it never ran: its own error is the message */
+        rule.status = ASSAY_RULE_ERROR;
+        rule.message = rule.instance->error.text;
+        rule.message_size = strlen(rule.message);
+    }
+    return rule;
+}
+
+const char *report_kind(const report_rule *rule)
+{
+    return rule->instance->ops ? rule->instance->ops->name : rule->instance->rule_name;
+}
+
+uint64_t report_datapoints(const report_rule *rule)
+{
+    return rule->findings ? rule->findings->datapoints : 0;
+}
+
+uint64_t report_findings_total(const report_rule *rule)
+{
+    return rule->findings ? rule->findings->total : 0;
+}
+
+const assay_finding *report_first(const report_rule *rule)
+{
+    return rule->findings && rule->findings->kept > 0 ? &rule->findings->list[0] : NULL;
+}
+
+const char *report_finding_tensor(const assay_trial *info, const assay_finding *finding)
+{
+    return finding->tensor < assay_trial_tensors(info) ? assay_trial_tensor(info, finding->tensor) : "";
+}
+
+const char *report_finding_worker(const assay_trial *info, const assay_finding *finding)
+{
+    return finding->worker < assay_trial_workers(info) ? assay_trial_worker(info, finding->worker) : "*";
+}
+
+const char *report_finding_test(const report_rule *rule, const assay_finding *finding)
+{
+    const char *const *tests = rule->instance->ops ? rule->instance->ops->tests : NULL;
+    for (uint32_t i = 0; tests && tests[i]; i++) {
+        if (i == finding->test)
+            return tests[i];
+    }
+    return NULL;
+}
+
+const assay_step_info *report_finding_step(const assay_trial *info, const assay_finding *finding)
+{
+    uint64_t at = assay_trial_find_step(info, finding->step);
+    return at == UINT64_MAX ? NULL : assay_trial_step(info, at);
+}
+
+void report_count_modes(const assay_trial *info, report_mode mode[ASSAY_MODES])
+{
+    for (int m = 0; m < ASSAY_MODES; m++)
+        mode[m] = (report_mode){0, 0, 0};
+    for (uint64_t i = 0; i < assay_trial_steps(info); i++) {
+        const assay_step_info *step = assay_trial_step(info, i);
+        report_mode *m = &mode[step->mode];
+        if (m->steps++ == 0)
+            m->first = step->step;
+        m->last = step->step;
+    }
+}
+
+void report_put_steps(const assay_trial *info, const int64_t *step, size_t count, size_t most, assay_buf *out)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < count; shown++) {
+        if (shown == most) {
+            assay_put_format(out, " and %zu more steps", count - i);
+            return;
+        }
+        size_t run = 1;
+        uint64_t at = assay_trial_find_step(info, step[i]);
+        while (i + run < count && at != UINT64_MAX && assay_trial_find_step(info, step[i + run]) == at + run)
+            run++;
+        assay_put_bytes(out, ", ", i ? 2 : 0);
+        assay_put_format(out, "%" PRId64, step[i]);
+        if (run > 1)
+            assay_put_format(out, "-%" PRId64 " (%zu steps)", step[i + run - 1], run);
+        i += run;
+    }
+}

@@ -1,0 +1,17 @@
+/* csv.h - cells of tables with commas, quoted as RFC 4180 has it; lines end in a line feed. */
+#ifndef ASSAY_REPORT_TEXT_CSV_H
+#define ASSAY_REPORT_TEXT_CSV_H
+
+#include <stddef.h>
+
+#include <assay/pack.h>
+
+/* Appends the text's bytes, in quotes where a reader would otherwise take them apart. Not collective. */
+void assay_csv_put_bytes(assay_buf *out, const void *text, size_t length);
+/* The same as valid UTF-8: a byte that belongs to no character becomes U+FFFD, as in report.json. Not collective. */
+void assay_csv_put_text(assay_buf *out, const char *text);
+/* A number in the fewest digits that read back the same, "nan", "inf" or "-inf"; whole ones get ".0", so that a reader
+ * takes a column of them for floating point. Not collective. */
+void assay_csv_put_real(assay_buf *out, double value);
+
+#endif

@@ -1,0 +1,176 @@
+/* layout.c - what may stand in a line of text, and numbers and paragraphs for people. */
+#include "report/text/layout.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* Characters that act on the terminal or on the order of the line instead of standing in it. */
+static bool acts(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || (code >= 0x200e && code <= 0x200f) ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+}
+
+static void put_code(assay_buf *out, uint32_t code)
+{
+    if (code == '\n')
+        assay_put_format(out, "\\n");
+    else if (code == '\t')
+        assay_put_format(out, "\\t");
+    else if (code == '\r')
+        assay_put_format(out, "\\r");
+    else
+        assay_put_format(out, code < 0x100 ? "\\x%02" PRIx32 : "\\u%04" PRIx32, code);
+}
+
+size_t assay_text_put_character(assay_buf *out, const char *text, size_t left)
+{
+    uint32_t code;
+    size_t length = assay_utf8_next(text, left, &code);
+    if (code == ASSAY_UTF8_BAD && length == 1)
+        put_code(out, (unsigned char)*text);
+    else if (acts(code))
+        put_code(out, code);
+    else
+        assay_put_bytes(out, text, length);
+    return length;
+}
+
+void assay_text_put_clean(assay_buf *out, const char *text, size_t length)
+{
+    for (size_t at = 0; at < length;)
+        at += assay_text_put_character(out, text + at, length - at);
+}
+
+void assay_text_put_blanks(assay_buf *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assay_put_u8(out, ' ');
+}
+
+void assay_text_put_clean_lines(assay_buf *out, const char *text, size_t length, unsigned indent)
+{
+    for (size_t at = 0; at < length;) {
+        const char *end = memchr(text + at, '\n', length - at);
+        size_t line = end ? (size_t)(end - text) - at : length - at;
+        if (line > 0)
+            assay_text_put_blanks(out, indent);
+        assay_text_put_clean(out, text + at, line);
+        assay_put_u8(out, '\n');
+        at += line + 1;
+    }
+}
+
+size_t assay_text_columns(const char *text, size_t length)
+{
+    size_t columns = 0;
+    for (size_t i = 0; i < length; i++) /* bytes that continue a character do not count */
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+/* The byte behind the first `columns` characters. */
+static size_t bytes_of(const char *text, size_t length, size_t columns)
+{
+    size_t at = 0;
+    for (; at < length && columns > 0; columns--) {
+        do
+            at++;
+        while (at < length && ((unsigned char)text[at] & 0xc0) == 0x80);
+    }
+    return at;
+}
+
+void assay_text_put_cut(assay_buf *out, const char *text, size_t length, size_t columns)
+{
+    size_t have = assay_text_columns(text, length), head = (columns - 3) / 2, tail = columns - 3 - head;
+    if (have <= columns) {
+        assay_put_bytes(out, text, length);
+        return;
+    }
+    assay_put_bytes(out, text, bytes_of(text, length, head));
+    assay_put_bytes(out, "...", 3);
+    size_t rest = bytes_of(text, length, have - tail);
+    assay_put_bytes(out, text + rest, length - rest);
+}
+
+static void put_words(assay_buf *out, unsigned indent, size_t column, const char *text, size_t length)
+{
+    bool first = true;
+    for (size_t at = 0; at < length;) {
+        size_t blanks = 0, word = 0;
+        while (at + blanks < length && text[at + blanks] == ' ')
+            blanks++;
+        at += blanks;
+        while (at + word < length && text[at + word] != ' ')
+            word++;
+        if (word == 0)
+            break;
+        size_t width = assay_text_columns(text + at, word);
+        if (!first && column + 1 + width > ASSAY_TEXT_COLUMNS) {
+            assay_put_u8(out, '\n');
+            assay_text_put_blanks(out, indent);
+            column = indent;
+        } else if (!first) {
+            assay_put_u8(out, ' ');
+            column++;
+        }
+        assay_put_bytes(out, text + at, word);
+        column += width;
+        at += word;
+        first = false;
+    }
+    assay_put_u8(out, '\n');
+}
+
+void assay_text_put_wrapped(assay_buf *out, unsigned indent, const char *lead, const char *text, size_t length)
+{
+    assay_buf clean;
+    assay_buf_init(&clean, out->ceiling);
+    assay_text_put_clean(&clean, text, length);
+    if (assay_buf_status(&clean) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&clean);
+    size_t used = lead ? strlen(lead) : 0;
+    if (lead)
+        assay_put_bytes(out, lead, used);
+    assay_text_put_blanks(out, used < indent ? indent - used : 0);
+    put_words(out, indent, used < indent ? indent : used, (const char *)clean.data, clean.size);
+    assay_buf_release(&clean);
+}
+
+void assay_text_put_number(assay_buf *out, double value)
+{
+    if (isnan(value))
+        assay_put_format(out, "nan");
+    else if (isinf(value))
+        assay_put_format(out, value > 0 ? "inf" : "-inf");
+    else
+        assay_put_format(out, "%.6g", value);
+}
+
+void assay_text_put_full(assay_buf *out, double value)
+{
+    if (isfinite(value))
+        assay_json_put_number(out, value);
+    else
+        assay_text_put_number(out, value);
+}
+
+void assay_text_put_bytes(assay_buf *out, uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    while (value >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
+        value /= 1000;
+        unit++;
+    }
+    if (unit == 0)
+        assay_put_format(out, "%" PRIu64 " bytes", bytes);
+    else
+        assay_put_format(out, "%.3g %s", value, units[unit]);
+}

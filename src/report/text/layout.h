@@ -1,0 +1,59 @@
+/* layout.h - text for people: names that cannot spoil a terminal, tables, wrapped paragraphs. 100 columns. */
+#ifndef ASSAY_REPORT_TEXT_LAYOUT_H
+#define ASSAY_REPORT_TEXT_LAYOUT_H
+
+#include <stdint.h>
+
+#include <assay/pack.h>
+#include <assay/status.h>
+
+enum { ASSAY_TEXT_COLUMNS = 100 };
+
+/* Appends a text from a trial or a job: control characters, characters that turn the direction of writing, and bytes that
+ * are not UTF-8 come out as \n, \x1b, \u202e, \xff. The lines form keeps line feeds. Failures stay in the buffer.
+ * Not collective. */
+void assay_text_put_clean(assay_buf *out, const char *text, size_t length);
+void assay_text_put_clean_lines(assay_buf *out, const char *text, size_t length, unsigned indent);
+
+/* Appends the character at `text`, of which `left` bytes may be read, cleaned so; returns its bytes. Not collective. */
+size_t assay_text_put_character(assay_buf *out, const char *text, size_t left);
+
+void assay_text_put_blanks(assay_buf *out, size_t count);
+
+/* Appends a cleaned text broken between words, each line behind `indent` blanks; the first line's are replaced by `lead`
+ * when it is not NULL (at most `indent` columns). Not collective. */
+void assay_text_put_wrapped(assay_buf *out, unsigned indent, const char *lead, const char *text, size_t length);
+
+/* Columns a cleaned text takes: one a character. Not collective. */
+size_t assay_text_columns(const char *text, size_t length);
+
+/* Appends a cleaned text in at most `columns` (3 or more): a longer one keeps its head and its tail around "...", because
+ * both tell names of one model apart. Not collective. */
+void assay_text_put_cut(assay_buf *out, const char *text, size_t length, size_t columns);
+
+/* A number in the six digits that people read; "nan", "inf", "-inf". Not collective. */
+void assay_text_put_number(assay_buf *out, double value);
+/* A number in the fewest digits that read back the same; words as above. Not collective. */
+void assay_text_put_full(assay_buf *out, double value);
+/* "1.5 MB" and the like, powers of 1000. Not collective. */
+void assay_text_put_bytes(assay_buf *out, uint64_t bytes);
+
+/* A table: cells are added row by row, and all columns are as wide as they need to be. */
+typedef struct assay_table {
+    const char *align;  /* one character a column: 'l' or 'r', or 'e' for a left one that is cut in its middle to fit */
+    size_t columns, cells;
+    assay_buf text;     /* the cells, each terminated */
+} assay_table;
+
+/* Starts a table; `heads` has as many texts as `align` has characters. Not collective. */
+void assay_table_init(assay_table *table, const char *align, const char *const *heads);
+void assay_table_release(assay_table *table);
+/* Adds one cell, cleaned. Not collective. */
+void assay_table_cell(assay_table *table, const char *text);
+void assay_table_cell_n(assay_table *table, const char *text, size_t length);
+void assay_table_format(assay_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void assay_table_number(assay_table *table, double value);
+/* Appends the table, each line behind `indent` blanks. A failure to hold a cell passes on to `out`. Not collective. */
+void assay_table_put(assay_table *table, unsigned indent, assay_buf *out);
+
+#endif

@@ -1,0 +1,121 @@
+/* table.c - tables of text, with columns as wide as their cells. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/text/layout.h"
+
+enum { GAP = 2, LEAST_CUT = 16, CEILING = 1 << 30 };
+
+void assay_table_init(assay_table *table, const char *align, const char *const *heads)
+{
+    *table = (assay_table){.align = align, .columns = strlen(align)};
+    assay_buf_init(&table->text, CEILING);
+    for (size_t i = 0; i < table->columns; i++)
+        assay_table_cell(table, heads[i]);
+}
+
+void assay_table_release(assay_table *table)
+{
+    assay_buf_release(&table->text);
+}
+
+void assay_table_cell_n(assay_table *table, const char *text, size_t length)
+{
+    assay_text_put_clean(&table->text, text, length);
+    assay_put_u8(&table->text, '\0');
+    table->cells++;
+}
+
+void assay_table_cell(assay_table *table, const char *text)
+{
+    assay_table_cell_n(table, text, strlen(text));
+}
+
+void assay_table_format(assay_table *table, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text, format, args) < 0)
+        text[0] = '\0';
+    va_end(args);
+    assay_table_cell(table, text);
+}
+
+void assay_table_number(assay_table *table, double value)
+{
+    assay_text_put_number(&table->text, value);
+    assay_put_u8(&table->text, '\0');
+    table->cells++;
+}
+
+static void put_cell(const assay_table *table, size_t column, const char *cell, size_t width, assay_buf *out)
+{
+    size_t have = assay_text_columns(cell, strlen(cell));
+    bool last = column + 1 == table->columns;
+    if (have > width) {
+        assay_text_put_cut(out, cell, strlen(cell), width);
+        have = width;
+    } else if (table->align[column] == 'r') {
+        assay_text_put_blanks(out, width - have);
+        assay_put_bytes(out, cell, strlen(cell));
+        have = width;
+    } else {
+        assay_put_bytes(out, cell, strlen(cell));
+    }
+    if (!last)
+        assay_text_put_blanks(out, width - have + GAP);
+}
+
+/* Takes what is too much from the columns that may be cut, the widest first. */
+static void fit(const assay_table *table, unsigned indent, size_t *width)
+{
+    for (;;) {
+        size_t total = indent, widest = table->columns;
+        for (size_t c = 0; c < table->columns; c++) {
+            total += width[c] + (c + 1 < table->columns ? GAP : 0);
+            if (table->align[c] == 'e' && width[c] > LEAST_CUT &&
+                (widest == table->columns || width[c] > width[widest]))
+                widest = c;
+        }
+        if (total <= ASSAY_TEXT_COLUMNS || widest == table->columns)
+            return;
+        size_t over = total - ASSAY_TEXT_COLUMNS, can = width[widest] - LEAST_CUT;
+        size_t step = over < can ? over : can;
+        width[widest] -= step > 4 ? step / 2 : 1;
+    }
+}
+
+void assay_table_put(assay_table *table, unsigned indent, assay_buf *out)
+{
+    size_t *width = assay_alloc_zeroed(table->columns, sizeof *width);
+    int status = width ? assay_buf_status(&table->text) : ASSAY_ENOMEM;
+    if (status != ASSAY_OK) {
+        if (out->status == ASSAY_OK)
+            out->status = status;
+        free(width);
+        return;
+    }
+    const char *cell = (const char *)table->text.data;
+    for (size_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
+        size_t have = assay_text_columns(cell, strlen(cell)), *most = &width[i % table->columns];
+        *most = have > *most ? have : *most;
+    }
+    fit(table, indent, width);
+    cell = (const char *)table->text.data;
+    for (size_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
+        size_t column = i % table->columns;
+        if (column == 0)
+            assay_text_put_blanks(out, indent);
+        put_cell(table, column, cell, width[column], out);
+        if (column + 1 == table->columns) {
+            while (out->size > 0 && out->data[out->size - 1] == ' ')
+                out->size--;
+            assay_put_u8(out, '\n');
+        }
+    }
+    free(width);
+}

@@ -1,0 +1,165 @@
+/* test_layout.c - text for people: escapes, wrapping, tables, names of workers. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/text/layout.h"
+#include "report/text/workers.h"
+#include "unit.h"
+
+/* The buffer's text; valid until the next call. */
+static const char *text_of(assay_buf *buf)
+{
+    static char text[4096];
+    size_t size = buf->size < sizeof text - 1 ? buf->size : sizeof text - 1;
+    if (size)
+        memcpy(text, buf->data, size);
+    text[size] = '\0';
+    assay_buf_release(buf);
+    return text;
+}
+
+static const char *clean(const char *text)
+{
+    assay_buf out;
+    assay_buf_init(&out, 4096);
+    assay_text_put_clean(&out, text, strlen(text));
+    return text_of(&out);
+}
+
+static void test_clean(void)
+{
+    CU_ASSERT_STRING_EQUAL(clean("plain caf\xc3\xa9 \xe6\xbc\xa2 \xf0\x9f\x99\x82"),
+                           "plain caf\xc3\xa9 \xe6\xbc\xa2 \xf0\x9f\x99\x82");
+    CU_ASSERT_STRING_EQUAL(clean("a\nb\tc\rd"), "a\\nb\\tc\\rd");
+    CU_ASSERT_STRING_EQUAL(clean("\x1b[31m\x7f\x01"), "\\x1b[31m\\x7f\\x01");
+    CU_ASSERT_STRING_EQUAL(clean("\xff\xc3(\xed\xa0\x80"), "\\xff\\xc3(\\xed\\xa0\\x80");
+    CU_ASSERT_STRING_EQUAL(clean("\xc2\x9b \xe2\x80\xae \xe2\x81\xa6"), "\\x9b \\u202e \\u2066");
+    CU_ASSERT_STRING_EQUAL(clean(""), "");
+}
+
+static const char *wrapped(unsigned indent, const char *lead, const char *text)
+{
+    assay_buf out;
+    assay_buf_init(&out, 4096);
+    assay_text_put_wrapped(&out, indent, lead, text, strlen(text));
+    return text_of(&out);
+}
+
+static void test_wrapped(void)
+{
+    CU_ASSERT_STRING_EQUAL(wrapped(4, NULL, "one  two"), "    one two\n");
+    CU_ASSERT_STRING_EQUAL(wrapped(8, "key", "value"), "key     value\n");
+    CU_ASSERT_STRING_EQUAL(wrapped(2, "a long lead ", "value"), "a long lead value\n");
+    char long_text[300];
+    for (size_t i = 0; i < sizeof long_text - 1; i++)
+        long_text[i] = i % 10 == 9 ? ' ' : 'x';
+    long_text[sizeof long_text - 1] = '\0';
+    char copy[4096];
+    snprintf(copy, sizeof copy, "%s", wrapped(10, NULL, long_text));
+    size_t lines = 0;
+    for (char *line = copy; *line; lines++) {
+        char *end = strchr(line, '\n');
+        CU_ASSERT_FATAL(end != NULL);
+        CU_ASSERT(end - line <= ASSAY_TEXT_COLUMNS && strncmp(line, "          x", 11) == 0);
+        line = end + 1;
+    }
+    CU_ASSERT(lines == 4);
+}
+
+static void test_numbers(void)
+{
+    assay_buf out;
+    assay_buf_init(&out, 4096);
+    assay_text_put_number(&out, 0.1);
+    assay_put_u8(&out, ' ');
+    assay_text_put_number(&out, -INFINITY);
+    assay_put_u8(&out, ' ');
+    assay_text_put_number(&out, NAN);
+    assay_put_u8(&out, ' ');
+    assay_text_put_full(&out, 0.1 + 0.2);
+    assay_put_u8(&out, ' ');
+    assay_text_put_bytes(&out, 999);
+    assay_put_u8(&out, ' ');
+    assay_text_put_bytes(&out, 1500000);
+    CU_ASSERT_STRING_EQUAL(text_of(&out), "0.1 -inf nan 0.30000000000000004 999 bytes 1.5 MB");
+}
+
+static void test_table(void)
+{
+    static const char *const heads[] = {"name", "n", "last"};
+    assay_table table;
+    assay_buf out;
+    assay_buf_init(&out, 4096);
+    assay_table_init(&table, "lrl", heads);
+    assay_table_cell(&table, "caf\xc3\xa9\n");
+    assay_table_format(&table, "%d", 12345);
+    assay_table_cell(&table, "");
+    assay_table_cell(&table, "x");
+    assay_table_number(&table, 0.5);
+    assay_table_cell(&table, "end");
+    assay_table_put(&table, 1, &out);
+    assay_table_release(&table);
+    CU_ASSERT_STRING_EQUAL(text_of(&out), " name        n  last\n caf\xc3\xa9\\n  12345\n x         0.5  end\n");
+}
+
+static void test_table_fits(void)
+{
+    static const char *const heads[] = {"a", "b"};
+    char wide[200];
+    memset(wide, 'w', sizeof wide - 1);
+    memcpy(wide, "head", 4);
+    memcpy(wide + sizeof wide - 5, "tail", 5);
+    assay_table table;
+    assay_buf out;
+    assay_buf_init(&out, 4096);
+    assay_table_init(&table, "ee", heads);
+    assay_table_cell(&table, wide);
+    assay_table_cell(&table, wide);
+    assay_table_put(&table, 4, &out);
+    assay_table_release(&table);
+    const char *text = strchr(text_of(&out), '\n') + 1;
+    CU_ASSERT(strlen(text) <= ASSAY_TEXT_COLUMNS + 1 && strlen(text) > 80);
+    CU_ASSERT(strncmp(text, "    head", 8) == 0 && strstr(text, "...") != NULL);
+    CU_ASSERT(strcmp(text + strlen(text) - 5, "tail\n") == 0);
+}
+
+static const char *names_text(const assay_worker_names *names, const uint32_t *worker, size_t count)
+{
+    assay_buf out;
+    assay_buf_init(&out, 4096);
+    assay_worker_names_put(names, worker, count, &out);
+    return text_of(&out);
+}
+
+static void test_workers(void)
+{
+    static char w1[] = "worker_1", w3[] = "worker_3", w4[] = "worker_4", zed[] = "zed";
+    char *known[] = {w1, w3, w4, zed};
+    assay_listing listing = {.worker = known, .workers = 4, .expected_workers = 8};
+    assay_worker_names names;
+    char room[ASSAY_WORKER_ROOM];
+    CU_ASSERT_FATAL(assay_worker_names_init(&names, &listing) == ASSAY_OK);
+    static const char *const expected[] = {"worker_1", "worker_3", "worker_4", "zed",
+                                           "worker_0", "worker_2", "worker_5", "worker_6"};
+    for (uint32_t w = 0; w < 8; w++)
+        CU_ASSERT_STRING_EQUAL(assay_worker_name(&names, w, room), expected[w]);
+    const uint32_t all[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    CU_ASSERT_STRING_EQUAL(names_text(&names, all, 8), "all 8 workers");
+    CU_ASSERT_STRING_EQUAL(names_text(&names, all, 4), "worker_1, worker_3-4, zed");
+    CU_ASSERT_STRING_EQUAL(names_text(&names, all + 6, 2), "worker_5-6");
+    CU_ASSERT_STRING_EQUAL(names_text(&names, all, 1), "worker_1");
+    assay_worker_names_release(&names);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"names are cleaned", test_clean},
+                           {"paragraphs are wrapped", test_wrapped},
+                           {"numbers", test_numbers},
+                           {"tables line up", test_table},
+                           {"wide tables are cut to fit", test_table_fits},
+                           {"names of workers, seen and unseen", test_workers},
+                           CU_TEST_INFO_NULL};
+    return unit_main("layout", tests);
+}
