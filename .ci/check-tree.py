@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = ["base", "tensor", "trial", "hook", "rule", "engine", "hdf5", "report", "action", "cli"]  # each may include those before it
+FOLDERS = {"report": ["text", "", "model", "compare", "html", "results", "forms"]}  # within a module, in the same way
 BARRED = {"rule": {"hook"}, "trial": {"hook"}, "hook": {"trial"}}  # the recording library stands by itself
 FOREIGN = {  # header: the files that may include it
     "mpi.h": r"src/engine/comm_mpi\.[ch]",
@@ -30,8 +31,8 @@ def breach(path, line, text):
 
 
 def check_include(path, number, name):
-    module = re.match(r"src/(\w+)/", path)
-    target = re.match(r"(\w+)/", name)
+    module = re.match(r"src/(\w+)/(?:(\w+)/)?", path)
+    target = re.match(r"(\w+)/(?:(\w+)/)?", name)
     base = name.removeprefix("cjson/")
     if base in FOREIGN and not re.fullmatch(FOREIGN[base], path):
         breach(path, number, "%s is not to be included here" % name)
@@ -41,6 +42,10 @@ def check_include(path, number, name):
         here, there = module.group(1), target.group(1)
         if MODULES.index(there) > MODULES.index(here) or there in BARRED.get(here, ()):
             breach(path, number, "src/%s may not include %s" % (here, name))
+        if here == there and here in FOLDERS:
+            below, above = (FOLDERS[here].index(match.group(2) or "") for match in (target, module))
+            if below > above:
+                breach(path, number, "%s may not include %s" % (module.group(0), name))
 
 
 def check_source(path, text):

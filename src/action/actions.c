@@ -13,8 +13,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/stop.h"
+#include "report/model/report_model.h"
+#include "report/report.h"
 #include "report/text/layout.h"
-#include "report/model/report_internal.h"
 
 enum { FAILURES = 3, PAUSE_SECONDS = 60 }; /* after so many failures in a row a target is left alone for a while */
 

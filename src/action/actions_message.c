@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "action/actions_internal.h"
+#include "report/forms/forms.h"
 #include "report/text/layout.h"
-#include "report/model/report_internal.h"
 
 enum { TEXT = 1 << 18, SUBJECT_NAME = 60, RULES_LISTED = 100, MESSAGE_BYTES = 4000, NAME_BYTES = 300 };
 

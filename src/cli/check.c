@@ -4,8 +4,8 @@
 #include "action/actions.h"
 #include "base/log.h"
 #include "cli/rules_load.h"
-#include "report/text/layout.h"
 #include "report/report.h"
+#include "report/text/layout.h"
 #include "rule/module.h"
 
 typedef struct check_options {

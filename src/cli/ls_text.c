@@ -4,8 +4,8 @@
 
 #include "base/fault.h"
 #include "cli/overview.h"
-#include "report/text/layout.h"
 #include "report/report.h"
+#include "report/text/layout.h"
 
 static void put_collections(const overview *o, assay_buf *out)
 {

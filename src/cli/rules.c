@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cli/rules_load.h"
-#include "report/text/layout.h"
 #include "report/report.h"
+#include "report/text/layout.h"
 #include "rule/module.h"
 #include "rule/params.h"
 

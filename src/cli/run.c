@@ -17,9 +17,9 @@
 #include "cli/terminal.h"
 #include "report/compare/bands.h"
 #include "report/compare/comparison.h"
-#include "report/text/layout.h"
 #include "report/report.h"
 #include "report/results/results.h"
+#include "report/text/layout.h"
 
 static const cli_option OPTIONS[] = {
     RUN_SHARED_OPTIONS,

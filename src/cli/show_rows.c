@@ -6,9 +6,9 @@
 #include "base/fault.h"
 #include "cli/overview.h"
 #include "cli/show.h"
+#include "report/report.h"
 #include "report/text/csv.h"
 #include "report/text/layout.h"
-#include "report/report.h"
 
 enum { FLUSH_AT = 1 << 20, TABLE_ROWS = 1000 };
 

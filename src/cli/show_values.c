@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "cli/show.h"
+#include "report/report.h"
 #include "report/text/csv.h"
 #include "report/text/layout.h"
-#include "report/report.h"
 #include "tensor/convert.h"
 
 /* Non-finite numbers are texts in JSON and bare words elsewhere. */

@@ -7,8 +7,9 @@
 
 #include "base/fault.h"
 #include "cli/cli.h"
+#include "report/model/report_model.h"
+#include "report/report.h"
 #include "report/text/layout.h"
-#include "report/model/report_internal.h"
 
 int watch_findings_init(watch_findings *findings, int least)
 {

@@ -95,8 +95,4 @@ void assay_band_report_free(assay_band_report *report);
 /* True when a trial leaves a band: counts as findings of severity warning. */
 bool assay_band_report_fires(const assay_band_report *report);
 
-/* Append them to report.json (" \"bands\": {...},\n") and to the text report. Not collective. */
-void assay_band_report_put_json(const assay_band_report *report, assay_buf *out);
-void assay_band_report_put_text(const assay_band_report *report, assay_buf *out);
-
 #endif

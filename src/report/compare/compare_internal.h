@@ -4,7 +4,7 @@
 
 #include "base/fault.h"
 #include "report/compare/comparison.h"
-#include "report/model/report_internal.h"
+#include "report/model/report_model.h"
 
 /* Fill the parts of a comparison whose `trials`, `baseline`, `tolerance` and `trial` are set. 0 or ASSAY_ENOMEM. Not
  * collective. */
@@ -13,10 +13,6 @@ int compare_losses(assay_comparison *c);
 int compare_tensors(assay_comparison *c);
 int compare_classes(assay_comparison *c);
 int compare_outliers(assay_comparison *c); /* after the others */
-
-/* Append it to report.json (" \"comparison\": {...},\n") and to the text report. Not collective. */
-void report_put_comparison_json(const assay_comparison *c, assay_buf *out);
-void report_put_comparison_text(const assay_comparison *c, assay_buf *out);
 
 /* Room for one more item in *list of `count` items of `size` bytes; NULL without memory. */
 static inline void *compare_one_more(void *list, size_t count, size_t size)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/compare/compare_internal.h"
+#include "report/forms/forms.h"
 
 static void put_text(const char *key, const char *text, assay_buf *out)
 {

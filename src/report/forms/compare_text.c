@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/compare/compare_internal.h"
+#include "report/forms/forms.h"
 #include "report/text/layout.h"
 
 enum {

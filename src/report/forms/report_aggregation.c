@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "report/forms/forms.h"
 #include "report/text/layout.h"
-#include "report/model/report_internal.h"
 
 enum { CLASSES_SHOWN = 100, CLASSES_IN_MATRIX = 16, PER_CLASS_COLUMNS = 64 };
 
@@ -145,23 +145,6 @@ bool assay_report_put_members(const cJSON *members, const assay_draw *draw, assa
             assay_put_format(out, "    recall and the like: report.json\n");
     }
     return true;
-}
-
-int report_members(const report_rule *rule, cJSON **members)
-{
-    assay_buf object;
-    *members = NULL;
-    if (!rule->json || rule->json->size == 0)
-        return ASSAY_OK;
-    assay_buf_init(&object, ASSAY_REPORT_CEILING);
-    assay_put_u8(&object, '{');
-    assay_put_bytes(&object, rule->json->data, rule->json->size);
-    assay_put_u8(&object, '}');
-    int status = assay_buf_status(&object);
-    if (status == ASSAY_OK)
-        status = assay_json_parse("aggregation", object.data, object.size, members, NULL);
-    assay_buf_release(&object);
-    return status;
 }
 
 void report_put_aggregation(const report_rule *rule, const assay_draw *draw, assay_buf *out)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/text/csv.h"
+#include "report/forms/forms.h"
 #include "report/model/curves.h"
-#include "report/model/report_internal.h"
+#include "report/text/csv.h"
 
 static void put_text(assay_buf *out, const char *text)
 {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "report/forms/forms.h"
 #include "report/text/layout.h"
-#include "report/model/report_internal.h"
 
 enum { INDENT = 4, CLASSES_SHOWN = 100, CURVES_SHOWN = 50, PAIRS_SHOWN = 5, LEAST_BAR = 4, COUNT_ROOM = 32 };
 

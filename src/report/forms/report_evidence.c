@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "report/forms/forms.h"
 #include "report/text/layout.h"
-#include "report/model/report_internal.h"
 
 enum { CELLS_SHOWN = 12, COLUMNS_MOST = 8 };
 

@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "report/compare/bands.h"
-#include "report/compare/compare_internal.h"
+#include "report/forms/forms.h"
 
 /* The JSON text `null` for what is not there. */
 static void put_null(assay_buf *out)
@@ -262,7 +261,7 @@ int assay_report_put_body(const assay_outcome *outcome, assay_buf *out)
     if (outcome->comparison)
         report_put_comparison_json(outcome->comparison, out);
     if (outcome->bands)
-        assay_band_report_put_json(outcome->bands, out);
+        report_put_bands_json(outcome->bands, out);
     return assay_buf_status(out);
 }
 

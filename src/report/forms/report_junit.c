@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "report/forms/forms.h"
 #include "report/text/layout.h"
-#include "report/model/report_internal.h"
 
 enum { EVIDENCE_LINES = 10 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "report/forms/forms.h"
 #include "report/text/layout.h"
-#include "report/model/report_internal.h"
 
 enum { PROBLEMS_SHOWN = 20 };
 

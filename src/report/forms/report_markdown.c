@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/forms/forms.h"
 #include "report/text/layout.h"
-#include "report/model/report_internal.h"
 
 /* GitHub takes comments of up to 65 536 characters; bytes are never fewer. Each part may fill the page so far, so that
  * a long one leaves room for those behind it, and for the words at the end. */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "report/text/layout.h"
 #include "report/report.h"
+#include "report/text/layout.h"
 
 static const char *text_of(const cJSON *object, const char *key)
 {

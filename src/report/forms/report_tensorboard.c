@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "report/forms/forms.h"
 #include "report/model/curves.h"
-#include "report/model/report_internal.h"
 #include "tensor/tfevent.h"
 
 enum { NAME_MOST = 100 };

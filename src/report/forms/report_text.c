@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/forms/forms.h"
 #include "report/text/layout.h"
-#include "report/compare/bands.h"
-#include "report/compare/compare_internal.h"
 
 enum { EVIDENCE_LINES = 10, WORKERS_SHOWN = 12 };
 
@@ -246,7 +245,7 @@ int assay_report_put_text(const assay_outcome *outcome, const assay_draw *draw, 
     if (outcome->comparison)
         report_put_comparison_text(outcome->comparison, out);
     if (outcome->bands)
-        assay_band_report_put_text(outcome->bands, out);
+        report_put_bands_text(outcome->bands, out);
     put_figures(outcome, out);
     return assay_buf_status(out);
 }

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "report/model/report_internal.h"
+#include "report/forms/forms.h"
+#include "report/html/html.h"
 
 static int put_json(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
 {

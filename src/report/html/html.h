@@ -6,7 +6,8 @@
 #define ASSAY_REPORT_HTML_HTML_H
 
 #include "base/json.h"
-#include "report/model/report_internal.h"
+#include "report/model/report_model.h"
+#include "report/report.h"
 
 enum { HTML_MOST = 5000000 };
 
@@ -169,5 +170,8 @@ void html_run(html_page *page);
 
 /* What an aggregation put into report.json, parsed; NULL when there is nothing or no memory. The caller frees it. */
 cJSON *html_members(html_page *page, const report_rule *rule);
+
+/* Appends report.html (docs/report-html.md). Returns the buffer's status or ASSAY_ENOMEM. Not collective. */
+int report_put_html(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 
 #endif

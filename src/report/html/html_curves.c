@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "report/model/curves.h"
 #include "report/html/html.h"
+#include "report/model/curves.h"
 
 enum { LOSSES_OF_TRIAL = 3, TENSORS_OF_TRIAL = 12, TEXT = 600, FIGURES = 3, FULL_CHART = 40000, SMALL_CHART = 14000 };
 

@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/model/report_internal.h"
+#include "base/json.h"
+#include "report/model/report_model.h"
+#include "report/report.h"
 
 report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation)
 {
@@ -26,6 +28,23 @@ report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outco
 const char *report_kind(const report_rule *rule)
 {
     return rule->instance->ops ? rule->instance->ops->name : rule->instance->rule_name;
+}
+
+int report_members(const report_rule *rule, cJSON **members)
+{
+    assay_buf object;
+    *members = NULL;
+    if (!rule->json || rule->json->size == 0)
+        return ASSAY_OK;
+    assay_buf_init(&object, ASSAY_REPORT_CEILING);
+    assay_put_u8(&object, '{');
+    assay_put_bytes(&object, rule->json->data, rule->json->size);
+    assay_put_u8(&object, '}');
+    int status = assay_buf_status(&object);
+    if (status == ASSAY_OK)
+        status = assay_json_parse("aggregation", object.data, object.size, members, NULL);
+    assay_buf_release(&object);
+    return status;
 }
 
 uint64_t report_datapoints(const report_rule *rule)

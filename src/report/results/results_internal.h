@@ -3,7 +3,7 @@
 #define ASSAY_REPORT_RESULTS_RESULTS_INTERNAL_H
 
 #include "hdf5/hdf5_file.h"
-#include "report/model/report_internal.h"
+#include "report/model/report_model.h"
 #include "report/results/results.h"
 #include "report/results/spool.h"
 

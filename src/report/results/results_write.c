@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "report/results/results_internal.h"
 #include "report/text/csv.h"
 #include "report/text/layout.h"
-#include "report/results/results_internal.h"
 
 enum { BATCH_BYTES = 4 << 20, CHUNK_ROWS = 1 << 12, FORMAT_VERSION = 1 };
 
