@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "trial/storage_backend.h"
 
-static const assay_store_ops store_s3 = {.scheme = "s3://"}; /* known, and not in this build */
+static const assay_store_ops store_s3 = {.scheme = "s3://"}; /* known, and not read */
 static const assay_store_ops *const backends[] = {&assay_store_posix, &store_s3};
 
 static const assay_store_ops *choose_local(const char *place)
@@ -45,8 +45,8 @@ int assay_store_open(const char *location, assay_store **out, assay_error *err)
                           "build assay with ASSAY_WITH_HDF5 and MPI",
                           location);
     if (!ops->open)
-        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: this build cannot read %s; copy the trial to a directory",
-                          location, ops->scheme);
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: assay does not read %s; copy the trial to a directory and name that", location,
+                          ops->scheme);
     assay_store *store = assay_alloc_zeroed(1, sizeof *store);
     if (!store)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);

@@ -1,5 +1,5 @@
-/* storage.h - where a trial lies. A scheme (none or file:// for a directory or a packed trial's file, later s3://) is chosen by the location;
- * everything above reads through these calls only. All paths are relative to the trial's root and use '/'. */
+/* storage.h - where a trial lies. A scheme (none or file://, for a directory or a packed trial's file) is chosen by the
+ * location; everything above reads through these calls only. All paths are relative to the trial's root and use '/'. */
 #ifndef ASSAY_TRIAL_STORAGE_H
 #define ASSAY_TRIAL_STORAGE_H
 
