@@ -336,22 +336,3 @@ void assay_actions_end(assay_actions *actions, const assay_outcome *outcome, int
     }
     tell_tally(actions);
 }
-
-int assay_actions_put_list(const assay_actions *actions, assay_buf *out)
-{
-    for (size_t i = 0; actions && i < actions->count; i++) {
-        const action *a = &actions->list[i];
-        assay_put_format(out, "action        ");
-        assay_text_put_clean(out, a->name, strlen(a->name));
-        assay_put_format(out, a->at_end ? ": at the end" : ": on a finding");
-        if (!a->at_end && a->severity > ASSAY_INFO)
-            assay_put_format(out, " of %s%s", assay_severity_name(a->severity),
-                             a->severity < ASSAY_ERROR ? " or worse" : "");
-        for (size_t k = 0; k < a->rules.count; k++) {
-            assay_put_format(out, k ? ", " : " of ");
-            assay_text_put_clean(out, a->rules.list[k], strlen(a->rules.list[k]));
-        }
-        assay_put_u8(out, '\n');
-    }
-    return assay_buf_status(out);
-}

@@ -52,7 +52,7 @@ static void put_instances(const char *list, const char *key, assay_instance *con
     assay_put_format(out, "],\n");
 }
 
-static void put_job(const assay_job *job, assay_buf *out)
+static void put_job(const assay_job *job, const assay_actions *actions, assay_buf *out)
 {
     bool any = false;
     assay_put_format(out, "{\"trials\": [");
@@ -66,7 +66,9 @@ static void put_job(const assay_job *job, assay_buf *out)
     assay_put_format(out, "],\n");
     put_instances("rules", "rule", job->rules, job->rule_count, out);
     put_instances("aggregations", "kind", job->aggregations, job->aggregation_count, out);
-    assay_put_format(out, " \"comparison\": {\"baseline\": ");
+    assay_put_format(out, " \"actions\": ");
+    (void)assay_actions_put_json(actions, out);
+    assay_put_format(out, ",\n \"comparison\": {\"baseline\": ");
     if (job->baseline_name)
         assay_json_put_text(out, job->baseline_name);
     else
@@ -133,7 +135,6 @@ static int check(const cli_context *context, int argc, char **argv)
     if (status == ASSAY_OK)
         status = assay_actions_parse(&job, &actions, &err);
     assay_buf_release(&text);
-    assay_actions_free(actions);
     if (status != ASSAY_OK) {
         assay_job_release(&job);
         return cli_fail(status, &err);
@@ -144,7 +145,8 @@ static int check(const cli_context *context, int argc, char **argv)
         assay_log_error("%s: nothing to do: neither \"rules\" nor \"aggregations\"", path[0]);
         bad++;
     }
-    put_job(&job, &out);
+    put_job(&job, actions, &out);
+    assay_actions_free(actions);
     assay_job_release(&job);
     return cli_finish(&out, bad ? CLI_USAGE : CLI_DONE);
 }

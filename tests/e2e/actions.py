@@ -171,10 +171,11 @@ def test_secrets(b):
                          "--checkpoint-every", "0.000001", "--log", "all", env=env, ranks=ranks)
             shown = b.run(job, "--show-actions", "--out", str(b.directory / "shown"), env=env)
             planned = b.run(job, "--dry-run", env=env)
+            checked = run([b.assay, "check", job], env)
         came = hook.requests and hook.requests[0].headers["Authorization"] == "Bearer " + SECRET
         b.expect(came and SECRET in hook.requests[0].path, "the secrets arrive: %s" % done)
         written = everything(b.report()) + everything(b.directory / "shown")
-        said = "".join(d.out + d.err for d in (done, shown, planned))
+        said = "".join(d.out + d.err for d in (done, shown, planned, checked))
         b.expect(SECRET.encode() not in written and SECRET not in said, "%s: a secret leaked" % answers)
         b.expect(b"env:HOOK_URL" in written and "127.0.0.1" not in planned.out, "the target is named: %s" % planned)
     for mode, reason in ((0o640, "open to other users"), (0o604, "open to other users"), (0o620, "open to other users")):
@@ -333,6 +334,20 @@ def test_mail(b):
     b.expect("exit status 75" in done.err and b.results() == ["trying", "attempt failed", "failed"], "its failure: %s" % done)
 
 
+def test_listed(b):
+    """`assay check` prints what the actions come to."""
+    submit = {"script": "again.sbatch", "options": ["--time=60"], "args": ["a b"], "environment": {"LR": SECRET}}
+    done = run([b.assay, "check", b.job([{"mail": {"to": "a@example.org"}, "on": "end"}, {"cancel": {}}, {"cancel": {"job": 17}},
+                                         {"submit": submit, "rules": ["vanishing"], "severity": "error", "limit": 3}])])
+    found = {"on": "finding", "severity": "info", "rules": None, "limit": 100}
+    expected = [{"action": "mail a@example.org", "on": "end"}, dict(found, action="cancel", job={"env": "TRAIN_JOB_ID"}),
+                dict(found, action="cancel", job="17"),
+                {"action": "submit again.sbatch", "options": ["--time=60"], "args": ["a b"], "environment": ["LR"],
+                 "on": "finding", "severity": "error", "rules": ["vanishing"], "limit": 3}]
+    b.expect(done.code == 0 and json.loads(done.out)["actions"] == expected, "check: %s" % done)
+    b.expect(SECRET not in done.out, "what a script is told is printed")
+
+
 def test_refusals(b):
     hook = {"notify": {"url": "https://h/"}}
     cases = [({"notfy": {}}, "actions[0]: unknown key \"notfy\""), ({}, "actions[0]: expected one of"),
@@ -369,7 +384,7 @@ def main():
         else:
             tests = {"forms": test_forms, "attempts": test_attempts, "certificates": test_certificates, "secrets": test_secrets,
                      "stopped": test_stopped, "once": test_once, "watch": test_watch, "limits": test_limits, "mail": test_mail,
-                     "refusals": test_refusals}
+                     "refusals": test_refusals, "listed": test_listed}
             for what in arguments.what or tests:
                 tests[what](b)
     checks.done()
