@@ -32,16 +32,12 @@ int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *so
 
 static void leave_source(assay_mapper *m)
 {
-    const assay_source_plan *plan = m->source == ASSAY_NO_ID ? NULL : &m->plan->sources[m->source];
-    for (uint32_t c = 0; plan && m->wanted && c < plan->class_count; c++)
-        free(m->wanted[c].measure);
-    free(m->wanted);
+    assay_wants_release(&m->wants);
     free(m->item_of);
     free(m->item_stamp);
     assay_history_free(m->history);
     if (m->kept)
         assay_kept_clear(m->kept);
-    m->wanted = NULL;
     m->item_of = NULL;
     m->item_stamp = NULL;
     m->history = NULL;
@@ -71,64 +67,19 @@ static int enter_source(assay_mapper *m, uint32_t source)
     m->source = source;
     const assay_source_plan *plan = &m->plan->sources[source];
     uint32_t tensors = assay_dict_count(m->sources->list[source].info->tensors);
-    m->wanted = assay_alloc_zeroed(plan->class_count, sizeof *m->wanted);
     m->item_of = assay_alloc_zeroed(tensors, sizeof(assay_item *));
     m->item_stamp = assay_alloc_zeroed(tensors, sizeof *m->item_stamp);
-    if (!m->wanted || !m->item_of || !m->item_stamp)
+    if (assay_wants_init(&m->wants, m->plan, source) != ASSAY_OK || !m->item_of || !m->item_stamp)
         return ASSAY_ENOMEM;
-    for (uint32_t c = 0; c < plan->class_count; c++) {
-        m->wanted[c].measure = assay_alloc((m->plan->measure_count + 1) * sizeof(uint32_t));
-        if (!m->wanted[c].measure)
-            return ASSAY_ENOMEM;
-    }
     if (!plan->looks_back)
         return ASSAY_OK;
     return assay_history_new(&m->sources->list[source].segment, plan->looks_back, tensors, &m->history);
 }
 
-/* Adds the measures that one use asks for to those wanted. */
-static void want_measures(const assay_plan *plan, const assay_use *use, assay_wanted *wanted)
-{
-    const assay_need *need = assay_job_instance(plan->job, use->instance)->need;
-    for (uint32_t k = 0; k < need->measure_count; k++) {
-        uint32_t number = plan->measure_number[use->instance][k], at = 0;
-        if (need->measure_slot[k] != use->slot)
-            continue;
-        while (at < wanted->measures && wanted->measure[at] != number)
-            at++;
-        if (at == wanted->measures)
-            wanted->measure[wanted->measures++] = number;
-    }
-}
-
-/* What the uses of a tensor's class want at the step of the part under way; found once a part and class. */
-static const assay_wanted *wanted_of(assay_mapper *m, const assay_part *part, uint32_t tensor)
-{
-    const assay_source_plan *plan = &m->plan->sources[m->source];
-    assay_wanted *wanted = &m->wanted[plan->tensor_class[tensor]];
-    if (wanted->stamp == m->stamp)
-        return wanted;
-    const assay_use_class *class = &plan->classes[plan->tensor_class[tensor]];
-    wanted->stamp = m->stamp;
-    wanted->kinds = 0;
-    wanted->statistics = false;
-    wanted->measures = 0;
-    for (uint32_t u = 0; u < class->uses; u++) {
-        const assay_use_scope *scope = &plan->scope[class->use[u]];
-        const assay_use *use = &m->plan->uses[class->use[u]];
-        if (!assay_scope_wants(scope, part->step, m->step->mode, part->worker, __builtin_ctz(scope->kinds)))
-            continue;
-        wanted->kinds |= scope->kinds;
-        wanted->statistics |= !(assay_job_instance(m->plan->job, use->instance)->need->slots[use->slot].flags & ASSAY_SLOT_TIME_ONLY);
-        want_measures(m->plan, use, wanted);
-    }
-    return wanted;
-}
-
 /* The item of a tensor of the part under way. NULL with *status 0 when the step's memory is used up: that is named once. */
 static assay_item *item_for(assay_mapper *m, const assay_part *part, uint32_t tensor, int *status)
 {
-    if (m->item_stamp[tensor] == m->stamp)
+    if (m->item_stamp[tensor] == m->wants.stamp)
         return m->item_of[tensor];
     if (m->item_count == m->item_room) {
         size_t room = m->item_room ? m->item_room * 2 : 256;
@@ -147,7 +98,7 @@ static assay_item *item_for(assay_mapper *m, const assay_part *part, uint32_t te
     item->view.worker = part->worker;
     item->view.name = assay_dict_name(m->sources->list[m->source].info->tensors, tensor, NULL);
     item->view.dtype = -1;
-    m->item_stamp[tensor] = m->stamp;
+    m->item_stamp[tensor] = m->wants.stamp;
     m->item_of[tensor] = item;
     m->items[m->item_count++] = item;
     return item;
@@ -181,7 +132,7 @@ static void expect_run(assay_mapper *m, const assay_part *part, const assay_segm
         const assay_entry *next = &segment->entries[k];
         if (next->offset > end + GAP)
             break;
-        if (wanted_of(m, part, next->tensor)->kinds >> next->kind & 1)
+        if (assay_wants_of(&m->wants, part, m->step->mode, next->tensor)->kinds >> next->kind & 1)
             end = next->offset + next->length > end ? next->offset + next->length : end;
     }
     assay_event_expect(m->main.file, entry->offset, end);
@@ -192,10 +143,10 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
 {
     uint64_t expected = 0;
     int opened = 1, status = ASSAY_OK; /* opened 1: not tried */
-    m->stamp++;
+    assay_wants_next(&m->wants);
     for (size_t e = part->first; status == ASSAY_OK && e < part->first + part->count; e++) {
         const assay_entry *entry = &segment->entries[e];
-        const assay_wanted *wanted = wanted_of(m, part, entry->tensor);
+        const assay_wanted *wanted = assay_wants_of(&m->wants, part, m->step->mode, entry->tensor);
         if (!(wanted->kinds >> entry->kind & 1))
             continue;
         if (opened == 1) {

@@ -8,6 +8,7 @@
 #include "engine/kept.h"
 #include "engine/plan.h"
 #include "engine/progress.h"
+#include "engine/wants.h"
 #include "trial/event.h"
 
 enum { ASSAY_REFERENCES = 9 }; /* event files open beside the main one: eight references, and the last for unit windows */
@@ -31,15 +32,6 @@ typedef struct assay_item {
     uint32_t kinds;         /* bit 1 << kind: what was read */
 } assay_item;
 
-/* What is wanted of a class at the step of one worker. */
-typedef struct assay_wanted {
-    uint64_t stamp; /* of the part it was found for */
-    uint32_t kinds; /* bit 1 << kind */
-    bool statistics;
-    uint32_t measures;
-    uint32_t *measure; /* engine's numbers; room for all */
-} assay_wanted;
-
 typedef struct assay_mapper {
     const assay_plan *plan;
     assay_sources *sources;
@@ -57,9 +49,8 @@ typedef struct assay_mapper {
     /* of the source under way */
     uint32_t source;
     assay_history *history;
-    assay_wanted *wanted;    /* [classes] */
-    uint64_t stamp;
-    assay_item **item_of;    /* [tensors]: the item of the part under way, valid where item_stamp is the stamp */
+    assay_wants wants;
+    assay_item **item_of;    /* [tensors]: the item of the part under way, valid where item_stamp is the stamp of the wants */
     uint64_t *item_stamp;
     /* of the step under way */
     const assay_step_info *step;

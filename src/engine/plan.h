@@ -29,8 +29,6 @@ typedef struct assay_use_class {
     uint32_t uses;
     uint32_t *measure; /* owned, engine's numbers, each once */
     uint32_t measures;
-    bool statistics;     /* some use looks at values */
-    uint32_t comparisons; /* measures that read a reference too */
     uint64_t hash;
 } assay_use_class;
 

@@ -12,6 +12,7 @@
 
 #include "base/fault.h"
 #include "engine/tree.h"
+#include "engine/wants.h"
 
 enum {
     TARGET_CHUNKS = 2048,
@@ -75,44 +76,51 @@ static int join_costs(void *mine, assay_cursor *later, assay_error *err)
 }
 
 /* What one index file asks for. */
-static step_cost part_cost(const assay_plan *plan, uint32_t source, const assay_segment *segment, const assay_part *part)
+static step_cost part_cost(assay_wants *wants, uint32_t source, const assay_segment *segment, const assay_part *part)
 {
-    const assay_source_plan *to = &plan->sources[source];
     step_cost cost = {.source = source};
+    uint64_t parts = 0; /* of ASSAY_COST_UNIT */
+    assay_wants_next(wants);
     for (size_t e = part->first; e < part->first + part->count; e++) {
         const assay_entry *entry = &segment->entries[e];
-        const assay_use_class *class = &to->classes[to->tensor_class[entry->tensor]];
-        bool wanted = false;
-        for (uint32_t u = 0; u < class->uses && !wanted; u++)
-            wanted = assay_scope_wants(&to->scope[class->use[u]], part->step, part->mode, part->worker, entry->kind);
-        if (!wanted)
+        const assay_wanted *wanted = assay_wants_of(wants, part, part->mode, entry->tensor);
+        if (!(wanted->kinds >> entry->kind & 1))
             continue;
         cost.records++;
         cost.bytes += entry->length;
-        cost.cost += entry->length * (1 + class->comparisons) + COST_OF_RECORD;
+        parts += entry->length * wanted->byte_cost;
     }
-    cost.cost += cost.records > 0 ? COST_OF_FILE : 0;
+    cost.cost = parts / ASSAY_COST_UNIT + cost.records * COST_OF_RECORD + (cost.records > 0 ? COST_OF_FILE : 0);
     return cost;
+}
+
+static int add_up_source(const assay_plan *plan, const assay_sources *sources, uint32_t source, costs *mine)
+{
+    const assay_segment *segment = &sources->list[source].segment;
+    assay_wants wants;
+    int status = assay_wants_init(&wants, plan, source);
+    for (size_t p = 0; status == ASSAY_OK && p < segment->count; p++) {
+        step_cost cost = part_cost(&wants, source, segment, &segment->parts[p]);
+        cost.position = assay_trial_find_step(sources->list[source].info, segment->parts[p].step);
+        step_cost *last = mine->count > 0 ? &mine->list[mine->count - 1] : NULL;
+        if (last && last->source == source && last->position == cost.position) {
+            last->bytes += cost.bytes;
+            last->records += cost.records;
+            last->cost += cost.cost;
+        } else {
+            status = add_cost(mine, &cost);
+        }
+    }
+    assay_wants_release(&wants);
+    return status;
 }
 
 static int add_up(const assay_plan *plan, const assay_sources *sources, costs *mine)
 {
-    for (uint32_t s = 0; s < plan->source_count; s++) {
-        const assay_segment *segment = &sources->list[s].segment;
-        for (size_t p = 0; p < segment->count; p++) {
-            step_cost cost = part_cost(plan, s, segment, &segment->parts[p]);
-            cost.position = assay_trial_find_step(sources->list[s].info, segment->parts[p].step);
-            step_cost *last = mine->count > 0 ? &mine->list[mine->count - 1] : NULL;
-            if (last && last->source == s && last->position == cost.position) {
-                last->bytes += cost.bytes;
-                last->records += cost.records;
-                last->cost += cost.cost;
-            } else if (add_cost(mine, &cost) != ASSAY_OK) {
-                return ASSAY_ENOMEM;
-            }
-        }
-    }
-    return ASSAY_OK;
+    int status = ASSAY_OK;
+    for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
+        status = add_up_source(plan, sources, s, mine);
+    return status;
 }
 
 static int add_chunk(assay_plan *plan, uint64_t *room, const assay_chunk *chunk)

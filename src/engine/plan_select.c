@@ -127,11 +127,6 @@ static bool slot_selects(const assay_slot_need *slot, const assay_source *source
     return slot->name && strlen(slot->name) == length && memcmp(slot->name, name, length) == 0;
 }
 
-static bool is_comparison(const assay_measure *m)
-{
-    return m->kind == ASSAY_MEASURE_CHANGE;
-}
-
 /* The measures of a class: those of its uses' slots, each once. */
 static int collect_measures(const assay_plan *plan, assay_use_class *class)
 {
@@ -144,16 +139,13 @@ static int collect_measures(const assay_plan *plan, assay_use_class *class)
     for (uint32_t u = 0; u < class->uses; u++) {
         assay_use use = plan->uses[class->use[u]];
         const assay_need *need = need_of(plan, use.instance);
-        class->statistics |= !(need->slots[use.slot].flags & ASSAY_SLOT_TIME_ONLY);
         for (uint32_t m = 0; m < need->measure_count; m++)
             if (need->measure_slot[m] == use.slot)
                 seen[plan->measure_number[use.instance][m]] = 1;
     }
     for (uint32_t m = 0; m < plan->measure_count; m++)
-        if (seen[m]) {
+        if (seen[m])
             class->measure[class->measures++] = m;
-            class->comparisons += is_comparison(&plan->measures[m]);
-        }
     free(seen);
     return ASSAY_OK;
 }

@@ -1,0 +1,40 @@
+/* wants.h - what all rules together want of a tensor at the step of one worker, and what taking it costs.
+ *
+ * It is the same for all tensors of a class (plan.h), so it is found once a part and class. */
+#ifndef ASSAY_ENGINE_WANTS_H
+#define ASSAY_ENGINE_WANTS_H
+
+#include "engine/plan.h"
+
+enum { ASSAY_COST_UNIT = 16 }; /* the cost of a byte that is read and gone through for the statistics */
+
+typedef struct assay_wanted {
+    uint64_t stamp;      /* of the part it was found for */
+    uint32_t kinds;      /* bit 1 << kind */
+    bool statistics;
+    uint32_t byte_cost;  /* of a raw record, in parts of ASSAY_COST_UNIT */
+    uint32_t measures;
+    uint32_t *measure;   /* engine's numbers; room for all */
+} assay_wanted;
+
+typedef struct assay_wants {
+    const assay_plan *plan;
+    const assay_source_plan *source;
+    assay_wanted *of; /* [classes] */
+    uint64_t stamp;   /* of the part under way */
+} assay_wants;
+
+/* Begins with a source of the plan, which must outlive it. Returns 0 or ASSAY_ENOMEM; release either way. Not collective. */
+int assay_wants_init(assay_wants *w, const assay_plan *plan, uint32_t source);
+void assay_wants_release(assay_wants *w);
+
+/* Begins with another part. Not collective. */
+static inline void assay_wants_next(assay_wants *w)
+{
+    w->stamp++;
+}
+
+/* What is wanted of a tensor of the part under way. Valid until the next part. Not collective. */
+const assay_wanted *assay_wants_of(assay_wants *w, const assay_part *part, int mode, uint32_t tensor);
+
+#endif
