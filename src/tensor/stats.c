@@ -1,9 +1,11 @@
 /* stats.c - blocks, their merging, and the figures derived from the sums.
  *
  * Within a block sums of d = x - shift and d^2 are taken, shift being the median of the block's first group; then
- * sum (x - mean)^2 = sum d^2 - (sum d)^2 / n loses no digits to a large mean, nor to an outlier in front. Blocks are
- * joined by the pairwise formula of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The
- * American Statistician 37 (1983); their means are taken less the first block's shift, for the same reason. */
+ * sum (x - mean)^2 = sum d^2 - (sum d)^2 / n loses no digits to a large mean, nor to an outlier in front. Where that
+ * median is within FAR times the group's spread of 0, as in most tensors, the shift is 0 and d is x: the two elements of
+ * the group that are so far apart alone keep the difference above 2^-18 of what it is taken from. Blocks are joined by
+ * the pairwise formula of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American
+ * Statistician 37 (1983); their means are taken less the first block's shift, for the same reason. */
 #include "tensor/stats.h"
 
 #include <math.h>
@@ -35,8 +37,8 @@ int assay_stats_init(assay_stats_acc *acc, int dtype)
     return ASSAY_OK;
 }
 
-/* The lower median of 1 to STATS_LANES numbers. With NaN among them it is any of them. */
-static double median(double *x, size_t n)
+/* Puts 1 to STATS_LANES numbers in order. With NaN among them it is any order. */
+static void sort(double *x, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         double moving = x[i];
@@ -45,7 +47,15 @@ static double median(double *x, size_t n)
             x[j] = x[j - 1];
         x[j] = moving;
     }
-    return x[(n - 1) / 2];
+}
+
+/* The lower median of 1 to STATS_LANES numbers, or 0 when that is near enough. */
+static double shift_of(double *x, size_t n)
+{
+    enum { FAR = 4 };
+    sort(x, n);
+    double median = x[(n - 1) / 2];
+    return fabs(median) <= FAR * (x[n - 1] - x[0]) ? 0 : median;
 }
 
 /* `group` is the block's first one, of which n elements are there and the rest zeros. */
@@ -54,7 +64,7 @@ static void open_block(assay_stats_acc *acc, const uint8_t *group, size_t n)
     double x[STATS_LANES];
     acc->kernels->widen[acc->dtype](group, 1, x);
     memset(&acc->lanes, 0, sizeof acc->lanes);
-    acc->lanes.shift = median(x, n); /* when it is not finite, the deviations will not be either, and must not */
+    acc->lanes.shift = shift_of(x, n); /* when it is not finite, the deviations will not be either, and must not */
     for (int j = 0; j < STATS_LANES; j++) {
         acc->lanes.v[STATS_MIN][j] = INFINITY;
         acc->lanes.v[STATS_MAX][j] = -INFINITY;
@@ -102,8 +112,9 @@ static void close_block(assay_stats_acc *acc)
         acc->min = s->v[STATS_MIN][j] < acc->min ? s->v[STATS_MIN][j] : acc->min;
         acc->max = s->v[STATS_MAX][j] > acc->max ? s->v[STATS_MAX][j] : acc->max;
     }
-    merge_deviations(acc, (double)acc->in_block, joined_sum(s->v[STATS_SHIFTED]),
-                     joined_sum(s->v[STATS_SHIFTED_SQUARES]));
+    bool is_shifted = s->shift != 0;
+    merge_deviations(acc, (double)acc->in_block, joined_sum(s->v[is_shifted ? STATS_SHIFTED : STATS_SUM]),
+                     joined_sum(s->v[is_shifted ? STATS_SHIFTED_SQUARES : STATS_SQUARES]));
     acc->zeros += s->zeros;
     acc->count += acc->in_block;
     acc->in_block = 0;
@@ -199,8 +210,8 @@ void assay_stats_finish(assay_stats_acc *acc, assay_stats *out)
                          .pos_inf = acc->pos_inf,
                          .neg_inf = acc->neg_inf,
                          .zeros = acc->zeros,
-                         .min = acc->min,
-                         .max = acc->max,
+                         .min = acc->min + 0.0, /* of two zeros, which are equal, the one without a sign */
+                         .max = acc->max + 0.0,
                          .sum = one_nan(total_value(&acc->sum)),
                          .squares = one_nan(total_value(&acc->squares)),
                          .magnitudes = one_nan(total_value(&acc->magnitudes)),

@@ -2,6 +2,8 @@
 #if defined(__AVX2__)
 #include <assay/tensor.h>
 #include <immintrin.h>
+#include <math.h>
+#include <stdbool.h>
 
 #include "tensor/elements.h"
 #include "tensor/stats_kernels.h"
@@ -80,11 +82,6 @@ INLINE __m128i bytes16(const uint8_t *at)
 INLINE lanes from_float32(__m256 x)
 {
     return (lanes){_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))};
-}
-
-INLINE __m256 floats_of(lanes x)
-{
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(x.a)), _mm256_cvtpd_ps(x.b), 1);
 }
 
 INLINE lanes from_int32(__m256i x)
@@ -217,7 +214,48 @@ INLINE lanes load_complex128(const uint8_t *at)
     return (lanes){magnitude(x.a, x.b), magnitude(y.a, y.b)};
 }
 
-#define lanes_add_elsewhere(a, b) lanes_add(a, b)
+/* Least, largest and zeros of float32, 16 at a time; a block has fewer than 32 bits count. */
+typedef struct extremes {
+    __m256 low, high;
+    __m256i zeros; /* minus the counts */
+} extremes;
+
+INLINE extremes extremes_start(void)
+{
+    return (extremes){_mm256_set1_ps(INFINITY), _mm256_set1_ps(-INFINITY), _mm256_setzero_si256()};
+}
+
+INLINE extremes extremes_add(extremes e, const uint8_t *at)
+{
+    for (size_t half = 0; half < 2; half++) {
+        __m256 x = _mm256_loadu_ps((const float *)(const void *)at + half * 8);
+        e.low = _mm256_min_ps(x, e.low);
+        e.high = _mm256_max_ps(x, e.high);
+        e.zeros = _mm256_add_epi32(e.zeros, _mm256_castps_si256(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_EQ_OQ)));
+    }
+    return e;
+}
+
+INLINE lanes extremes_low(extremes e)
+{
+    return from_float32(e.low);
+}
+
+INLINE lanes extremes_high(extremes e)
+{
+    return from_float32(e.high);
+}
+
+INLINE uint64_t extremes_zeros(extremes e)
+{
+    int32_t n[8], all = 0;
+    _mm256_storeu_si256((void *)n, e.zeros);
+    for (int j = 0; j < 8; j++)
+        all -= n[j];
+    return (uint64_t)all;
+}
+
+#define lanes_add_square(a, b) lanes_add(a, lanes_mul(b, b))
 #define STATS_FLOATS
 #define STATS_TABLE assay_stats_avx2
 #include "tensor/stats_kernel.inc"

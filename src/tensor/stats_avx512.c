@@ -2,6 +2,8 @@
 #if defined(__AVX512F__)
 #include <assay/tensor.h>
 #include <immintrin.h>
+#include <math.h>
+#include <stdbool.h>
 
 #include "tensor/elements.h"
 #include "tensor/stats_kernels.h"
@@ -12,18 +14,17 @@ typedef __m512d lanes;
 typedef uint64_t zero_count;
 
 #define lanes_add(a, b) _mm512_add_pd(a, b)
-/* The same sum, rounded once, by the units that multiply: those that add have more to do than they. */
-#define lanes_add_elsewhere(a, b) _mm512_fmadd_pd(b, _mm512_set1_pd(1), a)
-#define lanes_sub(a, b)           _mm512_sub_pd(a, b)
-#define lanes_mul(a, b)           _mm512_mul_pd(a, b)
-#define lanes_min(a, b)           _mm512_min_pd(a, b) /* a < b ? a : b, for NaN and -0.0 too */
-#define lanes_max(a, b)           _mm512_max_pd(a, b)
-#define lanes_abs(a)              _mm512_abs_pd(a)
-#define lanes_all(x)              _mm512_set1_pd(x)
-#define lanes_get(from)           _mm512_loadu_pd(from)
-#define lanes_put(to, a)          _mm512_storeu_pd(to, a)
-#define zero_count_start()        ((zero_count)0)
-#define zero_count_end(zeros)     (zeros)
+#define lanes_add_square(a, b) _mm512_fmadd_pd(b, b, a) /* rounded once: for squares that are exact */
+#define lanes_sub(a, b)        _mm512_sub_pd(a, b)
+#define lanes_mul(a, b)        _mm512_mul_pd(a, b)
+#define lanes_min(a, b)        _mm512_min_pd(a, b) /* a < b ? a : b, for NaN and -0.0 too */
+#define lanes_max(a, b)        _mm512_max_pd(a, b)
+#define lanes_abs(a)           _mm512_abs_pd(a)
+#define lanes_all(x)           _mm512_set1_pd(x)
+#define lanes_get(from)        _mm512_loadu_pd(from)
+#define lanes_put(to, a)       _mm512_storeu_pd(to, a)
+#define zero_count_start()     ((zero_count)0)
+#define zero_count_end(zeros)  (zeros)
 
 INLINE zero_count zero_count_add(zero_count zeros, lanes a)
 {
@@ -58,11 +59,6 @@ INLINE lanes from_binary16(__m128i x)
 INLINE lanes from_float32(__m256 x)
 {
     return _mm512_cvtps_pd(x);
-}
-
-INLINE __m256 floats_of(lanes x)
-{
-    return _mm512_cvtpd_ps(x);
 }
 
 INLINE lanes load_float32(const uint8_t *at)
@@ -163,6 +159,40 @@ INLINE lanes load_complex64(const uint8_t *at)
 INLINE lanes load_complex128(const uint8_t *at)
 {
     return magnitude(load_float64(at), load_float64(at + 64));
+}
+
+/* Least, largest and zeros of float32, 16 at a time; a block has fewer than 32 bits count. */
+typedef struct extremes {
+    __m512 low, high;
+    __m512i zeros;
+} extremes;
+
+INLINE extremes extremes_start(void)
+{
+    return (extremes){_mm512_set1_ps(INFINITY), _mm512_set1_ps(-INFINITY), _mm512_setzero_si512()};
+}
+
+INLINE extremes extremes_add(extremes e, const uint8_t *at)
+{
+    __m512 x = _mm512_loadu_ps(at);
+    __mmask16 zero = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
+    return (extremes){_mm512_min_ps(x, e.low), _mm512_max_ps(x, e.high),
+                      _mm512_mask_add_epi32(e.zeros, zero, e.zeros, _mm512_set1_epi32(1))};
+}
+
+INLINE lanes extremes_low(extremes e)
+{
+    return from_float32(_mm256_min_ps(_mm512_castps512_ps256(e.low), _mm512_extractf32x8_ps(e.low, 1)));
+}
+
+INLINE lanes extremes_high(extremes e)
+{
+    return from_float32(_mm256_max_ps(_mm512_castps512_ps256(e.high), _mm512_extractf32x8_ps(e.high, 1)));
+}
+
+INLINE uint64_t extremes_zeros(extremes e)
+{
+    return (uint64_t)_mm512_reduce_add_epi32(e.zeros);
 }
 
 #define STATS_FLOATS

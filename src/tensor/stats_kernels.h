@@ -13,8 +13,8 @@ typedef enum stats_figure {
     STATS_SUM,
     STATS_SQUARES,
     STATS_MAGNITUDES,
-    STATS_SHIFTED,         /* sum of x - shift */
-    STATS_SHIFTED_SQUARES, /* sum of (x - shift)^2 */
+    STATS_SHIFTED,         /* sum of x - shift; untouched when the shift is 0 */
+    STATS_SHIFTED_SQUARES, /* sum of (x - shift)^2; untouched when the shift is 0 */
     STATS_MIN,             /* over what is not NaN */
     STATS_MAX,
     STATS_FIGURES

@@ -2,6 +2,8 @@
  */
 #include <assay/tensor.h>
 
+#include <stdbool.h>
+
 #include "tensor/elements.h"
 #include "tensor/stats_kernels.h"
 

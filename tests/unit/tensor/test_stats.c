@@ -297,6 +297,27 @@ static void test_outliers(void)
     }
 }
 
+/* Means from far below the spread to far above it, where the block's shift changes from 0 to a median; and a group in
+ * front that is spread out just so far that the shift is 0, while nothing else of the block is spread at all. */
+static void test_mean_over_spread(void)
+{
+    enum { COUNT = 4096 };
+    static double x[COUNT];
+    for (double mean = 0.25; mean < 1e9; mean *= 1.5) {
+        generate(ASSAY_FLOAT64, DATA_ORDINARY, COUNT, (uint8_t *)x);
+        for (size_t i = 0; i < COUNT; i++)
+            x[i] += mean;
+        assay_stats want = reference(ASSAY_FLOAT64, x, COUNT), got = of_doubles(x, COUNT);
+        CU_ASSERT_TRUE(right(&got, &want));
+    }
+    for (double spread = 0.2; spread < 0.3; spread += 0.01) {
+        for (size_t i = 0; i < COUNT; i++)
+            x[i] = i == 0 ? 1 - spread / 2 : i == 1 ? 1 + spread / 2 : 1;
+        assay_stats want = reference(ASSAY_FLOAT64, x, COUNT), got = of_doubles(x, COUNT);
+        CU_ASSERT_DOUBLE_EQUAL(got.deviations / want.deviations, 1, 1e-10);
+    }
+}
+
 static void test_refused(void)
 {
     assay_stats_acc acc;
@@ -319,6 +340,7 @@ int main(void)
                            {"derived figures", test_derived},
                            {"constant", test_constant},
                            {"outliers", test_outliers},
+                           {"means over the spread", test_mean_over_spread},
                            {"strings and unknown dtypes", test_refused},
                            CU_TEST_INFO_NULL};
     return unit_main("stats", tests);
