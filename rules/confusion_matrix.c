@@ -62,8 +62,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                               m.classes - 1);
     if (m.left_out)
         assay_verdict_message(
-            verdict, "%" PRIu64 " pairs have a class that is negative or not below category_no, and are left out.",
-            m.left_out);
+            verdict, "%" PRIu64 " pair%s a class that is negative or not below category_no, and %s left out.",
+            m.left_out, m.left_out == 1 ? " has" : "s have", m.left_out == 1 ? "is" : "are");
     status = put_matrix(&m, assay_verdict_json(verdict), assay_verdict_text(verdict));
     free(m.cells);
     return status;

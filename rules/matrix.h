@@ -107,8 +107,8 @@ static inline void put_class(assay_buf *json, assay_buf *text, int64_t class, co
     put_share(json, "f1", 2 * n[RIGHT], n[SUPPORT] + n[PREDICTED]);
     assay_put_format(json, ", \"support\": %" PRIu64 "}", n[SUPPORT]);
     if (in_text)
-        assay_put_format(text, "  class %" PRId64 ": %" PRIu64 " of %" PRIu64 " right, predicted %" PRIu64 " times\n",
-                         class, n[RIGHT], n[SUPPORT], n[PREDICTED]);
+        assay_put_format(text, "  class %" PRId64 ": %" PRIu64 " of %" PRIu64 " right, predicted %" PRIu64 " time%s\n",
+                         class, n[RIGHT], n[SUPPORT], n[PREDICTED], assay_plural(n[PREDICTED]));
 }
 
 /* Classes up to the largest when the matrix is dense, else those that occur. */
@@ -133,7 +133,7 @@ static inline int put_classes(const matrix *m, bool dense, assay_buf *json, assa
     }
     assay_put_format(json, "]");
     if (written > MOST_TEXT)
-        assay_put_format(text, "  ... %" PRIu64 " more classes in the JSON report\n", written - MOST_TEXT);
+        assay_put_format(text, "  ... %" PRIu64 " more in the JSON report\n", written - MOST_TEXT);
     assay_counter_free(of);
     return status;
 }

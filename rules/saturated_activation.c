@@ -107,14 +107,16 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const assay_counter *skipped = ((const assay_common_state *)state)->counter;
     uint64_t tensors = assay_counter_size(skipped), count;
     int64_t first, unused;
+    const bool one = tensors == 1;
     if (tensors == 0)
         return ASSAY_OK;
     assay_counter_get(skipped, 0, &first, &unused, &count);
     assay_verdict_message(
         verdict,
-        "%llu tensors were left out, as neither their names nor the parameter activation tell whether "
-        "they feed tanh or sigmoid; the first is %s.",
-        (unsigned long long)tensors, assay_trial_tensor(rule->trial, (uint32_t)first));
+        "%llu tensor%s left out, as neither %s nor the parameter activation tell%s whether "
+        "%s tanh or sigmoid; the first is %s.",
+        (unsigned long long)tensors, one ? " was" : "s were", one ? "its name" : "their names",
+        one ? "s" : "", one ? "it feeds" : "they feed", assay_trial_tensor(rule->trial, (uint32_t)first));
     return ASSAY_OK;
 }
 

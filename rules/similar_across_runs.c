@@ -94,11 +94,11 @@ static void only_in(const assay_trial *a, const assay_trial *b, assay_verdict *v
         first = steps++ ? first : assay_trial_step(a, i)->step;
     }
     if (tensors)
-        assay_verdict_message(verdict, "%llu tensors are in trial %s only: %s%s.", (unsigned long long)tensors,
-                              assay_trial_name(a), names, tensors > NAMED ? ", ..." : "");
+        assay_verdict_message(verdict, "%llu tensor%s in trial %s only: %s%s.", (unsigned long long)tensors,
+                              tensors == 1 ? " is" : "s are", assay_trial_name(a), names, tensors > NAMED ? ", ..." : "");
     if (steps)
-        assay_verdict_message(verdict, "%llu steps are in trial %s only, the first is %lld.", (unsigned long long)steps,
-                              assay_trial_name(a), (long long)first);
+        assay_verdict_message(verdict, "%llu step%s in trial %s only, the first is %lld.", (unsigned long long)steps,
+                              steps == 1 ? " is" : "s are", assay_trial_name(a), (long long)first);
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)

@@ -141,8 +141,8 @@ static void put_curve(const curve_walk *w, const assay_counter *shapes, assay_bu
     curve_put_values(w, "magnitude", ASSAY_CURVE_MAGNITUDE, json);
     curve_put_values(w, "zeros", ASSAY_CURVE_ZEROS, json);
     assay_put_format(json, "}");
-    assay_put_format(text, "  %s, %s: %" PRIu64 " steps, norm %.6g to %.6g, zeros %.1f %% to %.1f %%\n",
-                     assay_trial_tensor(w->trial, w->tensor), assay_mode_name(w->mode), w->count,
+    assay_put_format(text, "  %s, %s: %" PRIu64 " step%s, norm %.6g to %.6g, zeros %.1f %% to %.1f %%\n",
+                     assay_trial_tensor(w->trial, w->tensor), assay_mode_name(w->mode), w->count, assay_plural(w->count),
                      curve_value(w, 0, ASSAY_CURVE_NORM), curve_value(w, w->count - 1, ASSAY_CURVE_NORM),
                      100 * curve_value(w, 0, ASSAY_CURVE_ZEROS), 100 * curve_value(w, w->count - 1, ASSAY_CURVE_ZEROS));
 }

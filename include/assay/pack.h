@@ -48,6 +48,12 @@ void assay_buf_set_u64(assay_buf *buf, size_t at, uint64_t value);
 /* Appends text in printf form without a terminator. */
 void assay_put_format(assay_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The end of a noun that is counted, for "%zu step%s". */
+static inline const char *assay_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* JSON text. Strings are quoted and escaped; bytes that are not UTF-8 become U+FFFD each. Numbers take the fewest of 15, 16
  * or 17 digits that read back the same; non-finite ones are the strings "nan", "inf", "-inf". Not collective. */
 void assay_json_put_text(assay_buf *out, const char *text);

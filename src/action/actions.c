@@ -299,11 +299,13 @@ static void tell_tally(const assay_actions *actions)
     if (actions->mode == ASSAY_ACTIONS_SHOW)
         return;
     if (actions->repeated > 0)
-        assay_log_note("%" PRIu64 " actions were done by an earlier run, as %s/%s says, and are not repeated",
-                       actions->repeated, actions->directory, ASSAY_ACTIONS_LOG);
+        assay_log_note("%" PRIu64 " action%s done by an earlier run, as %s/%s says, and %s not repeated",
+                       actions->repeated, actions->repeated == 1 ? " was" : "s were", actions->directory,
+                       ASSAY_ACTIONS_LOG, actions->repeated == 1 ? "is" : "are");
     if (assay_audit_strangers(actions->audit) > 0)
-        assay_log_warn("%s/%s: %" PRIu64 " lines are damaged and left out", actions->directory, ASSAY_ACTIONS_LOG,
-                       assay_audit_strangers(actions->audit));
+        assay_log_warn("%s/%s: %" PRIu64 " line%s damaged and left out", actions->directory, ASSAY_ACTIONS_LOG,
+                       assay_audit_strangers(actions->audit),
+                       assay_audit_strangers(actions->audit) == 1 ? " is" : "s are");
     if (actions->failed > 0)
         assay_log_warn("%" PRIu64 " of %" PRIu64 " actions failed; %s/%s says why; the report is complete",
                        actions->failed, actions->failed + actions->done, actions->directory, ASSAY_ACTIONS_LOG);

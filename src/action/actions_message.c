@@ -88,9 +88,10 @@ static void put_first(const assay_trial *info, const report_rule *rule, const as
 static void put_finding_text(const assay_trial_outcome *trial, const report_rule *rule, assay_buf *out)
 {
     put_name(rule->instance->name, NAME_BYTES, out);
-    assay_put_format(out, " (%s) has %" PRIu64 " findings in %" PRIu64 " datapoints of trial ",
+    assay_put_format(out, " (%s) has %" PRIu64 " finding%s in %" PRIu64 " datapoint%s of trial ",
                      assay_severity_name(rule->instance->severity), report_findings_total(rule),
-                     report_datapoints(rule));
+                     assay_plural(report_findings_total(rule)), report_datapoints(rule),
+                     assay_plural(report_datapoints(rule)));
     put_name(trial->trial->name, NAME_BYTES, out);
     assay_put_format(out, ", ");
     put_name(trial->trial->path, NAME_BYTES, out);
@@ -154,7 +155,8 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     put_name(rule->instance->name, NAME_BYTES, text);
     assay_put_format(text, " (%s): %s", assay_severity_name(rule->instance->severity), status);
     if (first)
-        assay_put_format(text, ", %" PRIu64 " findings, the first at step %" PRId64, report_findings_total(rule),
+        assay_put_format(text, ", %" PRIu64 " finding%s, the first at step %" PRId64, report_findings_total(rule),
+                         assay_plural(report_findings_total(rule)),
                          first->step);
     assay_put_u8(text, '\n');
     assay_put_format(json, "%s{\"trial\": ", comma ? ", " : "");
@@ -200,12 +202,13 @@ int action_event_end(action_event *event, const assay_outcome *outcome, int code
     if (left_out > 0)
         assay_put_format(&event->text, "and %" PRIu64 " more\n", left_out);
     uint64_t sound = tally[ASSAY_NO_ISSUES_FOUND];
-    assay_put_format(&event->text, "%" PRIu64 " verdicts without issues. Exit code %d. Report digest %s.\n", sound,
-                     code, digest);
+    assay_put_format(&event->text, "%" PRIu64 " verdict%s without issues. Exit code %d. Report digest %s.\n", sound,
+                     assay_plural(sound), code, digest);
     assay_put_format(&event->subject,
-                     "assay: %" PRIu64 " verdicts with issues, %" PRIu64 " without data, %" PRIu64 " in error, %" PRIu64
+                     "assay: %" PRIu64 " verdict%s with issues, %" PRIu64 " without data, %" PRIu64 " in error, %" PRIu64
                      " sound; trials: %zu",
-                     tally[ASSAY_ISSUES_FOUND], tally[ASSAY_NO_DATA], tally[ASSAY_RULE_ERROR], sound,
+                     tally[ASSAY_ISSUES_FOUND], assay_plural(tally[ASSAY_ISSUES_FOUND]), tally[ASSAY_NO_DATA],
+                     tally[ASSAY_RULE_ERROR], sound,
                      outcome->trial_count);
     return seal(event, "end");
 }

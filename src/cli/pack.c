@@ -46,15 +46,15 @@ static int print_figures(const pack_options *options, const assay_pack_figures *
                          options->verify ? ", and equal to the trials" : "");
         return cli_finish(&text, CLI_DONE);
     }
-    assay_put_format(&text, "packed %" PRIu64 " trial%s, %" PRIu64 " files, ", f->trials, f->trials == 1 ? "" : "s",
-                     f->files);
+    assay_put_format(&text, "packed %" PRIu64 " trial%s, %" PRIu64 " file%s, ", f->trials, assay_plural(f->trials),
+                     f->files, assay_plural(f->files));
     assay_text_put_bytes(&text, f->bytes);
-    assay_put_format(&text, ", %" PRIu64 " records into %s%s\n", f->records, options->out,
+    assay_put_format(&text, ", %" PRIu64 " record%s into %s%s\n", f->records, assay_plural(f->records), options->out,
                      options->verify ? "; verified" : "");
     if (f->unreadable || f->losses)
-        assay_log_warn("%" PRIu64 " files could not be read and %" PRIu64
-                       " problems are in the index: they were packed as they are",
-                       f->unreadable, f->losses);
+        assay_log_warn("%" PRIu64 " file%s could not be read, and the index has %" PRIu64
+                       " problem%s: all were packed as they are",
+                       f->unreadable, assay_plural(f->unreadable), f->losses, assay_plural(f->losses));
     return cli_finish(&text, f->unreadable || f->losses ? CLI_LOSSES : CLI_DONE);
 }
 

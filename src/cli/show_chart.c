@@ -124,7 +124,7 @@ static void put_figure(show_chart *chart, run_of_points *run, size_t runs, int f
             left += workers;
     }
     if (left > 0 && out)
-        assay_put_format(out, "    ... and %zu more workers\n", left);
+        assay_put_format(out, "    ... and %zu more worker%s\n", left, assay_plural(left));
 }
 
 static void put_modes(show_chart *chart, run_of_points *run, uint32_t *worker, double *value, assay_buf *out)

@@ -97,8 +97,9 @@ static int conclude(const stats_options *options, const assay_outcome *outcome)
             return cli_fail(trial->status, &trial->error);
         if (trial->problems.losses > 0)
             assay_log_warn("%s: %" PRIu64
-                           " things were damaged or missing: they are not in %s; `assay ls` and `assay run` name them",
-                           trial->trial->path, trial->problems.losses, options->out);
+                           " thing%s damaged or missing, and not in %s; `assay ls` and `assay run` name all",
+                           trial->trial->path, trial->problems.losses, trial->problems.losses == 1 ? " was" : "s were",
+                           options->out);
     }
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
 }

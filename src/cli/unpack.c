@@ -23,12 +23,13 @@ static int print_figures(const unpack_options *options, const assay_pack_figures
 {
     assay_buf text;
     assay_buf_init(&text, 1 << 16);
-    assay_put_format(&text, "unpacked %" PRIu64 " files, ", f->files - f->unreadable);
+    assay_put_format(&text, "unpacked %" PRIu64 " file%s, ", f->files - f->unreadable,
+                     assay_plural(f->files - f->unreadable));
     assay_text_put_bytes(&text, f->bytes);
     assay_put_format(&text, ", into %s\n", options->out);
     if (f->unreadable)
-        assay_log_warn("%" PRIu64 " files could not be read when the trial was packed: they are not in %s",
-                       f->unreadable, options->out);
+        assay_log_warn("%" PRIu64 " file%s could not be read when the trial was packed, and %s not in %s",
+                       f->unreadable, assay_plural(f->unreadable), f->unreadable == 1 ? "is" : "are", options->out);
     return cli_finish(&text, f->unreadable ? CLI_LOSSES : CLI_DONE);
 }
 

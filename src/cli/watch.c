@@ -131,8 +131,10 @@ static int follow(follower *f, assay_error *err)
         status = assay_watch_close(f->watch);
     assay_stop_listen_once(); /* one that is under way to this rank is answered by the report, too */
     if (status == ASSAY_OK)
-        assay_log_note("watched: %llu steps in %llu evaluations, which read %llu bytes of records; the report reads them once more",
-                       (unsigned long long)f->steps, (unsigned long long)f->evaluations, (unsigned long long)f->bytes_read);
+        assay_log_note("watched: %llu step%s in %llu evaluation%s, which read %llu byte%s of records; the report reads "
+                       "them once more",
+                       (unsigned long long)f->steps, assay_plural(f->steps), (unsigned long long)f->evaluations,
+                       assay_plural(f->evaluations), (unsigned long long)f->bytes_read, assay_plural(f->bytes_read));
     return status;
 }
 

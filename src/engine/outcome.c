@@ -70,7 +70,7 @@ static int mention_unreadable(assay_verdict *v, uint64_t records)
     if (v->message.size > 0)
         assay_put_format(&v->message, " ");
     assay_put_format(&v->message, "%llu record%s that the rule needed could not be read: see the problems.",
-                     (unsigned long long)records, records == 1 ? "" : "s");
+                     (unsigned long long)records, assay_plural(records));
     return assay_buf_status(&v->message);
 }
 

@@ -319,7 +319,7 @@ static void remark_on_set_aside(summary *s)
         assay_problems_add(&s->problems, ASSAY_PROBLEM_SET_ASIDE, -1, "", -1,
                            "%llu raw record%s of tensors that were saved reduced %s set aside: the index says that they were not "
                            "saved raw, and rules take their reductions; `assay show` shows both",
-                           (unsigned long long)s->set_aside, s->set_aside == 1 ? "" : "s", s->set_aside == 1 ? "is" : "are");
+                           (unsigned long long)s->set_aside, assay_plural(s->set_aside), s->set_aside == 1 ? "is" : "are");
 }
 
 /* Moves a joined summary into the source's trial info. Problems are rank 0's to keep. */

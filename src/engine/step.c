@@ -119,7 +119,8 @@ int assay_step_map(assay_mapper *m)
     status = slot ? fill_slots(m, slot) : ASSAY_EBUDGET;
     if (status == ASSAY_EBUDGET) {
         assay_problems_add(&m->node->problems, ASSAY_PROBLEM_BUDGET, m->step->step, "", -1,
-                           "the %zu tensors of the step need more memory than the budget allows: raise --memory", m->item_count);
+                           "the step's tensors, %zu in all, need more memory than the budget allows: raise --memory",
+                           m->item_count);
         return ASSAY_OK;
     }
     for (uint32_t i = 0; status == ASSAY_OK && i < m->plan->instances; i++)

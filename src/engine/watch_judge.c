@@ -54,7 +54,7 @@ static void give_up_on_absent(watched_source *source, const char *name, size_t f
                        name, listing->worker[w], (long long)source->part[first]->step);
     }
     if (listing->expected_workers > listing->workers && !source->unnamed_late)
-        assay_log_warn("%s: %u of %u workers have written nothing so far: steps do not wait for them", name,
+        assay_log_warn("%s: %u of %u workers wrote nothing so far: steps do not wait for them", name,
                        listing->expected_workers - listing->workers, listing->expected_workers);
     source->unnamed_late = source->unnamed_late || listing->expected_workers > listing->workers;
     source->collections_late = source->collections_late || listing->collections.num_workers == 0;

@@ -117,7 +117,8 @@ int assay_hook_open(const char *directory, int rank, int num_workers, assay_hook
     assay_error text = {""};
     assay_hook *made = NULL;
     if (rank < 0 || num_workers < 1 || rank >= num_workers)
-        rc = assay_fail(&text, ASSAY_EUSAGE, "hook: rank %d of %d workers does not exist", rank, num_workers);
+        rc = assay_fail(&text, ASSAY_EUSAGE, "hook: there is no rank %d among %d worker%s", rank, num_workers,
+                        assay_plural((uint64_t)num_workers));
     else if (!(made = assay_alloc_zeroed(1, sizeof *made)))
         rc = assay_fail(&text, ASSAY_ENOMEM, "hook: out of memory");
     else {
@@ -307,8 +308,8 @@ int assay_hook_close(assay_hook *hook)
         if (rc < 0)
             hook_failed(hook, rc, err.text);
         if (hook->counts.dropped)
-            assay_log_warn("%s: %llu tensors of %s were dropped", hook->directory,
-                           (unsigned long long)hook->counts.dropped, hook->worker);
+            assay_log_warn("%s: %llu tensor%s of %s dropped", hook->directory,
+                           (unsigned long long)hook->counts.dropped, assay_plural(hook->counts.dropped), hook->worker);
     }
     int rc = hook->counts.status;
     release(hook);

@@ -35,7 +35,8 @@ static size_t shown_trials(const assay_comparison *c)
 static void put_more(const assay_comparison *c, assay_buf *out)
 {
     if (c->trials > TRIALS_SHOWN)
-        assay_put_format(out, "... and %zu more trials; report.json has all of them.\n", c->trials - TRIALS_SHOWN);
+        assay_put_format(out, "... and %zu more trial%s; report.json has all of them.\n", c->trials - TRIALS_SHOWN,
+                         assay_plural(c->trials - TRIALS_SHOWN));
 }
 
 static void some_number(assay_table *table, double value, int digits)
@@ -99,14 +100,15 @@ static void put_groups(const assay_comparison *c, assay_buf *out)
     assay_report_put_heading(out, "Trials that fail alike");
     for (size_t g = 0; g < c->groups && g < GROUPS_SHOWN; g++) {
         const assay_trial_group *group = &c->group[g];
-        assay_put_format(out, "group %zu: %zu trial%s%s\n", g + 1, group->trials, group->trials == 1 ? "" : "s",
+        assay_put_format(out, "group %zu: %zu trial%s%s\n", g + 1, group->trials, assay_plural(group->trials),
                          kinds[group->kind]);
         if (group->rules > 0)
             put_list(c, "    rules", group->rule, group->rules, rule_name, out);
         put_list(c, "    trials", group->trial, group->trials, trial_name, out);
     }
     if (c->groups > GROUPS_SHOWN)
-        assay_put_format(out, "... and %zu more groups; report.json has all of them.\n", c->groups - GROUPS_SHOWN);
+        assay_put_format(out, "... and %zu more group%s; report.json has all of them.\n", c->groups - GROUPS_SHOWN,
+                         assay_plural(c->groups - GROUPS_SHOWN));
 }
 
 /* Few trials: each rule's status in each. Many: in how many it has which status. */
@@ -208,7 +210,7 @@ static void put_classes(const assay_comparison *c, const assay_compared_classes 
     assay_table_put(&table, 2, out);
     assay_table_release(&table);
     if (shown < list->classes + list->classes_left_out)
-        assay_put_format(out, "... and %zu more classes; report.json has them, those of each trial under its aggregations.\n",
+        assay_put_format(out, "... and %zu more; report.json has them, those of each trial under its aggregations.\n",
                          list->classes + list->classes_left_out - shown);
     put_more(c, out);
 }
@@ -229,10 +231,10 @@ static void put_bounds(const assay_comparison *c, assay_buf *out)
             out,
             "Of %zu trial%s only some of the steps were compared: \"every\" and \"losses_every\" in report.json have "
             "how many.\n",
-            thinned, thinned == 1 ? "" : "s");
+            thinned, assay_plural(thinned));
     if (cut > 0)
         assay_put_format(out, "Of %zu trial%s some tensors were not compared: report.json has how many.\n", cut,
-                         cut == 1 ? "" : "s");
+                         assay_plural(cut));
 }
 
 static void put_partings(const assay_comparison *c, assay_buf *out)

@@ -26,7 +26,8 @@ static void put_share(assay_table *table, const cJSON *number)
 static void put_more(int left, assay_buf *out)
 {
     if (left > 0)
-        assay_put_format(out, "    ... and %d more classes; report.json has all of them.\n", left);
+        assay_put_format(out, "    ... and %d more class%s; report.json has all of them.\n", left,
+                         left == 1 ? "" : "es");
 }
 
 static void put_samples(const cJSON *members, assay_buf *out)

@@ -81,5 +81,6 @@ void report_put_bands_text(const assay_band_report *report, assay_buf *out)
             put_lines(d, out);
     }
     if (report->trials > TRIALS_SHOWN)
-        assay_put_format(out, "... and %zu more trials; report.json has all of them.\n", report->trials - TRIALS_SHOWN);
+        assay_put_format(out, "... and %zu more trial%s; report.json has all of them.\n", report->trials - TRIALS_SHOWN,
+                         assay_plural(report->trials - TRIALS_SHOWN));
 }

@@ -54,7 +54,8 @@ void report_draw_classes(const assay_draw *draw, const cJSON *classes, assay_buf
         assay_buf_release(&label);
     }
     if (classes_in_all > shown)
-        assay_put_format(out, "    ... and %d more classes; report.json has all of them.\n", classes_in_all - shown);
+        assay_put_format(out, "    ... and %d more class%s; report.json has all of them.\n", classes_in_all - shown,
+                         classes_in_all - shown == 1 ? "" : "es");
 }
 
 /* ---- confusion matrix ---- */
@@ -221,5 +222,6 @@ void report_draw_curves(const assay_draw *draw, const cJSON *curves, const char 
     }
     assay_buf_release(&labels);
     if (all > CURVES_SHOWN)
-        assay_put_format(out, "    ... and %d more curves; report.json has all of them.\n", all - CURVES_SHOWN);
+        assay_put_format(out, "    ... and %d more curve%s; report.json has all of them.\n", all - CURVES_SHOWN,
+                         assay_plural((uint64_t)(all - CURVES_SHOWN)));
 }

@@ -189,8 +189,8 @@ void report_put_evidence(const assay_trial_outcome *trial, const report_rule *ru
     const assay_findings *found = rule->findings;
     assay_buf line;
     assay_buf_init(&line, ASSAY_REPORT_CEILING);
-    assay_put_format(&line, "%" PRIu64 " of %" PRIu64 " datapoints fired, at %s ", found->total, found->datapoints,
-                     found->step_count == 1 ? "step" : "steps");
+    assay_put_format(&line, "%" PRIu64 " of %" PRIu64 " datapoints fired, at step%s ", found->total, found->datapoints,
+                     assay_plural(found->step_count));
     report_put_steps(trial->info, found->steps, found->step_count, REPORT_RUNS_OF_STEPS, &line);
     assay_put_u8(out, '\n');
     assay_text_put_wrapped(out, 4, NULL, (const char *)line.data, line.size);

@@ -151,8 +151,9 @@ static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
     assay_buf_init(&message, ASSAY_REPORT_CEILING);
     assay_buf_init(&body, ASSAY_REPORT_CEILING);
     if (trial->status == ASSAY_OK) {
-        assay_put_format(&message, "%" PRIu64 " things were damaged or missing, and are in no test above",
-                         trial->problems.losses);
+        assay_put_format(&message, "%" PRIu64 " thing%s damaged or missing, and %s in no test above",
+                         trial->problems.losses, trial->problems.losses == 1 ? " was" : "s were",
+                         trial->problems.losses == 1 ? "is" : "are");
         assay_report_put_problems(trial, &body);
     } else {
         assay_put_bytes(&message, trial->error.text, strlen(trial->error.text));

@@ -35,7 +35,7 @@ static void put_same_missing(const assay_trial_outcome *trial, const assay_worke
     for (size_t i = 0; i < count; i++)
         steps[i] = sorted[i]->step;
     assay_worker_names_put(names, sorted[0]->missing, sorted[0]->missing_count, &line);
-    assay_put_format(&line, ": %s ", count == 1 ? "step" : "steps");
+    assay_put_format(&line, ": step%s ", assay_plural(count));
     report_put_steps(trial->info, steps, count, REPORT_RUNS_OF_STEPS, &line);
     assay_text_put_wrapped(out, 4, "  ", (const char *)line.data, line.size);
     assay_buf_release(&line);
@@ -56,8 +56,8 @@ void assay_report_put_completeness(const assay_trial_outcome *trial, const assay
         for (size_t i = 0; i < count; i++)
             sorted[i] = &trial->incomplete[i];
         qsort(sorted, count, sizeof *sorted, compare_incomplete);
-        assay_put_format(out, "%zu of %" PRIu64 " steps are not complete. These were never written:\n", count,
-                         assay_trial_steps(trial->info));
+        assay_put_format(out, "%zu of %" PRIu64 " steps %s not complete. These were never written:\n", count,
+                         assay_trial_steps(trial->info), count == 1 ? "is" : "are");
         for (size_t from = 0, to; from < count; from = to) {
             for (to = from + 1; to < count && compare_missing(sorted[from], sorted[to]) == 0; to++)
                 ;

@@ -273,8 +273,8 @@ static void put_losses(const assay_outcome *outcome, page *p)
             put_code(out, trial->error.text, strlen(trial->error.text), MESSAGE_COLUMNS);
         }
         if (trial->incomplete_count > 0)
-            assay_put_format(out, ": %zu of %" PRIu64 " steps lack a worker", trial->incomplete_count,
-                             assay_trial_steps(trial->info));
+            assay_put_format(out, ": %zu of %" PRIu64 " steps lack%s a worker", trial->incomplete_count,
+                             assay_trial_steps(trial->info), trial->incomplete_count == 1 ? "s" : "");
         if (trial->problems.losses > 0)
             assay_put_format(out, "%s%" PRIu64 " damaged or lost", trial->incomplete_count ? ", " : ": ",
                              trial->problems.losses);
@@ -297,7 +297,7 @@ static void put_summary(const assay_outcome *outcome, page *p)
                      : failed || uncounted || damaged ? "not everything could be evaluated"
                      : silent > 0 && silent == all    ? "nothing could be tested"
                                                       : "nothing was found");
-    assay_put_format(&p->piece, "%zu rule%s", outcome->job->rule_count, outcome->job->rule_count == 1 ? "" : "s");
+    assay_put_format(&p->piece, "%zu rule%s", outcome->job->rule_count, assay_plural(outcome->job->rule_count));
     if (outcome->trial_count > 1)
         assay_put_format(&p->piece, " on %zu trials", outcome->trial_count);
     assay_put_format(&p->piece, ": **%zu found something**, %zu did not", found, all - found - failed - silent);
@@ -323,7 +323,8 @@ int report_put_markdown(const assay_outcome *outcome, const assay_report_origin 
     p.most = LOSSES_END;
     put_losses(outcome, &p);
     if (p.left_out > 0)
-        assay_put_format(out, "\n%" PRIu64 " entries did not fit here; report.json has everything.\n", p.left_out);
+        assay_put_format(out, "\n%" PRIu64 " %s did not fit here; report.json has everything.\n", p.left_out,
+                         p.left_out == 1 ? "entry" : "entries");
     assay_buf_release(&p.piece);
     return assay_buf_status(out);
 }

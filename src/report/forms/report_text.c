@@ -230,8 +230,9 @@ static void put_figures(const assay_outcome *outcome, assay_buf *out)
     const assay_run_figures *run = &outcome->run;
     assay_put_format(out, "\nRead ");
     assay_text_put_bytes(out, run->bytes_read);
-    assay_put_format(out, " in %" PRIu64 " records on %d rank%s of %d host%s in %.2f s.\n", run->records_read,
-                     run->ranks, run->ranks == 1 ? "" : "s", run->nodes, run->nodes == 1 ? "" : "s", run->seconds);
+    assay_put_format(out, " in %" PRIu64 " record%s on %d rank%s of %d host%s in %.2f s.\n", run->records_read,
+                     assay_plural(run->records_read), run->ranks, assay_plural((uint64_t)run->ranks), run->nodes,
+                     assay_plural((uint64_t)run->nodes), run->seconds);
 }
 
 int assay_report_put_text(const assay_outcome *outcome, const assay_draw *draw, assay_buf *out)

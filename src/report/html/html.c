@@ -104,9 +104,10 @@ static void put_tile(html_page *page, const assay_trial_outcome *trial)
     if (broken > 0)
         html_put(page, ", %zu in error", broken);
     if (trial->incomplete_count > 0)
-        html_put(page, "; %zu steps are not complete", trial->incomplete_count);
+        html_put(page, "; %zu step%s not complete", trial->incomplete_count,
+                 trial->incomplete_count == 1 ? " is" : "s are");
     if (trial->problems.losses > 0)
-        html_put(page, "; %" PRIu64 " places damaged", trial->problems.losses);
+        html_put(page, "; %" PRIu64 " place%s damaged", trial->problems.losses, assay_plural(trial->problems.losses));
     html_put(page, "</li>\n");
 }
 
@@ -114,11 +115,11 @@ static void put_tile(html_page *page, const assay_trial_outcome *trial)
 static void put_untested(html_page *page, size_t silent, size_t failed, size_t unread)
 {
     if (silent > 0)
-        html_put(page, "; %zu test%s had no data, which is no pass", silent, silent == 1 ? "" : "s");
+        html_put(page, "; %zu test%s had no data, which is no pass", silent, assay_plural(silent));
     if (failed > 0)
         html_put(page, "; %zu could not be evaluated", failed);
     if (unread > 0)
-        html_put(page, "; %zu trial%s could not be read", unread, unread == 1 ? "" : "s");
+        html_put(page, "; %zu trial%s could not be read", unread, assay_plural(unread));
 }
 
 static void put_summary(html_page *page)
@@ -133,7 +134,7 @@ static void put_summary(html_page *page)
         unread += !read;
     }
     html_put(page, "<p class=\"lead\">%zu trial%s, %zu rule%s: ", outcome->trial_count,
-             outcome->trial_count == 1 ? "" : "s", outcome->job->rule_count, outcome->job->rule_count == 1 ? "" : "s");
+             assay_plural(outcome->trial_count), outcome->job->rule_count, assay_plural(outcome->job->rule_count));
     if (outcome->trial_count == 1)
         html_put(page, with ? "issues were found" : "no issues were found");
     else
@@ -145,7 +146,8 @@ static void put_summary(html_page *page)
         put_tile(page, &outcome->trials[t]);
     html_put(page, "</ul>\n");
     if (outcome->trial_count > t)
-        html_put(page, "<p class=\"more\">\u2026 and %zu more trials below.</p>\n", outcome->trial_count - t);
+        html_put(page, "<p class=\"more\">\u2026 and %zu more trial%s below.</p>\n", outcome->trial_count - t,
+                 assay_plural(outcome->trial_count - t));
 }
 
 static void put_head(html_page *page)

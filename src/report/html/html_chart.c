@@ -230,7 +230,7 @@ static void put_plot(html_page *page, const html_chart *chart, const axis *x, co
     for (size_t s = 0; s < chart->count; s++) {
         const html_series *series = &chart->series[s];
         html_short_name(page, series->name, HTML_NAME);
-        html_put(page, ": %zu points", series->count);
+        html_put(page, ": %zu point%s", series->count, assay_plural(series->count));
         if (series->count > 0)
             html_put(page, ", first %.6g, last %.6g. ", series->y[0], series->y[series->count - 1]);
     }
@@ -305,7 +305,8 @@ static void put_numbers(html_page *page, const html_chart *chart, size_t rows)
     }
     html_put(page, "</tbody></table></div>");
     if (left > 0)
-        html_put(page, "<p class=\"note\">%zu rows between these are left out.</p>", left);
+        html_put(page, "<p class=\"note\">%zu row%s between these %s left out.</p>", left,
+                 assay_plural(left), left == 1 ? "is" : "are");
     html_put(page, "</details>");
 }
 

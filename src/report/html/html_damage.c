@@ -31,7 +31,7 @@ static void put_worker(html_page *page, const assay_trial_outcome *trial, const 
         steps[count++] = step->step;
     }
     assay_buf_init(&what, 4096);
-    assay_put_format(&what, "missing: %s ", count == 1 ? "step" : "steps");
+    assay_put_format(&what, "missing: step%s ", assay_plural(count));
     report_put_steps(trial->info, steps, count, REPORT_RUNS_OF_STEPS, &what);
     assay_put_u8(&what, '\0');
     html_put(page, "<div class=\"lane\"><span class=\"lane-name\">");
@@ -130,8 +130,8 @@ static void put_trial_completeness(html_page *page, size_t t)
     } else if (trial->incomplete_count == 0) {
         html_put(page, "<p>Every worker wrote every step.</p>\n");
     } else {
-        html_put(page, "<p>%zu of %" PRIu64 " steps are not complete.</p>\n", trial->incomplete_count,
-                 assay_trial_steps(trial->info));
+        html_put(page, "<p>%zu of %" PRIu64 " steps %s not complete.</p>\n", trial->incomplete_count,
+                 assay_trial_steps(trial->info), trial->incomplete_count == 1 ? "is" : "are");
         put_lanes(page, trial, &names);
     }
     html_trial_end(page);

@@ -79,7 +79,8 @@ static void put_findings(html_page *page, card *c)
         c->detail = c->detail || found->list[i].cell_count > 0 || found->list[i].note;
     size_t shown = put_rows(page, c, 0, open);
     if (most > open && !html_full(page)) {
-        html_put(page, "<details><summary>The next %zu findings</summary>\n", most - open);
+        html_put(page, "<details><summary>The next %zu finding%s</summary>\n", most - open,
+                 assay_plural(most - open));
         shown += put_rows(page, c, open, most);
         html_put(page, "</details>\n");
     }
@@ -110,8 +111,8 @@ static void put_advice(html_page *page, const assay_rule_ops *ops)
 static void put_where(html_page *page, const card *c)
 {
     const assay_findings *found = c->rule.findings;
-    html_put(page, "<p><strong>%" PRIu64 "</strong> of %" PRIu64 " datapoints fired, at %s ", found->total,
-             found->datapoints, found->step_count == 1 ? "step" : "steps");
+    html_put(page, "<p><strong>%" PRIu64 "</strong> of %" PRIu64 " datapoints fired, at step%s ", found->total,
+             found->datapoints, assay_plural(found->step_count));
     report_put_steps(c->trial->info, found->steps, found->step_count, RUNS_SHOWN, page->out);
     html_put(page, ".</p>\n");
 }

@@ -56,7 +56,7 @@ static void put_row(html_page *page, const assay_trial_outcome *trial, size_t tr
     for (size_t k = 0; found && k < found->step_count; k++)
         html_strip_mark(&strip, assay_trial_find_step(trial->info, found->steps[k]));
     if (found && found->step_count > 0) {
-        assay_put_format(&what, "fired at %s ", found->step_count == 1 ? "step" : "steps");
+        assay_put_format(&what, "fired at step%s ", assay_plural(found->step_count));
         report_put_steps(trial->info, found->steps, found->step_count, REPORT_RUNS_OF_STEPS, &what);
     } else {
         assay_put_format(&what, rule.status == ASSAY_NO_DATA      ? "no data"
@@ -77,7 +77,7 @@ static void put_row(html_page *page, const assay_trial_outcome *trial, size_t tr
                    assay_buf_status(&what) == ASSAY_OK ? (const char *)what.data : "");
     html_put(page, "<span class=\"lane-count\">");
     if (found && found->step_count > 0)
-        html_put(page, "%zu step%s", found->step_count, found->step_count == 1 ? "" : "s");
+        html_put(page, "%zu step%s", found->step_count, assay_plural(found->step_count));
     html_put(page, "</span></div>\n");
     assay_buf_release(&what);
 }

@@ -106,7 +106,7 @@ void report_put_steps(const assay_trial *info, const int64_t *step, size_t count
     size_t shown = 0;
     for (size_t i = 0; i < count; shown++) {
         if (shown == most) {
-            assay_put_format(out, " and %zu more steps", count - i);
+            assay_put_format(out, " and %zu more step%s", count - i, assay_plural(count - i));
             return;
         }
         size_t run = 1;

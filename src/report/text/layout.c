@@ -170,7 +170,7 @@ void assay_text_put_bytes(assay_buf *out, uint64_t bytes)
         unit++;
     }
     if (unit == 0)
-        assay_put_format(out, "%" PRIu64 " bytes", bytes);
+        assay_put_format(out, "%" PRIu64 " byte%s", bytes, assay_plural(bytes));
     else
         assay_put_format(out, "%.3g %s", value, units[unit]);
 }
