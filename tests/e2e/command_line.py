@@ -171,7 +171,8 @@ def check_output(cli):
                       done.out.splitlines()[:-2], "report.txt is not what was printed")
     (cli.where / "taken").write_text("a file")
     done = cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", "taken/x", err="taken", out="IssuesFound")
-    done = cli.expect(0, "run", cli.job, "--trial", PARTIAL, "--dry-run", "--steps", "0:1", "--out", "dry", out="of 1 step in 1 chunk\n")
+    done = cli.expect(0, "run", cli.job, "--trial", TRIALS / "healthy", "--dry-run", "--out", "dry",
+                      out="healthy: 1 worker, 24 steps, 26 tensors, 0 problems\n")
     cli.checks.expect(not (cli.where / "dry").exists(), "a dry run wrote something")
     done = cli.expect(0, "run", cli.job, "--trial", PARTIAL, "--quiet")
     cli.checks.expect(done.err == "", "--quiet is not quiet: %s" % done.err)
