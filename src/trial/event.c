@@ -14,11 +14,11 @@
 #include "trial/typed.h"
 
 enum {
-    WINDOW = 1 << 20,
+    WINDOW = 512 << 10,
     WINDOW_LEAST = 64 << 10,
     BLOCK = 32 << 10,
     TAIL = 1024,
-    PIECE = 128 << 10,
+    PIECE = 64 << 10,
     ALIGN = 64,
     TAG_MOST = 64 << 10
 };
