@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/run.h"
+#include "engine/trial_list.h"
 #include "hdf5/hdf5_file.h"
 #include "rule/guard.h"
 #include "rule/module.h"
@@ -62,35 +63,27 @@ static int prepare_rules(const run_options *options, assay_error *err)
     return cli_load_rules(options->rules_path, err);
 }
 
-/* The trials of the command line and of the list, line by line. */
-static int set_trials(const run_options *options, const assay_buf *list, assay_job *job, assay_error *err)
+/* The trials of the command line and of the list. */
+static int set_trials(const run_options *options, const assay_buf *text, assay_job *job, assay_error *err)
 {
-    char *copy = assay_copy_bytes_as_text((const char *)list->data, list->size), *rest = copy, *line;
     cli_list all = {0};
-    bool made = copy && (!memchr(copy, '\0', list->size) || list->size == 0);
-    int status = made ? ASSAY_OK : ASSAY_ENOMEM;
-    if (copy && !made)
-        status =
-            assay_fail(err, ASSAY_EUSAGE, "%s: a list of trials is text, and has no NUL bytes", options->trials_from);
-    for (size_t i = 0; status == ASSAY_OK && i < options->trials.count; i++)
-        status = cli_list_add(&all, options->trials.text[i]) ? ASSAY_OK : ASSAY_ENOMEM;
-    while (status == ASSAY_OK && (line = strsep(&rest, "\n"))) {
-        line += strspn(line, " \t\r");
-        size_t length = strlen(line);
-        while (length > 0 && strchr(" \t\r", line[length - 1]))
-            line[--length] = '\0';
-        if (length > 0 && line[0] != '#')
-            status = cli_list_add(&all, line) ? ASSAY_OK : ASSAY_ENOMEM;
-    }
+    assay_trial_list list = {0};
+    int status = options->trials_from ? assay_trial_list_read(options->trials_from, text->data, text->size, &list, err)
+                                      : ASSAY_OK;
+    bool made = true;
+    for (size_t i = 0; made && i < options->trials.count; i++)
+        made = cli_list_add(&all, options->trials.text[i]);
+    for (size_t i = 0; made && i < list.count; i++)
+        made = cli_list_add(&all, list.line[i]);
+    if (status == ASSAY_OK && !made)
+        status = assay_fail(err, ASSAY_ENOMEM, "out of memory while the list of trials was read");
     if (status == ASSAY_OK && all.count == 0)
         status = assay_fail(err, ASSAY_EUSAGE, "%s: no trial in it; write the path of one in each line",
                             options->trials_from);
-    if (status == ASSAY_ENOMEM)
-        assay_fail(err, status, "out of memory while the list of trials was read");
     if (status == ASSAY_OK)
         status = assay_job_set_trials(job, all.text, all.count, err);
     free(all.text);
-    free(copy);
+    assay_trial_list_release(&list);
     return status;
 }
 
