@@ -313,6 +313,19 @@ int assay_index_parse(const assay_listing *listing, const assay_index_name *name
     return status;
 }
 
+/* Asks for the index files behind the i-th, up to the end-th, that were not asked for yet. */
+static void ask_ahead(assay_store *store, const assay_listing *listing, size_t i, size_t end, size_t *asked)
+{
+    enum { MOST = 1 << 20 }; /* of one file; a longer one is read ahead when it is its turn */
+    size_t to = end - i > ASSAY_STORE_AHEAD ? i + 1 + ASSAY_STORE_AHEAD : end;
+    for (size_t k = *asked > i ? *asked : i + 1; k < to && assay_store_waits(store); k++) {
+        char path[PATH_ROOM];
+        assay_index_path(listing, &listing->files[k], path, sizeof path);
+        assay_store_ahead(store, path, 0, MOST);
+        *asked = k + 1;
+    }
+}
+
 int assay_index_read(assay_store *store, const assay_listing *listing, size_t first, size_t count, assay_dict *dict,
                      assay_segment *segment, assay_problems *problems)
 {
@@ -320,6 +333,7 @@ int assay_index_read(assay_store *store, const assay_listing *listing, size_t fi
     assay_buf text;
     assay_buf_init(&text, FILE_MOST);
     int status = ASSAY_OK;
+    size_t asked = first;
     for (size_t i = first; i < first + count && status == ASSAY_OK; i++) {
         const assay_index_name *name = &listing->files[i];
         char path[PATH_ROOM];
@@ -330,6 +344,7 @@ int assay_index_read(assay_store *store, const assay_listing *listing, size_t fi
         status = read_ready(&j, store, name, &ready);
         if (ready || status != ASSAY_OK)
             continue;
+        ask_ahead(store, listing, i, first + count, &asked);
         status = assay_store_read(store, path, FILE_MOST, &text, &why);
         if (status == ASSAY_OK) {
             status = parse(&p, listing, name, path, text.data, text.size, dict, segment, problems);

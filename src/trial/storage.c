@@ -137,6 +137,17 @@ int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, si
     return file->ops->read_at(file, offset, bytes, size, got, err);
 }
 
+bool assay_store_waits(const assay_store *store)
+{
+    return store->ops->waits && store->ops->waits(store);
+}
+
+void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
+{
+    if (store->ops->ahead)
+        store->ops->ahead(store, path, offset, size);
+}
+
 int assay_store_ready_part(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err)
 {
     return store->ops->ready_part ? store->ops->ready_part(store, step, worker, out, err) : 0;

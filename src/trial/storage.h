@@ -3,6 +3,7 @@
 #ifndef ASSAY_TRIAL_STORAGE_H
 #define ASSAY_TRIAL_STORAGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <assay/pack.h>
@@ -46,6 +47,15 @@ void assay_store_close_file(assay_store_file *file);
 uint64_t assay_store_file_size(const assay_store_file *file);
 /* Reads up to `size` bytes at `offset`; *got is smaller only at the end of the file. Honours ASSAY_FAULT_READ. */
 int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
+
+/* True after a read that had to wait for a disk or a server: what comes next is worth asking for ahead. False while all is
+ * in memory, and for storages that cannot tell. Not collective. */
+bool assay_store_waits(const assay_store *store);
+/* Says that the `size` bytes at `offset` of a file (0: to its end) will be read soon; the file is opened and its bytes are
+ * fetched meanwhile, where the storage can do that. What goes wrong is left for assay_store_open_file() to tell. At most
+ * ASSAY_STORE_AHEAD files stay open so, the last ones. Not collective. */
+enum { ASSAY_STORE_AHEAD = 32 };
+void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size);
 
 /* An index file's contents as a packed trial keeps them in tables, ready to use: saves parsing its text. */
 typedef struct assay_ready_entry {

@@ -19,7 +19,7 @@ struct assay_store_file {
     uint64_t size;
     char *path; /* for messages; owned */
     void *handle;
-    int number; /* for backends whose handle is one */
+    int number; /* for backends that have one */
 };
 
 /* The calls of storage.h for one backend. `place` is the location without its scheme. A backend that this build lacks
@@ -34,6 +34,9 @@ struct assay_store_ops {
     void (*close_file)(assay_store_file *file);
     int (*read_at)(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
     int (*stamp)(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err); /* NULL: never changes */
+    /* Both or neither: of storages that fetch what comes next. */
+    bool (*waits)(const assay_store *store);
+    void (*ahead)(assay_store *store, const char *path, uint64_t offset, uint64_t size);
     /* Of storages that keep the index in tables; NULL elsewhere. */
     int (*ready_part)(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err);
     const char *(*ready_tensor)(const assay_store *store, uint32_t tensor, size_t *length);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -14,12 +15,26 @@
 /* The trial's directory, and the one below it in which files were opened last. Index files of a bucket are opened one
  * after the other: from some on that directory is open itself, and the way to it is not looked up for each. */
 enum { IN_A_ROW = 8 };
+
+/* A file that was opened before its turn, so that the kernel fetches what it holds. Longer paths wait for their turn. */
+typedef struct ahead {
+    char path[112];
+    int number; /* -1: none */
+} ahead;
+
+/* After a read that was not served from memory so many files may be opened ahead; then such a read has to happen again. */
+enum { ASKED_AFTER_A_WAIT = 1024 };
+
 typedef struct posix_root {
     int number;
     int below; /* -1: not open */
     char directory[64];
     size_t length;     /* of its path; 0: none */
     unsigned in_a_row; /* files opened in it */
+    bool no_nowait;    /* reading what is in memory only is not supported here */
+    unsigned waits;    /* files that may still be opened ahead */
+    unsigned asked;    /* of those, ever */
+    ahead ahead[ASSAY_STORE_AHEAD];
 } posix_root;
 
 static int root_of(const assay_store *store)
@@ -91,6 +106,8 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
     if (!root)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
     root->below = -1;
+    for (int i = 0; i < ASSAY_STORE_AHEAD; i++)
+        root->ahead[i].number = -1;
     root->number = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root->number >= 0) {
         store->root = root;
@@ -112,6 +129,9 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
 static void posix_close(assay_store *store)
 {
     const posix_root *root = store->root;
+    for (int i = 0; i < ASSAY_STORE_AHEAD; i++)
+        if (root->ahead[i].number >= 0)
+            close(root->ahead[i].number);
     if (root->below >= 0)
         close(root->below);
     close(root->number);
@@ -184,22 +204,69 @@ static int posix_stamp(assay_store *store, const char *path, assay_store_stamp *
     return 1;
 }
 
-static int posix_open_file(assay_store *store, const char *path, assay_store_file *file, assay_error *err)
+static int open_path(posix_root *root, const char *path)
 {
     const char *name = path;
-    int from = way_to(store->root, &name);
+    int from = way_to(root, &name);
     /* Without O_NONBLOCK, opening a pipe that lies where a file should be would wait forever. */
-    int number = openat(from, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (number < 0)
-        return fail_path(path, errno, err);
+    return openat(from, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static bool posix_waits(const assay_store *store)
+{
+    return ((const posix_root *)store->root)->waits > 0;
+}
+
+static void posix_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
+{
+    posix_root *root = store->root;
+    ahead *next = &root->ahead[root->asked % ASSAY_STORE_AHEAD];
+    const size_t length = strlen(path);
+    if (length >= sizeof next->path || offset > INT64_MAX || size > INT64_MAX)
+        return;
+    if (next->number >= 0)
+        close(next->number);
+    next->number = open_path(root, path);
+    memcpy(next->path, path, length + 1);
+    root->asked++;
+    root->waits -= root->waits > 0;
+    if (next->number >= 0)
+        posix_fadvise(next->number, (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED); /* a wish */
+}
+
+/* Takes a file that was opened ahead; -1 when it was not, or when it is no longer the one of that name. */
+static int take_ahead(posix_root *root, const char *path, struct stat *about)
+{
+    for (unsigned i = 0; root->asked > 0 && i < ASSAY_STORE_AHEAD; i++) {
+        ahead *a = &root->ahead[i];
+        if (a->number < 0 || strcmp(a->path, path) != 0)
+            continue;
+        int number = a->number;
+        a->number = -1;
+        if (fstat(number, about) == 0 && about->st_nlink > 0)
+            return number;
+        close(number);
+    }
+    return -1;
+}
+
+static int posix_open_file(assay_store *store, const char *path, assay_store_file *file, assay_error *err)
+{
     struct stat about;
-    int status = fstat(number, &about) == 0 ? ASSAY_OK : fail_path(path, errno, err);
+    int status = ASSAY_OK, number = take_ahead(store->root, path, &about);
+    if (number < 0) {
+        number = open_path(store->root, path);
+        if (number < 0)
+            return fail_path(path, errno, err);
+        status = fstat(number, &about) == 0 ? ASSAY_OK : fail_path(path, errno, err);
+    }
     if (status == ASSAY_OK && !S_ISREG(about.st_mode))
         status = assay_fail(err, ASSAY_EIO, "%s: not a regular file", path);
     if (status != ASSAY_OK) {
         close(number);
         return status;
     }
+    file->handle = store->root;
     file->number = number;
     file->size = about.st_size > 0 ? (uint64_t)about.st_size : 0;
     return ASSAY_OK;
@@ -210,6 +277,43 @@ static void posix_close_file(assay_store_file *file)
     close(file->number);
 }
 
+#ifdef RWF_NOWAIT
+/* Reads what is in memory. Negative: nothing is, or that cannot be told; errno says which. */
+static ssize_t read_in_memory(int number, void *bytes, size_t size, off_t offset)
+{
+    if (assay_fault_now(ASSAY_FAULT_NOWAIT)) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    if (assay_fault_now(ASSAY_FAULT_COLD)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    struct iovec to = {bytes, size};
+    return preadv2(number, &to, 1, offset, RWF_NOWAIT);
+}
+#endif
+
+/* Reads some of the bytes. One that waits for a disk or a server is noticed: it is tried without waiting first, which is
+ * the only call for bytes that are in memory. Where the file system cannot say, nothing is noticed. */
+static ssize_t read_some(posix_root *root, int number, void *bytes, size_t size, off_t offset)
+{
+    if (assay_fault_now(ASSAY_FAULT_SHORT))
+        size = (size + 1) / 2;
+#ifdef RWF_NOWAIT
+    if (!root->no_nowait) {
+        ssize_t n = read_in_memory(number, bytes, size, offset);
+        if (n > 0)
+            return n;
+        if (n < 0 && errno == EAGAIN)
+            root->waits = ASKED_AFTER_A_WAIT;
+        else if (n < 0 && errno != EINTR)
+            root->no_nowait = true;
+    }
+#endif
+    return pread(number, bytes, size, offset);
+}
+
 static int posix_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
                          assay_error *err)
 {
@@ -218,7 +322,7 @@ static int posix_read_at(assay_store_file *file, uint64_t offset, void *bytes, s
     size_t have = 0;
     size = size < left ? size : (size_t)left;
     while (have < size) {
-        ssize_t n = pread(file->number, (char *)bytes + have, size - have, (off_t)(offset + have));
+        ssize_t n = read_some(file->handle, file->number, (char *)bytes + have, size - have, (off_t)(offset + have));
         if (n == 0)
             break;
         if (n > 0)
@@ -241,4 +345,6 @@ const assay_store_ops assay_store_posix = {
     .open_file = posix_open_file,
     .close_file = posix_close_file,
     .read_at = posix_read_at,
+    .waits = posix_waits,
+    .ahead = posix_ahead,
 };

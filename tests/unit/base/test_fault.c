@@ -59,6 +59,10 @@ static void test_counters(void)
     CU_ASSERT_EQUAL(failing(ASSAY_FAULT_WRITE), 0);
     arm("alloc:3,read:2+,write:1@rank1", 1);
     CU_ASSERT_EQUAL(failing(ASSAY_FAULT_WRITE), 0x01);
+    arm("cold:1,short:2,nowait:3+", 0);
+    CU_ASSERT_EQUAL(failing(ASSAY_FAULT_COLD), 0x01);
+    CU_ASSERT_EQUAL(failing(ASSAY_FAULT_SHORT), 0x02);
+    CU_ASSERT_EQUAL(failing(ASSAY_FAULT_NOWAIT), 0xfc);
     arm("write:2+@rank12", 12);
     CU_ASSERT_EQUAL(failing(ASSAY_FAULT_WRITE), 0xfe);
     CU_ASSERT_EQUAL(failing(ASSAY_FAULT_READ), 0);
