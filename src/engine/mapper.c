@@ -65,6 +65,7 @@ static int enter_source(assay_mapper *m, uint32_t source)
 {
     leave_source(m);
     m->source = source;
+    m->asked = 0;
     const assay_source_plan *plan = &m->plan->sources[source];
     uint32_t tensors = assay_dict_count(m->sources->list[source].info->tensors);
     m->item_of = assay_alloc_zeroed(tensors, sizeof(assay_item *));
@@ -120,29 +121,75 @@ static void count_unreadable(assay_mapper *m, const assay_part *part, const assa
     }
 }
 
-/* Tells the event file which stretch around entry e is wanted, so that neighbours come with one read. */
-static void expect_run(assay_mapper *m, const assay_part *part, const assay_segment *segment, size_t e, uint64_t *expected)
+static bool is_wanted(assay_mapper *m, const assay_part *part, int mode, const assay_entry *entry)
+{
+    return assay_wants_of(&m->wants, part, mode, entry->tensor)->kinds >> entry->kind & 1;
+}
+
+/* The end of the stretch from entry e on in which what is wanted of the part lies close together. */
+static uint64_t end_of_run(assay_mapper *m, const assay_part *part, int mode, const assay_segment *segment, size_t e)
 {
     enum { GAP = 1 << 16 };
-    const assay_entry *entry = &segment->entries[e];
-    if (entry->offset + entry->length <= *expected)
-        return;
-    uint64_t end = entry->offset + entry->length;
+    uint64_t end = segment->entries[e].offset + segment->entries[e].length;
     for (size_t k = e + 1; k < part->first + part->count; k++) {
         const assay_entry *next = &segment->entries[k];
         if (next->offset > end + GAP)
             break;
-        if (assay_wants_of(&m->wants, part, m->step->mode, next->tensor)->kinds >> next->kind & 1)
+        if (is_wanted(m, part, mode, next))
             end = next->offset + next->length > end ? next->offset + next->length : end;
     }
-    assay_event_expect(m->main.file, entry->offset, end);
-    *expected = end;
+    return end;
+}
+
+/* Tells the event file which stretch around entry e is wanted, so that neighbours come with one read. */
+static void expect_run(assay_mapper *m, const assay_part *part, const assay_segment *segment, size_t e, uint64_t *expected)
+{
+    const assay_entry *entry = &segment->entries[e];
+    if (entry->offset + entry->length <= *expected)
+        return;
+    *expected = end_of_run(m, part, m->step->mode, segment, e);
+    assay_event_expect(m->main.file, entry->offset, *expected);
+}
+
+/* Asks for the first stretch of a part's event file that will be read. */
+static void ask_for(assay_mapper *m, const assay_part *part, const assay_segment *segment)
+{
+    enum { MOST = 2 << 20 }; /* of one file; then the kernel has seen that it is read from one end to the other */
+    const assay_source *source = &m->sources->list[m->source];
+    size_t e = part->first, end = part->first + part->count;
+    char name[ASSAY_PATH_ROOM];
+    const char *path = assay_part_path(source, part, name);
+    assay_wants_next(&m->wants);
+    while (e < end && !is_wanted(m, part, part->mode, &segment->entries[e]))
+        e++;
+    if (e == end || !path)
+        return;
+    uint64_t from = segment->entries[e].offset, size = end_of_run(m, part, part->mode, segment, e) - from;
+    assay_store_ahead(source->store, path, from, size < MOST ? size : MOST);
+}
+
+/* While reads have to wait: asks for the event files behind part p, as many as hold some mebibytes if they are like its
+ * own. Without that, small files would be waited for one by one. */
+static void ask_ahead(assay_mapper *m, const assay_segment *segment, size_t p)
+{
+    enum { BYTES = 8 << 20 };
+    const assay_part *part = &segment->parts[p];
+    if (part->count == 0 || !assay_store_waits(m->sources->list[m->source].store))
+        return;
+    const assay_entry *last = &segment->entries[part->first + part->count - 1];
+    uint64_t files = BYTES / (last->offset + last->length - segment->entries[part->first].offset);
+    files = files < 1 ? 1 : files < ASSAY_STORE_AHEAD ? files : ASSAY_STORE_AHEAD;
+    if (m->asked <= p)
+        m->asked = p + 1;
+    for (; m->asked < segment->count && m->asked <= p + files; m->asked++)
+        ask_for(m, &segment->parts[m->asked], segment);
 }
 
 static int read_part(assay_mapper *m, const assay_part *part, const assay_segment *segment)
 {
     uint64_t expected = 0;
     int opened = 1, status = ASSAY_OK; /* opened 1: not tried */
+    ask_ahead(m, segment, (size_t)(part - segment->parts));
     assay_wants_next(&m->wants);
     for (size_t e = part->first; status == ASSAY_OK && e < part->first + part->count; e++) {
         const assay_entry *entry = &segment->entries[e];

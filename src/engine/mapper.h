@@ -52,6 +52,7 @@ typedef struct assay_mapper {
     assay_wants wants;
     assay_item **item_of;    /* [tensors]: the item of the part under way, valid where item_stamp is the stamp of the wants */
     uint64_t *item_stamp;
+    size_t asked;            /* the storage was asked for the event files of the parts up to this one */
     /* of the step under way */
     const assay_step_info *step;
     assay_node *node;
@@ -80,6 +81,9 @@ int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry
                assay_item *item, bool *taken);
 /* Adds a problem of an event file to the node. */
 void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64_t offset, const char *text);
+/* The path of a part's event file, in `name` unless the index gives it; NULL when it is too long. Not collective. */
+enum { ASSAY_PATH_ROOM = 4096 };
+const char *assay_part_path(const assay_source *source, const assay_part *part, char name[ASSAY_PATH_ROOM]);
 /* Opens the event file of a part in a handle; does nothing when it is open there. */
 int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source *source, const assay_part *part,
                       assay_error *err);

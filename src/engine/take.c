@@ -20,18 +20,23 @@ typedef struct assay_taking {
     uint32_t leader;       /* measures with one reference pull it together: the first of them */
 } taking;
 
+const char *assay_part_path(const assay_source *source, const assay_part *part, char name[ASSAY_PATH_ROOM])
+{
+    if (part->event)
+        return part->event;
+    int length = assay_event_path(&source->listing, part->step, part->worker, name, ASSAY_PATH_ROOM);
+    return length < ASSAY_PATH_ROOM ? name : NULL;
+}
+
 int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source *source, const assay_part *part,
                       assay_error *err)
 {
-    char name[4096];
-    const char *path = part->event;
+    char name[ASSAY_PATH_ROOM];
     if (handle->part == part)
         return ASSAY_OK;
-    if (!path) {
-        if (assay_event_path(&source->listing, part->step, part->worker, name, sizeof name) >= (int)sizeof name)
-            return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long", (long long)part->step);
-        path = name;
-    }
+    const char *path = assay_part_path(source, part, name);
+    if (!path)
+        return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long", (long long)part->step);
     handle->part = NULL;
     size_t window = handle == &m->main ? 0 : REFERENCE_WINDOW;
     int status = handle->file ? assay_event_reopen(handle->file, source->store, path, err)
@@ -45,13 +50,9 @@ int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source 
 
 void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64_t offset, const char *text)
 {
-    char name[4096];
-    const char *path = part->event;
-    if (!path) {
-        assay_event_path(&m->sources->list[m->source].listing, part->step, part->worker, name, sizeof name);
-        path = name;
-    }
-    assay_problems_add(&m->node->problems, kind, part->step, path, offset, "%s", text);
+    char name[ASSAY_PATH_ROOM];
+    const char *path = assay_part_path(&m->sources->list[m->source], part, name);
+    assay_problems_add(&m->node->problems, kind, part->step, path ? path : name, offset, "%s", text);
 }
 
 static int problem_kind(int status)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""report.json without its `run` object has the same bytes at every rank count, with and without vector code.
+"""report.json without its `run` object has the same bytes at every rank count, with and without vector code, and whether the
+files are in memory or not.
 
     same_report.py --assay PROGRAM --ranks 1 2 3 ... -- TRIAL...
 """
@@ -12,6 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import SUITE, TRIALS, Checks, mpirun  # noqa: E402
+
+WAYS_OF_READING = ["cold:1+", "cold:9+,short:1+", "nowait:1", "cold:100"]  # base/fault.h
 
 
 def body_of(report):
@@ -36,6 +39,7 @@ def main():
     args = parser.parse_args()
     checks = Checks()
     runs = [(n, {}) for n in args.ranks] + [(n, {"ASSAY_SIMD": "scalar"}) for n in args.ranks[:3]]
+    runs += [(n, {"ASSAY_FAULT": how}) for n, how in zip(args.ranks, WAYS_OF_READING)]
     for trial in args.trials:
         with tempfile.TemporaryDirectory() as where:
             first = None
