@@ -33,7 +33,7 @@ int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
         int mode = trial->steps[i].mode;
         if (mode < 0 || mode >= ASSAY_MODES)
             mode = ASSAY_MODE_NONE;
-        trial->mode_rank[i] = trial->mode_steps[mode]++;
+        trial->mode_rank[i] = (uint32_t)trial->mode_steps[mode]++;
         trial->modes |= 1u << mode;
     }
     for (size_t i = 0; i < c->count; i++) {

@@ -13,7 +13,7 @@ struct assay_trial {
     assay_dict *tensors;          /* owned, byte order */
     uint8_t *tensor_modes;        /* [tensors] bit 1 << mode where saved raw */
     assay_step_info *steps;       /* ascending in step */
-    uint64_t *mode_rank;          /* [step_count] */
+    uint32_t *mode_rank;          /* [step_count] */
     uint64_t step_count;
     uint64_t mode_steps[ASSAY_MODES];
     unsigned modes;

@@ -30,46 +30,57 @@ static void damaged(const add_context *x, const char *collection, const char *wh
         assay_problems_add(x->problems, ASSAY_PROBLEM_COLLECTIONS, -1, x->file, -1, "%s: %s", x->file, what);
 }
 
-static void drop_doubles(char **list, size_t *count)
+static size_t drop_doubles(char **list, size_t count)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < *count; i++) {
-        if (kept > 0 && strcmp(list[kept - 1], list[i]) == 0)
-            free(list[i]);
-        else
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || strcmp(list[kept - 1], list[i]) != 0)
             list[kept++] = list[i];
-    }
-    *count = kept;
+    return kept;
 }
 
-/* Adds the texts of a JSON array that are not in the sorted list yet. Workers normally agree, so most are there. */
+static bool is_known(const cJSON *item, char *const *list, size_t count)
+{
+    return count && bsearch(&item->valuestring, list, count, sizeof *list, compare_texts);
+}
+
+static char *put_text(char **list, size_t *count, char *at, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    list[(*count)++] = memcpy(at, text, size);
+    return at + size;
+}
+
+/* Adds the texts of a JSON array that are not in the sorted list yet. Workers normally agree, so most are there. The texts
+ * lie behind the list in one block: there may be a million of them. */
 static int unite(const add_context *x, const char *collection, const cJSON *array, const char *what, char ***list,
                  size_t *count)
 {
-    size_t known = *count, room = known;
+    size_t more = 0, bytes = 0, placed = 0;
     for (const cJSON *item = array->child; item; item = item->next) {
         if (!cJSON_IsString(item)) {
             damaged(x, collection, what);
-            continue;
+        } else if (!is_known(item, *list, *count)) {
+            more++;
+            bytes += strlen(item->valuestring) + 1;
         }
-        if (known && bsearch(&item->valuestring, *list, known, sizeof **list, compare_texts))
-            continue;
-        if (*count == room) {
-            room = room < 8 ? 16 : 2 * room;
-            char **grown = assay_realloc_array(*list, room, sizeof *grown);
-            if (!grown)
-                return ASSAY_ENOMEM;
-            *list = grown;
-        }
-        char *copy = assay_copy_text(item->valuestring);
-        if (!copy)
-            return ASSAY_ENOMEM;
-        (*list)[(*count)++] = copy;
     }
-    if (*count > known) {
-        qsort(*list, *count, sizeof **list, compare_texts);
-        drop_doubles(*list, count);
-    }
+    if (more == 0)
+        return ASSAY_OK;
+    for (size_t i = 0; i < *count; i++)
+        bytes += strlen((*list)[i]) + 1;
+    char **block = assay_alloc((*count + more) * sizeof *block + bytes), *at = (char *)(block + *count + more);
+    if (!block)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < *count; i++)
+        at = put_text(block, &placed, at, (*list)[i]);
+    for (const cJSON *item = array->child; item; item = item->next)
+        if (cJSON_IsString(item) && !is_known(item, *list, *count))
+            at = put_text(block, &placed, at, item->valuestring);
+    qsort(block, placed, sizeof *block, compare_texts);
+    free(*list);
+    *list = block;
+    *count = drop_doubles(block, placed);
     return ASSAY_OK;
 }
 
@@ -176,19 +187,12 @@ int assay_collections_add(assay_collections *c, const char *file, const void *te
     return status;
 }
 
-static void release_texts(char **list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(list[i]);
-    free(list);
-}
-
 void assay_collections_release(assay_collections *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         free(c->list[i].name);
-        release_texts(c->list[i].regex, c->list[i].regexes);
-        release_texts(c->list[i].tensor, c->list[i].tensors);
+        free(c->list[i].regex);
+        free(c->list[i].tensor);
     }
     free(c->list);
     *c = (assay_collections){0};
@@ -221,16 +225,27 @@ static char *get_copy(assay_cursor *in)
 
 static int get_texts(assay_cursor *in, char ***list, size_t *count)
 {
+    size_t length, bytes = 0;
     uint64_t many = assay_get_count(in, 4);
-    *list = assay_alloc_zeroed(many, sizeof **list);
+    assay_cursor again = *in;
+    for (uint64_t i = 0; i < many; i++) {
+        assay_get_text(in, &length);
+        bytes += length + 1;
+    }
+    if (in->failed)
+        return ASSAY_EFORMAT;
+    *list = assay_alloc(many * sizeof **list + bytes);
     if (!*list)
         return ASSAY_ENOMEM;
-    for (*count = 0; *count < many; ++*count) {
-        (*list)[*count] = get_copy(in);
-        if (!(*list)[*count])
-            return ASSAY_ENOMEM;
+    char *at = (char *)(*list + many);
+    for (*count = 0; *count < many; at += length + 1) {
+        const char *text = assay_get_text(&again, &length);
+        if (length)
+            memcpy(at, text, length);
+        at[length] = '\0';
+        (*list)[(*count)++] = at;
     }
-    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+    return ASSAY_OK;
 }
 
 int assay_collections_unpack(assay_cursor *in, assay_collections *c, assay_error *err)

@@ -9,9 +9,9 @@
 
 typedef struct assay_collection {
     char *name;
-    char **regex; /* as text, union over the workers, byte order */
+    char **regex; /* as text, union over the workers, byte order; list and texts are one block */
     size_t regexes;
-    char **tensor; /* listed names, union, byte order */
+    char **tensor; /* listed names, likewise */
     size_t tensors;
 } assay_collection;
 

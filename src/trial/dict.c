@@ -96,7 +96,7 @@ static bool grow_slots(assay_dict *d)
 static bool reserve(assay_dict *d, size_t length)
 {
     if (d->count == d->name_room) {
-        uint32_t room = d->name_room ? 2 * d->name_room : 32;
+        uint32_t room = d->name_room < 16 ? 32 : 2 * d->name_room;
         dict_name *names = assay_realloc_array(d->names, room, sizeof *names);
         if (!names)
             return false;
@@ -112,6 +112,32 @@ static bool reserve(assay_dict *d, size_t length)
         d->byte_room = room;
     }
     return true;
+}
+
+int assay_dict_reserve(assay_dict *d, size_t names, size_t bytes)
+{
+    size_t slots = FIRST_SLOTS;
+    while (slots / 2 <= names + 1)
+        slots *= 2;
+    if (d->count > 0 || slots > UINT32_MAX || bytes > SIZE_MAX - names)
+        return ASSAY_OK; /* it grows as it can */
+    dict_name *list = assay_realloc_array(d->names, names, sizeof *list);
+    if (list) {
+        d->names = list;
+        d->name_room = (uint32_t)names;
+    }
+    char *text = assay_realloc_array(d->bytes, bytes + names + 1, 1);
+    if (text) {
+        d->bytes = text;
+        d->byte_room = bytes + names + 1;
+    }
+    uint32_t *table = list && text ? assay_alloc_zeroed(slots, sizeof *table) : NULL;
+    if (!table)
+        return ASSAY_ENOMEM;
+    free(d->slots);
+    d->slots = table;
+    d->mask = (uint32_t)slots - 1;
+    return ASSAY_OK;
 }
 
 uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length)
@@ -156,35 +182,40 @@ const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length)
 
 typedef struct sort_item {
     const char *bytes;
-    dict_name name;
-    uint32_t id;
+    uint32_t length, id;
 } sort_item;
 
 static int compare_items(const void *a, const void *b)
 {
     const sort_item *x = a, *y = b;
-    uint32_t common = x->name.length < y->name.length ? x->name.length : y->name.length;
+    uint32_t common = x->length < y->length ? x->length : y->length;
     int order = memcmp(x->bytes, y->bytes, common);
     if (order)
         return order;
-    return (x->name.length > y->name.length) - (x->name.length < y->name.length);
+    return (x->length > y->length) - (x->length < y->length);
 }
 
 int assay_dict_sort(assay_dict *d, uint32_t *new_id)
 {
-    sort_item *items = assay_alloc_zeroed(d->count, sizeof *items);
-    if (!items)
-        return ASSAY_ENOMEM;
-    for (uint32_t id = 0; id < d->count; id++)
-        items[id] = (sort_item){d->bytes + d->names[id].at, d->names[id], id};
-    if (d->count)
+    sort_item *items = assay_alloc(d->count * sizeof *items);
+    dict_name *names = NULL;
+    for (uint32_t id = 0; items && id < d->count; id++)
+        items[id] = (sort_item){d->bytes + d->names[id].at, d->names[id].length, id};
+    if (items && d->count)
         qsort(items, d->count, sizeof *items, compare_items);
-    for (uint32_t id = 0; id < d->count; id++) {
-        d->names[id] = items[id].name;
+    if (items) /* not before: sorting takes memory of its own for a while */
+        names = assay_alloc(d->count * sizeof *names);
+    for (uint32_t id = 0; names && id < d->count; id++) {
+        names[id] = d->names[items[id].id];
         if (new_id)
             new_id[items[id].id] = id;
     }
     free(items);
+    if (!names)
+        return ASSAY_ENOMEM;
+    free(d->names);
+    d->names = names;
+    d->name_room = d->count;
     fill_slots(d);
     d->guess = 0;
     return ASSAY_OK;

@@ -1,7 +1,7 @@
 /* history.c - where the raw records of each (tensor, worker) are, and the tail of a segment that look-back needs.
  *
- * Items are brought into the order (tensor, worker, step) by two stable counting sorts, by worker and then by tensor:
- * linear in the entries, and the order of steps within is that of the parts. */
+ * Items are brought into the order (tensor, worker, step) by two stable counting sorts, of the parts by worker and then of
+ * their entries by tensor: linear in the entries, and the order of steps within is that of the parts. 8 bytes an entry. */
 #include <assay/rule.h>
 
 #include <stdlib.h>
@@ -10,17 +10,16 @@
 #include "base/fault.h"
 #include "trial/segment.h"
 
-typedef struct item {
-    uint32_t tensor, worker;
-    size_t part, entry;
+typedef struct item { /* of the tensor whose items these are */
+    uint32_t part, entry;
 } item;
 
 struct assay_history {
     const assay_segment *segment; /* borrowed */
     uint32_t tensors;
-    size_t *first; /* [tensors + 1] into items */
+    uint32_t *first; /* [tensors + 1] into items */
     item *items;
-    size_t count;
+    uint32_t count;
 };
 
 static bool is_wanted(const assay_entry *e, const uint8_t *wanted, uint32_t tensors)
@@ -29,80 +28,93 @@ static bool is_wanted(const assay_entry *e, const uint8_t *wanted, uint32_t tens
 }
 
 /* Turns counts per key into the place of each key's first item. */
-static void counts_to_places(size_t *counts, size_t keys)
+static void counts_to_places(uint32_t *counts, size_t keys)
 {
-    size_t sum = 0;
+    uint32_t sum = 0;
     for (size_t k = 0; k < keys; k++) {
-        size_t count = counts[k];
+        uint32_t count = counts[k];
         counts[k] = sum;
         sum += count;
     }
 }
 
-/* Fills items with the wanted entries in order of (worker, part); `place` has room for a place per worker. */
-static void fill_by_worker(const assay_segment *s, const uint8_t *wanted, uint32_t tensors, size_t *place,
-                           size_t workers, item *items)
-{
-    for (size_t p = 0; p < s->count; p++)
-        for (size_t i = 0; i < s->parts[p].count; i++)
-            place[s->parts[p].worker] += is_wanted(&s->entries[s->parts[p].first + i], wanted, tensors);
-    counts_to_places(place, workers);
-    for (size_t p = 0; p < s->count; p++) {
-        const assay_part *part = &s->parts[p];
-        for (size_t i = part->first; i < part->first + part->count; i++)
-            if (is_wanted(&s->entries[i], wanted, tensors))
-                items[place[part->worker]++] = (item){s->entries[i].tensor, part->worker, p, i};
-    }
-}
-
 /* Workers are dense ids, but a segment that came from elsewhere may say anything. */
-static bool count_workers(const assay_segment *s, size_t *workers)
+static size_t count_workers(const assay_segment *s)
 {
-    *workers = 0;
+    size_t workers = 0;
     for (size_t p = 0; p < s->count; p++)
-        if (s->parts[p].worker >= *workers)
-            *workers = (size_t)s->parts[p].worker + 1;
-    return *workers <= SIZE_MAX / sizeof(size_t);
+        if (s->parts[p].worker >= workers)
+            workers = (size_t)s->parts[p].worker + 1;
+    return workers;
 }
 
-static size_t count_wanted(const assay_segment *s, const uint8_t *wanted, uint32_t tensors)
+/* The numbers of the parts in order of (worker, part); NULL without memory. The caller frees it. */
+static uint32_t *parts_by_worker(const assay_segment *s)
 {
-    size_t count = 0;
+    size_t workers = count_workers(s);
+    uint32_t *place = assay_alloc_zeroed(workers, sizeof *place), *sorted = assay_alloc(s->count * sizeof *sorted);
+    for (size_t p = 0; place && sorted && p < s->count; p++)
+        place[s->parts[p].worker]++;
+    if (place && sorted) {
+        counts_to_places(place, workers);
+        for (size_t p = 0; p < s->count; p++)
+            sorted[place[s->parts[p].worker]++] = (uint32_t)p;
+    } else {
+        free(sorted);
+        sorted = NULL;
+    }
+    free(place);
+    return sorted;
+}
+
+/* How many entries of each tensor are wanted, one further on than the tensor. */
+static uint32_t count_wanted(const assay_segment *s, const uint8_t *wanted, uint32_t tensors, uint32_t *counts)
+{
+    uint32_t count = 0;
     for (size_t p = 0; p < s->count; p++)
-        for (size_t i = 0; i < s->parts[p].count; i++)
-            count += is_wanted(&s->entries[s->parts[p].first + i], wanted, tensors);
+        for (uint32_t i = 0; i < s->parts[p].count; i++) {
+            const assay_entry *entry = &s->entries[s->parts[p].first + i];
+            if (is_wanted(entry, wanted, tensors)) {
+                counts[entry->tensor + 1]++;
+                count++;
+            }
+        }
     return count;
+}
+
+/* The counts are one further on, so that placing the items moves each first to where it belongs. */
+static void place_items(assay_history *h, const uint8_t *wanted, const uint32_t *part)
+{
+    const assay_segment *s = h->segment;
+    counts_to_places(h->first + 1, (size_t)h->tensors + 1);
+    for (size_t p = 0; p < s->count; p++)
+        for (uint32_t i = 0; i < s->parts[part[p]].count; i++) {
+            uint32_t entry = s->parts[part[p]].first + i;
+            if (is_wanted(&s->entries[entry], wanted, h->tensors))
+                h->items[h->first[s->entries[entry].tensor + 1]++] = (item){part[p], entry};
+        }
 }
 
 int assay_history_new(const assay_segment *s, const uint8_t *wanted, uint32_t tensors, assay_history **out)
 {
-    size_t workers = 0;
     assay_history *h = assay_alloc_zeroed(1, sizeof *h);
     if (!h)
         return ASSAY_ENOMEM;
-    bool have = count_workers(s, &workers);
     h->segment = s;
     h->tensors = tensors;
-    h->count = count_wanted(s, wanted, tensors);
     h->first = assay_alloc_zeroed((size_t)tensors + 2, sizeof *h->first);
-    h->items = assay_alloc_zeroed(h->count, sizeof *h->items);
-    size_t *place = have ? assay_alloc_zeroed(workers, sizeof *place) : NULL;
-    item *by_worker = assay_alloc_zeroed(h->count, sizeof *by_worker);
-    have = h->first && h->items && place && by_worker;
+    uint32_t *part = parts_by_worker(s);
+    if (h->first)
+        h->count = count_wanted(s, wanted, tensors, h->first);
+    h->items = assay_alloc(h->count * sizeof *h->items);
+    bool have = h->first && h->items && part;
     if (have) {
-        fill_by_worker(s, wanted, tensors, place, workers, by_worker);
-        /* One further on, so that placing the items moves each first to where it belongs. */
-        for (size_t i = 0; i < h->count; i++)
-            h->first[by_worker[i].tensor + 1]++;
-        counts_to_places(h->first + 1, (size_t)tensors + 1);
-        for (size_t i = 0; i < h->count; i++)
-            h->items[h->first[by_worker[i].tensor + 1]++] = by_worker[i];
+        place_items(h, wanted, part);
         *out = h;
     } else {
         assay_history_free(h);
     }
-    free(place);
-    free(by_worker);
+    free(part);
     return have ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -121,8 +133,8 @@ static size_t lower_bound(const assay_history *h, uint32_t tensor, uint32_t work
     size_t low = h->first[tensor], high = h->first[tensor + 1];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const item *m = &h->items[middle];
-        if (m->worker < worker || (m->worker == worker && h->segment->parts[m->part].step < step))
+        const assay_part *m = &h->segment->parts[h->items[middle].part];
+        if (m->worker < worker || (m->worker == worker && m->step < step))
             low = middle + 1;
         else
             high = middle;
@@ -137,9 +149,12 @@ size_t assay_history_before(const assay_history *h, uint32_t tensor, uint32_t wo
     if (tensor >= h->tensors)
         return 0;
     size_t at = lower_bound(h, tensor, worker, step);
-    while (found < most && at > h->first[tensor] && h->items[at - 1].worker == worker) {
-        const item *i = &h->items[--at];
-        places[found++] = (assay_place){&h->segment->parts[i->part], &h->segment->entries[i->entry]};
+    for (; found < most && at > h->first[tensor]; at--) {
+        const item *i = &h->items[at - 1];
+        const assay_part *part = &h->segment->parts[i->part];
+        if (part->worker != worker)
+            break;
+        places[found++] = (assay_place){part, &h->segment->entries[i->entry]};
     }
     return found;
 }
@@ -147,19 +162,22 @@ size_t assay_history_before(const assay_history *h, uint32_t tensor, uint32_t wo
 /* Marks the entries that the tail keeps. */
 static void mark_kept(const assay_history *h, uint32_t back, int64_t since, uint8_t *keep)
 {
-    size_t run = 0; /* items behind this one of the same tensor and worker */
-    for (size_t i = h->count; i-- > 0;) {
-        const item *m = &h->items[i], *next = m + 1;
-        bool same = i + 1 < h->count && next->tensor == m->tensor && next->worker == m->worker;
-        run = same ? run + 1 : 0;
-        keep[m->entry] = run < back || h->segment->parts[m->part].step >= since;
+    for (uint32_t tensor = 0; tensor < h->tensors; tensor++) {
+        size_t run = 0; /* items behind this one of the same tensor and worker */
+        uint32_t worker = 0;
+        for (size_t i = h->first[tensor + 1]; i-- > h->first[tensor];) {
+            const assay_part *part = &h->segment->parts[h->items[i].part];
+            run = i + 1 < h->first[tensor + 1] && part->worker == worker ? run + 1 : 0;
+            worker = part->worker;
+            keep[h->items[i].entry] = run < back || part->step >= since;
+        }
     }
 }
 
 static int copy_part(const assay_segment *s, const assay_part *part, const uint8_t *keep, assay_segment *out)
 {
     assay_part copy = *part;
-    copy.first = out->entry_count;
+    copy.first = (uint32_t)out->entry_count;
     copy.first_shape = copy.shapes = copy.count = 0;
     copy.event = NULL;
     copy.before = true;

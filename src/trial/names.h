@@ -15,6 +15,8 @@ enum { ASSAY_NO_ID = UINT32_MAX };
 typedef struct assay_dict assay_dict;
 assay_dict *assay_dict_new(void);
 void assay_dict_free(assay_dict *d);
+/* Makes room for so many names of so many bytes in an empty dictionary at once. 0 or ASSAY_ENOMEM. Not collective. */
+int assay_dict_reserve(assay_dict *d, size_t names, size_t bytes);
 /* The id of the name, added when new; ASSAY_NO_ID without memory. Not collective. */
 uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length);
 /* The id, or ASSAY_NO_ID. */

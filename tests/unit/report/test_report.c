@@ -23,7 +23,7 @@ typedef struct made {
     assay_outcome outcome;
     assay_comparison *comparison;
     assay_step_info steps[3];
-    uint64_t ranks[3];
+    uint32_t ranks[3];
     uint32_t missing[3];
     assay_incomplete incomplete[3];
     char *workers[2];

@@ -32,7 +32,7 @@ typedef struct made {
     assay_outcome outcome;
     assay_comparison *comparison;
     assay_step_info *step;
-    uint64_t *rank;
+    uint32_t *rank;
     assay_incomplete *incomplete;
     uint32_t missing[WORKERS];
     uint8_t tensor_modes[TENSORS];
