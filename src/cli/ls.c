@@ -115,7 +115,7 @@ static bool has_events(overview *o, const assay_part *part, const char *path)
         assay_problems_add(&o->files.problems, ASSAY_PROBLEM_READ, part->step, path, -1, "%s", err.text);
     else if (there == 0)
         assay_problems_add(&o->files.problems, ASSAY_PROBLEM_EVENT_MISSING, part->step, path, -1,
-                           "the index lists %zu record%s in this file, which is not there", part->count,
+                           "the index lists %u record%s in this file, which is not there", part->count,
                            assay_plural(part->count));
     return there == 1;
 }

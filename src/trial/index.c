@@ -54,18 +54,22 @@ static void bad_item(const job *j, const assay_index_item *item, const char *wha
                        shown(item->length), item->name, what);
 }
 
+static int grow_stamps(parser *p, size_t room)
+{
+    uint64_t *grown = assay_realloc_array(p->stamp, room, sizeof *grown);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    memset(grown + p->stamps, 0, (room - p->stamps) * sizeof *grown);
+    p->stamp = grown;
+    p->stamps = room;
+    return ASSAY_OK;
+}
+
 /* Marks (tensor, kind) as named by this file. 1: it was already. */
 static int mark(parser *p, uint32_t tensor, int kind)
 {
-    if (tensor >= p->stamps) {
-        size_t room = ((size_t)tensor + 64) * 2;
-        uint64_t *grown = assay_realloc_array(p->stamp, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        memset(grown + p->stamps, 0, (room - p->stamps) * sizeof *grown);
-        p->stamp = grown;
-        p->stamps = room;
-    }
+    if (tensor >= p->stamps && grow_stamps(p, ((size_t)tensor + 64) / 4 * 5) != ASSAY_OK) /* all of it is written to: not too much */
+        return ASSAY_ENOMEM;
     uint64_t *stamp = &p->stamp[tensor], bit = (uint64_t)1 << kind;
     if (*stamp >> 32 != p->serial)
         *stamp = (uint64_t)p->serial << 32;
@@ -205,6 +209,18 @@ static int set_event(const job *j, const assay_listing *listing, assay_part *par
     return part->event ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* A trial's first index file has most of its names. */
+static int expect_names(parser *p, assay_dict *dict)
+{
+    const assay_index_items *items = &p->doc.tensors;
+    size_t bytes = 0;
+    for (size_t i = 0; i < items->count; i++)
+        bytes += items->item[i].length;
+    if (items->count > p->stamps && grow_stamps(p, items->count) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    return assay_dict_reserve(dict, items->count, bytes);
+}
+
 static int parse(parser *p, const assay_listing *listing, const assay_index_name *name, const char *path,
                  const void *text, size_t size, assay_dict *dict, assay_segment *s, assay_problems *problems)
 {
@@ -217,10 +233,12 @@ static int parse(parser *p, const assay_listing *listing, const assay_index_name
         return status < 0 ? status : ASSAY_OK;
     part.mode_step = p->doc.mode_step;
     part.mode = (uint8_t)p->doc.mode;
-    part.first = s->entry_count;
-    part.first_shape = s->shape_count;
+    part.first = (uint32_t)s->entry_count;
+    part.first_shape = (uint32_t)s->shape_count;
     p->serial++;
-    status = assay_segment_reserve(s, 1, p->doc.tensors.count, p->doc.shapes.count);
+    status = assay_dict_count(dict) == 0 ? expect_names(p, dict) : ASSAY_OK;
+    if (status == ASSAY_OK)
+        status = assay_segment_reserve(s, 1, p->doc.tensors.count, p->doc.shapes.count);
     if (status == ASSAY_OK)
         status = add_entries(&j, &part);
     if (status == ASSAY_OK)
@@ -262,7 +280,7 @@ static int number_ready(const job *j, const assay_store *store, uint32_t number,
 static int take_ready(const job *j, assay_store *store, const assay_index_name *name, const assay_ready_part *ready)
 {
     assay_part part = {.step = name->step, .worker = name->worker, .mode_step = ready->mode_step, .mode = (uint8_t)ready->mode,
-                       .first = j->segment->entry_count, .first_shape = j->segment->shape_count};
+                       .first = (uint32_t)j->segment->entry_count, .first_shape = (uint32_t)j->segment->shape_count};
     int status = ready->mode <= ASSAY_MODE_NONE || ready->mode >= ASSAY_MODES ? 1 : assay_segment_reserve(j->segment, 1, ready->count, 0);
     j->p->serial++;
     for (; status == ASSAY_OK && part.count < ready->count; part.count++) {

@@ -2,7 +2,7 @@
  *
  * Every rank parses the index files of its share into a segment with a dictionary of its own; the dictionaries are merged
  * into one in byte order, the segments renumbered and exchanged so that each rank has the entries of its own chunks, with
- * the entries before them that look-back needs (parts marked `before`). 24 bytes an entry. */
+ * the entries before them that look-back needs (parts marked `before`). 24 bytes an entry, 48 a part. */
 #ifndef ASSAY_TRIAL_INDEX_H
 #define ASSAY_TRIAL_INDEX_H
 
@@ -23,12 +23,12 @@ typedef struct assay_shape_entry { /* from shape_payload: the shape of a tensor 
 
 typedef struct assay_part { /* one index file: one step of one worker */
     int64_t step, mode_step;
+    char *event;     /* event file, NULL: the usual name; owned by the segment */
+    uint32_t first, count; /* its entries, sorted by offset */
+    uint32_t first_shape, shapes;
     uint32_t worker;
     uint8_t mode;    /* assay_mode of assay/rule.h */
     bool before;     /* held for look-back only, belongs to an earlier rank's chunks */
-    char *event;     /* event file, NULL: the usual name; owned by the segment */
-    size_t first, count; /* its entries, sorted by offset */
-    size_t first_shape, shapes;
 } assay_part;
 
 typedef struct assay_segment {
@@ -55,12 +55,20 @@ int assay_index_parse(const assay_listing *listing, const assay_index_name *name
 int assay_index_read(assay_store *store, const assay_listing *listing, size_t first, size_t count, assay_dict *dict,
                      assay_segment *segment, assay_problems *problems);
 
+/* Lets go of the shapes: an evaluation needs them only to tell which raw records are set aside. */
+void assay_segment_drop_shapes(assay_segment *s);
+
 /* new_id[old id], after the dictionaries were merged. */
 void assay_segment_renumber(assay_segment *s, const uint32_t *new_id);
 
 /* Packs the parts [first, first + count) with their entries; unpack appends them behind what `s` holds. */
 void assay_segment_pack(const assay_segment *s, size_t first, size_t count, assay_buf *out);
 int assay_segment_unpack(assay_cursor *in, assay_segment *s, assay_error *err);
+
+/* Lets go of all parts but [first, first + count); their entries give room to others. Not collective. */
+void assay_segment_keep(assay_segment *s, size_t first, size_t count);
+/* Moves the parts [first, count) to the front of the others; entries stay where they are. Not collective. */
+void assay_segment_turn(assay_segment *s, size_t first);
 
 /* The first part with step >= `step` (count when there is none). */
 size_t assay_segment_find(const assay_segment *s, int64_t step);

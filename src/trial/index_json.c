@@ -81,7 +81,7 @@ static const char *read_shape(reader *r, assay_index_item *item)
 {
     assay_pull *s = &r->doc->pull;
     const char *wrong = NULL;
-    item->first_dim = r->doc->dim_count;
+    item->first_dim = (uint32_t)r->doc->dim_count;
     item->dims = 0;
     if (assay_pull_peek(s) != '[') {
         assay_pull_skip(s);
@@ -110,7 +110,8 @@ static unsigned read_item_value(reader *r, const char *key, size_t length, assay
     if (IS_KEY(key, length, "tensorname")) {
         bit = SEEN_NAME;
         word = "tensorname";
-        wrong = want_string(s, &item->name, &item->length) ? NULL : "not a string";
+        wrong = want_string(s, &item->name, &length) ? NULL : "not a string";
+        item->length = wrong ? 0 : (uint32_t)length;
     } else if (IS_KEY(key, length, "start_idx")) {
         bit = SEEN_START;
         word = "start_idx";
@@ -130,6 +131,23 @@ static unsigned read_item_value(reader *r, const char *key, size_t length, assay
         return bit;
     problem(r, at, word, wrong);
     return bit | BAD;
+}
+
+/* Makes room for all items of a large text at once: each opens an object. A list that grows leaves its former places behind. */
+static void expect_items(reader *r, assay_index_items *items)
+{
+    enum { LARGE = 1 << 20 };
+    const assay_pull *s = &r->doc->pull;
+    size_t most = 0;
+    if (s->end - s->at < LARGE)
+        return;
+    for (const char *p = s->at; (p = memchr(p, '{', (size_t)(s->end - p))); p++)
+        most++;
+    if (most <= items->room)
+        return;
+    free(items->item);
+    items->item = assay_alloc(most * sizeof *items->item);
+    items->room = items->item ? most : 0; /* without it, the list grows as it can */
 }
 
 static void put_item(reader *r, assay_index_items *items, const assay_index_item *item)
@@ -153,13 +171,13 @@ static void read_item(reader *r, assay_index_items *items, unsigned needed)
     assay_pull *s = &r->doc->pull;
     assay_index_item item = {0};
     unsigned seen = 0;
+    assay_pull_peek(s);
+    item.at = (uint32_t)place(s);
     if (assay_pull_peek(s) != '{') {
-        item.at = place(s);
         if (assay_pull_skip(s))
             problem(r, item.at, needed & SEEN_SHAPE ? "shape_payload" : "tensor_payload", "an item that is no object");
         return;
     }
-    item.at = place(s);
     for (bool more = assay_pull_open(s, '{', '}'); more; more = assay_pull_more(s, '}')) {
         const char *key = NULL;
         size_t length = 0;
@@ -260,6 +278,8 @@ static void read_items(reader *r, assay_index_items *items, const char *key, uns
             unusable(r, at, key, "not a list; the file is not used");
         return;
     }
+    if (items->count == 0)
+        expect_items(r, items);
     for (bool more = assay_pull_open(s, '[', ']'); more; more = assay_pull_more(s, ']'))
         read_item(r, items, needed);
 }
@@ -315,6 +335,8 @@ int assay_index_json_read(assay_index_doc *doc, const char *file, int64_t step, 
     doc->event = NULL;
     doc->event_length = 0;
     doc->tensors.count = doc->shapes.count = doc->dim_count = 0;
+    if (size > UINT32_MAX)
+        assay_pull_fault(&doc->pull, text, "a text of more than 4 GiB");
     read_document(&r);
     const assay_pull *s = &doc->pull;
     if (s->no_memory)

@@ -7,11 +7,10 @@
 
 typedef struct assay_index_item { /* one item of tensor_payload or shape_payload */
     const char *name;             /* not terminated */
-    size_t length;
-    int64_t start, size; /* tensor_payload: the record's range, as it is in the file */
-    size_t first_dim;    /* shape_payload: into dims */
-    uint32_t dims;
-    int64_t at; /* the item's offset in the text */
+    uint32_t length;
+    uint32_t at;              /* the item's offset in the text */
+    int64_t start, size;      /* tensor_payload: the record's range, as it is in the file */
+    uint32_t first_dim, dims; /* shape_payload: into dims */
 } assay_index_item;
 
 typedef struct assay_index_items {
@@ -20,7 +19,7 @@ typedef struct assay_index_items {
 } assay_index_items;
 
 /* One file's contents; its texts point into the text that was read, or into the scanner. Kept over files for its
- * memory. */
+ * memory. Of a text that is larger than 4 GiB nothing is read: that is a fault. */
 typedef struct assay_index_doc {
     assay_pull pull;
     int mode;

@@ -26,6 +26,18 @@ void assay_segment_release(assay_segment *s)
     *s = (assay_segment){0};
 }
 
+void assay_segment_drop_shapes(assay_segment *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->parts[i].shapes)
+            free(s->shapes[s->parts[i].first_shape].dim);
+        s->parts[i].first_shape = s->parts[i].shapes = 0;
+    }
+    free(s->shapes);
+    s->shapes = NULL;
+    s->shape_count = s->shape_room = 0;
+}
+
 void assay_part_release(const assay_segment *s, assay_part *part)
 {
     free(part->event);
@@ -39,9 +51,9 @@ static bool grow(void **list, size_t count, size_t *room, size_t more, size_t it
     if (more <= *room - count)
         return true;
     size_t wanted = 0;
-    if (__builtin_add_overflow(count, more, &wanted))
+    if (__builtin_add_overflow(count, more, &wanted) || wanted > UINT32_MAX) /* parts count them in 32 bits */
         return false;
-    if (*room < SIZE_MAX / 2 && wanted < *room + *room / 2)
+    if (wanted < *room + *room / 2)
         wanted = *room + *room / 2;
     void *grown = assay_realloc_array(*list, wanted, item_size);
     if (!grown)
@@ -69,6 +81,42 @@ void assay_segment_renumber(assay_segment *s, const uint32_t *new_id)
         s->entries[i].tensor = new_id[s->entries[i].tensor];
     for (size_t i = 0; i < s->shape_count; i++)
         s->shapes[i].tensor = new_id[s->shapes[i].tensor];
+}
+
+void assay_segment_keep(assay_segment *s, size_t first, size_t count)
+{
+    size_t entries = 0, entry = count ? s->parts[first].first : 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (i < first || i >= first + count)
+            assay_part_release(s, &s->parts[i]);
+    if (count > 0 && first > 0)
+        memmove(s->parts, s->parts + first, count * sizeof *s->parts);
+    s->count = count;
+    for (size_t i = 0; i < count; i++) {
+        s->parts[i].first = (uint32_t)(s->parts[i].first - entry);
+        entries += s->parts[i].count;
+    }
+    if (entries > 0 && entry > 0)
+        memmove(s->entries, s->entries + entry, entries * sizeof *s->entries);
+    s->entry_count = entries;
+}
+
+static void reverse(assay_part *from, assay_part *end)
+{
+    for (; from + 1 < end; from++) {
+        assay_part part = *--end;
+        *end = *from;
+        *from = part;
+    }
+}
+
+void assay_segment_turn(assay_segment *s, size_t first)
+{
+    if (first == 0 || first == s->count)
+        return;
+    reverse(s->parts, s->parts + first);
+    reverse(s->parts + first, s->parts + s->count);
+    reverse(s->parts, s->parts + s->count);
 }
 
 size_t assay_segment_find(const assay_segment *s, int64_t step)
@@ -128,7 +176,7 @@ static int get_entries(assay_cursor *in, assay_segment *s, assay_part *part)
     uint64_t count = assay_get_count(in, PACKED_ENTRY);
     if (assay_segment_reserve(s, 0, count, 0) != ASSAY_OK)
         return ASSAY_ENOMEM;
-    part->first = s->entry_count;
+    part->first = (uint32_t)s->entry_count;
     for (uint64_t i = 0; i < count; i++) {
         assay_entry e = {.offset = assay_get_u64(in)};
         e.length = assay_get_u64(in);
@@ -138,7 +186,7 @@ static int get_entries(assay_cursor *in, assay_segment *s, assay_part *part)
             return ASSAY_EFORMAT;
         s->entries[part->first + i] = e;
     }
-    part->count = count;
+    part->count = (uint32_t)count;
     s->entry_count += count;
     return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
 }
@@ -147,7 +195,7 @@ static int get_entries(assay_cursor *in, assay_segment *s, assay_part *part)
 static int get_shapes(assay_cursor *in, assay_segment *s, assay_part *part)
 {
     uint64_t dims = assay_get_count(in, sizeof(int64_t)), count = assay_get_count(in, PACKED_SHAPE);
-    part->first_shape = s->shape_count;
+    part->first_shape = (uint32_t)s->shape_count;
     if (count == 0)
         return in->failed || dims > 0 ? ASSAY_EFORMAT : ASSAY_OK;
     int64_t *dim = assay_alloc_zeroed(dims, sizeof *dim), *block = dim;
@@ -169,7 +217,7 @@ static int get_shapes(assay_cursor *in, assay_segment *s, assay_part *part)
         free(block);
         return ASSAY_EFORMAT;
     }
-    part->shapes = count;
+    part->shapes = (uint32_t)count;
     s->shape_count += count;
     return ASSAY_OK;
 }

@@ -163,6 +163,8 @@ static int read_all(assay_store_file *file, size_t ceiling, assay_buf *out, assa
 {
     uint8_t piece[32768];
     size_t got = sizeof piece;
+    if (file->size <= ceiling) /* at once: what a large text grew out of would stay behind it */
+        assay_buf_reserve(out, (size_t)file->size);
     for (uint64_t at = 0; got == sizeof piece; at += got) {
         int status = assay_store_read_at(file, at, piece, sizeof piece, &got, err);
         if (status != ASSAY_OK)
