@@ -7,12 +7,10 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/heap.h"
 #include "engine/mapper.h"
 #include "engine/outcome.h"
 #include "engine/walk.h"
@@ -62,10 +60,12 @@ static int configure(run *r)
 
 static int prepare(run *r, assay_error *err)
 {
+    assay_heap_grow_in_place();
     int status = assay_comm_agree(r->comm, assay_sources_init(&r->sources, r->job), err);
     r->sources.watch = r->options->watch;
     if (status == ASSAY_OK)
         status = assay_sources_list(r->comm, &r->sources, err);
+    assay_heap_trim(); /* texts of collections and the like were many small blocks */
     if (status == ASSAY_OK)
         status = assay_sources_read(r->comm, &r->sources, err);
     if (status == ASSAY_OK)
@@ -80,9 +80,7 @@ static int prepare(run *r, assay_error *err)
         status = assay_plan_exchange(r->comm, &r->plan, &r->sources, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(r->comm, configure(r), err);
-#ifdef __GLIBC__
-    malloc_trim(0); /* texts of index files and the like leave holes that would stay resident beside the budget */
-#endif
+    assay_heap_reuse();
     r->figures.seconds_listing = assay_clock_seconds() - r->start;
     return status;
 }

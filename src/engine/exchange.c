@@ -1,7 +1,7 @@
 /* exchange.c - brings every index entry to the rank that has its chunk.
  *
- *   1. each rank packs the parts of its share for their owners; parts of a compared trial go where the same step of the
- *      comparing trial is
+ *   1. each rank packs those parts of its share that others have, for their owners; parts of a compared trial go where the
+ *      same step of the comparing trial is. Most parts are where they belong and stay there
  *   2. one exchange; then each rank has the parts of its chunks
  *   3. where rules look back: rank after rank passes on what later ranks may refer to (assay_segment_tail) */
 #include "engine/plan.h"
@@ -15,7 +15,7 @@ enum { PAIR = 1 << 30 };
 
 typedef struct outbox {
     assay_buf *to; /* [ranks] */
-    int ranks;
+    int ranks, rank;
 } outbox;
 
 static int owner_of_step(const assay_plan *plan, const assay_sources *sources, uint32_t source, int64_t step, int ranks)
@@ -24,9 +24,14 @@ static int owner_of_step(const assay_plan *plan, const assay_sources *sources, u
     return position == UINT64_MAX ? -1 : assay_plan_owner(plan, ranks, assay_plan_chunk_of(plan, source, position));
 }
 
-/* Packs the parts of a segment in runs that go to one rank. Steps that `source` does not have go nowhere. */
+typedef struct range {
+    size_t first, count;
+} range;
+
+/* Packs the parts of a segment in runs that go to one rank. Steps that `source` does not have go nowhere. With `own`, those of
+ * this rank are told there and not packed. */
 static void pack_runs(const assay_plan *plan, const assay_sources *sources, outbox *box, uint32_t label, uint32_t source,
-                      const assay_segment *segment)
+                      const assay_segment *segment, range *own)
 {
     for (size_t first = 0, next; first < segment->count; first = next) {
         int to = owner_of_step(plan, sources, source, segment->parts[first].step, box->ranks);
@@ -34,28 +39,40 @@ static void pack_runs(const assay_plan *plan, const assay_sources *sources, outb
             if (segment->parts[next].step != segment->parts[next - 1].step &&
                 owner_of_step(plan, sources, source, segment->parts[next].step, box->ranks) != to)
                 break;
-        if (to < 0)
-            continue;
-        assay_put_u32(&box->to[to], label);
-        assay_segment_pack(segment, first, next - first, &box->to[to]);
+        if (own && to == box->rank)
+            *own = (range){first, next - first};
+        else if (to >= 0) {
+            assay_put_u32(&box->to[to], label);
+            assay_segment_pack(segment, first, next - first, &box->to[to]);
+        }
     }
 }
 
+/* Packs what others have, then lets go of it. */
 static int pack_all(const assay_plan *plan, const assay_sources *sources, outbox *box)
 {
-    for (uint32_t s = 0; s < plan->source_count; s++)
-        pack_runs(plan, sources, box, s, s, &sources->list[s].segment);
     for (uint32_t p = 0; p < plan->pair_count; p++)
-        pack_runs(plan, sources, box, PAIR + p, plan->pairs[p].source, &sources->list[plan->pairs[p].other].segment);
+        pack_runs(plan, sources, box, PAIR + p, plan->pairs[p].source, &sources->list[plan->pairs[p].other].segment, NULL);
+    for (uint32_t s = 0; s < sources->count; s++) {
+        assay_segment *segment = &sources->list[s].segment;
+        range own = {0, 0};
+        if (s < plan->source_count)
+            pack_runs(plan, sources, box, s, s, segment, &own);
+        if (own.count > 0)
+            assay_segment_keep(segment, own.first, own.count);
+        else
+            assay_segment_release(segment);
+    }
     int status = ASSAY_OK;
     for (int r = 0; r < box->ranks; r++)
         status = status == ASSAY_OK ? assay_buf_status(&box->to[r]) : status;
     return status;
 }
 
-static int unpack_all(assay_plan *plan, assay_sources *sources, const assay_buf *in, assay_error *err)
+/* Adds what came from other ranks behind what is there. */
+static int unpack_all(assay_plan *plan, assay_sources *sources, const uint8_t *bytes, uint64_t size, assay_error *err)
 {
-    assay_cursor cursor = assay_cursor_over(in->data, in->size);
+    assay_cursor cursor = assay_cursor_over(bytes, size);
     int status = ASSAY_OK;
     while (status == ASSAY_OK && assay_cursor_left(&cursor) > 0) {
         uint32_t label = assay_get_u32(&cursor);
@@ -69,9 +86,26 @@ static int unpack_all(assay_plan *plan, assay_sources *sources, const assay_buf 
     return status;
 }
 
+/* What the ranks before this one sent comes in front of the own parts, what those behind it sent comes after them. */
+static int unpack_in_order(assay_plan *plan, assay_sources *sources, const assay_buf *in, uint64_t own, assay_error *err)
+{
+    size_t *kept = assay_alloc_zeroed(plan->source_count, sizeof *kept);
+    if (!kept)
+        return ASSAY_ENOMEM;
+    for (uint32_t s = 0; s < plan->source_count; s++)
+        kept[s] = sources->list[s].segment.count;
+    int status = unpack_all(plan, sources, in->data, own, err);
+    for (uint32_t s = 0; s < plan->source_count; s++)
+        assay_segment_turn(&sources->list[s].segment, kept[s]);
+    if (status == ASSAY_OK && in->size > own)
+        status = unpack_all(plan, sources, in->data + own, in->size - own, err);
+    free(kept);
+    return status;
+}
+
 static int exchange_segments(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
 {
-    outbox box = {.ranks = assay_comm_size(comm)};
+    outbox box = {.ranks = assay_comm_size(comm), .rank = assay_comm_rank(comm)};
     box.to = assay_alloc_zeroed((size_t)box.ranks, sizeof *box.to);
     uint64_t *starts = assay_alloc(((size_t)box.ranks + 1) * sizeof *starts);
     assay_buf in;
@@ -82,14 +116,12 @@ static int exchange_segments(assay_comm *comm, assay_plan *plan, assay_sources *
     if (status == ASSAY_OK)
         status = pack_all(plan, sources, &box);
     status = assay_comm_agree(comm, status, err);
-    for (uint32_t s = 0; s < sources->count; s++)
-        assay_segment_release(&sources->list[s].segment);
     if (status == ASSAY_OK)
         status = assay_comm_exchange(comm, box.to, &in, starts);
     for (int r = 0; box.to && r < box.ranks; r++)
         assay_buf_release(&box.to[r]);
     if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, unpack_all(plan, sources, &in, err), err);
+        status = assay_comm_agree(comm, unpack_in_order(plan, sources, &in, starts[box.rank], err), err);
     assay_buf_release(&in);
     free(starts);
     free(box.to);
@@ -121,25 +153,12 @@ static int64_t window_start(const assay_plan *plan, const assay_trial *info, uin
 /* Puts the parts that came from the ranks before in front of the own ones. */
 static int prepend(assay_segment *segment, const assay_buf *before, assay_error *err)
 {
-    assay_segment joined;
-    assay_buf own;
-    assay_segment_init(&joined);
-    assay_buf_init(&own, SIZE_MAX);
-    assay_segment_pack(segment, 0, segment->count, &own);
-    assay_cursor first = assay_cursor_over(before->data, before->size), second = assay_cursor_over(own.data, own.size);
-    int status = assay_buf_status(&own);
-    if (status == ASSAY_OK && before->size > 0)
-        status = assay_segment_unpack(&first, &joined, err);
+    size_t own = segment->count;
+    assay_cursor in = assay_cursor_over(before->data, before->size);
+    int status = before->size > 0 ? assay_segment_unpack(&in, segment, err) : ASSAY_OK;
     if (status == ASSAY_OK)
-        status = assay_segment_unpack(&second, &joined, err);
-    assay_buf_release(&own);
-    if (status != ASSAY_OK) {
-        assay_segment_release(&joined);
-        return status;
-    }
-    assay_segment_release(segment);
-    *segment = joined;
-    return ASSAY_OK;
+        assay_segment_turn(segment, own);
+    return status;
 }
 
 /* Packs what the ranks behind this one may refer to. */

@@ -22,63 +22,114 @@ enum {
 };
 
 typedef struct step_cost {
-    uint32_t source;
     uint64_t position, bytes, records, cost;
 } step_cost;
 
+/* The costs of a trial's steps in their order, some bytes a step: of a million steps they would be large otherwise. A row holds,
+ * in base 128, how far on its step is and what it costs; a step may have several rows, from the ranks that read its files. */
+typedef struct cost_rows {
+    assay_buf bytes;
+    uint64_t last; /* position of the last row */
+} cost_rows;
+
 typedef struct costs {
-    step_cost *list;
-    size_t count, room;
+    cost_rows *rows; /* [count] */
+    uint32_t count;  /* trials */
 } costs;
 
-static int add_cost(costs *c, const step_cost *cost)
+static int init_costs(costs *c, uint32_t count)
 {
-    if (c->count == c->room) {
-        size_t room = c->room ? c->room * 2 : 256;
-        step_cost *grown = assay_realloc_array(c->list, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        c->list = grown;
-        c->room = room;
+    *c = (costs){.rows = assay_alloc_zeroed(count, sizeof *c->rows), .count = count};
+    for (uint32_t s = 0; c->rows && s < count; s++)
+        assay_buf_init(&c->rows[s].bytes, SIZE_MAX);
+    return c->rows ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static void release_costs(costs *c)
+{
+    for (uint32_t s = 0; c->rows && s < c->count; s++)
+        assay_buf_release(&c->rows[s].bytes);
+    free(c->rows);
+}
+
+static size_t put_number(uint8_t *to, uint64_t value)
+{
+    size_t size = 0;
+    for (; value >= 0x80; value >>= 7)
+        to[size++] = (uint8_t)(value | 0x80);
+    to[size++] = (uint8_t)value;
+    return size;
+}
+
+static uint64_t get_number(assay_cursor *in)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = assay_get_u8(in);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            break;
     }
-    c->list[c->count++] = *cost;
-    return ASSAY_OK;
+    return value;
+}
+
+static void put_row(cost_rows *rows, const step_cost *row)
+{
+    uint8_t bytes[40];
+    size_t size = put_number(bytes, row->position - rows->last);
+    size += put_number(bytes + size, row->bytes);
+    size += put_number(bytes + size, row->records);
+    size += put_number(bytes + size, row->cost);
+    assay_put_bytes(&rows->bytes, bytes, size);
+    rows->last = row->position;
+}
+
+/* The row behind the one at position `last`. */
+static step_cost get_row(assay_cursor *in, uint64_t last)
+{
+    step_cost row = {.position = last + get_number(in)};
+    row.bytes = get_number(in);
+    row.records = get_number(in);
+    row.cost = get_number(in);
+    return row;
 }
 
 static int pack_costs(const void *mine, assay_buf *out)
 {
     const costs *c = mine;
-    for (size_t i = 0; i < c->count; i++) {
-        assay_put_u32(out, c->list[i].source);
-        assay_put_u64(out, c->list[i].position);
-        assay_put_u64(out, c->list[i].bytes);
-        assay_put_u64(out, c->list[i].records);
-        assay_put_u64(out, c->list[i].cost);
+    for (uint32_t s = 0; s < c->count; s++) {
+        assay_put_u64(out, c->rows[s].last);
+        assay_put_u64(out, c->rows[s].bytes.size);
+        assay_put_bytes(out, c->rows[s].bytes.data, c->rows[s].bytes.size);
     }
     return assay_buf_status(out);
 }
 
+/* The later ranks' steps are later ones: only how far on the first of them is has to be found anew. */
 static int join_costs(void *mine, assay_cursor *later, assay_error *err)
 {
-    while (assay_cursor_left(later) > 0) {
-        step_cost cost;
-        cost.source = assay_get_u32(later);
-        cost.position = assay_get_u64(later);
-        cost.bytes = assay_get_u64(later);
-        cost.records = assay_get_u64(later);
-        cost.cost = assay_get_u64(later);
-        if (later->failed)
-            return assay_fail(err, ASSAY_EINTERNAL, "the cost of steps did not survive its way between ranks");
-        if (add_cost(mine, &cost) != ASSAY_OK)
-            return ASSAY_ENOMEM;
+    costs *c = mine;
+    int status = ASSAY_OK;
+    for (uint32_t s = 0; status == ASSAY_OK && s < c->count; s++) {
+        uint64_t last = assay_get_u64(later), size = assay_get_count(later, 1);
+        assay_cursor rows = assay_cursor_over(assay_get_bytes(later, size), size);
+        if (size == 0)
+            continue;
+        step_cost first = get_row(&rows, 0);
+        put_row(&c->rows[s], &first);
+        assay_put_bytes(&c->rows[s].bytes, rows.data + rows.at, assay_cursor_left(&rows));
+        c->rows[s].last = last;
+        status = assay_buf_status(&c->rows[s].bytes);
     }
-    return ASSAY_OK;
+    if (status == ASSAY_OK && assay_cursor_bad(later))
+        return assay_fail(err, ASSAY_EINTERNAL, "the cost of steps did not survive its way between ranks");
+    return status;
 }
 
 /* What one index file asks for. */
-static step_cost part_cost(assay_wants *wants, uint32_t source, const assay_segment *segment, const assay_part *part)
+static step_cost part_cost(assay_wants *wants, const assay_segment *segment, const assay_part *part)
 {
-    step_cost cost = {.source = source};
+    step_cost cost = {0};
     uint64_t parts = 0; /* of ASSAY_COST_UNIT */
     assay_wants_next(wants);
     for (size_t e = part->first; e < part->first + part->count; e++) {
@@ -94,22 +145,22 @@ static step_cost part_cost(assay_wants *wants, uint32_t source, const assay_segm
     return cost;
 }
 
-static int add_up_source(const assay_plan *plan, const assay_sources *sources, uint32_t source, costs *mine)
+static int add_up_source(const assay_plan *plan, const assay_sources *sources, uint32_t source, cost_rows *rows)
 {
     const assay_segment *segment = &sources->list[source].segment;
     assay_wants wants;
     int status = assay_wants_init(&wants, plan, source);
-    for (size_t p = 0; status == ASSAY_OK && p < segment->count; p++) {
-        step_cost cost = part_cost(&wants, source, segment, &segment->parts[p]);
-        cost.position = assay_trial_find_step(sources->list[source].info, segment->parts[p].step);
-        step_cost *last = mine->count > 0 ? &mine->list[mine->count - 1] : NULL;
-        if (last && last->source == source && last->position == cost.position) {
-            last->bytes += cost.bytes;
-            last->records += cost.records;
-            last->cost += cost.cost;
-        } else {
-            status = add_cost(mine, &cost);
+    for (size_t p = 0, next; status == ASSAY_OK && p < segment->count; p = next) {
+        int64_t step = segment->parts[p].step;
+        step_cost sum = {.position = assay_trial_find_step(sources->list[source].info, step)};
+        for (next = p; next < segment->count && segment->parts[next].step == step; next++) {
+            step_cost cost = part_cost(&wants, segment, &segment->parts[next]);
+            sum.bytes += cost.bytes;
+            sum.records += cost.records;
+            sum.cost += cost.cost;
         }
+        put_row(rows, &sum);
+        status = assay_buf_status(&rows->bytes);
     }
     assay_wants_release(&wants);
     return status;
@@ -119,7 +170,7 @@ static int add_up(const assay_plan *plan, const assay_sources *sources, costs *m
 {
     int status = ASSAY_OK;
     for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
-        status = add_up_source(plan, sources, s, mine);
+        status = add_up_source(plan, sources, s, &mine->rows[s]);
     return status;
 }
 
@@ -136,21 +187,31 @@ static int add_chunk(assay_plan *plan, uint64_t *room, const assay_chunk *chunk)
     return ASSAY_OK;
 }
 
-/* Cuts one trial: rows [first, last) of the costs are its own, in order of position; a step may have two rows, from the
- * two ranks that read its index files. */
-static int cut_source(assay_plan *plan, uint64_t *room, uint32_t source, const step_cost *row, size_t rows, uint64_t steps)
+static uint64_t total_cost(const cost_rows *rows)
 {
     uint64_t total = 0;
-    for (size_t i = 0; i < rows; i++)
-        total += row[i].cost;
+    assay_cursor in = assay_cursor_over(rows->bytes.data, rows->bytes.size);
+    while (assay_cursor_left(&in) > 0)
+        total += get_row(&in, 0).cost;
+    return total;
+}
+
+/* Cuts one trial. */
+static int cut_source(assay_plan *plan, uint64_t *room, uint32_t source, const cost_rows *rows, uint64_t steps)
+{
+    uint64_t total = total_cost(rows);
     uint64_t target = total / TARGET_CHUNKS > LEAST_COST ? total / TARGET_CHUNKS : LEAST_COST;
     assay_chunk chunk = {.source = source};
-    size_t i = 0;
+    assay_cursor in = assay_cursor_over(rows->bytes.data, rows->bytes.size);
+    bool more = assay_cursor_left(&in) > 0; /* `row` is one that was not added yet */
+    step_cost row = more ? get_row(&in, 0) : (step_cost){0};
     for (uint64_t position = 0; position < steps; position++) {
-        for (; i < rows && row[i].position == position; i++) {
-            chunk.bytes += row[i].bytes;
-            chunk.records += row[i].records;
-            chunk.cost += row[i].cost;
+        while (more && row.position == position) {
+            chunk.bytes += row.bytes;
+            chunk.records += row.records;
+            chunk.cost += row.cost;
+            more = assay_cursor_left(&in) > 0;
+            row = more ? get_row(&in, position) : row;
         }
         chunk.steps++;
         if (chunk.cost < target && position + 1 < steps && !plan->by_step)
@@ -165,26 +226,10 @@ static int cut_source(assay_plan *plan, uint64_t *room, uint32_t source, const s
 static int cut_all(assay_plan *plan, const assay_sources *sources, const costs *all)
 {
     uint64_t room = 0;
-    size_t i = 0;
-    for (uint32_t s = 0; s < plan->source_count; s++) {
-        size_t first = i;
-        while (i < all->count && all->list[i].source == s)
-            i++;
-        const step_cost *rows = i > first ? all->list + first : NULL; /* no list at all when nothing could be read */
-        if (cut_source(plan, &room, s, rows, i - first, sources->list[s].info->step_count) != ASSAY_OK)
+    for (uint32_t s = 0; s < plan->source_count; s++)
+        if (cut_source(plan, &room, s, &all->rows[s], sources->list[s].info->step_count) != ASSAY_OK)
             return ASSAY_ENOMEM;
-    }
     return ASSAY_OK;
-}
-
-/* The ranks read the index files of all trials in one numbering, so a trial's rows come in rank order, but a rank has rows
- * of several trials: sort by trial, then step. */
-static int compare_costs(const void *a, const void *b)
-{
-    const step_cost *x = a, *y = b;
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
-    return (x->position > y->position) - (x->position < y->position);
 }
 
 static int broadcast_chunks(assay_comm *comm, assay_plan *plan)
@@ -271,15 +316,14 @@ int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sour
 {
     costs all = {0};
     if (status == ASSAY_OK)
+        status = init_costs(&all, plan->source_count);
+    if (status == ASSAY_OK)
         status = add_up(plan, sources, &all);
     static const assay_joiner joiner = {pack_costs, join_costs};
     status = assay_tree_join(comm, &joiner, &all, status, err);
-    if (status == ASSAY_OK && assay_comm_rank(comm) == 0) {
-        if (all.count > 0)
-            qsort(all.list, all.count, sizeof *all.list, compare_costs);
+    if (status == ASSAY_OK && assay_comm_rank(comm) == 0)
         status = cut_all(plan, sources, &all);
-    }
-    free(all.list);
+    release_costs(&all);
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
         status = broadcast_chunks(comm, plan);

@@ -13,7 +13,9 @@ typedef struct assay_source {
     int status; /* why the trial could not be opened; ASSAY_OK otherwise */
     assay_error error;
     assay_store *store;
-    assay_listing listing;
+    assay_listing listing;  /* its files: those of this rank's share, in order; on rank 0, whose share comes first, all of them */
+    uint64_t files;         /* of the whole trial */
+    assay_index_name *listed; /* all of them on the rank that listed the trial, until they are dealt out; owned */
     assay_trial *info;      /* steps and tensors, the same on every rank */
     assay_segment segment;  /* after assay_sources_read: index files of this rank's share; after the exchange: of its chunks */
     assay_problems problems; /* rank 0: all that listing and index files showed */
@@ -31,7 +33,11 @@ typedef struct assay_sources {
 int assay_sources_init(assay_sources *sources, const assay_job *job);
 void assay_sources_release(assay_sources *sources);
 
-/* Lists every trial (trial i by rank i mod ranks), names to everyone. A trial that cannot be opened keeps its status.
+/* Which index files of all trials, in one numbering, a rank reads: [*from, *to). Not collective. */
+void assay_sources_share(const assay_sources *sources, int rank, int ranks, uint64_t *from, uint64_t *to);
+
+/* Lists every trial (trial i by rank i mod ranks); the names of workers go to everyone, those of index files to the rank that
+ * reads them and to rank 0. A trial that cannot be opened keeps its status.
  * Collective. */
 int assay_sources_list(assay_comm *comm, assay_sources *sources, assay_error *err);
 

@@ -3,7 +3,8 @@
  *   1. parse the share into a segment and a dictionary of its own, per trial
  *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (tree.h)
  *   3. sort the names, check the steps, broadcast both
- *   4. renumber the own segment by the common dictionary */
+ *   4. renumber the own segment by the common dictionary
+ * The names of the own share are the first of those that join them, with the same numbers: no copy of them is needed. */
 #include "engine/source.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 /* What one trial's index files showed, of some contiguous part of them. */
 typedef struct summary {
     assay_dict *names;
+    uint32_t *new_id; /* rank 0, after sorting: [names before it] */
     uint8_t *modes; /* [names]: modes in which a tensor was saved raw */
     assay_step_info *steps;
     size_t step_count, step_room;
@@ -32,6 +34,7 @@ static void release_summaries(summaries *s)
 {
     for (uint32_t i = 0; s->list && i < s->count; i++) {
         assay_dict_free(s->list[i].names);
+        free(s->list[i].new_id);
         free(s->list[i].modes);
         free(s->list[i].steps);
         assay_problems_release(&s->list[i].problems);
@@ -124,6 +127,7 @@ static int summarize_segment(summary *s, assay_segment *segment)
         if (add_step(s, &step) != ASSAY_OK)
             return ASSAY_ENOMEM;
     }
+    assay_segment_drop_shapes(segment);
     return ASSAY_OK;
 }
 
@@ -146,29 +150,29 @@ static int pack_summaries(const void *mine, assay_buf *out)
     return assay_buf_status(out);
 }
 
-static int join_names(summary *s, assay_cursor *later, assay_error *err)
+/* Names in the form of assay_dict_pack(), then their modes. */
+static int join_names(summary *s, assay_cursor *later)
 {
-    assay_dict *names = NULL;
-    int status = assay_dict_unpack(later, &names, err);
-    if (status != ASSAY_OK)
-        return status;
-    uint32_t count = assay_dict_count(names);
+    size_t length;
+    uint64_t count = assay_get_count(later, 4);
+    assay_cursor name = *later;
+    for (uint64_t i = 0; i < count; i++)
+        assay_get_text(later, &length);
     const uint8_t *modes = assay_get_bytes(later, count);
+    if (later->failed)
+        return ASSAY_EINTERNAL;
     uint8_t *grown = assay_realloc_array(s->modes, (size_t)assay_dict_count(s->names) + count, 1);
-    if (grown)
-        s->modes = grown;
-    status = !grown ? ASSAY_ENOMEM : modes || count == 0 ? ASSAY_OK : ASSAY_EINTERNAL;
-    for (uint32_t i = 0; status == ASSAY_OK && i < count; i++) {
-        size_t length;
-        const char *name = assay_dict_name(names, i, &length);
-        uint32_t before = assay_dict_count(s->names), id = assay_dict_add(s->names, name, length);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    s->modes = grown;
+    for (uint64_t i = 0; i < count; i++) {
+        const char *text = assay_get_text(&name, &length);
+        uint32_t before = assay_dict_count(s->names), id = assay_dict_add(s->names, text, length);
         if (id == ASSAY_NO_ID)
-            status = ASSAY_ENOMEM;
-        else
-            s->modes[id] = (uint8_t)((id == before ? 0 : s->modes[id]) | modes[i]);
+            return ASSAY_ENOMEM;
+        s->modes[id] = (uint8_t)((id == before ? 0 : s->modes[id]) | modes[i]);
     }
-    assay_dict_free(names);
-    return status;
+    return ASSAY_OK;
 }
 
 static int join_steps(summary *s, assay_cursor *later)
@@ -201,7 +205,7 @@ static int join_summaries(void *mine, assay_cursor *later, assay_error *err)
     summaries *all = mine;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < all->count; i++) {
-        status = join_names(&all->list[i], later, err);
+        status = join_names(&all->list[i], later);
         if (status == ASSAY_OK)
             status = join_steps(&all->list[i], later);
         all->list[i].set_aside += assay_get_u64(later);
@@ -221,13 +225,13 @@ static int read_share(assay_sources *sources, summaries *all, uint64_t from, uin
     for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
         assay_source *source = &sources->list[i];
         uint64_t a = from > base ? from - base : 0, b = to > base ? to - base : 0;
-        a = a < source->listing.count ? a : source->listing.count;
-        b = b < source->listing.count ? b : source->listing.count;
-        base += source->listing.count;
+        a = a < source->files ? a : source->files;
+        b = b < source->files ? b : source->files;
+        base += source->files;
         if (a < b && sources->watch)
             status = assay_watch_read_index(sources->watch, i, all->list[i].names, &source->segment);
         else if (a < b)
-            status = assay_index_read(source->store, &source->listing, (size_t)a, (size_t)(b - a), all->list[i].names,
+            status = assay_index_read(source->store, &source->listing, 0, (size_t)(b - a), all->list[i].names,
                                       &source->segment, &all->list[i].problems);
         if (status == ASSAY_OK)
             status = summarize_segment(&all->list[i], &source->segment);
@@ -281,35 +285,32 @@ static int check_steps(summary *s)
 static int sort_names(summary *s)
 {
     uint32_t count = assay_dict_count(s->names);
-    uint32_t *new_id = assay_alloc(count * sizeof *new_id);
+    s->new_id = assay_alloc(count * sizeof *s->new_id);
     uint8_t *modes = assay_alloc_zeroed(count, 1);
-    int status = new_id && modes ? assay_dict_sort(s->names, new_id) : ASSAY_ENOMEM;
-    for (uint32_t i = 0; status == ASSAY_OK && i < count; i++)
-        modes[new_id[i]] = s->modes[i];
-    free(new_id);
+    int status = s->new_id && modes ? assay_dict_sort(s->names, s->new_id) : ASSAY_ENOMEM;
     if (status != ASSAY_OK) {
         free(modes);
         return status;
     }
+    for (uint32_t i = 0; i < count; i++)
+        modes[s->new_id[i]] = s->modes[i];
     free(s->modes);
     s->modes = modes;
     return ASSAY_OK;
 }
 
-/* Replaces the segment's own numbers by those of the common dictionary. */
-static int renumber(assay_segment *segment, const assay_dict *own, const assay_dict *common)
+/* On the other ranks: what the own names became in the common dictionary, which has them all. */
+static int find_names(summary *own, const assay_dict *common)
 {
-    uint32_t count = assay_dict_count(own);
-    uint32_t *new_id = assay_alloc(count * sizeof *new_id);
-    if (!new_id)
+    uint32_t count = assay_dict_count(own->names);
+    own->new_id = assay_alloc(count * sizeof *own->new_id);
+    if (!own->new_id)
         return ASSAY_ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
         size_t length;
-        const char *name = assay_dict_name(own, i, &length);
-        new_id[i] = assay_dict_find(common, name, length);
+        const char *name = assay_dict_name(own->names, i, &length);
+        own->new_id[i] = assay_dict_find(common, name, length);
     }
-    assay_segment_renumber(segment, new_id);
-    free(new_id);
     return ASSAY_OK;
 }
 
@@ -352,85 +353,82 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
     return status;
 }
 
-/* Rank 0's joined summaries to everyone, and into the sources. */
-static int share_summaries(assay_comm *comm, assay_sources *sources, summaries *joined, assay_dict **own, assay_error *err)
+/* On rank 0: names in order, steps checked. */
+static int conclude(summaries *joined)
 {
-    bool first = assay_comm_rank(comm) == 0;
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
     int status = ASSAY_OK;
-    for (uint32_t i = 0; first && status == ASSAY_OK && i < joined->count; i++) {
+    for (uint32_t i = 0; status == ASSAY_OK && i < joined->count; i++) {
         status = sort_names(&joined->list[i]);
         if (status == ASSAY_OK)
             status = check_steps(&joined->list[i]);
         remark_on_set_aside(&joined->list[i]);
     }
-    if (first && status == ASSAY_OK)
-        status = pack_summaries(joined, &bytes);
-    status = assay_comm_agree(comm, status, err);
+    return status;
+}
+
+/* Rank 0's summaries to the others, which replace theirs by them. Their own segments' numbers are looked up before. */
+static int broadcast_summaries(assay_comm *comm, summaries *joined, assay_error *err)
+{
+    bool first = assay_comm_rank(comm) == 0;
+    summaries common = {0};
+    assay_buf bytes;
+    assay_buf_init(&bytes, SIZE_MAX);
+    int status = assay_comm_agree(comm, first ? pack_summaries(joined, &bytes) : ASSAY_OK, err);
     if (status == ASSAY_OK)
         status = assay_comm_broadcast(comm, &bytes);
     if (status == ASSAY_OK && !first) {
         assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
-        release_summaries(joined);
-        status = init_summaries(joined, sources->count);
+        status = init_summaries(&common, joined->count);
         if (status == ASSAY_OK)
-            status = join_summaries(joined, &in, err);
-    }
-    for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
-        status = make_info(&sources->list[i], &joined->list[i], first);
-        if (status == ASSAY_OK)
-            status = renumber(&sources->list[i].segment, own[i], sources->list[i].info->tensors);
-    }
-    assay_buf_release(&bytes);
-    return assay_comm_agree(comm, status, err);
-}
-
-/* The dictionaries by which the own segments are numbered, kept while the joined ones grow. */
-static int copy_dictionaries(const summaries *s, assay_dict **own, assay_error *err)
-{
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
-    int status = ASSAY_OK;
-    for (uint32_t i = 0; status == ASSAY_OK && i < s->count; i++) {
-        assay_buf_clear(&bytes);
-        assay_dict_pack(s->list[i].names, &bytes);
-        assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
-        status = assay_buf_status(&bytes);
-        if (status == ASSAY_OK)
-            status = assay_dict_unpack(&in, &own[i], err);
+            status = join_summaries(&common, &in, err);
+        for (uint32_t i = 0; status == ASSAY_OK && i < common.count; i++)
+            status = find_names(&joined->list[i], common.list[i].names);
+        for (uint32_t i = 0; status == ASSAY_OK && i < common.count; i++) {
+            common.list[i].new_id = joined->list[i].new_id;
+            joined->list[i].new_id = NULL;
+        }
+        release_summaries(status == ASSAY_OK ? joined : &common);
+        *joined = status == ASSAY_OK ? common : *joined;
     }
     assay_buf_release(&bytes);
     return status;
 }
 
+/* Rank 0's joined summaries to everyone, and into the sources. */
+static int share_summaries(assay_comm *comm, assay_sources *sources, summaries *joined, assay_error *err)
+{
+    bool first = assay_comm_rank(comm) == 0;
+    int status = assay_comm_agree(comm, first ? conclude(joined) : ASSAY_OK, err);
+    if (status == ASSAY_OK && assay_comm_size(comm) > 1)
+        status = broadcast_summaries(comm, joined, err);
+    for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
+        assay_source *source = &sources->list[i];
+        assay_segment_renumber(&source->segment, joined->list[i].new_id);
+        status = make_info(source, &joined->list[i], first);
+        if (!first) { /* read, and not needed any more */
+            free(source->listing.files);
+            source->listing.files = NULL;
+            source->listing.count = 0;
+        }
+    }
+    return assay_comm_agree(comm, status, err);
+}
+
 int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *err)
 {
-    uint64_t total = 0, rank = (uint64_t)assay_comm_rank(comm), size = (uint64_t)assay_comm_size(comm);
-    for (uint32_t i = 0; i < sources->count; i++)
-        total += sources->list[i].listing.count;
+    int rank = assay_comm_rank(comm);
+    uint64_t from, to;
     summaries all = {0};
-    assay_dict **own = assay_alloc_zeroed(sources->count, sizeof(assay_dict *));
-    int status = own ? init_summaries(&all, sources->count) : ASSAY_ENOMEM;
-    uint64_t from = total / size * rank + total % size * rank / size;
-    uint64_t to = total / size * (rank + 1) + total % size * (rank + 1) / size;
-    if (sources->watch) { /* rank 0 has read them all */
-        from = 0;
-        to = rank == 0 ? total : 0;
-    }
+    assay_sources_share(sources, rank, assay_comm_size(comm), &from, &to);
+    int status = init_summaries(&all, sources->count);
     if (status == ASSAY_OK)
         status = read_share(sources, &all, from, to);
-    if (status == ASSAY_OK)
-        status = copy_dictionaries(&all, own, err);
     if (status == ASSAY_ENOMEM)
-        assay_fail(err, status, "out of memory on rank %d while reading index files", (int)rank);
+        assay_fail(err, status, "out of memory on rank %d while reading index files", rank);
     static const assay_joiner joiner = {pack_summaries, join_summaries};
     status = assay_tree_join(comm, &joiner, &all, status, err);
     if (status == ASSAY_OK)
-        status = share_summaries(comm, sources, &all, own, err);
-    for (uint32_t i = 0; own && i < sources->count; i++)
-        assay_dict_free(own[i]);
-    free(own);
+        status = share_summaries(comm, sources, &all, err);
     release_summaries(&all);
     return status;
 }

@@ -78,8 +78,9 @@ static inline bool watched_part_seen(const watched_part *part)
     return part->ready && part->taken;
 }
 
-/* Appends the listings of all sources as assay_sources_list() packs them, with the parts that are seen. Rank 0. Not collective. */
-int assay_watch_put_listings(assay_watch *watch, assay_buf *out);
+/* Appends the listings of all sources as assay_sources_list() packs them, and leaves the parts that are seen in `listed` of
+ * `sources`. Rank 0. Not collective. */
+int assay_watch_put_listings(assay_watch *watch, assay_sources *sources, assay_buf *out);
 /* Appends the parts of a source that are seen, in order, and their tensors' names. Rank 0. 0 or ASSAY_ENOMEM. Not collective. */
 int assay_watch_read_index(assay_watch *watch, uint32_t source, assay_dict *names, assay_segment *segment);
 

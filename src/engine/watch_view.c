@@ -4,22 +4,24 @@
 #include "base/fault.h"
 #include "engine/watch_internal.h"
 
-static int put_listing(watched_source *source, assay_buf *out)
+static int put_listing(watched_source *source, assay_index_name **files, assay_buf *out)
 {
-    assay_listing seen = source->listing;
-    seen.files = assay_alloc(seen.count * sizeof *seen.files);
-    if (!seen.files)
+    assay_listing head = source->listing;
+    *files = assay_alloc(head.count * sizeof **files);
+    if (!*files)
         return ASSAY_ENOMEM;
-    seen.count = 0;
+    head.files = NULL;
+    head.count = 0;
+    uint64_t seen = 0;
     for (size_t i = 0; i < source->listing.count; i++)
         if (watched_part_seen(source->part[i]))
-            seen.files[seen.count++] = source->listing.files[i];
-    assay_listing_pack(&seen, out);
-    free(seen.files);
+            (*files)[seen++] = source->listing.files[i];
+    assay_put_u64(out, seen);
+    assay_listing_pack(&head, out);
     return assay_buf_status(out);
 }
 
-int assay_watch_put_listings(assay_watch *watch, assay_buf *out)
+int assay_watch_put_listings(assay_watch *watch, assay_sources *sources, assay_buf *out)
 {
     int status = ASSAY_OK;
     for (uint32_t s = 0; status == ASSAY_OK && s < watch->sources.count; s++) {
@@ -29,7 +31,7 @@ int assay_watch_put_listings(assay_watch *watch, assay_buf *out)
         assay_put_i64(out, source->listed ? ASSAY_OK : ASSAY_ENOTFOUND);
         assay_put_text(out, source->listed ? "" : "the trial is not there yet");
         if (source->listed)
-            status = put_listing(source, out);
+            status = put_listing(source, &sources->list[s].listed, out);
     }
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }

@@ -34,6 +34,10 @@ int assay_listing_read(assay_store *store, assay_listing *out, assay_error *err)
 void assay_listing_release(assay_listing *listing);
 void assay_listing_pack(const assay_listing *listing, assay_buf *out);
 int assay_listing_unpack(assay_cursor *in, assay_listing *out, assay_error *err);
+/* Packs so many of a listing's files; unpack appends them to those of `listing`, whose workers they are. 0, ASSAY_EFORMAT
+ * or ASSAY_ENOMEM. Not collective. */
+void assay_index_names_pack(const assay_index_name *files, size_t count, assay_buf *out);
+int assay_index_names_unpack(assay_cursor *in, assay_listing *listing);
 
 /* The path of an index file, and of the event file that belongs to a step of a worker unless the index says otherwise.
  * Both write at most `room` bytes with a terminator and return the length that was needed. */

@@ -21,6 +21,16 @@ void assay_listing_release(assay_listing *listing)
     *listing = (assay_listing){0};
 }
 
+void assay_index_names_pack(const assay_index_name *files, size_t count, assay_buf *out)
+{
+    assay_put_u64(out, count);
+    for (size_t i = 0; i < count; i++) {
+        assay_put_i64(out, files[i].step);
+        assay_put_u32(out, files[i].worker);
+        assay_put_u32(out, files[i].bucket);
+    }
+}
+
 void assay_listing_pack(const assay_listing *listing, assay_buf *out)
 {
     assay_put_u64(out, listing->workers);
@@ -28,12 +38,7 @@ void assay_listing_pack(const assay_listing *listing, assay_buf *out)
         assay_put_text(out, listing->worker_file[i]);
     assay_put_u32(out, listing->expected_workers);
     assay_put_u8(out, listing->ended);
-    assay_put_u64(out, listing->count);
-    for (size_t i = 0; i < listing->count; i++) {
-        assay_put_i64(out, listing->files[i].step);
-        assay_put_u32(out, listing->files[i].worker);
-        assay_put_u32(out, listing->files[i].bucket);
-    }
+    assay_index_names_pack(listing->files, listing->count, out);
     assay_collections_pack(&listing->collections, out);
     assay_problems_pack(&listing->problems, out);
 }
@@ -62,14 +67,15 @@ static int unpack_workers(assay_cursor *in, assay_listing *listing)
     return ASSAY_OK;
 }
 
-static int unpack_files(assay_cursor *in, assay_listing *listing)
+int assay_index_names_unpack(assay_cursor *in, assay_listing *listing)
 {
     uint64_t count = assay_get_count(in, PACKED_FILE);
-    listing->files = assay_alloc_zeroed(count, sizeof *listing->files);
-    if (!listing->files)
+    assay_index_name *grown = assay_realloc_array(listing->files, listing->count + count, sizeof *grown);
+    if (!grown)
         return ASSAY_ENOMEM;
-    for (listing->count = 0; listing->count < count; listing->count++) {
-        assay_index_name *f = &listing->files[listing->count];
+    listing->files = grown;
+    for (uint64_t i = 0; i < count; i++) {
+        assay_index_name *f = &listing->files[listing->count++];
         f->step = assay_get_i64(in);
         f->worker = assay_get_u32(in);
         f->bucket = assay_get_u32(in);
@@ -86,7 +92,7 @@ int assay_listing_unpack(assay_cursor *in, assay_listing *out, assay_error *err)
     if (status == ASSAY_OK) {
         listing.expected_workers = assay_get_u32(in);
         listing.ended = assay_get_u8(in) != 0;
-        status = unpack_files(in, &listing);
+        status = assay_index_names_unpack(in, &listing);
     }
     if (status == ASSAY_OK)
         status = assay_collections_unpack(in, &listing.collections, NULL);
