@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "cli/overview.h"
+#include "cli/terminal.h"
 #include "report/report.h"
 
 typedef struct ls_options {
@@ -236,6 +237,7 @@ static int ls(const cli_context *context, int argc, char **argv)
     size_t operands = 0;
     assay_error err = {""};
     overview o;
+    assay_draw draw;
     assay_buf out;
     int status = cli_options_parse(&cli_ls, argc, argv, &options, location, &operands, &err);
     if (status != ASSAY_OK)
@@ -243,7 +245,8 @@ static int ls(const cli_context *context, int argc, char **argv)
     status = overview_read(location[0], &o, &err);
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     if (status == ASSAY_OK) {
-        status = options.json ? overview_put_json(&o, &out) : overview_put_text(&o, &out);
+        status = options.json ? overview_put_json(&o, &out)
+                              : overview_put_text(&o, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
         if (status != ASSAY_OK)
             assay_fail(&err, status, "%s: %s", location[0], assay_status_text(status));
     }

@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "report/text/layout.h"
 
-static void put_collections(const overview *o, assay_buf *out)
+static void put_collections(const overview *o, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"collection", "tensors", "patterns"};
     const assay_collections *all = &o->files.listing.collections;
@@ -34,7 +34,7 @@ static void put_collections(const overview *o, assay_buf *out)
         assay_buf_release(&patterns);
     }
     assay_report_put_heading(out, "Collections");
-    assay_table_put(&table, 0, out);
+    assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
 }
 
@@ -67,7 +67,7 @@ static void put_shape_cell(const overview_tensor *t, assay_table *table)
     assay_buf_release(&shape);
 }
 
-static void put_tensors(const overview *o, assay_buf *out)
+static void put_tensors(const overview *o, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"tensor", "dtype", "shape", "steps", "saved"};
     assay_table table;
@@ -83,16 +83,16 @@ static void put_tensors(const overview *o, assay_buf *out)
         put_saved(t, &table);
     }
     assay_report_put_heading(out, "Tensors");
-    assay_table_put(&table, 0, out);
+    assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
 }
 
-int overview_put_text(const overview *o, assay_buf *out)
+int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out)
 {
-    assay_report_put_head(&o->outcome, out);
-    put_collections(o, out);
-    put_tensors(o, out);
-    assay_report_put_completeness(&o->outcome, &o->names, out);
-    assay_report_put_problems(&o->outcome, out);
+    assay_report_put_head(&o->outcome, draw, out);
+    put_collections(o, draw, out);
+    put_tensors(o, draw, out);
+    assay_report_put_completeness(&o->outcome, &o->names, draw, out);
+    assay_report_put_problems(&o->outcome, draw, out);
     return assay_buf_status(out);
 }

@@ -20,7 +20,7 @@ static void put_overview(assay_buf *out)
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         char lead[32];
         snprintf(lead, sizeof lead, "  %s", COMMANDS[i]->name);
-        assay_text_put_wrapped(out, 10, lead, COMMANDS[i]->summary, strlen(COMMANDS[i]->summary));
+        assay_text_put_wrapped(out, NULL, 10, lead, COMMANDS[i]->summary, strlen(COMMANDS[i]->summary));
     }
     assay_put_format(out, "\n`assay COMMAND --help` tells more. `assay --version` prints the version.\n\n"
                           "Exit codes: 0 done; 1 done, and a rule that --fail-on counts has findings; 2 usage or job file;\n"

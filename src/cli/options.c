@@ -248,14 +248,14 @@ static void put_option_help(const char *name, const char *value, const char *hel
 {
     char lead[64];
     snprintf(lead, sizeof lead, "  --%s%s%s  ", name, value ? " " : "", value ? value : "");
-    assay_text_put_wrapped(out, HELP_INDENT, lead, help, strlen(help));
+    assay_text_put_wrapped(out, NULL, HELP_INDENT, lead, help, strlen(help));
 }
 
 void cli_options_put_help(const cli_command *command, assay_buf *out)
 {
     assay_put_format(out, "Usage: assay %s%s%s [options]\n\n", command->name, command->operands[0] ? " " : "",
                      command->operands);
-    assay_text_put_wrapped(out, 0, NULL, command->summary, strlen(command->summary));
+    assay_text_put_wrapped(out, NULL, 0, NULL, command->summary, strlen(command->summary));
     assay_put_format(out, "\nOptions:\n");
     for (const cli_option *o = command->options; o->name; o++)
         put_option_help(o->name, o->kind == CLI_CHOICE && !o->value ? o->choices : o->value, o->help, out);

@@ -3,6 +3,7 @@
 #define ASSAY_CLI_OVERVIEW_H
 
 #include "cli/cli.h"
+#include "report/text/draw.h"
 #include "report/text/workers.h"
 #include "rule/trial_info.h"
 
@@ -31,7 +32,7 @@ int overview_read(const char *location, overview *out, assay_error *err);
 void overview_release(overview *o);
 
 int overview_put_json(const overview *o, assay_buf *out);
-int overview_put_text(const overview *o, assay_buf *out);
+int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out);
 
 /* "abs_mean" for a kind. Not collective. `room` holds the text. */
 const char *overview_kind_name(int kind, char room[32]);

@@ -35,7 +35,7 @@ static void put_names(bool aggregations, const char *heading, assay_buf *out)
         if (((ops->traits & ASSAY_RULE_AGGREGATION) != 0) != aggregations)
             continue;
         snprintf(lead, sizeof lead, "%s ", ops->name);
-        assay_text_put_wrapped(out, 32, lead, ops->summary, strlen(ops->summary));
+        assay_text_put_wrapped(out, NULL, 32, lead, ops->summary, strlen(ops->summary));
     }
 }
 
@@ -100,7 +100,7 @@ static void put_params(const assay_rule_ops *ops, assay_buf *out)
         else
             assay_put_format(out, ")\n");
         if (def->help)
-            assay_text_put_wrapped(out, 4, NULL, def->help, strlen(def->help));
+            assay_text_put_wrapped(out, NULL, 4, NULL, def->help, strlen(def->help));
     }
 }
 
@@ -113,7 +113,7 @@ static void put_one(const assay_rule_ops *ops, assay_buf *out)
     if (strcmp(snake, ops->name) != 0)
         assay_put_format(out, " (%s)", snake);
     assay_put_u8(out, '\n');
-    assay_text_put_wrapped(out, 0, NULL, ops->summary, strlen(ops->summary));
+    assay_text_put_wrapped(out, NULL, 0, NULL, ops->summary, strlen(ops->summary));
     if (assay_module_of(ops)) {
         assay_put_format(out, "Loaded from ");
         assay_text_put_clean(out, assay_module_of(ops), strlen(assay_module_of(ops)));
@@ -125,7 +125,7 @@ static void put_one(const assay_rule_ops *ops, assay_buf *out)
     put_params(ops, out);
     if (ops->advice && ops->advice[0]) {
         assay_report_put_heading(out, "What to do when it fires");
-        assay_text_put_wrapped(out, 0, NULL, ops->advice, strlen(ops->advice));
+        assay_text_put_wrapped(out, NULL, 0, NULL, ops->advice, strlen(ops->advice));
     }
 }
 

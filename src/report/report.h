@@ -42,11 +42,13 @@ int assay_report_write(const assay_outcome *outcome, const assay_report_origin *
                        assay_error *err);
 
 /* Parts of the text report that other listings of a trial use too; of the outcome they look at the trial alone, not at its
- * rules. The head is name, path, workers, steps and tensors. Not collective. */
+ * rules. The head is name, path, workers, steps and tensors. `draw` has the width of the terminal; NULL: 100 columns. Not
+ * collective. */
 void assay_report_put_heading(assay_buf *out, const char *heading);
-void assay_report_put_head(const assay_trial_outcome *trial, assay_buf *out);
-void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names, assay_buf *out);
-void assay_report_put_problems(const assay_trial_outcome *trial, assay_buf *out);
+void assay_report_put_head(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
+void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names,
+                                   const assay_draw *draw, assay_buf *out);
+void assay_report_put_problems(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
 
 /* How large a report may become in memory. */
 #define ASSAY_REPORT_CEILING ((size_t)1 << 32)

@@ -220,6 +220,26 @@ def check_run(assay, checks, folder):
     checks.expect(text.isascii() and "label \\ predicted" in text, "report.txt is drawn: %s" % text)
 
 
+def check_widths(assay, checks, folder):
+    """Tables and paragraphs of a report are as wide as the terminal; the file does not depend on it."""
+    job = folder / "wide.json"
+    job.write_text(json.dumps({"rules": [{"rule": "DeadRelu"}, {"rule": "VanishingGradient", "severity": "error"}]}))
+    command, texts, widest = [assay, "run", job, "--trial", TRIALS / "dead_relu", "--out", folder / "wide", "--quiet"], set(), {}
+    for columns in (None, 80, 100, 160):
+        done = on_terminal(command, columns, ASCII) if columns else run(command)
+        lines = [len(line) for line in plain(done.out).splitlines() if "To see it: " not in line]
+        widest[columns] = max(lines)
+        checks.expect(done.code == 0 and max(lines) <= (columns or 100), "a line of %d at %s columns" % (max(lines), columns))
+        texts.add(re.sub(r" in [\d.]+ s\.\n", "", (folder / "wide" / "report.txt").read_text()))
+    checks.expect(len(texts) == 1, "report.txt depends on the terminal")
+    checks.expect(widest[80] < widest[100] == widest[None], "widths: %s" % widest)
+    piped = run([assay, "ls", TRIALS / "dead_relu"]).out
+    for columns in (60, 100):
+        done = on_terminal([assay, "ls", TRIALS / "dead_relu"], columns, ASCII)
+        checks.expect(max(map(len, done.out.splitlines())) <= columns and (done.out == piped) == (columns == 100),
+                      "ls at %d columns: %s" % (columns, done))
+
+
 def check_bad_reports(assay, checks, folder):
     for text, why in (("{}", "no report.json"), ("{\"schema\": \"assay-report/1\"}", "no report.json"), ("[1", "line 1"),
                       ("", "line 1")):
@@ -255,6 +275,7 @@ def main():
         check_many_classes(assay, checks, folder)
         check_styles(assay, checks, path)
         check_run(assay, checks, folder)
+        check_widths(assay, checks, folder)
         check_bad_reports(assay, checks, folder)
     checks.done()
 

@@ -48,7 +48,7 @@ static void some_number(assay_table *table, double value, int digits)
 }
 
 /* One line a trial: what it shows first. */
-static void put_trials(const assay_comparison *c, assay_buf *out)
+static void put_trials(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"trial", "group", "rules", "first rule", "step", "worker", "tensor"};
     assay_table table;
@@ -73,13 +73,13 @@ static void put_trials(const assay_comparison *c, assay_buf *out)
         }
     }
     assay_report_put_heading(out, "Trials side by side");
-    assay_table_put(&table, 0, out);
+    assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
     put_more(c, out);
 }
 
 static void put_list(const assay_comparison *c, const char *lead, const size_t *number, size_t count,
-                     const char *(*name)(const assay_comparison *, size_t), assay_buf *out)
+                     const char *(*name)(const assay_comparison *, size_t), const assay_draw *draw, assay_buf *out)
 {
     assay_buf line;
     assay_buf_init(&line, ASSAY_REPORT_CEILING);
@@ -89,11 +89,11 @@ static void put_list(const assay_comparison *c, const char *lead, const size_t *
     }
     if (count > NAMES_SHOWN)
         assay_put_format(&line, " and %zu more", count - NAMES_SHOWN);
-    assay_text_put_wrapped(out, 12, lead, (const char *)line.data, line.size);
+    assay_text_put_wrapped(out, draw, 12, lead, (const char *)line.data, line.size);
     assay_buf_release(&line);
 }
 
-static void put_groups(const assay_comparison *c, assay_buf *out)
+static void put_groups(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
     static const char *const kinds[] = {"", " without findings", " in which no rule could be evaluated, which is no pass",
                                         " that could not be opened"};
@@ -103,8 +103,8 @@ static void put_groups(const assay_comparison *c, assay_buf *out)
         assay_put_format(out, "group %zu: %zu trial%s%s\n", g + 1, group->trials, assay_plural(group->trials),
                          kinds[group->kind]);
         if (group->rules > 0)
-            put_list(c, "    rules", group->rule, group->rules, rule_name, out);
-        put_list(c, "    trials", group->trial, group->trials, trial_name, out);
+            put_list(c, "    rules", group->rule, group->rules, rule_name, draw, out);
+        put_list(c, "    trials", group->trial, group->trials, trial_name, draw, out);
     }
     if (c->groups > GROUPS_SHOWN)
         assay_put_format(out, "... and %zu more group%s; report.json has all of them.\n", c->groups - GROUPS_SHOWN,
@@ -112,7 +112,7 @@ static void put_groups(const assay_comparison *c, assay_buf *out)
 }
 
 /* Few trials: each rule's status in each. Many: in how many it has which status. */
-static void put_matrix(const assay_comparison *c, assay_buf *out)
+static void put_matrix(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
     static const char *const marks[] = {"issues", "ok", "no data", "error"};
     static const char *const counted[] = {"rule", "issues", "ok", "no data", "error"};
@@ -140,11 +140,11 @@ static void put_matrix(const assay_comparison *c, assay_buf *out)
             assay_table_format(&table, "%zu", count[s]);
     }
     assay_report_put_heading(out, few ? "Rules by trial, in the order above" : "Rules over the trials");
-    assay_table_put(&table, 0, out);
+    assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
 }
 
-static void put_loss(const assay_comparison *c, const assay_compared_loss *loss, assay_buf *out)
+static void put_loss(const assay_comparison *c, const assay_compared_loss *loss, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"trial", "points", "best", "at", "last", "at", "area"};
     assay_table table;
@@ -173,12 +173,13 @@ static void put_loss(const assay_comparison *c, const assay_compared_loss *loss,
         assay_put_format(out, "; area over the mode steps %" PRId64 " to %" PRId64 "\n", loss->from, loss->to);
     else
         assay_put_format(out, "; no mode steps that all trials cover\n");
-    assay_table_put(&table, 2, out);
+    assay_table_put(&table, 2, draw, out);
     assay_table_release(&table);
     put_more(c, out);
 }
 
-static void put_classes(const assay_comparison *c, const assay_compared_classes *list, assay_buf *out)
+static void put_classes(const assay_comparison *c, const assay_compared_classes *list, const assay_draw *draw,
+                        assay_buf *out)
 {
     char name[CLASSES_SHOWN][24], align[CLASSES_SHOWN + 4] = "err";
     const char *heads[CLASSES_SHOWN + 3] = {"trial", "samples", list->confusion ? "accuracy" : "imbalance"};
@@ -207,7 +208,7 @@ static void put_classes(const assay_comparison *c, const assay_compared_classes 
     assay_put_format(out, ": %s\n",
                      list->confusion ? "accuracy, and the recall of each class"
                                      : "samples of each class, and the largest over the smallest");
-    assay_table_put(&table, 2, out);
+    assay_table_put(&table, 2, draw, out);
     assay_table_release(&table);
     if (shown < list->classes + list->classes_left_out)
         assay_put_format(out, "... and %zu more; report.json has them, those of each trial under its aggregations.\n",
@@ -237,7 +238,7 @@ static void put_bounds(const assay_comparison *c, assay_buf *out)
                          assay_plural(cut));
 }
 
-static void put_partings(const assay_comparison *c, assay_buf *out)
+static void put_partings(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"trial", "parted", "of", "mode step", "tensor", "by", "difference"};
     assay_table table;
@@ -270,13 +271,13 @@ static void put_partings(const assay_comparison *c, assay_buf *out)
         assay_put_format(out, ", which could not be read: no tensor was compared\n");
     else
         assay_put_format(out, ", tolerance %g\n", c->tolerance);
-    assay_table_put(&table, 0, out);
+    assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
     put_more(c, out);
     put_bounds(c, out);
 }
 
-static void put_outliers(const assay_comparison *c, assay_buf *out)
+static void put_outliers(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"trial", "what", "value", "median", "score"};
     assay_table table;
@@ -292,27 +293,27 @@ static void put_outliers(const assay_comparison *c, assay_buf *out)
         assay_table_format(&table, "%.1f", o->score);
     }
     assay_report_put_heading(out, "Outliers");
-    assay_table_put(&table, 0, out);
+    assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
     if (c->outliers > OUTLIERS_SHOWN)
         assay_put_format(out, "... and %zu more; report.json has all of them.\n", c->outliers - OUTLIERS_SHOWN);
 }
 
-void report_put_comparison_text(const assay_comparison *c, assay_buf *out)
+void report_put_comparison_text(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
-    put_trials(c, out);
+    put_trials(c, draw, out);
     if (c->outcome->job->rule_count > 0) {
-        put_matrix(c, out);
-        put_groups(c, out);
+        put_matrix(c, draw, out);
+        put_groups(c, draw, out);
     }
     if (c->losses > 0)
         assay_report_put_heading(out, "Losses by mode step");
     for (size_t i = 0; i < c->losses; i++)
-        put_loss(c, &c->loss[i], out);
+        put_loss(c, &c->loss[i], draw, out);
     if (c->class_lists > 0)
         assay_report_put_heading(out, "Classes");
     for (size_t i = 0; i < c->class_lists; i++)
-        put_classes(c, &c->classes[i], out);
-    put_partings(c, out);
-    put_outliers(c, out);
+        put_classes(c, &c->classes[i], draw, out);
+    put_partings(c, draw, out);
+    put_outliers(c, draw, out);
 }

@@ -35,14 +35,14 @@ int report_write_tensorboard(const assay_outcome *outcome, const char *directory
 
 /* Appends the evidence of one rule that fired. Not collective. */
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
-                         size_t most, assay_buf *out);
+                         size_t most, const assay_draw *draw, assay_buf *out);
 
 /* Append the comparison to report.json (" \"comparison\": {...},\n") and to the text report. Not collective. */
 void report_put_comparison_json(const assay_comparison *c, assay_buf *out);
-void report_put_comparison_text(const assay_comparison *c, assay_buf *out);
+void report_put_comparison_text(const assay_comparison *c, const assay_draw *draw, assay_buf *out);
 
 /* The same of what leaves the bands of good runs (" \"bands\": {...},\n"). Not collective. */
 void report_put_bands_json(const assay_band_report *report, assay_buf *out);
-void report_put_bands_text(const assay_band_report *report, assay_buf *out);
+void report_put_bands_text(const assay_band_report *report, const assay_draw *draw, assay_buf *out);
 
 #endif

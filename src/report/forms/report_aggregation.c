@@ -62,7 +62,7 @@ static void put_classes(const cJSON *members, const cJSON *classes, const assay_
         put_count(&table, item);
         assay_table_format(&table, "%.1f %%", 100 * (cJSON_IsNumber(item) ? item->valuedouble : 0) / all);
     }
-    assay_table_put(&table, 4, out);
+    assay_table_put(&table, 4, NULL, out);
     assay_table_release(&table);
     put_more(cJSON_GetArraySize(classes) - shown, out);
 }
@@ -94,7 +94,7 @@ static void put_matrix(const cJSON *matrix, assay_buf *out)
         for (; column < classes; column++)
             assay_table_cell(&table, "");
     }
-    assay_table_put(&table, 4, out);
+    assay_table_put(&table, 4, NULL, out);
     assay_table_release(&table);
 }
 
@@ -111,7 +111,7 @@ static void put_per_class(const cJSON *list, assay_buf *out)
         put_share(&table, cJSON_GetObjectItemCaseSensitive(item, "f1"));
         put_count(&table, cJSON_GetObjectItemCaseSensitive(item, "support"));
     }
-    assay_table_put(&table, 4, out);
+    assay_table_put(&table, 4, NULL, out);
     assay_table_release(&table);
     put_more(cJSON_GetArraySize(list) - shown, out);
 }

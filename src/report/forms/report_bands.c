@@ -44,7 +44,7 @@ void report_put_bands_json(const assay_band_report *report, assay_buf *out)
     assay_put_format(out, "]},\n");
 }
 
-static void put_lines(const assay_departures *d, assay_buf *out)
+static void put_lines(const assay_departures *d, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"figure", "tensor", "mode step", "value", "from", "to", "outside"};
     assay_table table;
@@ -59,13 +59,13 @@ static void put_lines(const assay_departures *d, assay_buf *out)
         assay_table_number(&table, one->high);
         assay_table_format(&table, "%zu of %zu", one->out, one->compared);
     }
-    assay_table_put(&table, 2, out);
+    assay_table_put(&table, 2, draw, out);
     assay_table_release(&table);
     if (d->total > LINES_SHOWN)
         assay_put_format(out, "  ... and %zu more\n", d->total - LINES_SHOWN);
 }
 
-void report_put_bands_text(const assay_band_report *report, assay_buf *out)
+void report_put_bands_text(const assay_band_report *report, const assay_draw *draw, assay_buf *out)
 {
     assay_report_put_heading(out, "Against the bands of good runs");
     for (size_t t = 0; t < report->trials && t < TRIALS_SHOWN; t++) {
@@ -78,7 +78,7 @@ void report_put_bands_text(const assay_band_report *report, assay_buf *out)
             assay_put_format(out, ": %zu of %zu curves leave their band%s\n", d->total, d->curves,
                              d->total ? ", first of all:" : "");
         if (d->total > 0)
-            put_lines(d, out);
+            put_lines(d, draw, out);
     }
     if (report->trials > TRIALS_SHOWN)
         assay_put_format(out, "... and %zu more trial%s; report.json has all of them.\n", report->trials - TRIALS_SHOWN,

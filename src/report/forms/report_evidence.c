@@ -160,7 +160,7 @@ static void start_table(const evidence_columns *columns, assay_table *table)
 }
 
 static void put_findings(const assay_trial *info, const report_rule *rule, const assay_worker_names *names, size_t most,
-                         assay_buf *out)
+                         const assay_draw *draw, assay_buf *out)
 {
     const assay_findings *found = rule->findings;
     evidence_columns columns = {rule->instance->ops->tests != NULL, false};
@@ -175,7 +175,7 @@ static void put_findings(const assay_trial *info, const report_rule *rule, const
     assay_table table;
     start_table(&columns, &table);
     size_t shown = put_groups(info, rule, names, most, &columns, workers, &table);
-    assay_table_put(&table, 4, out);
+    assay_table_put(&table, 4, draw, out);
     assay_table_release(&table);
     if (found->total > shown)
         assay_put_format(out, "    ... and %" PRIu64 " more; report.json has %s.\n", found->total - shown,
@@ -184,7 +184,7 @@ static void put_findings(const assay_trial *info, const report_rule *rule, const
 }
 
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
-                         size_t most, assay_buf *out)
+                         size_t most, const assay_draw *draw, assay_buf *out)
 {
     const assay_findings *found = rule->findings;
     assay_buf line;
@@ -193,21 +193,21 @@ void report_put_evidence(const assay_trial_outcome *trial, const report_rule *ru
                      assay_plural(found->step_count));
     report_put_steps(trial->info, found->steps, found->step_count, REPORT_RUNS_OF_STEPS, &line);
     assay_put_u8(out, '\n');
-    assay_text_put_wrapped(out, 4, NULL, (const char *)line.data, line.size);
+    assay_text_put_wrapped(out, draw, 4, NULL, (const char *)line.data, line.size);
     assay_buf_release(&line);
     if (rule->message_size > 0)
-        assay_text_put_wrapped(out, 4, NULL, rule->message, rule->message_size);
+        assay_text_put_wrapped(out, draw, 4, NULL, rule->message, rule->message_size);
     if (found->kept > 0)
-        put_findings(trial->info, rule, names, most, out);
+        put_findings(trial->info, rule, names, most, draw, out);
     if (rule->text && rule->text->size > 0)
         assay_text_put_clean_lines(out, (const char *)rule->text->data, rule->text->size, 4);
     const char *advice = rule->instance->ops->advice;
     if (advice && advice[0])
-        assay_text_put_wrapped(out, 4, "    What to do: ", advice, strlen(advice));
+        assay_text_put_wrapped(out, draw, 4, "    What to do: ", advice, strlen(advice));
     const char *const *remedies = rule->instance->ops->remedies;
     for (int i = 0; remedies && remedies[i]; i++) {
         char number[24];
         snprintf(number, sizeof number, "    %d. ", i + 1);
-        assay_text_put_wrapped(out, 7, number, remedies[i], strlen(remedies[i]));
+        assay_text_put_wrapped(out, draw, 7, number, remedies[i], strlen(remedies[i]));
     }
 }

@@ -125,7 +125,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     start_case(out, trial, rule->instance->name);
     if (rule->status == ASSAY_ISSUES_FOUND) {
         put_summary(trial->info, rule, &message);
-        report_put_evidence(trial, rule, names, EVIDENCE_LINES, &body);
+        report_put_evidence(trial, rule, names, EVIDENCE_LINES, NULL, &body);
         put_fault(out, "failure", assay_severity_name(rule->instance->severity), &message, &body);
     } else if (rule->status == ASSAY_RULE_ERROR) {
         assay_put_bytes(&message, rule->message ? rule->message : "", rule->message_size);
@@ -154,7 +154,7 @@ static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
         assay_put_format(&message, "%" PRIu64 " thing%s damaged or missing, and %s in no test above",
                          trial->problems.losses, trial->problems.losses == 1 ? " was" : "s were",
                          trial->problems.losses == 1 ? "is" : "are");
-        assay_report_put_problems(trial, &body);
+        assay_report_put_problems(trial, NULL, &body);
     } else {
         assay_put_bytes(&message, trial->error.text, strlen(trial->error.text));
     }

@@ -28,7 +28,8 @@ static int compare_incomplete(const void *a, const void *b)
 
 /* One line: the steps of sorted[from, to), which lack the same workers. */
 static void put_same_missing(const assay_trial_outcome *trial, const assay_worker_names *names,
-                             const assay_incomplete *const *sorted, size_t count, int64_t *steps, assay_buf *out)
+                             const assay_incomplete *const *sorted, size_t count, int64_t *steps, const assay_draw *draw,
+                             assay_buf *out)
 {
     assay_buf line;
     assay_buf_init(&line, ASSAY_REPORT_CEILING);
@@ -37,11 +38,12 @@ static void put_same_missing(const assay_trial_outcome *trial, const assay_worke
     assay_worker_names_put(names, sorted[0]->missing, sorted[0]->missing_count, &line);
     assay_put_format(&line, ": step%s ", assay_plural(count));
     report_put_steps(trial->info, steps, count, REPORT_RUNS_OF_STEPS, &line);
-    assay_text_put_wrapped(out, 4, "  ", (const char *)line.data, line.size);
+    assay_text_put_wrapped(out, draw, 4, "  ", (const char *)line.data, line.size);
     assay_buf_release(&line);
 }
 
-void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names, assay_buf *out)
+void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names,
+                                   const assay_draw *draw, assay_buf *out)
 {
     size_t count = trial->incomplete_count;
     assay_report_put_heading(out, "Completeness");
@@ -61,7 +63,7 @@ void assay_report_put_completeness(const assay_trial_outcome *trial, const assay
         for (size_t from = 0, to; from < count; from = to) {
             for (to = from + 1; to < count && compare_missing(sorted[from], sorted[to]) == 0; to++)
                 ;
-            put_same_missing(trial, names, sorted + from, to - from, steps, out);
+            put_same_missing(trial, names, sorted + from, to - from, steps, draw, out);
         }
     } else if (out->status == ASSAY_OK) {
         out->status = ASSAY_ENOMEM;
@@ -70,7 +72,7 @@ void assay_report_put_completeness(const assay_trial_outcome *trial, const assay
     free(steps);
 }
 
-static void put_problem(const assay_problem *p, assay_buf *out)
+static void put_problem(const assay_problem *p, const assay_draw *draw, assay_buf *out)
 {
     assay_buf line;
     size_t file = p->file ? strlen(p->file) : 0;
@@ -84,11 +86,11 @@ static void put_problem(const assay_problem *p, assay_buf *out)
     if (p->step >= 0)
         assay_put_format(&line, " (step %" PRId64 ")", p->step);
     assay_put_format(&line, ": %s", p->text);
-    assay_text_put_wrapped(out, 4, "  ", (const char *)line.data, line.size);
+    assay_text_put_wrapped(out, draw, 4, "  ", (const char *)line.data, line.size);
     assay_buf_release(&line);
 }
 
-void assay_report_put_problems(const assay_trial_outcome *trial, assay_buf *out)
+void assay_report_put_problems(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
 {
     const assay_problems *list = &trial->problems;
     assay_report_put_heading(out, "Problems");
@@ -99,7 +101,7 @@ void assay_report_put_problems(const assay_trial_outcome *trial, assay_buf *out)
     assay_put_format(out, "%" PRIu64 " found, %" PRIu64 " of them damage or loss:\n", list->total, list->losses);
     size_t shown = list->kept < PROBLEMS_SHOWN ? list->kept : PROBLEMS_SHOWN;
     for (size_t i = 0; i < shown; i++)
-        put_problem(&list->list[i], out);
+        put_problem(&list->list[i], draw, out);
     if (list->total > shown)
         assay_put_format(out, "  ... and %" PRIu64 " more.\n", list->total - shown);
 }

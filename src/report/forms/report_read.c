@@ -32,7 +32,7 @@ static void put_curves(const cJSON *curves, const char *key, assay_buf *out)
                 assay_table_cell(&table, cJSON_IsString(item) ? item->valuestring : "");
         }
     }
-    assay_table_put(&table, 4, out);
+    assay_table_put(&table, 4, NULL, out);
     assay_table_release(&table);
 }
 
@@ -51,7 +51,7 @@ static void put_aggregation(const cJSON *aggregation, const assay_draw *draw, as
     }
     assay_put_u8(out, '\n');
     if (error[0])
-        assay_text_put_wrapped(out, 4, "    in error: ", error, strlen(error));
+        assay_text_put_wrapped(out, draw, 4, "    in error: ", error, strlen(error));
     else if (assay_report_put_members(aggregation, draw, out))
         return;
     else if (cJSON_IsArray(losses) || cJSON_IsArray(curves))
@@ -161,7 +161,7 @@ static void put_rules(const cJSON *trial, const assay_draw *draw, assay_buf *out
         else
             assay_table_cell(&table, "");
     }
-    assay_table_put(&table, 4, out);
+    assay_table_put(&table, 4, draw, out);
     assay_table_release(&table);
 }
 

@@ -21,7 +21,7 @@ void assay_report_put_heading(assay_buf *out, const char *heading)
     assay_put_u8(out, '\n');
 }
 
-static void put_workers(const assay_trial_outcome *trial, assay_buf *out)
+static void put_workers(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
 {
     const assay_listing *listing = &trial->listing;
     assay_buf line;
@@ -35,23 +35,23 @@ static void put_workers(const assay_trial_outcome *trial, assay_buf *out)
         assay_put_format(&line, ", ...");
     if (listing->expected_workers > listing->workers)
         assay_put_format(&line, " (of %" PRIu32 " expected)", listing->expected_workers);
-    assay_text_put_wrapped(out, 11, "workers", (const char *)line.data, line.size);
+    assay_text_put_wrapped(out, draw, 11, "workers", (const char *)line.data, line.size);
     assay_buf_release(&line);
 }
 
-void assay_report_put_head(const assay_trial_outcome *trial, assay_buf *out)
+void assay_report_put_head(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
 {
     report_mode mode[ASSAY_MODES];
     const assay_trial *info = trial->info;
     assay_put_format(out, "Trial ");
     put_name(out, trial->trial->name);
     assay_put_format(out, "\n");
-    assay_text_put_wrapped(out, 11, "path", trial->trial->path, strlen(trial->trial->path));
+    assay_text_put_wrapped(out, draw, 11, "path", trial->trial->path, strlen(trial->trial->path));
     if (trial->status != ASSAY_OK || !info) {
-        assay_text_put_wrapped(out, 11, "not read", trial->error.text, strlen(trial->error.text));
+        assay_text_put_wrapped(out, draw, 11, "not read", trial->error.text, strlen(trial->error.text));
         return;
     }
-    put_workers(trial, out);
+    put_workers(trial, draw, out);
     report_count_modes(info, mode);
     assay_put_format(out, "steps      %" PRIu64, assay_trial_steps(info));
     for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
@@ -85,7 +85,8 @@ static void put_status_row(const assay_trial *info, const report_rule *rule, ass
     assay_table_cell(table, report_finding_tensor(info, first));
 }
 
-static void put_status_table(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+static void put_status_table(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
+                             assay_buf *out)
 {
     static const char *const heads[] = {"rule", "status", "severity", "findings", "first step", "worker", "tensor"};
     size_t no_data = 0;
@@ -97,7 +98,7 @@ static void put_status_table(const assay_outcome *outcome, const assay_trial_out
         no_data += rule.status == ASSAY_NO_DATA;
     }
     assay_report_put_heading(out, "Rules");
-    assay_table_put(&table, 0, out);
+    assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
     if (no_data > 0)
         assay_put_format(out, "\nNoData is no pass: nothing in the trial fitted %s.\n",
@@ -117,17 +118,17 @@ static void put_rule_heading(const report_rule *rule, assay_buf *out)
 }
 
 /* The first line of a message is a paragraph; further ones show a place in a text and stay as they are. */
-static void put_reason(const char *text, size_t length, assay_buf *out)
+static void put_reason(const char *text, size_t length, const assay_draw *draw, assay_buf *out)
 {
     const char *more = memchr(text, '\n', length);
-    assay_text_put_wrapped(out, 4, NULL, text, more ? (size_t)(more - text) : length);
+    assay_text_put_wrapped(out, draw, 4, NULL, text, more ? (size_t)(more - text) : length);
     if (more)
         assay_text_put_clean_lines(out, more + 1, length - (size_t)(more + 1 - text), 4);
 }
 
 /* Rules that could not run, each with its reason. */
 static void put_errors(const assay_outcome *outcome, const assay_trial_outcome *trial, bool aggregations, bool *any,
-                       assay_buf *out)
+                       const assay_draw *draw, assay_buf *out)
 {
     size_t count = aggregations ? outcome->job->aggregation_count : outcome->job->rule_count;
     for (size_t i = 0; i < count; i++) {
@@ -139,12 +140,12 @@ static void put_errors(const assay_outcome *outcome, const assay_trial_outcome *
         *any = true;
         put_rule_heading(&rule, out);
         assay_put_format(out, "\n");
-        put_reason(rule.message ? rule.message : "", rule.message_size, out);
+        put_reason(rule.message ? rule.message : "", rule.message_size, draw, out);
     }
 }
 
 static void put_all_evidence(const assay_outcome *outcome, const assay_trial_outcome *trial,
-                             const assay_worker_names *names, assay_buf *out)
+                             const assay_worker_names *names, const assay_draw *draw, assay_buf *out)
 {
     bool any = false;
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
@@ -155,13 +156,14 @@ static void put_all_evidence(const assay_outcome *outcome, const assay_trial_out
             assay_report_put_heading(out, "Evidence");
         assay_put_format(out, any ? "\n" : "");
         put_rule_heading(&rule, out);
-        report_put_evidence(trial, &rule, names, EVIDENCE_LINES, out);
+        report_put_evidence(trial, &rule, names, EVIDENCE_LINES, draw, out);
         any = true;
     }
 }
 
 /* What rules without findings have to say: what they left out, and the sections of those that report and do not judge. */
-static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
+                        assay_buf *out)
 {
     bool any = false;
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
@@ -175,7 +177,7 @@ static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome 
         put_rule_heading(&rule, out);
         assay_put_format(out, "\n");
         if (rule.message_size > 0)
-            assay_text_put_wrapped(out, 4, NULL, rule.message, rule.message_size);
+            assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
         if (rule.text)
             assay_text_put_clean_lines(out, (const char *)rule.text->data, rule.text->size, 4);
         any = true;
@@ -196,7 +198,7 @@ static void put_aggregations(const assay_outcome *outcome, const assay_trial_out
         put_rule_heading(&rule, out);
         assay_put_format(out, "\n");
         if (rule.message_size > 0)
-            assay_text_put_wrapped(out, 4, NULL, rule.message, rule.message_size);
+            assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
         report_put_aggregation(&rule, draw, out);
         any = true;
     }
@@ -209,17 +211,17 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
     int status = assay_worker_names_init(&names, &trial->listing);
     if (status != ASSAY_OK)
         return status;
-    assay_report_put_head(trial, out);
+    assay_report_put_head(trial, draw, out);
     if (trial->status == ASSAY_OK && trial->info) {
         if (outcome->job->rule_count > 0)
-            put_status_table(outcome, trial, out);
-        put_all_evidence(outcome, trial, &names, out);
-        put_remarks(outcome, trial, out);
-        put_errors(outcome, trial, false, &rule_errors, out);
+            put_status_table(outcome, trial, draw, out);
+        put_all_evidence(outcome, trial, &names, draw, out);
+        put_remarks(outcome, trial, draw, out);
+        put_errors(outcome, trial, false, &rule_errors, draw, out);
         put_aggregations(outcome, trial, draw, out);
-        put_errors(outcome, trial, true, &aggregation_errors, out);
-        assay_report_put_completeness(trial, &names, out);
-        assay_report_put_problems(trial, out);
+        put_errors(outcome, trial, true, &aggregation_errors, draw, out);
+        assay_report_put_completeness(trial, &names, draw, out);
+        assay_report_put_problems(trial, draw, out);
     }
     assay_worker_names_release(&names);
     return ASSAY_OK;
@@ -244,9 +246,9 @@ int assay_report_put_text(const assay_outcome *outcome, const assay_draw *draw, 
             return status;
     }
     if (outcome->comparison)
-        report_put_comparison_text(outcome->comparison, out);
+        report_put_comparison_text(outcome->comparison, draw, out);
     if (outcome->bands)
-        report_put_bands_text(outcome->bands, out);
+        report_put_bands_text(outcome->bands, draw, out);
     put_figures(outcome, out);
     return assay_buf_status(out);
 }

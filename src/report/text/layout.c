@@ -98,8 +98,18 @@ void assay_text_put_cut(assay_buf *out, const char *text, size_t length, size_t 
     assay_put_bytes(out, text + rest, length - rest);
 }
 
-static void put_words(assay_buf *out, unsigned indent, size_t column, const char *text, size_t length)
+size_t assay_text_line_columns(const assay_draw *draw)
 {
+    if (!draw)
+        return ASSAY_TEXT_COLUMNS;
+    return draw->columns < ASSAY_TEXT_LEAST_COLUMNS ? ASSAY_TEXT_LEAST_COLUMNS : draw->columns;
+}
+
+static void put_words(assay_buf *out, const assay_draw *draw, unsigned indent, size_t column, const char *text,
+                      size_t length)
+{
+    size_t most = assay_text_line_columns(draw);
+    most = most > ASSAY_TEXT_COLUMNS ? ASSAY_TEXT_COLUMNS : most;
     bool first = true;
     for (size_t at = 0; at < length;) {
         size_t blanks = 0, word = 0;
@@ -111,7 +121,7 @@ static void put_words(assay_buf *out, unsigned indent, size_t column, const char
         if (word == 0)
             break;
         size_t width = assay_text_columns(text + at, word);
-        if (!first && column + 1 + width > ASSAY_TEXT_COLUMNS) {
+        if (!first && column + 1 + width > most) {
             assay_put_u8(out, '\n');
             assay_text_put_blanks(out, indent);
             column = indent;
@@ -127,7 +137,8 @@ static void put_words(assay_buf *out, unsigned indent, size_t column, const char
     assay_put_u8(out, '\n');
 }
 
-void assay_text_put_wrapped(assay_buf *out, unsigned indent, const char *lead, const char *text, size_t length)
+void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead,
+                            const char *text, size_t length)
 {
     assay_buf clean;
     assay_buf_init(&clean, out->ceiling);
@@ -138,7 +149,7 @@ void assay_text_put_wrapped(assay_buf *out, unsigned indent, const char *lead, c
     if (lead)
         assay_put_bytes(out, lead, used);
     assay_text_put_blanks(out, used < indent ? indent - used : 0);
-    put_words(out, indent, used < indent ? indent : used, (const char *)clean.data, clean.size);
+    put_words(out, draw, indent, used < indent ? indent : used, (const char *)clean.data, clean.size);
     assay_buf_release(&clean);
 }
 

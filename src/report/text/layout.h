@@ -1,4 +1,5 @@
-/* layout.h - text for people: names that cannot spoil a terminal, tables, wrapped paragraphs. 100 columns. */
+/* layout.h - text for people: names that cannot spoil a terminal, tables, wrapped paragraphs. Lines have 100 columns,
+ * or as many as a terminal has (`draw`; NULL: there is none). */
 #ifndef ASSAY_REPORT_TEXT_LAYOUT_H
 #define ASSAY_REPORT_TEXT_LAYOUT_H
 
@@ -7,7 +8,12 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 
-enum { ASSAY_TEXT_COLUMNS = 100 };
+#include "report/text/draw.h"
+
+enum {
+    ASSAY_TEXT_COLUMNS = 100,
+    ASSAY_TEXT_LEAST_COLUMNS = 40 /* a narrower terminal breaks lines itself */
+};
 
 /* Appends a text from a trial or a job: control characters, characters that turn the direction of writing, and bytes that
  * are not UTF-8 come out as \n, \x1b, \u202e, \xff. The lines form keeps line feeds. Failures stay in the buffer.
@@ -21,8 +27,9 @@ size_t assay_text_put_character(assay_buf *out, const char *text, size_t left);
 void assay_text_put_blanks(assay_buf *out, size_t count);
 
 /* Appends a cleaned text broken between words, each line behind `indent` blanks; the first line's are replaced by `lead`
- * when it is not NULL (at most `indent` columns). Not collective. */
-void assay_text_put_wrapped(assay_buf *out, unsigned indent, const char *lead, const char *text, size_t length);
+ * when it is not NULL (at most `indent` columns). Lines are not longer on a wide terminal. Not collective. */
+void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead, const char *text,
+                            size_t length);
 
 /* Columns a cleaned text takes: one a character. Not collective. */
 size_t assay_text_columns(const char *text, size_t length);
@@ -30,6 +37,9 @@ size_t assay_text_columns(const char *text, size_t length);
 /* Appends a cleaned text in at most `columns` (3 or more): a longer one keeps its head and its tail around "...", because
  * both tell names of one model apart. Not collective. */
 void assay_text_put_cut(assay_buf *out, const char *text, size_t length, size_t columns);
+
+/* How many columns a line may take. Not collective. */
+size_t assay_text_line_columns(const assay_draw *draw);
 
 /* A number in the six digits that people read; "nan", "inf", "-inf". Not collective. */
 void assay_text_put_number(assay_buf *out, double value);
@@ -54,6 +64,6 @@ void assay_table_cell_n(assay_table *table, const char *text, size_t length);
 void assay_table_format(assay_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void assay_table_number(assay_table *table, double value);
 /* Appends the table, each line behind `indent` blanks. A failure to hold a cell passes on to `out`. Not collective. */
-void assay_table_put(assay_table *table, unsigned indent, assay_buf *out);
+void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw, assay_buf *out);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "report/text/layout.h"
 
-enum { GAP = 2, LEAST_CUT = 16, CEILING = 1 << 30 };
+enum { GAP = 2, LEAST_CUT = 16, LEAST_NARROW_CUT = 10, CEILING = 1 << 30 };
 
 void assay_table_init(assay_table *table, const char *align, const char *const *heads)
 {
@@ -71,25 +71,26 @@ static void put_cell(const assay_table *table, size_t column, const char *cell, 
 }
 
 /* Takes what is too much from the columns that may be cut, the widest first. */
-static void fit(const assay_table *table, unsigned indent, size_t *width)
+static void fit(const assay_table *table, unsigned indent, size_t most, size_t *width)
 {
+    const size_t least = most < ASSAY_TEXT_COLUMNS ? LEAST_NARROW_CUT : LEAST_CUT;
     for (;;) {
         size_t total = indent, widest = table->columns;
         for (size_t c = 0; c < table->columns; c++) {
             total += width[c] + (c + 1 < table->columns ? GAP : 0);
-            if (table->align[c] == 'e' && width[c] > LEAST_CUT &&
+            if (table->align[c] == 'e' && width[c] > least &&
                 (widest == table->columns || width[c] > width[widest]))
                 widest = c;
         }
-        if (total <= ASSAY_TEXT_COLUMNS || widest == table->columns)
+        if (total <= most || widest == table->columns)
             return;
-        size_t over = total - ASSAY_TEXT_COLUMNS, can = width[widest] - LEAST_CUT;
+        size_t over = total - most, can = width[widest] - least;
         size_t step = over < can ? over : can;
         width[widest] -= step > 4 ? step / 2 : 1;
     }
 }
 
-void assay_table_put(assay_table *table, unsigned indent, assay_buf *out)
+void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw, assay_buf *out)
 {
     size_t *width = assay_alloc_zeroed(table->columns, sizeof *width);
     int status = width ? assay_buf_status(&table->text) : ASSAY_ENOMEM;
@@ -104,7 +105,7 @@ void assay_table_put(assay_table *table, unsigned indent, assay_buf *out)
         size_t have = assay_text_columns(cell, strlen(cell)), *most = &width[i % table->columns];
         *most = have > *most ? have : *most;
     }
-    fit(table, indent, width);
+    fit(table, indent, assay_text_line_columns(draw), width);
     cell = (const char *)table->text.data;
     for (size_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
         size_t column = i % table->columns;

@@ -38,12 +38,34 @@ static void test_clean(void)
     CU_ASSERT_STRING_EQUAL(clean(""), "");
 }
 
-static const char *wrapped(unsigned indent, const char *lead, const char *text)
+static const char *wrapped_on(const assay_draw *draw, unsigned indent, const char *lead, const char *text)
 {
     assay_buf out;
     assay_buf_init(&out, 4096);
-    assay_text_put_wrapped(&out, indent, lead, text, strlen(text));
+    assay_text_put_wrapped(&out, draw, indent, lead, text, strlen(text));
     return text_of(&out);
+}
+
+static const char *wrapped(unsigned indent, const char *lead, const char *text)
+{
+    return wrapped_on(NULL, indent, lead, text);
+}
+
+/* A narrow terminal breaks lines earlier, a wide one does not break them later. */
+static void test_terminals(void)
+{
+    const char text[] = "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 "
+                        "0123456789";
+    static const struct {
+        unsigned columns;
+        size_t first; /* bytes of the first line */
+    } cases[] = {{20, 32}, {40, 32}, {43, 43}, {60, 54}, {100, 98}, {300, 98}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const assay_draw draw = {cases[i].columns, false, false};
+        CU_ASSERT_EQUAL(strcspn(wrapped_on(&draw, 0, NULL, text), "\n"), cases[i].first);
+        CU_ASSERT_EQUAL(assay_text_line_columns(&draw), cases[i].columns < 40 ? 40 : cases[i].columns);
+    }
+    CU_ASSERT_EQUAL(assay_text_line_columns(NULL), 100);
 }
 
 static void test_wrapped(void)
@@ -98,12 +120,13 @@ static void test_table(void)
     assay_table_cell(&table, "x");
     assay_table_number(&table, 0.5);
     assay_table_cell(&table, "end");
-    assay_table_put(&table, 1, &out);
+    assay_table_put(&table, 1, NULL, &out);
     assay_table_release(&table);
     CU_ASSERT_STRING_EQUAL(text_of(&out), " name        n  last\n caf\xc3\xa9\\n  12345\n x         0.5  end\n");
 }
 
-static void test_table_fits(void)
+/* The line of a table with two long cells that may be cut. */
+static const char *cut_line(const assay_draw *draw)
 {
     static const char *const heads[] = {"a", "b"};
     char wide[200];
@@ -116,12 +139,24 @@ static void test_table_fits(void)
     assay_table_init(&table, "ee", heads);
     assay_table_cell(&table, wide);
     assay_table_cell(&table, wide);
-    assay_table_put(&table, 4, &out);
+    assay_table_put(&table, 4, draw, &out);
     assay_table_release(&table);
-    const char *text = strchr(text_of(&out), '\n') + 1;
-    CU_ASSERT(strlen(text) <= ASSAY_TEXT_COLUMNS + 1 && strlen(text) > 80);
-    CU_ASSERT(strncmp(text, "    head", 8) == 0 && strstr(text, "...") != NULL);
-    CU_ASSERT(strcmp(text + strlen(text) - 5, "tail\n") == 0);
+    return strchr(text_of(&out), '\n') + 1;
+}
+
+static void test_table_fits(void)
+{
+    const assay_draw tiny = {10, false, false}, narrow = {60, false, false}, wide = {150, false, false};
+    const struct {
+        const assay_draw *draw;
+        size_t columns;
+    } cases[] = {{NULL, 100}, {&tiny, 40}, {&narrow, 60}, {&wide, 150}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = cut_line(cases[i].draw);
+        CU_ASSERT(strlen(text) <= cases[i].columns + 1 && strlen(text) > cases[i].columns - 20);
+        CU_ASSERT(strncmp(text, "    head", 8) == 0 && strstr(text, "...") != NULL);
+        CU_ASSERT(strcmp(text + strlen(text) - 5, "tail\n") == 0);
+    }
 }
 
 static const char *names_text(const assay_worker_names *names, const uint32_t *worker, size_t count)
@@ -156,6 +191,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"names are cleaned", test_clean},
                            {"paragraphs are wrapped", test_wrapped},
+                           {"as the terminal has columns", test_terminals}, {"terminals", test_terminals},
                            {"numbers", test_numbers},
                            {"tables line up", test_table},
                            {"wide tables are cut to fit", test_table_fits},
