@@ -190,32 +190,28 @@ static int order_of(uint32_t tensor, int mode, uint32_t other_tensor, int other_
     return (mode > other_mode) - (mode < other_mode);
 }
 
+static int by_loss(const void *wanted, const void *there)
+{
+    const assay_loss_curve *a = wanted, *b = there;
+    return order_of(a->tensor, a->mode, b->tensor, b->mode);
+}
+
+static int by_tensor(const void *wanted, const void *there)
+{
+    const assay_tensor_curve *a = wanted, *b = there;
+    return order_of(a->tensor, a->mode, b->tensor, b->mode);
+}
+
 const assay_loss_curve *assay_curves_loss(const assay_curves *curves, uint32_t tensor, int mode)
 {
-    for (size_t low = 0, high = curves->loss_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        const assay_loss_curve *curve = &curves->losses[middle];
-        int order = order_of(tensor, mode, curve->tensor, curve->mode);
-        if (order == 0)
-            return curve;
-        low = order > 0 ? middle + 1 : low;
-        high = order > 0 ? high : middle;
-    }
-    return NULL;
+    const assay_loss_curve key = {.tensor = tensor, .mode = mode};
+    return curves->losses ? bsearch(&key, curves->losses, curves->loss_count, sizeof key, by_loss) : NULL;
 }
 
 const assay_tensor_curve *assay_curves_tensor(const assay_curves *curves, uint32_t tensor, int mode)
 {
-    for (size_t low = 0, high = curves->tensor_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        const assay_tensor_curve *curve = &curves->tensors[middle];
-        int order = order_of(tensor, mode, curve->tensor, curve->mode);
-        if (order == 0)
-            return curve;
-        low = order > 0 ? middle + 1 : low;
-        high = order > 0 ? high : middle;
-    }
-    return NULL;
+    const assay_tensor_curve key = {.tensor = tensor, .mode = mode};
+    return curves->tensors ? bsearch(&key, curves->tensors, curves->tensor_count, sizeof key, by_tensor) : NULL;
 }
 
 void assay_curves_put_shape(const assay_curves *curves, int64_t shape, assay_buf *out)
