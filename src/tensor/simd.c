@@ -53,8 +53,3 @@ assay_simd assay_simd_level(void)
     pthread_once(&chosen_once, choose);
     return chosen;
 }
-
-const char *assay_simd_name(void)
-{
-    return NAMES[assay_simd_level()];
-}

@@ -229,29 +229,3 @@ void assay_dict_pack(const assay_dict *d, assay_buf *out)
         assay_put_bytes(out, d->bytes + d->names[id].at, d->names[id].length);
     }
 }
-
-int assay_dict_unpack(assay_cursor *in, assay_dict **out, assay_error *err)
-{
-    assay_dict *d = assay_dict_new();
-    if (!d)
-        return assay_fail(err, ASSAY_ENOMEM, "out of memory for a dictionary of names");
-    uint64_t count = assay_get_count(in, 4);
-    int status = in->failed ? ASSAY_EFORMAT : ASSAY_OK;
-    for (uint64_t i = 0; i < count && status == ASSAY_OK; i++) {
-        size_t length = 0;
-        const char *name = assay_get_text(in, &length);
-        uint32_t id = in->failed ? 0 : assay_dict_add(d, name, length);
-        if (in->failed || (id != ASSAY_NO_ID && id != i)) /* cut short, or a name that was there already */
-            status = ASSAY_EFORMAT;
-        else if (id == ASSAY_NO_ID)
-            status = ASSAY_ENOMEM;
-    }
-    if (status != ASSAY_OK) {
-        assay_dict_free(d);
-        return assay_fail(err, status,
-                          status == ASSAY_ENOMEM ? "out of memory for a dictionary of names"
-                                                 : "a packed dictionary of names is damaged");
-    }
-    *out = d;
-    return ASSAY_OK;
-}

@@ -26,8 +26,8 @@ uint32_t assay_dict_count(const assay_dict *d);
 const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length);
 /* Renumbers all names into byte order. new_id[old id] tells what became of each (room for count ids, may be NULL). */
 int assay_dict_sort(assay_dict *d, uint32_t *new_id);
+/* Appends the count and the names in order. Not collective. */
 void assay_dict_pack(const assay_dict *d, assay_buf *out);
-int assay_dict_unpack(assay_cursor *in, assay_dict **out, assay_error *err);
 
 /* Saved reductions. A tensor entry's kind is ASSAY_RAW or one of these: [abs_]min .. l2. X(enum, text) */
 #define ASSAY_REDUCTION_LIST(X)                                                                                        \
