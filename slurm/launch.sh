@@ -13,7 +13,9 @@ assay_start()
 {
     case "$LAUNCH" in
     srun)
-        srun --mpi=pmix "$@" &
+        # Without this, MPI_Init and MPI_Finalize do not wait for other nodes when the job has fewer than Slurm's TreeWidth: now
+        # and then a rank gets a message before it can take one, and crashes, or hangs. See docs/mpi.md.
+        SLURM_PMIX_FENCE=${SLURM_PMIX_FENCE:-ring} srun --mpi=pmix "$@" &
         ;;
     mpirun)
         # When SIGTERM reaches mpirun itself, it kills the ranks so many seconds later.

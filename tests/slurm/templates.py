@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The templates of slurm/ do what they say, on a real Slurm that this test starts.
 
-    templates.py --assay PROGRAM WHAT...     WHAT: templates, actions, watch, limits, failures
+    templates.py --assay PROGRAM [--barrier PROGRAM] WHAT...     WHAT: templates, barrier, actions, watch, limits, failures
 
 Exit code 77 where Slurm is not installed.
 """
@@ -105,10 +105,10 @@ def body_of(report):
 
 
 class Expected:
-    """Reports of runs without Slurm."""
+    """Programs, and reports of runs without Slurm."""
 
-    def __init__(self, assay, folder):
-        self.assay, self.folder, self.known = assay, Path(folder), {}
+    def __init__(self, assay, barrier, folder):
+        self.assay, self.barrier, self.folder, self.known = assay, barrier, Path(folder), {}
 
     def of(self, *trials):
         if trials not in self.known:
@@ -170,6 +170,14 @@ def test_templates(checks, slurm, expected):
     checks.expect(slurm.ended(comparison) == ("COMPLETED", 0), "the comparison: %s\n%s" % (slurm.show(comparison), slurm.logs()))
     checks.expect(body_of(slurm.work / "reports" / "comparison" / "report.json") ==
                   expected.of(*(TRIALS / t for t in SIX)), "the report over all trials")
+
+
+def test_barrier(checks, slurm, expected):
+    """Ranks wait for those of other nodes when they start and when they end (without, some crash or hang, but seldom)."""
+    for how in ("srun", "mpirun"):
+        job = slurm.sbatch("--nodes=3", "--ntasks-per-node=2", "several-nodes.sbatch", ASSAY=expected.barrier, TRIAL="none",
+                           OUT=str(slurm.work / ("barrier-" + how)), LAUNCH=how)
+        checks.expect(slurm.ended(job) == ("COMPLETED", 0), "barrier under %s: %s" % (how, slurm.text(slurm.log(job))[-2000:]))
 
 
 def test_actions(checks, slurm, expected):
@@ -292,6 +300,7 @@ def test_failures(checks, slurm, expected):
 
 def test_all_templates(checks, slurm, expected):
     test_templates(checks, slurm, expected)
+    test_barrier(checks, slurm, expected)
     test_actions(checks, slurm, expected)
     test_watch(checks, slurm, expected)
 
@@ -305,17 +314,18 @@ def need_slurm():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
+    parser.add_argument("--barrier")
     parser.add_argument("what", nargs="+")
     args = parser.parse_args()
     need_slurm()
-    tests = {"templates": test_all_templates, "actions": test_actions, "watch": test_watch, "limits": test_limits,
-             "failures": test_failures}
+    tests = {"templates": test_all_templates, "barrier": test_barrier, "actions": test_actions, "watch": test_watch,
+             "limits": test_limits, "failures": test_failures}
     checks = Checks()
     for what in args.what:
         with tempfile.TemporaryDirectory() as folder:
             slurm = Slurm(os.path.abspath(args.assay))
             try:
-                tests[what](checks, slurm, Expected(args.assay, folder))
+                tests[what](checks, slurm, Expected(args.assay, args.barrier, folder))
             finally:
                 slurm.stop()
     checks.done()
