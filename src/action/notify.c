@@ -8,18 +8,6 @@
 #include "action/notify_internal.h"
 #include "base/fault.h"
 
-int notify_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
-                  double most, double *out)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    if (!item)
-        return ASSAY_OK;
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= most))
-        return job_fail(r, place, "\"%s\" has to be a number from %g to %g", key, least, most);
-    *out = item->valuedouble;
-    return ASSAY_OK;
-}
-
 int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback,
                 char **out)
 {

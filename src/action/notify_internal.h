@@ -37,9 +37,6 @@ struct assay_notify {
 
 enum { NOTIFY_BODY = 1 << 20 }; /* a message is not larger */
 
-/* *out gets the number under `key`, or stays as it is. ASSAY_EJOB outside [least, most]. */
-int notify_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
-                  double most, double *out);
 /* *out gets a copy of the text under `key`, or `fallback`'s (NULL stays NULL). */
 int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback,
                 char **out);

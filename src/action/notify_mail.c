@@ -73,7 +73,7 @@ int notify_mail_parse(const job_reader *r, const char *place, const cJSON *objec
     if (status == ASSAY_OK)
         status = notify_text(r, place, object, "sendmail", "/usr/sbin/sendmail", &target->sendmail);
     if (status == ASSAY_OK)
-        status = notify_number(r, place, object, "timeout", 0.1, 600, &target->seconds);
+        status = job_number(r, place, object, "timeout", 0.1, 600, &target->seconds);
     if (status != ASSAY_OK)
         return status;
     assay_buf name;

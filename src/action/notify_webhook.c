@@ -179,13 +179,13 @@ int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *ob
     if (status == ASSAY_OK)
         status = read_headers(r, place, cJSON_GetObjectItemCaseSensitive(object, "headers"), target);
     if (status == ASSAY_OK)
-        status = notify_number(r, place, object, "timeout", 0.01, SECONDS, &target->seconds);
+        status = job_number(r, place, object, "timeout", 0.01, SECONDS, &target->seconds);
     if (status == ASSAY_OK)
-        status = notify_number(r, place, object, "connect_timeout", 0.01, SECONDS, &target->connect_seconds);
+        status = job_number(r, place, object, "connect_timeout", 0.01, SECONDS, &target->connect_seconds);
     if (status == ASSAY_OK)
-        status = notify_number(r, place, object, "retries", 0, RETRIES, &retries);
+        status = job_number(r, place, object, "retries", 0, RETRIES, &retries);
     if (status == ASSAY_OK)
-        status = notify_number(r, place, object, "backoff", 0, NOTIFY_LONGEST_WAIT, &target->backoff);
+        status = job_number(r, place, object, "backoff", 0, NOTIFY_LONGEST_WAIT, &target->backoff);
     if (status == ASSAY_OK)
         status = notify_text(r, place, object, "ca_file", NULL, &target->ca_file);
     if (status == ASSAY_OK && retries != (double)(unsigned)retries)

@@ -28,24 +28,11 @@ static int needed_text(const job_reader *r, const char *place, const cJSON *obje
     return status == ASSAY_OK && !*out ? job_fail(r, place, "\"%s\" is missing", key) : status;
 }
 
-/* *out stays as it is where the key is missing. */
-static int number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
-                  double most, double *out)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    if (!item)
-        return ASSAY_OK;
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= most))
-        return job_fail(r, place, "\"%s\" has to be a number from %g to %g", key, least, most);
-    *out = item->valuedouble;
-    return ASSAY_OK;
-}
-
 static int whole(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
                  double most, uint64_t *out)
 {
     double value = (double)*out;
-    int status = number(r, place, object, key, least, most, &value);
+    int status = job_number(r, place, object, key, least, most, &value);
     if (status == ASSAY_OK && value != trunc(value))
         return job_fail(r, place, "\"%s\" has to be a whole number", key);
     *out = status == ASSAY_OK ? (uint64_t)value : *out;
@@ -137,9 +124,9 @@ static int read_monitor(const job_reader *r, assay_pilot *pilot)
             job_fail(r, "monitor",
                      "\"command\" is empty: it is what starts assay, such as [\"mpirun\", \"-n\", \"4\", \"assay\"]");
     if (status == ASSAY_OK)
-        status = number(r, "monitor", object, "poll_seconds", 0.1, 86400, &pilot->poll_seconds);
+        status = job_number(r, "monitor", object, "poll_seconds", 0.1, 86400, &pilot->poll_seconds);
     if (status == ASSAY_OK)
-        status = number(r, "monitor", object, "time_limit", 1, 1e6, &pilot->time_limit);
+        status = job_number(r, "monitor", object, "time_limit", 1, 1e6, &pilot->time_limit);
     if (status == ASSAY_OK)
         status = job_text(r, "monitor", object, "fail_on", &level);
     pilot->reports = pilot->reports ? pilot->reports : "reports";
@@ -203,12 +190,12 @@ static int read_multiply(const job_reader *r, const char *place, const cJSON *it
     s->most = INFINITY;
     if (!cJSON_IsNumber(parameter))
         return job_fail(r, place, "run_spec's \"%s\" is no number: it cannot be multiplied", s->parameter);
-    int status = number(r, place, item, "multiply", 1e-6, 1e6, &s->factor);
+    int status = job_number(r, place, item, "multiply", 1e-6, 1e6, &s->factor);
     if (status == ASSAY_OK && s->factor == 1)
         status = job_fail(r, place, "\"multiply\" by 1 changes nothing");
     if (status == ASSAY_OK)
-        status = number(r, place, item, "at_least", -1e300, 1e300, &s->least);
-    return status == ASSAY_OK ? number(r, place, item, "at_most", -1e300, 1e300, &s->most) : status;
+        status = job_number(r, place, item, "at_least", -1e300, 1e300, &s->least);
+    return status == ASSAY_OK ? job_number(r, place, item, "at_most", -1e300, 1e300, &s->most) : status;
 }
 
 static int read_set(const job_reader *r, const char *place, const cJSON *item, pilot_strategy *s)

@@ -54,6 +54,18 @@ int job_text(const job_reader *r, const char *place, const cJSON *object, const 
     return ASSAY_OK;
 }
 
+int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
+                  double most, double *out)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!item)
+        return ASSAY_OK;
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= most))
+        return job_fail(r, place, "\"%s\" has to be a number from %g to %g", key, least, most);
+    *out = item->valuedouble;
+    return ASSAY_OK;
+}
+
 bool job_name_taken(const job_names *names, const char *name)
 {
     for (size_t i = 0; i < names->count; i++) {

@@ -35,6 +35,11 @@ int job_known_keys(const job_reader *r, const char *place, const cJSON *object, 
  * is ASSAY_EJOB. Not collective. */
 int job_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char **out);
 
+/* *out gets the number under `key`, and stays as it is where the key is missing; anything but a number from `least` to `most`
+ * is ASSAY_EJOB. Not collective. */
+int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
+               double *out);
+
 /* Reads "trials" (NULL: not there) into the job; patterns stay as they are. Not collective. */
 int job_read_trials(const job_reader *r, const cJSON *list, assay_job *job);
 void job_release_trials(assay_job *job);
