@@ -49,13 +49,10 @@ def check_include(path, number, name):
 
 
 def check_source(path, text):
-    """jobs/examples are programs of users: only their size is looked at."""
-    lines = text.splitlines()
-    if len(lines) > MOST_LINES:
-        breach(path, len(lines), "more than %d lines" % MOST_LINES)
+    """jobs/examples are programs of users: only the size of them is looked at."""
     if path.startswith("jobs/"):
         return
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.splitlines(), 1):
         include = re.match(r'\s*#\s*include\s*[<"]([^">]+)', line)
         if include:
             check_include(path, number, include.group(1))
@@ -77,7 +74,10 @@ def main():
         if re.search(r"\.([ch]|inc)$", path):
             check_source(path, text)
             sources += 1
-        for number, line in enumerate(text.splitlines(), 1):
+        lines = text.splitlines()
+        if re.search(r"\.([ch]|inc|py)$", path) and len(lines) > MOST_LINES:
+            breach(path, len(lines), "more than %d lines" % MOST_LINES)
+        for number, line in enumerate(lines, 1):
             if re.search(r"(^|[^\w./$}])/(home|root|work|farm)/\w", line):
                 breach(path, number, "a path of somebody's machine")
     print("\n".join(breaches))
