@@ -8,12 +8,13 @@
 
 #include "base/fault.h"
 
-enum { ALIGNMENT = 16, FIRST_BLOCK = 64 * 1024, MOST_OF_CEILING = 16, KEPT_OF_CEILING = 4 };
+enum { ALIGNMENT = 16, FIRST_BLOCK = 64 * 1024, KEPT_OF_CEILING = 4 };
 
 /* Before the bytes of a block or a loan. */
 typedef struct arena_block {
     struct arena_block *next, *before; /* `before` only of loans */
     size_t size, used;                 /* bytes behind this head */
+    size_t spare;                      /* of a loan: bytes that are not needed */
 } arena_block;
 
 enum { HEAD = (sizeof(arena_block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
@@ -22,9 +23,12 @@ struct assay_arena {
     size_t ceiling;
     size_t held;         /* of all blocks and loans, heads included */
     size_t used;         /* handed out */
+    size_t spare;        /* of all loans */
+    size_t marked, most; /* used - spare at the last mark, and how much more it was at most behind any */
     size_t grow;         /* size of the next block, head included */
     arena_block *blocks; /* bytes are taken from the first */
     arena_block *loans;
+    arena_block *kept; /* from before the arena was cleared: what it is worth is the time that malloc takes */
 };
 
 assay_arena *assay_arena_new(size_t ceiling)
@@ -52,6 +56,7 @@ void assay_arena_free(assay_arena *arena)
         return;
     free_list(arena->blocks);
     free_list(arena->loans);
+    free(arena->kept);
     free(arena);
 }
 
@@ -69,22 +74,22 @@ static bool round_up(size_t size, size_t *out)
     return true;
 }
 
-static bool is_idle(const assay_arena *arena)
-{
-    return arena->used == 0 && arena->blocks != NULL && arena->loans == NULL;
-}
-
 /* A block with room for `size` bytes; NULL beyond the ceiling or without memory. */
 static arena_block *new_block(assay_arena *arena, size_t size)
 {
-    if (size + HEAD > arena->ceiling - arena->held && is_idle(arena)) {
-        free_list(arena->blocks);
-        arena->blocks = NULL;
-        arena->held = 0;
-    }
-    if (size + HEAD > arena->ceiling - arena->held)
+    size_t room = arena->ceiling - arena->held;
+    if (size + HEAD > room)
         return NULL;
-    arena_block *block = assay_alloc(size + HEAD);
+    arena_block *block = arena->kept;
+    if (block && block->size == size) {
+        arena->kept = NULL;
+    } else {
+        if (block && block->size + HEAD > room - (size + HEAD)) { /* both would be beyond the ceiling */
+            free(block);
+            arena->kept = NULL;
+        }
+        block = assay_alloc(size + HEAD);
+    }
     if (!block)
         return NULL;
     *block = (arena_block){.size = size};
@@ -92,10 +97,19 @@ static arena_block *new_block(assay_arena *arena, size_t size)
     return block;
 }
 
+static void count_used(assay_arena *arena, size_t used, size_t spare)
+{
+    arena->used += used;
+    arena->spare += spare;
+    size_t needed = arena->used - arena->spare;
+    if (needed > arena->marked && needed - arena->marked > arena->most)
+        arena->most = needed - arena->marked;
+}
+
 /* Makes a block for `size` bytes the first, unless what the present first one has left is worth more. */
 static arena_block *add_block(assay_arena *arena, size_t size)
 {
-    size_t room = arena->ceiling - arena->held, most = arena->ceiling / MOST_OF_CEILING, wish = arena->grow;
+    size_t room = arena->ceiling - arena->held, most = arena->ceiling / ASSAY_ARENA_BLOCKS, wish = arena->grow;
     wish = wish < most ? wish : most;
     wish = wish < room ? wish : room;
     wish = wish / ALIGNMENT * ALIGNMENT;
@@ -128,7 +142,7 @@ void *assay_arena_take(assay_arena *arena, size_t size)
         return NULL;
     void *bytes = bytes_of(block) + block->used;
     block->used += rounded;
-    arena->used += rounded;
+    count_used(arena, rounded, 0);
     return bytes;
 }
 
@@ -141,7 +155,7 @@ void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size)
     return taken ? memset(taken, 0, bytes) : NULL;
 }
 
-void *assay_arena_borrow(assay_arena *arena, size_t size)
+void *assay_arena_borrow(assay_arena *arena, size_t size, size_t needed)
 {
     size_t rounded;
     arena_block *loan = round_up(size, &rounded) ? new_block(arena, rounded) : NULL;
@@ -152,7 +166,8 @@ void *assay_arena_borrow(assay_arena *arena, size_t size)
     if (loan->next)
         loan->next->before = loan;
     arena->loans = loan;
-    arena->used += rounded;
+    loan->spare = rounded - (needed < rounded ? needed : rounded);
+    count_used(arena, rounded, loan->spare);
     return bytes_of(loan);
 }
 
@@ -168,13 +183,14 @@ void assay_arena_return(assay_arena *arena, void *borrowed)
     if (loan->next)
         loan->next->before = loan->before;
     arena->used -= loan->size;
+    arena->spare -= loan->spare;
     arena->held -= loan->size + HEAD;
     free(loan);
 }
 
 void assay_arena_clear(assay_arena *arena)
 {
-    arena_block *largest = NULL;
+    arena_block *largest = arena->kept;
     for (arena_block *block = arena->blocks; block; block = block->next) {
         if (block->size <= arena->ceiling / KEPT_OF_CEILING && (!largest || block->size > largest->size))
             largest = block;
@@ -186,14 +202,12 @@ void assay_arena_clear(assay_arena *arena)
         arena->blocks = next;
     }
     free_list(arena->loans);
+    if (largest != arena->kept)
+        free(arena->kept);
+    arena->kept = largest;
     arena->loans = NULL;
-    arena->used = arena->held = 0;
-    if (largest) {
-        largest->next = NULL;
-        largest->used = 0;
-        arena->held = largest->size + HEAD;
-    }
-    arena->blocks = largest;
+    arena->used = arena->held = arena->spare = arena->marked = arena->most = 0;
+    arena->grow = FIRST_BLOCK;
 }
 
 size_t assay_arena_used(const assay_arena *arena)
@@ -201,9 +215,14 @@ size_t assay_arena_used(const assay_arena *arena)
     return arena->used;
 }
 
+size_t assay_arena_ceiling(const assay_arena *arena)
+{
+    return arena->ceiling;
+}
+
 size_t assay_arena_lendable(const assay_arena *arena)
 {
-    size_t room = arena->ceiling - (is_idle(arena) ? 0 : arena->held);
+    size_t room = arena->ceiling - arena->held;
     return room > HEAD ? (room - HEAD) / ALIGNMENT * ALIGNMENT : 0;
 }
 
@@ -212,4 +231,14 @@ size_t assay_arena_left(const assay_arena *arena)
     size_t in_new = assay_arena_lendable(arena);
     size_t in_first = arena->blocks ? arena->blocks->size - arena->blocks->used : 0;
     return in_new > in_first ? in_new : in_first;
+}
+
+void assay_arena_mark(assay_arena *arena)
+{
+    arena->marked = arena->used - arena->spare;
+}
+
+size_t assay_arena_most(const assay_arena *arena)
+{
+    return arena->most;
 }

@@ -6,6 +6,8 @@
 
 typedef struct assay_arena assay_arena;
 
+enum { ASSAY_ARENA_BLOCKS = 16 }; /* a block for small pieces is at most such a part of the ceiling */
+
 /* An arena that never holds more than `ceiling` bytes; NULL without memory. Free with assay_arena_free(). Not
  * collective. */
 assay_arena *assay_arena_new(size_t ceiling);
@@ -14,16 +16,24 @@ void assay_arena_free(assay_arena *arena);
 void *assay_arena_take(assay_arena *arena, size_t size);
 void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size);
 /* `size` bytes as above that can be given back before the rest with assay_arena_return(); those that are not go back
- * with assay_arena_clear(). They count towards the ceiling. NULL beyond it or without memory. Not collective. */
-void *assay_arena_borrow(assay_arena *arena, size_t size);
+ * with assay_arena_clear(). They count towards the ceiling. The borrower could do with `needed` of them and be slower:
+ * assay_arena_most() counts these. NULL beyond the ceiling or without memory. Not collective. */
+void *assay_arena_borrow(assay_arena *arena, size_t size, size_t needed);
 /* Gives back what assay_arena_borrow() gave, once; NULL is ignored. Not collective. */
 void assay_arena_return(assay_arena *arena, void *borrowed);
-/* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. */
+/* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. What can be
+ * taken then does not depend on what was taken before. */
 void assay_arena_clear(assay_arena *arena);
 /* Bytes in use, and the most that could still be taken at once. */
 size_t assay_arena_used(const assay_arena *arena);
 size_t assay_arena_left(const assay_arena *arena);
 /* The largest size that assay_arena_borrow() can give now: what is left in a block cannot be lent. */
 size_t assay_arena_lendable(const assay_arena *arena);
+size_t assay_arena_ceiling(const assay_arena *arena);
+
+/* How much the work between two marks needs: the most bytes beside those that were in use at a mark before the next one,
+ * since the arena was cleared. */
+void assay_arena_mark(assay_arena *arena);
+size_t assay_arena_most(const assay_arena *arena);
 
 #endif

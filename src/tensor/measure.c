@@ -69,14 +69,14 @@ static int over_budget(const assay_measure *measure, size_t needed, size_t budge
                       NAMES[measure->kind], needs, has);
 }
 
-int meter_take(assay_meter *meter, size_t kept, size_t borrowed, assay_error *err)
+int meter_take(assay_meter *meter, size_t kept, size_t borrowed, size_t needed, assay_error *err)
 {
     if (meter_sum(kept, borrowed) > meter->budget)
         return over_budget(&meter->measure, meter_sum(kept, borrowed), meter->budget, err);
     if (kept > 0)
         meter->kept = assay_arena_take_zeroed(meter->arena, 1, kept);
     if (borrowed > 0 && (kept == 0 || meter->kept))
-        meter->borrowed = assay_arena_borrow(meter->arena, borrowed);
+        meter->borrowed = assay_arena_borrow(meter->arena, borrowed, needed);
     bool kept_missing = kept > 0 && !meter->kept, borrowed_missing = !kept_missing && borrowed > 0 && !meter->borrowed;
     size_t left = kept_missing ? assay_arena_left(meter->arena) : assay_arena_lendable(meter->arena);
     size_t missing = kept_missing ? kept : borrowed_missing ? borrowed : 0;
@@ -147,7 +147,7 @@ int assay_meter_new(const assay_measure *measure, const assay_shape *shape, cons
     size_t own = METER_HEAD + kind->state, left = assay_arena_lendable(arena);
     if (own > budget || own > left)
         return over_budget(measure, own, budget < left ? budget : left, err);
-    assay_meter *meter = assay_arena_borrow(arena, own);
+    assay_meter *meter = assay_arena_borrow(arena, own, own);
     if (!meter)
         return assay_fail(err, ASSAY_ENOMEM, "no memory for the measure '%s'", NAMES[measure->kind]);
     memset(meter, 0, own);

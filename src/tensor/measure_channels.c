@@ -42,7 +42,7 @@ static int start(assay_meter *m, assay_error *err)
     s->axes = meter_axes_of(channels, inner);
     s->images = m->dims > 0 ? (uint64_t)m->dim[0] : 1;
     size_t columns = meter_bytes(s->axes.columns, 2 * sizeof(double));
-    int status = meter_take(m, meter_bytes(channels, 2 * sizeof(double)), columns, err);
+    int status = meter_take(m, meter_bytes(channels, 2 * sizeof(double)), columns, columns, err);
     if (status == ASSAY_OK && columns > 0)
         memset(m->borrowed, 0, columns);
     return status;

@@ -19,7 +19,7 @@ static int start(assay_meter *m, assay_error *err)
                   (m->measure.form == ASSAY_CLASS_AUTO && assay_dtype_is_float(m->dtype) && last > 1);
     s->row = by_row ? last : 0;
     uint64_t count = s->row > 0 ? m->elements / s->row : m->elements;
-    return meter_take(m, meter_bytes(count, sizeof(int64_t)), 0, err);
+    return meter_take(m, meter_bytes(count, sizeof(int64_t)), 0, 0, err);
 }
 
 static void feed_rows(assay_meter *m, const double *x, size_t n)

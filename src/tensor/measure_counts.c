@@ -7,7 +7,7 @@
 static int start_counts(assay_meter *m, assay_error *err)
 {
     size_t each = m->measure.kind == ASSAY_MEASURE_BELOW ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
-    return meter_take(m, meter_bytes(m->measure.numbers, each), 0, err);
+    return meter_take(m, meter_bytes(m->measure.numbers, each), 0, 0, err);
 }
 
 static int end_counts(assay_meter *m, assay_result *result, assay_error *err)
@@ -84,7 +84,7 @@ const meter_kind meter_first_bad = {sizeof(assay_first_bad), start_first_bad, sk
 
 static int start_values(assay_meter *m, assay_error *err)
 {
-    return meter_take(m, meter_bytes(m->elements, sizeof(double)), 0, err);
+    return meter_take(m, meter_bytes(m->elements, sizeof(double)), 0, 0, err);
 }
 
 static void feed_values(assay_meter *m, const double *x, size_t n)

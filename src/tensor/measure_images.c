@@ -38,7 +38,7 @@ static int start(assay_meter *m, assay_error *err)
     s->high = (s->height - 1) / s->side + 1;
     s->run = s->last ? s->width * s->channels : s->width;
     uint64_t pixels = s->wide * s->high * s->channels; /* at most one for each element of the image */
-    return meter_take(m, meter_bytes(s->images, meter_bytes(pixels, sizeof(double))), 0, err);
+    return meter_take(m, meter_bytes(s->images, meter_bytes(pixels, sizeof(double))), 0, 0, err);
 }
 
 /* The first sum that row number `row` adds to. */

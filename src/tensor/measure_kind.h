@@ -54,8 +54,8 @@ void *meter_state(assay_meter *meter);
 size_t meter_bytes(uint64_t count, size_t size);
 size_t meter_sum(size_t a, size_t b);
 /* Takes memory: meter->kept for the result, zeroed, and meter->borrowed for the way there, which is not. Once a meter.
- * ASSAY_EBUDGET, ASSAY_ENOMEM. */
-int meter_take(assay_meter *meter, size_t kept, size_t borrowed, assay_error *err);
+ * A smaller budget would have let it do with `needed` of what it borrows. ASSAY_EBUDGET, ASSAY_ENOMEM. */
+int meter_take(assay_meter *meter, size_t kept, size_t borrowed, size_t needed, assay_error *err);
 
 /* Elements by channel: element i belongs to channel i / inner % channels. Either each is counted in column i % columns,
  * `columns` being a multiple of inner * channels, or channel by channel in runs of `inner`. */

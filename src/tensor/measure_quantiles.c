@@ -123,7 +123,7 @@ static int start(assay_meter *m, assay_error *err)
                  meter_sum(meter_sum(one, keys), scratch) <= half;
     if (whole)
         s->tables = 1;
-    int status = meter_take(m, kept, s->tables * table + (keeps ? keys : 0) + (whole ? scratch : 0), err);
+    int status = meter_take(m, kept, s->tables * table + (keeps ? keys : 0) + (whole ? scratch : 0), sizeof(uint64_t) << SMALL_DIGIT, err);
     if (status != ASSAY_OK)
         return status;
     s->count = m->borrowed;

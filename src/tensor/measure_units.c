@@ -56,7 +56,7 @@ static int start(assay_meter *m, assay_error *err)
         return assay_fail(err, ASSAY_EUNSUPPORTED, "a tensor of %llu elements is too long to be counted by units",
                           (unsigned long long)m->elements);
     size_t columns = meter_bytes(s->axes.columns, sizeof(uint32_t));
-    int status = meter_take(m, meter_bytes(s->axes.channels, sizeof(uint64_t)), columns, err);
+    int status = meter_take(m, meter_bytes(s->axes.channels, sizeof(uint64_t)), columns, columns, err);
     if (status == ASSAY_OK && columns > 0)
         memset(m->borrowed, 0, columns);
     return status;
