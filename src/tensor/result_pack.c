@@ -1,0 +1,286 @@
+/* result_pack.c - see result_pack.h. Lists are packed with the numbers that say how long they are in front of them. */
+#include "tensor/result_pack.h"
+
+#include <string.h>
+
+enum { WORD = 8 };
+
+/* ---- packing ---- */
+
+static void put_words(assay_buf *out, const uint64_t *word, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        assay_put_u64(out, word[i]);
+}
+
+static void put_doubles(assay_buf *out, const double *value, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        assay_put_f64(out, value[i]);
+}
+
+static void put_change(assay_buf *out, const assay_change *c)
+{
+    assay_put_u8(out, c->found);
+    assay_put_i64(out, c->step);
+    assay_put_u8(out, c->same_shape);
+    assay_put_u8(out, c->same_dtype);
+    assay_put_u8(out, c->close);
+    assay_put_u64(out, c->apart);
+    assay_put_f64(out, c->largest);
+    assay_put_f64(out, c->squares);
+    assay_put_f64(out, c->reference_squares);
+}
+
+static void put_channels(assay_buf *out, const assay_channels *c)
+{
+    const uint64_t numbers[] = {c->images, c->elements, c->channels};
+    put_words(out, numbers, 3);
+    put_doubles(out, c->sum, c->channels);
+    put_doubles(out, c->squares, c->channels);
+}
+
+static void put_texts(assay_buf *out, const assay_texts *t)
+{
+    assay_put_u64(out, t->count);
+    for (uint64_t i = 0; i < t->count; i++)
+        assay_put_text(out, t->text[i]);
+}
+
+static void put_images(assay_buf *out, const assay_images *i)
+{
+    const uint64_t numbers[] = {i->images, i->channels, i->height, i->width};
+    put_words(out, numbers, 4);
+    put_doubles(out, i->value, i->images * i->channels * i->height * i->width);
+}
+
+static uint64_t counts_of(const assay_measure *measure)
+{
+    return (uint64_t)measure->numbers * (measure->kind == ASSAY_MEASURE_BELOW ? 2 : 1);
+}
+
+void assay_result_pack(const assay_measure *measure, const assay_result *result, assay_buf *out)
+{
+    switch ((assay_measure_kind)measure->kind) {
+    case ASSAY_MEASURE_UNITS:
+        assay_put_u64(out, result->of.units.samples);
+        assay_put_u64(out, result->of.units.units);
+        put_words(out, result->of.units.inside, result->of.units.units);
+        break;
+    case ASSAY_MEASURE_EQUALS:
+    case ASSAY_MEASURE_BELOW:
+        put_words(out, result->of.counts.count, counts_of(measure));
+        break;
+    case ASSAY_MEASURE_CHANNELS:
+        put_channels(out, &result->of.channels);
+        break;
+    case ASSAY_MEASURE_QUANTILES:
+        assay_put_u64(out, result->of.quantiles.used);
+        put_doubles(out, result->of.quantiles.value, measure->numbers);
+        break;
+    case ASSAY_MEASURE_CHANGE:
+        put_change(out, &result->of.change);
+        break;
+    case ASSAY_MEASURE_CLASSES:
+        assay_put_u64(out, result->of.classes.count);
+        for (uint64_t i = 0; i < result->of.classes.count; i++)
+            assay_put_i64(out, result->of.classes.value[i]);
+        break;
+    case ASSAY_MEASURE_VALUES:
+        assay_put_u64(out, result->of.values.count);
+        put_doubles(out, result->of.values.value, result->of.values.count);
+        break;
+    case ASSAY_MEASURE_TEXTS:
+        put_texts(out, &result->of.texts);
+        break;
+    case ASSAY_MEASURE_DIGEST:
+        assay_put_u64(out, result->of.digest);
+        break;
+    case ASSAY_MEASURE_FIRST_BAD:
+        assay_put_u64(out, result->of.first_bad.index);
+        assay_put_f64(out, result->of.first_bad.value);
+        break;
+    case ASSAY_MEASURE_IMAGES:
+        put_images(out, &result->of.images);
+        break;
+    case ASSAY_MEASURE_KINDS:
+        break;
+    }
+}
+
+/* ---- unpacking ---- */
+
+typedef struct reader {
+    assay_cursor *in;
+    assay_arena *arena;
+    bool full; /* the arena has no room */
+} reader;
+
+/* Room for a list of words that are still to be read; NULL when there are not so many bytes left, or no room. */
+static void *room_for(reader *r, uint64_t count)
+{
+    if (count > assay_cursor_left(r->in) / WORD)
+        r->in->failed = true;
+    if (r->in->failed)
+        return NULL;
+    void *room = assay_arena_take(r->arena, (size_t)count * WORD);
+    r->full |= !room;
+    return room;
+}
+
+static const uint64_t *get_words(reader *r, uint64_t count)
+{
+    uint64_t *word = room_for(r, count);
+    for (uint64_t i = 0; word && i < count; i++)
+        word[i] = assay_get_u64(r->in);
+    return word;
+}
+
+static const double *get_doubles(reader *r, uint64_t count)
+{
+    double *value = room_for(r, count);
+    for (uint64_t i = 0; value && i < count; i++)
+        value[i] = assay_get_f64(r->in);
+    return value;
+}
+
+static const int64_t *get_classes(reader *r, uint64_t count)
+{
+    int64_t *value = room_for(r, count);
+    for (uint64_t i = 0; value && i < count; i++)
+        value[i] = assay_get_i64(r->in);
+    return value;
+}
+
+static bool get_bool(reader *r)
+{
+    uint8_t value = assay_get_u8(r->in);
+    r->in->failed |= value > 1;
+    return value == 1;
+}
+
+static assay_change get_change(reader *r)
+{
+    assay_change c = {.found = get_bool(r)};
+    c.step = assay_get_i64(r->in);
+    c.same_shape = get_bool(r);
+    c.same_dtype = get_bool(r);
+    c.close = get_bool(r);
+    c.apart = assay_get_u64(r->in);
+    c.largest = assay_get_f64(r->in);
+    c.squares = assay_get_f64(r->in);
+    c.reference_squares = assay_get_f64(r->in);
+    return c;
+}
+
+static assay_channels get_channels(reader *r)
+{
+    assay_channels c = {.images = assay_get_u64(r->in)};
+    c.elements = assay_get_u64(r->in);
+    c.channels = assay_get_u64(r->in);
+    c.sum = get_doubles(r, c.channels);
+    c.squares = get_doubles(r, c.channels);
+    return c;
+}
+
+static assay_texts get_texts(reader *r)
+{
+    enum { PACKED_TEXT = 4 };
+    assay_texts t = {.count = assay_get_count(r->in, PACKED_TEXT)};
+    if (r->in->failed)
+        return t;
+    const char **text = assay_arena_take(r->arena, (size_t)t.count * sizeof *text);
+    r->full |= !text;
+    for (uint64_t i = 0; i < t.count && !r->full && !r->in->failed; i++) {
+        size_t length;
+        const char *bytes = assay_get_text(r->in, &length);
+        char *copy = r->in->failed ? NULL : assay_arena_take(r->arena, length + 1);
+        r->full |= !r->in->failed && !copy;
+        if (copy) {
+            memcpy(copy, bytes, length);
+            copy[length] = '\0';
+        }
+        text[i] = copy;
+    }
+    t.text = text;
+    return t;
+}
+
+static assay_images get_images(reader *r)
+{
+    assay_images i = {.images = assay_get_u64(r->in)};
+    i.channels = assay_get_u64(r->in);
+    i.height = assay_get_u64(r->in);
+    i.width = assay_get_u64(r->in);
+    uint64_t pixels;
+    if (__builtin_mul_overflow(i.images, i.channels, &pixels) || __builtin_mul_overflow(pixels, i.height, &pixels) ||
+        __builtin_mul_overflow(pixels, i.width, &pixels))
+        r->in->failed = true;
+    else
+        i.value = get_doubles(r, pixels);
+    return i;
+}
+
+static void get_result(reader *r, const assay_measure *measure, assay_result *result)
+{
+    switch ((assay_measure_kind)measure->kind) {
+    case ASSAY_MEASURE_UNITS:
+        result->of.units.samples = assay_get_u64(r->in);
+        result->of.units.units = assay_get_u64(r->in);
+        result->of.units.inside = get_words(r, result->of.units.units);
+        break;
+    case ASSAY_MEASURE_EQUALS:
+    case ASSAY_MEASURE_BELOW:
+        result->of.counts.count = get_words(r, counts_of(measure));
+        break;
+    case ASSAY_MEASURE_CHANNELS:
+        result->of.channels = get_channels(r);
+        break;
+    case ASSAY_MEASURE_QUANTILES:
+        result->of.quantiles.used = assay_get_u64(r->in);
+        result->of.quantiles.value = get_doubles(r, measure->numbers);
+        break;
+    case ASSAY_MEASURE_CHANGE:
+        result->of.change = get_change(r);
+        break;
+    case ASSAY_MEASURE_CLASSES:
+        result->of.classes.count = assay_get_u64(r->in);
+        result->of.classes.value = get_classes(r, result->of.classes.count);
+        break;
+    case ASSAY_MEASURE_VALUES:
+        result->of.values.count = assay_get_u64(r->in);
+        result->of.values.value = get_doubles(r, result->of.values.count);
+        break;
+    case ASSAY_MEASURE_TEXTS:
+        result->of.texts = get_texts(r);
+        break;
+    case ASSAY_MEASURE_DIGEST:
+        result->of.digest = assay_get_u64(r->in);
+        break;
+    case ASSAY_MEASURE_FIRST_BAD:
+        result->of.first_bad.index = assay_get_u64(r->in);
+        result->of.first_bad.value = assay_get_f64(r->in);
+        break;
+    case ASSAY_MEASURE_IMAGES:
+        result->of.images = get_images(r);
+        break;
+    case ASSAY_MEASURE_KINDS:
+        break;
+    }
+}
+
+int assay_result_unpack(assay_cursor *in, const assay_measure *measure, assay_arena *arena, assay_result *result,
+                        assay_error *err)
+{
+    reader r = {in, arena, false};
+    assay_result read;
+    memset(&read, 0, sizeof read);
+    read.kind = measure->kind;
+    get_result(&r, measure, &read);
+    if (in->failed)
+        return assay_fail(err, ASSAY_EFORMAT, "the packed result of a measure is damaged");
+    if (r.full)
+        return assay_fail(err, ASSAY_EBUDGET, "there is no room for the result of a measure");
+    *result = read;
+    return ASSAY_OK;
+}

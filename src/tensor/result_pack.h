@@ -1,0 +1,19 @@
+/* result_pack.h - results of measures as bytes, for a rank that measures what another one maps. */
+#ifndef ASSAY_TENSOR_RESULT_PACK_H
+#define ASSAY_TENSOR_RESULT_PACK_H
+
+#include <assay/measure.h>
+#include <assay/pack.h>
+#include <assay/status.h>
+
+#include "base/arena.h"
+
+/* Appends the result of a measure, all bits of its numbers included. Not collective. */
+void assay_result_pack(const assay_measure *measure, const assay_result *result, assay_buf *out);
+
+/* Reads the result of a measure; what it points to is taken from the arena. ASSAY_EFORMAT when the bytes are none,
+ * ASSAY_EBUDGET when the arena has no room. Not collective. */
+int assay_result_unpack(assay_cursor *in, const assay_measure *measure, assay_arena *arena, assay_result *result,
+                        assay_error *err);
+
+#endif

@@ -1,0 +1,52 @@
+/* Any bytes as a tensor that another rank has measured: refused, or an item that comes back from its own bytes as it is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/item_pack.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* One measure of each kind, with as many numbers as its number in the list. */
+static assay_item_form form_of(assay_measure measures[ASSAY_MEASURE_KINDS])
+{
+    memset(measures, 0, ASSAY_MEASURE_KINDS * sizeof *measures);
+    for (uint32_t k = 0; k < ASSAY_MEASURE_KINDS; k++)
+        measures[k].kind = measures[k].numbers = k;
+    return (assay_item_form){.measures = measures, .measure_count = ASSAY_MEASURE_KINDS, .tensors = 3, .workers = 2};
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    assay_measure measures[ASSAY_MEASURE_KINDS];
+    assay_item_form form = form_of(measures);
+    assay_arena *arena = assay_arena_new((size_t)1 << 26);
+    assay_item item;
+    assay_error err = {""};
+    assay_buf again;
+    assay_cursor in = assay_cursor_over(data, size);
+    memset(&item, 0, sizeof item);
+    assay_buf_init(&again, SIZE_MAX);
+    if (!arena)
+        abort();
+    int status = assay_item_unpack(&in, &form, arena, &item, &err);
+    if (status != ASSAY_OK && err.text[0] == '\0')
+        abort();
+    if (status == ASSAY_OK)
+        assay_item_pack(&item, &form, &again);
+    /* Texts end at their first NUL, and results may come in any order: what was packed here comes back as it is. */
+    assay_cursor second = assay_cursor_over(again.data, again.size);
+    assay_buf third;
+    assay_buf_init(&third, SIZE_MAX);
+    if (status == ASSAY_OK) {
+        memset(&item, 0, sizeof item);
+        if (again.size > in.at || assay_item_unpack(&second, &form, arena, &item, &err) != ASSAY_OK || assay_cursor_bad(&second))
+            abort();
+        assay_item_pack(&item, &form, &third);
+        if (third.size != again.size || memcmp(third.data, again.data, again.size) != 0)
+            abort();
+    }
+    assay_buf_release(&third);
+    assay_buf_release(&again);
+    assay_arena_free(arena);
+    return 0;
+}
