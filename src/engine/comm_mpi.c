@@ -10,12 +10,14 @@
 
 #include "base/fault.h"
 
-enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2, TAG_NOTE = 3 };
+enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2, TAG_NOTE = 3, TAG_POST = 4 };
 
 struct assay_comm {
     MPI_Comm comm;
     int rank, size, nodes;
     bool started; /* this object called MPI_Init */
+    MPI_Request posted[2]; /* the size and the bytes of the message that is on its way */
+    uint64_t posted_size;
     uint64_t messages, bytes;
     char library[64];
 };
@@ -59,6 +61,7 @@ int assay_comm_open_world(int *argc, char ***argv, assay_comm **out, assay_error
     if (!c)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     c->started = !running;
+    c->posted[0] = c->posted[1] = MPI_REQUEST_NULL;
     if (MPI_Comm_dup(MPI_COMM_WORLD, &c->comm) != MPI_SUCCESS) {
         free(c);
         return assay_fail(err, ASSAY_EMPI, "MPI_COMM_WORLD could not be duplicated");
@@ -144,20 +147,29 @@ static int send_pieces(assay_comm *c, int to, const uint8_t *bytes, uint64_t siz
     return ASSAY_OK;
 }
 
+/* Consumes a message that there is no room for. A buffer that grows asks for more than that; where there is not even so much, the
+ * message is cut off (MPI_ERR_TRUNCATE), which not every transport of Open MPI survives. */
+static void receive_lost(assay_comm *c, int from, int tag, int size)
+{
+    uint8_t scrap[4096], *room = malloc((size_t)size);
+    int most = room || size < (int)sizeof scrap ? size : (int)sizeof scrap;
+    (void)MPI_Recv(room ? room : scrap, most, MPI_BYTE, from, tag, c->comm, MPI_STATUS_IGNORE);
+    free(room);
+}
+
 /* Receives `size` bytes and appends them. Without room for them they are received and lost, so that the sender goes on;
  * the buffer's status tells. */
-static int receive_pieces(assay_comm *c, int from, uint64_t size, assay_buf *in)
+static int receive_pieces(assay_comm *c, int from, int tag, uint64_t size, assay_buf *in)
 {
-    uint8_t *sink = NULL, scrap[4096];
+    uint8_t *sink = NULL;
     if (size <= SIZE_MAX - in->size && assay_buf_reserve(in, size) == ASSAY_OK)
         sink = in->data + in->size;
     for (uint64_t at = 0; at < size; at += PIECE) {
         int n = (int)(size - at < PIECE ? size - at : PIECE), rc = MPI_SUCCESS;
         if (sink)
-            rc = MPI_Recv(sink + at, n, MPI_BYTE, from, TAG_BYTES, c->comm, MPI_STATUS_IGNORE);
-        else /* a message that is cut off (MPI_ERR_TRUNCATE) is consumed all the same */
-            (void)MPI_Recv(scrap, (int)sizeof scrap < n ? (int)sizeof scrap : n, MPI_BYTE, from, TAG_BYTES, c->comm,
-                           MPI_STATUS_IGNORE);
+            rc = MPI_Recv(sink + at, n, MPI_BYTE, from, tag, c->comm, MPI_STATUS_IGNORE);
+        else
+            receive_lost(c, from, tag, n);
         if (rc != MPI_SUCCESS)
             return ASSAY_EMPI;
     }
@@ -175,12 +187,40 @@ int assay_comm_send(assay_comm *c, int to, const assay_buf *bytes)
     return send_pieces(c, to, bytes->data, size);
 }
 
-int assay_comm_receive(assay_comm *c, int from, assay_buf *in)
+static int receive_sized(assay_comm *c, int from, int tag, assay_buf *in)
 {
     uint64_t size;
-    if (MPI_Recv(&size, 1, MPI_UINT64_T, from, TAG_BYTES, c->comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    if (MPI_Recv(&size, 1, MPI_UINT64_T, from, tag, c->comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
         return ASSAY_EMPI;
-    return receive_pieces(c, from, size, in);
+    return receive_pieces(c, from, tag, size, in);
+}
+
+int assay_comm_receive(assay_comm *c, int from, assay_buf *in)
+{
+    return receive_sized(c, from, TAG_BYTES, in);
+}
+
+int assay_comm_post(assay_comm *c, int to, const assay_buf *bytes)
+{
+    c->posted_size = bytes->size;
+    int status = check(MPI_Isend(&c->posted_size, 1, MPI_UINT64_T, to, TAG_POST, c->comm, &c->posted[0]));
+    if (status == ASSAY_OK && bytes->size > 0)
+        status = check(MPI_Isend(bytes->data, (int)bytes->size, MPI_BYTE, to, TAG_POST, c->comm, &c->posted[1]));
+    c->messages += 1 + (bytes->size > 0);
+    c->bytes += bytes->size;
+    return status;
+}
+
+int assay_comm_posted(assay_comm *c, bool wait)
+{
+    int done = 1;
+    int rc = wait ? MPI_Waitall(2, c->posted, MPI_STATUSES_IGNORE) : MPI_Testall(2, c->posted, &done, MPI_STATUSES_IGNORE);
+    return rc == MPI_SUCCESS ? done != 0 : ASSAY_EMPI;
+}
+
+int assay_comm_receive_post(assay_comm *c, int from, assay_buf *in)
+{
+    return receive_sized(c, from, TAG_POST, in);
 }
 
 int assay_comm_broadcast(assay_comm *c, assay_buf *buf)
@@ -225,7 +265,7 @@ int assay_comm_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf 
         if (r == root)
             assay_put_bytes(all, mine->data, size);
         else
-            rc = receive_pieces(c, r, n, all);
+            rc = receive_pieces(c, r, TAG_BYTES, n, all);
         status = status == ASSAY_OK ? rc : status;
     }
     starts[c->size] = at;
@@ -268,7 +308,7 @@ static int exchange_pieces(assay_comm *c, const assay_buf *out, assay_buf *in, c
         if (r == c->rank)
             assay_put_bytes(in, out[r].data, out[r].size);
         else
-            status = receive_pieces(c, r, sizes[r], in);
+            status = receive_pieces(c, r, TAG_BYTES, sizes[r], in);
     }
     if (posted > 0 && MPI_Waitall((int)posted, request, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
         status = ASSAY_EMPI;

@@ -98,6 +98,23 @@ int assay_comm_receive(assay_comm *c, int from, assay_buf *in)
     return ASSAY_EINTERNAL;
 }
 
+int assay_comm_post(assay_comm *c, int to, const assay_buf *bytes)
+{
+    return assay_comm_send(c, to, bytes);
+}
+
+int assay_comm_posted(assay_comm *c, bool wait)
+{
+    (void)c;
+    (void)wait;
+    return 1;
+}
+
+int assay_comm_receive_post(assay_comm *c, int from, assay_buf *in)
+{
+    return assay_comm_receive(c, from, in);
+}
+
 int assay_comm_sum(assay_comm *c, uint64_t *values, int count)
 {
     (void)c;

@@ -114,6 +114,7 @@ static int map(run *r, assay_error *err)
     r->figures.bytes_read = mapper.bytes_read;
     r->figures.records_read = mapper.records_read;
     r->figures.files_opened = mapper.files_opened;
+    r->figures.steps_shared = mapper.steps_shared;
     assay_mapper_release(&mapper);
     assay_progress_end(progress);
     r->figures.seconds_reading = assay_clock_seconds() - r->start - r->figures.seconds_listing;
@@ -150,6 +151,7 @@ static int add_up_figures(run *r)
     uint64_t sums[] = {f->bytes_read,
                        f->records_read,
                        f->files_opened,
+                       f->steps_shared,
                        f->messages,
                        f->message_bytes,
                        nanoseconds(assay_clock_processor() - r->start_processor),
@@ -161,10 +163,11 @@ static int add_up_figures(run *r)
     f->bytes_read = sums[0];
     f->records_read = sums[1];
     f->files_opened = sums[2];
-    f->messages = sums[3];
-    f->message_bytes = sums[4];
-    f->processor = 1e-9 * (double)sums[5];
-    f->processor_reading = 1e-9 * (double)sums[6];
+    f->steps_shared = sums[3];
+    f->messages = sums[4];
+    f->message_bytes = sums[5];
+    f->processor = 1e-9 * (double)sums[6];
+    f->processor_reading = 1e-9 * (double)sums[7];
     f->peak_memory = largest[0];
     f->processor_busiest = 1e-9 * (double)largest[1];
     f->seconds = assay_clock_seconds() - r->start;

@@ -65,6 +65,7 @@ typedef struct assay_trial_outcome {
 typedef struct assay_plan_figures {
     uint64_t chunks, records, bytes; /* what is to be read */
     uint64_t steps;
+    uint64_t steps_shared; /* measured by several ranks, as far as memory allows */
     double imbalance; /* cost of the busiest rank's chunks over the mean, minus 1 */
     double imbalance_of_16, imbalance_of_64; /* what it would be on so many ranks */
 } assay_plan_figures;
@@ -72,6 +73,7 @@ typedef struct assay_plan_figures {
 typedef struct assay_run_figures {
     int ranks, nodes;
     uint64_t bytes_read, records_read, files_opened;
+    uint64_t steps_shared; /* that several ranks measured */
     uint64_t messages, message_bytes; /* all ranks */
     uint64_t peak_memory;             /* largest resident size of a rank, bytes */
     double seconds, seconds_listing, seconds_reading, seconds_combining; /* wall time on rank 0 */

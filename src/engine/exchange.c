@@ -1,4 +1,4 @@
-/* exchange.c - brings every index entry to the rank that has its chunk.
+/* exchange.c - brings every index entry to the rank that has its chunk, and to those that help with its step.
  *
  *   1. each rank packs those parts of its share that others have, for their owners; parts of a compared trial go where the
  *      same step of the comparing trial is. Most parts are where they belong and stay there
@@ -18,32 +18,59 @@ typedef struct outbox {
     int ranks, rank;
 } outbox;
 
-static int owner_of_step(const assay_plan *plan, const assay_sources *sources, uint32_t source, int64_t step, int ranks)
+/* The ranks that need the parts of a step: from `first` to `last`, nobody when that is less. */
+typedef struct receivers {
+    int first, last;
+} receivers;
+
+static receivers receivers_of(const assay_plan *plan, const assay_sources *sources, uint32_t source, int64_t step, int ranks)
 {
     uint64_t position = assay_trial_find_step(sources->list[source].info, step);
-    return position == UINT64_MAX ? -1 : assay_plan_owner(plan, ranks, assay_plan_chunk_of(plan, source, position));
+    if (position == UINT64_MAX)
+        return (receivers){0, -1};
+    uint64_t number = assay_plan_chunk_of(plan, source, position);
+    const assay_chunk *chunk = &plan->chunks[number];
+    int first = assay_plan_owner(plan, ranks, number), last = first;
+    while (position + 1 == chunk->first_step + chunk->steps && last + 1 < ranks && plan->helps[last + 1] == number)
+        last++;
+    return (receivers){first, last};
 }
 
 typedef struct range {
     size_t first, count;
 } range;
 
-/* Packs the parts of a segment in runs that go to one rank. Steps that `source` does not have go nowhere. With `own`, those of
- * this rank are told there and not packed. */
+/* Behind the parts from `first` on that go to the same ranks. */
+static size_t run_end(const assay_plan *plan, const assay_sources *sources, uint32_t source, const assay_segment *segment,
+                      size_t first, receivers to, int ranks)
+{
+    size_t next = first + 1;
+    for (; next < segment->count; next++) {
+        if (segment->parts[next].step == segment->parts[next - 1].step)
+            continue;
+        receivers other = receivers_of(plan, sources, source, segment->parts[next].step, ranks);
+        if (other.first != to.first || other.last != to.last)
+            break;
+    }
+    return next;
+}
+
+/* Packs the parts of a segment in runs that go to the same ranks. Steps that `source` does not have go nowhere. With `own`, those
+ * of this rank, which are neighbours, are told there and not packed for it. */
 static void pack_runs(const assay_plan *plan, const assay_sources *sources, outbox *box, uint32_t label, uint32_t source,
                       const assay_segment *segment, range *own)
 {
     for (size_t first = 0, next; first < segment->count; first = next) {
-        int to = owner_of_step(plan, sources, source, segment->parts[first].step, box->ranks);
-        for (next = first + 1; next < segment->count; next++)
-            if (segment->parts[next].step != segment->parts[next - 1].step &&
-                owner_of_step(plan, sources, source, segment->parts[next].step, box->ranks) != to)
-                break;
-        if (own && to == box->rank)
-            *own = (range){first, next - first};
-        else if (to >= 0) {
-            assay_put_u32(&box->to[to], label);
-            assay_segment_pack(segment, first, next - first, &box->to[to]);
+        receivers to = receivers_of(plan, sources, source, segment->parts[first].step, box->ranks);
+        next = run_end(plan, sources, source, segment, first, to, box->ranks);
+        for (int r = to.first; r <= to.last; r++) {
+            if (own && r == box->rank) {
+                own->first = own->count > 0 ? own->first : first;
+                own->count = next - own->first;
+                continue;
+            }
+            assay_put_u32(&box->to[r], label);
+            assay_segment_pack(segment, first, next - first, &box->to[r]);
         }
     }
 }
@@ -128,14 +155,28 @@ static int exchange_segments(assay_comm *comm, assay_plan *plan, assay_sources *
     return status;
 }
 
-/* The first global step that a rank whose chunks begin with `chunk` may refer to by a window: window global steps before,
- * or window TRAIN steps before, whichever reaches further. */
-static int64_t window_start(const assay_plan *plan, const assay_trial *info, uint32_t source, uint64_t chunk)
+/* The position of the first step of a source that a rank works on; behind its last when there is none. */
+static uint64_t first_position(const assay_plan *plan, const assay_trial *info, uint32_t source, int rank)
 {
     const assay_source_plan *s = &plan->sources[source];
-    if (s->window == 0 || chunk >= s->first_chunk + s->chunks)
+    bool helps = plan->helps[rank] != ASSAY_NO_CHUNK;
+    uint64_t number = helps ? plan->helps[rank] : plan->rank_chunk[rank];
+    if (number < s->first_chunk)
+        return 0;
+    if (number >= s->first_chunk + s->chunks)
+        return info->step_count;
+    const assay_chunk *chunk = &plan->chunks[number];
+    return helps ? chunk->first_step + chunk->steps - 1 : chunk->first_step;
+}
+
+/* The first global step that a rank whose work begins at `position` may refer to by a window: window global steps before,
+ * or window TRAIN steps before, whichever reaches further. */
+static int64_t window_start(const assay_plan *plan, const assay_trial *info, uint32_t source, uint64_t position)
+{
+    const assay_source_plan *s = &plan->sources[source];
+    uint64_t next = position;
+    if (s->window == 0 || position >= info->step_count)
         return INT64_MAX;
-    uint64_t position = chunk > s->first_chunk ? plan->chunks[chunk].first_step : 0, next = position;
     int64_t since = info->steps[position].step - s->window;
     while (next < info->step_count && info->steps[next].mode != ASSAY_MODE_TRAIN)
         next++;
@@ -161,14 +202,18 @@ static int prepend(assay_segment *segment, const assay_buf *before, assay_error 
     return status;
 }
 
-/* Packs what the ranks behind this one may refer to. */
-static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_t number, uint64_t next_chunk, assay_buf *out)
+/* Packs what the ranks from `next` on may refer to and do not have: it lies before the step that `next` begins with, which
+ * is this rank's as well when they share it. */
+static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_t number, int next, assay_buf *out)
 {
     const assay_source_plan *s = &plan->sources[number];
-    assay_segment tail;
+    uint64_t position = first_position(plan, source->info, number, next);
+    int64_t since = window_start(plan, source->info, number, position);
+    assay_segment ahead = source->segment, tail;
     assay_segment_init(&tail);
-    int64_t since = window_start(plan, source->info, number, next_chunk);
-    int status = assay_segment_tail(&source->segment, s->looks_back, assay_dict_count(source->info->tensors), s->back,
+    if (position < source->info->step_count)
+        ahead.count = assay_segment_find(&ahead, source->info->steps[position].step);
+    int status = assay_segment_tail(&ahead, s->looks_back, assay_dict_count(source->info->tensors), s->back,
                                     since, &tail);
     if (status == ASSAY_OK)
         assay_segment_pack(&tail, 0, tail.count, out);
@@ -191,7 +236,7 @@ static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *sourc
     }
     if (rank < last) {
         if (status == ASSAY_OK)
-            status = pack_tail(plan, source, number, plan->rank_chunk[rank + 1], &after);
+            status = pack_tail(plan, source, number, rank + 1, &after);
         if (status != ASSAY_OK)
             assay_buf_clear(&after);
         rc = assay_comm_send(comm, rank + 1, &after);

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/fault.h"
+#include "engine/lend.h"
 #include "engine/watch_internal.h"
 
 /* A quarter of the budget, as far as the arena's half leaves it beside what the process holds already: the program, MPI, the
@@ -61,8 +62,10 @@ void assay_mapper_release(assay_mapper *m)
     free(m->takings);
 }
 
-static int enter_source(assay_mapper *m, uint32_t source)
+int assay_mapper_enter(assay_mapper *m, uint32_t source)
 {
+    if (m->source == source)
+        return ASSAY_OK;
     leave_source(m);
     m->source = source;
     m->asked = 0;
@@ -77,11 +80,8 @@ static int enter_source(assay_mapper *m, uint32_t source)
     return assay_history_new(&m->sources->list[source].segment, plan->looks_back, tensors, &m->history);
 }
 
-/* The item of a tensor of the part under way. NULL with *status 0 when the step's memory is used up: that is named once. */
-static assay_item *item_for(assay_mapper *m, const assay_part *part, uint32_t tensor, int *status)
+assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker, int *status)
 {
-    if (m->item_stamp[tensor] == m->wants.stamp)
-        return m->item_of[tensor];
     if (m->item_count == m->item_room) {
         size_t room = m->item_room ? m->item_room * 2 : 256;
         assay_item **grown = assay_realloc_array(m->items, room, sizeof(assay_item *));
@@ -96,13 +96,41 @@ static assay_item *item_for(assay_mapper *m, const assay_part *part, uint32_t te
     if (!item)
         return NULL;
     item->view.tensor = tensor;
-    item->view.worker = part->worker;
+    item->view.worker = worker;
     item->view.name = assay_dict_name(m->sources->list[m->source].info->tensors, tensor, NULL);
     item->view.dtype = -1;
-    m->item_stamp[tensor] = m->wants.stamp;
-    m->item_of[tensor] = item;
     m->items[m->item_count++] = item;
     return item;
+}
+
+/* The item of a tensor of the part under way. NULL with *status 0 when the step's memory is used up: that is named once. */
+static assay_item *item_for(assay_mapper *m, const assay_part *part, uint32_t tensor, int *status)
+{
+    if (m->item_stamp[tensor] == m->wants.stamp)
+        return m->item_of[tensor];
+    assay_item *item = assay_mapper_new_item(m, tensor, part->worker, status);
+    if (item) {
+        m->item_stamp[tensor] = m->wants.stamp;
+        m->item_of[tensor] = item;
+    }
+    return item;
+}
+
+/* The first entry of a part that this rank reads, and the one behind the last. */
+static size_t first_of(const assay_mapper *m, const assay_part *part)
+{
+    size_t p = (size_t)(part - m->sources->list[m->source].segment.parts);
+    if (!m->stretch || part->step != m->step->step || p > m->stretch->first_part)
+        return part->first;
+    return p == m->stretch->first_part ? m->stretch->first : part->first + part->count;
+}
+
+static size_t end_of(const assay_mapper *m, const assay_part *part)
+{
+    size_t p = (size_t)(part - m->sources->list[m->source].segment.parts);
+    if (!m->stretch || part->step != m->step->step || p < m->stretch->end_part)
+        return part->first + part->count;
+    return p == m->stretch->end_part ? m->stretch->end : part->first;
 }
 
 /* A record that a rule needed and that could not be read: counted once for each rule. */
@@ -131,7 +159,7 @@ static uint64_t end_of_run(assay_mapper *m, const assay_part *part, int mode, co
 {
     enum { GAP = 1 << 16 };
     uint64_t end = segment->entries[e].offset + segment->entries[e].length;
-    for (size_t k = e + 1; k < part->first + part->count; k++) {
+    for (size_t k = e + 1; k < end_of(m, part); k++) {
         const assay_entry *next = &segment->entries[k];
         if (next->offset > end + GAP)
             break;
@@ -156,13 +184,13 @@ static void ask_for(assay_mapper *m, const assay_part *part, const assay_segment
 {
     enum { MOST = 2 << 20 }; /* of one file; then the kernel has seen that it is read from one end to the other */
     const assay_source *source = &m->sources->list[m->source];
-    size_t e = part->first, end = part->first + part->count;
+    size_t e = first_of(m, part), end = end_of(m, part);
     char name[ASSAY_PATH_ROOM];
     const char *path = assay_part_path(source, part, name);
     assay_wants_next(&m->wants);
     while (e < end && !is_wanted(m, part, part->mode, &segment->entries[e]))
         e++;
-    if (e == end || !path)
+    if (e >= end || !path)
         return;
     uint64_t from = segment->entries[e].offset, size = end_of_run(m, part, part->mode, segment, e) - from;
     assay_store_ahead(source->store, path, from, size < MOST ? size : MOST);
@@ -189,9 +217,11 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
 {
     uint64_t expected = 0;
     int opened = 1, status = ASSAY_OK; /* opened 1: not tried */
-    ask_ahead(m, segment, (size_t)(part - segment->parts));
+    size_t first = first_of(m, part), end = end_of(m, part);
+    if (first < end)
+        ask_ahead(m, segment, (size_t)(part - segment->parts));
     assay_wants_next(&m->wants);
-    for (size_t e = part->first; status == ASSAY_OK && e < part->first + part->count; e++) {
+    for (size_t e = first; status == ASSAY_OK && e < end; e++) {
         const assay_entry *entry = &segment->entries[e];
         const assay_wanted *wanted = assay_wants_of(&m->wants, part, m->step->mode, entry->tensor);
         if (!(wanted->kinds >> entry->kind & 1))
@@ -201,6 +231,7 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
             opened = assay_handle_open(m, &m->main, &m->sources->list[m->source], part, &err);
             if (opened == ASSAY_ENOMEM)
                 return opened;
+            m->alone |= opened != ASSAY_OK && first > part->first; /* the rank that has the beginning names it, too */
             if (opened != ASSAY_OK)
                 assay_note_problem(m, part, opened == ASSAY_ENOTFOUND ? ASSAY_PROBLEM_EVENT_MISSING : ASSAY_PROBLEM_READ, -1,
                                    err.text);
@@ -223,18 +254,27 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
     return status;
 }
 
-static int map_chunk(assay_mapper *m, const assay_chunk *chunk)
+int assay_mapper_read_step(assay_mapper *m)
 {
-    const assay_source *source = &m->sources->list[chunk->source];
-    const assay_segment *segment = &source->segment;
+    const assay_segment *segment = &m->sources->list[m->source].segment;
     int status = ASSAY_OK;
-    for (uint64_t s = chunk->first_step; status == ASSAY_OK && s < chunk->first_step + chunk->steps; s++) {
-        m->step = &source->info->steps[s];
-        m->item_count = 0;
-        assay_arena_clear(m->arena);
-        size_t p = assay_segment_find(segment, m->step->step);
-        for (; status == ASSAY_OK && p < segment->count && segment->parts[p].step == m->step->step; p++)
-            status = read_part(m, &segment->parts[p], segment);
+    m->item_count = 0;
+    assay_arena_clear(m->arena);
+    size_t p = assay_segment_find(segment, m->step->step);
+    for (; status == ASSAY_OK && p < segment->count && segment->parts[p].step == m->step->step; p++)
+        status = read_part(m, &segment->parts[p], segment);
+    return status;
+}
+
+static int map_chunk(assay_mapper *m, uint64_t number, assay_error *err)
+{
+    const assay_chunk *chunk = &m->plan->chunks[number];
+    uint64_t end = chunk->first_step + chunk->steps;
+    int status = ASSAY_OK;
+    for (uint64_t s = chunk->first_step; status == ASSAY_OK && s < end; s++) {
+        m->step = &m->sources->list[chunk->source].info->steps[s];
+        bool shared = m->lender && m->lender->share.chunk == number && s + 1 == end;
+        status = shared ? assay_lend_gather(m, err) : assay_mapper_read_step(m);
         if (status == ASSAY_OK)
             status = assay_step_map(m);
         if (status == ASSAY_OK)
@@ -249,13 +289,12 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
     for (uint64_t c = first_chunk; status == ASSAY_OK && c < end_chunk; c++) {
         const assay_chunk *chunk = &m->plan->chunks[c];
         assay_node node;
-        if (chunk->source != m->source)
-            status = enter_source(m, chunk->source);
+        status = assay_mapper_enter(m, chunk->source);
         int made = assay_node_init(&node, m->plan->instances);
         m->node = &node;
         status = status == ASSAY_OK ? made : status;
         if (status == ASSAY_OK)
-            status = map_chunk(m, chunk);
+            status = map_chunk(m, c, err);
         if (status == ASSAY_OK && m->mapped)
             status = assay_watch_put_mapped(c, &node, m->rules + (size_t)chunk->source * m->plan->instances, m->mapped);
         if (status == ASSAY_OK)

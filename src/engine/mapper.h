@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "engine/fold.h"
+#include "engine/item_pack.h"
 #include "engine/kept.h"
 #include "engine/plan.h"
 #include "engine/progress.h"
@@ -26,11 +27,11 @@ typedef struct assay_handle { /* an event file that stays open while it may be a
     uint64_t used;        /* the tensor that it was last used for, by the mapper's count of tensors */
 } assay_handle;
 
-/* A tensor under way: its view without const. */
-typedef struct assay_item {
-    assay_tensor_view view; /* first: rules are given &item->view */
-    uint32_t kinds;         /* bit 1 << kind: what was read */
-} assay_item;
+
+/* A stretch of a step's entries: from entry `first` of one part to the one before entry `end` of the same or a later part. */
+typedef struct assay_stretch {
+    size_t first_part, first, end_part, end; /* in the segment's lists; empty when first_part > end_part */
+} assay_stretch;
 
 typedef struct assay_mapper {
     const assay_plan *plan;
@@ -58,9 +59,12 @@ typedef struct assay_mapper {
     assay_node *node;
     assay_item **items;
     size_t item_count, item_room;
+    const assay_stretch *stretch; /* what of the step is read; NULL: all */
+    bool alone; /* what was read came out as it would not on a rank that reads the whole step */
+    const struct assay_lender *lender; /* lend.h: who helps with the last step of the last chunk; NULL: nobody */
     /* figures */
     uint64_t bytes_read, records_read, files_opened;
-    uint64_t tensors_taken;
+    uint64_t tensors_taken, steps_shared;
     /* of the record under way */
     const assay_entry *entry;
     const assay_record *record;
@@ -74,6 +78,13 @@ void assay_mapper_release(assay_mapper *m);
 /* Maps every chunk of this rank into folds[source]. Returns 0, or a status that ends the run (ASSAY_ENOMEM); everything
  * that is wrong with the trial is in the nodes. Not collective. */
 int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_fold *folds, assay_error *err);
+
+/* Makes a source the one under way. 0 or ASSAY_ENOMEM. */
+int assay_mapper_enter(assay_mapper *m, uint32_t source);
+/* Reads the records of m->step, as far as m->stretch says, into items. 0 or ASSAY_ENOMEM. */
+int assay_mapper_read_step(assay_mapper *m);
+/* A new item of m->step. NULL with *status 0 when the step's memory is used up, else ASSAY_ENOMEM. */
+assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker, int *status);
 
 /* take.c: reads the raw record or saved reduction of an entry into its item. What is damaged becomes a problem of the node;
  * then *taken is false. Returns 0 or ASSAY_ENOMEM. */

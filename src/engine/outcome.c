@@ -168,6 +168,7 @@ static assay_plan_figures figures_of(const assay_plan *plan, int ranks)
         f.bytes += plan->chunks[c].bytes;
         f.steps += plan->chunks[c].steps;
     }
+    f.steps_shared = assay_plan_steps_shared(plan, ranks);
     f.imbalance = assay_plan_imbalance(plan, ranks);
     f.imbalance_of_16 = assay_plan_imbalance(plan, 16);
     f.imbalance_of_64 = assay_plan_imbalance(plan, 64);

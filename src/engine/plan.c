@@ -44,6 +44,7 @@ void assay_plan_release(assay_plan *plan)
     free(plan->first_use);
     free(plan->chunks);
     free(plan->rank_chunk);
+    free(plan->helps);
     *plan = (assay_plan){0};
 }
 

@@ -47,8 +47,18 @@ typedef struct assay_chunk {
     uint32_t source;
     uint64_t first_step, steps; /* positions in the source's steps */
     uint64_t bytes, records, cost;
+    uint64_t last_cost, largest; /* of its last step: the cost, and that of the dearest record */
     bool done; /* its result is in the checkpoint that the run goes on from */
 } assay_chunk;
+
+#define ASSAY_NO_CHUNK UINT64_MAX
+
+/* How the last step of a chunk is shared: its records, in the order of parts and entries, go to the ranks in theirs. */
+typedef struct assay_share {
+    uint64_t chunk;
+    int first, last; /* ranks; the first has the chunk, the others help. Equal: the step is not shared */
+    double begin, stretch;
+} assay_share;
 
 /* Two trials that a rule compares: the other one's entries at the own chunks' steps. */
 typedef struct assay_pair {
@@ -73,6 +83,7 @@ typedef struct assay_plan {
     uint64_t chunk_count;
     bool by_step;              /* one chunk a step, however little it costs */
     uint64_t *rank_chunk;      /* [ranks + 1]: rank r has chunks [rank_chunk[r], rank_chunk[r + 1]) */
+    uint64_t *helps;           /* [ranks]: the chunk of a lower rank whose last step rank r helps with, or ASSAY_NO_CHUNK */
     assay_pair *pairs;
     uint32_t pair_count;
 } assay_plan;
@@ -82,8 +93,9 @@ int assay_plan_make(assay_comm *comm, const assay_job *job, assay_sources *sourc
                     assay_plan *out, assay_error *err);
 void assay_plan_release(assay_plan *plan);
 
-/* Sends every index entry to the rank that has its chunk, with what look-back and comparisons need. Afterwards each
- * source's segment holds the parts of this rank's chunks and, marked `before`, those ahead of them. Collective. */
+/* Sends every index entry to the rank that has its chunk and to those that help with its step, with what look-back and
+ * comparisons need. Afterwards each source's segment holds the parts of this rank's steps and, marked `before`, those ahead
+ * of them. Collective. */
 int assay_plan_exchange(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err);
 
 /* Does a use that takes evenly spaced steps take this one? O(log steps). */
@@ -101,7 +113,7 @@ int assay_plan_owner(const assay_plan *plan, int ranks, uint64_t chunk);
 /* The chunk of a source that holds the step at a position. O(log chunks). */
 uint64_t assay_plan_chunk_of(const assay_plan *plan, uint32_t source, uint64_t position);
 
-/* plan_select.c and plan_chunks.c: the two halves of assay_plan_make. */
+/* plan_select.c and plan_chunks.c (which calls plan_deal.c): the two halves of assay_plan_make. */
 int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engine_options *options, bool name_problems);
 int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sources, int status, assay_error *err);
 
@@ -109,7 +121,15 @@ int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sour
  * Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
 int assay_plan_deal_out(assay_plan *plan, int ranks);
 
-/* What the busiest of so many ranks would do over the mean, minus 1, by the cost of the chunks. Not collective. */
+/* How the last step of a chunk is shared. O(chunks). Not collective. */
+assay_share assay_plan_share(const assay_plan *plan, int ranks, uint64_t chunk);
+/* Which of its ranks takes what has its middle at such a cost behind the beginning of the step. Not collective. */
+int assay_share_rank(const assay_share *share, double middle);
+/* How many steps are shared. Not collective. */
+uint64_t assay_plan_steps_shared(const assay_plan *plan, int ranks);
+
+/* What the busiest of so many ranks would do over the mean, minus 1, by the cost of the chunks and, where a step is shared, of
+ * its dearest record. Not collective. */
 double assay_plan_imbalance(const assay_plan *plan, int ranks);
 
 #endif

@@ -1,8 +1,8 @@
-/* plan_chunks.c - cuts the steps of every trial into chunks of about equal cost and deals them out to the ranks.
+/* plan_chunks.c - cuts the steps of every trial into chunks of about equal cost.
  *
  *   1. every rank adds up what its own index files ask for, per step
  *   2. rank 0 joins the sums, cuts the chunks and broadcasts them
- *   3. every rank deals them out alike: contiguous ranges of chunks, by cost
+ *   3. every rank deals them out alike (plan_deal.c)
  * A chunk is never cut by the number of ranks: TARGET_CHUNKS a trial are enough for hundreds of ranks, and no chunk is so
  * small that packing its results would cost more than reading it. */
 #include "engine/plan.h"
@@ -16,13 +16,12 @@
 
 enum {
     TARGET_CHUNKS = 2048,
-    LEAST_COST = 1 << 18,  /* a chunk is at least so much, in byte equivalents */
-    COST_OF_RECORD = 4096, /* measured: a small record costs about as much as 4 KiB of a large one */
-    COST_OF_FILE = 65536
+    LEAST_COST = 1 << 18 /* a chunk is at least so much, in byte equivalents */
 };
 
 typedef struct step_cost {
     uint64_t position, bytes, records, cost;
+    uint64_t largest; /* of its records' costs */
 } step_cost;
 
 /* The costs of a trial's steps in their order, some bytes a step: of a million steps they would be large otherwise. A row holds,
@@ -75,11 +74,12 @@ static uint64_t get_number(assay_cursor *in)
 
 static void put_row(cost_rows *rows, const step_cost *row)
 {
-    uint8_t bytes[40];
+    uint8_t bytes[50];
     size_t size = put_number(bytes, row->position - rows->last);
     size += put_number(bytes + size, row->bytes);
     size += put_number(bytes + size, row->records);
     size += put_number(bytes + size, row->cost);
+    size += put_number(bytes + size, row->largest);
     assay_put_bytes(&rows->bytes, bytes, size);
     rows->last = row->position;
 }
@@ -91,6 +91,7 @@ static step_cost get_row(assay_cursor *in, uint64_t last)
     row.bytes = get_number(in);
     row.records = get_number(in);
     row.cost = get_number(in);
+    row.largest = get_number(in);
     return row;
 }
 
@@ -126,22 +127,27 @@ static int join_costs(void *mine, assay_cursor *later, assay_error *err)
     return status;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* What one index file asks for. */
 static step_cost part_cost(assay_wants *wants, const assay_segment *segment, const assay_part *part)
 {
     step_cost cost = {0};
-    uint64_t parts = 0; /* of ASSAY_COST_UNIT */
     assay_wants_next(wants);
     for (size_t e = part->first; e < part->first + part->count; e++) {
         const assay_entry *entry = &segment->entries[e];
-        const assay_wanted *wanted = assay_wants_of(wants, part, part->mode, entry->tensor);
-        if (!(wanted->kinds >> entry->kind & 1))
+        uint64_t of_record = assay_record_cost(assay_wants_of(wants, part, part->mode, entry->tensor), entry);
+        if (of_record == 0)
             continue;
         cost.records++;
         cost.bytes += entry->length;
-        parts += entry->length * wanted->byte_cost;
+        cost.cost += of_record;
+        cost.largest = larger(cost.largest, of_record);
     }
-    cost.cost = parts / ASSAY_COST_UNIT + cost.records * COST_OF_RECORD + (cost.records > 0 ? COST_OF_FILE : 0);
+    cost.cost += cost.records > 0 ? ASSAY_COST_OF_FILE : 0;
     return cost;
 }
 
@@ -158,6 +164,7 @@ static int add_up_source(const assay_plan *plan, const assay_sources *sources, u
             sum.bytes += cost.bytes;
             sum.records += cost.records;
             sum.cost += cost.cost;
+            sum.largest = larger(sum.largest, cost.largest);
         }
         put_row(rows, &sum);
         status = assay_buf_status(&rows->bytes);
@@ -206,10 +213,13 @@ static int cut_source(assay_plan *plan, uint64_t *room, uint32_t source, const c
     bool more = assay_cursor_left(&in) > 0; /* `row` is one that was not added yet */
     step_cost row = more ? get_row(&in, 0) : (step_cost){0};
     for (uint64_t position = 0; position < steps; position++) {
+        chunk.last_cost = chunk.largest = 0;
         while (more && row.position == position) {
             chunk.bytes += row.bytes;
             chunk.records += row.records;
             chunk.cost += row.cost;
+            chunk.last_cost += row.cost;
+            chunk.largest = larger(chunk.largest, row.largest);
             more = assay_cursor_left(&in) > 0;
             row = more ? get_row(&in, position) : row;
         }
@@ -250,66 +260,6 @@ static int broadcast_chunks(assay_comm *comm, assay_plan *plan)
     }
     assay_buf_release(&bytes);
     return assay_comm_agree(comm, status, NULL);
-}
-
-static double cost_left(const assay_chunk *chunk)
-{
-    return chunk->done ? 0 : (double)chunk->cost;
-}
-
-/* The first chunk behind those of rank r, whose own begin at `c` with `before` cost ahead of them, which moves along. */
-static uint64_t share_end(const assay_plan *plan, double total, int ranks, int r, uint64_t c, double *before)
-{
-    double end = total / ranks * (r + 1);
-    while (c < plan->chunk_count && *before + cost_left(&plan->chunks[c]) / 2 <= end)
-        *before += cost_left(&plan->chunks[c++]);
-    return c;
-}
-
-static double cost_of_all(const assay_plan *plan)
-{
-    double total = 0;
-    for (uint64_t c = 0; c < plan->chunk_count; c++)
-        total += cost_left(&plan->chunks[c]);
-    return total;
-}
-
-double assay_plan_imbalance(const assay_plan *plan, int ranks)
-{
-    double total = cost_of_all(plan), before = 0, most = 0;
-    uint64_t c = 0;
-    for (int r = 0; r < ranks; r++) {
-        double start = before;
-        c = share_end(plan, total, ranks, r, c, &before);
-        double own = (r + 1 < ranks ? before : total) - start;
-        most = own > most ? own : most;
-    }
-    return total > 0 ? most / (total / ranks) - 1 : 0;
-}
-
-/* Rank r gets the chunks whose middle lies in its share of the whole cost; the last chunks may be nobody's middle. */
-int assay_plan_deal_out(assay_plan *plan, int ranks)
-{
-    free(plan->rank_chunk);
-    plan->rank_chunk = assay_alloc(((size_t)ranks + 1) * sizeof *plan->rank_chunk);
-    if (!plan->rank_chunk)
-        return ASSAY_ENOMEM;
-    double total = cost_of_all(plan), before = 0;
-    uint64_t c = 0;
-    for (int r = 0; r < ranks; r++) {
-        plan->rank_chunk[r] = c;
-        c = share_end(plan, total, ranks, r, c, &before);
-    }
-    plan->rank_chunk[ranks - 1] = plan->rank_chunk[ranks - 1] < plan->chunk_count ? plan->rank_chunk[ranks - 1] : c;
-    plan->rank_chunk[ranks] = plan->chunk_count;
-    for (uint32_t s = 0; s < plan->source_count; s++) {
-        uint64_t first = s > 0 ? plan->sources[s - 1].first_chunk + plan->sources[s - 1].chunks : 0, n = first;
-        while (n < plan->chunk_count && plan->chunks[n].source == s)
-            n++;
-        plan->sources[s].first_chunk = first;
-        plan->sources[s].chunks = n - first;
-    }
-    return ASSAY_OK;
 }
 
 int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sources, int status, assay_error *err)

@@ -52,6 +52,7 @@ void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64
 {
     char name[ASSAY_PATH_ROOM];
     const char *path = assay_part_path(&m->sources->list[m->source], part, name);
+    m->alone |= kind == ASSAY_PROBLEM_BUDGET;
     assay_problems_add(&m->node->problems, kind, part->step, path ? path : name, offset, "%s", text);
 }
 
@@ -449,6 +450,7 @@ int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry
     assay_record record;
     *taken = false;
     m->passed = 0;
+    assay_arena_mark(m->arena);
     m->entry = entry;
     m->record = &record;
     int status = assay_event_record(m->main.file, entry->offset, entry->length, m->value_budget, &record, &err);

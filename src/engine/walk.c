@@ -3,7 +3,65 @@
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "engine/lend.h"
 #include "engine/stop.h"
+
+/* ---- shared steps ---- */
+
+/* Who helps this rank, and what it measured for another one. */
+typedef struct lending {
+    assay_comm *comm;
+    assay_lender lender;
+    int next;       /* of the ranks that help, the first whose part has not come */
+    assay_buf mine; /* on its way */
+} lending;
+
+static int receive_next(void *context, assay_buf *in)
+{
+    lending *l = context;
+    return assay_comm_receive_post(l->comm, l->next++, in);
+}
+
+/* Does what this rank has to do for a lower one before anything else: it waits for nobody, and that one will wait for it, however
+ * this one has fared. Then looks who helps this one. */
+static int begin_lending(const assay_walk *walk, lending *l, int status, assay_error *err)
+{
+    const assay_plan *plan = walk->plan;
+    int rank = assay_comm_rank(walk->comm), ranks = assay_comm_size(walk->comm), sent = ASSAY_OK;
+    *l = (lending){.comm = walk->comm};
+    assay_buf_init(&l->mine, SIZE_MAX);
+    if (plan->helps[rank] != ASSAY_NO_CHUNK) {
+        assay_share share = assay_plan_share(plan, ranks, plan->helps[rank]);
+        if (status == ASSAY_OK)
+            status = assay_lend_help(walk->mapper, &share, rank, &l->mine, err);
+        sent = assay_comm_post(walk->comm, share.first, &l->mine);
+    }
+    uint64_t end = plan->rank_chunk[rank + 1];
+    if (plan->rank_chunk[rank] < end && rank + 1 < ranks && plan->helps[rank + 1] == end - 1) {
+        l->lender = (assay_lender){assay_plan_share(plan, ranks, end - 1), l, receive_next};
+        l->next = rank + 1;
+        walk->mapper->lender = &l->lender;
+    }
+    return status == ASSAY_OK ? sent : status;
+}
+
+/* Takes what nobody asked for because the run was stopped or failed, and waits until the own part has been taken. */
+static int end_lending(const assay_walk *walk, lending *l)
+{
+    int status = ASSAY_OK;
+    while (walk->mapper->lender && l->next <= l->lender.share.last && status == ASSAY_OK) {
+        assay_buf lost;
+        assay_buf_init(&lost, 0);
+        status = receive_next(l, &lost);
+        assay_buf_release(&lost);
+    }
+    walk->mapper->lender = NULL;
+    int sent = assay_comm_posted(walk->comm, true);
+    assay_buf_release(&l->mine);
+    return status != ASSAY_OK ? status : sent < 0 ? sent : ASSAY_OK;
+}
+
+/* ---- chunks ---- */
 
 /* Unpacks the checkpoint's next node, which begins at the walk's chunk, into the fold. */
 static int take_over(const assay_walk *walk, const assay_checkpoint_node *packed, assay_error *err)
@@ -79,6 +137,8 @@ int assay_walk_run(const assay_walk *walk, int status, assay_error *err)
     bool calls = walk->options->checkpoint != NULL;
     assay_stop stop;
     assay_call call = ASSAY_CALL_NONE;
+    lending lent;
+    status = begin_lending(walk, &lent, status, err);
     assay_stop_init(&stop, walk->comm, walk->options->checkpoint_every);
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;
@@ -90,7 +150,9 @@ int assay_walk_run(const assay_walk *walk, int status, assay_error *err)
             break;
         if (busy && status == ASSAY_OK)
             status = step_on(walk, &at, err);
+        (void)assay_comm_posted(walk->comm, false); /* MPI may need calls to get on with it */
     }
+    int taken = end_lending(walk, &lent);
     int closed = calls ? assay_stop_close(&stop) : ASSAY_OK;
-    return status == ASSAY_OK ? closed : status;
+    return status != ASSAY_OK ? status : taken != ASSAY_OK ? taken : closed;
 }

@@ -1,5 +1,5 @@
-/* walk.h - one rank's way through its chunks: maps them, takes over what a checkpoint has of them, and at chunk borders
- * writes checkpoints with the other ranks or stops with them. */
+/* walk.h - one rank's way through its chunks: helps with a step of a lower rank (lend.h), maps its chunks, takes over what a
+ * checkpoint has of them, and at chunk borders writes checkpoints with the other ranks or stops with them. */
 #ifndef ASSAY_ENGINE_WALK_H
 #define ASSAY_ENGINE_WALK_H
 

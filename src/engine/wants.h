@@ -6,7 +6,11 @@
 
 #include "engine/plan.h"
 
-enum { ASSAY_COST_UNIT = 16 }; /* the cost of a byte that is read and gone through for the statistics */
+enum {
+    ASSAY_COST_UNIT = 16,        /* the cost of a byte that is read and gone through for the statistics */
+    ASSAY_COST_OF_RECORD = 4096, /* in such bytes; measured: a small record costs about as much as 4 KiB of a large one */
+    ASSAY_COST_OF_FILE = 65536
+};
 
 typedef struct assay_wanted {
     uint64_t stamp;      /* of the part it was found for */
@@ -36,5 +40,11 @@ static inline void assay_wants_next(assay_wants *w)
 
 /* What is wanted of a tensor of the part under way. Valid until the next part. Not collective. */
 const assay_wanted *assay_wants_of(assay_wants *w, const assay_part *part, int mode, uint32_t tensor);
+
+/* What a record costs, in bytes as above, the opening of its file apart; 0: it is not wanted. Not collective. */
+static inline uint64_t assay_record_cost(const assay_wanted *wanted, const assay_entry *entry)
+{
+    return wanted->kinds >> entry->kind & 1 ? entry->length * wanted->byte_cost / ASSAY_COST_UNIT + ASSAY_COST_OF_RECORD : 0;
+}
 
 #endif

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -60,11 +61,11 @@ def ranks_of(mark):
 
 
 class Run:
-    """A run under way on so many ranks, slowed down; `kill` reaches some of its processes once all ranks listen."""
+    """A run with a checkpoint under way on so many ranks, slowed down; `command` gives the words that start it."""
 
-    def __init__(self, assay, where, ranks, *more):
+    def __init__(self, command, where, ranks, *more):
         self.mark, self.ranks = str(where / "run.ckpt"), ranks
-        argv = checkpointed(assay, where, *more)
+        argv = command("--checkpoint", self.mark, *more)
         if LAUNCHER != "none":
             argv = [LAUNCHER, "-n", str(ranks), *argv]
         env = environment({"ASSAY_FAULT": "slow:%d" % MILLISECONDS})
@@ -121,7 +122,7 @@ def test_signals(checks, args, where, expected, kills):
         resumed = (where / "run.ckpt").exists()
         ranks, how = rng.choice(args.ranks), rng.choice(("one", "all", "launcher"))
         number = rng.choice((signal.SIGUSR1, signal.SIGTERM))
-        run = Run(args.assay, where, ranks, "--resume")
+        run = Run(partial(command, args.assay, where), where, ranks, "--resume")
         interrupt(run, how, number, rng)
         code, out, err = run.end()
         name = "%s to %s of %d ranks, %s" % (number.name, how, ranks, "resumed" if resumed else "anew")
@@ -150,7 +151,7 @@ def test_killed(checks, args, where, expected, kills):
     rng = random.Random(args.seed + 1)
     gone_on = 0
     for _ in range(kills):
-        run = Run(args.assay, where, rng.choice(args.ranks), "--resume", "--checkpoint-every", "0.003")
+        run = Run(partial(command, args.assay, where), where, rng.choice(args.ranks), "--resume", "--checkpoint-every", "0.003")
         for pid in run.wait_until_listening():
             time.sleep(rng.uniform(0, 0.5))
             try:

@@ -117,6 +117,7 @@ static void test_done_chunks_stay_together(void)
         }
         CU_ASSERT_FALSE(split);
         free(plan.rank_chunk);
+        free(plan.helps);
     }
 }
 

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Steps that several ranks measure and one maps: the report has the bytes that one rank gives, whatever the rules, with damage in
+such a step, with little memory, when the run is stopped and resumed, and when one of the ranks fails.
+
+    shared.py --assay PROGRAM --ranks 1 2 3 ... -- WHAT...     WHAT: rules, damaged, memory, stopped, faults
+
+ASSAY_SEED sets what is drawn.
+"""
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "rules"), str(HERE)]
+from checkpoint import Run, STOPPED, digest_of  # noqa: E402
+from launch import SUITE, Checks, mpirun  # noqa: E402
+from made import Made  # noqa: E402
+
+STEPS, LIGHT = 10, 240
+HEAVY = {4: 60000, 7: 25000}  # elements of most tensors of these steps; the others have LIGHT
+ALL = {"tensor_regex": ".*"}
+RULES = [("compared", "SimilarAcrossRuns", {"other_trial": "other", "collection_names": "weights"}),
+         ("pooled", "DeadRelu", {"tensor_regex": "act._output", "window": 3}),
+         ("channels", "DeadRelu", {"tensor_regex": "act._output", "unit": "channel"}),
+         ("current", "UnchangedTensor", {**ALL, "num_steps": 3, "against": "current"}),
+         ("every change", "UnchangedTensor", dict(ALL, rtol=0.1)),
+         ("replicas", "ReplicaDivergence", dict(ALL, replicated="always")),
+         ("synchronized", "GradientNotSynchronized", {}),
+         ("shards", "DuplicateShard", {}),
+         ("halves", "HalfPrecisionRisk", {"format": "fp8_e4m3"}),
+         ("labels", "LabelOutOfRange", {}),
+         ("frozen", "WeightFrozenDespiteGradient", {}),
+         ("spikes", "NormSpike", {"min_history": 2, "ratio": 2, "threshold": 1}),
+         ("collapse", "PredictionCollapse", {"num_steps": 1}),
+         ("stragglers", "StragglerWorker", {"num_steps": 1}),
+         ("quantiles", "PoorWeightInitialization", {"activation_inputs_regex": "act._input", "distribution_range": 100})]
+AGGREGATIONS = [{"name": "losses", "kind": "loss_curve", "tensor_regex": "output_0"},
+                {"name": "curves", "kind": "tensor_curves", "tensor_regex": ".*"},
+                {"name": "pictures", "kind": "wrong_predictions", "tensor": "ConvNet_input_0",
+                 "labels": "CrossEntropyLoss_input_1", "predictions": "CrossEntropyLoss_input_0"}]
+
+
+def tensors(rng, size):
+    """One worker's, saved reductions among them, of which one lies apart from its raw tensor."""
+    saved = {}
+    for i in range(3):
+        weight = rng.normal(0, 0.1, (8, size // 8)).astype("float32")
+        saved["net_fc%d.weight" % i] = weight
+        saved["smdebug/reductions/abs_mean/net_fc%d.weight" % i] = numpy.abs(weight).mean()
+        saved["gradient/net_fc%d.weight" % i] = rng.normal(0, 1e-3, (8, size // 8))
+        saved["act%d_output_0" % i] = numpy.maximum(rng.normal(-1, 1, (16, 3, size // 48)), 0).astype("float32")
+        saved["act%d_input_0" % i] = rng.normal(0, 5, (16, size // 16)).astype("float32")
+    side, batch = int((size / 12) ** 0.5), size // 40
+    saved["smdebug/reductions/max/act2_output_0"] = saved["act2_output_0"].max()
+    saved["ConvNet_input_0"] = rng.integers(0, 255, (batch, 3, 4, 4)).astype("uint8")
+    saved["more_input_0"] = rng.normal(0, 1, (4, 3, side, side)).astype("float32")
+    saved["CrossEntropyLoss_input_0"] = rng.normal(0, 1, (batch, 10)).astype("float32")
+    saved["CrossEntropyLoss_input_1"] = rng.integers(0, 10, batch)
+    saved["CrossEntropyLoss_output_0"] = numpy.float32(rng.normal(1, 0.1))
+    return saved
+
+
+def make(folder, seed, part):
+    made = Made(folder, 2, {"weights": r"^net_.*weight$", "gradients": "^gradient/", "losses": r"[Ll]oss_output"})
+    rng = numpy.random.default_rng(seed)
+    for step in range(STEPS):
+        size = HEAVY[step] // part if step in HEAVY else LIGHT
+        saved = {worker: tensors(rng, size) for worker in made.workers}
+        if step in HEAVY:
+            saved["worker_1"]["act1_input_0"][3, 5] = numpy.nan
+            saved["worker_1"]["net_fc1.weight"] = saved["worker_0"]["net_fc1.weight"]
+        made.step(step, "EVAL" if step in HEAVY else "TRAIN", step, saved)
+    return made.end()
+
+
+class Place:
+    """Two trials, a job on them with every kind of measure, and runs of it."""
+
+    def __init__(self, checks, args, where):
+        self.checks, self.args, self.where = checks, args, Path(where)
+        self.trial = make(self.where / "trial", 1, 1)
+        make(self.where / "other", 2, 2)
+        suite = json.loads(SUITE.read_text())
+        suite["trials"] = [{"path": str(self.where / name), "name": name} for name in ("trial", "other")]
+        suite["rules"] += [{"name": n, "rule": r, "parameters": p} for n, r, p in RULES]
+        suite["rules"].append({"name": "when", "when": "l2(weights) / l2(gradients) > 3"})
+        suite["aggregations"] += AGGREGATIONS
+        self.job = self.where / "job.json"
+        self.job.write_text(json.dumps(suite))
+
+    def command(self, *more):
+        return [self.args.assay, "run", self.job, "--out", self.where / "out", "--digest", "--progress", "0", *more]
+
+    def run(self, ranks, *more, env=None):
+        return mpirun(ranks, self.command(*more), env=env)
+
+    def report(self):
+        return json.loads((self.where / "out" / "report.json").read_text())
+
+    def compare(self, name, code, shared, *more, env=None):
+        """Every number of ranks gives the digest of the first; `shared`: whether steps have to be, None: that depends."""
+        first = None
+        for ranks in self.args.ranks:
+            done = self.run(ranks, *more, env=env)
+            if not self.checks.expect(done.code == code, "%s, %d ranks: %s" % (name, ranks, done)):
+                continue
+            steps = self.report()["run"]["steps_shared"]
+            print("%s, %d ranks: %s, %d steps shared" % (name, ranks, digest_of(done.out), steps), flush=True)
+            first = first or digest_of(done.out)
+            self.checks.expect(digest_of(done.out) == first, "%s: another report on %d ranks" % (name, ranks))
+            if ranks > 1 and shared is not None:
+                self.checks.expect((steps > 0) == shared, "%s, %d ranks: %d steps shared" % (name, ranks, steps))
+        return first
+
+
+def test_rules(place):
+    plain = place.compare("rules", 0, True)
+    verdicts = place.report()["trials"][0]["rules"]
+    place.checks.expect(sum(r["status"] in ("IssuesFound", "NoIssuesFound") for r in verdicts) > len(verdicts) * 2 // 3,
+                        "too few rules see the trial: %s" % [(r["name"], r["status"]) for r in verdicts])
+    ranks = place.args.ranks[-1]
+    done = place.run(ranks, env={"ASSAY_SIMD": "scalar"})
+    place.checks.expect(digest_of(done.out) == plain, "scalar code gives another report: %s" % done)
+    planned = place.run(ranks, "--dry-run").out
+    said = re.search(r"(\d+) steps? (is|are) shared", planned)
+    place.checks.expect(said and int(said.group(1)) > 0, "--dry-run does not say what is shared: %s" % planned)
+
+
+def entries(trial, step, worker):
+    name = "index/000000000/%012d_worker_%d.json" % (step, worker)
+    index = json.loads((trial / name).read_text())
+    return trial / index["meta"]["event_file_name"], index["tensor_payload"]
+
+
+def spoil(trial, step, worker, *tensor):
+    """Makes the event of each tensor something that is none."""
+    file, list_ = entries(trial, step, worker)
+    data = bytearray(file.read_bytes())
+    for entry in list_:
+        if entry["tensorname"] in tensor:
+            at = entry["start_idx"] + 12
+            data[at:at + 30] = b"\xff" * 30
+    file.write_bytes(data)
+
+
+def test_damaged(place):
+    spoil(place.trial, 4, 0, "net_fc0.weight", "act2_output_0", "CrossEntropyLoss_input_1")
+    spoil(place.trial, 4, 1, "smdebug/reductions/abs_mean/net_fc1.weight", "net_fc2.weight", "CrossEntropyLoss_input_0")
+    spoil(place.trial, 3, 1, "net_fc0.weight")
+    place.compare("damaged records", 3, True)
+    file, _ = entries(place.trial, 7, 1)
+    file.write_bytes(file.read_bytes()[:file.stat().st_size // 3])
+    place.compare("a file cut", 3, True)
+    entries(place.trial, 4, 1)[0].unlink()
+    place.compare("a file missing", 3, None)
+    problems = place.report()["trials"][0]["problems"]
+    place.checks.expect(sum(p["kind"] == "missing-event-file" for p in problems) == 1, "named once: %s" % problems)
+
+
+def test_memory(place):
+    """From far too little for one tensor of the heavy steps up to enough for all."""
+    refused = 0
+    for kibi in (2048, 4096, 8192, 65536):
+        done = place.run(1, "--memory", "%dKiB" % kibi)
+        place.compare("%d KiB" % kibi, done.code, True if kibi == 65536 else None, "--memory", "%dKiB" % kibi)
+        refused += any(p["kind"] == "memory-budget" for t in place.report()["trials"] for p in t["problems"])
+    place.checks.expect(0 < refused < 4, "%d of the budgets were too small" % refused)
+
+
+def test_stopped(place):
+    rng = random.Random(place.args.seed)
+    expected = digest_of(place.run(1).out)
+    stops = 0
+    for _ in range(6):
+        ranks, resumed = rng.choice(place.args.ranks), (place.where / "run.ckpt").exists()
+        run = Run(place.command, place.where, ranks, "--resume")
+        pids = run.wait_until_listening()
+        time.sleep(rng.uniform(0, 0.5))
+        for pid in rng.choice(([rng.choice(pids)], pids)) if pids else []:
+            try:
+                os.kill(pid, rng.choice((signal.SIGUSR1, signal.SIGTERM)))
+            except ProcessLookupError:
+                pass  # the run was faster
+        code, out, err = run.end()
+        print("%d ranks, %s: exit %s" % (ranks, "resumed" if resumed else "anew", code), flush=True)
+        stops += code == STOPPED
+        place.checks.expect(code == STOPPED or (code == 0 and digest_of(out) == expected), "stopped: %s\n%s" % (code, err))
+    done = place.run(rng.choice(place.args.ranks), "--checkpoint", place.where / "run.ckpt", "--resume")
+    place.checks.expect(digest_of(done.out) == expected, "resumed: %s" % done)
+    place.checks.expect(stops > 1, "only %d runs were stopped" % stops)
+
+
+def test_faults(place):
+    """Memory or a file fails on a rank that helps, or on one that is helped: an agreed end, the same report, or one that names it."""
+    expected = digest_of(place.run(1).out)
+    ranks, ends = place.args.ranks[-1], {}
+    for rank in (0, 1, ranks - 1):
+        for fault in ["alloc:%d" % n for n in (6000, 7000, 8000)] + ["read:%d" % n for n in (70, 120)]:
+            shutil.rmtree(place.where / "out", ignore_errors=True)
+            done = mpirun(ranks, place.command(), env={"ASSAY_FAULT": "%s@rank%d" % (fault, rank)}, timeout=60)
+            name = "%s@rank%d" % (fault, rank)
+            ends.setdefault(done.code, []).append(name)
+            place.checks.expect(not done.hung and done.code in (0, 3, 4), "%s: %s" % (name, done))
+            place.checks.expect(done.code != 0 or digest_of(done.out) == expected, "%s: another report" % name)
+            place.checks.expect(done.code != 3 or any(t["problems"] for t in place.report()["trials"]), "%s: no problem" % name)
+    print(ends)
+    place.checks.expect(ends.get(4) or ends.get(3), "no fault showed")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("ASSAY_SEED", "1")))
+    parser.add_argument("what", nargs="+")
+    args = parser.parse_args()
+    checks = Checks()
+    for what in args.what:
+        with tempfile.TemporaryDirectory() as where:
+            globals()["test_" + what](Place(checks, args, where))
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
