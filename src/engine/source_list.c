@@ -165,6 +165,7 @@ static void deal_out_files(assay_sources *s, int rank, int ranks, assay_buf *to)
         files_of_rank(s, i, base, rank, ranks, &first, &end);
         memmove(source->listed, source->listed + first, (end - first) * sizeof *source->listed);
         assay_index_name *own = assay_realloc_array(source->listed, end - first, sizeof *own);
+        free(source->listing.files); /* an empty list, as it came with the rest */
         source->listing.files = own ? own : source->listed;
         source->listing.count = end - first;
         source->listed = NULL;
