@@ -44,6 +44,28 @@ int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
     return ASSAY_OK;
 }
 
+int assay_trial_info_drop_lists(assay_trial *trial, assay_listing *listing)
+{
+    uint32_t tensors = assay_dict_count(trial->tensors);
+    trial->listed = assay_alloc_zeroed(listing->collections.count, sizeof *trial->listed);
+    for (size_t i = 0; trial->listed && i < listing->collections.count; i++) {
+        assay_collection *c = &listing->collections.list[i];
+        uint8_t *bits = assay_alloc_zeroed(tensors / 8 + (size_t)1, 1);
+        if (!bits)
+            return ASSAY_ENOMEM;
+        for (size_t k = 0; k < c->tensors; k++) {
+            uint32_t tensor = assay_dict_find(trial->tensors, c->tensor[k], strlen(c->tensor[k]));
+            if (tensor != ASSAY_NO_ID)
+                bits[tensor / 8] |= (uint8_t)(1u << tensor % 8);
+        }
+        trial->listed[i] = bits;
+        free(c->tensor);
+        c->tensor = NULL;
+        c->tensors = 0;
+    }
+    return trial->listed ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 void assay_trial_info_free(assay_trial *trial)
 {
     if (!trial)
@@ -52,6 +74,9 @@ void assay_trial_info_free(assay_trial *trial)
         if (trial->matchers[i])
             assay_matcher_free(trial->matchers[i]);
     free(trial->matchers);
+    for (size_t i = 0; trial->listed && i < trial->listing->collections.count; i++)
+        free(trial->listed[i]);
+    free(trial->listed);
     free(trial->mode_rank);
     free(trial->steps);
     free(trial->tensor_modes);
@@ -151,7 +176,10 @@ bool assay_trial_in_collection(const assay_trial *trial, const char *collection,
     const assay_collection *c = assay_collections_find(&trial->listing->collections, collection);
     if (!c || tensor >= assay_dict_count(trial->tensors))
         return false;
-    const assay_matcher *matcher = trial->matchers[c - trial->listing->collections.list];
+    size_t number = (size_t)(c - trial->listing->collections.list);
+    if (trial->listed && trial->listed[number][tensor / 8] >> tensor % 8 & 1)
+        return true;
+    const assay_matcher *matcher = trial->matchers[number];
     size_t length;
     const char *name = assay_dict_name(trial->tensors, tensor, &length);
     return matcher && assay_matcher_has(matcher, name, length);
