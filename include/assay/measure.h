@@ -94,10 +94,9 @@ typedef struct assay_quantiles {
 
 typedef struct assay_change {
     bool found;          /* there is a reference; everything else is unset without one */
-    int64_t step;        /* its global step */
     bool same_shape, same_dtype;
-    /* the rest only where the shapes are equal */
-    bool close;          /* every element */
+    bool close;          /* every element; this and all below `step` only where the shapes are equal */
+    int64_t step;        /* its global step */
     uint64_t apart;      /* elements that are not close */
     double largest;      /* largest |a - b|; equal elements, NaN pairs and equal infinities differ by 0; a one-sided NaN gives NaN */
     double squares;      /* sum of (a - b)^2 */

@@ -170,7 +170,8 @@ typedef struct assay_tensor_view {
     const assay_stats *stats;   /* NULL: not saved raw, or strings, or not asked for */
     uint32_t reductions;        /* bit 1 << kind: which saved reductions are there */
     const double *reduction;    /* [ASSAY_KINDS] */
-    const assay_result *const *results; /* by the engine's measure numbers: use the accessors */
+    const assay_result *const *results; /* by their places, of which 0 is no result: use the accessor */
+    const uint32_t *place;      /* the engine's measure number -> place; the same for all tensors that the same is wanted of */
 } assay_tensor_view;
 
 typedef struct assay_slot_view {
@@ -189,7 +190,7 @@ typedef struct assay_step_view {
 /* The result of a measure, NULL where it could not be taken (no raw numeric tensor, or memory budget: then a problem is named). */
 static inline const assay_result *assay_view_result(const assay_step_view *view, int measure, const assay_tensor_view *item)
 {
-    return item->results ? item->results[view->measure[measure]] : 0;
+    return item->results ? item->results[item->place[view->measure[measure]]] : 0;
 }
 
 /* True for a raw, numeric, non-empty value: what counts as a saved step of the tensor. */

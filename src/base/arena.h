@@ -6,7 +6,7 @@
 
 typedef struct assay_arena assay_arena;
 
-enum { ASSAY_ARENA_BLOCKS = 16 }; /* a block for small pieces is at most such a part of the ceiling */
+enum { ASSAY_ARENA_BLOCKS = 64 }; /* a block for small pieces is at most such a part of the ceiling */
 
 /* An arena that never holds more than `ceiling` bytes; NULL without memory. Free with assay_arena_free(). Not
  * collective. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/heap.h"
+#include "engine/budget.h"
 #include "engine/mapper.h"
 #include "engine/outcome.h"
 #include "engine/walk.h"
@@ -22,6 +23,7 @@ typedef struct run {
     const assay_engine_options *options;
     assay_sources sources;
     assay_plan plan;
+    assay_budget budget;
     assay_rule *rules; /* [trial * instances + instance] */
     assay_fold *folds; /* [trials] */
     assay_checkpoint_identity identity;
@@ -58,6 +60,20 @@ static int configure(run *r)
     return ASSAY_OK;
 }
 
+/* Lets go of what only planning needed, and deals out the memory that is left. */
+static int deal_out_memory(run *r, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (uint32_t s = 0; status == ASSAY_OK && s < r->sources.count; s++)
+        status = assay_trial_info_drop_lists(r->sources.list[s].info, &r->sources.list[s].listing);
+    if (status == ASSAY_ENOMEM)
+        assay_fail(err, status, "out of memory on rank %d for the collections of a trial", assay_comm_rank(r->comm));
+    status = assay_comm_agree(r->comm, status, err);
+    if (status != ASSAY_OK)
+        return status;
+    return assay_budget_deal_out(r->comm, &r->plan, &r->sources, r->options->memory, &r->budget);
+}
+
 static int prepare(run *r, assay_error *err)
 {
     assay_heap_grow_in_place();
@@ -76,11 +92,15 @@ static int prepare(run *r, assay_error *err)
         status = assay_checkpoint_resume(r->comm, r->options, &r->identity, &r->plan, &r->checkpoint, err);
     if (status == ASSAY_OK && r->options->watch)
         status = assay_watch_recall(r->options->watch, &r->sources, &r->plan, &r->checkpoint, err);
+    if (status == ASSAY_OK)
+        status = deal_out_memory(r, err);
     if (status == ASSAY_OK && !r->options->dry_run)
         status = assay_plan_exchange(r->comm, &r->plan, &r->sources, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(r->comm, configure(r), err);
     assay_heap_reuse();
+    if (status == ASSAY_OK && !r->options->dry_run && !r->options->watch)
+        status = assay_budget_warn(r->comm, &r->budget, r->options->memory);
     r->figures.seconds_listing = assay_clock_seconds() - r->start;
     return status;
 }
@@ -98,7 +118,7 @@ static int map(run *r, assay_error *err)
         free(progress);
         return status;
     }
-    status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory);
+    status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory, &r->budget);
     mapper.observer = r->options->observer;
     mapper.mapped = r->options->watch ? &r->mapped : NULL;
     assay_walk walk = {.comm = r->comm,

@@ -1,6 +1,9 @@
 /* item_pack.c - see item_pack.h. */
 #include "engine/item_pack.h"
 
+#include <string.h>
+
+#include "tensor/measure.h"
 #include "tensor/result_pack.h"
 
 enum { HAS_STATS = 1, HAS_RESULTS = 2, HAS_ALL = HAS_STATS | HAS_RESULTS };
@@ -24,13 +27,14 @@ static void put_results(const assay_tensor_view *view, const assay_item_form *fo
 {
     uint32_t count = 0;
     for (uint32_t k = 0; k < form->measure_count; k++)
-        count += view->results[k] != NULL;
+        count += view->results[view->place[k]] != NULL;
     assay_put_u32(out, count);
     for (uint32_t k = 0; k < form->measure_count; k++) {
-        if (!view->results[k])
+        const assay_result *result = view->results[view->place[k]];
+        if (!result)
             continue;
         assay_put_u32(out, k);
-        assay_result_pack(&form->measures[k], view->results[k], out);
+        assay_result_pack(&form->measures[k], result, out);
     }
 }
 
@@ -116,22 +120,26 @@ static int get_stats(assay_cursor *in, assay_arena *arena, assay_tensor_view *vi
 static int get_results(assay_cursor *in, const assay_item_form *form, assay_arena *arena, assay_tensor_view *view,
                        assay_error *err)
 {
-    const assay_result **results = assay_arena_take_zeroed(arena, form->measure_count, sizeof *results);
+    const assay_use_class *class = &form->plan->classes[form->plan->tensor_class[view->tensor]];
+    const assay_result **results = assay_arena_take_zeroed(arena, class->measures + (size_t)1, sizeof *results);
     uint32_t count = assay_get_u32(in);
     if (!results)
         return no_room(err);
     view->results = results;
+    view->place = class->place;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t number = assay_get_u32(in);
-        if (in->failed || number >= form->measure_count || results[number])
+        assay_result result;
+        uint32_t number = assay_get_u32(in), place = number < form->measure_count ? class->place[number] : 0;
+        if (in->failed || place == 0 || results[place])
             return damaged(err);
-        assay_result *result = assay_arena_take(arena, sizeof *result);
-        if (!result)
+        size_t size = assay_result_size(&form->measures[number]);
+        assay_result *own = assay_arena_take(arena, size);
+        if (!own)
             return no_room(err);
-        int status = assay_result_unpack(in, &form->measures[number], arena, result, err);
+        int status = assay_result_unpack(in, &form->measures[number], arena, &result, err);
         if (status != ASSAY_OK)
             return status;
-        results[number] = result;
+        results[place] = memcpy(own, &result, size);
     }
     return ASSAY_OK;
 }

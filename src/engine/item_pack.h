@@ -7,6 +7,7 @@
 #include <assay/status.h>
 
 #include "base/arena.h"
+#include "engine/plan.h"
 
 /* A tensor under way: its view without const. */
 typedef struct assay_item {
@@ -18,6 +19,7 @@ typedef struct assay_item {
 typedef struct assay_item_form {
     const assay_measure *measures; /* borrowed; results go by their numbers */
     uint32_t measure_count, tensors, workers;
+    const assay_source_plan *plan; /* borrowed; says what is wanted of each tensor */
 } assay_item_form;
 
 /* Appends an item but for its name. Failures are remembered in the buffer. Not collective. */

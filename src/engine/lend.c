@@ -15,6 +15,7 @@ static assay_item_form form_of(const assay_mapper *m)
     const assay_source *source = &m->sources->list[m->source];
     return (assay_item_form){.measures = m->plan->measures,
                              .measure_count = m->plan->measure_count,
+                             .plan = &m->plan->sources[m->source],
                              .tensors = assay_dict_count(source->info->tensors),
                              .workers = source->listing.workers};
 }
@@ -181,9 +182,9 @@ static int get_items(assay_mapper *m, assay_cursor *in, assay_error *err)
     uint64_t count = assay_get_count(in, LEAST_ITEM);
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
-        assay_item *item = assay_mapper_new_item(m, 0, 0, &status);
+        assay_item *item = assay_mapper_new_item(m, 0, 0);
         if (!item)
-            return status == ASSAY_OK ? ASSAY_EBUDGET : status;
+            return ASSAY_EBUDGET;
         status = assay_item_unpack(in, &form, m->arena, item, err);
         if (status == ASSAY_OK)
             item->view.name = assay_dict_name(m->sources->list[m->source].info->tensors, item->view.tensor, NULL);

@@ -4,30 +4,32 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/fault.h"
 #include "engine/lend.h"
 #include "engine/watch_internal.h"
 
-/* A quarter of the budget, as far as the arena's half leaves it beside what the process holds already: the program, MPI, the
- * index. */
-static size_t keeping_budget(size_t memory)
+/* What will be made for the largest of the sources when it is entered. */
+static size_t look_ups(const assay_plan *plan, const assay_sources *sources)
 {
-    enum { WINDOWS = 16 << 20 }; /* of open event files, and what else is small */
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    size_t half = memory / 2, held = (size_t)usage.ru_maxrss * 1024 + WINDOWS, left = half > held ? half - held : 0;
-    return left < memory / 4 ? left : memory / 4;
+    size_t most = 0;
+    for (uint32_t s = 0; s < plan->source_count; s++) {
+        size_t tensors = sources->list[s].info ? assay_dict_count(sources->list[s].info->tensors) : 0;
+        size_t bytes = tensors * sizeof(uint32_t);
+        if (plan->sources[s].looks_back)
+            bytes += 8 * sources->list[s].segment.entry_count + 4 * tensors;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
 }
 
 int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *sources, const assay_rule *rules,
-                      assay_progress *progress, size_t memory)
+                      assay_progress *progress, size_t memory, const assay_budget *budget)
 {
     *m = (assay_mapper){.plan = plan, .sources = sources, .rules = rules, .progress = progress, .source = ASSAY_NO_ID,
                         .value_budget = memory / 4};
-    m->arena = assay_arena_new(memory / 2);
-    m->kept = assay_kept_new(keeping_budget(memory));
+    m->arena = assay_arena_new(budget->step);
+    m->kept = assay_kept_new(assay_budget_keep(budget, memory, look_ups(plan, sources)));
     return m->arena && m->kept ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -35,12 +37,10 @@ static void leave_source(assay_mapper *m)
 {
     assay_wants_release(&m->wants);
     free(m->item_of);
-    free(m->item_stamp);
     assay_history_free(m->history);
     if (m->kept)
         assay_kept_clear(m->kept);
     m->item_of = NULL;
-    m->item_stamp = NULL;
     m->history = NULL;
 }
 
@@ -58,7 +58,6 @@ void assay_mapper_release(assay_mapper *m)
         close_handle(&m->reference[i]);
     assay_arena_free(m->arena);
     assay_kept_free(m->kept);
-    free(m->items);
     free(m->takings);
 }
 
@@ -71,28 +70,18 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source)
     m->asked = 0;
     const assay_source_plan *plan = &m->plan->sources[source];
     uint32_t tensors = assay_dict_count(m->sources->list[source].info->tensors);
-    m->item_of = assay_alloc_zeroed(tensors, sizeof(assay_item *));
-    m->item_stamp = assay_alloc_zeroed(tensors, sizeof *m->item_stamp);
-    if (assay_wants_init(&m->wants, m->plan, source) != ASSAY_OK || !m->item_of || !m->item_stamp)
+    m->item_of = assay_alloc_zeroed(tensors, sizeof *m->item_of);
+    if (assay_wants_init(&m->wants, m->plan, source) != ASSAY_OK || !m->item_of)
         return ASSAY_ENOMEM;
     if (!plan->looks_back)
         return ASSAY_OK;
     return assay_history_new(&m->sources->list[source].segment, plan->looks_back, tensors, &m->history);
 }
 
-assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker, int *status)
+assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker)
 {
-    if (m->item_count == m->item_room) {
-        size_t room = m->item_room ? m->item_room * 2 : 256;
-        assay_item **grown = assay_realloc_array(m->items, room, sizeof(assay_item *));
-        if (!grown) {
-            *status = ASSAY_ENOMEM;
-            return NULL;
-        }
-        m->items = grown;
-        m->item_room = room;
-    }
-    assay_item *item = assay_arena_take_zeroed(m->arena, 1, sizeof *item);
+    bool room = m->items && m->item_count < m->item_room;
+    assay_item *item = room ? assay_arena_take_zeroed(m->arena, 1, sizeof *item) : NULL;
     if (!item)
         return NULL;
     item->view.tensor = tensor;
@@ -103,17 +92,14 @@ assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t wor
     return item;
 }
 
-/* The item of a tensor of the part under way. NULL with *status 0 when the step's memory is used up: that is named once. */
-static assay_item *item_for(assay_mapper *m, const assay_part *part, uint32_t tensor, int *status)
+/* The item of a tensor of the part under way. NULL when the step's memory is used up: that is named once. */
+static assay_item *item_for(assay_mapper *m, const assay_part *part, uint32_t tensor)
 {
-    if (m->item_stamp[tensor] == m->wants.stamp)
-        return m->item_of[tensor];
-    assay_item *item = assay_mapper_new_item(m, tensor, part->worker, status);
-    if (item) {
-        m->item_stamp[tensor] = m->wants.stamp;
-        m->item_of[tensor] = item;
-    }
-    return item;
+    size_t at = m->item_of[tensor]; /* of an earlier part, or of nothing, it may be anything */
+    if (at >= m->first_item && at < m->item_count && m->items[at]->view.tensor == tensor)
+        return m->items[at];
+    m->item_of[tensor] = (uint32_t)m->item_count;
+    return assay_mapper_new_item(m, tensor, part->worker);
 }
 
 /* The first entry of a part that this rank reads, and the one behind the last. */
@@ -218,6 +204,7 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
     uint64_t expected = 0;
     int opened = 1, status = ASSAY_OK; /* opened 1: not tried */
     size_t first = first_of(m, part), end = end_of(m, part);
+    m->first_item = m->item_count;
     if (first < end)
         ask_ahead(m, segment, (size_t)(part - segment->parts));
     assay_wants_next(&m->wants);
@@ -238,13 +225,13 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
         }
         bool taken = false;
         if (opened == ASSAY_OK) {
-            assay_item *item = item_for(m, part, entry->tensor, &status);
+            assay_item *item = item_for(m, part, entry->tensor);
             expect_run(m, part, segment, e, &expected);
             if (item && item->kinds == 0)
                 item->view.order = (uint32_t)(e - part->first);
             if (item)
                 status = assay_take(m, part, entry, wanted, item, &taken);
-            else if (status == ASSAY_OK)
+            else
                 assay_note_problem(m, part, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset,
                                    "the tensors of the step need more memory than the budget allows: raise --memory");
         }
@@ -254,13 +241,24 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
     return status;
 }
 
+/* Room for all items that the step can have. */
+static void list_items(assay_mapper *m, const assay_segment *segment, size_t first)
+{
+    size_t most = 0;
+    for (size_t p = first; p < segment->count && segment->parts[p].step == m->step->step; p++)
+        most += segment->parts[p].count;
+    m->items = assay_arena_take(m->arena, most * sizeof(assay_item *));
+    m->item_room = most;
+    m->item_count = 0;
+}
+
 int assay_mapper_read_step(assay_mapper *m)
 {
     const assay_segment *segment = &m->sources->list[m->source].segment;
     int status = ASSAY_OK;
-    m->item_count = 0;
     assay_arena_clear(m->arena);
     size_t p = assay_segment_find(segment, m->step->step);
+    list_items(m, segment, p);
     for (; status == ASSAY_OK && p < segment->count && segment->parts[p].step == m->step->step; p++)
         status = read_part(m, &segment->parts[p], segment);
     return status;

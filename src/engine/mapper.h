@@ -4,6 +4,7 @@
 #define ASSAY_ENGINE_MAPPER_H
 
 #include "base/arena.h"
+#include "engine/budget.h"
 #include "engine/fold.h"
 #include "engine/item_pack.h"
 #include "engine/kept.h"
@@ -51,14 +52,14 @@ typedef struct assay_mapper {
     uint32_t source;
     assay_history *history;
     assay_wants wants;
-    assay_item **item_of;    /* [tensors]: the item of the part under way, valid where item_stamp is the stamp of the wants */
-    uint64_t *item_stamp;
+    uint32_t *item_of;       /* [tensors]: the place among items; of the part under way if that is first_item or behind it */
     size_t asked;            /* the storage was asked for the event files of the parts up to this one */
     /* of the step under way */
     const assay_step_info *step;
     assay_node *node;
-    assay_item **items;
+    assay_item **items;      /* in memory of the step, NULL when that is used up */
     size_t item_count, item_room;
+    size_t first_item;       /* of the part under way */
     const assay_stretch *stretch; /* what of the step is read; NULL: all */
     bool alone; /* what was read came out as it would not on a rank that reads the whole step */
     const struct assay_lender *lender; /* lend.h: who helps with the last step of the last chunk; NULL: nobody */
@@ -69,10 +70,12 @@ typedef struct assay_mapper {
     const assay_entry *entry;
     const assay_record *record;
     uint64_t passed; /* bytes that progress knows of */
+    assay_stats *stats; /* where its statistics go */
+    uint8_t *result;    /* where its next result goes */
 } assay_mapper;
 
 int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *sources, const assay_rule *rules,
-                      assay_progress *progress, size_t memory);
+                      assay_progress *progress, size_t memory, const assay_budget *budget);
 void assay_mapper_release(assay_mapper *m);
 
 /* Maps every chunk of this rank into folds[source]. Returns 0, or a status that ends the run (ASSAY_ENOMEM); everything
@@ -83,8 +86,8 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
 int assay_mapper_enter(assay_mapper *m, uint32_t source);
 /* Reads the records of m->step, as far as m->stretch says, into items. 0 or ASSAY_ENOMEM. */
 int assay_mapper_read_step(assay_mapper *m);
-/* A new item of m->step. NULL with *status 0 when the step's memory is used up, else ASSAY_ENOMEM. */
-assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker, int *status);
+/* A new item of m->step, behind assay_mapper_read_step(). NULL when the step's memory is used up. */
+assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker);
 
 /* take.c: reads the raw record or saved reduction of an entry into its item. What is damaged becomes a problem of the node;
  * then *taken is false. Returns 0 or ASSAY_ENOMEM. */

@@ -18,10 +18,12 @@ static void release_source_plan(assay_source_plan *source)
     for (uint32_t c = 0; c < source->class_count; c++) {
         free(source->classes[c].use);
         free(source->classes[c].measure);
+        free(source->classes[c].place);
     }
     free(source->classes);
     free(source->tensor_class);
     free(source->scope);
+    free(source->same_use);
     free(source->looks_back);
 }
 

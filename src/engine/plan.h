@@ -28,6 +28,7 @@ typedef struct assay_use_class {
     uint32_t *use; /* owned, ascending */
     uint32_t uses;
     uint32_t *measure; /* owned, engine's numbers, each once */
+    uint32_t *place;   /* owned, [plan->measure_count]: 1 + where a measure is in the list, 0: nowhere */
     uint32_t measures;
     uint64_t hash;
 } assay_use_class;
@@ -37,6 +38,7 @@ typedef struct assay_source_plan {
     assay_use_class *classes;
     uint32_t class_count, class_room;
     assay_use_scope *scope; /* [plan->use_count] */
+    uint32_t *same_use;     /* [plan->use_count] the first use that takes the same tensors at every step */
     uint64_t first_chunk, chunks; /* in plan->chunks */
     uint8_t *looks_back;    /* [tensors] 1 where a measure refers to earlier steps; NULL: nowhere */
     uint32_t back;          /* how many saved steps at most */

@@ -131,8 +131,9 @@ static bool slot_selects(const assay_slot_need *slot, const assay_source *source
 static int collect_measures(const assay_plan *plan, assay_use_class *class)
 {
     class->measure = assay_alloc((plan->measure_count + 1) * sizeof *class->measure);
+    class->place = assay_alloc_zeroed(plan->measure_count + 1, sizeof *class->place);
     uint8_t *seen = assay_alloc_zeroed(plan->measure_count + 1, 1);
-    if (!class->measure || !seen) {
+    if (!class->measure || !class->place || !seen) {
         free(seen);
         return ASSAY_ENOMEM;
     }
@@ -144,8 +145,10 @@ static int collect_measures(const assay_plan *plan, assay_use_class *class)
                 seen[plan->measure_number[use.instance][m]] = 1;
     }
     for (uint32_t m = 0; m < plan->measure_count; m++)
-        if (seen[m])
+        if (seen[m]) {
             class->measure[class->measures++] = m;
+            class->place[m] = class->measures;
+        }
     free(seen);
     return ASSAY_OK;
 }
@@ -202,6 +205,42 @@ static int classify_tensors(const assay_plan *plan, assay_source_plan *to, const
     }
     free(use);
     return status;
+}
+
+static bool is_in_class(const assay_use_class *class, uint32_t use)
+{
+    for (uint32_t u = 0; u < class->uses; u++)
+        if (class->use[u] == use)
+            return true;
+    return false;
+}
+
+/* Do two uses take the same tensors at every step? */
+static bool take_the_same(const assay_plan *plan, const assay_source_plan *source, uint32_t a, uint32_t b)
+{
+    const assay_use_scope *x = &source->scope[a], *y = &source->scope[b];
+    uint32_t flags = need_of(plan, plan->uses[a].instance)->slots[plan->uses[a].slot].flags ^
+                     need_of(plan, plan->uses[b].instance)->slots[plan->uses[b].slot].flags;
+    bool same = !(flags & ASSAY_SLOT_NO_STRINGS) && x->kinds == y->kinds && x->modes == y->modes && x->worker == y->worker &&
+                x->from == y->from && x->to == y->to && x->nowhere == y->nowhere && x->spread == y->spread && x->most == y->most;
+    for (uint32_t c = 0; same && c < source->class_count; c++)
+        same = is_in_class(&source->classes[c], a) == is_in_class(&source->classes[c], b);
+    return same;
+}
+
+/* Many rules look at all tensors, or all gradients: they are given one list of them. */
+static int find_same_uses(const assay_plan *plan, assay_source_plan *to)
+{
+    to->same_use = assay_alloc(plan->use_count * sizeof *to->same_use);
+    if (!to->same_use)
+        return ASSAY_ENOMEM;
+    for (uint32_t u = 0; u < plan->use_count; u++) {
+        uint32_t first = 0;
+        while (first < u && !take_the_same(plan, to, first, u))
+            first++;
+        to->same_use[u] = first;
+    }
+    return ASSAY_OK;
 }
 
 /* How far back the measures of a class look; false when they do not. */
@@ -288,6 +327,8 @@ int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engi
         for (uint32_t u = 0; u < plan->use_count; u++)
             to->scope[u] = scope_of(plan, &plan->uses[u], source, options);
         status = classify_tensors(plan, to, source, name_problems ? &source->problems : NULL);
+        if (status == ASSAY_OK)
+            status = find_same_uses(plan, to);
         if (status == ASSAY_OK)
             status = mark_look_back(plan, to, assay_dict_count(source->info->tensors));
     }

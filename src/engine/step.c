@@ -23,35 +23,41 @@ static bool slot_takes(const assay_mapper *m, const assay_item *item, uint32_t u
     return kinds && assay_scope_wants(scope, m->step->step, m->step->mode, item->view.worker, __builtin_ctz(kinds));
 }
 
-/* How many items each use gets, then the items themselves, in one array that the uses share. */
+/* The uses of an item's class that have a list of their own: the others share one of these. */
+static void count_uses(const assay_mapper *m, size_t *room)
+{
+    const assay_source_plan *plan = &m->plan->sources[m->source];
+    for (size_t i = 0; i < m->item_count; i++) {
+        const assay_use_class *class = &plan->classes[plan->tensor_class[m->items[i]->view.tensor]];
+        for (uint32_t u = 0; u < class->uses; u++)
+            room[class->use[u]] += plan->same_use[class->use[u]] == class->use[u];
+    }
+}
+
+/* How many items each use gets, then the items themselves. */
 static int fill_slots(assay_mapper *m, assay_slot_view *slot)
 {
     const assay_source_plan *plan = &m->plan->sources[m->source];
     uint32_t uses = m->plan->use_count;
-    size_t total = 0, *first = assay_arena_take_zeroed(m->arena, uses, sizeof *first);
-    for (size_t i = 0; i < m->item_count; i++)
-        total += plan->classes[plan->tensor_class[m->items[i]->view.tensor]].uses;
-    const assay_tensor_view **views = assay_arena_take(m->arena, total * sizeof *views);
-    if (!first || !views)
+    size_t *room = assay_arena_take_zeroed(m->arena, uses, sizeof *room);
+    if (!room)
         return ASSAY_EBUDGET;
-    for (size_t i = 0; i < m->item_count; i++) {
-        const assay_use_class *class = &plan->classes[plan->tensor_class[m->items[i]->view.tensor]];
-        for (uint32_t u = 0; u < class->uses; u++)
-            first[class->use[u]]++;
-    }
-    size_t at = 0;
+    count_uses(m, room);
     for (uint32_t u = 0; u < uses; u++) {
-        size_t room = first[u];
-        first[u] = at;
-        slot[u] = (assay_slot_view){.items = views + at};
-        at += room;
+        slot[u] = (assay_slot_view){.items = assay_arena_take(m->arena, room[u] * sizeof *slot->items)};
+        if (!slot[u].items)
+            return ASSAY_EBUDGET;
     }
     for (size_t i = 0; i < m->item_count; i++) {
         const assay_use_class *class = &plan->classes[plan->tensor_class[m->items[i]->view.tensor]];
-        for (uint32_t u = 0; u < class->uses; u++)
-            if (slot_takes(m, m->items[i], class->use[u]))
-                views[first[class->use[u]] + slot[class->use[u]].count++] = &m->items[i]->view;
+        for (uint32_t u = 0; u < class->uses; u++) {
+            uint32_t use = class->use[u];
+            if (plan->same_use[use] == use && slot_takes(m, m->items[i], use))
+                ((const assay_tensor_view **)slot[use].items)[slot[use].count++] = &m->items[i]->view;
+        }
     }
+    for (uint32_t u = 0; u < uses; u++)
+        slot[u] = slot[plan->same_use[u]];
     return ASSAY_OK;
 }
 

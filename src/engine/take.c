@@ -297,33 +297,39 @@ static int feed_measures(assay_mapper *m, const assay_part *part, const assay_en
     return ASSAY_OK;
 }
 
+/* Puts a result of the tensor under way into the room that was made for it. */
+static void put_result(assay_mapper *m, assay_item *item, uint32_t number, const assay_result *result)
+{
+    size_t size = assay_result_size(&m->plan->measures[number]);
+    ((const assay_result **)item->view.results)[item->view.place[number]] = memcpy(m->result, result, size);
+    m->result += size;
+}
+
 /* After the last piece. *again is set when a meter wants the content once more; the others are done. */
 static int end_measures(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *list, uint32_t count,
-                        const assay_result **results, bool *again)
+                        assay_item *item, bool *again)
 {
     *again = false;
     for (uint32_t k = 0; k < count; k++) {
         taking *t = &list[k];
         assay_error err = {""};
+        assay_result result;
         if (!t->meter)
             continue;
         int status = t->pulls ? end_reference(m, part, entry, list[t->leader].reference.handle, &err) : ASSAY_OK;
-        assay_result *result = status == ASSAY_OK ? assay_arena_take(m->arena, sizeof *result) : NULL;
-        if (status == ASSAY_OK && !result)
-            status = over_budget(&err);
         if (status == ASSAY_OK)
-            status = assay_meter_end(t->meter, result, &err);
+            status = assay_meter_end(t->meter, &result, &err);
         if (status == 1) {
             *again = true;
             continue;
         }
         const assay_measure *measure = &m->plan->measures[t->number];
         if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_UNITS && measure->window > 1)
-            status = assay_units_pool(m, measure, part, entry->tensor, result, &err);
-        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_CHANGE && result->of.change.found)
-            result->of.change.step = t->reference.place.part->step;
+            status = assay_units_pool(m, measure, part, entry->tensor, &result, &err);
+        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_CHANGE && result.of.change.found)
+            result.of.change.step = t->reference.place.part->step;
         if (status == ASSAY_OK)
-            results[t->number] = result;
+            put_result(m, item, t->number, &result);
         if ((status = give_up(m, part, entry, t, status, &err)) != ASSAY_OK)
             return status;
     }
@@ -364,10 +370,6 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
     assay_stats_acc acc;
     bool again = false;
     assay_shape shape = {record->dtype, record->dims, item->view.shape, record->elements};
-    const assay_result **results = (const assay_result **)item->view.results;
-    assay_stats *stats = assay_arena_take(m->arena, sizeof *stats);
-    if (!stats)
-        return over_budget(err);
     int status = assay_stats_init(&acc, record->dtype);
     if (status == ASSAY_OK)
         status = reserve_takings(m, wanted->measures);
@@ -383,19 +385,19 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
     if (status == ASSAY_OK && keep)
         assay_kept_end(m->kept, key, entry, record);
     if (status == ASSAY_OK)
-        status = end_measures(m, part, entry, list, count, results, &again);
+        status = end_measures(m, part, entry, list, count, item, &again);
     while (status == ASSAY_OK && again) {
         assay_record once_more;
         status = assay_event_record(m->main.file, entry->offset, entry->length, m->value_budget, &once_more, err);
         if (status == ASSAY_OK)
             status = pass(m, part, entry, &once_more, NULL, list, count, NULL, err);
         if (status == ASSAY_OK)
-            status = end_measures(m, part, entry, list, count, results, &again);
+            status = end_measures(m, part, entry, list, count, item, &again);
     }
     if (status != ASSAY_OK)
         return status;
-    assay_stats_finish(&acc, stats);
-    item->view.stats = stats;
+    assay_stats_finish(&acc, m->stats);
+    item->view.stats = m->stats;
     return ASSAY_OK;
 }
 
@@ -405,33 +407,54 @@ static int take_texts(assay_mapper *m, const assay_wanted *wanted, const assay_r
     for (uint32_t k = 0; k < wanted->measures; k++) {
         if (!assay_measure_is_text(&m->plan->measures[wanted->measure[k]]))
             continue;
-        assay_result *result = assay_arena_take(m->arena, sizeof *result);
-        int status = result ? assay_texts_new(m->arena, record->elements, result, err) : ASSAY_EBUDGET;
+        assay_result result;
+        int status = assay_texts_new(m->arena, record->elements, &result, err);
         for (uint64_t i = 0; status == ASSAY_OK && i < record->elements; i++) {
             size_t length;
             const char *text = assay_event_string(m->main.file, i, &length);
-            status = assay_texts_set(m->arena, result, i, text, length, err);
+            status = assay_texts_set(m->arena, &result, i, text, length, err);
         }
         if (status != ASSAY_OK)
             return status;
-        ((const assay_result **)item->view.results)[wanted->measure[k]] = result;
+        put_result(m, item, wanted->measure[k], &result);
     }
+    return ASSAY_OK;
+}
+
+/* Room for what will be known of a raw tensor, in one piece: there may be a million of them in a step. */
+static int make_room(assay_mapper *m, const assay_entry *entry, const assay_wanted *wanted, const assay_record *record,
+                     assay_item *item, assay_error *err)
+{
+    const assay_source_plan *plan = &m->plan->sources[m->source];
+    const assay_use_class *class = &plan->classes[plan->tensor_class[entry->tensor]];
+    size_t stats = wanted->statistics && record->dtype != ASSAY_STRING ? sizeof(assay_stats) : 0;
+    size_t shape = (size_t)record->dims * sizeof *item->view.shape, results = 0;
+    size_t pointers = wanted->measures > 0 ? (class->measures + (size_t)1) * sizeof *item->view.results : 0;
+    for (uint32_t k = 0; k < wanted->measures; k++)
+        results += assay_result_size(&m->plan->measures[wanted->measure[k]]);
+    uint8_t *at = assay_arena_take_zeroed(m->arena, 1, stats + shape + pointers + results);
+    if (!at)
+        return over_budget(err);
+    m->stats = (assay_stats *)(void *)at;
+    at += stats;
+    if (shape > 0)
+        memcpy(at, record->shape, shape);
+    item->view.shape = (const int64_t *)(void *)at;
+    at += shape;
+    if (pointers > 0)
+        item->view.results = (const assay_result **)(void *)at;
+    item->view.place = class->place;
+    m->result = at + pointers;
     return ASSAY_OK;
 }
 
 static int take_raw(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
                     const assay_record *record, assay_item *item, assay_error *err)
 {
-    int64_t *shape = assay_arena_take(m->arena, (size_t)record->dims * sizeof *shape);
-    if (wanted->measures > 0)
-        item->view.results = assay_arena_take_zeroed(m->arena, m->plan->measure_count, sizeof *item->view.results);
-    if (!shape || (wanted->measures > 0 && !item->view.results))
-        return over_budget(err);
-    if (record->dims > 0)
-        memcpy(shape, record->shape, (size_t)record->dims * sizeof *shape);
-    item->view.shape = shape;
+    int status = make_room(m, entry, wanted, record, item, err);
+    if (status != ASSAY_OK)
+        return status;
     item->view.dims = record->dims;
-    int status = ASSAY_OK;
     if (record->dtype == ASSAY_STRING)
         status = take_texts(m, wanted, record, item, err);
     else if (wanted->statistics)

@@ -1,6 +1,7 @@
 /* measure.c - what all kinds share: checks, memory, cutting into blocks of doubles. */
 #include "tensor/measure.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +34,21 @@ static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
 
 /* The head of the meter, so that the state behind it is aligned for any type. */
 enum { METER_HEAD = (sizeof(assay_meter) + 15) / 16 * 16 };
+
+size_t assay_result_size(const assay_measure *measure)
+{
+    enum { HEAD = offsetof(assay_result, of) };
+    static const size_t sizes[ASSAY_MEASURE_KINDS] = {
+        [ASSAY_MEASURE_UNITS] = HEAD + sizeof(assay_units),
+        [ASSAY_MEASURE_EQUALS] = HEAD + sizeof(assay_counts),
+        [ASSAY_MEASURE_CHANNELS] = HEAD + sizeof(assay_channels),
+        [ASSAY_MEASURE_QUANTILES] = HEAD + sizeof(assay_quantiles),
+        [ASSAY_MEASURE_CHANGE] = HEAD + sizeof(assay_change),
+        [ASSAY_MEASURE_BELOW] = HEAD + sizeof(assay_counts),
+        [ASSAY_MEASURE_FIRST_BAD] = HEAD + sizeof(assay_first_bad),
+    };
+    return sizes[measure->kind] ? sizes[measure->kind] : sizeof(assay_result);
+}
 
 void *meter_state(assay_meter *meter)
 {

@@ -33,6 +33,9 @@ int assay_meter_feed(assay_meter *meter, const void *bytes, const void *referenc
  * that is dropped before goes with assay_arena_clear(). Not collective. */
 int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
 
+/* The bytes of a result that are of use for its kind: a copy needs no more room. */
+size_t assay_result_size(const assay_measure *measure);
+
 /* Pools `earlier`, the result of an earlier saved step, into `result` (UNITS with a window). Shapes that differ leave
  * it as it is. Not collective. */
 void assay_meter_pool(assay_result *result, const assay_result *earlier);

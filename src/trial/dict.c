@@ -173,6 +173,11 @@ uint32_t assay_dict_count(const assay_dict *d)
     return d->count;
 }
 
+size_t assay_dict_bytes(const assay_dict *d)
+{
+    return d->size;
+}
+
 const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length)
 {
     if (length)

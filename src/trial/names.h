@@ -22,6 +22,7 @@ uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length);
 /* The id, or ASSAY_NO_ID. */
 uint32_t assay_dict_find(const assay_dict *d, const char *name, size_t length);
 uint32_t assay_dict_count(const assay_dict *d);
+size_t assay_dict_bytes(const assay_dict *d); /* of all names, terminators included */
 /* Terminated; valid until the next add. */
 const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length);
 /* Renumbers all names into byte order. new_id[old id] tells what became of each (room for count ids, may be NULL). */

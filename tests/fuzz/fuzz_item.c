@@ -9,10 +9,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* One measure of each kind, with as many numbers as its number in the list. */
 static assay_item_form form_of(assay_measure measures[ASSAY_MEASURE_KINDS])
 {
+    static uint32_t class_of[3], place[ASSAY_MEASURE_KINDS];
+    static assay_use_class class = {.place = place, .measures = ASSAY_MEASURE_KINDS};
+    static const assay_source_plan plan = {.tensor_class = class_of, .classes = &class, .class_count = 1};
+    for (uint32_t k = 0; k < ASSAY_MEASURE_KINDS; k++)
+        place[k] = k + 1;
     memset(measures, 0, ASSAY_MEASURE_KINDS * sizeof *measures);
     for (uint32_t k = 0; k < ASSAY_MEASURE_KINDS; k++)
         measures[k].kind = measures[k].numbers = k;
-    return (assay_item_form){.measures = measures, .measure_count = ASSAY_MEASURE_KINDS, .tensors = 3, .workers = 2};
+    return (assay_item_form){.measures = measures, .measure_count = ASSAY_MEASURE_KINDS, .tensors = 3, .workers = 2,
+                             .plan = &plan};
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -256,7 +256,8 @@ static const assay_tensor_view *make_item(maker *m, uint32_t t, int step, uint32
     const sample *s = &m->saved[(size_t)t * WORLD_STEPS + (size_t)step][worker];
     assay_tensor_view *item = take(m, 1, sizeof *item);
     double *reduction = take(m, ASSAY_KINDS, sizeof *reduction);
-    const assay_result **results = take(m, need->measure_count, sizeof *results);
+    const assay_result **results = take(m, need->measure_count + 1, sizeof *results);
+    uint32_t *place = take(m, need->measure_count, sizeof *place);
     if (m->failed)
         return NULL;
     *item = (assay_tensor_view){.tensor = m->id[t],
@@ -269,12 +270,15 @@ static const assay_tensor_view *make_item(maker *m, uint32_t t, int step, uint32
                                 .stats = s->raw ? take_stats(m, s) : NULL,
                                 .reductions = slot->kinds & ~(1u << ASSAY_RAW),
                                 .reduction = reduction,
-                                .results = results};
+                                .results = results,
+                                .place = place};
     for (int kind = 0; kind < ASSAY_KINDS; kind++)
         reduction[kind] = random_value(m, t);
     for (uint32_t k = 0; k < need->measure_count; k++)
+        place[k] = k + 1;
+    for (uint32_t k = 0; k < need->measure_count; k++)
         if (need->measure_slot[k] == m->slot[t])
-            results[k] = take_measure(m, &need->measures[k], t, step, worker);
+            results[k + 1] = take_measure(m, &need->measures[k], t, step, worker);
     return item->stats || item->reductions ? item : NULL;
 }
 

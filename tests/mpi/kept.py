@@ -16,7 +16,7 @@ from launch import Checks, mpirun  # noqa: E402
 from same_report import body_of  # noqa: E402
 
 STEPS, ELEMENTS = 12, 80000  # of 320 kB: more than the least that is kept
-WITHOUT, WITH = "64MiB", "512MiB"
+WITHOUT, WITH = "24MiB", "512MiB" # without: no more than the program itself takes
 RULES = [
     ("update", "WeightUpdateRatio", {}),
     ("window_stays", "WeightUpdateRatio", {"num_steps": 100}),
