@@ -8,10 +8,12 @@
 #include "trial/problem.h"
 #include "unit.h"
 
-static void test_dict(void)
+/* `room`: how many names are made room for beforehand. */
+static void try_dict(size_t room)
 {
     assay_dict *d = assay_dict_new();
     char name[32];
+    CU_ASSERT_EQUAL(assay_dict_reserve(d, room, 3 * room), 0);
     for (int round = 0; round < 2; round++)
         for (uint32_t i = 0; i < 5000; i++)
             CU_ASSERT_EQUAL_FATAL(assay_dict_add(d, name, (size_t)sprintf(name, "n%u", (i * 7919) % 5000)), i);
@@ -23,7 +25,16 @@ static void test_dict(void)
     CU_ASSERT_EQUAL(assay_dict_find(d, "a\0b", 3), 5001);
     size_t length = 0;
     CU_ASSERT(memcmp(assay_dict_name(d, 5001, &length), "a\0b", 4) == 0 && length == 3);
+    CU_ASSERT_EQUAL(assay_dict_reserve(d, 10, 10), 0); /* has names: stays as it is */
+    CU_ASSERT_EQUAL(assay_dict_find(d, "a\0b", 3), 5001);
     assay_dict_free(d);
+}
+
+static void test_dict(void)
+{
+    static const size_t rooms[] = {0, 1, 31, 32, 5000, 6000};
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        try_dict(rooms[i]);
 }
 
 static void test_dict_sort_and_pack(void)

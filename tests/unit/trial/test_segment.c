@@ -120,6 +120,48 @@ static void test_pack(void)
     assay_segment_release(&copy);
 }
 
+/* A copy of the parts [first, first + count) behind `to`. */
+static void append_some(assay_segment *to, const assay_segment *from, size_t first, size_t count)
+{
+    assay_buf x;
+    assay_buf_init(&x, 1 << 24);
+    assay_segment_pack(from, first, count, &x);
+    assay_cursor in = assay_cursor_over(x.data, x.size);
+    CU_ASSERT_EQUAL_FATAL(assay_segment_unpack(&in, to, NULL), 0);
+    assay_buf_release(&x);
+}
+
+/* What is let go of and comes back in front and behind makes the same segment again. */
+static void test_keep_and_turn(void)
+{
+    for (uint32_t round = 0; round < 100; round++) {
+        assay_segment s = {0}, part = {0};
+        random_state = round * 104729u;
+        fill(&s, 0, 6);
+        size_t first = pick((uint32_t)s.count + 1), count = pick((uint32_t)(s.count - first) + 1);
+        append(&part, &s);
+        assay_segment_keep(&part, first, count);
+        CU_ASSERT_EQUAL(part.count, count);
+        append_some(&part, &s, 0, first);
+        assay_segment_turn(&part, count);
+        append_some(&part, &s, first + count, s.count - first - count);
+        CU_ASSERT(same(&s, &part));
+        assay_segment_drop_shapes(&part);
+        for (size_t i = 0; i < part.count; i++)
+            CU_ASSERT_EQUAL(part.parts[i].shapes, 0);
+        assay_segment_release(&s);
+        assay_segment_release(&part);
+    }
+}
+
+/* docs/performance.md says what the index takes. */
+static void test_sizes(void)
+{
+    CU_ASSERT_EQUAL(sizeof(assay_entry), 24);
+    CU_ASSERT_EQUAL(sizeof(assay_part), 48);
+    CU_ASSERT_EQUAL(sizeof(assay_index_name), 16);
+}
+
 /* tail(A ++ B) == tail(tail(A) ++ B), and the tail is what its definition says. */
 static void test_tail(void)
 {
@@ -197,6 +239,8 @@ int main(void)
     CU_TestInfo tests[] = {{"packing, damage, renumbering", test_pack},
                            {"tails combine", test_tail},
                            {"history", test_history},
+                           {"keeping some parts, and putting others in front", test_keep_and_turn},
+                           {"sizes", test_sizes},
                            CU_TEST_INFO_NULL};
     return unit_main("trial/segment", tests);
 }
