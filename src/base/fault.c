@@ -171,20 +171,6 @@ void *assay_alloc(size_t size)
     return assay_fault_now(ASSAY_FAULT_ALLOC) ? NULL : malloc(size ? size : 1);
 }
 
-void *assay_alloc_large(size_t size)
-{
-    enum { PAGE = 2 << 20 };
-    void *bytes = NULL;
-    if (size < PAGE)
-        return assay_alloc(size);
-    if (assay_fault_now(ASSAY_FAULT_ALLOC) || posix_memalign(&bytes, PAGE, size))
-        return NULL;
-#ifdef MADV_HUGEPAGE
-    madvise(bytes, size / PAGE * PAGE, MADV_HUGEPAGE); /* a wish: without it the pages are small */
-#endif
-    return bytes;
-}
-
 void *assay_alloc_zeroed(size_t count, size_t size)
 {
     size_t bytes;

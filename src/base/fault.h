@@ -35,8 +35,6 @@ void assay_fault_die(const char *point);
 /* malloc, calloc and realloc through the fault counter. Sizes of arrays are checked for overflow: NULL then.
  * A request of 0 bytes gives a valid pointer. Free with free(). Not collective. */
 void *assay_alloc(size_t size);
-/* The same for bytes that are gone through again and again: of 2 MiB on in large pages, where the system has them. */
-void *assay_alloc_large(size_t size);
 void *assay_alloc_zeroed(size_t count, size_t size);
 void *assay_realloc_array(void *old, size_t count, size_t size);
 /* A copy that the caller frees; NULL without memory. */

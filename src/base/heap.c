@@ -1,14 +1,20 @@
 /* heap.c - the allocator of glibc, and /proc of Linux; elsewhere nothing is told and the most so far is what is known. */
 #include "base/heap.h"
 
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
+#include "base/fault.h"
+
 enum {
+    LARGE_PAGE = 2 << 20,
     SMALL = 256 << 10,
     LARGE = 32 << 20 /* where glibc comes to by itself when large blocks are freed */
 };
@@ -35,6 +41,44 @@ void assay_heap_trim(void)
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
+}
+
+static size_t in_whole_pages(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (size + page - 1) / page * page;
+}
+
+/* A block of malloc would begin anywhere, or leave what its alignment costs behind it. */
+static void *map_aligned(size_t size)
+{
+    size_t all = size + LARGE_PAGE;
+    uint8_t *bytes = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED)
+        return NULL;
+    size_t skip = (LARGE_PAGE - (uintptr_t)bytes % LARGE_PAGE) % LARGE_PAGE;
+    if (skip > 0)
+        munmap(bytes, skip);
+    munmap(bytes + skip + size, all - skip - size);
+#ifdef MADV_HUGEPAGE
+    madvise(bytes + skip, size, MADV_HUGEPAGE); /* a wish: without it the pages are small */
+#endif
+    return bytes + skip;
+}
+
+void *assay_heap_take_large(size_t size)
+{
+    if (size < LARGE_PAGE)
+        return assay_alloc(size);
+    return assay_fault_now(ASSAY_FAULT_ALLOC) || size > SIZE_MAX / 2 ? NULL : map_aligned(in_whole_pages(size));
+}
+
+void assay_heap_give_large(void *bytes, size_t size)
+{
+    if (size < LARGE_PAGE)
+        free(bytes);
+    else if (bytes)
+        munmap(bytes, in_whole_pages(size));
 }
 
 size_t assay_heap_resident(void)

@@ -13,6 +13,11 @@ void assay_heap_reuse(void);
 /* Gives back what is free. Not collective. */
 void assay_heap_trim(void);
 
+/* `size` bytes that are gone through again and again: of 2 MiB on from the system itself, in large pages where it has them. NULL
+ * without memory. Give them back with assay_heap_give_large() and the same size; NULL is ignored. Not collective. */
+void *assay_heap_take_large(size_t size);
+void assay_heap_give_large(void *bytes, size_t size);
+
 /* Bytes resident now; the most so far where the system does not tell. Not collective. */
 size_t assay_heap_resident(void);
 

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/heap.h"
 
 typedef struct slot {
     bool taken;
@@ -31,11 +32,32 @@ assay_kept *assay_kept_new(size_t budget)
     return k;
 }
 
+static size_t content_size(const assay_record *record)
+{
+    return (size_t)record->elements * assay_dtype_size(record->dtype);
+}
+
+static size_t shape_at(size_t size)
+{
+    return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+}
+
+/* Bytes of a content and its shape. */
+static size_t whole_size(size_t size, int dims)
+{
+    return shape_at(size) + (size_t)dims * sizeof(int64_t);
+}
+
+static void release(assay_kept_content *content)
+{
+    assay_heap_give_large(content->bytes, whole_size(content->size, content->dims));
+}
+
 void assay_kept_clear(assay_kept *k)
 {
     for (size_t i = 0; i < k->room; i++) {
-        free(k->slots[i].newest.bytes);
-        free(k->slots[i].oldest.bytes);
+        release(&k->slots[i].newest);
+        release(&k->slots[i].oldest);
     }
     free(k->slots);
     *k = (assay_kept){.budget = k->budget, .now = k->now};
@@ -106,26 +128,16 @@ static slot *slot_for(assay_kept *k, assay_kept_key key)
     return s;
 }
 
-static size_t content_size(const assay_record *record)
-{
-    return (size_t)record->elements * assay_dtype_size(record->dtype);
-}
-
-static size_t shape_at(size_t size)
-{
-    return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
-}
-
 /* Bytes that a content takes, with what the allocator adds. */
 static size_t cost_of(size_t size, int dims)
 {
-    return shape_at(size) + (size_t)dims * sizeof(int64_t) + 2 * sizeof(size_t);
+    return whole_size(size, dims) + 2 * sizeof(size_t);
 }
 
 static void drop(assay_kept *k, assay_kept_content *content)
 {
     k->held -= content->bytes ? cost_of(content->size, content->dims) : 0;
-    free(content->bytes);
+    release(content);
     *content = (assay_kept_content){0};
 }
 
@@ -141,7 +153,7 @@ static bool make_room(assay_kept *k, assay_kept_content *content, const assay_re
         size_t size = content_size(record), shape = shape_at(size), cost = cost_of(size, record->dims);
         drop(k, content);
         if (has_left(k, cost))
-            content->bytes = assay_alloc_large(shape + (size_t)record->dims * sizeof(int64_t));
+            content->bytes = assay_heap_take_large(whole_size(size, record->dims));
         if (!content->bytes)
             return false;
         content->shape = (const int64_t *)(void *)(content->bytes + shape);

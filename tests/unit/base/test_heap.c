@@ -1,0 +1,59 @@
+/* Large blocks: where they begin, that all of their bytes are theirs, and that they go back. */
+#include "unit.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/heap.h"
+
+enum { LARGE_PAGE = 2 << 20 };
+
+static void test_sizes(void)
+{
+    const size_t sizes[] = {0, 1, LARGE_PAGE - 1, LARGE_PAGE, LARGE_PAGE + 1, 2 * LARGE_PAGE + 16, 5 * LARGE_PAGE - 4096};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint8_t *a = assay_heap_take_large(sizes[i]), *b = assay_heap_take_large(sizes[i]);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(a);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+        CU_ASSERT_TRUE(sizes[i] < LARGE_PAGE || (uintptr_t)a % LARGE_PAGE == 0);
+        memset(a, 1, sizes[i]);
+        memset(b, 2, sizes[i]);
+        size_t wrong = 0;
+        for (size_t k = 0; k < sizes[i]; k++)
+            wrong += a[k] != 1 || b[k] != 2;
+        CU_ASSERT_EQUAL(wrong, 0);
+        assay_heap_give_large(a, sizes[i]);
+        assay_heap_give_large(b, sizes[i]);
+    }
+    assay_heap_give_large(NULL, LARGE_PAGE);
+}
+
+/* Nothing of what went back stays resident. */
+static void test_goes_back(void)
+{
+    enum { SIZE = 32 * LARGE_PAGE };
+    size_t before = assay_heap_resident();
+    for (int i = 0; i < 4; i++) {
+        void *bytes = assay_heap_take_large(SIZE);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+        memset(bytes, i, SIZE);
+        CU_ASSERT_TRUE(assay_heap_resident() >= before + SIZE / 2);
+        assay_heap_give_large(bytes, SIZE);
+    }
+    CU_ASSERT_TRUE(assay_heap_resident() < before + SIZE / 2);
+}
+
+static void test_too_large(void)
+{
+    CU_ASSERT_PTR_NULL(assay_heap_take_large(SIZE_MAX));
+    CU_ASSERT_PTR_NULL(assay_heap_take_large(SIZE_MAX / 2));
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"sizes", test_sizes},
+                           {"what goes back", test_goes_back},
+                           {"too large", test_too_large},
+                           CU_TEST_INFO_NULL};
+    return unit_main("heap", tests);
+}
