@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import SUITE, Checks, environment  # noqa: E402
+from launch import LAUNCHER, SUITE, Checks, environment, mpirun  # noqa: E402
 from same_report import body_of  # noqa: E402
 
 MEBI = 1 << 20
@@ -77,6 +77,18 @@ def check_catalog(checks, assay, folder):
     checks.expect(each < A_RECORD, "the catalog takes %.0f bytes a record, more than %d" % (each, A_RECORD))
 
 
+def check_refusals(checks, assay, folder, trial):
+    """Which tensors are refused does not depend on the ranks that share the index."""
+    bodies = set()
+    for ranks in (1, 3) if LAUNCHER != "none" else (1,):
+        done = mpirun(ranks, [assay, "run", SUITE, "--trial", trial, "--quiet", "--memory", "40M", "--out", folder / "out"])
+        if checks.expect(done.code == 3, "--memory 40M, %d ranks: %s" % (ranks, done)):
+            body = body_of((folder / "out" / "report.json").read_bytes())
+            checks.expect(b"memory-budget" in body, "--memory 40M, %d ranks: nothing was refused" % ranks)
+            bodies.add(body)
+    checks.expect(len(bodies) == 1, "the ranks refuse different tensors")
+
+
 def check_warning(checks, assay, folder, trial):
     code, _, said = run_and_measure([assay, "run", SUITE, "--trial", trial, "--memory", "16M", "--out", folder / "out"])
     checks.expect(code in (0, 3) and "--memory 16 MiB is little for this trial" in said, "--memory 16M: exit %d: %s" % (code, said))
@@ -94,6 +106,8 @@ def main():
             trial = folder / ("trial-%d" % number)
             subprocess.run([args.generate, trial, *map(str, sizes)], check=True)
             check_shape(checks, args.assay, folder, trial, what, budgets, fits)
+            if not fits:
+                check_refusals(checks, args.assay, folder, trial)
         check_warning(checks, args.assay, folder, trial)
         check_catalog(checks, args.assay, folder)
     checks.done()
