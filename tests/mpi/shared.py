@@ -2,7 +2,7 @@
 """Steps that several ranks measure and one maps: the report has the bytes that one rank gives, whatever the rules, with damage in
 such a step, with little memory, when the run is stopped and resumed, and when one of the ranks fails.
 
-    shared.py --assay PROGRAM --ranks 1 2 3 ... -- WHAT...     WHAT: rules, damaged, memory, stopped, faults
+    shared.py --assay PROGRAM --ranks 1 2 3 ... -- WHAT...     WHAT: rules, modes, damaged, memory, stopped, faults
 
 ASSAY_SEED sets what is drawn.
 """
@@ -93,7 +93,7 @@ class Place:
         suite = json.loads(SUITE.read_text())
         suite["trials"] = [{"path": str(self.where / name), "name": name} for name in ("trial", "other")]
         suite["rules"] += [{"name": n, "rule": r, "parameters": p} for n, r, p in RULES]
-        suite["rules"].append({"name": "when", "when": "l2(weights) / l2(gradients) > 3"})
+        suite["rules"].append({"name": "when", "when": "l2(weights) / l2('gradient/{}') > 3"})
         suite["aggregations"] += AGGREGATIONS
         self.job = self.where / "job.json"
         self.job.write_text(json.dumps(suite))
@@ -136,10 +136,22 @@ def test_rules(place):
     place.checks.expect(said and int(said.group(1)) > 0, "--dry-run does not say what is shared: %s" % planned)
 
 
+def index_of(trial, step, worker):
+    return trial / "index" / "000000000" / ("%012d_worker_%d.json" % (step, worker))
+
+
 def entries(trial, step, worker):
-    name = "index/000000000/%012d_worker_%d.json" % (step, worker)
-    index = json.loads((trial / name).read_text())
+    index = json.loads(index_of(trial, step, worker).read_text())
     return trial / index["meta"]["event_file_name"], index["tensor_payload"]
+
+
+def test_modes(place):
+    """Where workers disagree on the mode of a shared step, the first one's is that of all, whoever measures it."""
+    index = index_of(place.trial, 4, 1)
+    index.write_text(index.read_text().replace('"EVAL"', '"TRAIN"'))
+    place.job.write_text(json.dumps({"trials": [str(place.trial)], "rules": [
+        {"name": "norms", "rule": "Expression", "parameters": {"when": "l2(weights) > 0", "mode": "EVAL"}}]}))
+    place.compare("modes", 3, True)
 
 
 def spoil(trial, step, worker, *tensor):
