@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The man pages tell of every option that --help tells of, of no other, and every command has a page.
+"""The man pages tell of every option that --help tells of, of no other, every command has a page, and quotes that
+are meant to be seen are: a macro takes " for the bounds of an argument.
 
     man_pages.py --assay PROGRAM
 """
@@ -48,6 +49,9 @@ def main():
         checks.expect("assay\\-%s" % command in main_page, "assay.1 does not name %s" % command)
     pages = {p.name for p in PAGES.glob("assay-*.1")}
     checks.expect(pages == {"assay-%s.1" % c for c in commands}, "pages without a command: %s" % pages)
+    for page in sorted(PAGES.glob("*.1")):
+        lost = re.findall(r'^\.(?:[BI]|[BIR]{2}) .*".*$', page.read_text(), re.M)
+        checks.expect(not lost, "%s: \\(dq prints a quote, \" does not: %s" % (page.name, lost))
     for code in ("0", "1", "2", "3", "4", "75"):
         checks.expect(re.search(r"\b%s " % code, overview) and "\n.B %s\n" % code in main_page, "exit code %s" % code)
     checks.done()
