@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-enum { ASSAY_RULE_ABI = 1 };
+enum { ASSAY_RULE_ABI = 2 }; /* grows when what rules are given changes its layout: modules are then compiled anew */
 
 typedef enum assay_mode { ASSAY_MODE_NONE, ASSAY_MODE_TRAIN, ASSAY_MODE_EVAL, ASSAY_MODE_PREDICT, ASSAY_MODE_GLOBAL, ASSAY_MODES } assay_mode;
 /* "TRAIN", ...; "" for ASSAY_MODE_NONE. And back: ASSAY_MODE_NONE when it is none of them (case-sensitive). */
