@@ -1,5 +1,5 @@
-/* Dealing out: every chunk has a rank, steps are shared by neighbours that get their records in order, nobody helps twice, and few
- * large steps do not keep the rest waiting. */
+/* Dealing out: every chunk has a rank, steps are shared by neighbours that get their records in order, nobody helps twice,
+ * and few large steps do not keep the rest waiting. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -95,7 +95,8 @@ static void any_costs(void)
     for (int trial = 0; trial < 300; trial++) {
         make(&m, 1 + random_number(40));
         for (uint64_t c = 0; c < m.plan.chunk_count; c++) {
-            set_chunk(&m.chunks[c], random_number(2) * random_number(300000), random_number(5) == 0 ? random_number(1 << 22) : random_number(9000));
+            uint64_t record = random_number(5) == 0 ? random_number(1 << 22) : random_number(9000);
+            set_chunk(&m.chunks[c], random_number(2) * random_number(300000), record);
             m.chunks[c].done = random_number(8) == 0;
         }
         shared += check(&m, 1 + (int)random_number(100));
