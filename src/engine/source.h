@@ -33,12 +33,13 @@ typedef struct assay_sources {
 int assay_sources_init(assay_sources *sources, const assay_job *job);
 void assay_sources_release(assay_sources *sources);
 
-/* Which index files of all trials, in one numbering, a rank reads: [*from, *to). Not collective. */
-void assay_sources_share(const assay_sources *sources, int rank, int ranks, uint64_t *from, uint64_t *to);
+/* Which index files of a trial a rank reads: [*first, *end) of them. `base` is the number of its first one when those of all
+ * trials are counted. Not collective. */
+void assay_sources_share(const assay_sources *sources, uint32_t source, uint64_t base, int rank, int ranks, uint64_t *first,
+                         uint64_t *end);
 
 /* Lists every trial (trial i by rank i mod ranks); the names of workers go to everyone, those of index files to the rank that
- * reads them and to rank 0. A trial that cannot be opened keeps its status.
- * Collective. */
+ * reads them and to rank 0. A trial that cannot be opened keeps its status. Collective. */
 int assay_sources_list(assay_comm *comm, assay_sources *sources, assay_error *err);
 
 /* Reads the index files, each rank a contiguous share, and makes the steps and tensors of every trial known to every rank;

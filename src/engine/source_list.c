@@ -120,7 +120,8 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
     return ASSAY_OK;
 }
 
-void assay_sources_share(const assay_sources *s, int rank, int ranks, uint64_t *from, uint64_t *to)
+/* Which index files of all trials, in one numbering, a rank reads: [*from, *to). */
+static void share_of_all(const assay_sources *s, int rank, int ranks, uint64_t *from, uint64_t *to)
 {
     uint64_t total = 0, r = (uint64_t)rank, size = (uint64_t)ranks;
     for (uint32_t i = 0; i < s->count; i++)
@@ -133,18 +134,24 @@ void assay_sources_share(const assay_sources *s, int rank, int ranks, uint64_t *
     }
 }
 
-/* The files of a trial, whose first has the number `base` among those of all, that a rank gets: [*first, *end) of the trial. */
-static void files_of_rank(const assay_sources *s, uint32_t source, uint64_t base, int rank, int ranks, uint64_t *first,
-                          uint64_t *end)
+void assay_sources_share(const assay_sources *s, uint32_t source, uint64_t base, int rank, int ranks, uint64_t *first,
+                         uint64_t *end)
 {
     uint64_t from, to, count = s->list[source].files;
-    assay_sources_share(s, rank, ranks, &from, &to);
+    share_of_all(s, rank, ranks, &from, &to);
     *first = from > base ? from - base : 0;
     *end = to > base ? to - base : 0;
     *first = *first < count ? *first : count;
     *end = *end < count ? *end : count;
+}
+
+/* The files of a trial whose names a rank gets: those that it reads, and on rank 0 all. */
+static void files_of_rank(const assay_sources *s, uint32_t source, uint64_t base, int rank, int ranks, uint64_t *first,
+                          uint64_t *end)
+{
+    assay_sources_share(s, source, base, rank, ranks, first, end);
     if (rank == 0)
-        *end = count;
+        *end = s->list[source].files;
 }
 
 /* Packs the files that the other ranks get of the trials that this one has listed, and keeps its own. */

@@ -217,21 +217,19 @@ static int join_summaries(void *mine, assay_cursor *later, assay_error *err)
     return status;
 }
 
-/* Reads this rank's share: files [from, to) of all trials' index files in one numbering. */
-static int read_share(assay_sources *sources, summaries *all, uint64_t from, uint64_t to)
+/* Reads this rank's share of all trials' index files, whose names come first in its listings. */
+static int read_share(assay_sources *sources, summaries *all, int rank, int ranks)
 {
-    uint64_t base = 0;
+    uint64_t base = 0, first, end;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
         assay_source *source = &sources->list[i];
-        uint64_t a = from > base ? from - base : 0, b = to > base ? to - base : 0;
-        a = a < source->files ? a : source->files;
-        b = b < source->files ? b : source->files;
+        assay_sources_share(sources, i, base, rank, ranks, &first, &end);
         base += source->files;
-        if (a < b && sources->watch)
+        if (first < end && sources->watch)
             status = assay_watch_read_index(sources->watch, i, all->list[i].names, &source->segment);
-        else if (a < b)
-            status = assay_index_read(source->store, &source->listing, 0, (size_t)(b - a), all->list[i].names,
+        else if (first < end)
+            status = assay_index_read(source->store, &source->listing, 0, (size_t)(end - first), all->list[i].names,
                                       &source->segment, &all->list[i].problems);
         if (status == ASSAY_OK)
             status = summarize_segment(&all->list[i], &source->segment);
@@ -417,12 +415,10 @@ static int share_summaries(assay_comm *comm, assay_sources *sources, summaries *
 int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *err)
 {
     int rank = assay_comm_rank(comm);
-    uint64_t from, to;
     summaries all = {0};
-    assay_sources_share(sources, rank, assay_comm_size(comm), &from, &to);
     int status = init_summaries(&all, sources->count);
     if (status == ASSAY_OK)
-        status = read_share(sources, &all, from, to);
+        status = read_share(sources, &all, rank, assay_comm_size(comm));
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while reading index files", rank);
     static const assay_joiner joiner = {pack_summaries, join_summaries};
