@@ -156,10 +156,7 @@ int assay_lend_help(assay_mapper *m, const assay_share *share, int rank, assay_b
         assay_buf_clear(out);
     assay_node_release(&node, rules_of(m));
     m->node = NULL;
-    if (status == ASSAY_ENOMEM)
-        assay_fail(err, status, "out of memory while reading step %lld: use fewer ranks a node or a smaller --memory",
-                   (long long)m->step->step);
-    return status;
+    return status == ASSAY_ENOMEM ? assay_mapper_no_memory(m, err) : status;
 }
 
 /* ---- the rank that has the step ---- */

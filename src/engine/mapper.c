@@ -281,6 +281,12 @@ static int map_chunk(assay_mapper *m, uint64_t number, assay_error *err)
     return status;
 }
 
+int assay_mapper_no_memory(const assay_mapper *m, assay_error *err)
+{
+    return assay_fail(err, ASSAY_ENOMEM, "out of memory while reading step %lld: use fewer ranks a node or a smaller --memory",
+                      m->step ? (long long)m->step->step : -1LL);
+}
+
 int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_fold *folds, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -300,8 +306,7 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
         assay_node_release(&node, m->rules + (size_t)chunk->source * m->plan->instances);
     }
     if (status == ASSAY_ENOMEM)
-        assay_fail(err, status, "out of memory while reading step %lld: use fewer ranks a node or a smaller --memory",
-                   m->step ? (long long)m->step->step : -1LL);
+        assay_mapper_no_memory(m, err);
     if (err && m->observed.text[0])
         *err = m->observed;
     return status;

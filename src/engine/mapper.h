@@ -28,7 +28,6 @@ typedef struct assay_handle { /* an event file that stays open while it may be a
     uint64_t used;        /* the tensor that it was last used for, by the mapper's count of tensors */
 } assay_handle;
 
-
 /* A stretch of a step's entries: from entry `first` of one part to the one before entry `end` of the same or a later part. */
 typedef struct assay_stretch {
     size_t first_part, first, end_part, end; /* in the segment's lists; empty when first_part > end_part */
@@ -74,12 +73,14 @@ typedef struct assay_mapper {
     uint8_t *result;    /* where its next result goes */
 } assay_mapper;
 
+/* A mapper within so many bytes of `memory`, dealt out by `budget`; what it is given is borrowed and outlives it. 0 or
+ * ASSAY_ENOMEM; release either way. These and all below: not collective. */
 int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *sources, const assay_rule *rules,
                       assay_progress *progress, size_t memory, const assay_budget *budget);
 void assay_mapper_release(assay_mapper *m);
 
-/* Maps every chunk of this rank into folds[source]. Returns 0, or a status that ends the run (ASSAY_ENOMEM); everything
- * that is wrong with the trial is in the nodes. Not collective. */
+/* Maps the chunks [first_chunk, end_chunk), all of them this rank's, into folds[source]. Returns 0, or a status that ends the
+ * run (ASSAY_ENOMEM, or what the lender or the observer says); everything that is wrong with the trial is in the nodes. */
 int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_fold *folds, assay_error *err);
 
 /* Makes a source the one under way. 0 or ASSAY_ENOMEM. */
@@ -88,17 +89,20 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source);
 int assay_mapper_read_step(assay_mapper *m);
 /* A new item of m->step, behind assay_mapper_read_step(). NULL when the step's memory is used up. */
 assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker);
+/* Says that memory ran out while m->step was read. Returns ASSAY_ENOMEM. */
+int assay_mapper_no_memory(const assay_mapper *m, assay_error *err);
 
 /* take.c: reads the raw record or saved reduction of an entry into its item. What is damaged becomes a problem of the node;
  * then *taken is false. Returns 0 or ASSAY_ENOMEM. */
 int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
                assay_item *item, bool *taken);
-/* Adds a problem of an event file to the node. */
+/* Adds a problem of an event file to the node; `offset` -1: of the file as a whole. A failure stays in the node's list. */
 void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64_t offset, const char *text);
-/* The path of a part's event file, in `name` unless the index gives it; NULL when it is too long. Not collective. */
+/* The path of a part's event file, in `name` unless the index gives it; NULL when it is too long. */
 enum { ASSAY_PATH_ROOM = 4096 };
 const char *assay_part_path(const assay_source *source, const assay_part *part, char name[ASSAY_PATH_ROOM]);
-/* Opens the event file of a part in a handle; does nothing when it is open there. */
+/* Opens the event file of a part in a handle; does nothing when it is open there. ASSAY_EFORMAT when its name is too long,
+ * else what assay_store_open_file() says. */
 int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source *source, const assay_part *part,
                       assay_error *err);
 
@@ -111,11 +115,13 @@ typedef struct assay_reference {
 int assay_reference_find(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
                          assay_reference *out, assay_error *err);
 
-/* units.c: pools the unit counts of the saved steps before into `result`, as far as the measure's window reaches. */
+/* units.c: pools the unit counts of the saved steps before into `result`, as far as the measure's window reaches. 0, or why
+ * there is no result; ASSAY_ENOMEM ends the run. */
 int assay_units_pool(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
                      assay_result *result, assay_error *err);
 
-/* step.c: the step's items to every rule that wants some of them. */
+/* step.c: gives the step's items to every rule that wants some of them. What does not fit the step's memory becomes a problem
+ * of the node. Returns 0 or what ends the run. */
 int assay_step_map(assay_mapper *m);
 
 #endif
