@@ -86,7 +86,8 @@ typedef struct run_options {
     {"against", CLI_TEXT, RUN_FIELD(against), "FILE",                                                                   \
      "Hold the trials against the bands that --learn wrote. What leaves them counts as findings of severity warning.",  \
      NULL},                                                                                                             \
-    {"dry-run", CLI_FLAG, RUN_FIELD(dry_run), NULL, "Only say what would be read, and which actions there are.", NULL}, \
+    {"dry-run", CLI_FLAG, RUN_FIELD(dry_run), NULL,                                                                    \
+     "Only say what would be read, how evenly the ranks share it, and which actions there are.", NULL},                \
     {"checkpoint", CLI_TEXT, RUN_FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP, NULL},                            \
     {"checkpoint-every", CLI_SECONDS, RUN_FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP, NULL},       \
     {"resume", CLI_FLAG, RUN_FIELD(checkpoint.resume), NULL, RUN_RESUME_HELP, NULL}

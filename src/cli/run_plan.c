@@ -42,7 +42,7 @@ int run_put_plan(const assay_outcome *outcome, assay_buf *out)
     assay_text_put_bytes(out, plan->bytes);
     assay_put_format(out, ", of %" PRIu64 " step%s in %" PRIu64 " chunk%s\n", plan->steps, assay_plural(plan->steps),
                      plan->chunks, assay_plural(plan->chunks));
-    assay_put_format(out, "ranks         %d; the busiest reads %.1f %% more than the mean; %" PRIu64 " step%s shared\n",
+    assay_put_format(out, "ranks         %d; the busiest has %.1f %% more to do than the mean; %" PRIu64 " step%s shared\n",
                      outcome->run.ranks, 100 * plan->imbalance, plan->steps_shared, plan->steps_shared == 1 ? " is" : "s are");
     assay_put_format(out, "              on 16 ranks %.1f %%, on 64 ranks %.1f %%\n", 100 * plan->imbalance_of_16,
                      100 * plan->imbalance_of_64);
