@@ -55,7 +55,7 @@ int job_text(const job_reader *r, const char *place, const cJSON *object, const 
 }
 
 int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
-                  double most, double *out)
+               double most, double *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     if (!item)

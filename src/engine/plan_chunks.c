@@ -16,7 +16,8 @@
 
 enum {
     TARGET_CHUNKS = 2048,
-    LEAST_COST = 1 << 18 /* a chunk is at least so much, in byte equivalents */
+    LEAST_COST = 1 << 18, /* a chunk is at least so much, in byte equivalents */
+    ROW_MOST = 5 * 10     /* bytes of a packed row: five numbers, each of 64 bits in sevens */
 };
 
 typedef struct step_cost {
@@ -74,7 +75,7 @@ static uint64_t get_number(assay_cursor *in)
 
 static void put_row(cost_rows *rows, const step_cost *row)
 {
-    uint8_t bytes[50];
+    uint8_t bytes[ROW_MOST];
     size_t size = put_number(bytes, row->position - rows->last);
     size += put_number(bytes + size, row->bytes);
     size += put_number(bytes + size, row->records);

@@ -73,7 +73,8 @@ const assay_wanted *assay_wants_of(assay_wants *w, const assay_part *part, int m
         if (!assay_scope_wants(scope, part->step, mode, part->worker, __builtin_ctz(scope->kinds)))
             continue;
         wanted->kinds |= scope->kinds;
-        wanted->statistics |= !(assay_job_instance(w->plan->job, use->instance)->need->slots[use->slot].flags & ASSAY_SLOT_TIME_ONLY);
+        const assay_need *need = assay_job_instance(w->plan->job, use->instance)->need;
+        wanted->statistics |= !(need->slots[use->slot].flags & ASSAY_SLOT_TIME_ONLY);
         add_measures(w->plan, use, wanted);
     }
     return wanted;

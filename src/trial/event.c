@@ -14,7 +14,7 @@
 #include "trial/typed.h"
 
 enum {
-    WINDOW = 512 << 10,
+    WINDOW = 512 << 10, /* stays in the cache beside what it is copied from */
     WINDOW_LEAST = 64 << 10,
     BLOCK = 32 << 10,
     TAIL = 1024,

@@ -68,7 +68,8 @@ static int grow_stamps(parser *p, size_t room)
 /* Marks (tensor, kind) as named by this file. 1: it was already. */
 static int mark(parser *p, uint32_t tensor, int kind)
 {
-    if (tensor >= p->stamps && grow_stamps(p, ((size_t)tensor + 64) / 4 * 5) != ASSAY_OK) /* all of it is written to: not too much */
+    /* By a quarter only: zeroing makes all of it resident. */
+    if (tensor >= p->stamps && grow_stamps(p, ((size_t)tensor + 64) / 4 * 5) != ASSAY_OK)
         return ASSAY_ENOMEM;
     uint64_t *stamp = &p->stamp[tensor], bit = (uint64_t)1 << kind;
     if (*stamp >> 32 != p->serial)

@@ -45,7 +45,8 @@ int assay_store_open(const char *location, assay_store **out, assay_error *err)
                           "build assay with ASSAY_WITH_HDF5 and MPI",
                           location);
     if (!ops->open)
-        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: assay does not read %s; copy the trial to a directory and name that", location,
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: assay does not read %s; copy the trial to a directory and name that", location,
                           ops->scheme);
     assay_store *store = assay_alloc_zeroed(1, sizeof *store);
     if (!store)

@@ -277,8 +277,8 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
     assay_json_put_text(out, origin->library);
     assay_put_format(out,
                      ", \"ranks\": %d, \"nodes\": %d, \"chunks\": %" PRIu64 ", \"records\": %" PRIu64
-                     ", \"records_read\": %" PRIu64 ", \"bytes_read\": %" PRIu64 ", \"files_opened\": %" PRIu64 ", \"steps_shared\": %" PRIu64
-                     ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64 ", \"peak_memory\": %" PRIu64,
+                     ", \"records_read\": %" PRIu64 ", \"bytes_read\": %" PRIu64 ", \"files_opened\": %" PRIu64
+                     ", \"steps_shared\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64 ", \"peak_memory\": %" PRIu64,
                      run->ranks, run->nodes, plan->chunks, plan->records, run->records_read, run->bytes_read,
                      run->files_opened, run->steps_shared, run->messages, run->message_bytes, run->peak_memory);
     const struct {

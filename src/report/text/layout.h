@@ -27,7 +27,7 @@ size_t assay_text_put_character(assay_buf *out, const char *text, size_t left);
 void assay_text_put_blanks(assay_buf *out, size_t count);
 
 /* Appends a cleaned text broken between words, each line behind `indent` blanks; the first line's are replaced by `lead`
- * when it is not NULL (at most `indent` columns). Lines are not longer on a wide terminal. Not collective. */
+ * when it is not NULL (at most `indent` columns). Lines have at most 100 columns on a wider terminal, too. Not collective. */
 void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead, const char *text,
                             size_t length);
 
