@@ -169,22 +169,19 @@ static uint64_t first_position(const assay_plan *plan, const assay_trial *info, 
     return helps ? chunk->first_step + chunk->steps - 1 : chunk->first_step;
 }
 
-/* The first global step that a rank whose work begins at `position` may refer to by a window: window global steps before,
- * or window TRAIN steps before, whichever reaches further. */
+/* The first global step that a rank whose work begins at `position`, or one behind it, may refer to by a window: window global
+ * steps before, or window TRAIN steps before, whichever reaches further. Mode steps may begin again. */
 static int64_t window_start(const assay_plan *plan, const assay_trial *info, uint32_t source, uint64_t position)
 {
     const assay_source_plan *s = &plan->sources[source];
-    uint64_t next = position;
     if (s->window == 0 || position >= info->step_count)
         return INT64_MAX;
-    int64_t since = info->steps[position].step - s->window;
-    while (next < info->step_count && info->steps[next].mode != ASSAY_MODE_TRAIN)
-        next++;
-    if (next == info->step_count)
-        return since;
-    int64_t oldest = info->steps[next].mode_step - s->window;
-    for (uint64_t k = position; k-- > 0;) {
+    int64_t since = info->steps[position].step - s->window, oldest = INT64_MAX;
+    for (uint64_t k = position; k < info->step_count; k++)
         if (info->steps[k].mode == ASSAY_MODE_TRAIN && info->steps[k].mode_step < oldest)
+            oldest = info->steps[k].mode_step;
+    for (uint64_t k = position; oldest < INT64_MAX && k-- > 0;) {
+        if (info->steps[k].mode == ASSAY_MODE_TRAIN && info->steps[k].mode_step < oldest - s->window)
             break;
         since = info->steps[k].step < since ? info->steps[k].step : since;
     }

@@ -32,11 +32,10 @@ typedef struct range {
 
 static uint64_t cost_of(assay_mapper *m, const assay_part *part, const assay_entry *entry)
 {
-    return assay_record_cost(assay_wants_of(&m->wants, part, m->step->mode, entry->tensor), entry);
+    return assay_record_cost(assay_wants_of(&m->wants, part, part->mode, entry->tensor), entry);
 }
 
-/* Entries of one tensor stay together, with all that lie between them. What is wanted of them is what assay_mapper_read_step()
- * will want: by the step's mode, also where the part's worker says another one. */
+/* Entries of one tensor stay together, with all that lie between them. */
 static void find_in_part(assay_mapper *m, const assay_segment *segment, size_t p, range *r)
 {
     const assay_part *part = &segment->parts[p];

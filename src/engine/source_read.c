@@ -351,6 +351,19 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
     return status;
 }
 
+/* Where workers disagree on a step, the first one's word goes for the records of all. */
+static void settle_steps(assay_segment *segment, const assay_trial *info)
+{
+    uint64_t position = UINT64_MAX;
+    for (size_t p = 0; p < segment->count; p++) {
+        assay_part *part = &segment->parts[p];
+        if (p == 0 || part->step != segment->parts[p - 1].step)
+            position = assay_trial_find_step(info, part->step);
+        part->mode = info->steps[position].mode;
+        part->mode_step = info->steps[position].mode_step;
+    }
+}
+
 /* On rank 0: names in order, steps checked. */
 static int conclude(summaries *joined)
 {
@@ -403,6 +416,8 @@ static int share_summaries(assay_comm *comm, assay_sources *sources, summaries *
         assay_source *source = &sources->list[i];
         assay_segment_renumber(&source->segment, joined->list[i].new_id);
         status = make_info(source, &joined->list[i], first);
+        if (status == ASSAY_OK)
+            settle_steps(&source->segment, source->info);
         if (!first) { /* read, and not needed any more */
             free(source->listing.files);
             source->listing.files = NULL;

@@ -145,13 +145,28 @@ def entries(trial, step, worker):
     return trial / index["meta"]["event_file_name"], index["tensor_payload"]
 
 
+def say(trial, step, worker, **meta):
+    """Makes the index of a worker say something else of a step."""
+    path = index_of(trial, step, worker)
+    index = json.loads(path.read_text())
+    index["meta"].update(meta)
+    path.write_text(json.dumps(index))
+
+
 def test_modes(place):
-    """Where workers disagree on the mode of a shared step, the first one's is that of all, whoever measures it."""
-    index = index_of(place.trial, 4, 1)
-    index.write_text(index.read_text().replace('"EVAL"', '"TRAIN"'))
+    """Where workers disagree on a step, the first one's word goes for all, whoever measures it; and windows reach as far back."""
+    everything = {"num_steps": 2, "large_threshold": 1e-9, "small_threshold": 1e-12}
     place.job.write_text(json.dumps({"trials": [str(place.trial)], "rules": [
-        {"name": "norms", "rule": "Expression", "parameters": {"when": "l2(weights) > 0", "mode": "EVAL"}}]}))
-    place.compare("modes", 3, True)
+        {"name": "norms", "rule": "Expression", "parameters": {"when": "l2(weights) > 0", "mode": "EVAL"}},
+        {"name": "ratios", "rule": "WeightUpdateRatio", "parameters": everything}]}))
+    say(place.trial, 4, 1, mode="TRAIN")
+    for step in range(STEPS):
+        say(place.trial, step, 1, mode_step=0)
+    place.compare("workers disagree", 3, True)
+    for step in range(STEPS):
+        for worker in (0, 1):
+            say(place.trial, step, worker, mode_step=step + STEPS if step < 8 else step - 8)
+    place.compare("mode steps begin again", 3, True)
 
 
 def spoil(trial, step, worker, *tensor):
