@@ -22,7 +22,7 @@ void *assay_arena_borrow(assay_arena *arena, size_t size, size_t needed);
 /* Gives back what assay_arena_borrow() gave, once; NULL is ignored. Not collective. */
 void assay_arena_return(assay_arena *arena, void *borrowed);
 /* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. What can be
- * taken then does not depend on what was taken before. */
+ * taken then does not depend on what was taken before. This and all below: not collective. */
 void assay_arena_clear(assay_arena *arena);
 /* Bytes in use, and the most that could still be taken at once. */
 size_t assay_arena_used(const assay_arena *arena);
