@@ -42,12 +42,12 @@ int assay_comm_receive(assay_comm *comm, int from, assay_buf *in);
 
 /* A message that its sender does not wait for: it goes on with its work until the receiver has time. A rank may have one
  * such message on its way, of at most ASSAY_COMM_POST_MOST bytes, which stay untouched until assay_comm_posted() says 1.
- * posted: 1 when nothing is on its way (any more), 0 when something is and `wait` is false, or ASSAY_EMPI. receive_post waits
- * for the message of rank `from` and appends it as assay_comm_receive() does; each has to be received. Other calls may come
- * between. Not collective. */
+ * posted, which never waits: 1 when nothing is on its way (any more), 0 when something is, or ASSAY_EMPI. receive_post waits for
+ * the message of rank `from` and appends it as assay_comm_receive() does; each has to be received. Other calls may come between.
+ * Not collective. */
 enum { ASSAY_COMM_POST_MOST = 1 << 30 };
 int assay_comm_post(assay_comm *comm, int to, const assay_buf *bytes);
-int assay_comm_posted(assay_comm *comm, bool wait);
+int assay_comm_posted(assay_comm *comm);
 int assay_comm_receive_post(assay_comm *comm, int from, assay_buf *in);
 
 /* Sums, and the largest, of `count` numbers over the ranks, to every rank. */

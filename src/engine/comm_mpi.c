@@ -211,11 +211,10 @@ int assay_comm_post(assay_comm *c, int to, const assay_buf *bytes)
     return status;
 }
 
-int assay_comm_posted(assay_comm *c, bool wait)
+int assay_comm_posted(assay_comm *c)
 {
-    int done = 1;
-    int rc = wait ? MPI_Waitall(2, c->posted, MPI_STATUSES_IGNORE) : MPI_Testall(2, c->posted, &done, MPI_STATUSES_IGNORE);
-    return rc == MPI_SUCCESS ? done != 0 : ASSAY_EMPI;
+    int done;
+    return MPI_Testall(2, c->posted, &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS ? done != 0 : ASSAY_EMPI;
 }
 
 int assay_comm_receive_post(assay_comm *c, int from, assay_buf *in)

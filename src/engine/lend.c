@@ -223,7 +223,8 @@ int assay_lend_gather(assay_mapper *m, assay_error *err)
     m->node = &measured;
     if (status == ASSAY_OK)
         status = read_share(m, share, share->first);
-    needs sum = {m->plan->use_count * (sizeof(assay_slot_view) + sizeof(size_t)), 0};
+    enum { ROUNDING = 16 }; /* of the list of each use */
+    needs sum = {m->plan->use_count * (sizeof(assay_slot_view) + sizeof(size_t) + ROUNDING), 0};
     sum = both(sum, needs_of(m));
     for (int r = share->first + 1; status == ASSAY_OK && r <= share->last; r++)
         status = join(m, &sum, err);

@@ -1,6 +1,8 @@
 /* walk.c - see walk.h. */
 #include "engine/walk.h"
 
+#include <time.h>
+
 #include "base/fault.h"
 #include "base/log.h"
 #include "engine/lend.h"
@@ -48,7 +50,8 @@ static int begin_lending(const assay_walk *walk, lending *l, int status, assay_e
 /* Takes what nobody asked for because the run was stopped or failed, and waits until the own part has been taken. */
 static int end_lending(const assay_walk *walk, lending *l)
 {
-    int status = ASSAY_OK;
+    static const struct timespec pause = {0, 500 * 1000};
+    int status = ASSAY_OK, sent;
     while (walk->mapper->lender && l->next <= l->lender.share.last && status == ASSAY_OK) {
         assay_buf lost;
         assay_buf_init(&lost, 0);
@@ -56,7 +59,10 @@ static int end_lending(const assay_walk *walk, lending *l)
         assay_buf_release(&lost);
     }
     walk->mapper->lender = NULL;
-    int sent = assay_comm_posted(walk->comm, true);
+    while ((sent = assay_comm_posted(walk->comm)) == 0) {
+        assay_progress_look(walk->mapper->progress);
+        nanosleep(&pause, NULL);
+    }
     assay_buf_release(&l->mine);
     return status != ASSAY_OK ? status : sent < 0 ? sent : ASSAY_OK;
 }
@@ -150,7 +156,7 @@ int assay_walk_run(const assay_walk *walk, int status, assay_error *err)
             break;
         if (busy && status == ASSAY_OK)
             status = step_on(walk, &at, err);
-        (void)assay_comm_posted(walk->comm, false); /* MPI may need calls to get on with it */
+        (void)assay_comm_posted(walk->comm); /* MPI may need calls to get on with it */
     }
     int taken = end_lending(walk, &lent);
     int closed = calls ? assay_stop_close(&stop) : ASSAY_OK;
