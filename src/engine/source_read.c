@@ -57,18 +57,12 @@ static int init_summaries(summaries *s, uint32_t count)
     return ASSAY_OK;
 }
 
-/* Adds a step behind those that are there. One that is the last already must say the same: a step has one mode. */
+/* Adds what a worker says of a step behind what is there, unless another one has said the same. */
 static int add_step(summary *s, const assay_step_info *step)
 {
-    if (s->step_count > 0 && s->steps[s->step_count - 1].step == step->step) {
-        const assay_step_info *have = &s->steps[s->step_count - 1];
-        if (have->mode != step->mode || have->mode_step != step->mode_step)
-            assay_problems_add(&s->problems, ASSAY_PROBLEM_DUPLICATE, step->step, "", -1,
-                               "workers disagree on step %lld: %s step %lld and %s step %lld; the first is used",
-                               (long long)step->step, assay_mode_name(have->mode), (long long)have->mode_step,
-                               assay_mode_name(step->mode), (long long)step->mode_step);
-        return ASSAY_OK;
-    }
+    for (size_t k = s->step_count; k > 0 && s->steps[k - 1].step == step->step; k--)
+        if (s->steps[k - 1].mode == step->mode && s->steps[k - 1].mode_step == step->mode_step)
+            return ASSAY_OK;
     if (s->step_count == s->step_room) {
         size_t room = s->step_room ? s->step_room * 2 : 256;
         assay_step_info *grown = assay_realloc_array(s->steps, room, sizeof *grown);
@@ -255,6 +249,24 @@ static bool goes_on(const assay_step_info *a, const assay_step_info *b)
     return a->mode < b->mode || (a->mode == b->mode && a->mode_step < b->mode_step);
 }
 
+/* A step has one mode: of what workers say of it the first is used, and the rest is named. Not before all have said it, for
+ * which of them meet on a rank depends on how many there are. */
+static void decide_on_steps(summary *s)
+{
+    size_t kept = 0;
+    for (size_t k = 0; k < s->step_count; k++) {
+        const assay_step_info *first = kept > 0 ? &s->steps[kept - 1] : NULL, *step = &s->steps[k];
+        if (first && first->step == step->step)
+            assay_problems_add(&s->problems, ASSAY_PROBLEM_DUPLICATE, step->step, "", -1,
+                               "workers disagree on step %lld: %s step %lld and %s step %lld; the first is used",
+                               (long long)step->step, assay_mode_name(first->mode), (long long)first->mode_step,
+                               assay_mode_name(step->mode), (long long)step->mode_step);
+        else
+            s->steps[kept++] = *step;
+    }
+    s->step_count = kept;
+}
+
 /* Each (mode, mode step) belongs to one global step; one that comes twice is named, and both steps are evaluated. */
 static int check_steps(summary *s)
 {
@@ -370,6 +382,7 @@ static int conclude(summaries *joined)
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < joined->count; i++) {
         status = sort_names(&joined->list[i]);
+        decide_on_steps(&joined->list[i]);
         if (status == ASSAY_OK)
             status = check_steps(&joined->list[i]);
         remark_on_set_aside(&joined->list[i]);

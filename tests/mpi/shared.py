@@ -145,11 +145,12 @@ def entries(trial, step, worker):
     return trial / index["meta"]["event_file_name"], index["tensor_payload"]
 
 
-def say(trial, step, worker, **meta):
-    """Makes the index of a worker say something else of a step."""
+def say(trial, step, worker, twice=0, **meta):
+    """Makes the index of a worker say something else of a step, and list its first tensors once more."""
     path = index_of(trial, step, worker)
     index = json.loads(path.read_text())
     index["meta"].update(meta)
+    index["tensor_payload"] += index["tensor_payload"][:twice]
     path.write_text(json.dumps(index))
 
 
@@ -161,7 +162,7 @@ def test_modes(place):
         {"name": "ratios", "rule": "WeightUpdateRatio", "parameters": everything}]}))
     say(place.trial, 4, 1, mode="TRAIN")
     for step in range(STEPS):
-        say(place.trial, step, 1, mode_step=0)
+        say(place.trial, step, 1, mode_step=0, twice=step // 8)  # two more problems, named in an order, too
     place.compare("workers disagree", 3, True)
     for step in range(STEPS):
         for worker in (0, 1):
