@@ -163,13 +163,16 @@ size_t assay_history_before(const assay_history *h, uint32_t tensor, uint32_t wo
 static void mark_kept(const assay_history *h, uint32_t back, int64_t since, uint8_t *keep)
 {
     for (uint32_t tensor = 0; tensor < h->tensors; tensor++) {
-        size_t run = 0; /* items behind this one of the same tensor and worker */
+        size_t run = 0, train = 0; /* items behind this one of the same tensor and worker; those of TRAIN steps */
         uint32_t worker = 0;
         for (size_t i = h->first[tensor + 1]; i-- > h->first[tensor];) {
             const assay_part *part = &h->segment->parts[h->items[i].part];
-            run = i + 1 < h->first[tensor + 1] && part->worker == worker ? run + 1 : 0;
+            bool another = i + 1 == h->first[tensor + 1] || part->worker != worker, is_train = part->mode == ASSAY_MODE_TRAIN;
+            run = another ? 0 : run + 1;
+            train = another ? 0 : train;
             worker = part->worker;
-            keep[h->items[i].entry] = run < back || part->step >= since;
+            keep[h->items[i].entry] = run < back || (is_train && train < back) || part->step >= since;
+            train += is_train;
         }
     }
 }

@@ -74,7 +74,8 @@ void assay_segment_turn(assay_segment *s, size_t first);
 size_t assay_segment_find(const assay_segment *s, int64_t step);
 
 /* What look-back from behind the segment may need, as a new segment whose parts are marked `before`: of every (tensor,
- * worker, mode) with wanted[tensor] the raw entries among its last `back` ones, and those of parts of step >= `since`.
+ * worker) with wanted[tensor] the raw entries among its last `back` ones, among its last `back` ones of TRAIN steps, and those of
+ * parts of step >= `since`.
  * tail(A ++ B) == tail(tail(A) ++ B), so that tails can be combined over ranks. Returns 0 or ASSAY_ENOMEM. */
 int assay_segment_tail(const assay_segment *s, const uint8_t *wanted, uint32_t tensors, uint32_t back, int64_t since,
                        assay_segment *out);

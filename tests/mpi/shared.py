@@ -155,7 +155,11 @@ def say(trial, step, worker, twice=0, **meta):
 
 
 def test_modes(place):
-    """Where workers disagree on a step, the first one's word goes for all, whoever measures it; and windows reach as far back."""
+    """A TRAIN step is compared with the one before it, though another rank has both that one and the evaluation between them.
+    Where workers disagree on a step, the first one's word goes for all, whoever measures it; and windows reach as far back."""
+    place.job.write_text(json.dumps({"trials": [str(place.trial)], "rules": [
+        {"name": "ratios", "rule": "WeightUpdateRatio", "parameters": {}}]}))
+    place.compare("evaluation between", 0, True)
     everything = {"num_steps": 2, "large_threshold": 1e-9, "small_threshold": 1e-12}
     place.job.write_text(json.dumps({"trials": [str(place.trial)], "rules": [
         {"name": "norms", "rule": "Expression", "parameters": {"when": "l2(weights) > 0", "mode": "EVAL"}},

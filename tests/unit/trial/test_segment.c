@@ -186,13 +186,16 @@ static void test_tail(void)
         for (size_t p = 0; p < both.count; p++)
             for (size_t i = 0; i < both.parts[p].count; i++) {
                 const assay_entry *e = &both.entries[both.parts[p].first + i];
-                uint32_t later = 0;
+                uint32_t later = 0, train = 0; /* of them, those of TRAIN steps */
                 for (size_t q = p + 1; q < both.count; q++)
                     for (size_t k = 0; k < both.parts[q].count; k++) {
                         const assay_entry *f = &both.entries[both.parts[q].first + k];
-                        later += both.parts[q].worker == both.parts[p].worker && f->kind == 0 && f->tensor == e->tensor;
+                        bool same_tensor = both.parts[q].worker == both.parts[p].worker && f->kind == 0 && f->tensor == e->tensor;
+                        later += same_tensor;
+                        train += same_tensor && both.parts[q].mode == ASSAY_MODE_TRAIN;
                     }
-                kept += e->kind == 0 && wanted[e->tensor] && (later < back || both.parts[p].step >= since);
+                bool is_near = later < back || (both.parts[p].mode == ASSAY_MODE_TRAIN && train < back);
+                kept += e->kind == 0 && wanted[e->tensor] && (is_near || both.parts[p].step >= since);
             }
         CU_ASSERT_EQUAL(tail_both.entry_count, kept);
         for (size_t p = 0; p < tail_both.count; p++)
