@@ -33,11 +33,21 @@ int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *so
     return m->arena && m->kept ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+/* No file that is open may be taken for that of a part which comes to lie where one of these lay. */
+static void forget_further(assay_mapper *m)
+{
+    for (int i = 0; m->further && i < ASSAY_REFERENCES; i++)
+        m->reference[i].part = NULL;
+    assay_further_free(m->further);
+    m->further = NULL;
+}
+
 static void leave_source(assay_mapper *m)
 {
     assay_wants_release(&m->wants);
     free(m->item_of);
     assay_history_free(m->history);
+    forget_further(m);
     if (m->kept)
         assay_kept_clear(m->kept);
     m->item_of = NULL;

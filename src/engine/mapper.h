@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "engine/budget.h"
 #include "engine/fold.h"
+#include "engine/further.h"
 #include "engine/item_pack.h"
 #include "engine/kept.h"
 #include "engine/plan.h"
@@ -50,6 +51,7 @@ typedef struct assay_mapper {
     /* of the source under way */
     uint32_t source;
     assay_history *history;
+    assay_further *further; /* NULL: nobody had to go back so far yet */
     assay_wants wants;
     uint32_t *item_of;       /* [tensors]: the place among items; of the part under way if that is first_item or behind it */
     size_t asked;            /* the storage was asked for the event files of the parts up to this one */

@@ -105,6 +105,27 @@ static bool has_train(const assay_mapper *m, uint32_t tensor)
     return assay_trial_tensor_modes(m->sources->list[m->source].info, tensor) >> ASSAY_MODE_TRAIN & 1;
 }
 
+/* Behind the entries that this rank was sent: a reference at a step before `step`. */
+static int find_further(assay_mapper *m, const assay_part *part, uint32_t tensor, int64_t step, bool train, assay_reference *out,
+                        assay_error *err)
+{
+    const assay_source *source = &m->sources->list[m->source];
+    assay_place place;
+    if (!m->further && !(m->further = assay_further_new(source)))
+        return ASSAY_ENOMEM;
+    for (;;) {
+        int found = assay_further_before(m->further, tensor, part->worker, step, &place);
+        if (found <= 0)
+            return found;
+        step = place.part->step;
+        if (train && place.part->mode != ASSAY_MODE_TRAIN)
+            continue;
+        found = open_candidate(m, source, place, out, err);
+        if (found != 0)
+            return found;
+    }
+}
+
 /* The `steps`-th saved step before. Only TRAIN steps count when the measure says so and the tensor has any. */
 static int find_before(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
                        assay_reference *out, assay_error *err)
@@ -112,18 +133,23 @@ static int find_before(assay_mapper *m, const assay_measure *measure, const assa
     bool train = measure->train_only && has_train(m, tensor);
     walk w;
     assay_place place;
-    int64_t skip = measure->steps - 1;
+    int64_t skip = measure->steps - 1, step = part->step;
+    bool was_empty = false;
     if (train && part->mode != ASSAY_MODE_TRAIN)
         return 0;
     begin(&w, part, measure->steps < PAGE ? (size_t)measure->steps : PAGE);
     while (next_place(m, &w, tensor, part->worker, &place)) {
+        if (was_empty && place.part->before) /* of those this rank has not all */
+            break;
+        step = place.part->step;
         if ((train && place.part->mode != ASSAY_MODE_TRAIN) || skip-- > 0)
             continue;
         int found = open_candidate(m, &m->sources->list[m->source], place, out, err);
         if (found != 0)
             return found;
+        was_empty = true;
     }
-    return 0;
+    return was_empty ? find_further(m, part, tensor, step, train, out, err) : 0;
 }
 
 /* How far back a candidate is: in mode steps where the tensor has TRAIN steps, else in global steps. */

@@ -75,42 +75,10 @@ static int add_step(summary *s, const assay_step_info *step)
     return ASSAY_OK;
 }
 
-/* A tensor with saved reductions whose shape stands in shape_payload was, by the index, not saved raw (FORMAT.md): a raw
- * record of it all the same, which the reference's hook writes of losses, is set aside, and its reductions speak for it.
- * `mark` holds for every tensor what was seen of it in the part, over a number that is the part's own. */
-static void set_raw_aside(summary *s, assay_segment *segment, size_t number, uint64_t *mark)
-{
-    enum { SHAPED = 1, REDUCED = 2, SEEN = 3 };
-    const assay_part *part = &segment->parts[number];
-    const uint64_t own = (uint64_t)(number + 1) << 2;
-    for (size_t i = part->first_shape; i < part->first_shape + part->shapes; i++)
-        mark[segment->shapes[i].tensor] = own | SHAPED;
-    for (size_t e = part->first; e < part->first + part->count; e++)
-        if (segment->entries[e].kind != ASSAY_RAW && mark[segment->entries[e].tensor] >> 2 == number + 1)
-            mark[segment->entries[e].tensor] |= REDUCED;
-    for (size_t e = part->first; e < part->first + part->count; e++)
-        if (segment->entries[e].kind == ASSAY_RAW && mark[segment->entries[e].tensor] == (own | SEEN)) {
-            segment->entries[e].kind = ASSAY_SET_ASIDE;
-            s->set_aside++;
-        }
-}
-
-static int set_all_raw_aside(summary *s, assay_segment *segment)
-{
-    uint64_t *mark = assay_alloc_zeroed(assay_dict_count(s->names), sizeof *mark);
-    if (!mark)
-        return ASSAY_ENOMEM;
-    for (size_t p = 0; p < segment->count; p++)
-        if (segment->parts[p].shapes > 0)
-            set_raw_aside(s, segment, p, mark);
-    free(mark);
-    return ASSAY_OK;
-}
-
 static int summarize_segment(summary *s, assay_segment *segment)
 {
     s->modes = assay_alloc_zeroed(assay_dict_count(s->names), 1);
-    if (!s->modes || set_all_raw_aside(s, segment) != ASSAY_OK)
+    if (!s->modes || assay_segment_set_raw_aside(segment, assay_dict_count(s->names), &s->set_aside) != ASSAY_OK)
         return ASSAY_ENOMEM;
     for (size_t p = 0; p < segment->count; p++) {
         const assay_part *part = &segment->parts[p];

@@ -55,6 +55,11 @@ int assay_index_parse(const assay_listing *listing, const assay_index_name *name
 int assay_index_read(assay_store *store, const assay_listing *listing, size_t first, size_t count, assay_dict *dict,
                      assay_segment *segment, assay_problems *problems);
 
+/* A tensor with saved reductions whose shape stands in shape_payload was, by the index, not saved raw (FORMAT.md): a raw record of
+ * it all the same, which the reference's hook writes of losses, is set aside, and its reductions speak for it. Tensors have
+ * numbers below `tensors`; *count grows by the records that were set aside. Returns 0 or ASSAY_ENOMEM. Not collective. */
+int assay_segment_set_raw_aside(assay_segment *s, uint32_t tensors, uint64_t *count);
+
 /* Lets go of the shapes: an evaluation needs them only to tell which raw records are set aside. */
 void assay_segment_drop_shapes(assay_segment *s);
 

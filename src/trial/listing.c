@@ -13,7 +13,7 @@
 #include "base/fault.h"
 #include "trial/listing_names.h"
 
-enum { BUCKET_DIGITS = 9, STEP_DIGITS = 12, STEPS_A_BUCKET = 1000, COLLECTIONS_MOST = 256 << 20, PATH_ROOM = 768 };
+enum { BUCKET_DIGITS = 9, STEP_DIGITS = 12, COLLECTIONS_MOST = 256 << 20, PATH_ROOM = 768 };
 
 typedef struct lister {
     assay_store *store;
@@ -220,7 +220,7 @@ static int sort_workers(lister *l)
 
 static bool is_home(const assay_index_name *f)
 {
-    return f->step / STEPS_A_BUCKET == f->bucket;
+    return f->step / ASSAY_STEPS_A_BUCKET == f->bucket;
 }
 
 /* By (step, worker); of two files of one, the one in its proper bucket comes first. */
@@ -258,7 +258,7 @@ static void sort_files(assay_listing *listing)
         else if (!is_home(&f[i]))
             assay_problems_add(&listing->problems, ASSAY_PROBLEM_NAME, f[i].step, path, -1,
                                "%s: step %lld belongs in bucket %09lld; it is read all the same", path,
-                               (long long)f[i].step, (long long)(f[i].step / STEPS_A_BUCKET));
+                               (long long)f[i].step, (long long)(f[i].step / ASSAY_STEPS_A_BUCKET));
         if (!twice)
             f[kept++] = f[i];
     }

@@ -9,6 +9,8 @@
 #include "trial/problem.h"
 #include "trial/storage.h"
 
+enum { ASSAY_STEPS_A_BUCKET = 1000 };
+
 typedef struct assay_index_name { /* one index file: index/<bucket, 9 digits>/<step, 12 digits>_<worker>.json */
     int64_t step;
     uint32_t worker; /* into assay_listing.workers */
