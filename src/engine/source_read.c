@@ -75,7 +75,7 @@ static int add_step(summary *s, const assay_step_info *step)
     return ASSAY_OK;
 }
 
-static int summarize_segment(summary *s, assay_segment *segment)
+static int summarize_segment(summary *s, assay_segment *segment, bool verbatim)
 {
     s->modes = assay_alloc_zeroed(assay_dict_count(s->names), 1);
     if (!s->modes || assay_segment_set_raw_aside(segment, assay_dict_count(s->names), &s->set_aside) != ASSAY_OK)
@@ -89,7 +89,8 @@ static int summarize_segment(summary *s, assay_segment *segment)
         if (add_step(s, &step) != ASSAY_OK)
             return ASSAY_ENOMEM;
     }
-    assay_segment_drop_shapes(segment);
+    if (!verbatim)
+        assay_segment_drop_shapes(segment);
     return ASSAY_OK;
 }
 
@@ -194,7 +195,7 @@ static int read_share(assay_sources *sources, summaries *all, int rank, int rank
             status = assay_index_read(source->store, &source->listing, 0, (size_t)(end - first), all->list[i].names,
                                       &source->segment, &all->list[i].problems);
         if (status == ASSAY_OK)
-            status = summarize_segment(&all->list[i], &source->segment);
+            status = summarize_segment(&all->list[i], &source->segment, sources->verbatim);
         if (status == ASSAY_OK)
             status = all->list[i].problems.status;
     }
@@ -397,9 +398,9 @@ static int share_summaries(assay_comm *comm, assay_sources *sources, summaries *
         assay_source *source = &sources->list[i];
         assay_segment_renumber(&source->segment, joined->list[i].new_id);
         status = make_info(source, &joined->list[i], first);
-        if (status == ASSAY_OK)
+        if (status == ASSAY_OK && !sources->verbatim)
             settle_steps(&source->segment, source->info);
-        if (!first) { /* read, and not needed any more */
+        if (!first && !sources->verbatim) { /* read, and not needed any more */
             free(source->listing.files);
             source->listing.files = NULL;
             source->listing.count = 0;

@@ -155,6 +155,7 @@ static int check_sources(const assay_sources *sources, assay_error *err)
 static int read_sources(assay_comm *comm, const assay_job *job, assay_sources *sources, assay_error *err)
 {
     int status = assay_comm_agree(comm, assay_sources_init(sources, job), err);
+    sources->verbatim = true;
     if (status == ASSAY_OK)
         status = assay_sources_list(comm, sources, err);
     if (status == ASSAY_OK)

@@ -108,6 +108,7 @@ static int read_one(assay_comm *comm, const char *path, assay_sources *sources, 
     assay_job_trial trial = {.path = (char *)path, .name = (char *)"trial"};
     const assay_job job = assay_pack_job(&trial, 1);
     int status = assay_comm_agree(comm, assay_sources_init(sources, &job), err);
+    sources->verbatim = true;
     if (status == ASSAY_OK)
         status = assay_sources_list(comm, sources, err);
     if (status == ASSAY_OK && sources->list[0].status != ASSAY_OK) {

@@ -69,9 +69,10 @@ static int unite(const add_context *x, const char *collection, const cJSON *arra
         return ASSAY_OK;
     for (size_t i = 0; i < *count; i++)
         bytes += strlen((*list)[i]) + 1;
-    char **block = assay_alloc((*count + more) * sizeof *block + bytes), *at = (char *)(block + *count + more);
+    char **block = assay_alloc((*count + more) * sizeof *block + bytes);
     if (!block)
         return ASSAY_ENOMEM;
+    char *at = (char *)(block + *count + more);
     for (size_t i = 0; i < *count; i++)
         at = put_text(block, &placed, at, (*list)[i]);
     for (const cJSON *item = array->child; item; item = item->next)
