@@ -13,7 +13,8 @@ typedef struct assay_source {
     int status; /* why the trial could not be opened; ASSAY_OK otherwise */
     assay_error error;
     assay_store *store;
-    assay_listing listing;  /* its files: those of this rank's share, in order; on rank 0, whose share comes first, all of them */
+    assay_listing listing;  /* its files: until they were read those of this rank's share, in order; on rank 0, whose share comes
+                               first, all of them, and for good */
     uint64_t files;         /* of the whole trial */
     assay_index_name *listed; /* all of them on the rank that listed the trial, until they are dealt out; owned */
     assay_trial *info;      /* steps and tensors, the same on every rank */
