@@ -125,14 +125,6 @@ static int read_more(assay_further *f, uint32_t worker)
     return 0;
 }
 
-static const assay_entry *find_raw(const assay_segment *s, const assay_part *part, uint32_t tensor)
-{
-    for (size_t e = part->first; e < part->first + part->count; e++)
-        if (s->entries[e].tensor == tensor && s->entries[e].kind == ASSAY_RAW)
-            return &s->entries[e];
-    return NULL;
-}
-
 int assay_further_before(assay_further *f, uint32_t tensor, uint32_t worker, int64_t step, assay_place *out)
 {
     for (size_t i = 0;; i++) {
@@ -140,7 +132,7 @@ int assay_further_before(assay_further *f, uint32_t tensor, uint32_t worker, int
         if (more <= 0)
             return more;
         const assay_segment *s = &f->of[worker].segments[i];
-        const assay_entry *entry = s->parts[0].step < step ? find_raw(s, &s->parts[0], tensor) : NULL;
+        const assay_entry *entry = s->parts[0].step < step ? assay_part_raw(s, &s->parts[0], tensor) : NULL;
         if (entry) {
             *out = (assay_place){&s->parts[0], entry};
             return 1;

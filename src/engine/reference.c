@@ -185,11 +185,9 @@ static int find_in_step(assay_mapper *m, const assay_segment *segment, const ass
         const assay_part *part = &segment->parts[p];
         if (worker && strcmp(source->listing.worker[part->worker], worker) != 0)
             continue;
-        for (size_t e = part->first; e < part->first + part->count; e++) {
-            const assay_entry *entry = &segment->entries[e];
-            if (entry->tensor == tensor && entry->kind == ASSAY_RAW)
-                return open_candidate(m, source, (assay_place){part, entry}, out, err);
-        }
+        const assay_entry *entry = assay_part_raw(segment, part, tensor);
+        if (entry)
+            return open_candidate(m, source, (assay_place){part, entry}, out, err);
     }
     return 0;
 }

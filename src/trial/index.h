@@ -77,6 +77,8 @@ void assay_segment_turn(assay_segment *s, size_t first);
 
 /* The first part with step >= `step` (count when there is none). */
 size_t assay_segment_find(const assay_segment *s, int64_t step);
+/* The raw record of a tensor in a part, NULL when it has none. O(records of the part). */
+const assay_entry *assay_part_raw(const assay_segment *s, const assay_part *part, uint32_t tensor);
 
 /* What look-back from behind the segment may need, as a new segment whose parts are marked `before`: of every (tensor,
  * worker) with wanted[tensor] the raw entries among its last `back` ones, among its last `back` ones of TRAIN steps, and those of

@@ -164,6 +164,14 @@ size_t assay_segment_find(const assay_segment *s, int64_t step)
     return low;
 }
 
+const assay_entry *assay_part_raw(const assay_segment *s, const assay_part *part, uint32_t tensor)
+{
+    for (size_t e = part->first; e < part->first + part->count; e++)
+        if (s->entries[e].tensor == tensor && s->entries[e].kind == ASSAY_RAW)
+            return &s->entries[e];
+    return NULL;
+}
+
 static void put_part(const assay_segment *s, const assay_part *part, assay_buf *out)
 {
     assay_put_i64(out, part->step);
