@@ -1,9 +1,11 @@
 /* heap.c - the allocator of glibc, and /proc of Linux; elsewhere nothing is told and the most so far is what is known. */
 #include "base/heap.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -15,8 +17,8 @@
 
 enum {
     LARGE_PAGE = 2 << 20,
-    SMALL = 256 << 10,
-    LARGE = 32 << 20 /* where glibc comes to by itself when large blocks are freed */
+    SMALL = 256 << 10, /* less is left to malloc, whatever it is for */
+    LARGE = 32 << 20   /* where glibc comes to by itself when large blocks are freed */
 };
 
 void assay_heap_grow_in_place(void)
@@ -79,6 +81,51 @@ void assay_heap_give_large(void *bytes, size_t size)
         free(bytes);
     else if (bytes)
         munmap(bytes, in_whole_pages(size));
+}
+
+static bool is_mapped(size_t size)
+{
+#ifdef MREMAP_MAYMOVE
+    return size >= SMALL;
+#else
+    (void)size;
+    return false;
+#endif
+}
+
+/* One of the two sizes is that of a mapping. */
+static void *resize_mapping(void *list, size_t old_size, size_t size)
+{
+#ifdef MREMAP_MAYMOVE
+    if (is_mapped(old_size) && is_mapped(size)) {
+        void *moved = mremap(list, in_whole_pages(old_size), in_whole_pages(size), MREMAP_MAYMOVE);
+        return moved == MAP_FAILED ? NULL : moved;
+    }
+#endif
+    void *other = is_mapped(size)
+                      ? mmap(NULL, in_whole_pages(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                      : malloc(size);
+    if (other == MAP_FAILED || !other)
+        return NULL;
+    if (list)
+        memcpy(other, list, old_size < size ? old_size : size);
+    assay_heap_drop_list(list, old_size);
+    return other;
+}
+
+void *assay_heap_resize_list(void *list, size_t old_size, size_t size)
+{
+    if (!is_mapped(list ? old_size : 0) && !is_mapped(size))
+        return assay_realloc_array(list, size, 1);
+    return assay_fault_now(ASSAY_FAULT_ALLOC) || size > SIZE_MAX / 2 ? NULL : resize_mapping(list, list ? old_size : 0, size);
+}
+
+void assay_heap_drop_list(void *list, size_t size)
+{
+    if (list && is_mapped(size))
+        munmap(list, in_whole_pages(size));
+    else
+        free(list);
 }
 
 size_t assay_heap_resident(void)

@@ -7,6 +7,8 @@
 /* Rows of `width` doubles. Free with assay_series_free(). NULL without memory. Not collective. */
 assay_series *assay_series_new(uint32_t width);
 void assay_series_free(assay_series *series);
+/* The memory that a row takes. */
+size_t assay_series_row_bytes(uint32_t width);
 /* Appends the rows of `later`. 0 or ASSAY_ENOMEM. Not collective. */
 int assay_series_append(assay_series *earlier, const assay_series *later);
 void assay_series_pack(const assay_series *series, assay_buf *out);

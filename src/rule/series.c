@@ -1,18 +1,39 @@
-/* series.c - rows of (step, tensor, worker, values) in order of step, column by column in memory. */
+/* series.c - rows of (step, tensor, worker, values) in order of step, one behind the other: there may be as many as records in the
+ * trial, and a list that grows by being copied would take twice what they need. */
 #include "rule/common_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
+
+typedef struct series_row {
+    int64_t step;
+    uint32_t tensor, worker;
+    double value[]; /* [width] */
+} series_row;
 
 struct assay_series {
     uint32_t width;
     uint64_t count, room;
-    int64_t *step;
-    uint32_t *tensor, *worker;
-    double *value; /* [count * width] */
+    uint8_t *rows;
 };
+
+size_t assay_series_row_bytes(uint32_t width)
+{
+    return sizeof(series_row) + width * sizeof(double);
+}
+
+static size_t row_size(const assay_series *s)
+{
+    return assay_series_row_bytes(s->width);
+}
+
+static series_row *row_at(const assay_series *s, uint64_t i)
+{
+    return (series_row *)(void *)(s->rows + i * row_size(s));
+}
 
 assay_series *assay_series_new(uint32_t width)
 {
@@ -26,33 +47,25 @@ void assay_series_free(assay_series *series)
 {
     if (!series)
         return;
-    free(series->step);
-    free(series->tensor);
-    free(series->worker);
-    free(series->value);
+    assay_heap_drop_list(series->rows, series->room * row_size(series));
     free(series);
 }
 
-/* Each column is replaced as soon as it has grown, so that a failure in between loses nothing. */
 static int reserve(assay_series *s, uint64_t more)
 {
     if (more <= s->room - s->count)
         return ASSAY_OK;
-    uint64_t room = s->room > UINT64_MAX / 2 ? UINT64_MAX : s->room * 2;
+    uint64_t most = SIZE_MAX / 4 / row_size(s), room = s->room * 2;
+    if (more > most - s->count)
+        return ASSAY_ENOMEM;
     if (room < s->count + more)
-        room = s->count + more < s->count ? UINT64_MAX : s->count + more;
+        room = s->count + more;
     if (room < 16)
         room = 16;
-    int64_t *step = assay_realloc_array(s->step, room, sizeof *step);
-    s->step = step ? step : s->step;
-    uint32_t *tensor = step ? assay_realloc_array(s->tensor, room, sizeof *tensor) : NULL;
-    s->tensor = tensor ? tensor : s->tensor;
-    uint32_t *worker = tensor ? assay_realloc_array(s->worker, room, sizeof *worker) : NULL;
-    s->worker = worker ? worker : s->worker;
-    double *value = worker && s->width ? assay_realloc_array(s->value, room, s->width * sizeof *value) : NULL;
-    s->value = value ? value : s->value;
-    if (!worker || (s->width && !value))
+    uint8_t *rows = assay_heap_resize_list(s->rows, s->room * row_size(s), room * row_size(s));
+    if (!rows)
         return ASSAY_ENOMEM;
+    s->rows = rows;
     s->room = room;
     return ASSAY_OK;
 }
@@ -62,12 +75,10 @@ int assay_series_add(assay_series *series, int64_t step, uint32_t tensor, uint32
     int status = reserve(series, 1);
     if (status)
         return status;
-    uint64_t i = series->count++;
-    series->step[i] = step;
-    series->tensor[i] = tensor;
-    series->worker[i] = worker;
+    series_row *row = row_at(series, series->count++);
+    *row = (series_row){.step = step, .tensor = tensor, .worker = worker};
     if (series->width)
-        memcpy(series->value + i * series->width, value, series->width * sizeof *value);
+        memcpy(row->value, value, series->width * sizeof *value);
     return ASSAY_OK;
 }
 
@@ -78,20 +89,18 @@ uint64_t assay_series_count(const assay_series *series)
 
 assay_row assay_series_row(const assay_series *series, uint64_t i)
 {
-    return (assay_row){.step = series->step[i],
-                       .tensor = series->tensor[i],
-                       .worker = series->worker[i],
-                       .value = series->width ? series->value + i * series->width : NULL};
+    const series_row *row = row_at(series, i);
+    return (assay_row){.step = row->step, .tensor = row->tensor, .worker = row->worker, .value = series->width ? row->value : NULL};
 }
 
 static int by_tensor(const void *a, const void *b, void *context)
 {
-    const assay_series *s = context;
     uint64_t i = *(const uint64_t *)a, k = *(const uint64_t *)b;
-    if (s->tensor[i] != s->tensor[k])
-        return s->tensor[i] < s->tensor[k] ? -1 : 1;
-    if (s->worker[i] != s->worker[k])
-        return s->worker[i] < s->worker[k] ? -1 : 1;
+    const series_row *x = row_at(context, i), *y = row_at(context, k);
+    if (x->tensor != y->tensor)
+        return x->tensor < y->tensor ? -1 : 1;
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
     return (i > k) - (i < k); /* rows are in order of step already */
 }
 
@@ -113,12 +122,7 @@ int assay_series_append(assay_series *earlier, const assay_series *later)
     int status = reserve(earlier, later->count);
     if (status)
         return status;
-    memcpy(earlier->step + earlier->count, later->step, later->count * sizeof *later->step);
-    memcpy(earlier->tensor + earlier->count, later->tensor, later->count * sizeof *later->tensor);
-    memcpy(earlier->worker + earlier->count, later->worker, later->count * sizeof *later->worker);
-    if (later->width)
-        memcpy(earlier->value + earlier->count * earlier->width, later->value,
-               later->count * later->width * sizeof *later->value);
+    memcpy(row_at(earlier, earlier->count), later->rows, later->count * row_size(later));
     earlier->count += later->count;
     return ASSAY_OK;
 }
@@ -128,11 +132,12 @@ void assay_series_pack(const assay_series *series, assay_buf *out)
     assay_put_u32(out, series->width);
     assay_put_u64(out, series->count);
     for (uint64_t i = 0; i < series->count; i++) {
-        assay_put_i64(out, series->step[i]);
-        assay_put_u32(out, series->tensor[i]);
-        assay_put_u32(out, series->worker[i]);
+        const series_row *row = row_at(series, i);
+        assay_put_i64(out, row->step);
+        assay_put_u32(out, row->tensor);
+        assay_put_u32(out, row->worker);
         for (uint32_t k = 0; k < series->width; k++)
-            assay_put_f64(out, series->value[i * series->width + k]);
+            assay_put_f64(out, row->value[k]);
     }
 }
 
@@ -147,13 +152,13 @@ int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, as
     if (status == ASSAY_OK)
         status = reserve(s, count);
     for (; status == ASSAY_OK && s->count < count; s->count++) {
-        uint64_t i = s->count;
-        s->step[i] = assay_get_i64(in);
-        s->tensor[i] = assay_get_u32(in);
-        s->worker[i] = assay_get_u32(in);
+        series_row *row = row_at(s, s->count);
+        *row = (series_row){.step = assay_get_i64(in)};
+        row->tensor = assay_get_u32(in);
+        row->worker = assay_get_u32(in);
         for (uint32_t k = 0; k < width; k++)
-            s->value[i * width + k] = assay_get_f64(in);
-        if (i && s->step[i] < s->step[i - 1])
+            row->value[k] = assay_get_f64(in);
+        if (s->count && row->step < row_at(s, s->count - 1)->step)
             status = ASSAY_EFORMAT;
     }
     if (status == ASSAY_OK && in->failed)

@@ -49,11 +49,36 @@ static void test_too_large(void)
     CU_ASSERT_PTR_NULL(assay_heap_take_large(SIZE_MAX / 2));
 }
 
+/* A list keeps what is in it, whichever way it grows or shrinks, and room that was not used is not resident. */
+static void test_lists(void)
+{
+    const size_t sizes[] = {100, 200 << 10, 300 << 10, 64 << 20, 400 << 10, 5000, 1 << 20};
+    uint8_t *list = NULL;
+    size_t size = 0, filled = 0, wrong = 0, before = assay_heap_resident();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        list = assay_heap_resize_list(list, size, sizes[i]);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(list);
+        size = sizes[i];
+        filled = filled < size ? filled : size;
+        for (size_t k = 0; k < filled; k++)
+            wrong += list[k] != k % 251;
+        for (; filled < size && filled < 1 << 20; filled++)
+            list[filled] = (uint8_t)(filled % 251);
+        CU_ASSERT_TRUE(assay_heap_resident() < before + (32 << 20));
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_PTR_NULL(assay_heap_resize_list(list, size, SIZE_MAX));
+    CU_ASSERT_EQUAL(list[size - 1], (size - 1) % 251);
+    assay_heap_drop_list(list, size);
+    assay_heap_drop_list(NULL, size);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"sizes", test_sizes},
                            {"what goes back", test_goes_back},
                            {"too large", test_too_large},
+                           {"lists", test_lists},
                            CU_TEST_INFO_NULL};
     return unit_main("heap", tests);
 }

@@ -183,6 +183,27 @@ static void series_are_walked_by_tensor(void)
     assay_series_free(empty);
 }
 
+/* Many enough that their memory changes its kind. */
+static void series_grow(void)
+{
+    enum { ROWS = 100000 };
+    assay_series *s = assay_series_new(1), *t = assay_series_new(1);
+    for (int i = 0; i < ROWS; i++) {
+        double value = i;
+        CU_ASSERT_EQUAL(assay_series_add(i < ROWS / 3 ? s : t, i, (uint32_t)i, 7, &value), ASSAY_OK);
+    }
+    CU_ASSERT_EQUAL(assay_series_append(s, t), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_series_count(s), ROWS);
+    int wrong = 0;
+    for (int i = 0; i < ROWS; i++) {
+        assay_row row = assay_series_row(s, (uint64_t)i);
+        wrong += row.step != i || row.tensor != (uint32_t)i || row.worker != 7 || row.value[0] != i;
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    assay_series_free(s);
+    assay_series_free(t);
+}
+
 static void damaged_series_are_refused(void)
 {
     assay_series *s = some_series(), *t = NULL;
@@ -281,6 +302,7 @@ int main(void)
                            {"findings survive packing", findings_survive_packing},
                            {"huge counts are refused", huge_counts_are_refused},
                            {"series are walked by tensor", series_are_walked_by_tensor},
+                           {"series grow", series_grow},
                            {"damaged series are refused", damaged_series_are_refused},
                            {"counters count", counters_count},
                            {"damaged counters are refused", damaged_counters_are_refused},
