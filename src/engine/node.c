@@ -35,33 +35,20 @@ int assay_node_fail(assay_node *node, uint32_t rule, int status, const char *err
     return r->error ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* A combine needs both states: one that is missing is neutral, so the other is the result. The later node is const, hence
- * a state that only it has is copied through its packed form. */
-static int copy_state(const assay_rule *rule, const void *from, void **to, assay_error *err)
+/* A combine needs both states: one that is missing is neutral, so the other is the result. */
+static int combine_rule(assay_node *earlier, assay_node *later, uint32_t i, const assay_rule *rule)
 {
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
-    int status = rule->ops->pack(rule, from, &bytes);
-    status = status == ASSAY_OK ? assay_buf_status(&bytes) : status;
-    if (status == ASSAY_OK) {
-        assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
-        status = rule->ops->unpack(rule, &in, to, err);
-    }
-    assay_buf_release(&bytes);
-    return status;
-}
-
-static int combine_rule(assay_node *earlier, const assay_node *later, uint32_t i, const assay_rule *rule)
-{
-    assay_node_rule *a = &earlier->rule[i];
-    const assay_node_rule *b = &later->rule[i];
+    assay_node_rule *a = &earlier->rule[i], *b = &later->rule[i];
     assay_error err = {""};
     int status = ASSAY_OK;
     a->unreadable += b->unreadable;
-    if (b->state && a->state)
+    if (b->state && a->state) {
         status = rule->ops->combine(rule, a->state, b->state, &err);
-    else if (b->state)
-        status = copy_state(rule, b->state, &a->state, &err);
+        rule->ops->state_free(b->state);
+    } else if (b->state) {
+        a->state = b->state;
+    }
+    b->state = NULL;
     if (status == ASSAY_ENOMEM)
         return status;
     if (status != ASSAY_OK && assay_node_fail(earlier, i, status, err.text) != ASSAY_OK)
@@ -69,7 +56,7 @@ static int combine_rule(assay_node *earlier, const assay_node *later, uint32_t i
     return b->status != ASSAY_OK ? assay_node_fail(earlier, i, b->status, b->error) : ASSAY_OK;
 }
 
-int assay_node_combine(assay_node *earlier, const assay_node *later, const assay_rule *rules)
+int assay_node_combine(assay_node *earlier, assay_node *later, const assay_rule *rules)
 {
     int status = assay_problems_append(&earlier->problems, &later->problems);
     for (uint32_t i = 0; status == ASSAY_OK && i < earlier->rules; i++)

@@ -24,8 +24,9 @@ int assay_node_init(assay_node *node, uint32_t rules);
 void assay_node_release(assay_node *node, const assay_rule *rules);
 /* Marks a rule as failed unless it failed before. */
 int assay_node_fail(assay_node *node, uint32_t rule, int status, const char *error);
-/* Joins a later node into an earlier one; a rule whose combine fails is marked. Returns 0 or ASSAY_ENOMEM. */
-int assay_node_combine(assay_node *earlier, const assay_node *later, const assay_rule *rules);
+/* Joins a later node into an earlier one; a rule whose combine fails is marked. The later one's states are used up one after the
+ * other, for two nodes take as much as their sum: release it then, whatever happened. Returns 0 or ASSAY_ENOMEM. */
+int assay_node_combine(assay_node *earlier, assay_node *later, const assay_rule *rules);
 int assay_node_pack(const assay_node *node, const assay_rule *rules, assay_buf *out);
 /* Into an initialised node without states. */
 int assay_node_unpack(assay_cursor *in, assay_node *node, const assay_rule *rules, assay_error *err);
