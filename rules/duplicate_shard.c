@@ -48,7 +48,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                err);
     assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST};
     int number = slot < 0 ? slot : assay_need_measure(need, slot, &digest, err);
-    return number < 0 ? number : ASSAY_OK;
+    return number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH, .compared = true}, err);
 }
 
 /* False where equality says nothing. One element alone is small, not constant. */

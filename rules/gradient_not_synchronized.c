@@ -58,7 +58,9 @@ static const char *const remedies[] = {
 static int need_change(assay_need *need, int slot, assay_error *err)
 {
     assay_measure change = {.kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_FIRST_WORKER, .equal_nan = 1};
-    return slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
+    int number = slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
+    const assay_rows rows = {.width = WIDTH, .pooled = true, .compared = true};
+    return number < 0 ? number : assay_need_rows(need, slot, &rows, err);
 }
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)

@@ -61,7 +61,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                              .modes = modes == 1u << ASSAY_MODE_GLOBAL ? 0 : modes,
                                              .flags = ASSAY_SLOT_NO_STRINGS},
                                err);
-    return slot < 0 ? slot : ASSAY_OK;
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)

@@ -32,7 +32,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     int slot = selection_slot(given, need, 0, true, err);
-    return slot < 0 ? slot : ASSAY_OK;
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = HISTORY_WIDTH}, err);
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)

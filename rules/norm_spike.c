@@ -38,7 +38,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     int slot = selection_slot(given, need, 0, true, err);
-    return slot < 0 ? slot : ASSAY_OK;
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = HISTORY_WIDTH}, err);
 }
 
 static int spike(const assay_rule *rule, assay_findings *findings, const assay_finding *where, double norm,

@@ -61,6 +61,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     int status = assay_need_measure(need, slot, &digest, err);
     if (status >= 0)
         status = assay_need_measure(need, slot, &change, err);
+    if (status >= 0)
+        status = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH, .compared = true}, err);
     return status < 0 ? status : ASSAY_OK;
 }
 

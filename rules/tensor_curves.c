@@ -54,7 +54,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                              .first_steps = assay_param_int(given, "steps"),
                                              .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD},
                                err);
-    return slot < 0 ? slot : ASSAY_OK;
+    const assay_rows rows = {.width = ASSAY_CURVE_WIDTH, .pooled = true, .most = (uint64_t)assay_param_int(given, "rows")};
+    return slot < 0 ? slot : assay_need_rows(need, slot, &rows, err);
 }
 
 /* A number below 2^52, so that a double has it exactly: FNV-1a over the axes. */

@@ -68,7 +68,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         if (number < 0)
             return number;
     }
-    return ASSAY_OK;
+    return against_current(given) ? ASSAY_OK : assay_need_rows(need, slot, &(assay_rows){.width = 1}, err);
 }
 
 static bool found(const assay_step_view *view, int measure, const assay_tensor_view *item)

@@ -155,6 +155,16 @@ int assay_need_slot(assay_need *need, const assay_slot *slot, assay_error *err);
 /* Asks for a measure of every raw numeric tensor (TEXTS: string tensor) of a slot; returns its number in this rule
  * (0, 1, ... over all slots) or a negative status. */
 int assay_need_measure(assay_need *need, int slot, const assay_measure *measure, assay_error *err);
+/* Rows that the rule's map adds to the series for the tensors of a slot. */
+typedef struct assay_rows {
+    uint32_t width; /* doubles in each */
+    bool pooled;    /* one a tensor; else one for each of its workers */
+    bool compared;  /* none where the trial has one worker */
+    uint64_t most;  /* in all; 0: as many as there are */
+} assay_rows;
+/* Has memory set aside for rows that come for every tensor of a slot, or for nearly every: there may be as many as records.
+ * Returns 0 or a negative status. */
+int assay_need_rows(assay_need *need, int slot, const assay_rows *rows, assay_error *err);
 /* The rule compares with this trial (its path, or the name of another trial of the job). */
 int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err);
 

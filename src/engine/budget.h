@@ -9,6 +9,7 @@
 
 typedef struct assay_budget {
     size_t step;    /* for the tensors of a step and their results */
+    size_t rows;    /* bytes of rows that rules keep, of all trials and steps, divided by the ranks */
     uint64_t index; /* bytes that the index of all trials takes, on all ranks together */
 } assay_budget;
 

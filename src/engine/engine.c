@@ -136,6 +136,7 @@ static int map(run *r, assay_error *err)
     r->figures.files_opened = mapper.files_opened;
     r->figures.steps_shared = mapper.steps_shared;
     assay_mapper_release(&mapper);
+    assay_heap_trim(); /* what the steps' tensors took is free for joining and finalizing, which take large blocks */
     assay_progress_end(progress);
     r->figures.seconds_reading = assay_clock_seconds() - r->start - r->figures.seconds_listing;
     status = assay_comm_agree(r->comm, status, err);

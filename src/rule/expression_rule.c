@@ -85,6 +85,17 @@ static int declare(assay_need *need, uint32_t modes, assay_expression_selector *
     return selector->measure < 0 ? selector->measure : ASSAY_OK;
 }
 
+/* Does the rule keep rows, and walk them at the end? */
+static bool is_scan(const assay_expression *e, const assay_params *given)
+{
+    return e->looks_back || assay_param_int(given, "for_steps") > 1;
+}
+
+static uint32_t width(const assay_expression *e)
+{
+    return (uint32_t)e->columns + 1;
+}
+
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     const char *mode = assay_param_text(given, "mode");
@@ -93,6 +104,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     int status = assay_expression_compile(assay_param_text(given, "when"), &e, err);
     for (uint8_t i = 0; status == ASSAY_OK && i < e->selectors; i++)
         status = declare(need, modes, &e->selector[i], err);
+    if (status == ASSAY_OK && is_scan(e, given))
+        status = assay_need_rows(need, 0, &(assay_rows){.width = width(e), .pooled = e->pooled}, err);
     if (status)
         assay_expression_free(e);
     else
@@ -100,24 +113,14 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return status;
 }
 
-static bool is_scan(const assay_rule *rule)
-{
-    return ((const assay_expression *)rule->data)->looks_back || assay_param_int(rule->params, "for_steps") > 1;
-}
-
-static uint32_t width(const assay_rule *rule)
-{
-    return (uint32_t)((const assay_expression *)rule->data)->columns + 1;
-}
-
 static void *state_new(const assay_rule *rule)
 {
-    return assay_common_new_wide(width(rule));
+    return assay_common_new_wide(width(rule->data));
 }
 
 static int unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err)
 {
-    return assay_common_unpack_wide(rule, width(rule), in, state, err);
+    return assay_common_unpack_wide(rule, width(rule->data), in, state, err);
 }
 
 /* ---- the figures of a step ---- */
@@ -260,7 +263,7 @@ static int map_one(const assay_rule *rule, assay_common_state *s, const assay_st
     assay_expression_figures figures;
     assay_expression_answer answer;
     take_columns(e, loads, pools, &figures);
-    if (is_scan(rule))
+    if (is_scan(rule->data, rule->params))
         return figures.present ? add_row(s, view, item->tensor, worker, e->columns, &figures) : ASSAY_OK;
     if (view->step < rule->start_step || !assay_expression_run(e, e->condition, &figures, NULL, &answer))
         return ASSAY_OK;

@@ -146,6 +146,15 @@ int assay_need_measure(assay_need *need, int slot, const assay_measure *measure,
     return (int)need->measure_count++;
 }
 
+int assay_need_rows(assay_need *need, int slot, const assay_rows *rows, assay_error *err)
+{
+    if (slot < 0 || (uint32_t)slot >= need->slot_count)
+        return assay_fail(err, ASSAY_EPARAM, "rows of an unknown slot");
+    need->slots[slot].keeps_rows = true;
+    need->slots[slot].rows = *rows;
+    return ASSAY_OK;
+}
+
 int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err)
 {
     char *copy = assay_copy_text(trial);

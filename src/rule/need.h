@@ -16,6 +16,8 @@ typedef struct assay_slot_need {
     uint32_t kinds; /* never 0 */
     uint32_t modes, flags;
     int64_t first_steps; /* 0: all */
+    bool keeps_rows;
+    assay_rows rows; /* when it does */
 } assay_slot_need;
 
 struct assay_need {

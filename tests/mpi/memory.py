@@ -16,11 +16,13 @@ from launch import LAUNCHER, SUITE, Checks, environment, mpirun  # noqa: E402
 from same_report import body_of  # noqa: E402
 
 MEBI = 1 << 20
+ROWS = "rules that keep a row of every tensor and step"
 # what it is, the arguments of generate, budgets in MiB, is all of it sure to fit
 SHAPES = [
     ("few large tensors", (2, 4, 2, 4 * MEBI), (64, 512), True),
     ("60 000 tensors a step", (1, 2, 20000, 4), (48, 64, 512), False),
     ("6000 steps", (1, 6000, 1, 4), (64, 512), True),
+    (ROWS, (1, 20, 2000, 4), (56, 512), True),
 ]
 FILES = 20000
 A_RECORD = 200  # bytes that the catalog may take of an index file of one record, with all that planning needs
@@ -35,11 +37,18 @@ def run_and_measure(argv):
     return os.waitstatus_to_exitcode(status), usage.ru_maxrss / 1024, said
 
 
-def check_shape(checks, assay, folder, trial, what, budgets, fits):
+def job_of_rows(folder):
+    job = folder / "rows.json"
+    rules = ["UnchangedTensor", "NormSpike", "LossSpike", "WeightFrozenDespiteGradient"]
+    job.write_text(json.dumps({"rules": [{"rule": rule, "parameters": {"tensor_regex": ".*"}} for rule in rules]}))
+    return job
+
+
+def check_shape(checks, assay, folder, job, trial, what, budgets, fits):
     bodies = set()
     for budget in budgets:
         out = folder / "out"
-        code, peak, said = run_and_measure([assay, "run", SUITE, "--trial", trial, "--quiet", "--memory", "%dM" % budget,
+        code, peak, said = run_and_measure([assay, "run", job, "--trial", trial, "--quiet", "--memory", "%dM" % budget,
                                             "--out", out])
         print("%s, --memory %dM: %.0f MiB resident at most, exit %d" % (what, budget, peak, code))
         if checks.expect(code in ((0,) if fits else (0, 3)), "%s, --memory %dM: exit %d: %s" % (what, budget, code, said)):
@@ -77,14 +86,14 @@ def check_catalog(checks, assay, folder):
     checks.expect(each < A_RECORD, "the catalog takes %.0f bytes a record, more than %d" % (each, A_RECORD))
 
 
-def check_refusals(checks, assay, folder, trial):
-    """Which tensors are refused does not depend on the ranks that share the index."""
+def check_refusals(checks, assay, folder, job, trial, budget):
+    """Which tensors are refused does not depend on the ranks that share the index and what rules keep."""
     bodies = set()
     for ranks in (1, 3) if LAUNCHER != "none" else (1,):
-        done = mpirun(ranks, [assay, "run", SUITE, "--trial", trial, "--quiet", "--memory", "40M", "--out", folder / "out"])
-        if checks.expect(done.code == 3, "--memory 40M, %d ranks: %s" % (ranks, done)):
+        done = mpirun(ranks, [assay, "run", job, "--trial", trial, "--quiet", "--memory", budget, "--out", folder / "out"])
+        if checks.expect(done.code == 3, "--memory %s, %d ranks: %s" % (budget, ranks, done)):
             body = body_of((folder / "out" / "report.json").read_bytes())
-            checks.expect(b"memory-budget" in body, "--memory 40M, %d ranks: nothing was refused" % ranks)
+            checks.expect(b"memory-budget" in body, "--memory %s, %d ranks: nothing was refused" % (budget, ranks))
             bodies.add(body)
     checks.expect(len(bodies) == 1, "the ranks refuse different tensors")
 
@@ -102,12 +111,14 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        rows = job_of_rows(folder)
         for number, (what, sizes, budgets, fits) in enumerate(SHAPES):
             trial = folder / ("trial-%d" % number)
             subprocess.run([args.generate, trial, *map(str, sizes)], check=True)
-            check_shape(checks, args.assay, folder, trial, what, budgets, fits)
+            check_shape(checks, args.assay, folder, rows if what == ROWS else SUITE, trial, what, budgets, fits)
             if not fits:
-                check_refusals(checks, args.assay, folder, trial)
+                check_refusals(checks, args.assay, folder, SUITE, trial, "40M")
+                check_refusals(checks, args.assay, folder, rows, trial, "56M")
         check_warning(checks, args.assay, folder, trial)
         check_catalog(checks, args.assay, folder)
     checks.done()
