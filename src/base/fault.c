@@ -17,7 +17,7 @@ typedef struct fault_counter {
     bool onwards;             /* all later calls fail as well */
 } fault_counter;
 
-static const char *const KIND_NAMES[ASSAY_FAULT_KINDS] = {"alloc", "read", "write", "slow", "cold", "short", "nowait"};
+static const char *const KIND_NAMES[ASSAY_FAULT_KINDS] = {"alloc", "read", "write", "slow", "cold", "short", "nowait", "ahead"};
 static fault_counter counters[ASSAY_FAULT_KINDS];
 static bool armed;
 

@@ -15,14 +15,21 @@ typedef struct slot {
     const assay_entry *asked; /* what the window went back to last */
 } slot;
 
+/* Memory that nobody uses now. To take it from the system and to give it back costs more than to fill it. */
+typedef struct spare {
+    uint8_t *bytes;
+    size_t room;
+} spare;
+
+enum { FIRST_ROOM = 64, SPARES = 8 };
+
 struct assay_kept {
-    size_t budget, held; /* bytes, those of the table included */
+    size_t budget, held; /* bytes, those of the table and of the spares included */
+    spare spares[SPARES];
     slot *slots;
     size_t room, count; /* room: a power of two, or 0 */
     uint64_t now;
 };
-
-enum { FIRST_ROOM = 64 };
 
 assay_kept *assay_kept_new(size_t budget)
 {
@@ -48,17 +55,14 @@ static size_t whole_size(size_t size, int dims)
     return shape_at(size) + (size_t)dims * sizeof(int64_t);
 }
 
-static void release(assay_kept_content *content)
-{
-    assay_heap_give_large(content->bytes, whole_size(content->size, content->dims));
-}
-
 void assay_kept_clear(assay_kept *k)
 {
     for (size_t i = 0; i < k->room; i++) {
-        release(&k->slots[i].newest);
-        release(&k->slots[i].oldest);
+        assay_heap_give_large(k->slots[i].newest.bytes, k->slots[i].newest.room);
+        assay_heap_give_large(k->slots[i].oldest.bytes, k->slots[i].oldest.room);
     }
+    for (int i = 0; i < SPARES; i++)
+        assay_heap_give_large(k->spares[i].bytes, k->spares[i].room);
     free(k->slots);
     *k = (assay_kept){.budget = k->budget, .now = k->now};
 }
@@ -128,17 +132,64 @@ static slot *slot_for(assay_kept *k, assay_kept_key key)
     return s;
 }
 
-/* Bytes that a content takes, with what the allocator adds. */
-static size_t cost_of(size_t size, int dims)
+/* ---- memory for contents ---- */
+
+/* Bytes that are held for so much room, with what the allocator adds. */
+static size_t cost_of(size_t room)
 {
-    return whole_size(size, dims) + 2 * sizeof(size_t);
+    return room + 2 * sizeof(size_t);
 }
 
+static void free_spare(assay_kept *k, spare *s)
+{
+    if (s->bytes)
+        k->held -= cost_of(s->room);
+    assay_heap_give_large(s->bytes, s->room);
+    *s = (spare){0};
+}
+
+/* The smallest spare with so much room, or NULL; one that is more than twice as large is left for those who need it. */
+static spare *find_spare(assay_kept *k, size_t size)
+{
+    spare *best = NULL;
+    for (int i = 0; i < SPARES; i++) {
+        spare *s = &k->spares[i];
+        if (s->room >= size && s->room / 2 <= size && (!best || s->room < best->room))
+            best = s;
+    }
+    return best;
+}
+
+/* Memory for a content: a spare, or new memory within the budget, for which spares give way. NULL: there is none. */
+static spare take_room(assay_kept *k, size_t size)
+{
+    spare *fits = find_spare(k, size), taken = {NULL, size};
+    if (fits) {
+        taken = *fits;
+        *fits = (spare){0};
+        return taken;
+    }
+    for (int i = 0; i < SPARES && !has_left(k, cost_of(size)); i++)
+        free_spare(k, &k->spares[i]);
+    if (has_left(k, cost_of(size)))
+        taken.bytes = assay_heap_take_large(size);
+    k->held += taken.bytes ? cost_of(size) : 0;
+    return taken;
+}
+
+/* Gives up a content; its memory becomes a spare in place of the smallest one. */
 static void drop(assay_kept *k, assay_kept_content *content)
 {
-    k->held -= content->bytes ? cost_of(content->size, content->dims) : 0;
-    release(content);
+    spare given = {content->bytes, content->room}, *least = &k->spares[0];
     *content = (assay_kept_content){0};
+    for (int i = 1; i < SPARES; i++)
+        least = k->spares[i].room < least->room ? &k->spares[i] : least;
+    if (least->room < given.room) {
+        spare smaller = *least;
+        *least = given;
+        given = smaller;
+    }
+    free_spare(k, &given);
 }
 
 static bool fits(const assay_kept_content *content, const assay_record *record)
@@ -150,16 +201,16 @@ static bool fits(const assay_kept_content *content, const assay_record *record)
 static bool make_room(assay_kept *k, assay_kept_content *content, const assay_record *record)
 {
     if (!fits(content, record)) {
-        size_t size = content_size(record), shape = shape_at(size), cost = cost_of(size, record->dims);
+        size_t size = content_size(record);
         drop(k, content);
-        if (has_left(k, cost))
-            content->bytes = assay_heap_take_large(whole_size(size, record->dims));
-        if (!content->bytes)
+        spare memory = take_room(k, whole_size(size, record->dims));
+        if (!memory.bytes)
             return false;
-        content->shape = (const int64_t *)(void *)(content->bytes + shape);
+        content->bytes = memory.bytes;
+        content->room = memory.room;
+        content->shape = (const int64_t *)(void *)(content->bytes + shape_at(size));
         content->size = size;
         content->dims = record->dims;
-        k->held += cost;
     }
     content->entry = NULL;
     content->used = k->now;
@@ -181,6 +232,15 @@ const assay_kept_content *assay_kept_find(assay_kept *k, assay_kept_key key, con
     if (found)
         found->used = k->now;
     return found;
+}
+
+void assay_kept_let_go(assay_kept *k, assay_kept_key key)
+{
+    slot *s = find_slot(k, key);
+    if (!s)
+        return;
+    drop(k, &s->newest);
+    drop(k, &s->oldest);
 }
 
 uint8_t *assay_kept_oldest(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)

@@ -1,7 +1,7 @@
 /* kept.h - contents of tensors that later steps are compared with, as far as a budget goes: what is kept need not be read
- * and checked again, and its file not be opened. Of each (tensor, worker) the newest content stays, and the one that comparisons within a window
- * last went back to. When the budget is used up, what is there stays: tensors come by in the same order at every step,
- * so that giving up one for another would lose both.
+ * and checked again, and its file not be opened. Of each (tensor, worker) the newest content stays, and the one that
+ * comparisons within a window last went back to, until they are let go. When the budget is used up, what is there stays:
+ * tensors come by in the same order at every step, so that giving up one for another would lose both.
  *
  * What is found here differs in nothing but the time that it takes; the results do not depend on it. */
 #ifndef ASSAY_ENGINE_KEPT_H
@@ -22,7 +22,7 @@ typedef struct assay_kept_content {
     uint64_t elements;
     uint8_t *bytes;       /* the elements, [size]; owned */
     const int64_t *shape; /* [dims], behind them */
-    size_t size;
+    size_t size, room;    /* of the elements, and of what was taken for them and the shape */
     uint64_t used; /* the tensor under way that it was last used for */
 } assay_kept_content;
 
@@ -38,6 +38,9 @@ void assay_kept_next(assay_kept *kept);
 
 /* The content of an entry of that tensor and worker; NULL when it is not kept. */
 const assay_kept_content *assay_kept_find(assay_kept *kept, assay_kept_key key, const assay_entry *entry);
+
+/* Lets go of what is kept of that tensor and worker. The memory is used for the next ones. */
+void assay_kept_let_go(assay_kept *kept, assay_kept_key key);
 
 /* Tells that a window goes back to `entry`, whose record is `record`. When that is not kept and the window went back to it before,
  * it is worth keeping: returns where its bytes are to be put while they are read, for assay_kept_filled(). Else NULL. */

@@ -4,21 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-
-static const assay_rule *rules_of(const assay_mapper *m)
-{
-    return m->rules + (size_t)m->source * m->plan->instances;
-}
-
-static assay_item_form form_of(const assay_mapper *m)
-{
-    const assay_source *source = &m->sources->list[m->source];
-    return (assay_item_form){.measures = m->plan->measures,
-                             .measure_count = m->plan->measure_count,
-                             .plan = &m->plan->sources[m->source],
-                             .tensors = assay_dict_count(source->info->tensors),
-                             .workers = source->listing.workers};
-}
+#include "engine/apart.h"
 
 /* ---- which records are whose ---- */
 
@@ -89,50 +75,15 @@ static int read_share(assay_mapper *m, const assay_share *share, int rank)
     return status == ASSAY_OK ? m->node->problems.status : status;
 }
 
-/* ---- memory ---- */
-
-/* Bytes that a part of the step takes. */
-typedef struct needs {
-    uint64_t held; /* by its results, and by the lists of them that rules are given */
-    uint64_t most; /* by one record while it is measured */
-} needs;
-
-static needs needs_of(const assay_mapper *m)
-{
-    const assay_source_plan *plan = &m->plan->sources[m->source];
-    uint64_t uses = 0;
-    for (size_t i = 0; i < m->item_count; i++)
-        uses += plan->classes[plan->tensor_class[m->items[i]->view.tensor]].uses;
-    return (needs){assay_arena_used(m->arena) + uses * sizeof(void *), assay_arena_most(m->arena)};
-}
-
-static needs both(needs a, needs b)
-{
-    return (needs){a.held + b.held, a.most > b.most ? a.most : b.most};
-}
-
-/* Would one rank refuse nothing? Its arena wastes at most a block, and less than it holds; and each measure that is faster
- * with more memory takes at most half of what is left (measure_quantiles.c). */
-static bool is_sure_to_fit(const assay_mapper *m, needs n)
-{
-    uint64_t ceiling = assay_arena_ceiling(m->arena), left = ceiling - ceiling / ASSAY_ARENA_BLOCKS;
-    if (n.held > left / 2)
-        return false;
-    left = (left - 2 * n.held) / 2;
-    for (uint32_t k = 0; k < m->plan->measure_count; k++)
-        left /= m->plan->measures[k].kind == ASSAY_MEASURE_QUANTILES ? 2 : 1;
-    return n.most <= left;
-}
-
 /* ---- the rank that helps ---- */
 
 static void put_part(const assay_mapper *m, assay_buf *out)
 {
-    assay_item_form form = form_of(m);
-    needs n = needs_of(m);
+    assay_item_form form = assay_apart_form(m);
+    assay_needs n = assay_apart_needs(m);
     assay_put_u64(out, n.held);
     assay_put_u64(out, n.most);
-    if (assay_node_pack(m->node, rules_of(m), out) != ASSAY_OK)
+    if (assay_node_pack(m->node, assay_apart_rules(m), out) != ASSAY_OK)
         out->status = ASSAY_ENOMEM;
     assay_put_u64(out, m->item_count);
     for (size_t i = 0; i < m->item_count; i++)
@@ -149,11 +100,11 @@ int assay_lend_help(assay_mapper *m, const assay_share *share, int rank, assay_b
     status = status == ASSAY_OK ? made : status;
     if (status == ASSAY_OK)
         status = read_share(m, share, rank);
-    if (status == ASSAY_OK && !m->alone && is_sure_to_fit(m, needs_of(m)))
+    if (status == ASSAY_OK && !m->alone && assay_apart_fits(m, assay_apart_needs(m)))
         put_part(m, out);
     if (assay_buf_status(out) != ASSAY_OK || out->size > ASSAY_COMM_POST_MOST)
         assay_buf_clear(out);
-    assay_node_release(&node, rules_of(m));
+    assay_node_release(&node, assay_apart_rules(m));
     m->node = NULL;
     return status == ASSAY_ENOMEM ? assay_mapper_no_memory(m, err) : status;
 }
@@ -165,17 +116,17 @@ static int get_node(assay_mapper *m, assay_cursor *in, assay_error *err)
     assay_node node;
     int status = assay_node_init(&node, m->plan->instances);
     if (status == ASSAY_OK)
-        status = assay_node_unpack(in, &node, rules_of(m), err);
+        status = assay_node_unpack(in, &node, assay_apart_rules(m), err);
     if (status == ASSAY_OK)
-        status = assay_node_combine(m->node, &node, rules_of(m));
-    assay_node_release(&node, rules_of(m));
+        status = assay_node_combine(m->node, &node, assay_apart_rules(m));
+    assay_node_release(&node, assay_apart_rules(m));
     return status;
 }
 
 static int get_items(assay_mapper *m, assay_cursor *in, assay_error *err)
 {
     enum { LEAST_ITEM = 4 * 4 + 8 + 1 + 1 + 4 + 1 };
-    assay_item_form form = form_of(m);
+    assay_item_form form = assay_apart_form(m);
     uint64_t count = assay_get_count(in, LEAST_ITEM);
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
@@ -190,7 +141,7 @@ static int get_items(assay_mapper *m, assay_cursor *in, assay_error *err)
 }
 
 /* Receives the next part and adds it to what is there; m->alone is set when it cannot be used, and no more is added. */
-static int join(assay_mapper *m, needs *sum, assay_error *err)
+static int join(assay_mapper *m, assay_needs *sum, assay_error *err)
 {
     assay_buf bytes;
     assay_buf_init(&bytes, SIZE_MAX);
@@ -199,10 +150,10 @@ static int join(assay_mapper *m, needs *sum, assay_error *err)
         status = assay_buf_status(&bytes);
     assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
     if (status == ASSAY_OK && !m->alone) {
-        needs n = {.held = assay_get_u64(&in)};
+        assay_needs n = {.held = assay_get_u64(&in)};
         n.most = assay_get_u64(&in);
-        *sum = both(*sum, n);
-        m->alone = bytes.size == 0 || !is_sure_to_fit(m, *sum);
+        *sum = assay_apart_both(*sum, n);
+        m->alone = bytes.size == 0 || !assay_apart_fits(m, *sum);
     }
     if (status == ASSAY_OK && !m->alone)
         status = get_node(m, &in, err);
@@ -223,17 +174,10 @@ int assay_lend_gather(assay_mapper *m, assay_error *err)
     m->node = &measured;
     if (status == ASSAY_OK)
         status = read_share(m, share, share->first);
-    enum { ROUNDING = 16 }; /* of the list of each use */
-    needs sum = {m->plan->use_count * (sizeof(assay_slot_view) + sizeof(size_t) + ROUNDING), 0};
-    sum = both(sum, needs_of(m));
+    assay_needs sum = assay_apart_both(assay_apart_least(m), assay_apart_needs(m));
     for (int r = share->first + 1; status == ASSAY_OK && r <= share->last; r++)
         status = join(m, &sum, err);
-    m->node = whole;
-    if (status == ASSAY_OK && m->alone)
-        status = assay_mapper_read_step(m);
-    else if (status == ASSAY_OK)
-        status = assay_node_combine(whole, &measured, rules_of(m));
+    status = assay_apart_settle(m, whole, &measured, status);
     m->steps_shared += status == ASSAY_OK && !m->alone;
-    assay_node_release(&measured, rules_of(m));
     return status;
 }

@@ -1,9 +1,7 @@
 /* lend.h - a step that several ranks measure and one maps (plan_deal.c says which). A rule sees a step as a whole, but records
  * are measured one by one, and that is by far the most of the work. No MPI inside.
  *
- * The report does not tell who measured what. A rank that is alone with the step might refuse a tensor because the others
- * take all the memory; so what was measured apart is used only where the whole step is sure to fit one rank's budget, nothing
- * was refused, and no event file lacked that two ranks read. Else the rank that has the step measures all of it. */
+ * What comes to a step so is told in apart.h; it is not used either where an event file lacked that two ranks read. */
 #ifndef ASSAY_ENGINE_LEND_H
 #define ASSAY_ENGINE_LEND_H
 

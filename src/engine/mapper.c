@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "engine/ahead.h"
 #include "engine/lend.h"
 #include "engine/watch_internal.h"
 
@@ -29,8 +30,11 @@ int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *so
     *m = (assay_mapper){.plan = plan, .sources = sources, .rules = rules, .progress = progress, .source = ASSAY_NO_ID,
                         .value_budget = memory / 4};
     m->arena = assay_arena_new(budget->step);
-    m->kept = assay_kept_new(assay_budget_keep(budget, memory, look_ups(plan, sources)));
-    return m->arena && m->kept ? ASSAY_OK : ASSAY_ENOMEM;
+    enum { AHEAD = 8 }; /* the part of what may be kept that goes to measuring ahead, for each of two */
+    size_t keep = assay_budget_keep(budget, memory, look_ups(plan, sources));
+    m->kept = assay_kept_new(keep - 2 * (keep / AHEAD));
+    m->ahead = assay_ahead_new(keep / AHEAD);
+    return m->arena && m->kept && m->ahead ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 /* No file that is open may be taken for that of a part which comes to lie where one of these lay. */
@@ -50,6 +54,8 @@ static void leave_source(assay_mapper *m)
     forget_further(m);
     if (m->kept)
         assay_kept_clear(m->kept);
+    if (m->ahead)
+        assay_ahead_leave(m->ahead);
     m->item_of = NULL;
     m->history = NULL;
 }
@@ -63,11 +69,13 @@ static void close_handle(assay_handle *handle)
 void assay_mapper_release(assay_mapper *m)
 {
     leave_source(m);
-    close_handle(&m->main);
+    for (int i = 0; i < ASSAY_STRIP; i++)
+        close_handle(&m->files[i]);
     for (int i = 0; i < ASSAY_REFERENCES; i++)
         close_handle(&m->reference[i]);
     assay_arena_free(m->arena);
     assay_kept_free(m->kept);
+    assay_ahead_free(m->ahead);
     free(m->takings);
 }
 
@@ -81,11 +89,28 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source)
     const assay_source_plan *plan = &m->plan->sources[source];
     uint32_t tensors = assay_dict_count(m->sources->list[source].info->tensors);
     m->item_of = assay_alloc_zeroed(tensors, sizeof *m->item_of);
-    if (assay_wants_init(&m->wants, m->plan, source) != ASSAY_OK || !m->item_of)
+    if (assay_wants_init(&m->wants, m->plan, source) != ASSAY_OK || !m->item_of || assay_ahead_enter(m) != ASSAY_OK)
         return ASSAY_ENOMEM;
     if (!plan->looks_back)
         return ASSAY_OK;
     return assay_history_new(&m->sources->list[source].segment, plan->looks_back, tensors, &m->history);
+}
+
+int assay_mapper_open(assay_mapper *m, const assay_part *part, assay_error *err)
+{
+    assay_handle *best = NULL;
+    for (int i = 0; i < ASSAY_STRIP; i++) {
+        assay_handle *handle = &m->files[i];
+        if (handle->part == part) {
+            best = handle;
+            break;
+        }
+        if (!best || handle->used < best->used)
+            best = handle;
+    }
+    best->used = m->tensors_taken;
+    m->main = best;
+    return assay_handle_open(m, best, &m->sources->list[m->source], part, err);
 }
 
 assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker)
@@ -159,6 +184,8 @@ static uint64_t end_of_run(assay_mapper *m, const assay_part *part, int mode, co
         const assay_entry *next = &segment->entries[k];
         if (next->offset > end + GAP)
             break;
+        if (assay_ahead_has(m, next))
+            break;
         if (is_wanted(m, part, mode, next))
             end = next->offset + next->length > end ? next->offset + next->length : end;
     }
@@ -172,7 +199,7 @@ static void expect_run(assay_mapper *m, const assay_part *part, const assay_segm
     if (entry->offset + entry->length <= *expected)
         return;
     *expected = end_of_run(m, part, m->step->mode, segment, e);
-    assay_event_expect(m->main.file, entry->offset, *expected);
+    assay_event_expect(m->main->file, entry->offset, *expected);
 }
 
 /* Asks for the first stretch of a part's event file that will be read. */
@@ -209,6 +236,24 @@ static void ask_ahead(assay_mapper *m, const assay_segment *segment, size_t p)
         ask_for(m, &segment->parts[m->asked], segment);
 }
 
+/* Reads a record into its item, unless that was done before the step's turn. */
+static int take_entry(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted, bool *taken)
+{
+    assay_item *item = item_for(m, part, entry->tensor);
+    if (!item) {
+        assay_note_problem(m, part, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset,
+                           "the tensors of the step need more memory than the budget allows: raise --memory");
+        return ASSAY_OK;
+    }
+    if (item->kinds == 0)
+        item->view.order = (uint32_t)(entry - &m->sources->list[m->source].segment.entries[part->first]);
+    int status = assay_ahead_take(m, entry, item, taken);
+    if (status != ASSAY_OK || *taken)
+        return status;
+    status = assay_take(m, part, entry, wanted, item, taken);
+    return status == ASSAY_OK && *taken ? assay_ahead_measure(m, part, entry, wanted) : status;
+}
+
 static int read_part(assay_mapper *m, const assay_part *part, const assay_segment *segment)
 {
     uint64_t expected = 0;
@@ -225,7 +270,7 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
             continue;
         if (opened == 1) {
             assay_error err = {""};
-            opened = assay_handle_open(m, &m->main, &m->sources->list[m->source], part, &err);
+            opened = assay_mapper_open(m, part, &err);
             if (opened == ASSAY_ENOMEM)
                 return opened;
             m->alone |= opened != ASSAY_OK && first > part->first; /* the rank that has the beginning names it, too */
@@ -235,15 +280,8 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
         }
         bool taken = false;
         if (opened == ASSAY_OK) {
-            assay_item *item = item_for(m, part, entry->tensor);
             expect_run(m, part, segment, e, &expected);
-            if (item && item->kinds == 0)
-                item->view.order = (uint32_t)(e - part->first);
-            if (item)
-                status = assay_take(m, part, entry, wanted, item, &taken);
-            else
-                assay_note_problem(m, part, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset,
-                                   "the tensors of the step need more memory than the budget allows: raise --memory");
+            status = take_entry(m, part, entry, wanted, &taken);
         }
         if (!taken)
             count_unreadable(m, part, entry);
@@ -282,7 +320,7 @@ static int map_chunk(assay_mapper *m, uint64_t number, assay_error *err)
     for (uint64_t s = chunk->first_step; status == ASSAY_OK && s < end; s++) {
         m->step = &m->sources->list[chunk->source].info->steps[s];
         bool shared = m->lender && m->lender->share.chunk == number && s + 1 == end;
-        status = shared ? assay_lend_gather(m, err) : assay_mapper_read_step(m);
+        status = shared ? assay_lend_gather(m, err) : assay_ahead_read_step(m);
         if (status == ASSAY_OK)
             status = assay_step_map(m);
         if (status == ASSAY_OK)

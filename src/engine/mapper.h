@@ -14,7 +14,8 @@
 #include "engine/wants.h"
 #include "trial/event.h"
 
-enum { ASSAY_REFERENCES = 9 }; /* event files open beside the main one: eight references, and the last for unit windows */
+enum { ASSAY_STRIP = 16 };      /* steps whose large tensors are read at once (ahead.h), and event files open for them */
+enum { ASSAY_REFERENCES = 9 }; /* event files open beside them: eight references, and the last for unit windows */
 
 typedef struct assay_handle { /* an event file that stays open while it may be asked for again */
     assay_event_file *file;
@@ -43,11 +44,14 @@ typedef struct assay_mapper {
     assay_buf *mapped;       /* NULL, or what every chunk came to is put there (watch_internal.h) */
     assay_error observed;    /* why the observer ended the run */
     assay_arena *arena;      /* of the step */
-    assay_handle main, reference[ASSAY_REFERENCES];
+    assay_handle files[ASSAY_STRIP], reference[ASSAY_REFERENCES];
+    assay_handle *main; /* of files: that of the part under way */
     struct assay_taking *takings; /* take.c's */
     uint32_t taking_room;
     size_t value_budget;     /* for decoding typed values and strings */
     assay_kept *kept;
+    struct assay_ahead *ahead;
+    uint64_t ahead_end; /* tensors of chunks before this one may be measured before their step's turn */
     /* of the source under way */
     uint32_t source;
     assay_history *history;
@@ -91,6 +95,8 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source);
 int assay_mapper_read_step(assay_mapper *m);
 /* A new item of m->step, behind assay_mapper_read_step(). NULL when the step's memory is used up. */
 assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker);
+/* Opens the event file of a part as m->main; does nothing when it is open there. Errors as for assay_handle_open(). */
+int assay_mapper_open(assay_mapper *m, const assay_part *part, assay_error *err);
 /* Says that memory ran out while m->step was read. Returns ASSAY_ENOMEM. */
 int assay_mapper_no_memory(const assay_mapper *m, assay_error *err);
 

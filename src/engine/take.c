@@ -8,9 +8,6 @@
 #include "tensor/measure.h"
 #include "tensor/stats.h"
 
-/* There are several of them; what is compared is kept as a rule, and not read through them. */
-enum { REFERENCE_WINDOW = 512 << 10 };
-
 /* A measure under way. */
 typedef struct assay_taking {
     uint32_t number;       /* the engine's */
@@ -38,9 +35,8 @@ int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source 
     if (!path)
         return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long", (long long)part->step);
     handle->part = NULL;
-    size_t window = handle == &m->main ? 0 : REFERENCE_WINDOW;
     int status = handle->file ? assay_event_reopen(handle->file, source->store, path, err)
-                              : assay_event_open(source->store, path, window, &handle->file, err);
+                              : assay_event_open(source->store, path, 0, &handle->file, err);
     if (status != ASSAY_OK)
         return status;
     m->files_opened++;
@@ -85,14 +81,14 @@ static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay
     size_t size = 0;
     if (record->dtype == ASSAY_STRING || record->elements != 1)
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction must be one number");
-    int status = assay_event_content(m->main.file, 0, &piece, &size, err);
+    int status = assay_event_content(m->main->file, 0, &piece, &size, err);
     if (status != ASSAY_OK)
         return status;
     if (size != assay_dtype_size(record->dtype))
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
     double value;
     assay_to_double(record->dtype, piece, 1, &value);
-    status = assay_event_content(m->main.file, 0, &piece, &size, err); /* the end: the checksum is known to be right */
+    status = assay_event_content(m->main->file, 0, &piece, &size, err); /* the end: the checksum is known to be right */
     if (status != ASSAY_OK)
         return status;
     double *reduction = (double *)item->view.reduction;
@@ -345,7 +341,7 @@ static int pass(assay_mapper *m, const assay_part *part, const assay_entry *entr
     for (;;) {
         const uint8_t *piece;
         size_t size;
-        int status = assay_event_content(m->main.file, 0, &piece, &size, err);
+        int status = assay_event_content(m->main->file, 0, &piece, &size, err);
         if (status != ASSAY_OK || size == 0)
             return status;
         uint64_t elements = size / element;
@@ -388,7 +384,7 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
         status = end_measures(m, part, entry, list, count, item, &again);
     while (status == ASSAY_OK && again) {
         assay_record once_more;
-        status = assay_event_record(m->main.file, entry->offset, entry->length, m->value_budget, &once_more, err);
+        status = assay_event_record(m->main->file, entry->offset, entry->length, m->value_budget, &once_more, err);
         if (status == ASSAY_OK)
             status = pass(m, part, entry, &once_more, NULL, list, count, NULL, err);
         if (status == ASSAY_OK)
@@ -411,7 +407,7 @@ static int take_texts(assay_mapper *m, const assay_wanted *wanted, const assay_r
         int status = assay_texts_new(m->arena, record->elements, &result, err);
         for (uint64_t i = 0; status == ASSAY_OK && i < record->elements; i++) {
             size_t length;
-            const char *text = assay_event_string(m->main.file, i, &length);
+            const char *text = assay_event_string(m->main->file, i, &length);
             status = assay_texts_set(m->arena, &result, i, text, length, err);
         }
         if (status != ASSAY_OK)
@@ -476,7 +472,7 @@ int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry
     assay_arena_mark(m->arena);
     m->entry = entry;
     m->record = &record;
-    int status = assay_event_record(m->main.file, entry->offset, entry->length, m->value_budget, &record, &err);
+    int status = assay_event_record(m->main->file, entry->offset, entry->length, m->value_budget, &record, &err);
     if (status == ASSAY_OK && !names_agree(m, entry, &record))
         status = assay_fail(&err, ASSAY_EFORMAT, "the index says '%s', the record '%s'", item->view.name, record.tag);
     if (status == ASSAY_OK)

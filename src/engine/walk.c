@@ -145,6 +145,7 @@ int assay_walk_run(const assay_walk *walk, int status, assay_error *err)
     assay_call call = ASSAY_CALL_NONE;
     lending lent;
     status = begin_lending(walk, &lent, status, err);
+    walk->mapper->ahead_end = end;
     assay_stop_init(&stop, walk->comm, walk->options->checkpoint_every);
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """report.json without its `run` object has the same bytes at every rank count, with and without vector code, and whether the
-files are in memory or not.
+files are in memory or not, and whether tensors are measured at their step's turn or before.
 
     same_report.py --assay PROGRAM --ranks 1 2 3 ... -- TRIAL...
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import SUITE, TRIALS, Checks, mpirun  # noqa: E402
 
-WAYS_OF_READING = ["cold:1+", "cold:9+,short:1+", "nowait:1", "cold:100"]  # base/fault.h
+WAYS_OF_READING = ["cold:1+", "cold:9+,short:1+,ahead:1+", "nowait:1,ahead:4+", "cold:100,ahead:1+"]  # base/fault.h
 
 
 def body_of(report):

@@ -107,10 +107,10 @@ class Place:
     def report(self):
         return json.loads((self.where / "out" / "report.json").read_text())
 
-    def compare(self, name, code, shared, *more, env=None):
+    def compare(self, name, code, shared, *more, env=None, most=None):
         """Every number of ranks gives the digest of the first; `shared`: whether steps have to be, None: that depends."""
         first = None
-        for ranks in self.args.ranks:
+        for ranks in self.args.ranks[:most]:
             done = self.run(ranks, *more, env=env)
             if not self.checks.expect(done.code == code, "%s, %d ranks: %s" % (name, ranks, done)):
                 continue
@@ -131,6 +131,8 @@ def test_rules(place):
     ranks = place.args.ranks[-1]
     done = place.run(ranks, env={"ASSAY_SIMD": "scalar"})
     place.checks.expect(digest_of(done.out) == plain, "scalar code gives another report: %s" % done)
+    place.checks.expect(place.compare("measured before their turn", 0, True, env={"ASSAY_FAULT": "ahead:1+"}, most=3) == plain,
+                        "tensors that were measured before their step's turn give another report")
     planned = place.run(ranks, "--dry-run").out
     said = re.search(r"(\d+) steps? (is|are) shared", planned)
     place.checks.expect(said and int(said.group(1)) > 0, "--dry-run does not say what is shared: %s" % planned)
@@ -171,7 +173,9 @@ def test_modes(place):
     for step in range(STEPS):
         for worker in (0, 1):
             say(place.trial, step, worker, mode_step=step + STEPS if step < 8 else step - 8)
-    place.compare("mode steps begin again", 3, True)
+    again = place.compare("mode steps begin again", 3, True)
+    place.checks.expect(place.compare("before their turn", 3, True, env={"ASSAY_FAULT": "ahead:1+"}, most=3) == again,
+                        "tensors that were measured before their step's turn give another report")
 
 
 def spoil(trial, step, worker, *tensor):
@@ -194,7 +198,9 @@ def test_damaged(place):
     file.write_bytes(file.read_bytes()[:file.stat().st_size // 3])
     place.compare("a file cut", 3, True)
     entries(place.trial, 4, 1)[0].unlink()
-    place.compare("a file missing", 3, None)
+    missing = place.compare("a file missing", 3, None)
+    place.checks.expect(place.compare("before their turn", 3, None, env={"ASSAY_FAULT": "ahead:1+"}, most=3) == missing,
+                        "damaged tensors that were measured before their step's turn give another report")
     problems = place.report()["trials"][0]["problems"]
     place.checks.expect(sum(p["kind"] == "missing-event-file" for p in problems) == 1, "named once: %s" % problems)
 
