@@ -212,8 +212,8 @@ static bool is_worth_while(const assay_mapper *m, const assay_part *part, const 
 /* The raw record of a tensor in a part; as a rule it has the place that it had in the part before. */
 static const assay_entry *entry_of(const assay_segment *segment, const assay_part *part, uint32_t tensor, size_t place)
 {
-    const assay_entry *guess = &segment->entries[part->first + place];
-    if (place < part->count && guess->tensor == tensor && guess->kind == ASSAY_RAW)
+    const assay_entry *guess = place < part->count ? &segment->entries[part->first + place] : NULL;
+    if (guess && guess->tensor == tensor && guess->kind == ASSAY_RAW)
         return guess;
     return assay_part_raw(segment, part, tensor);
 }
