@@ -128,6 +128,18 @@ void assay_heap_drop_list(void *list, size_t size)
         free(list);
 }
 
+void assay_heap_forget(void *bytes, size_t size)
+{
+#ifdef MADV_DONTNEED
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), skip = (page - (uintptr_t)bytes % page) % page;
+    if (size >= skip + page)
+        madvise((uint8_t *)bytes + skip, (size - skip) / page * page, MADV_DONTNEED);
+#else
+    (void)bytes;
+    (void)size;
+#endif
+}
+
 size_t assay_heap_resident(void)
 {
     unsigned long size, resident;

@@ -24,6 +24,10 @@ void assay_heap_give_large(void *bytes, size_t size);
 void *assay_heap_resize_list(void *list, size_t old_size, size_t size);
 void assay_heap_drop_list(void *list, size_t size);
 
+/* What lies in the bytes is needed no more: whole pages of them go back to the system, though the block they are of is still the
+ * caller's. They may hold anything until they are written again. Not collective. */
+void assay_heap_forget(void *bytes, size_t size);
+
 /* Bytes resident now; the most so far where the system does not tell. Not collective. */
 size_t assay_heap_resident(void);
 

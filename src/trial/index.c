@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 #include "trial/frame.h"
 #include "trial/index_json.h"
 #include "trial/segment.h"
@@ -22,6 +23,7 @@ typedef struct parser {
     uint32_t serial; /* of the file, from 1 */
     uint32_t *ready; /* by the storage's tensor number: the id, of tables that need no parsing */
     size_t readies;
+    char *text; /* of the file, when it need not stay as it is; NULL: it must */
 } parser;
 
 /* What is being parsed. */
@@ -113,6 +115,21 @@ static int compare_entries(const void *a, const void *b)
     return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
+/* Gives back what the items before the i-th lie in, the first `done` of which were given back already. A large file's text and items
+ * take more than what is made of them. Returns how many are given back now. */
+static size_t forget_items(const job *j, size_t done, size_t i)
+{
+    enum { AT_ONCE = 1 << 15 };
+    const assay_index_items *items = &j->p->doc.tensors;
+    if (!j->p->text || i - done < AT_ONCE)
+        return done;
+    const uint32_t from = items->item[done].at, to = items->item[i].at;
+    if (to > from) /* one list has them in order, and nothing else between them */
+        assay_heap_forget(j->p->text + from, to - from);
+    assay_heap_forget(&items->item[done], (i - done) * sizeof *items->item);
+    return i;
+}
+
 static int add_entries(const job *j, assay_part *part)
 {
     const assay_index_items *items = &j->p->doc.tensors;
@@ -120,8 +137,9 @@ static int add_entries(const job *j, assay_part *part)
         return ASSAY_OK;
     assay_entry *to = j->segment->entries + part->first;
     bool sorted = true;
-    for (size_t i = 0; i < items->count; i++) {
+    for (size_t i = 0, done = 0; i < items->count; i++) {
         const assay_index_item *item = &items->item[i];
+        done = forget_items(j, done, i);
         const char *wrong = wrong_range(item);
         uint32_t tensor = 0;
         int kind = 0, status = wrong ? 0 : number_item(j, item, false, &tensor, &kind);
@@ -366,6 +384,7 @@ int assay_index_read(assay_store *store, const assay_listing *listing, size_t fi
         ask_ahead(store, listing, i, first + count, &asked);
         status = assay_store_read(store, path, FILE_MOST, &text, &why);
         if (status == ASSAY_OK) {
+            p.text = (char *)text.data;
             status = parse(&p, listing, name, path, text.data, text.size, dict, segment, problems);
         } else if (status != ASSAY_ENOMEM) {
             status = ASSAY_OK;

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/heap.h"
@@ -73,12 +74,31 @@ static void test_lists(void)
     assay_heap_drop_list(NULL, size);
 }
 
+/* What was forgotten is not resident, and what lies around it is as it was. */
+static void test_forget(void)
+{
+    enum { SIZE = 32 << 20, FROM = 5000, TO = SIZE - 7000 };
+    uint8_t *bytes = malloc(SIZE);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    size_t before = assay_heap_resident(), wrong = 0;
+    memset(bytes, 9, SIZE);
+    assay_heap_forget(bytes + FROM, TO - FROM);
+    CU_ASSERT_TRUE(assay_heap_resident() < before + SIZE / 2);
+    for (size_t i = 0; i < SIZE; i++)
+        wrong += (i < FROM || i >= TO) && bytes[i] != 9;
+    CU_ASSERT_EQUAL(wrong, 0);
+    assay_heap_forget(bytes + 1, 100);
+    CU_ASSERT_EQUAL(bytes[1], 9);
+    free(bytes);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"sizes", test_sizes},
                            {"what goes back", test_goes_back},
                            {"too large", test_too_large},
                            {"lists", test_lists},
+                           {"what is forgotten", test_forget},
                            CU_TEST_INFO_NULL};
     return unit_main("heap", tests);
 }

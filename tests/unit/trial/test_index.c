@@ -257,6 +257,61 @@ static void test_read(void)
     workspace_remove(&w);
 }
 
+/* 100 000 items, every 1000th wrong in one of three ways, between shapes on both sides. */
+static char *large_text(size_t *size)
+{
+    enum { ITEMS = 100000, ROOM = 128 };
+    char *text = malloc((ITEMS + 10) * (size_t)ROOM);
+    int n = sprintf(text, "{\"shape_payload\": [{\"tensorname\": \"first\", \"shape\": [7]}], \"tensor_payload\": [");
+    for (int i = 0; i < ITEMS; i++)
+        n += sprintf(text + n, "%s{\"tensorname\": \"%s%d\", \"start_idx\": %d, \"length\": %d}", i ? ", " : "",
+                     i % 7 || i % 3000 == 1000 ? "layer/" : "\\u00e9", i % 3000 == 1000 ? 1 : i, i % 3000 == 2000 ? -1 : i * 20, i % 3000 ? 20 : 2);
+    *size = (size_t)n + (size_t)sprintf(text + n, "], " META "}");
+    return text;
+}
+
+static bool same_index(const parsed *a, const parsed *b)
+{
+    bool same = a->s.entry_count == b->s.entry_count && a->s.shape_count == b->s.shape_count &&
+                a->problems.total == b->problems.total && assay_dict_count(a->dict) == assay_dict_count(b->dict);
+    for (size_t i = 0; same && i < a->s.entry_count; i++) {
+        const assay_entry *x = &a->s.entries[i], *y = &b->s.entries[i];
+        same = x->offset == y->offset && x->length == y->length && x->tensor == y->tensor && x->kind == y->kind;
+    }
+    for (uint32_t id = 0; same && id < assay_dict_count(a->dict); id++)
+        same = strcmp(assay_dict_name(a->dict, id, NULL), assay_dict_name(b->dict, id, NULL)) == 0;
+    for (size_t i = 0; same && i < a->problems.kept; i++)
+        same = strcmp(a->problems.list[i].text, b->problems.list[i].text) == 0;
+    return same;
+}
+
+/* What is read from a store gives its memory back as it goes, and comes to the same. */
+static void test_large(void)
+{
+    workspace w;
+    assay_store *store = NULL;
+    size_t size;
+    char *text = large_text(&size);
+    parsed whole, read = {.dict = assay_dict_new()};
+    static assay_index_name names[] = {{5, 1, 0}};
+    assay_listing one = listing;
+    one.files = names;
+    one.count = 1;
+    parse_bytes(&whole, text, size);
+    CU_ASSERT(whole.s.entry_count == 100000 - 100 && whole.problems.total == 100 && whole.s.shape_count == 1);
+    workspace_make(&w);
+    workspace_write(&w, "index/000000000/000000000005_worker_1.json", text, size);
+    CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, NULL), 0);
+    CU_ASSERT_EQUAL(assay_index_read(store, &one, 0, 1, read.dict, &read.s, &read.problems), 0);
+    CU_ASSERT_TRUE(same_index(&whole, &read));
+    CU_ASSERT_TRUE(read.s.shape_count == 1 && read.s.shapes[0].dim[0] == 7);
+    drop(&whole);
+    drop(&read);
+    free(text);
+    assay_store_close(store);
+    workspace_remove(&w);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"sound files in every form", test_sound},
@@ -266,6 +321,7 @@ int main(void)
                            {"bad shapes", test_bad_shapes},
                            {"nesting", test_depth},
                            {"reading", test_read},
+                           {"a large file", test_large},
                            CU_TEST_INFO_NULL};
     return unit_main("trial/index", tests);
 }
