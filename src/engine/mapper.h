@@ -46,7 +46,7 @@ typedef struct assay_mapper {
     assay_arena *arena;      /* of the step */
     assay_handle files[ASSAY_STRIP], reference[ASSAY_REFERENCES];
     assay_handle *main; /* of files: that of the part under way */
-    struct assay_taking *takings; /* take.c's */
+    struct assay_taking *takings; /* measuring.c's */
     uint32_t taking_room;
     size_t value_budget;     /* for decoding typed values and strings */
     assay_kept *kept;
@@ -106,6 +106,8 @@ int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry
                assay_item *item, bool *taken);
 /* Adds a problem of an event file to the node; `offset` -1: of the file as a whole. A failure stays in the node's list. */
 void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64_t offset, const char *text);
+/* The kind of problem that a status of reading or measuring is. */
+int assay_problem_kind_of(int status);
 /* The path of a part's event file, in `name` unless the index gives it; NULL when it is too long. */
 enum { ASSAY_PATH_ROOM = 4096 };
 const char *assay_part_path(const assay_source *source, const assay_part *part, char name[ASSAY_PATH_ROOM]);

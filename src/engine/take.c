@@ -1,21 +1,10 @@
 /* take.c - one record into its item: head, statistics and measures in one pass over its bytes. */
-#include "engine/mapper.h"
+#include "engine/measuring.h"
 
 #include <string.h>
 
-#include "base/fault.h"
 #include "tensor/convert.h"
-#include "tensor/measure.h"
 #include "tensor/stats.h"
-
-/* A measure under way. */
-typedef struct assay_taking {
-    uint32_t number;       /* the engine's */
-    assay_meter *meter;    /* NULL: given up, or done */
-    assay_reference reference;
-    bool pulls;            /* the reference has the same shape: its elements are fed alongside */
-    uint32_t leader;       /* measures with one reference pull it together: the first of them */
-} taking;
 
 const char *assay_part_path(const assay_source *source, const assay_part *part, char name[ASSAY_PATH_ROOM])
 {
@@ -52,7 +41,7 @@ void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64
     assay_problems_add(&m->node->problems, kind, part->step, path ? path : name, offset, "%s", text);
 }
 
-static int problem_kind(int status)
+int assay_problem_kind_of(int status)
 {
     return status == ASSAY_EIO ? ASSAY_PROBLEM_READ : status == ASSAY_EBUDGET ? ASSAY_PROBLEM_BUDGET : ASSAY_PROBLEM_RECORD;
 }
@@ -103,240 +92,11 @@ static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay
     return ASSAY_OK;
 }
 
-/* ---- measures of a raw record ---- */
-
-/* Room for the measures of one tensor, kept from one to the next. */
-static int reserve_takings(assay_mapper *m, uint32_t measures)
-{
-    if (measures <= m->taking_room)
-        return ASSAY_OK;
-    taking *grown = assay_realloc_array(m->takings, measures, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
-    m->takings = grown;
-    m->taking_room = measures;
-    return ASSAY_OK;
-}
-
-/* What a measure that was not taken means: not applicable and no reference are no loss; the rest is named. */
-static int give_up(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *t, int status,
-                   const assay_error *err)
-{
-    t->meter = NULL;
-    if (status == ASSAY_ENOMEM)
-        return status;
-    if (status < 0)
-        assay_note_problem(m, part, problem_kind(status), (int64_t)entry->offset, err->text);
-    return ASSAY_OK;
-}
-
-/* The first measure of the list that pulls the same reference; `k` itself when there is none. */
-static uint32_t find_leader(const taking *list, uint32_t k)
-{
-    for (uint32_t j = 0; j < k; j++)
-        if (list[j].pulls && list[j].leader == j && list[j].reference.handle == list[k].reference.handle)
-            return j;
-    return k;
-}
-
-/* A window goes back to the record of the handle: it is kept while it is read, when it is worth that. */
-static void keep_oldest(assay_mapper *m, const assay_part *part, const assay_entry *entry, assay_handle *handle)
-{
-    assay_kept_key key = {entry->tensor, part->worker};
-    uint8_t *to = assay_kept_oldest(m->kept, key, handle->entry, &handle->record);
-    if (to)
-        handle->fill = to;
-}
-
-/* Will a later record be compared with this one? */
-static bool is_looked_back_at(const assay_mapper *m, const assay_entry *entry, const taking *list, uint32_t count)
-{
-    for (uint32_t k = 0; k < count; k++) {
-        const assay_measure *measure = &m->plan->measures[list[k].number];
-        if (measure->kind != ASSAY_MEASURE_CHANGE)
-            continue;
-        if ((measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->steps == 1) ||
-            measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN)
-            return true;
-        if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER && list[k].reference.place.entry == entry)
-            return true;
-    }
-    return false;
-}
-
-/* Starts the comparison list[k]. */
-static int start_comparison(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *list, uint32_t k,
-                            const assay_shape *shape)
-{
-    taking *t = &list[k];
-    assay_error err = {""};
-    int found = assay_reference_find(m, &m->plan->measures[t->number], part, entry->tensor, &t->reference, &err);
-    if (found < 0)
-        return give_up(m, part, entry, t, found, &err);
-    const assay_record *r = found ? &t->reference.handle->record : NULL;
-    assay_shape reference = {0};
-    if (found)
-        reference = (assay_shape){r->dtype, r->dims, r->shape, r->elements};
-    int status = assay_meter_new(&m->plan->measures[t->number], shape, found ? &reference : NULL, assay_arena_left(m->arena),
-                                 m->arena, &t->meter, &err);
-    if (status != ASSAY_OK)
-        return give_up(m, part, entry, t, status, &err);
-    t->pulls = found && reference.dims == shape->dims &&
-               (shape->dims == 0 || memcmp(reference.dim, shape->dim, (size_t)shape->dims * sizeof *shape->dim) == 0);
-    t->leader = t->pulls ? find_leader(list, k) : k;
-    if (t->pulls && t->leader == k && t->reference.handle->from == ASSAY_FROM_FILE) {
-        m->bytes_read += r->length;
-        assay_event_expect(t->reference.handle->file, r->offset, r->offset + r->length);
-    }
-    if (t->pulls && m->plan->measures[t->number].reference == ASSAY_REFERENCE_OLDEST_WITHIN)
-        keep_oldest(m, part, entry, t->reference.handle);
-    return ASSAY_OK;
-}
-
-static int start_measures(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
-                          const assay_shape *shape, taking *list, uint32_t *count)
-{
-    *count = 0;
-    m->tensors_taken++;
-    assay_kept_next(m->kept);
-    for (uint32_t k = 0; k < wanted->measures; k++) {
-        taking *t = &list[(*count)++];
-        assay_error err = {""};
-        *t = (taking){.number = wanted->measure[k], .leader = k};
-        int status;
-        if (m->plan->measures[t->number].kind == ASSAY_MEASURE_CHANGE) {
-            status = start_comparison(m, part, entry, list, k, shape);
-        } else {
-            status = assay_meter_new(&m->plan->measures[t->number], shape, NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
-            status = status == ASSAY_OK ? ASSAY_OK : give_up(m, part, entry, t, status, &err);
-        }
-        if (status != ASSAY_OK)
-            return status;
-    }
-    return ASSAY_OK;
-}
-
-/* The next bytes of a reference, `size` at most and as many as there are in one piece; `piece` are those of the record
- * under way. */
-static int pull(assay_handle *handle, const uint8_t *piece, size_t most, const uint8_t **pulled, size_t *size,
-                assay_error *err)
-{
-    *size = most;
-    if (handle->from == ASSAY_FROM_FILE) {
-        int status = assay_event_content(handle->file, most, pulled, size, err);
-        if (status == ASSAY_OK && *size == 0)
-            status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
-        if (status != ASSAY_OK)
-            return status;
-        if (handle->fill)
-            memcpy(handle->fill + handle->at, *pulled, *size);
-    } else {
-        *pulled = handle->from == ASSAY_FROM_ITSELF ? piece : handle->bytes + handle->at;
-    }
-    handle->at += *size;
-    return ASSAY_OK;
-}
-
-/* After the last piece of a reference: is it known to be sound? */
-static int end_reference(assay_mapper *m, const assay_part *part, const assay_entry *entry, assay_handle *handle,
-                         assay_error *err)
-{
-    const uint8_t *rest;
-    size_t size;
-    if (handle->from != ASSAY_FROM_FILE)
-        return ASSAY_OK;
-    int status = assay_event_content(handle->file, 0, &rest, &size, err);
-    if (status == ASSAY_OK && handle->fill)
-        assay_kept_filled(m->kept, (assay_kept_key){entry->tensor, part->worker}, handle->entry, &handle->record);
-    handle->fill = NULL;
-    return status;
-}
-
-/* Feeds a piece to the comparisons that list[leader] leads, pulling the same elements of their reference. A failure is
- * everyone's of them. */
-static int feed_comparisons(taking *list, uint32_t count, uint32_t leader, const uint8_t *piece, uint64_t elements,
-                            size_t element, assay_error *err)
-{
-    size_t other = assay_dtype_size(list[leader].reference.handle->record.dtype);
-    while (elements > 0) {
-        const uint8_t *pulled;
-        size_t size;
-        int status = pull(list[leader].reference.handle, piece, (size_t)elements * other, &pulled, &size, err);
-        uint64_t got = size / other;
-        for (uint32_t k = leader; status == ASSAY_OK && k < count; k++)
-            if (list[k].meter && list[k].pulls && list[k].leader == leader)
-                status = assay_meter_feed(list[k].meter, piece, pulled, got, err);
-        if (status != ASSAY_OK)
-            return status;
-        piece += got * element;
-        elements -= got;
-    }
-    return ASSAY_OK;
-}
-
-static int feed_measures(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *list, uint32_t count,
-                         const uint8_t *piece, uint64_t elements, size_t element)
-{
-    for (uint32_t k = 0; k < count; k++) {
-        taking *t = &list[k];
-        assay_error err = {""};
-        if (!t->meter || (t->pulls && t->leader != k))
-            continue;
-        int status = t->pulls ? feed_comparisons(list, count, k, piece, elements, element, &err)
-                              : assay_meter_feed(t->meter, piece, NULL, elements, &err);
-        for (uint32_t j = k + 1; status != ASSAY_OK && t->pulls && j < count; j++)
-            if (list[j].pulls && list[j].leader == k)
-                list[j].meter = NULL;
-        if (status != ASSAY_OK && (status = give_up(m, part, entry, t, status, &err)) != ASSAY_OK)
-            return status;
-    }
-    return ASSAY_OK;
-}
-
-/* Puts a result of the tensor under way into the room that was made for it. */
-static void put_result(assay_mapper *m, assay_item *item, uint32_t number, const assay_result *result)
-{
-    size_t size = assay_result_size(&m->plan->measures[number]);
-    ((const assay_result **)item->view.results)[item->view.place[number]] = memcpy(m->result, result, size);
-    m->result += size;
-}
-
-/* After the last piece. *again is set when a meter wants the content once more; the others are done. */
-static int end_measures(assay_mapper *m, const assay_part *part, const assay_entry *entry, taking *list, uint32_t count,
-                        assay_item *item, bool *again)
-{
-    *again = false;
-    for (uint32_t k = 0; k < count; k++) {
-        taking *t = &list[k];
-        assay_error err = {""};
-        assay_result result;
-        if (!t->meter)
-            continue;
-        int status = t->pulls ? end_reference(m, part, entry, list[t->leader].reference.handle, &err) : ASSAY_OK;
-        if (status == ASSAY_OK)
-            status = assay_meter_end(t->meter, &result, &err);
-        if (status == 1) {
-            *again = true;
-            continue;
-        }
-        const assay_measure *measure = &m->plan->measures[t->number];
-        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_UNITS && measure->window > 1)
-            status = assay_units_pool(m, measure, part, entry->tensor, &result, &err);
-        if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_CHANGE && result.of.change.found)
-            result.of.change.step = t->reference.place.part->step;
-        if (status == ASSAY_OK)
-            put_result(m, item, t->number, &result);
-        if ((status = give_up(m, part, entry, t, status, &err)) != ASSAY_OK)
-            return status;
-    }
-    return ASSAY_OK;
-}
-
 /* One pass over the content. `keep`: where it is put, or NULL; a reference may lie there, so that a piece is put there
  * after it was compared. */
-static int pass(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record *record,
-                assay_stats_acc *stats, taking *list, uint32_t count, uint8_t *keep, assay_error *err)
+static int pass(const assay_measuring *g, const assay_record *record, assay_stats_acc *stats, uint8_t *keep, assay_error *err)
 {
+    assay_mapper *m = g->m;
     size_t element = assay_dtype_size(record->dtype);
     for (;;) {
         const uint8_t *piece;
@@ -347,7 +107,7 @@ static int pass(assay_mapper *m, const assay_part *part, const assay_entry *entr
         uint64_t elements = size / element;
         if (stats)
             assay_stats_feed(stats, piece, elements);
-        status = feed_measures(m, part, entry, list, count, piece, elements, element);
+        status = assay_measuring_feed(g, piece, elements, element);
         if (status != ASSAY_OK)
             return status;
         if (keep) {
@@ -362,33 +122,30 @@ static int pass(assay_mapper *m, const assay_part *part, const assay_entry *entr
 static int take_values(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
                        const assay_record *record, assay_item *item, assay_error *err)
 {
-    uint32_t count;
+    assay_measuring measuring = {.m = m, .part = part, .entry = entry};
     assay_stats_acc acc;
     bool again = false;
     assay_shape shape = {record->dtype, record->dims, item->view.shape, record->elements};
     int status = assay_stats_init(&acc, record->dtype);
     if (status == ASSAY_OK)
-        status = reserve_takings(m, wanted->measures);
-    taking *list = m->takings;
-    if (status == ASSAY_OK)
-        status = start_measures(m, part, entry, wanted, &shape, list, &count);
+        status = assay_measuring_start(&measuring, wanted, &shape);
     assay_kept_key key = {entry->tensor, part->worker};
     uint8_t *keep = NULL;
-    if (status == ASSAY_OK && is_looked_back_at(m, entry, list, count))
+    if (status == ASSAY_OK && assay_measuring_is_looked_back_at(&measuring))
         keep = assay_kept_begin(m->kept, key, record);
     if (status == ASSAY_OK)
-        status = pass(m, part, entry, record, &acc, list, count, keep, err);
+        status = pass(&measuring, record, &acc, keep, err);
     if (status == ASSAY_OK && keep)
         assay_kept_end(m->kept, key, entry, record);
     if (status == ASSAY_OK)
-        status = end_measures(m, part, entry, list, count, item, &again);
+        status = assay_measuring_end(&measuring, item, &again);
     while (status == ASSAY_OK && again) {
         assay_record once_more;
         status = assay_event_record(m->main->file, entry->offset, entry->length, m->value_budget, &once_more, err);
         if (status == ASSAY_OK)
-            status = pass(m, part, entry, &once_more, NULL, list, count, NULL, err);
+            status = pass(&measuring, &once_more, NULL, NULL, err);
         if (status == ASSAY_OK)
-            status = end_measures(m, part, entry, list, count, item, &again);
+            status = assay_measuring_end(&measuring, item, &again);
     }
     if (status != ASSAY_OK)
         return status;
@@ -412,7 +169,7 @@ static int take_texts(assay_mapper *m, const assay_wanted *wanted, const assay_r
         }
         if (status != ASSAY_OK)
             return status;
-        put_result(m, item, wanted->measure[k], &result);
+        assay_put_result(m, item, wanted->measure[k], &result);
     }
     return ASSAY_OK;
 }
@@ -485,7 +242,7 @@ int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry
     if (status == ASSAY_ENOMEM)
         return status;
     if (status != ASSAY_OK) {
-        assay_note_problem(m, part, problem_kind(status), (int64_t)entry->offset, err.text);
+        assay_note_problem(m, part, assay_problem_kind_of(status), (int64_t)entry->offset, err.text);
         return ASSAY_OK;
     }
     item->kinds |= 1u << entry->kind;
