@@ -184,13 +184,13 @@ static int feed_comparisons(const assay_measuring *g, uint32_t leader, const uin
     return ASSAY_OK;
 }
 
-int assay_measuring_feed(const assay_measuring *g, const uint8_t *piece, uint64_t elements, size_t element)
+int assay_measuring_feed(const assay_measuring *g, const uint8_t *piece, uint64_t elements, size_t element, bool finite)
 {
     taking *list = g->list;
     for (uint32_t k = 0; k < g->count; k++) {
         taking *t = &list[k];
         assay_error err = {""};
-        if (!t->meter || (t->pulls && t->leader != k))
+        if (!t->meter || (t->pulls && t->leader != k) || (finite && assay_meter_pass_finite(t->meter, elements)))
             continue;
         int status = t->pulls ? feed_comparisons(g, k, piece, elements, element, &err)
                               : assay_meter_feed(t->meter, piece, NULL, elements, &err);

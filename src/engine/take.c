@@ -107,7 +107,7 @@ static int pass(const assay_measuring *g, const assay_record *record, assay_stat
         uint64_t elements = size / element;
         if (stats)
             assay_stats_feed(stats, piece, elements);
-        status = assay_measuring_feed(g, piece, elements, element);
+        status = assay_measuring_feed(g, piece, elements, element, stats && assay_stats_is_finite(stats));
         if (status != ASSAY_OK)
             return status;
         if (keep) {

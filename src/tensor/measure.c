@@ -215,6 +215,14 @@ int assay_meter_feed(assay_meter *meter, const void *bytes, const void *referenc
     return ASSAY_OK;
 }
 
+bool assay_meter_pass_finite(assay_meter *meter, uint64_t elements)
+{
+    if (meter->measure.kind != ASSAY_MEASURE_FIRST_BAD || elements > meter->elements - meter->position)
+        return false;
+    meter->position += elements;
+    return true;
+}
+
 int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err)
 {
     int status;

@@ -28,6 +28,10 @@ int assay_meter_new(const assay_measure *measure, const assay_shape *shape, cons
  * `reference` holds the same elements of it, in its own dtype; else NULL. Not collective. */
 int assay_meter_feed(assay_meter *meter, const void *bytes, const void *reference, uint64_t elements, assay_error *err);
 
+/* The next `elements` elements are known to be finite. True where that is all the meter wants to know: they count as fed.
+ * Not collective. */
+bool assay_meter_pass_finite(assay_meter *meter, uint64_t elements);
+
 /* After the last piece. 1: the meter wants the whole content fed once more (quantiles that do not fit the budget);
  * 0: *result is set. After 0 and after a failure the meter is gone: what it borrowed is back in the arena. A meter
  * that is dropped before goes with assay_arena_clear(). Not collective. */

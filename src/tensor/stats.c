@@ -174,6 +174,21 @@ void assay_stats_feed(assay_stats_acc *acc, const void *bytes, size_t elements)
         memcpy(acc->pending, at + (elements - acc->pending_count) * acc->element, acc->pending_count * acc->element);
 }
 
+bool assay_stats_is_finite(const assay_stats_acc *acc)
+{
+    uint8_t group[sizeof acc->pending] = {0};
+    double x[STATS_LANES], all = 0;
+    if (acc->nan + acc->pos_inf + acc->neg_inf > 0)
+        return false;
+    if (acc->pending_count == 0)
+        return true;
+    memcpy(group, acc->pending, acc->pending_count * acc->element);
+    acc->kernels->widen[acc->dtype](group, 1, x);
+    for (size_t j = 0; j < acc->pending_count; j++)
+        all += x[j] - x[j];
+    return all == 0;
+}
+
 /* Adds the last, incomplete group: filled up with zeros, and of the result only the lanes that have an element. */
 static void add_pending(assay_stats_acc *acc)
 {

@@ -38,6 +38,8 @@ typedef struct assay_stats_acc {
 int assay_stats_init(assay_stats_acc *acc, int dtype);
 /* Adds the next elements (little-endian, any alignment). Not collective. */
 void assay_stats_feed(assay_stats_acc *acc, const void *bytes, size_t elements);
+/* Is every element so far finite? Not collective. */
+bool assay_stats_is_finite(const assay_stats_acc *acc);
 /* Ends the pass and gives the figures; NaN among them are all the same NaN. Start again with assay_stats_init().
  * Not collective. */
 void assay_stats_finish(assay_stats_acc *acc, assay_stats *out);

@@ -255,6 +255,27 @@ static void first_bad_anywhere(void)
     assay_arena_free(arena);
 }
 
+/* Elements that are known to be finite need not be fed, to this measure alone. */
+static void first_bad_behind_finite(void)
+{
+    float x[9] = {[7] = -INFINITY};
+    const int64_t dim = 9;
+    const assay_shape shape = {ASSAY_FLOAT32, 1, &dim, 9};
+    const assay_measure measure = {.kind = ASSAY_MEASURE_FIRST_BAD}, other = {.kind = ASSAY_MEASURE_VALUES};
+    assay_arena *arena = assay_arena_new(CEILING);
+    assay_meter *meter;
+    assay_result result;
+    CU_ASSERT_EQUAL_FATAL(assay_meter_new(&measure, &shape, NULL, CEILING, arena, &meter, NULL), ASSAY_OK);
+    CU_ASSERT_FALSE(assay_meter_pass_finite(meter, 10));
+    CU_ASSERT_TRUE(assay_meter_pass_finite(meter, 5));
+    CU_ASSERT_EQUAL(assay_meter_feed(meter, x + 5, NULL, 4, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_meter_end(meter, &result, NULL), ASSAY_OK);
+    CU_ASSERT_TRUE(result.of.first_bad.index == 7 && isinf(result.of.first_bad.value));
+    CU_ASSERT_EQUAL_FATAL(assay_meter_new(&other, &shape, NULL, CEILING, arena, &meter, NULL), ASSAY_OK);
+    CU_ASSERT_FALSE(assay_meter_pass_finite(meter, 5));
+    assay_arena_free(arena);
+}
+
 static bool values_match(const assay_measure *measure, const tensor *t, const assay_result *got)
 {
     (void)measure;
@@ -343,6 +364,7 @@ int main(void)
                            {"small and large elements", below},
                            {"first bad element", first_bad},
                            {"first bad element anywhere", first_bad_anywhere},
+                           {"first bad element behind finite ones", first_bad_behind_finite},
                            {"values", values},
                            {"channels of every axis", channels_of_axes},
                            {"channels have the same bits", channels_same_bits},

@@ -237,6 +237,42 @@ static void test_special(void)
     CU_ASSERT_TRUE(s.sum == 0x1p64 && s.max == 0x1p64);
 }
 
+/* Is the prefix of n elements, fed in pieces, known to be finite? */
+static bool is_finite(int dtype, const uint8_t *bytes, size_t n, size_t piece)
+{
+    assay_stats_acc acc;
+    CU_ASSERT_EQUAL(assay_stats_init(&acc, dtype), ASSAY_OK);
+    for (size_t at = 0; at < n; at += piece)
+        assay_stats_feed(&acc, bytes + at * assay_dtype_size(dtype), n - at < piece ? n - at : piece);
+    return assay_stats_is_finite(&acc);
+}
+
+/* An element that is not finite is known of once it was fed, also in an incomplete group. */
+static void test_finite(void)
+{
+    enum { COUNT = 40 };
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    float x[COUNT];
+    double wide[COUNT];
+    unsigned wrong = 0;
+    for (size_t at = 0; at < COUNT; at++) {
+        for (size_t i = 0; i < COUNT; i++)
+            wide[i] = x[i] = i == at ? bad[at % 3] : FLT_MAX;
+        for (size_t n = 0; n <= COUNT; n++)
+            for (size_t piece = 1; piece <= 17; piece += 4) {
+                wrong += is_finite(ASSAY_FLOAT32, (uint8_t *)x, n, piece) != (n <= at);
+                wrong += is_finite(ASSAY_FLOAT64, (uint8_t *)wide, n, piece) != (n <= at);
+            }
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    static const double huge[] = {DBL_MAX, DBL_MAX, -DBL_MAX, DBL_MAX, DBL_MAX, DBL_MAX, DBL_MAX, DBL_MAX, DBL_MAX};
+    CU_ASSERT_TRUE(is_finite(ASSAY_FLOAT64, (const uint8_t *)huge, 9, 9));
+    static const uint8_t half[] = {0xff, 0x7b, 0x00, 0x7c}; /* the largest of float16, and infinity */
+    CU_ASSERT_TRUE(is_finite(ASSAY_FLOAT16, half, 1, 1) && !is_finite(ASSAY_FLOAT16, half, 2, 2));
+    static const int64_t lowest[] = {INT64_MIN, -1};
+    CU_ASSERT_TRUE(is_finite(ASSAY_INT64, (const uint8_t *)lowest, 2, 1));
+}
+
 /* NaN counted in the last of several blocks and in pieces of an already spoilt block. */
 static void test_one_nan(void)
 {
@@ -337,6 +373,7 @@ int main(void)
                            {"pieces and alignment", test_pieces},
                            {"special values", test_special},
                            {"one NaN", test_one_nan},
+                           {"finite so far", test_finite},
                            {"derived figures", test_derived},
                            {"constant", test_constant},
                            {"outliers", test_outliers},
