@@ -17,16 +17,27 @@ static void set_hooks(void)
     cJSON_InitHooks(&hooks);
 }
 
+/* The text behind a byte order mark. */
+static const char *skip_mark(const char *text, size_t *size)
+{
+    if (*size < 3 || memcmp(text, "\xef\xbb\xbf", 3) != 0)
+        return text;
+    *size -= 3;
+    return text + 3;
+}
+
+int assay_json_check(const char *name, const void *text, size_t size, assay_error *err)
+{
+    const char *from = skip_mark(text, &size);
+    return assay_json_scan(name, from, size, err);
+}
+
 int assay_json_parse(const char *name, const void *text, size_t size, cJSON **out, assay_error *err)
 {
-    const char *from = text;
-    if (size >= 3 && memcmp(from, "\xef\xbb\xbf", 3) == 0) {
-        from += 3;
-        size -= 3;
-    }
-    int status = assay_json_scan(name, from, size, err);
+    int status = assay_json_check(name, text, size, err);
     if (status != ASSAY_OK)
         return status;
+    const char *from = skip_mark(text, &size);
     pthread_once(&hooks_once, set_hooks);
     cJSON *parsed = cJSON_ParseWithLength(from, size);
     if (!parsed) /* the text is well-formed: nothing else can fail */

@@ -1,7 +1,7 @@
 /* json.h - the one place that meets cJSON: strict parsing with places in messages, and writing numbers that survive.
  *
- * Reading: documents of people (job files, collections, hook configuration). The index files of a trial do not come
- * through here, there are too many of them: see trial/index_json.h.
+ * Reading: documents of people (job files, hook configuration). The index files of a trial do not come through here, there are
+ * too many of them, nor do trees of its collections, which may list a million names: see trial/json_pull.h.
  * Writing: assay's reports are written by the assay_json_put_* calls of assay/pack.h, so that the bytes are the same
  * everywhere. */
 #ifndef ASSAY_BASE_JSON_H
@@ -20,6 +20,9 @@ enum { ASSAY_JSON_DEPTH = 64 }; /* deeper nesting is refused */
  * `name` is the file's name for messages, which give line and column. The caller frees *out with cJSON_Delete().
  * ASSAY_EFORMAT or ASSAY_ENOMEM. Not collective. */
 int assay_json_parse(const char *name, const void *text, size_t size, cJSON **out, assay_error *err);
+
+/* Checks a document as assay_json_parse() does, and makes nothing of it. ASSAY_EFORMAT. Not collective. */
+int assay_json_check(const char *name, const void *text, size_t size, assay_error *err);
 
 /* Fails (ASSAY_EFORMAT) when `object` is no object, has a key twice or a key that is not in the NULL-terminated list;
  * the message gives `place`, the key, and the keys that are known. Not collective. */

@@ -1,11 +1,15 @@
-/* collections.c - the union of the workers' collections files. */
+/* collections.c - the union of the workers' collections files.
+ *
+ * A file is checked as a whole first; afterwards its values are found again and again by passing over what lies before them. */
 #include "trial/collections.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "base/json.h"
+#include "trial/json_pull.h"
 
 enum { WORKERS_MOST = 10000000 }; /* a larger num_workers is no number of workers */
 
@@ -39,50 +43,107 @@ static size_t drop_doubles(char **list, size_t count)
     return kept;
 }
 
-static bool is_known(const cJSON *item, char *const *list, size_t count)
+/* A stretch of the document: a JSON value as it is written, or a string as it reads. Not terminated. */
+typedef struct stretch {
+    const char *text;
+    size_t size;
+} stretch;
+
+static int compare_stretch(const void *key, const void *item)
 {
-    return count && bsearch(&item->valuestring, list, count, sizeof *list, compare_texts);
+    const stretch *text = key;
+    const char *listed = *(char *const *)item;
+    int order = strncmp(text->text, listed, text->size);
+    return order ? order : -(listed[text->size] != '\0');
 }
 
-static char *put_text(char **list, size_t *count, char *at, const char *text)
+static bool is_known(const stretch *text, char *const *list, size_t count)
 {
-    size_t size = strlen(text) + 1;
-    list[(*count)++] = memcpy(at, text, size);
-    return at + size;
+    return count && bsearch(text, list, count, sizeof *list, compare_stretch);
 }
 
-/* Adds the texts of a JSON array that are not in the sorted list yet. Workers normally agree, so most are there. The texts
- * lie behind the list in one block: there may be a million of them. */
-static int unite(const add_context *x, const char *collection, const cJSON *array, const char *what, char ***list,
-                 size_t *count)
+/* The next member of an object, or the first; false behind the last, and when there is no object. */
+static bool next_member(assay_pull *s, bool first, stretch *key, stretch *value)
 {
-    size_t more = 0, bytes = 0, placed = 0;
-    for (const cJSON *item = array->child; item; item = item->next) {
-        if (!cJSON_IsString(item)) {
+    if (first && assay_pull_peek(s) != '{')
+        return false;
+    if (!(first ? assay_pull_open(s, '{', '}') : assay_pull_more(s, '}')) || !assay_pull_key(s, &key->text, &key->size))
+        return false;
+    assay_pull_peek(s);
+    value->text = s->at;
+    bool sound = assay_pull_skip(s);
+    value->size = (size_t)(s->at - value->text);
+    return sound;
+}
+
+/* The first member with that key: 1, 0 when there is none, or ASSAY_ENOMEM. */
+static int find_member(stretch object, const char *word, stretch *value)
+{
+    assay_pull s = {0};
+    stretch key;
+    int found = 0;
+    assay_pull_start(&s, object.text, object.size);
+    for (bool more = next_member(&s, true, &key, value); more && !found; more = !found && next_member(&s, false, &key, value))
+        found = key.size == strlen(word) && memcmp(key.text, word, key.size) == 0;
+    if (s.no_memory)
+        found = ASSAY_ENOMEM;
+    assay_pull_release(&s);
+    return found;
+}
+
+/* The next item of a list, or the first. Its text is NULL when it is no string. */
+static bool next_text(assay_pull *s, bool first, stretch *item)
+{
+    if (!(first ? assay_pull_open(s, '[', ']') : assay_pull_more(s, ']')))
+        return false;
+    *item = (stretch){0};
+    return assay_pull_peek(s) == '"' ? assay_pull_string(s, &item->text, &item->size) : assay_pull_skip(s);
+}
+
+static char *put_text(char **list, size_t *count, char *at, const char *text, size_t size)
+{
+    list[(*count)++] = at;
+    if (size)
+        memcpy(at, text, size);
+    at[size] = '\0';
+    return at + size + 1;
+}
+
+/* Adds the texts of a list that are not in the sorted one yet. Workers normally agree, so most are there. The texts lie behind
+ * the list in one block: there may be a million of them. */
+static int unite(const add_context *x, const char *collection, stretch array, const char *what, char ***list, size_t *count)
+{
+    assay_pull s = {0};
+    stretch item;
+    size_t added = 0, bytes = 0, placed = 0;
+    assay_pull_start(&s, array.text, array.size);
+    for (bool more = next_text(&s, true, &item); more; more = next_text(&s, false, &item)) {
+        if (!item.text) {
             damaged(x, collection, what);
-        } else if (!is_known(item, *list, *count)) {
-            more++;
-            bytes += strlen(item->valuestring) + 1;
+        } else if (!is_known(&item, *list, *count)) {
+            added++;
+            bytes += item.size + 1;
         }
     }
-    if (more == 0)
-        return ASSAY_OK;
-    for (size_t i = 0; i < *count; i++)
+    for (size_t i = 0; added > 0 && i < *count; i++)
         bytes += strlen((*list)[i]) + 1;
-    char **block = assay_alloc((*count + more) * sizeof *block + bytes);
-    if (!block)
-        return ASSAY_ENOMEM;
-    char *at = (char *)(block + *count + more);
-    for (size_t i = 0; i < *count; i++)
-        at = put_text(block, &placed, at, (*list)[i]);
-    for (const cJSON *item = array->child; item; item = item->next)
-        if (cJSON_IsString(item) && !is_known(item, *list, *count))
-            at = put_text(block, &placed, at, item->valuestring);
-    qsort(block, placed, sizeof *block, compare_texts);
-    free(*list);
-    *list = block;
-    *count = drop_doubles(block, placed);
-    return ASSAY_OK;
+    char **block = added > 0 && !s.no_memory ? assay_alloc((*count + added) * sizeof *block + bytes) : NULL;
+    if (block) {
+        char *at = (char *)(block + *count + added);
+        for (size_t i = 0; i < *count; i++)
+            at = put_text(block, &placed, at, (*list)[i], strlen((*list)[i]));
+        assay_pull_start(&s, array.text, array.size); /* there is room for what is decoded already */
+        for (bool more = next_text(&s, true, &item); more; more = next_text(&s, false, &item))
+            if (item.text && !is_known(&item, *list, *count))
+                at = put_text(block, &placed, at, item.text, item.size);
+        qsort(block, placed, sizeof *block, compare_texts);
+        free(*list);
+        *list = block;
+        *count = drop_doubles(block, placed);
+    }
+    bool failed = s.no_memory || (added > 0 && !block);
+    assay_pull_release(&s);
+    return failed ? ASSAY_ENOMEM : ASSAY_OK;
 }
 
 static size_t find_place(const assay_collections *c, const char *name)
@@ -123,44 +184,78 @@ static assay_collection *take_collection(assay_collections *c, const char *name)
     return &list[at];
 }
 
-static int add_collection(const add_context *x, const cJSON *item)
+/* One of the two lists of a collection; null is as good as none. */
+static int add_list(const add_context *x, const char *collection, stretch object, const char *key, char ***list, size_t *count)
 {
-    if (!cJSON_IsObject(item)) {
-        damaged(x, item->string, "expected an object");
+    stretch value;
+    char what[64];
+    int found = find_member(object, key, &value);
+    if (found < 1 || value.text[0] == 'n')
+        return found < 0 ? found : ASSAY_OK;
+    if (value.text[0] != '[') {
+        snprintf(what, sizeof what, "%s is no list", key);
+        damaged(x, collection, what);
         return ASSAY_OK;
     }
-    assay_collection *collection = take_collection(x->c, item->string);
+    snprintf(what, sizeof what, "an item of %s is no string", key);
+    return unite(x, collection, value, what, list, count);
+}
+
+static int add_collection(const add_context *x, const char *name, stretch value)
+{
+    if (value.text[0] != '{') {
+        damaged(x, name, "expected an object");
+        return ASSAY_OK;
+    }
+    assay_collection *collection = take_collection(x->c, name);
     if (!collection)
         return ASSAY_ENOMEM;
-    const cJSON *regexes = cJSON_GetObjectItemCaseSensitive(item, "include_regex");
-    const cJSON *tensors = cJSON_GetObjectItemCaseSensitive(item, "tensor_names");
-    int status = ASSAY_OK;
-    if (cJSON_IsArray(regexes))
-        status = unite(x, item->string, regexes, "an item of include_regex is no string", &collection->regex,
-                       &collection->regexes);
-    else if (regexes && !cJSON_IsNull(regexes))
-        damaged(x, item->string, "include_regex is no list");
-    if (status != ASSAY_OK)
+    int status = add_list(x, name, value, "include_regex", &collection->regex, &collection->regexes);
+    return status == ASSAY_OK ? add_list(x, name, value, "tensor_names", &collection->tensor, &collection->tensors) : status;
+}
+
+static int add_all(const add_context *x, stretch document)
+{
+    stretch object, key, value;
+    int status = find_member(document, "collections", &object);
+    if (status < 0)
         return status;
-    if (cJSON_IsArray(tensors))
-        status = unite(x, item->string, tensors, "an item of tensor_names is no string", &collection->tensor,
-                       &collection->tensors);
-    else if (tensors && !cJSON_IsNull(tensors))
-        damaged(x, item->string, "tensor_names is no list");
+    if (status == 0 || object.text[0] != '{') {
+        damaged(x, NULL, "no object \"collections\" in it");
+        return ASSAY_OK;
+    }
+    assay_pull s = {0};
+    assay_pull_start(&s, object.text, object.size);
+    status = ASSAY_OK;
+    for (bool more = next_member(&s, true, &key, &value); more && status == ASSAY_OK; more = next_member(&s, false, &key, &value)) {
+        char *name = assay_copy_bytes_as_text(key.text, key.size);
+        status = name ? add_collection(x, name, value) : ASSAY_ENOMEM;
+        free(name);
+    }
+    if (s.no_memory)
+        status = ASSAY_ENOMEM;
+    assay_pull_release(&s);
     return status;
 }
 
-static void add_workers(const add_context *x, const cJSON *document)
+static int add_workers(const add_context *x, stretch document)
 {
-    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(document, "_meta");
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(meta, "num_workers");
+    stretch meta, value;
+    int found = find_member(document, "_meta", &meta);
+    if (found == 1)
+        found = find_member(meta, "num_workers", &value);
+    if (found < 1)
+        return found;
+    assay_pull s = {0};
     int64_t number = 0;
-    if (!item)
-        return;
-    if (!assay_json_i64(item, &number) || number < 1 || number > WORKERS_MOST)
+    bool fits = false;
+    assay_pull_start(&s, value.text, value.size);
+    if (!assay_pull_integer(&s, &number, &fits) || !fits || number < 1 || number > WORKERS_MOST)
         damaged(x, NULL, "_meta.num_workers is no sensible number of workers; it is not used");
     else if (number > x->c->num_workers)
         x->c->num_workers = (uint32_t)number;
+    assay_pull_release(&s);
+    return ASSAY_OK;
 }
 
 int assay_collections_add(assay_collections *c, const char *file, const void *text, size_t size,
@@ -168,24 +263,12 @@ int assay_collections_add(assay_collections *c, const char *file, const void *te
 {
     const add_context x = {c, file, problems};
     assay_error err = {{0}};
-    cJSON *document = NULL;
-    int status = assay_json_parse(file, text, size, &document, &err);
-    if (status == ASSAY_ENOMEM)
-        return status;
-    if (status != ASSAY_OK) {
+    if (assay_json_check(file, text, size, &err) != ASSAY_OK) {
         assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, file, -1, "%s", err.text);
         return ASSAY_OK;
     }
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(document, "collections");
-    if (cJSON_IsObject(list)) {
-        for (const cJSON *item = list->child; item && status == ASSAY_OK; item = item->next)
-            status = add_collection(&x, item);
-    } else {
-        damaged(&x, NULL, "no object \"collections\" in it");
-    }
-    add_workers(&x, document);
-    cJSON_Delete(document);
-    return status;
+    int status = add_all(&x, (stretch){text, size});
+    return status == ASSAY_OK ? add_workers(&x, (stretch){text, size}) : status;
 }
 
 void assay_collections_release(assay_collections *c)

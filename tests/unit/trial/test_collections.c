@@ -59,6 +59,28 @@ static void test_union(void)
     stop();
 }
 
+/* Escapes in keys and names, members in any order, and the first of those that are there twice. */
+static void test_forms(void)
+{
+    start();
+    add("\xef\xbb\xbf{\"x\": [{\"collections\": 1}], \"_meta\": {\"a\": {}, \"num_workers\": 0.2e1, \"num_workers\": 9},"
+        " \"collections\": {\"\\u0061\": {\"save_config\": {\"tensor_names\": [\"no\"]}, \"tensor\\u005fnames\": [\"\\u00e9\", 7,"
+        " \"b\\/c\", \"\xc3\xa9\", \"\", [\"no\"]], \"include_regex\": [\"r\"], \"tensor_names\": [\"no\"]}},"
+        " \"collections\": {\"no\": {}}, \"_meta\": 1}");
+    CU_ASSERT_EQUAL(problems.total, 2); /* 7 and a list are no names */
+    CU_ASSERT_EQUAL(c.num_workers, 2);
+    CU_ASSERT_EQUAL_FATAL(c.count, 1);
+    CU_ASSERT_STRING_EQUAL(c.list[0].name, "a");
+    CU_ASSERT(c.list[0].regexes == 1 && strcmp(c.list[0].regex[0], "r") == 0);
+    CU_ASSERT_EQUAL_FATAL(c.list[0].tensors, 3);
+    CU_ASSERT_STRING_EQUAL(c.list[0].tensor[0], "");
+    CU_ASSERT_STRING_EQUAL(c.list[0].tensor[1], "b/c");
+    CU_ASSERT_STRING_EQUAL(c.list[0].tensor[2], "\xc3\xa9");
+    add("{\"collections\": {\"a\": {\"tensor_names\": [\"\", \"b/\", \"b\\/c\", \"b/cd\"]}}}");
+    CU_ASSERT_EQUAL(c.list[0].tensors, 5);
+    stop();
+}
+
 static void test_damage(void)
 {
     static const struct {
@@ -126,6 +148,7 @@ static void test_pack(void)
 int main(void)
 {
     CU_TestInfo tests[] = {{"union and membership", test_union},
+                           {"forms of files", test_forms},
                            {"damaged files", test_damage},
                            {"a bad regular expression", test_bad_regex},
                            {"packing", test_pack},
