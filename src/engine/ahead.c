@@ -272,7 +272,7 @@ int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_ent
             status = measure(m, a->parts[i], next);
     }
     m->step = step;
-    m->main = main;
+    assay_mapper_turn_to(m, main);
     m->arena = arena;
     m->node = node;
     m->alone = alone;

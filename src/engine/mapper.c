@@ -96,6 +96,14 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source)
     return assay_history_new(&m->sources->list[source].segment, plan->looks_back, tensors, &m->history);
 }
 
+/* Decoded values may take a quarter of the memory, so of all files only the main one holds any. */
+void assay_mapper_turn_to(assay_mapper *m, assay_handle *handle)
+{
+    if (m->main && m->main != handle && m->main->file)
+        assay_event_let_go(m->main->file);
+    m->main = handle;
+}
+
 int assay_mapper_open(assay_mapper *m, const assay_part *part, assay_error *err)
 {
     assay_handle *best = NULL;
@@ -109,7 +117,7 @@ int assay_mapper_open(assay_mapper *m, const assay_part *part, assay_error *err)
             best = handle;
     }
     best->used = m->tensors_taken;
-    m->main = best;
+    assay_mapper_turn_to(m, best);
     return assay_handle_open(m, best, &m->sources->list[m->source], part, err);
 }
 

@@ -59,6 +59,10 @@ int assay_event_record(assay_event_file *file, uint64_t offset, uint64_t length,
  * means that all pieces are to be discarded. The piece is valid until the next call on this file. Not for strings. */
 int assay_event_content(assay_event_file *file, size_t most, const uint8_t **piece, size_t *size, assay_error *err);
 
+/* Closes the record and frees what its typed values or strings were decoded into, which else is kept for the next one. The
+ * file stays open. Not collective. */
+void assay_event_let_go(assay_event_file *file);
+
 /* The i-th string, not terminated. Only for ASSAY_CONTENT_STRINGS, i < elements. */
 const char *assay_event_string(const assay_event_file *file, uint64_t i, size_t *length);
 

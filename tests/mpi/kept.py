@@ -12,8 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "rules")]
 from launch import Checks, mpirun  # noqa: E402
+from made import Made, Typed  # noqa: E402
 from same_report import body_of  # noqa: E402
 
 STEPS, ELEMENTS = 18, 80000  # of 320 kB: enough to be measured ahead, and more steps than at once (engine/ahead.h)
@@ -66,6 +68,20 @@ def compare(checks, args, what, codes, job, trial, where):
         checks.expect(body == bare, "%s, %d ranks: the reports differ" % (what, ranks))
 
 
+def check_typed(checks, args, job, where):
+    """Decoded values of all the files that are open at once would not fit --memory."""
+    made, memory, count = Made(where / "typed", 4, {"weights": "weight$"}), 256 << 20, 2 << 20
+    for step in range(STEPS):
+        made.step(step, "TRAIN", step, {worker: {"net.weight": Typed(count if worker == "worker_0" else 8, step + 1)}
+                                        for worker in made.workers})
+    trial = made.end()
+    job.write_text(json.dumps({"rules": [{"rule": "WeightUpdateRatio", "parameters": {}}]}))
+    _, run = analyse(checks, args.assay, job, trial, where, 1, "%d" % memory, [0])
+    if run:
+        print("typed values: %d MiB of %d" % (run["peak_memory"] >> 20, memory >> 20))
+        checks.expect(run["peak_memory"] <= memory, "typed values take %d bytes" % run["peak_memory"])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -83,6 +99,7 @@ def main():
             for name, rules in (("steps", RULES), ("steps and workers", RULES + BETWEEN_WORKERS)):
                 job.write_text(json.dumps({"rules": [{"name": n, "rule": r, "parameters": p} for n, r, p in rules]}))
                 compare(checks, args, "%s, between %s" % (state, name), codes, job, trial, where)
+        check_typed(checks, args, job, where)
     checks.done()
 
 
