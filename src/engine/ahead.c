@@ -182,7 +182,7 @@ static void find_parts(assay_mapper *m, const assay_part *part)
     if (a->off || part->count == 0)
         return;
     const assay_entry *last = &source->segment.entries[part->first + part->count - 1];
-    uint64_t at_once = AT_ONCE / (source->listing.workers * (last->offset + last->length));
+    uint64_t at_once = AT_ONCE / source->listing.workers / (last->offset + last->length); /* the index may say any place */
     uint64_t step = number_of(m, m->step), end = end_of_steps(m);
     for (uint64_t s = step + 1; s < end && s < step + ASSAY_STRIP && s - step < at_once; s++) {
         const assay_part *next = part_of(&source->segment, source->info->steps[s].step, part->worker);

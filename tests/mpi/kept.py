@@ -69,12 +69,16 @@ def compare(checks, args, what, codes, job, trial, where):
 
 
 def check_typed(checks, args, job, where):
-    """Decoded values of all the files that are open at once would not fit --memory."""
+    """Decoded values of all the files that are open at once would not fit --memory. And an index may name any place."""
     made, memory, count = Made(where / "typed", 4, {"weights": "weight$"}), 256 << 20, 2 << 20
     for step in range(STEPS):
         made.step(step, "TRAIN", step, {worker: {"net.weight": Typed(count if worker == "worker_0" else 8, step + 1)}
                                         for worker in made.workers})
     trial = made.end()
+    index = trial / "index" / "000000000" / ("%012d_worker_0.json" % 0)
+    content = json.loads(index.read_text())
+    content["tensor_payload"].append({"tensorname": "far", "start_idx": 2**62 - 16, "length": 16})
+    index.write_text(json.dumps(content))
     job.write_text(json.dumps({"rules": [{"rule": "WeightUpdateRatio", "parameters": {}}]}))
     _, run = analyse(checks, args.assay, job, trial, where, 1, "%d" % memory, [0])
     if run:
