@@ -329,6 +329,7 @@ int assay_ahead_read_step(assay_mapper *m)
     m->alone |= !assay_apart_fits(m, needs);
     if (m->alone) {
         m->ahead->off = true;
+        m->ahead->part = NULL;
         forget_all(m->ahead);
     }
     forget(w);
