@@ -191,6 +191,8 @@ void assay_arena_return(assay_arena *arena, void *borrowed)
 void assay_arena_clear(assay_arena *arena)
 {
     arena_block *largest = arena->kept;
+    if (largest && largest->size > arena->ceiling / KEPT_OF_CEILING)
+        largest = NULL;
     for (arena_block *block = arena->blocks; block; block = block->next) {
         if (block->size <= arena->ceiling / KEPT_OF_CEILING && (!largest || block->size > largest->size))
             largest = block;
@@ -210,6 +212,12 @@ void assay_arena_clear(assay_arena *arena)
     arena->grow = FIRST_BLOCK;
 }
 
+void assay_arena_clear_to(assay_arena *arena, size_t ceiling)
+{
+    arena->ceiling = ceiling;
+    assay_arena_clear(arena);
+}
+
 size_t assay_arena_used(const assay_arena *arena)
 {
     return arena->used;
@@ -224,6 +232,12 @@ size_t assay_arena_lendable(const assay_arena *arena)
 {
     size_t room = arena->ceiling - arena->held;
     return room > HEAD ? (room - HEAD) / ALIGNMENT * ALIGNMENT : 0;
+}
+
+size_t assay_arena_idle(const assay_arena *arena)
+{
+    size_t held = arena->held + (arena->kept ? arena->kept->size + HEAD : 0);
+    return held < arena->ceiling ? arena->ceiling - held : 0;
 }
 
 size_t assay_arena_left(const assay_arena *arena)

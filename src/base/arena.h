@@ -24,9 +24,13 @@ void assay_arena_return(assay_arena *arena, void *borrowed);
 /* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. What can be
  * taken then does not depend on what was taken before. This and all below: not collective. */
 void assay_arena_clear(assay_arena *arena);
+/* As assay_arena_clear(), and from now on it has another ceiling. */
+void assay_arena_clear_to(assay_arena *arena, size_t ceiling);
 /* Bytes in use, and the most that could still be taken at once. */
 size_t assay_arena_used(const assay_arena *arena);
 size_t assay_arena_left(const assay_arena *arena);
+/* Bytes below the ceiling that it does not hold, the block that is kept included: another one may hold these meanwhile. */
+size_t assay_arena_idle(const assay_arena *arena);
 /* The largest size that assay_arena_borrow() can give now: what is left in a block cannot be lent. */
 size_t assay_arena_lendable(const assay_arena *arena);
 size_t assay_arena_ceiling(const assay_arena *arena);

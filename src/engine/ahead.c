@@ -263,6 +263,7 @@ int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_ent
     size_t place = (size_t)(entry - &source->segment.entries[part->first]);
     int status = ASSAY_OK;
     main->used = m->tensors_taken; /* so that none of the next takes its place */
+    assay_arena_clear_to(a->arena, a->memory + assay_arena_idle(arena));
     m->arena = a->arena;
     m->node = &a->node;
     for (int i = 0; status == ASSAY_OK && i < a->part_count; i++) {
@@ -276,6 +277,7 @@ int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_ent
     m->arena = arena;
     m->node = node;
     m->alone = alone;
+    assay_arena_clear_to(a->arena, a->memory);
     assay_kept_let_go(m->kept, (assay_kept_key){entry->tensor, part->worker});
     return status;
 }

@@ -16,7 +16,7 @@
 
 typedef struct assay_ahead assay_ahead;
 
-/* What waits takes at most about `memory` bytes, and measuring as much again. NULL without memory. */
+/* What waits takes at most about `memory` bytes; measuring as much again, and what the step has left. NULL without memory. */
 assay_ahead *assay_ahead_new(size_t memory);
 /* NULL is ignored. */
 void assay_ahead_free(assay_ahead *a);
