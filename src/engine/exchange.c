@@ -170,7 +170,8 @@ static uint64_t first_position(const assay_plan *plan, const assay_trial *info, 
 }
 
 /* The first global step that a rank whose work begins at `position`, or one behind it, may refer to by a window: window global
- * steps before, or window TRAIN steps before, whichever reaches further. Mode steps may begin again. */
+ * steps before, or window TRAIN steps before, whichever reaches further. Mode steps may begin again, and a worker may lack the
+ * steps that are too far back for the others, so that it goes on to those before them. */
 static int64_t window_start(const assay_plan *plan, const assay_trial *info, uint32_t source, uint64_t position)
 {
     const assay_source_plan *s = &plan->sources[source];
@@ -180,12 +181,10 @@ static int64_t window_start(const assay_plan *plan, const assay_trial *info, uin
     for (uint64_t k = position; k < info->step_count; k++)
         if (info->steps[k].mode == ASSAY_MODE_TRAIN && info->steps[k].mode_step < oldest)
             oldest = info->steps[k].mode_step;
-    for (uint64_t k = position; oldest < INT64_MAX && k-- > 0;) {
-        if (info->steps[k].mode == ASSAY_MODE_TRAIN && info->steps[k].mode_step < oldest - s->window)
-            break;
-        since = info->steps[k].step < since ? info->steps[k].step : since;
-    }
-    return since;
+    uint64_t k = 0;
+    while (k < position && (info->steps[k].mode != ASSAY_MODE_TRAIN || info->steps[k].mode_step < oldest - s->window))
+        k++;
+    return info->steps[k].step < since ? info->steps[k].step : since;
 }
 
 /* Puts the parts that came from the ranks before in front of the own ones. */

@@ -41,10 +41,34 @@ def make(folder):
     made.end()
 
 
+def make_restarted(folder):
+    """Mode steps begin again behind the first step, and worker_1 has none of those that are too far back for a window."""
+    made, rng = Made(folder, 2, {"weights": "weight$"}), numpy.random.default_rng(2)
+    for step in range(STEPS):
+        made.step(step, "TRAIN", step - 1 if step else 100, {
+            worker: {"net.weight": rng.normal(0, 1, ELEMENTS).astype("float32")}
+            for worker in made.workers if worker == "worker_0" or step == 0 or step >= STEPS // 2})
+    made.end()
+
+
 def compared(worker):
     """How many TRAIN steps have a value and one before it in a TRAIN step."""
     there = [s for s in range(STEPS) if s % 4 != 3 and s not in EMPTY[worker] | TEXT[worker]]
     return len(there) - 1
+
+
+def restarted(checks, args, where, job):
+    make_restarted(where / "restarted")
+    job.write_text(json.dumps({"rules": [{"rule": "WeightUpdateRatio", "parameters": {"num_steps": 4}}]}))
+    bodies = set()
+    for ranks in args.ranks:
+        done = mpirun(ranks, [args.assay, "run", job, "--trial", where / "restarted", "--out", where / "out", "--quiet"])
+        checks.expect(done.code == 0, "mode steps begin again, %d ranks: %s" % (ranks, done))
+        report = (where / "out" / "report.json").read_bytes()
+        bodies.add(body_of(report))
+        found = json.loads(report)["trials"][0]["rules"][0]["datapoints"]
+        checks.expect(found == STEPS - 1 + STEPS // 2, "mode steps begin again, %d ranks: %d updates" % (ranks, found))
+    checks.expect(len(bodies) == 1, "mode steps begin again: the reports differ")
 
 
 def main():
@@ -67,6 +91,7 @@ def main():
             found = {r["name"]: r["datapoints"] for r in json.loads((where / "out" / "report.json").read_text())["trials"][0]["rules"]}
             print("%d ranks: %s" % (ranks, found), flush=True)
             checks.expect(found["update"] == sum(map(compared, EMPTY)), "%d ranks: %d updates" % (ranks, found["update"]))
+        restarted(checks, args, where, job)
     checks.done()
 
 
