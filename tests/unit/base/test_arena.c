@@ -165,6 +165,22 @@ static void large_pieces_waste_nothing(void)
     assay_arena_free(arena);
 }
 
+/* Cleared to another ceiling, it has that, and what it keeps fits it; what it has not taken another may take. */
+static void another_ceiling(void)
+{
+    assay_arena *arena = assay_arena_new(1 << 10);
+    CU_ASSERT_EQUAL(assay_arena_idle(arena), 1 << 10);
+    assay_arena_clear_to(arena, 64 << 20);
+    CU_ASSERT_PTR_NOT_NULL(assay_arena_take(arena, 15 << 20));
+    CU_ASSERT_TRUE(assay_arena_idle(arena) < 49 << 20);
+    assay_arena_clear(arena);
+    CU_ASSERT_TRUE(assay_arena_idle(arena) < 49 << 20); /* that block is kept */
+    assay_arena_clear_to(arena, 1 << 10);
+    CU_ASSERT_EQUAL(assay_arena_idle(arena), 1 << 10);
+    CU_ASSERT_PTR_NULL(assay_arena_take(arena, 2 << 10));
+    assay_arena_free(arena);
+}
+
 static void allocations_of(int steps, const char *fault, unsigned *failed)
 {
     assay_arena *arena = assay_arena_new(16 << 20);
@@ -209,6 +225,7 @@ int main(void)
                            {"cleared arenas have all their room", cleared_arenas_have_all_their_room},
                            {"small pieces fill the ceiling", small_pieces_fill_the_ceiling},
                            {"large pieces waste nothing", large_pieces_waste_nothing},
+                           {"another ceiling", another_ceiling},
                            {"failing allocations", failing_allocations},
                            CU_TEST_INFO_NULL};
     return unit_main("arenas", tests);
