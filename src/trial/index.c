@@ -105,16 +105,6 @@ static const char *wrong_range(const assay_index_item *item)
     return NULL;
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-    const assay_entry *x = a, *y = b;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    if (x->tensor != y->tensor)
-        return x->tensor < y->tensor ? -1 : 1;
-    return (x->kind > y->kind) - (x->kind < y->kind);
-}
-
 /* Gives back what the items before the i-th lie in, the first `done` of which were given back already. A large file's text and items
  * take more than what is made of them. Returns how many are given back now. */
 static size_t forget_items(const job *j, size_t done, size_t i)
@@ -154,7 +144,7 @@ static int add_entries(const job *j, assay_part *part)
         part->count++;
     }
     if (!sorted)
-        qsort(to, part->count, sizeof *to, compare_entries);
+        qsort(to, part->count, sizeof *to, assay_entry_compare);
     return ASSAY_OK;
 }
 

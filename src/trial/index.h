@@ -63,7 +63,7 @@ int assay_segment_set_raw_aside(assay_segment *s, uint32_t tensors, uint64_t *co
 /* Lets go of the shapes: an evaluation needs them only to tell which raw records are set aside. */
 void assay_segment_drop_shapes(assay_segment *s);
 
-/* new_id[old id], after the dictionaries were merged. */
+/* new_id[old id], after the dictionaries were merged; entries at one place are put in the order of these. */
 void assay_segment_renumber(assay_segment *s, const uint32_t *new_id);
 
 /* Packs the parts [first, first + count) with their entries; unpack appends them behind what `s` holds. */

@@ -107,10 +107,33 @@ int assay_segment_reserve(assay_segment *s, size_t parts, size_t entries, size_t
     return have ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+int assay_entry_compare(const void *a, const void *b)
+{
+    const assay_entry *x = a, *y = b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    if (x->tensor != y->tensor)
+        return x->tensor < y->tensor ? -1 : 1;
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+/* Entries at one place are in an order that their numbers make. */
+static void order_again(assay_entry *entry, size_t count)
+{
+    for (size_t first = 0, next; first < count; first = next) {
+        for (next = first + 1; next < count && entry[next].offset == entry[first].offset; next++)
+            continue;
+        if (next - first > 1)
+            qsort(entry + first, next - first, sizeof *entry, assay_entry_compare);
+    }
+}
+
 void assay_segment_renumber(assay_segment *s, const uint32_t *new_id)
 {
     for (size_t i = 0; i < s->entry_count; i++)
         s->entries[i].tensor = new_id[s->entries[i].tensor];
+    for (size_t p = 0; p < s->count; p++)
+        order_again(s->entries + s->parts[p].first, s->parts[p].count);
     for (size_t i = 0; i < s->shape_count; i++)
         s->shapes[i].tensor = new_id[s->shapes[i].tensor];
 }

@@ -8,6 +8,8 @@
 
 /* Makes room for so many more; what is there stays as it is. Returns 0 or ASSAY_ENOMEM. */
 int assay_segment_reserve(assay_segment *s, size_t parts, size_t entries, size_t shapes);
+/* The order of a part's entries: for qsort(). */
+int assay_entry_compare(const void *a, const void *b);
 /* Frees what a part owns; its entries and shapes stay in the segment's arrays. */
 void assay_part_release(const assay_segment *s, assay_part *part);
 

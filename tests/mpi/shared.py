@@ -189,11 +189,26 @@ def spoil(trial, step, worker, *tensor):
     file.write_bytes(data)
 
 
+def name_one_place(trial, step, worker):
+    """Makes the index give three tensors one place, and name them the other way round."""
+    path = index_of(trial, step, worker)
+    index = json.loads(path.read_text())
+    first = index["tensor_payload"][:3]
+    for entry in first:
+        entry.update(start_idx=first[0]["start_idx"], length=first[0]["length"])
+    index["tensor_payload"][:3] = first[::-1]
+    path.write_text(json.dumps(index))
+
+
 def test_damaged(place):
     spoil(place.trial, 4, 0, "net_fc0.weight", "act2_output_0", "CrossEntropyLoss_input_1")
     spoil(place.trial, 4, 1, "smdebug/reductions/abs_mean/net_fc1.weight", "net_fc2.weight", "CrossEntropyLoss_input_0")
     spoil(place.trial, 3, 1, "net_fc0.weight")
     place.compare("damaged records", 3, True)
+    for step in (STEPS - 2, STEPS - 1):
+        for worker in (0, 1):
+            name_one_place(place.trial, step, worker)
+    place.compare("tensors at one place", 3, True)
     file, _ = entries(place.trial, 7, 1)
     file.write_bytes(file.read_bytes()[:file.stat().st_size // 3])
     place.compare("a file cut", 3, True)
