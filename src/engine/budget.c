@@ -127,6 +127,15 @@ static int add_up_index(assay_comm *comm, const assay_plan *plan, const assay_so
     return status;
 }
 
+/* Of the records that a trial has, its index and rows take the least. Where they are few, a step's tensors do not need all that
+ * is left, and what is set aside here saves reading. */
+static uint64_t kept_aside(uint64_t index_and_rows, size_t memory)
+{
+    enum { OF_INDEX = 4 };
+    uint64_t most = memory / 4;
+    return index_and_rows < most / OF_INDEX ? most - OF_INDEX * index_and_rows : 0;
+}
+
 int assay_budget_deal_out(assay_comm *comm, const assay_plan *plan, const assay_sources *sources, size_t memory,
                           assay_budget *out)
 {
@@ -137,6 +146,8 @@ int assay_budget_deal_out(assay_comm *comm, const assay_plan *plan, const assay_
         status = add_up_rows(comm, plan, sources, &rows);
     out->rows = (size_t)(rows / (uint64_t)assay_comm_size(comm));
     uint64_t held = out->index + rows + PROGRAM, left = held < memory ? memory - held : 0, most = memory - memory / 4;
+    uint64_t aside = kept_aside(out->index + rows, memory);
+    left = left > aside ? left - aside : 0;
     left = left < most ? left : most;
     out->step = left > memory / 4 ? (size_t)left : memory / 4;
     return status;
