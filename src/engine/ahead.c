@@ -218,8 +218,20 @@ static const assay_entry *entry_of(const assay_segment *segment, const assay_par
     return assay_part_raw(segment, part, tensor);
 }
 
+/* Opens the file of a later part as m->main; that of the step under way, `main`, stays open. */
+static int open_later(assay_mapper *m, const assay_part *part, const assay_handle *main, assay_error *err)
+{
+    assay_handle *best = assay_mapper_file_of(m, part);
+    for (int i = 0; (!best || best->part != part) && i < ASSAY_STRIP; i++)
+        if (&m->files[i] != main && (!best || m->files[i].used < best->used))
+            best = &m->files[i];
+    best->used = m->tensors_taken;
+    assay_mapper_turn_to(m, best);
+    return assay_handle_open(m, best, &m->sources->list[m->source], part, err);
+}
+
 /* Measures a record of m->step, which is a later one than that under way. */
-static int measure(assay_mapper *m, const assay_part *part, const assay_entry *entry)
+static int measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_handle *main)
 {
     assay_ahead *a = m->ahead;
     const assay_source *source = &m->sources->list[m->source];
@@ -229,7 +241,7 @@ static int measure(assay_mapper *m, const assay_part *part, const assay_entry *e
     const waiting *w = waiting_of(a, number_of(m, m->step));
     if (!(wanted->kinds >> ASSAY_RAW & 1) || find(m, entry) || (w && w->bytes.size > a->memory / ASSAY_STRIP))
         return ASSAY_OK;
-    int status = assay_mapper_open(m, part, &err);
+    int status = open_later(m, part, main, &err);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     assay_event_expect(m->main->file, entry->offset, entry->offset + entry->length);
@@ -262,7 +274,6 @@ int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_ent
     bool alone = m->alone;
     size_t place = (size_t)(entry - &source->segment.entries[part->first]);
     int status = ASSAY_OK;
-    main->used = m->tensors_taken; /* so that none of the next takes its place */
     assay_arena_clear_to(a->arena, a->memory + assay_arena_idle(arena));
     m->arena = a->arena;
     m->node = &a->node;
@@ -270,7 +281,7 @@ int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_ent
         const assay_entry *next = entry_of(&source->segment, a->parts[i], entry->tensor, place);
         m->step = &source->info->steps[a->part_step[i]];
         if (next)
-            status = measure(m, a->parts[i], next);
+            status = measure(m, a->parts[i], next, main);
     }
     m->step = step;
     assay_mapper_turn_to(m, main);

@@ -29,6 +29,7 @@ int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *so
 {
     *m = (assay_mapper){.plan = plan, .sources = sources, .rules = rules, .progress = progress, .source = ASSAY_NO_ID,
                         .value_budget = memory / 4};
+    m->main = &m->files[0];
     m->arena = assay_arena_new(budget->step);
     enum { AHEAD = 8 }; /* the part of what may be kept that goes to measuring ahead, for each of two */
     size_t keep = assay_budget_keep(budget, memory, look_ups(plan, sources));
@@ -99,26 +100,17 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source)
 /* Decoded values may take a quarter of the memory, so of all files only the main one holds any. */
 void assay_mapper_turn_to(assay_mapper *m, assay_handle *handle)
 {
-    if (m->main && m->main != handle && m->main->file)
+    if (m->main != handle && m->main->file)
         assay_event_let_go(m->main->file);
     m->main = handle;
 }
 
-int assay_mapper_open(assay_mapper *m, const assay_part *part, assay_error *err)
+assay_handle *assay_mapper_file_of(assay_mapper *m, const assay_part *part)
 {
-    assay_handle *best = NULL;
-    for (int i = 0; i < ASSAY_STRIP; i++) {
-        assay_handle *handle = &m->files[i];
-        if (handle->part == part) {
-            best = handle;
-            break;
-        }
-        if (!best || handle->used < best->used)
-            best = handle;
-    }
-    best->used = m->tensors_taken;
-    assay_mapper_turn_to(m, best);
-    return assay_handle_open(m, best, &m->sources->list[m->source], part, err);
+    for (int i = 0; i < ASSAY_STRIP; i++)
+        if (m->files[i].part == part)
+            return &m->files[i];
+    return NULL;
 }
 
 assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker)
@@ -278,7 +270,9 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
             continue;
         if (opened == 1) {
             assay_error err = {""};
-            opened = assay_mapper_open(m, part, &err);
+            assay_handle *open = assay_mapper_file_of(m, part);
+            assay_mapper_turn_to(m, open ? open : m->main);
+            opened = assay_handle_open(m, m->main, &m->sources->list[m->source], part, &err);
             if (opened == ASSAY_ENOMEM)
                 return opened;
             m->alone |= opened != ASSAY_OK && first > part->first; /* the rank that has the beginning names it, too */

@@ -95,10 +95,10 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source);
 int assay_mapper_read_step(assay_mapper *m);
 /* A new item of m->step, behind assay_mapper_read_step(). NULL when the step's memory is used up. */
 assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker);
-/* Opens the event file of a part as m->main; does nothing when it is open there. Errors as for assay_handle_open(). */
-int assay_mapper_open(assay_mapper *m, const assay_part *part, assay_error *err);
 /* Makes one of m->files m->main. No record of the one before may be under way. */
 void assay_mapper_turn_to(assay_mapper *m, assay_handle *handle);
+/* That of m->files in which the event file of a part is open; NULL: none. */
+assay_handle *assay_mapper_file_of(assay_mapper *m, const assay_part *part);
 /* Says that memory ran out while m->step was read. Returns ASSAY_ENOMEM. */
 int assay_mapper_no_memory(const assay_mapper *m, assay_error *err);
 

@@ -62,8 +62,9 @@ bool assay_measuring_is_looked_back_at(const assay_measuring *g)
         const assay_measure *measure = &g->m->plan->measures[g->list[k].number];
         if (measure->kind != ASSAY_MEASURE_CHANGE)
             continue;
-        if ((measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->steps == 1) ||
-            measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN)
+        bool before = (measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->steps == 1) ||
+                      measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN;
+        if (before && !g->m->stretch)
             return true;
         if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER && g->list[k].reference.place.entry == g->entry)
             return true;

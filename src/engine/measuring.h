@@ -23,7 +23,8 @@ int assay_measuring_feed(const assay_measuring *g, const uint8_t *piece, uint64_
 /* After the last piece. *again is set when a meter wants the content once more; the others are done. */
 int assay_measuring_end(const assay_measuring *g, assay_item *item, bool *again);
 
-/* Will a later record be compared with this one? */
+/* Will a later record be compared with this one, as far as this rank reads? No step comes behind a stretch of a shared one, or
+ * much later. */
 bool assay_measuring_is_looked_back_at(const assay_measuring *g);
 /* Puts a result of the tensor under way into the room that was made for it. */
 void assay_put_result(assay_mapper *m, assay_item *item, uint32_t number, const assay_result *result);
