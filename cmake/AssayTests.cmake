@@ -23,7 +23,7 @@ endfunction()
 
 # assay_mpi_test(NAME name SCRIPT file [RANKS n...] [ARGS ...] [LABELS ...] [TIMEOUT seconds] [LOCK name])
 # Runs `python3 SCRIPT --assay PROGRAM [--ranks n... --] ARGS...` as mpi.NAME, or in builds without MPI as e2e.NAME on one
-# rank. Ranks spin while they wait, so such a test has the whole machine.
+# rank. tests/support/launch.py lets ranks that wait give up their core, so two such tests run beside each other.
 function(assay_mpi_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;SCRIPT;TIMEOUT;LOCK" "RANKS;LABELS;ARGS")
   set(command ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} --assay $<TARGET_FILE:assay>)
@@ -39,5 +39,5 @@ function(assay_mpi_test)
     endif()
   endif()
   assay_script_test(NAME ${kind}.${arg_NAME} LABELS ${kind} ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} LOCK ${arg_LOCK}
-                    PROCESSORS 2 COMMAND ${command} ${arg_ARGS})
+                    COMMAND ${command} ${arg_ARGS})
 endfunction()
