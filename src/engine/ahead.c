@@ -22,10 +22,12 @@ typedef struct waiting { /* of one step */
     size_t count, room;
     assay_buf bytes;
     uint64_t most; /* bytes that a record took while it was measured */
+    bool full;
 } waiting;
 
 struct assay_ahead {
-    size_t memory;
+    size_t memory, ceiling; /* of all, and of what waits of one step */
+    assay_buf probe;        /* its content is nothing */
     waiting steps[ASSAY_STRIP]; /* step s in [s % ASSAY_STRIP] */
     assay_arena *arena;         /* of the record under way */
     assay_node node;            /* takes its problems */
@@ -44,8 +46,10 @@ assay_ahead *assay_ahead_new(size_t memory)
     if (!a)
         return NULL;
     a->memory = memory;
+    a->ceiling = memory / ASSAY_STRIP;
     for (int i = 0; i < ASSAY_STRIP; i++)
-        assay_buf_init(&a->steps[i].bytes, SIZE_MAX);
+        assay_buf_init(&a->steps[i].bytes, a->ceiling);
+    assay_buf_init(&a->probe, a->ceiling);
     a->arena = assay_arena_new(memory);
     if (!a->arena) {
         free(a);
@@ -54,18 +58,18 @@ assay_ahead *assay_ahead_new(size_t memory)
     return a;
 }
 
-static void forget(waiting *w)
+static void forget(assay_ahead *a, waiting *w)
 {
     assay_buf_release(&w->bytes);
     free(w->list);
     *w = (waiting){0};
-    assay_buf_init(&w->bytes, SIZE_MAX);
+    assay_buf_init(&w->bytes, a->ceiling);
 }
 
 static void forget_all(assay_ahead *a)
 {
     for (int i = 0; i < ASSAY_STRIP; i++)
-        forget(&a->steps[i]);
+        forget(a, &a->steps[i]);
 }
 
 void assay_ahead_leave(assay_ahead *a)
@@ -83,6 +87,7 @@ void assay_ahead_free(assay_ahead *a)
     if (!a)
         return;
     assay_ahead_leave(a);
+    assay_buf_release(&a->probe);
     assay_arena_free(a->arena);
     free(a);
 }
@@ -127,7 +132,7 @@ static int put(assay_mapper *m, uint64_t step, const assay_entry *entry, const a
     assay_ahead *a = m->ahead;
     waiting *w = &a->steps[step % ASSAY_STRIP];
     if (w->step != step)
-        forget(w);
+        forget(a, w);
     w->step = step;
     if (w->count == w->room) {
         size_t room = w->room ? 2 * w->room : 16;
@@ -137,14 +142,22 @@ static int put(assay_mapper *m, uint64_t step, const assay_entry *entry, const a
         w->list = grown;
         w->room = room;
     }
-    size_t at = w->bytes.size, most = assay_arena_most(a->arena), place = w->count++;
+    size_t at = w->bytes.size, most = assay_arena_most(a->arena), place = w->count;
     assay_item_form form = assay_apart_form(m);
     assay_item_pack(item, &form, &w->bytes);
+    if (assay_buf_status(&w->bytes) != ASSAY_OK) {
+        int status = assay_buf_status(&w->bytes);
+        w->bytes.size = at;
+        w->bytes.status = ASSAY_OK;
+        w->full = true;
+        return status == ASSAY_EBUDGET ? ASSAY_OK : status;
+    }
+    w->count++;
     for (; place > 0 && w->list[place - 1].entry > entry; place--)
         w->list[place] = w->list[place - 1];
     w->list[place] = (measured){entry, at, w->bytes.size - at};
     w->most = w->most > most ? w->most : most;
-    return assay_buf_status(&w->bytes);
+    return ASSAY_OK;
 }
 
 /* ---- measuring ---- */
@@ -193,6 +206,16 @@ static void find_parts(assay_mapper *m, const assay_part *part)
     }
 }
 
+/* May what was measured wait? That of a tensor which is like the next ones tells it. */
+static bool is_small(const assay_mapper *m, const assay_item *item)
+{
+    assay_buf *probe = &m->ahead->probe;
+    assay_item_form form = assay_apart_form(m);
+    assay_buf_clear(probe);
+    assay_item_pack(item, &form, probe);
+    return assay_buf_status(probe) == ASSAY_OK;
+}
+
 /* Would the next record of the tensor be compared with this one, and no other worker's? */
 static bool is_worth_while(const assay_mapper *m, const assay_part *part, const assay_entry *entry,
                            const assay_wanted *wanted)
@@ -239,7 +262,7 @@ static int measure(assay_mapper *m, const assay_part *part, const assay_entry *e
     assay_wants_next(&a->wants);
     const assay_wanted *wanted = assay_wants_of(&a->wants, part, m->step->mode, entry->tensor);
     const waiting *w = waiting_of(a, number_of(m, m->step));
-    if (!(wanted->kinds >> ASSAY_RAW & 1) || find(m, entry) || (w && w->bytes.size > a->memory / ASSAY_STRIP))
+    if (!(wanted->kinds >> ASSAY_RAW & 1) || find(m, entry) || (w && w->full))
         return ASSAY_OK;
     int status = open_later(m, part, main, &err);
     if (status != ASSAY_OK)
@@ -258,13 +281,14 @@ static int measure(assay_mapper *m, const assay_part *part, const assay_entry *e
     return status == ASSAY_OK && taken ? put(m, number_of(m, m->step), entry, &item) : status;
 }
 
-int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted)
+int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
+                        const assay_item *item)
 {
     assay_ahead *a = m->ahead;
     if (!is_worth_while(m, part, entry, wanted))
         return ASSAY_OK;
     find_parts(m, part);
-    if (a->part_count == 0)
+    if (a->part_count == 0 || !is_small(m, item))
         return ASSAY_OK;
     const assay_source *source = &m->sources->list[m->source];
     const assay_step_info *step = m->step;
@@ -345,6 +369,6 @@ int assay_ahead_read_step(assay_mapper *m)
         m->ahead->part = NULL;
         forget_all(m->ahead);
     }
-    forget(w);
+    forget(m->ahead, w);
     return assay_apart_settle(m, whole, &node, status);
 }

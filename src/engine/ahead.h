@@ -25,9 +25,10 @@ void assay_ahead_free(assay_ahead *a);
 int assay_ahead_enter(assay_mapper *m);
 void assay_ahead_leave(assay_ahead *a);
 
-/* After a raw record of m->step was taken: measures the same tensor of the same worker in the next steps, if that saves
+/* After a raw record of m->step was taken into `item`: measures the same tensor of the same worker in the next steps, if that saves
  * reading. They are steps of this rank's chunks before m->ahead_end. 0 or ASSAY_ENOMEM. */
-int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted);
+int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
+                        const assay_item *item);
 
 /* Does what was measured of an entry of m->step wait? */
 bool assay_ahead_has(assay_mapper *m, const assay_entry *entry);

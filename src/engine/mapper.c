@@ -251,7 +251,7 @@ static int take_entry(assay_mapper *m, const assay_part *part, const assay_entry
     if (status != ASSAY_OK || *taken)
         return status;
     status = assay_take(m, part, entry, wanted, item, taken);
-    return status == ASSAY_OK && *taken ? assay_ahead_measure(m, part, entry, wanted) : status;
+    return status == ASSAY_OK && *taken ? assay_ahead_measure(m, part, entry, wanted, item) : status;
 }
 
 static int read_part(assay_mapper *m, const assay_part *part, const assay_segment *segment)

@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy
+
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "rules")]
 from launch import Checks, mpirun  # noqa: E402
@@ -68,22 +70,27 @@ def compare(checks, args, what, codes, job, trial, where):
         checks.expect(body == bare, "%s, %d ranks: the reports differ" % (what, ranks))
 
 
-def check_typed(checks, args, job, where):
-    """Decoded values of all the files that are open at once would not fit --memory. And an index may name any place."""
-    made, memory, count = Made(where / "typed", 4, {"weights": "weight$"}), 256 << 20, 2 << 20
+def check_memory(checks, args, job, where):
+    """Neither the decoded values of all the files that are open at once would fit --memory, nor what is measured of units in so
+    many steps. And an index may name any place."""
+    made, memory, count = Made(where / "memory", 4, {"weights": "weight$"}), 256 << 20, 2 << 20
+    output = numpy.ones((2, count), "uint8")
     for step in range(STEPS):
         made.step(step, "TRAIN", step, {worker: {"net.weight": Typed(count if worker == "worker_0" else 8, step + 1)}
                                         for worker in made.workers})
+        made.step(STEPS + step, "EVAL", step, {"worker_0": {"net_relu_output": output}})
     trial = made.end()
     index = trial / "index" / "000000000" / ("%012d_worker_0.json" % 0)
     content = json.loads(index.read_text())
     content["tensor_payload"].append({"tensorname": "far", "start_idx": 2**62 - 16, "length": 16})
     index.write_text(json.dumps(content))
-    job.write_text(json.dumps({"rules": [{"rule": "WeightUpdateRatio", "parameters": {}}]}))
+    job.write_text(json.dumps({"rules": [
+        {"rule": "WeightUpdateRatio", "parameters": {}}, {"rule": "DeadRelu", "parameters": {}},
+        {"rule": "UnchangedTensor", "parameters": {"tensor_regex": "relu"}}]}))
     _, run = analyse(checks, args.assay, job, trial, where, 1, "%d" % memory, [0])
     if run:
-        print("typed values: %d MiB of %d" % (run["peak_memory"] >> 20, memory >> 20))
-        checks.expect(run["peak_memory"] <= memory, "typed values take %d bytes" % run["peak_memory"])
+        print("large values and results: %d MiB of %d" % (run["peak_memory"] >> 20, memory >> 20))
+        checks.expect(run["peak_memory"] <= memory, "large values and results take %d bytes" % run["peak_memory"])
 
 
 def main():
@@ -103,7 +110,7 @@ def main():
             for name, rules in (("steps", RULES), ("steps and workers", RULES + BETWEEN_WORKERS)):
                 job.write_text(json.dumps({"rules": [{"name": n, "rule": r, "parameters": p} for n, r, p in rules]}))
                 compare(checks, args, "%s, between %s" % (state, name), codes, job, trial, where)
-        check_typed(checks, args, job, where)
+        check_memory(checks, args, job, where)
     checks.done()
 
 
