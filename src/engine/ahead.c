@@ -7,9 +7,9 @@
 #include "engine/apart.h"
 #include "engine/lend.h"
 
-static const size_t LARGE = 256 << 10; /* bytes of a record from which on it is worth while */
-static const uint64_t AT_ONCE = (uint64_t)16
-                                << 30; /* a rank comes to a border of chunks after about so many at the latest */
+/* Bytes: of a record from which on it is worth while; and after how many a rank comes to a border of chunks at the latest. */
+static const size_t LARGE = 256 << 10;
+static const uint64_t AT_ONCE = UINT64_C(16) << 30;
 
 typedef struct measured {
     const assay_entry *entry;
@@ -17,17 +17,17 @@ typedef struct measured {
 } measured;
 
 typedef struct waiting { /* of one step */
-    uint64_t step;       /* its place among the trial's steps */
-    measured *list;      /* by entry: about the order in which they are measured */
+    uint64_t step;  /* its place among the trial's steps */
+    measured *list; /* by entry: about the order in which they are measured */
     size_t count, room;
     assay_buf bytes;
-    uint64_t most; /* bytes that a record took while it was measured */
+    uint64_t most;  /* bytes that a record took while it was measured */
     bool full;
 } waiting;
 
 struct assay_ahead {
-    size_t memory, ceiling; /* of all, and of what waits of one step */
-    assay_buf probe;        /* its content is nothing */
+    size_t memory, ceiling;     /* of all, and of what waits of one step */
+    assay_buf probe;            /* only its size matters */
     waiting steps[ASSAY_STRIP]; /* step s in [s % ASSAY_STRIP] */
     assay_arena *arena;         /* of the record under way */
     assay_node node;            /* takes its problems */
