@@ -26,13 +26,14 @@ void assay_wants_release(assay_wants *w)
 }
 
 /* What a measure costs a byte of large tensors beside reading and statistics, in parts of ASSAY_COST_UNIT: measured, and only
- * for sharing the work out. A comparison reads a second tensor. */
+ * for sharing the work out. A comparison goes through a second tensor, which is at hand as a rule. */
 static uint32_t byte_cost_of(const assay_measure *measure)
 {
     switch (measure->kind) {
     case ASSAY_MEASURE_CHANGE:
-        return 10;
+        return 5;
     case ASSAY_MEASURE_QUANTILES:
+        return 20;
     case ASSAY_MEASURE_CLASSES:
     case ASSAY_MEASURE_IMAGES:
         return 12;
