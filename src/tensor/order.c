@@ -86,17 +86,20 @@ static size_t take_sample(const float *x, uint64_t n, uint64_t stride, float *sa
 static void set_bracket(bracket *b, float *sample, size_t count, double share)
 {
     size_t at = (size_t)floor_rank(count, share), first = at > MARGIN ? at - MARGIN : 0;
-    size_t last = at + MARGIN + 1;
+    size_t last = at + MARGIN + 1 < count ? at + MARGIN + 1 : count;
     b->low = -INFINITY;
     b->high = INFINITY;
-    if (first > 0) {
-        select_rank(sample, count, first);
-        b->low = sample[first];
-    }
-    if (last < count) {
+    /* The second one is looked for on its side of the first, which comes to be the smaller side. */
+    if (at < count / 2 && last < count)
         select_rank(sample, count, last);
+    if (first > 0)
+        select_rank(sample, at < count / 2 ? last : count, first);
+    if (at >= count / 2 && last < count)
+        select_rank(sample + first, count - first, last - first);
+    if (first > 0)
+        b->low = sample[first];
+    if (last < count)
         b->high = sample[last];
-    }
 }
 
 /* Counts and collects a block's elements for one bracket. False: there are too many inside. */
