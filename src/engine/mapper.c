@@ -282,7 +282,8 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
         }
         bool taken = false;
         if (opened == ASSAY_OK) {
-            expect_run(m, part, segment, e, &expected);
+            if (!assay_ahead_has(m, entry))
+                expect_run(m, part, segment, e, &expected);
             status = take_entry(m, part, entry, wanted, &taken);
         }
         if (!taken)
