@@ -39,7 +39,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                              .first_steps = assay_param_int(given, "steps"),
                                              .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD},
                                err);
-    return slot < 0 ? slot : ASSAY_OK;
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = ASSAY_LOSS_WIDTH, .pooled = true}, err);
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
