@@ -43,12 +43,10 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     int slot = selection_slot(given, need, 0, true, err);
     assay_measure change = {.kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_SAVED_BEFORE, .steps = 1};
     int status = slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
-    for (int k = WEIGHTS; status >= 0 && k <= GRADIENTS; k++) {
-        if (k == GRADIENTS)
-            status = assay_need_slot(need, &(assay_slot){.collection = "gradients", .flags = ASSAY_SLOT_NO_STRINGS}, err);
-        if (status >= 0)
-            status = assay_need_rows(need, k, &(assay_rows){.width = WIDTH}, err);
-    }
+    if (status >= 0)
+        status = assay_need_slot(need, &(assay_slot){.collection = "gradients", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+    for (int k = WEIGHTS; status >= 0 && k <= GRADIENTS; k++)
+        status = assay_need_rows(need, k, &(assay_rows){.width = WIDTH}, err);
     return status < 0 ? status : ASSAY_OK;
 }
 
