@@ -163,7 +163,7 @@ typedef struct assay_rows {
     uint64_t most;  /* in all; 0: as many as there are */
 } assay_rows;
 /* Has memory set aside for rows that come for every tensor of a slot, or for nearly every: there may be as many as records.
- * Returns 0 or a negative status. */
+ * What is said of a slot last goes. Returns 0, or ASSAY_EPARAM when there is no such slot. */
 int assay_need_rows(assay_need *need, int slot, const assay_rows *rows, assay_error *err);
 /* The rule compares with this trial (its path, or the name of another trial of the job). */
 int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err);

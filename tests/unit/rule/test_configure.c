@@ -239,6 +239,24 @@ static int failing_finalize(const assay_rule *rule, const void *state, assay_ver
     return assay_fail(err, ASSAY_EPARAM, "it went wrong");
 }
 
+/* Of a slot that is there, and what is said last. */
+static void rows_are_of_a_slot(void)
+{
+    assay_need *need = assay_need_new(NULL);
+    const assay_rows rows = {.width = 3, .pooled = true, .most = 7};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(need);
+    CU_ASSERT_EQUAL(assay_need_rows(need, 0, &rows, NULL), ASSAY_EPARAM);
+    CU_ASSERT_EQUAL_FATAL(assay_need_slot(need, &(assay_slot){.name = "loss"}, NULL), 0);
+    CU_ASSERT_FALSE(need->slots[0].keeps_rows);
+    CU_ASSERT_EQUAL(assay_need_rows(need, 1, &rows, NULL), ASSAY_EPARAM);
+    CU_ASSERT_EQUAL(assay_need_rows(need, -1, &rows, NULL), ASSAY_EPARAM);
+    CU_ASSERT_EQUAL(assay_need_rows(need, 0, &(assay_rows){.width = 1}, NULL), ASSAY_OK);
+    CU_ASSERT_EQUAL(assay_need_rows(need, 0, &rows, NULL), ASSAY_OK);
+    CU_ASSERT_TRUE(need->slots[0].keeps_rows && need->slots[0].rows.pooled && !need->slots[0].rows.compared);
+    CU_ASSERT_TRUE(need->slots[0].rows.width == 3 && need->slots[0].rows.most == 7);
+    assay_need_free(need);
+}
+
 static void status_follows_from_findings(void)
 {
     static const struct {
@@ -284,6 +302,7 @@ int main(void)
         {"unknown rules are kept with their error", unknown_rules_are_kept_with_their_error},
         {"names are found in both styles", names_are_found_in_both_styles},
         {"unfit rules are not registered", unfit_rules_are_not_registered},
+        {"rows are of a slot", rows_are_of_a_slot},
         {"status follows from findings", status_follows_from_findings},
         CU_TEST_INFO_NULL};
     return unit_main("configuring rules", tests);
