@@ -47,7 +47,7 @@ typedef struct run_options {
      "Default: never.",                                                                                               \
      "never|info|warning|error"},                                                                                     \
     {"steps", CLI_RANGE, RUN_FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", NULL},\
-    {"memory", CLI_SIZE, RUN_FIELD(memory), "SIZE", "Memory that a rank may take, program and index included, such as 2G. Default: 512M.", NULL},\
+    {"memory", CLI_SIZE, RUN_FIELD(memory), "SIZE", "Memory that a rank may take, program, index and what rules keep included, such as 2G. Default: 512M.", NULL},\
     {"max-findings", CLI_COUNT, RUN_FIELD(max_findings), "N",                                                         \
      "Keep the first N findings of a rule in full; all are counted. Default: the job's, else 1000.", NULL},           \
     {"digest", CLI_FLAG, RUN_FIELD(digest), NULL,                                                                     \
