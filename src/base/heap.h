@@ -6,7 +6,7 @@
 
 /* From now on large blocks come from the system one by one: they grow in place and go back when they are freed. What grows
  * otherwise leaves as much behind it in holes as it takes. For lists that grow, not for work that takes a block and gives it
- * back again and again. Without glibc nothing happens, as in the calls below. Not collective. */
+ * back again and again. Without glibc nothing happens, as in the two calls below. Not collective. */
 void assay_heap_grow_in_place(void);
 /* Large blocks are reused again, and what is free now goes back to the system. Not collective. */
 void assay_heap_reuse(void);

@@ -7,9 +7,8 @@
 #include "engine/apart.h"
 #include "engine/lend.h"
 
-/* Bytes: of a record from which on it is worth while; and after how many a rank comes to a border of chunks at the latest. */
-static const size_t LARGE = 256 << 10;
-static const uint64_t AT_ONCE = UINT64_C(16) << 30;
+static const size_t LARGE = 256 << 10;              /* bytes of a record, from which on it is worth while */
+static const uint64_t AT_ONCE = UINT64_C(16) << 30; /* bytes after which a rank comes to a border of chunks at the latest */
 
 typedef struct measured {
     const assay_entry *entry;
@@ -195,9 +194,9 @@ static void find_parts(assay_mapper *m, const assay_part *part)
     if (a->off || part->count == 0)
         return;
     const assay_entry *last = &source->segment.entries[part->first + part->count - 1];
-    uint64_t at_once = AT_ONCE / source->listing.workers / (last->offset + last->length); /* the index may say any place */
+    uint64_t most = AT_ONCE / source->listing.workers / (last->offset + last->length); /* the index may say any place */
     uint64_t step = number_of(m, m->step), end = end_of_steps(m);
-    for (uint64_t s = step + 1; s < end && s < step + ASSAY_STRIP && s - step < at_once; s++) {
+    for (uint64_t s = step + 1; s < end && s < step + ASSAY_STRIP && s - step < most; s++) {
         const assay_part *next = part_of(&source->segment, source->info->steps[s].step, part->worker);
         if (!next)
             continue;

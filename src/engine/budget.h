@@ -1,14 +1,16 @@
-/* budget.h - deals out --memory: what a step may need, what is kept for comparisons, beside the program and the index.
+/* budget.h - deals out --memory: what a step may need, what is kept for comparisons, beside the program, the index and
+ * the rows that rules keep.
  *
  * What a step may need decides which tensors are refused, so it follows from the job and the trials alone: it is the same at
- * any number of ranks, as if one rank held the whole index. What is kept changes no result and goes by what the process holds. */
+ * any number of ranks, as if one rank held the whole index and all rows. What is kept for comparisons changes no result and
+ * goes by what the process holds. */
 #ifndef ASSAY_ENGINE_BUDGET_H
 #define ASSAY_ENGINE_BUDGET_H
 
 #include "engine/plan.h"
 
 typedef struct assay_budget {
-    size_t step;    /* for the tensors of a step and their results */
+    size_t step;    /* bytes for the tensors of a step and their results */
     size_t rows;    /* bytes of rows that rules keep, of all trials and steps, divided by the ranks */
     uint64_t index; /* bytes that the index of all trials takes, on all ranks together */
 } assay_budget;

@@ -1,7 +1,7 @@
 /* lend.h - a step that several ranks measure and one maps (plan_deal.c says which). A rule sees a step as a whole, but records
  * are measured one by one, and that is by far the most of the work. No MPI inside.
  *
- * What comes to a step so is told in apart.h; it is not used either where an event file lacked that two ranks read. */
+ * When what another rank measured is used, apart.h says; nor is it where an event file is missing that two ranks read. */
 #ifndef ASSAY_ENGINE_LEND_H
 #define ASSAY_ENGINE_LEND_H
 

@@ -112,13 +112,14 @@ int assay_measuring_start(assay_measuring *g, const assay_wanted *wanted, const 
     assay_kept_next(m->kept);
     for (uint32_t k = 0; k < wanted->measures; k++) {
         taking *t = &g->list[g->count++];
+        const assay_measure *measure = &m->plan->measures[wanted->measure[k]];
         assay_error err = {""};
         *t = (taking){.number = wanted->measure[k], .leader = k};
         int status;
-        if (m->plan->measures[t->number].kind == ASSAY_MEASURE_CHANGE) {
+        if (measure->kind == ASSAY_MEASURE_CHANGE) {
             status = start_comparison(g, k, shape);
         } else {
-            status = assay_meter_new(&m->plan->measures[t->number], shape, NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
+            status = assay_meter_new(measure, shape, NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
             status = status == ASSAY_OK ? ASSAY_OK : give_up(g, t, status, &err);
         }
         if (status != ASSAY_OK)

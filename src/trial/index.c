@@ -105,8 +105,8 @@ static const char *wrong_range(const assay_index_item *item)
     return NULL;
 }
 
-/* Gives back what the items before the i-th lie in, the first `done` of which were given back already. A large file's text and items
- * take more than what is made of them. Returns how many are given back now. */
+/* Gives back what the items before the i-th lie in, the first `done` of which were given back already. A large file's text and
+ * items take more than what is made of them. Returns how many are given back now. */
 static size_t forget_items(const job *j, size_t done, size_t i)
 {
     enum { AT_ONCE = 1 << 15 };

@@ -265,7 +265,8 @@ static char *large_text(size_t *size)
     int n = sprintf(text, "{\"shape_payload\": [{\"tensorname\": \"first\", \"shape\": [7]}], \"tensor_payload\": [");
     for (int i = 0; i < ITEMS; i++)
         n += sprintf(text + n, "%s{\"tensorname\": \"%s%d\", \"start_idx\": %d, \"length\": %d}", i ? ", " : "",
-                     i % 7 || i % 3000 == 1000 ? "layer/" : "\\u00e9", i % 3000 == 1000 ? 1 : i, i % 3000 == 2000 ? -1 : i * 20, i % 3000 ? 20 : 2);
+                     i % 7 || i % 3000 == 1000 ? "layer/" : "\\u00e9", i % 3000 == 1000 ? 1 : i,
+                     i % 3000 == 2000 ? -1 : i * 20, i % 3000 ? 20 : 2);
     *size = (size_t)n + (size_t)sprintf(text + n, "], " META "}");
     return text;
 }
