@@ -127,8 +127,8 @@ static int add_up_index(assay_comm *comm, const assay_plan *plan, const assay_so
     return status;
 }
 
-/* Of the records that a trial has, its index and rows take the least. Where they are few, a step's tensors do not need all that
- * is left, and what is set aside here saves reading. */
+/* What is set aside for contents that are kept, which saves reading: a quarter of the memory, less the more records a trial has, by
+ * what its index and rows take. For many records are small ones, and then a step needs the memory for their results. */
 static uint64_t kept_aside(uint64_t index_and_rows, size_t memory)
 {
     enum { OF_INDEX = 4 };
