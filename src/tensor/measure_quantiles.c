@@ -129,7 +129,8 @@ static int start(assay_meter *m, assay_error *err)
     s->count = m->borrowed;
     s->keys = keeps ? s->count + ((size_t)s->tables << s->digit) : NULL;
     s->scratch = whole ? (float *)s->keys + m->elements : NULL;
-    memset(s->count, 0, table);
+    if (!whole) /* else as a rule nothing is counted */
+        memset(s->count, 0, table);
     return ASSAY_OK;
 }
 
@@ -220,6 +221,7 @@ static void order_kept(assay_meter *m)
     if (s->found)
         return;
     s->used = 0;
+    memset(s->count, 0, sizeof *s->count << s->digit);
     for (uint64_t i = 0; i < m->elements; i++) {
         uint32_t key = (uint32_t)key_of(s, x[i]);
         bool is_number = !isnan(x[i]);
