@@ -1,0 +1,208 @@
+/* The loops of the measures: every instruction set gives what the scalar twin gives, at every length and alignment. */
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generate.h"
+#include "tensor/measure_kernels.h"
+
+enum { LONGEST = 4097, BEHIND = 16, ALIGNMENTS = 16 };
+
+/* Two tensors of one kind at odd addresses, and what is looked for in them. */
+typedef struct input {
+    const uint8_t *a, *b; /* at any address */
+    const void *even;     /* the bytes of a at an address for their type */
+    size_t n;
+} input;
+
+/* What a kernel left behind of so many elements. NaN are one NaN: which of two an operation gives is the instruction set's
+ * to say. */
+typedef struct output {
+    change_lanes change;
+    double number[2 * LONGEST + 2 * MEASURE_LANES];
+    uint32_t count[LONGEST];
+    float kept[LONGEST + BEHIND];
+    uint64_t counted, split[2];
+} output;
+
+typedef void run_kernel(const measure_kernels *k, const input *in, output *out);
+
+static const change_limits LIMITS = {1e-2, 1e-3, -1};
+
+static void run_change32(const measure_kernels *k, const input *in, output *out)
+{
+    k->change32(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+}
+
+static void run_change64(const measure_kernels *k, const input *in, output *out)
+{
+    k->change64(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+}
+
+static void run_squares32(const measure_kernels *k, const input *in, output *out)
+{
+    k->squares32(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+}
+
+static void run_squares64(const measure_kernels *k, const input *in, output *out)
+{
+    k->squares64(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+}
+
+/* What the short way gives holds only where the squares come out finite. */
+static void forget_unless_finite(change_lanes *s)
+{
+    double all = 0;
+    for (int j = 0; j < MEASURE_LANES; j++)
+        all += s->squares[j] + s->reference_squares[j];
+    if (!isfinite(all))
+        memset(s, 0, sizeof *s);
+}
+
+static void run_finite32(const measure_kernels *k, const input *in, output *out)
+{
+    k->finite32(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+    forget_unless_finite(&out->change);
+}
+
+static void run_finite64(const measure_kernels *k, const input *in, output *out)
+{
+    k->finite64(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+    forget_unless_finite(&out->change);
+}
+
+static void run_columns32(const measure_kernels *k, const input *in, output *out)
+{
+    k->columns32(out->count, in->a, in->n, -0.5F, 0.25F);
+}
+
+static void run_columns64(const measure_kernels *k, const input *in, output *out)
+{
+    k->columns64(out->count, in->a, in->n, -0.5, 0.25);
+}
+
+static void run_inside32(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->inside32(in->a, in->n, -0.5F, 0.25F);
+}
+
+static void run_inside64(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->inside64(in->a, in->n, -0.5, 0.25);
+}
+
+static void run_collect32(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->collect32(in->even, in->n, -0.5F, 0.25F, out->kept);
+    memset(out->kept + out->counted, 0, BEHIND * sizeof(float));
+}
+
+static void run_split32(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->split32(in->even, in->n, -0.5F, 0.25F, out->kept, out->split);
+    memset(out->kept + out->counted, 0, BEHIND * sizeof(float));
+}
+
+static void run_column_sums(const measure_kernels *k, const input *in, output *out)
+{
+    k->column_sums(out->number, out->number + LONGEST, in->even, in->n);
+}
+
+static void run_channel_sums(const measure_kernels *k, const input *in, output *out)
+{
+    channel_lanes lanes = {{0}, {0}};
+    k->channel_sums(&lanes, in->even, in->n / MEASURE_LANES);
+    memcpy(out->number, &lanes, sizeof lanes);
+}
+
+static bool same_numbers(const double *x, const double *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&x[i], &y[i], sizeof x[i]) != 0 && !(isnan(x[i]) && isnan(y[i])))
+            return false;
+    return true;
+}
+
+static void clear(output *out, size_t n)
+{
+    memset(&out->change, 0, sizeof out->change);
+    memset(out->number, 0, (n + 2 * MEASURE_LANES) * sizeof out->number[0]);
+    memset(out->number + LONGEST, 0, n * sizeof out->number[0]);
+    memset(out->count, 0, n * sizeof out->count[0]);
+    memset(out->kept, 0, (n + BEHIND) * sizeof out->kept[0]);
+    out->counted = out->split[0] = out->split[1] = 0;
+}
+
+static bool same(const output *x, const output *y, size_t n)
+{
+    for (int j = 0; j < MEASURE_LANES; j++)
+        if (x->change.apart[j] != y->change.apart[j] || !x->change.one_nan[j] != !y->change.one_nan[j])
+            return false;
+    return same_numbers(x->change.squares, y->change.squares, MEASURE_LANES) &&
+           same_numbers(x->change.reference_squares, y->change.reference_squares, MEASURE_LANES) &&
+           same_numbers(x->change.largest, y->change.largest, MEASURE_LANES) &&
+           same_numbers(x->number, y->number, n + 2 * MEASURE_LANES) &&
+           same_numbers(x->number + LONGEST, y->number + LONGEST, n) && memcmp(x->count, y->count, n * sizeof x->count[0]) == 0 &&
+           memcmp(x->kept, y->kept, (n + BEHIND) * sizeof x->kept[0]) == 0 && x->counted == y->counted &&
+           memcmp(x->split, y->split, sizeof x->split) == 0;
+}
+
+/* Every level that the machine has against the scalar one, on one input. */
+static unsigned compare(run_kernel *run, const input *in)
+{
+    static output first, got;
+    unsigned wrong = 0;
+    clear(&first, in->n);
+    run(assay_measure_kernels_of(ASSAY_SIMD_SCALAR), in, &first);
+    for (int level = ASSAY_SIMD_SCALAR + 1; level < ASSAY_SIMD_LEVELS; level++) {
+        if (!assay_simd_has((assay_simd)level))
+            continue;
+        clear(&got, in->n);
+        run(assay_measure_kernels_of((assay_simd)level), in, &got);
+        wrong += !same(&first, &got, in->n);
+    }
+    return wrong;
+}
+
+static void check(run_kernel *run, int dtype, data_kind kind)
+{
+    const size_t size = assay_dtype_size(dtype), bytes = LONGEST * size;
+    uint8_t *even = malloc(bytes), *a = malloc(bytes + ALIGNMENTS), *b = malloc(bytes + ALIGNMENTS);
+    unsigned wrong = 0;
+    generate(dtype, kind, LONGEST, even);
+    for (size_t n = 0; n <= LONGEST; n += UNIT_SANITIZED && n > 300 && n < 3990 ? 61 : 1) {
+        input in = {a + n % ALIGNMENTS, b + (n / 3) % ALIGNMENTS, even, n};
+        memcpy(a + n % ALIGNMENTS, even, n * size);
+        memcpy(b + (n / 3) % ALIGNMENTS, even, n * size);
+        for (size_t i = 0; i < n; i += 3) /* some elements of b are others */
+            memcpy(b + (n / 3) % ALIGNMENTS + i * size, even + (n - 1 - i) * size, size);
+        wrong += compare(run, &in);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    free(even);
+    free(a);
+    free(b);
+}
+
+static void test_all(void)
+{
+    static const struct {
+        run_kernel *run;
+        int dtype;
+    } KERNELS[] = {{run_change32, ASSAY_FLOAT32},    {run_change64, ASSAY_FLOAT64},   {run_finite32, ASSAY_FLOAT32},
+                   {run_finite64, ASSAY_FLOAT64},    {run_squares32, ASSAY_FLOAT32},  {run_squares64, ASSAY_FLOAT64},
+                   {run_columns32, ASSAY_FLOAT32},   {run_columns64, ASSAY_FLOAT64},  {run_inside32, ASSAY_FLOAT32},
+                   {run_inside64, ASSAY_FLOAT64},    {run_collect32, ASSAY_FLOAT32},  {run_split32, ASSAY_FLOAT32},
+                   {run_column_sums, ASSAY_FLOAT64}, {run_channel_sums, ASSAY_FLOAT64}};
+    for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
+        for (int kind = 0; kind < DATA_KINDS; kind++)
+            check(KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"every kernel, length and alignment", test_all}, CU_TEST_INFO_NULL};
+    return unit_main("kernels of measures", tests);
+}
