@@ -161,13 +161,14 @@ def check_strips(assay, checks, folder):
     run([assay, "run", job, "--out", folder / "strips-out"])
     path = folder / "strips-out" / "report.json"
     for columns in (40, 61, 100):
-        out = plain(on_terminal([assay, "show", path], columns, ASCII).out)
+        done = on_terminal([assay, "show", path], columns, ASCII)
+        out = plain(done.out)
         strip = re.search(r"^ {4}zero.*?  ([.#]+)  3$", out, re.M)
-        checks.expect(strip and all(len(line) <= columns for line in out.splitlines()), "strips at %d: %s" % (columns, out))
+        checks.expect(strip and all(len(line) <= columns for line in out.splitlines()), "strips at %d: %s" % (columns, done))
         marks = strip[1] if strip else ""
         checks.expect([i for i, c in enumerate(marks) if c == "#"] == [0, len(marks) // 2, len(marks) - 1] and len(marks) > 4,
                       "strip at %d: %r" % (columns, marks))
-        checks.expect("NoIssuesFound" in out and "NoData" in out and "Findings from step 0 to 100" in out, "strips: %s" % out)
+        checks.expect("NoIssuesFound" in out and "NoData" in out and "Findings from step 0 to 100" in out, "strips: %s" % done)
     piped = run([assay, "show", path]).out
     checks.expect(re.search(r"^ +zero at three +IssuesFound +3 +0$", piped, re.M) and
                   re.search(r"<\\x1b\[2Jnone +NoData", piped), piped)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 from pathlib import Path
 
@@ -62,6 +63,9 @@ def run(argv, env=None, timeout=120, cwd=None):
                 time.monotonic() - began)
 
 
+END_OF_OUTPUT = b"\0no more\0"
+
+
 def on_terminal(argv, columns, env=None):
     """As run(), with standard output on a terminal of so many columns. Variables whose value is None are unset."""
     ours, theirs = pty.openpty()
@@ -71,21 +75,25 @@ def on_terminal(argv, columns, env=None):
                if v is not None}
     process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE,
                                env=environ)
-    os.close(theirs)
+    err = b""
+
+    def end():
+        nonlocal err
+        err = process.communicate()[1]
+        os.write(theirs, END_OF_OUTPUT)
+
+    # The end is a mark, not the closing of the other side: Linux may answer a read with EIO when a program writes its last
+    # lines and ends at that moment, although those lines can still be read.
+    ending = threading.Thread(target=end)
+    ending.start()
     out = b""
-    while True:
-        try:
-            more = os.read(ours, 1 << 16)
-        except OSError:  # nobody has the other side any more
-            break
-        if not more:
-            break
-        out += more
-    err = process.stderr.read()
-    process.stderr.close()
+    while not out.endswith(END_OF_OUTPUT):
+        out += os.read(ours, 1 << 16)
+    ending.join()
     os.close(ours)
-    return Done(process.wait(), out.decode("utf-8", "replace").replace("\r\n", "\n"), err.decode("utf-8", "replace"), False,
-                time.monotonic() - began)
+    os.close(theirs)
+    return Done(process.returncode, out[:-len(END_OF_OUTPUT)].decode("utf-8", "replace").replace("\r\n", "\n"),
+                err.decode("utf-8", "replace"), False, time.monotonic() - began)
 
 
 # Runs "$@" as one rank and writes its exit code beside the others'. mpirun lets two seconds pass after a rank that ends with
