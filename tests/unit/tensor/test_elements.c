@@ -12,6 +12,8 @@
 #include "tensor/elements.h"
 #include "tensor/stats_kernels.h"
 
+enum { LONGEST = 4097, ALIGNMENTS = 16 };
+
 static bool same(double a, double b) /* -0.0 is not 0.0, any NaN is any NaN */
 {
     return isnan(a) ? isnan(b) : memcmp(&a, &b, sizeof a) == 0;
@@ -182,27 +184,50 @@ static double one_element(int dtype, const uint8_t *at)
     return x;
 }
 
-/* Any bits, any length and alignment; and nothing is written behind the end. */
+/* How many of n elements at an address of any alignment come out otherwise than they should: by assay_to_double, and by
+ * the vector code of each level as far as it goes. */
+static unsigned wrong_of(int dtype, const uint8_t *bytes, size_t n, const double *should)
+{
+    static double out[LONGEST + 1];
+    unsigned wrong = 0;
+    out[n] = 42;
+    assay_to_double(dtype, bytes, n, out);
+    for (size_t i = 0; i < n; i++)
+        wrong += !same(out[i], should[i]);
+    wrong += out[n] != 42;
+    for (int level = 0; level < ASSAY_SIMD_LEVELS; level++) {
+        size_t groups = n / STATS_LANES;
+        if (!assay_simd_has((assay_simd)level))
+            continue;
+        out[groups * STATS_LANES] = 42;
+        assay_stats_kernels_of((assay_simd)level)->widen[dtype](bytes, groups, out);
+        for (size_t i = 0; i < groups * STATS_LANES; i++)
+            wrong += !same(out[i], should[i]);
+        wrong += out[groups * STATS_LANES] != 42;
+    }
+    return wrong;
+}
+
+/* Any bits, any length and alignment; and nothing is read or written behind the end. */
 static void test_random(void)
 {
-    enum { MOST = 100 };
+    static uint8_t all[LONGEST * 16];
+    static double should[LONGEST];
     for (int d = 0; d < NUMERIC_COUNT; d++) {
         int dtype = NUMERIC[d];
         size_t size = assay_dtype_size(dtype);
-        for (size_t n = 0; n <= MOST; n++) {
-            uint8_t *bytes = malloc(n * size + 3); /* of this size exactly, so that sanitizers see reads behind it */
-            double out[MOST + 1];
-            unsigned wrong = 0;
-            generate(dtype, DATA_ANY_BITS, n, bytes + n % 4);
-            for (size_t i = 0; i <= MOST; i++)
-                out[i] = 42;
-            assay_to_double(dtype, bytes + n % 4, n, out);
-            for (size_t i = 0; i < n; i++)
-                wrong += !same(out[i], one_element(dtype, bytes + n % 4 + i * size));
-            CU_ASSERT_EQUAL(wrong, 0);
-            CU_ASSERT_EQUAL(out[n], 42);
+        unsigned wrong = 0;
+        generate(dtype, DATA_ANY_BITS, LONGEST, all);
+        for (size_t i = 0; i < LONGEST; i++)
+            should[i] = one_element(dtype, all + i * size);
+        for (size_t n = 0; n <= LONGEST; n += UNIT_SANITIZED && n > 300 && n < 3990 ? 61 : 1) {
+            size_t off = n % ALIGNMENTS;
+            uint8_t *bytes = malloc(n * size + off + 1); /* no longer, so that sanitizers see reads behind it */
+            memcpy(bytes + off + 1, all, n * size);
+            wrong += wrong_of(dtype, bytes + off + 1, n, should);
             free(bytes);
         }
+        CU_ASSERT_EQUAL(wrong, 0);
     }
 }
 
