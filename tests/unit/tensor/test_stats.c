@@ -11,7 +11,7 @@
 #include "tensor/convert.h"
 #include "tensor/stats.h"
 
-enum { LONGEST = 4097, LARGE = 200003 };
+enum { LONGEST = 4097, ALIGNMENTS = 16, LARGE = 200003 };
 
 static assay_stats pass(assay_simd level, int dtype, const void *bytes, size_t n)
 {
@@ -72,17 +72,20 @@ static bool right(const assay_stats *got, const assay_stats *want)
            fabs(got->deviations - want->deviations) <= 1e-12 * want->deviations;
 }
 
-/* Every length, so that every way a tensor may end is there; the reference where something changes and now and then. */
+/* Every length and alignment, so that every way a tensor may begin and end is there; the reference where something changes
+ * and now and then. */
 static void every_length(int dtype, data_kind kind)
 {
-    uint8_t *bytes = malloc(LONGEST * assay_dtype_size(dtype));
+    const size_t size = assay_dtype_size(dtype);
+    uint8_t *bytes = malloc(LONGEST * size), *moved = malloc(LONGEST * size + ALIGNMENTS);
     unsigned differ = 0, wrong = 0;
     generate(dtype, kind, LONGEST, bytes);
     for (size_t n = 0; n <= LONGEST; n += UNIT_SANITIZED && n > 300 && n < 3990 ? 61 : 1) {
         assay_stats s = pass(ASSAY_SIMD_SCALAR, dtype, bytes, n);
-        for (int level = 1; level < ASSAY_SIMD_LEVELS; level++) {
+        memcpy(moved + n % ALIGNMENTS, bytes, n * size);
+        for (int level = 0; level < ASSAY_SIMD_LEVELS; level++) {
             if (assay_simd_has((assay_simd)level)) {
-                assay_stats other = pass((assay_simd)level, dtype, bytes, n);
+                assay_stats other = pass((assay_simd)level, dtype, moved + n % ALIGNMENTS, n);
                 differ += !same(&s, &other);
             }
         }
@@ -94,6 +97,7 @@ static void every_length(int dtype, data_kind kind)
     CU_ASSERT_EQUAL(differ, 0);
     CU_ASSERT_EQUAL(wrong, 0);
     free(bytes);
+    free(moved);
 }
 
 static void test_ordinary(void)
