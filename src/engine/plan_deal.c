@@ -13,7 +13,8 @@
 
 enum {
     LEAST_SHARED = 1 << 18, /* a step that costs less is measured in less time than it takes to speak of it */
-    SHARED_OF_RANK = 32     /* a step may be so small a part of a rank's stretch that it is not worth sharing */
+    SHARED_OF_RANK = 64     /* what a rank has too much may be so small a part of its stretch that it is not worth sharing: who
+                             * shares a step reads what its tensors are compared with again */
 };
 
 typedef struct dealer {
@@ -43,10 +44,17 @@ static dealer deal(const assay_plan *plan, int ranks)
     return (dealer){.plan = plan, .ranks = ranks, .stretch = total / ranks};
 }
 
-static bool is_worth_sharing(const dealer *d, const assay_chunk *chunk)
+/* What the rank would have too much that got all of a chunk on the stretches of these ranks. */
+static double too_much(const dealer *d, hand h, double start, double end)
+{
+    double first = d->stretch * (h.first + 1) - start, last = end - d->stretch * h.last;
+    return h.last - h.first > 1 ? end - start : first < last ? first : last;
+}
+
+static bool is_worth_sharing(const dealer *d, const assay_chunk *chunk, double spared)
 {
     return !d->plan->by_step && !chunk->done && chunk->last_cost >= LEAST_SHARED &&
-           (double)chunk->last_cost * SHARED_OF_RANK >= d->stretch;
+           (double)chunk->last_cost * SHARED_OF_RANK >= d->stretch && spared * SHARED_OF_RANK >= d->stretch;
 }
 
 static hand deal_chunk(dealer *d)
@@ -59,7 +67,7 @@ static hand deal_chunk(dealer *d)
         h.first++;
     for (h.last = h.first; h.last + 1 < d->ranks && d->stretch * (h.last + 1) < end;)
         h.last++;
-    bool shared = is_worth_sharing(d, chunk) && d->stretch * h.last > end - (double)chunk->last_cost;
+    bool shared = is_worth_sharing(d, chunk, too_much(d, h, start, end)) && d->stretch * h.last > end - (double)chunk->last_cost;
     if (!shared) {
         for (h.last = d->rank; h.last + 1 < d->ranks && start + cost / 2 > d->stretch * (h.last + 1);)
             h.last++;

@@ -33,7 +33,7 @@ static uint32_t byte_cost_of(const assay_measure *measure)
     case ASSAY_MEASURE_CHANGE:
         return 5;
     case ASSAY_MEASURE_QUANTILES:
-        return 20;
+        return 12;
     case ASSAY_MEASURE_CLASSES:
     case ASSAY_MEASURE_IMAGES:
         return 12;

@@ -144,11 +144,26 @@ static void not_worth_it(void)
     release(&m);
 }
 
+/* A border close to the beginning or the end of a step leaves the step whole; both ranks have about the same even so. */
+static void border_close_to_an_end(void)
+{
+    static made m;
+    for (uint64_t last = 0; last <= 2000000; last += 10000) {
+        make(&m, 24);
+        for (uint64_t c = 0; c < 24; c++)
+            set_chunk(&m.chunks[c], 0, c < 23 ? 1000000 : last);
+        uint64_t inside = (23000000 + last) / 2 % 1000000, spared = inside < 500000 ? inside : 1000000 - inside;
+        CU_ASSERT_EQUAL(check(&m, 2), spared * 64 >= (23000000 + last) / 2);
+        release(&m);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"any costs", any_costs},
                            {"few large steps", few_large_steps},
                            {"not worth it", not_worth_it},
+                           {"a border close to an end", border_close_to_an_end},
                            CU_TEST_INFO_NULL};
     return unit_main("deal", tests);
 }
