@@ -26,6 +26,8 @@ enum { FIRST_ROOM = 64, SPARES = 8 };
 struct assay_kept {
     size_t budget, held; /* bytes, those of the table and of the spares included */
     spare spares[SPARES];
+    assay_kept_content coming; /* of the record under way, when it is put apart from what it is compared with */
+    bool is_coming;
     slot *slots;
     size_t room, count; /* room: a power of two, or 0 */
     uint64_t now;
@@ -63,6 +65,7 @@ void assay_kept_clear(assay_kept *k)
     }
     for (int i = 0; i < SPARES; i++)
         assay_heap_give_large(k->spares[i].bytes, k->spares[i].room);
+    assay_heap_give_large(k->coming.bytes, k->coming.room);
     free(k->slots);
     *k = (assay_kept){.budget = k->budget, .now = k->now};
 }
@@ -263,9 +266,19 @@ void assay_kept_filled(assay_kept *k, assay_kept_key key, const assay_entry *ent
         set(&s->oldest, entry, record);
 }
 
-uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, const assay_record *record)
+/* Puts the content of the record under way elsewhere than the newest one, if nothing else has to give way to it. */
+static bool begin_apart(assay_kept *k, const assay_record *record)
+{
+    size_t size = whole_size(content_size(record), record->dims);
+    if (!fits(&k->coming, record) && !find_spare(k, size) && !has_left(k, cost_of(size)))
+        return false;
+    return make_room(k, &k->coming, record);
+}
+
+uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, const assay_record *record, bool *apart)
 {
     slot *s = slot_for(k, key);
+    k->is_coming = false;
     if (!s)
         return NULL;
     if (s->oldest.bytes && s->oldest.used != k->now && s->oldest.entry != s->asked)
@@ -275,6 +288,10 @@ uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, const assay_record 
         s->oldest = s->newest;
         s->newest = (assay_kept_content){0};
     }
+    k->is_coming = *apart && s->newest.used == k->now && begin_apart(k, record);
+    *apart = k->is_coming || s->newest.used != k->now;
+    if (k->is_coming)
+        return k->coming.bytes;
     if (s->newest.used == k->now && !fits(&s->newest, record))
         return NULL;
     return make_room(k, &s->newest, record) ? s->newest.bytes : NULL;
@@ -283,6 +300,13 @@ uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, const assay_record 
 void assay_kept_end(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
 {
     slot *s = find_slot(k, key);
-    if (s)
-        set(&s->newest, entry, record);
+    if (!s)
+        return;
+    if (k->is_coming) {
+        drop(k, &s->newest);
+        s->newest = k->coming;
+        k->coming = (assay_kept_content){0};
+        k->is_coming = false;
+    }
+    set(&s->newest, entry, record);
 }

@@ -48,10 +48,10 @@ uint8_t *assay_kept_oldest(assay_kept *kept, assay_kept_key key, const assay_ent
 /* The bytes are there, and the record was sound. */
 void assay_kept_filled(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
 
-/* Where the content of the record under way is to be put, or NULL when there is no room for it. It may be where the
- * newest content so far lies, which was found for this very tensor: whoever compares the two puts a piece there after
- * comparing it. */
-uint8_t *assay_kept_begin(assay_kept *kept, assay_kept_key key, const assay_record *record);
+/* Where the content of the record under way is to be put, or NULL when there is no room for it. *apart: is it to be a place
+ * where nothing lies that was found for this very tensor? Set to whether it is: if it is not, whoever compares the two
+ * contents puts a piece there after comparing it. */
+uint8_t *assay_kept_begin(assay_kept *kept, assay_kept_key key, const assay_record *record, bool *apart);
 /* The bytes are there, and the record was sound. Without this call they are never found. */
 void assay_kept_end(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
 

@@ -25,7 +25,7 @@ typedef struct assay_handle { /* an event file that stays open while it may be a
     assay_record record;
     enum { ASSAY_FROM_FILE, ASSAY_FROM_MEMORY, ASSAY_FROM_ITSELF } from; /* itself: the record under way */
     const uint8_t *bytes; /* ASSAY_FROM_MEMORY: its content */
-    uint8_t *fill;        /* not NULL: its content is put there as it comes from the file */
+    bool fills;           /* its content is kept as it comes from the file */
     uint64_t at;          /* bytes of its content that were handed out */
     uint64_t used;        /* the tensor that it was last used for, by the mapper's count of tensors */
 } assay_handle;

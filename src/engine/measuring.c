@@ -52,8 +52,18 @@ static void keep_oldest(const assay_measuring *g, assay_handle *handle)
 {
     assay_kept_key key = {g->entry->tensor, g->part->worker};
     uint8_t *to = assay_kept_oldest(g->m->kept, key, handle->entry, &handle->record);
-    if (to)
-        handle->fill = to;
+    if (!to)
+        return;
+    assay_event_put_at(handle->file, to);
+    handle->fills = true;
+}
+
+uint8_t *assay_measuring_place(const assay_measuring *g)
+{
+    uint8_t *place = NULL;
+    for (uint32_t k = 0; k < g->count && !place; k++)
+        place = g->list[k].meter ? assay_meter_place(g->list[k].meter) : NULL;
+    return place;
 }
 
 bool assay_measuring_is_looked_back_at(const assay_measuring *g)
@@ -140,8 +150,6 @@ static int pull(assay_handle *handle, const uint8_t *piece, size_t most, const u
             status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
         if (status != ASSAY_OK)
             return status;
-        if (handle->fill)
-            memcpy(handle->fill + handle->at, *pulled, *size);
     } else {
         *pulled = handle->from == ASSAY_FROM_ITSELF ? piece : handle->bytes + handle->at;
     }
@@ -157,9 +165,9 @@ static int end_reference(const assay_measuring *g, assay_handle *handle, assay_e
     if (handle->from != ASSAY_FROM_FILE)
         return ASSAY_OK;
     int status = assay_event_content(handle->file, 0, &rest, &size, err);
-    if (status == ASSAY_OK && handle->fill)
+    if (status == ASSAY_OK && handle->fills)
         assay_kept_filled(g->m->kept, (assay_kept_key){g->entry->tensor, g->part->worker}, handle->entry, &handle->record);
-    handle->fill = NULL;
+    handle->fills = false;
     return status;
 }
 

@@ -18,6 +18,8 @@ typedef struct assay_measuring { /* m, part and entry are the caller's to set */
 /* Starts the measures that are wanted and opens the references of comparisons. What cannot be had is named as a problem of the
  * node and given up. This and below: 0 or ASSAY_ENOMEM; not collective. */
 int assay_measuring_start(assay_measuring *g, const assay_wanted *wanted, const assay_shape *shape);
+/* Where a measure would copy all of the content, or NULL (assay_meter_place). */
+uint8_t *assay_measuring_place(const assay_measuring *g);
 /* The next `elements` of `element` bytes each; `finite`: all of them are known to be. */
 int assay_measuring_feed(const assay_measuring *g, const uint8_t *piece, uint64_t elements, size_t element, bool finite);
 /* After the last piece. *again is set when a meter wants the content once more; the others are done. */

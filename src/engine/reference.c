@@ -86,7 +86,7 @@ static int open_candidate(assay_mapper *m, const assay_source *source, assay_pla
     if (handle->used == m->tensors_taken)
         return 1;
     handle->from = ASSAY_FROM_FILE;
-    handle->fill = NULL;
+    handle->fills = false;
     handle->at = 0;
     int status = is_at_hand(m, handle, place) ? ASSAY_OK : assay_handle_open(m, handle, source, place.part, err);
     if (status == ASSAY_OK && handle->from == ASSAY_FROM_FILE)

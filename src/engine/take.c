@@ -92,7 +92,7 @@ static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay
     return ASSAY_OK;
 }
 
-/* One pass over the content. `keep`: where it is put, or NULL; a reference may lie there, so that a piece is put there
+/* One pass over the content. `keep`: where it is copied, or NULL; a reference may lie there, so that a piece is put there
  * after it was compared. */
 static int pass(const assay_measuring *g, const assay_record *record, assay_stats_acc *stats, uint8_t *keep, assay_error *err)
 {
@@ -131,10 +131,14 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
         status = assay_measuring_start(&measuring, wanted, &shape);
     assay_kept_key key = {entry->tensor, part->worker};
     uint8_t *keep = NULL;
+    bool apart = record->content_bytes > ASSAY_EVENT_WINDOW;
     if (status == ASSAY_OK && assay_measuring_is_looked_back_at(&measuring))
-        keep = assay_kept_begin(m->kept, key, record);
+        keep = assay_kept_begin(m->kept, key, record, &apart);
+    uint8_t *place = keep && apart ? keep : status == ASSAY_OK ? assay_measuring_place(&measuring) : NULL;
+    if (place)
+        assay_event_put_at(m->main->file, place);
     if (status == ASSAY_OK)
-        status = pass(&measuring, record, &acc, keep, err);
+        status = pass(&measuring, record, &acc, place == keep ? NULL : keep, err);
     if (status == ASSAY_OK && keep)
         assay_kept_end(m->kept, key, entry, record);
     if (status == ASSAY_OK)

@@ -215,6 +215,11 @@ int assay_meter_feed(assay_meter *meter, const void *bytes, const void *referenc
     return ASSAY_OK;
 }
 
+uint8_t *assay_meter_place(const assay_meter *meter)
+{
+    return meter->place;
+}
+
 bool assay_meter_pass_finite(assay_meter *meter, uint64_t elements)
 {
     if (meter->measure.kind != ASSAY_MEASURE_FIRST_BAD || elements > meter->elements - meter->position)

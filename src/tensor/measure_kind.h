@@ -43,6 +43,7 @@ struct assay_meter {
     uint64_t position; /* of the next element in this pass */
     void *kept;        /* for the result; in the arena */
     void *borrowed;    /* until the end */
+    uint8_t *place;    /* set by `start` where feed_raw puts all of the content there as it is; in what is borrowed */
 };
 
 extern const meter_kind meter_units, meter_equals, meter_channels, meter_quantiles, meter_change, meter_classes,

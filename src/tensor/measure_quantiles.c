@@ -129,6 +129,7 @@ static int start(assay_meter *m, assay_error *err)
     s->count = m->borrowed;
     s->keys = keeps ? s->count + ((size_t)s->tables << s->digit) : NULL;
     s->scratch = whole ? (float *)s->keys + m->elements : NULL;
+    m->place = whole ? s->keys : NULL;
     if (!whole) /* else as a rule nothing is counted */
         memset(s->count, 0, table);
     return ASSAY_OK;
@@ -192,10 +193,11 @@ static void feed(assay_meter *m, const double *x, size_t n)
 
 static bool feed_raw(assay_meter *m, const meter_piece *piece)
 {
-    quantiles_state *s = meter_state(m);
-    if (!s->scratch)
+    if (!m->place)
         return false;
-    memcpy((float *)s->keys + m->position, piece->bytes, (size_t)piece->elements * sizeof(float));
+    uint8_t *to = m->place + m->position * sizeof(float);
+    if (to != piece->bytes)
+        memcpy(to, piece->bytes, (size_t)piece->elements * sizeof(float));
     return true;
 }
 

@@ -2,7 +2,7 @@
  *
  * Of the file a window lies in memory. A record that fits is in it as a whole and never copied. Of a larger one the
  * window has the head; the tail (the metadata comes behind the tensor) is fetched into a small block, and the content
- * is read straight into the window, piece by piece. */
+ * is read straight into the window, piece by piece, or where its reader wants to have all of it. */
 #include "trial/event.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "trial/typed.h"
 
 enum {
-    WINDOW = 512 << 10, /* stays in the cache beside what it is copied from */
     WINDOW_LEAST = 64 << 10,
+    HEAD = WINDOW_LEAST, /* of a record that is much larger than the window: the rest may be put elsewhere */
     BLOCK = 32 << 10,
     TAIL = 1024,
     PIECE = 64 << 10,
@@ -40,6 +40,8 @@ struct assay_event_file {
     bool open;
     assay_record record;
     uint64_t next, end; /* the content that was not handed out: file offsets, or places in typed.bytes */
+    uint8_t *to;        /* where the next piece is to be put, or NULL */
+    uint64_t put;       /* the file's bytes in [next, put) are there already */
     uint64_t payload_end;
     bool checking; /* a true CRC is being computed while the content goes by */
     uint32_t crc, foot;
@@ -85,7 +87,7 @@ int assay_event_open(assay_store *store, const char *path, size_t window, assay_
     assay_event_file *f = assay_alloc_zeroed(1, sizeof *f);
     if (!f)
         return no_memory(path, err);
-    f->room = window == 0 ? WINDOW : window < WINDOW_LEAST ? WINDOW_LEAST : window;
+    f->room = window == 0 ? ASSAY_EVENT_WINDOW : window < WINDOW_LEAST ? WINDOW_LEAST : window;
     f->memory = f->room < SIZE_MAX - BLOCK - ALIGN ? assay_alloc(f->room + BLOCK + ALIGN) : NULL;
     int status = f->memory ? assay_event_reopen(f, store, path, err) : no_memory(path, err);
     if (status != ASSAY_OK) {
@@ -182,8 +184,10 @@ static int load_record(assay_event_file *f, const assay_record *r, assay_error *
             "%s: offset %llu: the record's %llu bytes end behind the end of the file (%llu bytes): the file "
             "is cut short, or not written to its end yet",
             f->path, (unsigned long long)r->offset, (unsigned long long)r->length, (unsigned long long)f->size);
-    size_t least = r->length < f->room ? (size_t)r->length : f->room;
-    int status = load(f, r->offset, least, read_ahead(f, r->offset, r->length, f->room), err);
+    size_t least = r->length < f->room ? (size_t)r->length : f->room, most = f->room;
+    if (r->length / 2 > f->room)
+        least = most = HEAD;
+    int status = load(f, r->offset, least, read_ahead(f, r->offset, r->length, most), err);
     return status == ASSAY_OK ? set_view(f, r, err) : status;
 }
 
@@ -268,6 +272,7 @@ int assay_event_record(assay_event_file *f, uint64_t offset, uint64_t length, si
     assay_record_parts parts;
     assay_record *r = &f->record;
     f->open = false;
+    f->to = NULL;
     r->offset = offset;
     r->length = length;
     int status = load_record(f, r, err);
@@ -304,15 +309,51 @@ static size_t piece_size(const assay_event_file *f, size_t most)
     return left < most ? (size_t)left : most;
 }
 
+void assay_event_put_at(assay_event_file *f, uint8_t *to)
+{
+    f->to = to;
+    f->put = f->next;
+}
+
+/* Bytes of the content that the window has, in whole pieces when it has not all of *size; 0 when they are not worth while. */
+static size_t in_window(const assay_event_file *f, size_t size)
+{
+    const uint64_t inside = f->next - f->base;
+    size_t have = inside < f->have ? f->have - (size_t)inside : 0;
+    return have >= size ? size : have >= 16 && size >= 16 ? have - have % 16 : 0;
+}
+
+/* The piece [next, next + *size) at `to`: copied from the window as far as it reaches, then read right there, as much at once
+ * as the window takes. */
+static int take_put(assay_event_file *f, size_t *size, assay_error *err)
+{
+    if (f->put == f->next) {
+        size_t have = in_window(f, *size), block = f->room - f->room % 16;
+        if (have > 0) {
+            memcpy(f->to, f->window + (f->next - f->base), have);
+        } else {
+            have = f->end - f->next < block ? (size_t)(f->end - f->next) : block;
+            int status = read_exactly(f, f->next, f->to, have, err);
+            if (status != ASSAY_OK)
+                return status;
+            f->view.window = f->to;
+            f->view.window_at = f->next;
+            f->view.window_size = have;
+        }
+        f->put = f->next + have;
+    }
+    *size = f->put - f->next < *size ? (size_t)(f->put - f->next) : *size;
+    return ASSAY_OK;
+}
+
 /* The piece [next, next + *size) from the window, which is loaded when nothing whole is left in it. */
 static int take_bytes(assay_event_file *f, const uint8_t **piece, size_t *size, assay_error *err)
 {
-    const uint64_t left = f->end - f->next, inside = f->next - f->base;
-    size_t have = inside < f->have ? f->have - (size_t)inside : 0;
-    if (have < *size && have >= 16 && *size >= 16) {
-        *size = have - have % 16;
-    } else if (have < *size) {
-        int status = load(f, f->next, *size, read_ahead(f, f->next, left, f->room), err);
+    size_t have = in_window(f, *size);
+    if (have > 0) {
+        *size = have;
+    } else {
+        int status = load(f, f->next, *size, read_ahead(f, f->next, f->end - f->next, f->room), err);
         if (status != ASSAY_OK)
             return status;
         f->view.window_at = f->base;
@@ -336,8 +377,8 @@ int assay_event_content(assay_event_file *f, size_t most, const uint8_t **piece,
     }
     size_t take = piece_size(f, most);
     if (f->record.form == ASSAY_CONTENT_BYTES) {
-        const uint8_t *bytes = NULL;
-        int status = take_bytes(f, &bytes, &take, err);
+        const uint8_t *bytes = f->to;
+        int status = f->to ? take_put(f, &take, err) : take_bytes(f, &bytes, &take, err);
         if (status == ASSAY_OK)
             status = check_until(f, f->next, f->next + take, err);
         if (status != ASSAY_OK) {
@@ -345,11 +386,14 @@ int assay_event_content(assay_event_file *f, size_t most, const uint8_t **piece,
             return status;
         }
         *piece = bytes;
+    } else if (f->to) {
+        *piece = memcpy(f->to, f->typed.bytes + f->next, take);
     } else {
         *piece = f->typed.bytes + f->next;
     }
     *size = take;
     f->next += take;
+    f->to = f->to ? f->to + take : NULL;
     return ASSAY_OK;
 }
 

@@ -10,6 +10,8 @@
 
 #include "trial/storage.h"
 
+enum { ASSAY_EVENT_WINDOW = 512 << 10 /* bytes of a file in memory; stays in the cache beside what it is copied from */ };
+
 typedef enum assay_checksum { ASSAY_CHECKSUM_CONSTANT, ASSAY_CHECKSUM_TRUE } assay_checksum; /* of the payload, FORMAT.md */
 
 typedef enum assay_content_form {
@@ -37,7 +39,7 @@ typedef struct assay_record {
 
 typedef struct assay_event_file assay_event_file;
 
-/* Opens an event file; `window` is the size of its buffer (at least 64 KiB; 0: 256 KiB). ASSAY_ENOTFOUND, ASSAY_EIO,
+/* Opens an event file; `window` is the size of its buffer (at least 64 KiB; 0: ASSAY_EVENT_WINDOW). ASSAY_ENOTFOUND, ASSAY_EIO,
  * ASSAY_ENOMEM. Not collective. */
 int assay_event_open(assay_store *store, const char *path, size_t window, assay_event_file **out, assay_error *err);
 /* Opens another file with the same buffers. */
@@ -53,6 +55,11 @@ void assay_event_expect(assay_event_file *file, uint64_t from, uint64_t to);
  * strings larger than `budget` bytes when decoded). Not collective. */
 int assay_event_record(assay_event_file *file, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
                        assay_error *err);
+
+/* Right after assay_event_record(), not for strings: the content is put at `to` as it is asked for, all of it in the end, and
+ * each piece is given out from there. Of a record that is larger than the window most is read right there. `to` has room for
+ * all elements in their dtype's size, and is the caller's to keep until the next record is opened. */
+void assay_event_put_at(assay_event_file *file, uint8_t *to);
 
 /* The next piece of the content: at most `most` bytes (0: what suits the cache), whole elements, in order. *size is 0 at
  * the end; only then is a payload whose true CRC had to be computed piece by piece known to be sound: ASSAY_EFORMAT there

@@ -79,11 +79,15 @@ static inline int take_passes(const assay_measure *measure, const tensor *t, con
     if (status != ASSAY_OK)
         return status;
     meter->kernels = assay_measure_kernels_of(level);
+    uint8_t *place = cut == CUT_RANDOM ? assay_meter_place(meter) : NULL;
     for (int pass = 1;; pass++) {
         for (uint64_t at = 0; at < t->shape.elements && status == ASSAY_OK;) {
             uint64_t n = cut_size(cut, t->shape.elements - at);
             const uint8_t *other = pairs ? reference->bytes + at * assay_dtype_size(reference->shape.dtype) : NULL;
-            status = assay_meter_feed(meter, t->bytes + at * assay_dtype_size(t->shape.dtype), other, n, err);
+            const uint8_t *bytes = t->bytes + at * assay_dtype_size(t->shape.dtype);
+            if (place && n > 0)
+                bytes = memcpy(place + (bytes - t->bytes), bytes, n * assay_dtype_size(t->shape.dtype));
+            status = assay_meter_feed(meter, bytes, other, n, err);
             at += n;
         }
         status = status == ASSAY_OK ? assay_meter_end(meter, result, err) : status;

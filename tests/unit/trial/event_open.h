@@ -77,6 +77,23 @@ static inline uint8_t *collect(opened *o, size_t most, size_t *size, size_t *pie
     return all;
 }
 
+/* The record opened once more, its content put into memory of just its size, in pieces of at most `most`. */
+static inline void expect_put(opened *o, const void *bytes, size_t size, size_t most)
+{
+    uint8_t *to = malloc(size + 1);
+    const uint8_t *piece = NULL;
+    size_t n = 0, at = 0;
+    to[size] = 42;
+    CU_ASSERT_EQUAL_FATAL(assay_event_record(o->file, o->record.offset, o->record.length, SIZE_MAX, &o->record, &o->err), 0);
+    assay_event_put_at(o->file, to);
+    while ((o->status = assay_event_content(o->file, most, &piece, &n, &o->err)) == 0 && n > 0) {
+        CU_ASSERT_FATAL(piece == to + at && n <= size - at && memcmp(piece, (const uint8_t *)bytes + at, n) == 0);
+        at += n;
+    }
+    CU_ASSERT(o->status == 0 && at == size && to[size] == 42 && memcmp(to, bytes, size) == 0);
+    free(to);
+}
+
 static inline void expect_content(opened *o, const void *bytes, size_t size)
 {
     size_t got = 0, pieces = 0;
@@ -89,6 +106,8 @@ static inline void expect_content(opened *o, const void *bytes, size_t size)
         CU_ASSERT_EQUAL(got, size);
         CU_ASSERT(got == size && memcmp(all, bytes, size) == 0);
         free(all);
+        expect_put(o, bytes, size, 0);
+        expect_put(o, bytes, size, 48);
     }
     shut(o);
 }

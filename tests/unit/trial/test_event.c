@@ -213,6 +213,7 @@ static void test_large(void)
             CU_ASSERT(size == elements * 4 && memcmp(all, values, size) == 0);
             CU_ASSERT(pieces > 1);
             free(all);
+            expect_put(&o, values, elements * 4, most[i]);
             CU_ASSERT_EQUAL(assay_event_record(o.file, after, last, 0, &o.record, &o.err), 0);
             CU_ASSERT_STRING_EQUAL(o.record.tag, "after");
             all = collect(&o, 0, &size, &pieces);
@@ -220,6 +221,39 @@ static void test_large(void)
             free(all);
             shut(&o);
         }
+        assay_buf_release(&file);
+    }
+    free(values);
+}
+
+/* Contents of many sizes about those of the buffer and of twice the buffer, put elsewhere, where damage shows as well. */
+static void test_put(void)
+{
+    enum { LONGEST = 300000 };
+    uint8_t *values = malloc(LONGEST);
+    for (size_t i = 0; i < LONGEST; i++)
+        values[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (size_t size = 65000; size < LONGEST; size += size < 66000 || (size > 130000 && size < 132000) ? 13 : 4099) {
+        opened o;
+        assay_buf file = bytes_new();
+        uint64_t length = put_record(&file, event_bytes("t", tensor_bytes(ASSAY_UINT8, 1, &(int64_t){(int64_t)size}, values, size)),
+                                     size % 2 == 0);
+        open_at(&o, &file, 0, length, 0);
+        CU_ASSERT_EQUAL_FATAL(o.status, 0);
+        expect_put(&o, values, size, size % 3 ? 0 : 1000);
+        shut(&o);
+        file.data[size / 2] ^= 1;
+        open_at(&o, &file, 0, length, 0);
+        uint8_t *to = malloc(size);
+        const uint8_t *piece;
+        size_t n = 1;
+        if (o.status == 0)
+            assay_event_put_at(o.file, to);
+        while (o.status == 0 && n > 0)
+            o.status = assay_event_content(o.file, 0, &piece, &n, &o.err);
+        CU_ASSERT_EQUAL(o.status, size % 2 == 0 ? ASSAY_EFORMAT : ASSAY_OK);
+        free(to);
+        shut(&o);
         assay_buf_release(&file);
     }
     free(values);
@@ -347,6 +381,7 @@ int main(void)
                            {"the budget of typed values", test_budget},
                            {"simple_value", test_simple_value},
                            {"a record larger than the buffer", test_large},
+                           {"a content put elsewhere", test_put},
                            {"typed values in a large record", test_large_typed},
                            {"odd names", test_odd_tags},
                            {"thousands of records in one file", test_many},
