@@ -140,6 +140,21 @@ void assay_heap_forget(void *bytes, size_t size)
 #endif
 }
 
+size_t assay_heap_most_resident(void)
+{
+    char line[128];
+    size_t most = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && most == 0 && fgets(line, sizeof line, file))
+        most = strncmp(line, "VmHWM:", 6) == 0 ? strtoull(line + 6, NULL, 10) * 1024 : 0;
+    if (file)
+        fclose(file);
+    struct rusage usage;
+    if (most == 0 && getrusage(RUSAGE_SELF, &usage) == 0)
+        most = (size_t)usage.ru_maxrss * 1024;
+    return most;
+}
+
 size_t assay_heap_resident(void)
 {
     unsigned long size, resident;
@@ -147,9 +162,5 @@ size_t assay_heap_resident(void)
     int got = file ? fscanf(file, "%lu %lu", &size, &resident) : 0;
     if (file)
         fclose(file);
-    if (got == 2)
-        return resident * (size_t)sysconf(_SC_PAGESIZE);
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (size_t)usage.ru_maxrss * 1024;
+    return got == 2 ? resident * (size_t)sysconf(_SC_PAGESIZE) : assay_heap_most_resident();
 }

@@ -28,6 +28,9 @@ void assay_heap_drop_list(void *list, size_t size);
  * caller's. They may hold anything until they are written again. Not collective. */
 void assay_heap_forget(void *bytes, size_t size);
 
+/* The most bytes that were resident at once. Not what getrusage() says, which counts in the program that forked to start this
+ * one, as it was then. Not collective. */
+size_t assay_heap_most_resident(void);
 /* Bytes resident now; the most so far where the system does not tell. Not collective. */
 size_t assay_heap_resident(void);
 

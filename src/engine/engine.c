@@ -6,7 +6,6 @@
 #include "engine/engine.h"
 
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -163,11 +162,9 @@ static uint64_t nanoseconds(double seconds)
 static int add_up_figures(run *r)
 {
     assay_run_figures *f = &r->figures;
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
     f->ranks = assay_comm_size(r->comm);
     f->nodes = assay_comm_nodes(r->comm);
-    f->peak_memory = (uint64_t)usage.ru_maxrss * 1024;
+    f->peak_memory = assay_heap_most_resident();
     assay_comm_traffic(r->comm, &f->messages, &f->message_bytes);
     uint64_t sums[] = {f->bytes_read,
                        f->records_read,
