@@ -171,14 +171,32 @@ static int collect_tensors(overview *o)
     return status;
 }
 
-static int make_matchers(overview *o)
+static int find_members_of(overview *o, size_t collection)
 {
-    const assay_collections *all = &o->files.listing.collections;
-    int status = ASSAY_OK;
-    o->matcher = assay_alloc_zeroed(all->count, sizeof *o->matcher);
-    for (size_t i = 0; o->matcher && i < all->count && status == ASSAY_OK; i++)
-        status = assay_matcher_new(&all->list[i], &o->matcher[i], &o->files.problems);
-    return o->matcher ? status : ASSAY_ENOMEM;
+    uint32_t tensors = assay_dict_count(o->files.tensors);
+    uint8_t *member = o->member[collection] = assay_alloc_zeroed(tensors, 1);
+    assay_matcher *matcher = NULL;
+    int status = member ? assay_matcher_new(&o->files.listing.collections.list[collection], &matcher, &o->files.problems)
+                        : ASSAY_ENOMEM;
+    for (uint32_t t = 0; status == ASSAY_OK && t < tensors; t++) {
+        size_t length;
+        const char *name = assay_dict_name(o->files.tensors, t, &length);
+        int has = assay_matcher_has(matcher, name, length, &o->files.problems);
+        member[t] = has == 1;
+        status = has < 0 ? has : ASSAY_OK;
+    }
+    assay_matcher_free(matcher);
+    return status;
+}
+
+static int find_members(overview *o)
+{
+    size_t count = o->files.listing.collections.count;
+    o->member = assay_alloc_zeroed(count, sizeof *o->member);
+    int status = o->member ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
+        status = find_members_of(o, i);
+    return status;
 }
 
 int overview_read(const char *location, overview *out, assay_error *err)
@@ -200,7 +218,7 @@ int overview_read(const char *location, overview *out, assay_error *err)
     if (status == ASSAY_OK)
         status = collect_tensors(out);
     if (status == ASSAY_OK)
-        status = make_matchers(out);
+        status = find_members(out);
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: %s", location, assay_status_text(status));
     out->info.tensors = out->files.tensors;
@@ -217,9 +235,9 @@ void overview_release(overview *o)
     for (size_t i = 0; i < o->outcome.incomplete_count; i++)
         free(o->outcome.incomplete[i].missing);
     free(o->outcome.incomplete);
-    for (size_t i = 0; o->matcher && i < o->files.listing.collections.count; i++)
-        assay_matcher_free(o->matcher[i]);
-    free(o->matcher);
+    for (size_t i = 0; o->member && i < o->files.listing.collections.count; i++)
+        free(o->member[i]);
+    free(o->member);
     free(o->info.steps);
     free(o->tensor);
     free(o->trial.path);

@@ -28,16 +28,15 @@ static void put_steps(const overview *o, assay_buf *out)
     assay_put_u8(out, ']');
 }
 
-/* The members are what belongs to it; a pattern that does not compile is among the problems. */
+/* The members are what belongs to it; a pattern that does not compile, or gives up, is among the problems. */
 static void put_members(const overview *o, size_t collection, assay_buf *out)
 {
-    const assay_matcher *matcher = o->matcher[collection];
     bool any = false;
     for (uint32_t t = 0; t < assay_dict_count(o->files.tensors); t++) {
         size_t length;
-        const char *name = assay_dict_name(o->files.tensors, t, &length);
-        if (!assay_matcher_has(matcher, name, length))
+        if (!o->member[collection][t])
             continue;
+        const char *name = assay_dict_name(o->files.tensors, t, &length);
         assay_put_bytes(out, ", ", any ? 2 : 0);
         assay_json_put_text_n(out, name, length);
         any = true;

@@ -19,11 +19,8 @@ static void put_collections(const overview *o, const assay_draw *draw, assay_buf
         const assay_collection *c = &all->list[i];
         size_t members = 0;
         assay_buf patterns;
-        for (uint32_t t = 0; t < assay_dict_count(o->files.tensors); t++) {
-            size_t length;
-            const char *name = assay_dict_name(o->files.tensors, t, &length);
-            members += assay_matcher_has(o->matcher[i], name, length);
-        }
+        for (uint32_t t = 0; t < assay_dict_count(o->files.tensors); t++)
+            members += o->member[i][t];
         assay_buf_init(&patterns, ASSAY_REPORT_CEILING);
         for (size_t r = 0; r < c->regexes; r++)
             assay_put_format(&patterns, "%s%s", r ? "  " : "", c->regex[r]);

@@ -21,7 +21,7 @@ typedef struct overview {
     assay_trial_files files;
     assay_worker_names names;
     overview_tensor *tensor;  /* [assay_dict_count(files.tensors)] */
-    assay_matcher **matcher;  /* [files.listing.collections.count] */
+    uint8_t **member;         /* [files.listing.collections.count][tensors] does the tensor belong to the collection? */
     assay_trial info;         /* name, steps and tensors, as the report's writers want them */
     assay_job_trial trial;
     assay_trial_outcome outcome; /* the same trial with its incomplete steps; borrows from the fields above */

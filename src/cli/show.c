@@ -90,8 +90,10 @@ static int choose_tensors(const assay_trial_files *files, const char *text, bool
     for (uint32_t t = 0; t < assay_dict_count(files->tensors); t++) {
         size_t length;
         const char *name = assay_dict_name(files->tensors, t, &length);
-        wanted[t] = regex ? assay_regex_search(regex, name, length) == 1
-                          : length == strlen(text) && memcmp(name, text, length) == 0;
+        int matches = regex ? assay_regex_search(regex, name, length) : length == strlen(text) && memcmp(name, text, length) == 0;
+        if (matches < 0)
+            assay_log_warn("pattern \"%.200s\" takes too long on tensor \"%.200s\", which is left out: simplify the pattern", text, name);
+        wanted[t] = matches == 1;
         found += wanted[t];
     }
     assay_regex_free(regex);

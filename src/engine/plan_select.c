@@ -105,20 +105,22 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
     return scope;
 }
 
-/* Patterns that gave up on a name count as no match; the first of each slot is named. */
-static bool slot_selects(const assay_slot_need *slot, const assay_source *source, uint32_t tensor, assay_problems *problems)
+/* 1, 0 or ASSAY_ENOMEM. A pattern that gives up on a name counts as no match, and is named. */
+static int slot_selects(const assay_slot_need *slot, const assay_source *source, uint32_t tensor, assay_problems *problems)
 {
     if (slot->collections == 0 && slot->regexes == 0 && !slot->name)
-        return true;
+        return 1;
     size_t length;
     const char *name = assay_dict_name(source->info->tensors, tensor, &length);
-    for (size_t i = 0; i < slot->collections; i++)
-        if (assay_trial_in_collection(source->info, slot->collection[i], tensor))
-            return true;
+    for (size_t i = 0; i < slot->collections; i++) {
+        int found = assay_trial_is_member(source->info, slot->collection[i], tensor, problems);
+        if (found != 0)
+            return found;
+    }
     for (size_t i = 0; i < slot->regexes; i++) {
         int found = assay_regex_search(slot->regex[i], name, length);
-        if (found > 0)
-            return true;
+        if (found == 1 || found == ASSAY_ENOMEM)
+            return found;
         if (found < 0 && problems)
             assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, "", -1,
                                "pattern '%s' gave up on tensor '%s', which counts as no match: simplify the pattern",
@@ -196,12 +198,15 @@ static int classify_tensors(const assay_plan *plan, assay_source_plan *to, const
     int status = use && to->tensor_class ? class_of(plan, to, use, 0, &none) : ASSAY_ENOMEM;
     for (uint32_t t = 0; status == ASSAY_OK && t < tensors; t++) {
         uint32_t uses = 0;
-        for (uint32_t u = 0; u < plan->use_count; u++) {
+        for (uint32_t u = 0; status == ASSAY_OK && u < plan->use_count; u++) {
             const assay_slot_need *slot = &need_of(plan, plan->uses[u].instance)->slots[plan->uses[u].slot];
-            if (!to->scope[u].nowhere && slot_selects(slot, source, t, problems))
+            int selects = to->scope[u].nowhere ? 0 : slot_selects(slot, source, t, problems);
+            if (selects == 1)
                 use[uses++] = u;
+            status = selects < 0 ? selects : ASSAY_OK;
         }
-        status = class_of(plan, to, use, uses, &to->tensor_class[t]);
+        if (status == ASSAY_OK)
+            status = class_of(plan, to, use, uses, &to->tensor_class[t]);
     }
     free(use);
     return status;

@@ -41,6 +41,7 @@ static void show(assay_progress *p, double time)
     uint64_t done = p->done;
     for (int r = 1; r < assay_comm_size(p->comm); r++)
         done += p->of_rank[r];
+    done = done < p->total ? done : p->total; /* what is read once more does not count */
     double seconds = time - p->start, rate = seconds > 0 ? (double)done / seconds : 0;
     double left = rate > 0 && p->total > done ? (double)(p->total - done) / rate : 0;
     char line[128];

@@ -171,16 +171,21 @@ unsigned assay_trial_tensor_modes(const assay_trial *trial, uint32_t tensor)
     return tensor < assay_dict_count(trial->tensors) ? trial->tensor_modes[tensor] : 0;
 }
 
-bool assay_trial_in_collection(const assay_trial *trial, const char *collection, uint32_t tensor)
+int assay_trial_is_member(const assay_trial *trial, const char *collection, uint32_t tensor, assay_problems *problems)
 {
     const assay_collection *c = assay_collections_find(&trial->listing->collections, collection);
     if (!c || tensor >= assay_dict_count(trial->tensors))
-        return false;
+        return 0;
     size_t number = (size_t)(c - trial->listing->collections.list);
     if (trial->listed && trial->listed[number][tensor / 8] >> tensor % 8 & 1)
-        return true;
-    const assay_matcher *matcher = trial->matchers[number];
+        return 1;
+    assay_matcher *matcher = trial->matchers[number];
     size_t length;
     const char *name = assay_dict_name(trial->tensors, tensor, &length);
-    return matcher && assay_matcher_has(matcher, name, length);
+    return matcher ? assay_matcher_has(matcher, name, length, problems) : 0;
+}
+
+bool assay_trial_in_collection(const assay_trial *trial, const char *collection, uint32_t tensor)
+{
+    return assay_trial_is_member(trial, collection, tensor, NULL) == 1;
 }

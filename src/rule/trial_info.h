@@ -26,6 +26,9 @@ struct assay_trial {
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems);
 /* Holds a bit for each listed tensor in place of the lists of names in `listing`, which is the trial's own. 0 or ASSAY_ENOMEM. */
 int assay_trial_info_drop_lists(assay_trial *trial, assay_listing *listing);
+/* 1 when the tensor belongs to the collection, 0 when not, or ASSAY_ENOMEM. Of a collection's regexes the first name that one gives
+ * up on is a problem, unless `problems` is NULL; it counts as no match. Not collective. */
+int assay_trial_is_member(const assay_trial *trial, const char *collection, uint32_t tensor, assay_problems *problems);
 void assay_trial_info_free(assay_trial *trial);
 
 #endif

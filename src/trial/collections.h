@@ -29,10 +29,12 @@ void assay_collections_pack(const assay_collections *c, assay_buf *out);
 int assay_collections_unpack(assay_cursor *in, assay_collections *c, assay_error *err);
 const assay_collection *assay_collections_find(const assay_collections *c, const char *name);
 
-/* Does the tensor belong? A matcher has its regexes compiled and its names sorted; bad regexes are problems on creation. */
+/* A matcher has its regexes compiled and its names sorted; bad regexes are problems on creation. */
 typedef struct assay_matcher assay_matcher;
 int assay_matcher_new(const assay_collection *c, assay_matcher **out, assay_problems *problems);
-bool assay_matcher_has(const assay_matcher *m, const char *tensor, size_t length);
+/* 1 when the tensor belongs to the collection, 0 when not, or ASSAY_ENOMEM. A regex that gives up on a name counts as no match;
+ * the first such name is a problem, unless `problems` is NULL. Not collective. */
+int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay_problems *problems);
 void assay_matcher_free(assay_matcher *m);
 
 #endif

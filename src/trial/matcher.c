@@ -9,7 +9,9 @@
 struct assay_matcher {
     const assay_collection *collection; /* borrowed; its names are in byte order */
     assay_regex **regex;
+    const char **pattern; /* of each regex; borrowed */
     size_t regexes;
+    bool told; /* that a regex gave up */
 };
 
 int assay_matcher_new(const assay_collection *c, assay_matcher **out, assay_problems *problems)
@@ -19,12 +21,13 @@ int assay_matcher_new(const assay_collection *c, assay_matcher **out, assay_prob
         return ASSAY_ENOMEM;
     m->collection = c;
     m->regex = assay_alloc_zeroed(c->regexes, sizeof *m->regex);
-    int status = m->regex ? ASSAY_OK : ASSAY_ENOMEM;
+    m->pattern = assay_alloc_zeroed(c->regexes, sizeof *m->pattern);
+    int status = m->regex && m->pattern ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; i < c->regexes && status == ASSAY_OK; i++) {
         assay_error err = {{0}};
         status = assay_regex_new(c->regex[i], &m->regex[m->regexes], &err);
         if (status == ASSAY_OK) {
-            m->regexes++;
+            m->pattern[m->regexes++] = c->regex[i];
         } else if (status != ASSAY_ENOMEM) {
             status = ASSAY_OK;
             assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
@@ -57,14 +60,23 @@ static bool is_listed(const assay_collection *c, const char *tensor, size_t leng
     return false;
 }
 
-bool assay_matcher_has(const assay_matcher *m, const char *tensor, size_t length)
+int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay_problems *problems)
 {
     if (is_listed(m->collection, tensor, length))
-        return true;
-    for (size_t i = 0; i < m->regexes; i++)
-        if (assay_regex_search(m->regex[i], tensor, length) == 1)
-            return true;
-    return false;
+        return 1;
+    for (size_t i = 0; i < m->regexes; i++) {
+        int found = assay_regex_search(m->regex[i], tensor, length);
+        if (found == 1 || found == ASSAY_ENOMEM)
+            return found;
+        if (found < 0 && problems && !m->told) {
+            m->told = true;
+            assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
+                               "collection \"%.100s\": include_regex \"%.200s\" takes too long on tensor \"%.*s\", which counts as "
+                               "no match, and so may others: simplify the pattern", m->collection->name, m->pattern[i],
+                               (int)(length < 200 ? length : 200), tensor);
+        }
+    }
+    return 0;
 }
 
 void assay_matcher_free(assay_matcher *m)
@@ -74,5 +86,6 @@ void assay_matcher_free(assay_matcher *m)
     for (size_t i = 0; i < m->regexes; i++)
         assay_regex_free(m->regex[i]);
     free(m->regex);
+    free(m->pattern);
     free(m);
 }

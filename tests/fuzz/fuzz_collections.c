@@ -41,9 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (assay_matcher_new(&c.list[i], &m, &problems) != ASSAY_OK)
             abort();
         for (size_t k = 0; k < c.list[i].tensors && k < 8; k++)
-            if (!assay_matcher_has(m, c.list[i].tensor[k], strlen(c.list[i].tensor[k])))
+            if (assay_matcher_has(m, c.list[i].tensor[k], strlen(c.list[i].tensor[k]), &problems) != 1)
                 abort();
-        assay_matcher_has(m, (const char *)data, size < 32 ? size : 32);
+        assay_matcher_has(m, (const char *)data, size < 32 ? size : 32, &problems);
         assay_matcher_free(m);
     }
     assay_buf_release(&once);

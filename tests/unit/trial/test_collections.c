@@ -49,12 +49,12 @@ static void test_union(void)
     CU_ASSERT_PTR_NULL(assay_collections_find(&c, "weight"));
     assay_matcher *m = NULL;
     CU_ASSERT_EQUAL_FATAL(assay_matcher_new(w, &m, &problems), 0);
-    CU_ASSERT_TRUE(assay_matcher_has(m, "a", 1));
-    CU_ASSERT_FALSE(assay_matcher_has(m, "d", 1));
-    CU_ASSERT_FALSE(assay_matcher_has(m, "a\0", 2));
-    CU_ASSERT_FALSE(assay_matcher_has(m, "", 0));
-    CU_ASSERT_TRUE(assay_matcher_has(m, "net.weight", 10));
-    CU_ASSERT_FALSE(assay_matcher_has(m, "gradient/net.weight", 19));
+    CU_ASSERT_TRUE(assay_matcher_has(m, "a", 1, NULL));
+    CU_ASSERT_FALSE(assay_matcher_has(m, "d", 1, NULL));
+    CU_ASSERT_FALSE(assay_matcher_has(m, "a\0", 2, NULL));
+    CU_ASSERT_FALSE(assay_matcher_has(m, "", 0, NULL));
+    CU_ASSERT_TRUE(assay_matcher_has(m, "net.weight", 10, NULL));
+    CU_ASSERT_FALSE(assay_matcher_has(m, "gradient/net.weight", 19, NULL));
     assay_matcher_free(m);
     stop();
 }
@@ -118,7 +118,26 @@ static void test_bad_regex(void)
     CU_ASSERT_EQUAL_FATAL(problems.total, 1);
     CU_ASSERT_EQUAL(problems.list[0].kind, ASSAY_PROBLEM_COLLECTIONS);
     CU_ASSERT_PTR_NOT_NULL(strstr(problems.list[0].text, "\"a\""));
-    CU_ASSERT_TRUE(assay_matcher_has(m, "my_loss", 7)); /* the sound one counts */
+    CU_ASSERT_TRUE(assay_matcher_has(m, "my_loss", 7, NULL)); /* the sound one counts */
+    assay_matcher_free(m);
+    stop();
+}
+
+/* A name that a regex gives up on is no match, and the first such name a problem. */
+static void test_regex_that_gives_up(void)
+{
+    static const char name[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!";
+    start();
+    add("{\"collections\": {\"slow\": {\"include_regex\": [\"^(a+)+$\", \"b!\"]}}}");
+    assay_matcher *m = NULL;
+    CU_ASSERT_EQUAL_FATAL(assay_matcher_new(&c.list[0], &m, &problems), 0);
+    CU_ASSERT_EQUAL(assay_matcher_has(m, "aaa", 3, &problems), 1);
+    CU_ASSERT_EQUAL(assay_matcher_has(m, name, sizeof name - 1, NULL), 0);
+    CU_ASSERT_EQUAL(problems.total, 0);
+    for (int again = 0; again < 2; again++)
+        CU_ASSERT_EQUAL(assay_matcher_has(m, name, sizeof name - 1, &problems), 0);
+    CU_ASSERT_EQUAL_FATAL(problems.total, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(problems.list[0].text, "\"slow\": include_regex \"^(a+)+$\" takes too long on tensor \"aaaa"));
     assay_matcher_free(m);
     stop();
 }
@@ -151,6 +170,7 @@ int main(void)
                            {"forms of files", test_forms},
                            {"damaged files", test_damage},
                            {"a bad regular expression", test_bad_regex},
+                           {"a regex that gives up", test_regex_that_gives_up},
                            {"packing", test_pack},
                            CU_TEST_INFO_NULL};
     return unit_main("trial/collections", tests);
