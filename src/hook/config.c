@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/log.h"
 
 /* Patterns of weights, biases, gradients and losses are the reference's for PyTorch; metrics is its XGBoost one. The
  * reference fills the others by framework calls, so their patterns are ours (docs/hook.md). */
@@ -289,8 +290,12 @@ static bool belongs(const hook_collection *c, const char *tensor, size_t length)
     if (is_listed(tensor, (const char *const *)c->names.items, c->names.count))
         return true;
     for (size_t p = 0; p < c->patterns.count; p++) {
-        if (assay_regex_search(c->compiled[p], tensor, length) == 1)
+        int found = assay_regex_search(c->compiled[p], tensor, length);
+        if (found == 1)
             return true;
+        if (found < 0) /* each name is looked at once */
+            assay_log_warn("collection \"%s\": include_regex \"%.200s\" takes too long on tensor \"%.200s\", which is not recorded "
+                           "for it: simplify the pattern", c->name, c->patterns.items[p], tensor);
     }
     return false;
 }

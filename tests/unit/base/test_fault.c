@@ -10,28 +10,7 @@
 
 #include "base/fault.h"
 #include "base/log.h"
-
-static FILE *caught;
-static int saved_stderr;
-
-static void catch_stderr(void)
-{
-    fflush(stderr);
-    caught = tmpfile();
-    saved_stderr = dup(2);
-    dup2(fileno(caught), 2);
-}
-
-/* What was written since, in a buffer of the caller's. */
-static void release_stderr(char *text, size_t room)
-{
-    fflush(stderr);
-    dup2(saved_stderr, 2);
-    close(saved_stderr);
-    rewind(caught);
-    text[fread(text, 1, room - 1, caught)] = '\0';
-    fclose(caught);
-}
+#include "catch_stderr.h"
 
 static void arm(const char *text, int rank)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "catch_stderr.h"
 #include "hook/config.h"
 
 enum { TRAIN, EVAL, PREDICT, GLOBAL };
@@ -178,6 +179,23 @@ static void test_patterns(void)
     CU_ASSERT_EQUAL(match(&config, "aaa"), 0);
     CU_ASSERT_EQUAL(match(&config, "exactly this"), mine);
     CU_ASSERT_EQUAL(match(&config, "net.weight"), 0); /* weights is not included */
+    hook_config_release(&config);
+}
+
+/* A pattern that gives up on a name says so. */
+static void test_slow_pattern(void)
+{
+    hook_config config;
+    char said[400];
+    make(&config);
+    CU_ASSERT_EQUAL(hook_config_add_pattern(&config, "mine", "^(a+)+$", NULL), 0);
+    CU_ASSERT_EQUAL(hook_config_freeze(&config, NULL), 0);
+    catch_stderr();
+    uint64_t mask = match(&config, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!");
+    uint64_t other = match(&config, "aaa");
+    release_stderr(said, sizeof said);
+    CU_ASSERT_TRUE(mask == 0 && other == (uint64_t)1 << hook_config_find(&config, "mine"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "collection \"mine\": include_regex \"^(a+)+$\" takes too long on tensor \"aaa"));
     hook_config_release(&config);
 }
 
@@ -464,6 +482,7 @@ int main(void)
     CU_TestInfo tests[] = {{"steps", test_steps},
                            {"built-in collections", test_built_in},
                            {"patterns", test_patterns},
+                           {"a pattern that gives up", test_slow_pattern},
                            {"save_all", test_save_all},
                            {"reductions", test_reductions},
                            {"what is saved", test_what_is_saved},
