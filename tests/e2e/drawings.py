@@ -229,8 +229,9 @@ def check_widths(assay, checks, folder):
     for columns in (None, 80, 100, 160):
         done = on_terminal(command, columns, ASCII) if columns else run(command)
         lines = [len(line) for line in plain(done.out).splitlines() if "To see it: " not in line]
-        widest[columns] = max(lines)
-        checks.expect(done.code == 0 and max(lines) <= (columns or 100), "a line of %d at %s columns" % (max(lines), columns))
+        widest[columns] = max(lines, default=0)
+        checks.expect(done.code == 0 and 0 < widest[columns] <= (columns or 100), "a line of %d at %s columns: %s" %
+                      (widest[columns], columns, done))
         texts.add(re.sub(r" in [\d.]+ s\.\n", "", (folder / "wide" / "report.txt").read_text()))
     checks.expect(len(texts) == 1, "report.txt depends on the terminal")
     checks.expect(widest[80] < widest[100] == widest[None], "widths: %s" % widest)

@@ -4,9 +4,12 @@
     done = mpirun(3, [assay, "run", ...], env={"ASSAY_SIMD": "scalar"})
     done.code, done.out, done.err, done.hung, done.seconds
 """
+import atexit
 import fcntl
+import itertools
 import os
 import pty
+import shutil
 import signal
 import struct
 import subprocess
@@ -32,6 +35,11 @@ class Done:
         return "%s after %.1f s\n--- stdout\n%s\n--- stderr\n%s" % (how, self.seconds, self.out[-2000:], self.err[-4000:])
 
 
+SESSIONS = Path(tempfile.mkdtemp(prefix="mpi-"))  # where Open MPI has its files, a folder each start
+atexit.register(shutil.rmtree, SESSIONS, True)
+starts = itertools.count()
+
+
 def environment(extra=None):
     env = dict(os.environ, LC_ALL="C.UTF-8")
     # More ranks than cores is what these tests are about; root is who runs in a container.
@@ -39,6 +47,9 @@ def environment(extra=None):
                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none")
     # Without looking for a fast network first, and without a daemon for one process, a start takes half the time or less.
     env.update(OMPI_MCA_pml="ob1", OMPI_MCA_ess_singleton_isolated="1")
+    # Processes without a daemon all call themselves job 0: two of them at a time, also of two tests, would make and remove the
+    # same folder, and MPI_Init fails.
+    env["OMPI_MCA_orte_tmpdir_base"] = str(SESSIONS / str(next(starts)))
     env.update(extra or {})
     return env
 
