@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tensor/crc32c.h"
+#include "base/crc32c.h"
 
 enum { PASSES = 9, IN_CACHE = 128 << 10, IN_MEMORY = 256 << 20 };
 

@@ -3,7 +3,7 @@
 #ifndef ASSAY_RULES_CURVE_WALK_H
 #define ASSAY_RULES_CURVE_WALK_H
 
-#include <assay/curves.h>
+#include "shared/curves.h"
 #include <assay/rule.h>
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * Labels, predictions and images of a step are paired per worker, sample by sample. All wrong ones are counted, and the
  * first `most` in order of (step, worker, sample) are kept with a small picture. Which samples are wrong is known only
  * when labels and predictions have passed by, so every image of a step is taken, but with few pixels (IMAGES). */
-#include <assay/wrong_predictions.h>
+#include "shared/wrong_predictions.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/stop.h"
+#include "parallel/interrupt.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
 #include "report/text/layout.h"

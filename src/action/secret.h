@@ -2,7 +2,7 @@
 #ifndef ASSAY_ACTION_SECRET_H
 #define ASSAY_ACTION_SECRET_H
 
-#include "engine/job_internal.h"
+#include "job/job_internal.h"
 
 typedef enum assay_secret_kind { ASSAY_SECRET_LITERAL, ASSAY_SECRET_ENV, ASSAY_SECRET_FILE } assay_secret_kind;
 

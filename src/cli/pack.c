@@ -6,7 +6,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "hdf5/pack.h"
+#include "pack/pack.h"
 #include "report/text/layout.h"
 
 typedef struct pack_options {

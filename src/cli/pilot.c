@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "action/command.h"
-#include "action/pilot.h"
+#include "pilot/pilot.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "engine/stop.h"
+#include "parallel/interrupt.h"
 
 enum { FAILURES = 5 }; /* in a row, then the pilot gives up: its state stays, and it can be started again */
 

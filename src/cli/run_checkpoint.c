@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "engine/stop.h"
+#include "parallel/interrupt.h"
 
 int run_checkpoint_begin(run_checkpoint *checkpoint, const assay_job *job, const assay_buf *text,
                          assay_engine_options *engine, assay_error *err)

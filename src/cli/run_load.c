@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/run.h"
-#include "engine/trial_list.h"
+#include "job/trial_list.h"
 #include "hdf5/hdf5_file.h"
 #include "rule/guard.h"
 #include "rule/module.h"

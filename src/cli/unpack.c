@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
-#include "hdf5/pack.h"
+#include "pack/pack.h"
 #include "report/text/layout.h"
 
 typedef struct unpack_options {

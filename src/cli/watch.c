@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/run.h"
 #include "cli/watch_findings.h"
-#include "engine/stop.h"
+#include "parallel/interrupt.h"
 #include "engine/watch.h"
 
 typedef struct watch_options {

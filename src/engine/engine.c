@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/heap.h"
-#include "engine/budget.h"
-#include "engine/mapper.h"
+#include "engine/plan/budget.h"
+#include "engine/map/mapper.h"
 #include "engine/outcome.h"
-#include "engine/walk.h"
+#include "engine/rank_loop.h"
 #include "engine/watch_internal.h"
 
 typedef struct run {

@@ -2,8 +2,8 @@
 #ifndef ASSAY_ENGINE_ENGINE_H
 #define ASSAY_ENGINE_ENGINE_H
 
-#include "engine/comm.h"
-#include "engine/job.h"
+#include "parallel/comm.h"
+#include "job/job.h"
 #include "rule/trial_info.h"
 #include "rule/verdict.h"
 

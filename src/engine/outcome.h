@@ -3,9 +3,9 @@
 #define ASSAY_ENGINE_OUTCOME_H
 
 #include "engine/engine.h"
-#include "engine/node.h"
-#include "engine/plan.h"
-#include "engine/source.h"
+#include "engine/reduce/partial.h"
+#include "engine/plan/plan.h"
+#include "engine/source/source.h"
 
 /* Finalizes every rule of every trial. Listings, trial infos and problems move from the sources into the outcome. `rules`
  * are [trial * instances + instance], whole the combined nodes of the trials. With `dry_run` only the plan and the listings are

@@ -8,8 +8,8 @@
 #ifndef ASSAY_ENGINE_WATCH_H
 #define ASSAY_ENGINE_WATCH_H
 
-#include "engine/comm.h"
-#include "engine/job.h"
+#include "parallel/comm.h"
+#include "job/job.h"
 
 typedef struct assay_watch assay_watch;
 

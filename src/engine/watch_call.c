@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "engine/stop.h"
+#include "parallel/interrupt.h"
 #include "engine/watch_internal.h"
 
 static void pause_for(double seconds)

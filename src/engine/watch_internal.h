@@ -2,7 +2,7 @@
 #ifndef ASSAY_ENGINE_WATCH_INTERNAL_H
 #define ASSAY_ENGINE_WATCH_INTERNAL_H
 
-#include "engine/checkpoint.h"
+#include "engine/reduce/checkpoint.h"
 #include "engine/watch.h"
 #include "engine/watch_numbers.h"
 

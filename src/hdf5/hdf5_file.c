@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
-#include "engine/comm_mpi.h"
+#include "parallel/comm_mpi.h"
 #include "trial/storage_hdf5.h"
 
 enum { ALIGNMENT = 1 << 20, DEFLATE_LEVEL = 4 };

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/comm.h"
+#include "parallel/comm.h"
 
 typedef enum assay_column_kind {
     ASSAY_COLUMN_U8,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/crc32c.h"
+#include "base/crc32c.h"
 #include "tensor/tfevent.h"
 
 enum { NUMBER_TEXT = 24, DIM_NAME = 4096 + NUMBER_TEXT };

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tensor/simd.h"
+#include "base/simd.h"
 
 enum { MEASURE_LANES = 8 };
 

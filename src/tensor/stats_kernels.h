@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tensor/simd.h"
+#include "base/simd.h"
 
 enum { STATS_LANES = 8, STATS_BLOCK_GROUPS = 512, STATS_DTYPES = 26 /* the highest dtype number and 1 */ };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tensor/crc32c.h"
+#include "base/crc32c.h"
 
 size_t assay_pb_varint_size(uint64_t value)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tensor/crc32c.h"
+#include "base/crc32c.h"
 
 static uint64_t load_le(const uint8_t *bytes, unsigned size)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "tensor/crc32c.h"
+#include "base/crc32c.h"
 #include "trial/packed.h"
 #include "trial/storage_backend.h"
 

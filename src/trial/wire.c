@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tensor/crc32c.h"
+#include "base/crc32c.h"
 
 /* The part of assay_view_look() that is not in the window. */
 const uint8_t *assay_view_fetch(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "engine/checkpoint.h"
+#include "engine/reduce/checkpoint.h"
 
 static void parse(const assay_plan *plan, const void *bytes, size_t size)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/item_pack.h"
+#include "engine/map/tensor_result.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

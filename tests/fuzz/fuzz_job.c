@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../support/sample_rule.h"
-#include "engine/job.h"
+#include "job/job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "action/pilot_internal.h"
+#include "pilot/pilot_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/job.h"
-#include "engine/trial_list.h"
+#include "job/job.h"
+#include "job/trial_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

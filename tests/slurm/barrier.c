@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "engine/comm.h"
+#include "parallel/comm.h"
 
 int main(int argc, char **argv)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <assay/wrong_predictions.h>
+#include "rules/shared/wrong_predictions.h"
 
 #include "base/base64.h"
 #include "report/html/html.h"

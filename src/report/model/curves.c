@@ -1,7 +1,7 @@
 /* curves.c - see curves.h. */
 #include "report/model/curves.h"
 
-#include <assay/curves.h>
+#include "rules/shared/curves.h"
 #include <inttypes.h>
 #include <stdlib.h>
 

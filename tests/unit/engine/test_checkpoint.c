@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/checkpoint.h"
+#include "engine/reduce/checkpoint.h"
 #include "unit.h"
 
 static assay_source_plan sources[2] = {{.first_chunk = 0, .chunks = 5}, {.first_chunk = 5, .chunks = 3}};

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "hook/encode.h"
-#include "tensor/crc32c.h"
+#include "base/crc32c.h"
 
 static void test_bytes(void)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "tensor/crc32c.h"
+#include "base/crc32c.h"
 
 static inline assay_buf bytes_new(void)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <assay/curves.h>
-#include <assay/wrong_predictions.h>
+#include "rules/shared/curves.h"
+#include "rules/shared/wrong_predictions.h"
 
 #include "base/fault.h"
 #include "base/utf8.h"

@@ -1,0 +1,16 @@
+/* crc32c.h - CRC-32C (Castagnoli; RFC 3720, appendix B.4), the checksum of record files. */
+#ifndef ASSAY_BASE_CRC32C_H
+#define ASSAY_BASE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The checksum of what went before (`crc`, 0 to start) and `n` more bytes. Uses the processor's instructions where it
+ * has them and ASSAY_SIMD is not "scalar". Not collective. Thread-safe. */
+uint32_t assay_crc32c(uint32_t crc, const void *bytes, size_t n);
+
+/* The form in which record files store it: rotated and offset, so that a checksum of data that holds checksums stays
+ * good. Not collective. */
+uint32_t assay_crc32c_mask(uint32_t crc);
+
+#endif

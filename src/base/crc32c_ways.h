@@ -1,0 +1,26 @@
+/* crc32c_ways.h - the three ways of computing CRC-32C. Inside tensor and for its tests only.
+ *
+ * All take and give the register as the hardware holds it: bit-reversed and not inverted. */
+#ifndef ASSAY_BASE_CRC32C_WAYS_H
+#define ASSAY_BASE_CRC32C_WAYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+uint32_t assay_crc32c_by_table(uint32_t state, const uint8_t *at, size_t n);
+
+/* True when this build and machine have SSE4.2 and PCLMULQDQ. Not collective. */
+bool assay_crc32c_has_sse42(void);
+/* Only where assay_crc32c_has_sse42(). */
+uint32_t assay_crc32c_by_sse42(uint32_t state, const uint8_t *at, size_t n);
+
+/* True when this build and machine have AVX-512 and its VPCLMULQDQ besides. Not collective. */
+bool assay_crc32c_has_avx512(void);
+/* Only where assay_crc32c_has_avx512(). */
+uint32_t assay_crc32c_by_avx512(uint32_t state, const uint8_t *at, size_t n);
+
+/* The polynomial x^n modulo CRC-32C's, bit-reversed: what advances a register over bytes. */
+uint32_t assay_crc32c_power(uint64_t n);
+
+#endif

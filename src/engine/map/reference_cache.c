@@ -1,0 +1,312 @@
+/* reference_cache.c - see kept.h. A hash table of (tensor, worker) with linear probing; slots are never taken out one by one. */
+#include "engine/map/reference_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+#include "base/heap.h"
+
+typedef struct slot {
+    bool taken;
+    assay_kept_key key;
+    assay_kept_content newest, oldest;
+    const assay_entry *asked; /* what the window went back to last */
+} slot;
+
+/* Memory that nobody uses now. To take it from the system and to give it back costs more than to fill it. */
+typedef struct spare {
+    uint8_t *bytes;
+    size_t room;
+} spare;
+
+enum { FIRST_ROOM = 64, SPARES = 8 };
+
+struct assay_kept {
+    size_t budget, held; /* bytes, those of the table and of the spares included */
+    spare spares[SPARES];
+    assay_kept_content coming; /* of the record under way, when it is put apart from what it is compared with */
+    bool is_coming;
+    slot *slots;
+    size_t room, count; /* room: a power of two, or 0 */
+    uint64_t now;
+};
+
+assay_kept *assay_kept_new(size_t budget)
+{
+    assay_kept *k = assay_alloc_zeroed(1, sizeof *k);
+    if (k)
+        k->budget = budget;
+    return k;
+}
+
+static size_t content_size(const assay_record *record)
+{
+    return (size_t)record->elements * assay_dtype_size(record->dtype);
+}
+
+static size_t shape_at(size_t size)
+{
+    return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+}
+
+/* Bytes of a content and its shape. */
+static size_t whole_size(size_t size, int dims)
+{
+    return shape_at(size) + (size_t)dims * sizeof(int64_t);
+}
+
+void assay_kept_clear(assay_kept *k)
+{
+    for (size_t i = 0; i < k->room; i++) {
+        assay_heap_give_large(k->slots[i].newest.bytes, k->slots[i].newest.room);
+        assay_heap_give_large(k->slots[i].oldest.bytes, k->slots[i].oldest.room);
+    }
+    for (int i = 0; i < SPARES; i++)
+        assay_heap_give_large(k->spares[i].bytes, k->spares[i].room);
+    assay_heap_give_large(k->coming.bytes, k->coming.room);
+    free(k->slots);
+    *k = (assay_kept){.budget = k->budget, .now = k->now};
+}
+
+void assay_kept_free(assay_kept *k)
+{
+    if (!k)
+        return;
+    assay_kept_clear(k);
+    free(k);
+}
+
+void assay_kept_next(assay_kept *k)
+{
+    k->now++;
+}
+
+/* The slot of a key, or the free one where it belongs. There is always a free one. */
+static slot *place_of(slot *slots, size_t room, assay_kept_key key)
+{
+    size_t at = (size_t)assay_hash_bytes(&key, sizeof key) & (room - 1);
+    while (slots[at].taken && (slots[at].key.tensor != key.tensor || slots[at].key.worker != key.worker))
+        at = (at + 1) & (room - 1);
+    return &slots[at];
+}
+
+static slot *find_slot(const assay_kept *k, assay_kept_key key)
+{
+    slot *s = k->room > 0 ? place_of(k->slots, k->room, key) : NULL;
+    return s && s->taken ? s : NULL;
+}
+
+static bool has_left(const assay_kept *k, size_t size)
+{
+    return k->budget - k->held >= size;
+}
+
+static bool grow(assay_kept *k)
+{
+    size_t room = k->room ? 2 * k->room : FIRST_ROOM;
+    if (!has_left(k, room * sizeof(slot)))
+        return false;
+    slot *grown = assay_alloc_zeroed(room, sizeof *grown);
+    if (!grown)
+        return false;
+    for (size_t i = 0; i < k->room; i++)
+        if (k->slots[i].taken)
+            *place_of(grown, room, k->slots[i].key) = k->slots[i];
+    free(k->slots);
+    k->held += (room - k->room) * sizeof(slot);
+    k->slots = grown;
+    k->room = room;
+    return true;
+}
+
+/* The slot of a key, made when there is none and the budget lets it; else NULL. */
+static slot *slot_for(assay_kept *k, assay_kept_key key)
+{
+    slot *s = find_slot(k, key);
+    if (s)
+        return s;
+    if (2 * (k->count + 1) > k->room && !grow(k))
+        return NULL;
+    s = place_of(k->slots, k->room, key);
+    *s = (slot){.taken = true, .key = key};
+    k->count++;
+    return s;
+}
+
+/* ---- memory for contents ---- */
+
+/* Bytes that are held for so much room, with what the allocator adds. */
+static size_t cost_of(size_t room)
+{
+    return room + 2 * sizeof(size_t);
+}
+
+static void free_spare(assay_kept *k, spare *s)
+{
+    if (s->bytes)
+        k->held -= cost_of(s->room);
+    assay_heap_give_large(s->bytes, s->room);
+    *s = (spare){0};
+}
+
+/* The smallest spare with so much room, or NULL; one that is more than twice as large is left for those who need it. */
+static spare *find_spare(assay_kept *k, size_t size)
+{
+    spare *best = NULL;
+    for (int i = 0; i < SPARES; i++) {
+        spare *s = &k->spares[i];
+        if (s->room >= size && s->room / 2 <= size && (!best || s->room < best->room))
+            best = s;
+    }
+    return best;
+}
+
+/* Memory for a content: a spare, or new memory within the budget, for which spares give way. NULL: there is none. */
+static spare take_room(assay_kept *k, size_t size)
+{
+    spare *fits = find_spare(k, size), taken = {NULL, size};
+    if (fits) {
+        taken = *fits;
+        *fits = (spare){0};
+        return taken;
+    }
+    for (int i = 0; i < SPARES && !has_left(k, cost_of(size)); i++)
+        free_spare(k, &k->spares[i]);
+    if (has_left(k, cost_of(size)))
+        taken.bytes = assay_heap_take_large(size);
+    k->held += taken.bytes ? cost_of(size) : 0;
+    return taken;
+}
+
+/* Gives up a content; its memory becomes a spare in place of the smallest one. */
+static void drop(assay_kept *k, assay_kept_content *content)
+{
+    spare given = {content->bytes, content->room}, *least = &k->spares[0];
+    *content = (assay_kept_content){0};
+    for (int i = 1; i < SPARES; i++)
+        least = k->spares[i].room < least->room ? &k->spares[i] : least;
+    if (least->room < given.room) {
+        spare smaller = *least;
+        *least = given;
+        given = smaller;
+    }
+    free_spare(k, &given);
+}
+
+static bool fits(const assay_kept_content *content, const assay_record *record)
+{
+    return content->bytes && content->size == content_size(record) && content->dims == record->dims;
+}
+
+/* Makes a content ready to take that of a record; what it had is lost. False when the budget or memory does not let it. */
+static bool make_room(assay_kept *k, assay_kept_content *content, const assay_record *record)
+{
+    if (!fits(content, record)) {
+        size_t size = content_size(record);
+        drop(k, content);
+        spare memory = take_room(k, whole_size(size, record->dims));
+        if (!memory.bytes)
+            return false;
+        content->bytes = memory.bytes;
+        content->room = memory.room;
+        content->shape = (const int64_t *)(void *)(content->bytes + shape_at(size));
+        content->size = size;
+        content->dims = record->dims;
+    }
+    content->entry = NULL;
+    content->used = k->now;
+    return true;
+}
+
+static void set(assay_kept_content *content, const assay_entry *entry, const assay_record *record)
+{
+    content->entry = entry;
+    content->dtype = record->dtype;
+    content->elements = record->elements;
+    memcpy(content->bytes + shape_at(content->size), record->shape, (size_t)content->dims * sizeof(int64_t));
+}
+
+const assay_kept_content *assay_kept_find(assay_kept *k, assay_kept_key key, const assay_entry *entry)
+{
+    slot *s = find_slot(k, key);
+    assay_kept_content *found = !s ? NULL : s->newest.entry == entry ? &s->newest : s->oldest.entry == entry ? &s->oldest : NULL;
+    if (found)
+        found->used = k->now;
+    return found;
+}
+
+void assay_kept_let_go(assay_kept *k, assay_kept_key key)
+{
+    slot *s = find_slot(k, key);
+    if (!s)
+        return;
+    drop(k, &s->newest);
+    drop(k, &s->oldest);
+}
+
+uint8_t *assay_kept_oldest(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
+{
+    slot *s = slot_for(k, key);
+    if (!s)
+        return NULL;
+    bool again = s->asked == entry;
+    s->asked = entry;
+    if (!again || s->newest.entry == entry || s->oldest.entry == entry || s->oldest.used == k->now ||
+        !make_room(k, &s->oldest, record))
+        return NULL;
+    return s->oldest.bytes;
+}
+
+void assay_kept_filled(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
+{
+    slot *s = find_slot(k, key);
+    if (s)
+        set(&s->oldest, entry, record);
+}
+
+/* Puts the content of the record under way elsewhere than the newest one, if nothing else has to give way to it. */
+static bool begin_apart(assay_kept *k, const assay_record *record)
+{
+    size_t size = whole_size(content_size(record), record->dims);
+    if (!fits(&k->coming, record) && !find_spare(k, size) && !has_left(k, cost_of(size)))
+        return false;
+    return make_room(k, &k->coming, record);
+}
+
+uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, const assay_record *record, bool *apart)
+{
+    slot *s = slot_for(k, key);
+    k->is_coming = false;
+    if (!s)
+        return NULL;
+    if (s->oldest.bytes && s->oldest.used != k->now && s->oldest.entry != s->asked)
+        drop(k, &s->oldest);
+    if (s->newest.entry && s->newest.entry == s->asked && s->oldest.used != k->now) {
+        drop(k, &s->oldest);
+        s->oldest = s->newest;
+        s->newest = (assay_kept_content){0};
+    }
+    k->is_coming = *apart && s->newest.used == k->now && begin_apart(k, record);
+    *apart = k->is_coming || s->newest.used != k->now;
+    if (k->is_coming)
+        return k->coming.bytes;
+    if (s->newest.used == k->now && !fits(&s->newest, record))
+        return NULL;
+    return make_room(k, &s->newest, record) ? s->newest.bytes : NULL;
+}
+
+void assay_kept_end(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
+{
+    slot *s = find_slot(k, key);
+    if (!s)
+        return;
+    if (k->is_coming) {
+        drop(k, &s->newest);
+        s->newest = k->coming;
+        k->coming = (assay_kept_content){0};
+        k->is_coming = false;
+    }
+    set(&s->newest, entry, record);
+}

@@ -1,0 +1,31 @@
+/* tensor_result.h - tensors under way as bytes: what one rank measured and another maps. */
+#ifndef ASSAY_ENGINE_MAP_TENSOR_RESULT_H
+#define ASSAY_ENGINE_MAP_TENSOR_RESULT_H
+
+#include <assay/pack.h>
+#include <assay/rule.h>
+#include <assay/status.h>
+
+#include "base/arena.h"
+#include "engine/plan/plan.h"
+
+/* A tensor under way: its view without const. */
+typedef struct assay_item {
+    assay_tensor_view view; /* first: rules are given &item->view */
+    uint32_t kinds;         /* bit 1 << kind: what was read */
+} assay_item;
+
+/* What both sides know: items that do not fit are no items. */
+typedef struct assay_item_form {
+    const assay_measure *measures; /* borrowed; results go by their numbers */
+    uint32_t measure_count, tensors, workers;
+    const assay_source_plan *plan; /* borrowed; says what is wanted of each tensor */
+} assay_item_form;
+
+/* Appends an item but for its name. Failures are remembered in the buffer. Not collective. */
+void assay_item_pack(const assay_item *item, const assay_item_form *form, assay_buf *out);
+/* Reads an item into a zeroed one, without its name; all that it points to is taken from the arena. ASSAY_EFORMAT when the
+ * bytes are none, ASSAY_EBUDGET when the arena has no room. Not collective. */
+int assay_item_unpack(assay_cursor *in, const assay_item_form *form, assay_arena *arena, assay_item *item, assay_error *err);
+
+#endif

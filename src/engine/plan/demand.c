@@ -1,0 +1,82 @@
+/* demand.c - see wants.h. */
+#include "engine/plan/demand.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+int assay_wants_init(assay_wants *w, const assay_plan *plan, uint32_t source)
+{
+    *w = (assay_wants){.plan = plan, .source = &plan->sources[source]};
+    w->of = assay_alloc_zeroed(w->source->class_count, sizeof *w->of);
+    for (uint32_t c = 0; w->of && c < w->source->class_count; c++) {
+        w->of[c].measure = assay_alloc((plan->measure_count + 1) * sizeof(uint32_t));
+        if (!w->of[c].measure)
+            return ASSAY_ENOMEM;
+    }
+    return w->of ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+void assay_wants_release(assay_wants *w)
+{
+    for (uint32_t c = 0; w->of && c < w->source->class_count; c++)
+        free(w->of[c].measure);
+    free(w->of);
+    *w = (assay_wants){0};
+}
+
+/* What a measure costs a byte of large tensors beside reading and statistics, in parts of ASSAY_COST_UNIT: measured, and only
+ * for sharing the work out. A comparison goes through a second tensor, which is at hand as a rule. */
+static uint32_t byte_cost_of(const assay_measure *measure)
+{
+    switch (measure->kind) {
+    case ASSAY_MEASURE_CHANGE:
+        return 5;
+    case ASSAY_MEASURE_QUANTILES:
+        return 12;
+    case ASSAY_MEASURE_CLASSES:
+    case ASSAY_MEASURE_IMAGES:
+        return 12;
+    case ASSAY_MEASURE_FIRST_BAD:
+        return 0;
+    default:
+        return 4;
+    }
+}
+
+/* Adds the measures that one use asks for to those wanted. */
+static void add_measures(const assay_plan *plan, const assay_use *use, assay_wanted *wanted)
+{
+    const assay_need *need = assay_job_instance(plan->job, use->instance)->need;
+    for (uint32_t k = 0; k < need->measure_count; k++) {
+        uint32_t number = plan->measure_number[use->instance][k], at = 0;
+        if (need->measure_slot[k] != use->slot)
+            continue;
+        while (at < wanted->measures && wanted->measure[at] != number)
+            at++;
+        if (at < wanted->measures)
+            continue;
+        wanted->measure[wanted->measures++] = number;
+        wanted->byte_cost += byte_cost_of(&plan->measures[number]);
+    }
+}
+
+const assay_wanted *assay_wants_of(assay_wants *w, const assay_part *part, int mode, uint32_t tensor)
+{
+    const assay_use_class *class = &w->source->classes[w->source->tensor_class[tensor]];
+    assay_wanted *wanted = &w->of[w->source->tensor_class[tensor]];
+    if (wanted->stamp == w->stamp)
+        return wanted;
+    *wanted = (assay_wanted){.stamp = w->stamp, .byte_cost = ASSAY_COST_UNIT, .measure = wanted->measure};
+    for (uint32_t u = 0; u < class->uses; u++) {
+        const assay_use_scope *scope = &w->source->scope[class->use[u]];
+        const assay_use *use = &w->plan->uses[class->use[u]];
+        if (!assay_scope_wants(scope, part->step, mode, part->worker, __builtin_ctz(scope->kinds)))
+            continue;
+        wanted->kinds |= scope->kinds;
+        const assay_need *need = assay_job_instance(w->plan->job, use->instance)->need;
+        wanted->statistics |= !(need->slots[use->slot].flags & ASSAY_SLOT_TIME_ONLY);
+        add_measures(w->plan, use, wanted);
+    }
+    return wanted;
+}

@@ -1,0 +1,165 @@
+/* rank_loop.c - see walk.h. */
+#include "engine/rank_loop.h"
+
+#include <time.h>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "engine/map/step_sharing.h"
+#include "parallel/interrupt.h"
+
+/* ---- shared steps ---- */
+
+/* Who helps this rank, and what it measured for another one. */
+typedef struct lending {
+    assay_comm *comm;
+    assay_lender lender;
+    int next;       /* of the ranks that help, the first whose part has not come */
+    assay_buf mine; /* on its way */
+} lending;
+
+static int receive_next(void *context, assay_buf *in)
+{
+    lending *l = context;
+    return assay_comm_receive_post(l->comm, l->next++, in);
+}
+
+/* Does what this rank has to do for a lower one before anything else: it waits for nobody, and that one will wait for it, however
+ * this one has fared. Then looks who helps this one. */
+static int begin_lending(const assay_walk *walk, lending *l, int status, assay_error *err)
+{
+    const assay_plan *plan = walk->plan;
+    int rank = assay_comm_rank(walk->comm), ranks = assay_comm_size(walk->comm), sent = ASSAY_OK;
+    *l = (lending){.comm = walk->comm};
+    assay_buf_init(&l->mine, SIZE_MAX);
+    if (plan->helps[rank] != ASSAY_NO_CHUNK) {
+        assay_share share = assay_plan_share(plan, ranks, plan->helps[rank]);
+        if (status == ASSAY_OK)
+            status = assay_lend_help(walk->mapper, &share, rank, &l->mine, err);
+        sent = assay_comm_post(walk->comm, share.first, &l->mine);
+    }
+    uint64_t end = plan->rank_chunk[rank + 1];
+    if (plan->rank_chunk[rank] < end && rank + 1 < ranks && plan->helps[rank + 1] == end - 1) {
+        l->lender = (assay_lender){assay_plan_share(plan, ranks, end - 1), l, receive_next};
+        l->next = rank + 1;
+        walk->mapper->lender = &l->lender;
+    }
+    return status == ASSAY_OK ? sent : status;
+}
+
+/* Takes what nobody asked for because the run was stopped or failed, and waits until the own part has been taken. */
+static int end_lending(const assay_walk *walk, lending *l)
+{
+    static const struct timespec pause = {0, 500 * 1000};
+    int status = ASSAY_OK, sent;
+    while (walk->mapper->lender && l->next <= l->lender.share.last && status == ASSAY_OK) {
+        assay_buf lost;
+        assay_buf_init(&lost, 0);
+        status = receive_next(l, &lost);
+        assay_buf_release(&lost);
+    }
+    walk->mapper->lender = NULL;
+    while ((sent = assay_comm_posted(walk->comm)) == 0) {
+        assay_progress_look(walk->mapper->progress);
+        nanosleep(&pause, NULL);
+    }
+    assay_buf_release(&l->mine);
+    return status != ASSAY_OK ? status : sent < 0 ? sent : ASSAY_OK;
+}
+
+/* ---- chunks ---- */
+
+/* Unpacks the checkpoint's next node, which begins at the walk's chunk, into the fold. */
+static int take_over(const assay_walk *walk, const assay_checkpoint_node *packed, assay_error *err)
+{
+    assay_fold *fold = &walk->folds[packed->source];
+    assay_node node;
+    int status = assay_node_init(&node, fold->rule_count);
+    if (status == ASSAY_OK) {
+        assay_cursor in = assay_cursor_over(walk->mine->bytes.data + packed->at, (size_t)packed->size);
+        status = assay_node_unpack(&in, &node, fold->rules, err);
+        if (status == ASSAY_OK && assay_cursor_bad(&in))
+            status = assay_fail(err, ASSAY_EFORMAT,
+                                "the results in the checkpoint do not have the form that the "
+                                "rules give them");
+    }
+    if (status == ASSAY_OK)
+        status = assay_fold_add_node(fold, packed->level, packed->index, &node);
+    assay_node_release(&node, fold->rules);
+    return status;
+}
+
+/* From the border of chunk *at to the next one: over the chunks that a node of the checkpoint covers, or over one
+ * chunk. */
+static int step_on(const assay_walk *walk, uint64_t *at, assay_error *err)
+{
+    assay_checkpoint *mine = walk->mine;
+    const assay_checkpoint_node *next = mine->next < mine->count ? &mine->nodes[mine->next] : NULL;
+    if (next && assay_checkpoint_first(walk->plan, next) == *at) {
+        int status = take_over(walk, next, err);
+        if (status == ASSAY_OK) {
+            *at = assay_checkpoint_end(walk->plan, next);
+            mine->next++;
+        }
+        return status;
+    }
+    assay_fault_wait();
+    int status = assay_mapper_run(walk->mapper, *at, *at + 1, walk->folds, err);
+    *at += status == ASSAY_OK;
+    return status;
+}
+
+/* All ranks are at a border. ASSAY_ESTOPPED after a checkpoint on ASSAY_CALL_STOP. A checkpoint on the way that cannot
+ * be written is a warning, because the run itself goes on. */
+static int save(const assay_walk *walk, assay_call call, int status, assay_error *err)
+{
+    assay_error said = {""};
+    uint64_t done = 0;
+    const char *path = walk->options->checkpoint;
+    bool failed = status != ASSAY_OK;
+    status = assay_checkpoint_save(walk->comm, path, walk->identity, walk->plan, walk->folds, walk->mine, status, &done,
+                                   failed ? err : &said);
+    if (status == ASSAY_EIO && call == ASSAY_CALL_SAVE && !failed) {
+        assay_log_warn("%s: the run goes on without this checkpoint", said.text);
+        return ASSAY_OK;
+    }
+    if (status != ASSAY_OK) {
+        if (!failed)
+            *err = said;
+        return status;
+    }
+    if (call == ASSAY_CALL_SAVE)
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_ESTOPPED,
+                      "%s: stopped with %llu of %llu chunks done; run again with --resume to "
+                      "go on",
+                      path, (unsigned long long)done, (unsigned long long)walk->plan->chunk_count);
+}
+
+int assay_walk_run(const assay_walk *walk, int status, assay_error *err)
+{
+    int rank = assay_comm_rank(walk->comm);
+    uint64_t at = walk->plan->rank_chunk[rank], end = walk->plan->rank_chunk[rank + 1];
+    bool calls = walk->options->checkpoint != NULL;
+    assay_stop stop;
+    assay_call call = ASSAY_CALL_NONE;
+    lending lent;
+    status = begin_lending(walk, &lent, status, err);
+    walk->mapper->ahead_end = end;
+    assay_stop_init(&stop, walk->comm, walk->options->checkpoint_every);
+    while (calls || (status == ASSAY_OK && at < end)) {
+        bool busy = status == ASSAY_OK && at < end;
+        if (calls)
+            call = busy ? assay_stop_border(&stop) : assay_stop_wait(&stop, walk->mapper->progress);
+        if (call == ASSAY_CALL_SAVE || call == ASSAY_CALL_STOP)
+            status = save(walk, call, status, err);
+        if (call == ASSAY_CALL_STOP || call == ASSAY_CALL_FINISH)
+            break;
+        if (busy && status == ASSAY_OK)
+            status = step_on(walk, &at, err);
+        (void)assay_comm_posted(walk->comm); /* MPI may need calls to get on with it */
+    }
+    int taken = end_lending(walk, &lent);
+    int closed = calls ? assay_stop_close(&stop) : ASSAY_OK;
+    return status != ASSAY_OK ? status : taken != ASSAY_OK ? taken : closed;
+}

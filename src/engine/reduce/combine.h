@@ -1,0 +1,44 @@
+/* combine.h - the ordered combine: partial results of chunks are joined by a binary tree over chunk numbers.
+ *
+ * Node (level l, index i) covers the chunks [i * 2^l, (i + 1) * 2^l) of one trial and is made of (l - 1, 2i) and
+ * (l - 1, 2i + 1); a node without a right child is its left one. The tree depends on the number of chunks alone. A rank
+ * joins what it can while it maps, so that it holds no more than about 2 log2(chunks) nodes; the rest travels packed: a
+ * right child goes to the rank that has the first chunk of its left sibling, at most log2(chunks) messages a rank. */
+#ifndef ASSAY_ENGINE_REDUCE_COMBINE_H
+#define ASSAY_ENGINE_REDUCE_COMBINE_H
+
+#include "parallel/comm.h"
+#include "engine/reduce/partial.h"
+#include "engine/plan/plan.h"
+
+typedef struct assay_fold_node {
+    unsigned level;
+    uint64_t index;
+    assay_node node;
+} assay_fold_node;
+
+typedef struct assay_fold { /* of one trial on one rank */
+    const assay_rule *rules;
+    uint32_t rule_count;
+    uint64_t chunks;       /* of the trial */
+    assay_fold_node *held; /* ascending in chunks */
+    size_t count, room;
+} assay_fold;
+
+void assay_fold_init(assay_fold *fold, const assay_rule *rules, uint32_t rule_count, uint64_t chunks);
+void assay_fold_release(assay_fold *fold);
+
+/* Takes a node that was made before; its chunks must follow those added before. Takes over the node's contents. Returns 0 or
+ * ASSAY_ENOMEM. Not collective. */
+int assay_fold_add_node(assay_fold *fold, unsigned level, uint64_t index, assay_node *node);
+/* Takes the result of a chunk (numbered within the trial), which must follow the chunk added before; takes over the node's
+ * contents. Returns 0 or ASSAY_ENOMEM. Not collective. */
+int assay_fold_add(assay_fold *fold, uint64_t chunk, assay_node *node);
+
+/* Joins what all ranks hold; the whole trial's node ends on rank 0, in *whole (initialised; untouched elsewhere, and where
+ * the trial has no chunks). Every rank must have added all its chunks. `status` is how this rank fared with the trials
+ * before; a failed rank takes part, and the caller agrees after the last trial. Collective. */
+int assay_fold_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_fold *fold, int status,
+                      assay_node *whole, assay_error *err);
+
+#endif

@@ -1,0 +1,126 @@
+/* partial.c - see node.h. */
+#include "engine/reduce/partial.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+int assay_node_init(assay_node *node, uint32_t rules)
+{
+    *node = (assay_node){.rules = rules};
+    assay_problems_init(&node->problems);
+    node->rule = assay_alloc_zeroed(rules, sizeof *node->rule);
+    return node->rule ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+void assay_node_release(assay_node *node, const assay_rule *rules)
+{
+    for (uint32_t i = 0; node->rule && i < node->rules; i++) {
+        if (node->rule[i].state)
+            rules[i].ops->state_free(node->rule[i].state);
+        free(node->rule[i].error);
+    }
+    free(node->rule);
+    assay_problems_release(&node->problems);
+    *node = (assay_node){0};
+}
+
+int assay_node_fail(assay_node *node, uint32_t rule, int status, const char *error)
+{
+    assay_node_rule *r = &node->rule[rule];
+    if (r->status != ASSAY_OK)
+        return ASSAY_OK;
+    r->status = status;
+    r->error = assay_copy_text(error);
+    return r->error ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* A combine needs both states: one that is missing is neutral, so the other is the result. */
+static int combine_rule(assay_node *earlier, assay_node *later, uint32_t i, const assay_rule *rule)
+{
+    assay_node_rule *a = &earlier->rule[i], *b = &later->rule[i];
+    assay_error err = {""};
+    int status = ASSAY_OK;
+    a->unreadable += b->unreadable;
+    if (b->state && a->state) {
+        status = rule->ops->combine(rule, a->state, b->state, &err);
+        rule->ops->state_free(b->state);
+    } else if (b->state) {
+        a->state = b->state;
+    }
+    b->state = NULL;
+    if (status == ASSAY_ENOMEM)
+        return status;
+    if (status != ASSAY_OK && assay_node_fail(earlier, i, status, err.text) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    return b->status != ASSAY_OK ? assay_node_fail(earlier, i, b->status, b->error) : ASSAY_OK;
+}
+
+int assay_node_combine(assay_node *earlier, assay_node *later, const assay_rule *rules)
+{
+    int status = assay_problems_append(&earlier->problems, &later->problems);
+    for (uint32_t i = 0; status == ASSAY_OK && i < earlier->rules; i++)
+        status = combine_rule(earlier, later, i, &rules[i]);
+    return status;
+}
+
+enum { HAS_STATE = 1, HAS_FAILED = 2 };
+
+int assay_node_pack(const assay_node *node, const assay_rule *rules, assay_buf *out)
+{
+    for (uint32_t i = 0; i < node->rules; i++) {
+        const assay_node_rule *r = &node->rule[i];
+        assay_put_u8(out, (uint8_t)((r->state ? HAS_STATE : 0) | (r->status != ASSAY_OK ? HAS_FAILED : 0)));
+        assay_put_u64(out, r->unreadable);
+        if (r->status != ASSAY_OK) {
+            assay_put_i64(out, r->status);
+            assay_put_text(out, r->error);
+        }
+        if (!r->state)
+            continue;
+        size_t at = out->size;
+        assay_put_u64(out, 0);
+        int status = rules[i].ops->pack(&rules[i], r->state, out);
+        if (status != ASSAY_OK)
+            return status;
+        if (assay_buf_status(out) != ASSAY_OK)
+            return assay_buf_status(out);
+        assay_buf_set_u64(out, at, out->size - at - 8);
+    }
+    assay_problems_pack(&node->problems, out);
+    return assay_buf_status(out);
+}
+
+static int unpack_rule(assay_cursor *in, assay_node_rule *r, const assay_rule *rule, assay_error *err)
+{
+    uint8_t has = assay_get_u8(in);
+    r->unreadable = assay_get_u64(in);
+    if (has & HAS_FAILED) {
+        size_t length;
+        r->status = (int)assay_get_i64(in);
+        const char *text = assay_get_text(in, &length);
+        r->error = assay_copy_bytes_as_text(text, length);
+        if (!r->error)
+            return ASSAY_ENOMEM;
+    }
+    if (!(has & HAS_STATE))
+        return ASSAY_OK;
+    uint64_t size = assay_get_u64(in);
+    const uint8_t *bytes = size <= assay_cursor_left(in) ? assay_get_bytes(in, (size_t)size) : NULL;
+    if (!bytes)
+        return assay_fail(err, ASSAY_EFORMAT, "the packed state of rule %s is cut short", rule->ops->name);
+    assay_cursor state = assay_cursor_over(bytes, (size_t)size);
+    return rule->ops->unpack(rule, &state, &r->state, err);
+}
+
+int assay_node_unpack(assay_cursor *in, assay_node *node, const assay_rule *rules, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < node->rules; i++)
+        status = unpack_rule(in, &node->rule[i], &rules[i], err);
+    if (status == ASSAY_OK)
+        status = assay_problems_unpack(in, &node->problems, err);
+    if (status == ASSAY_OK && in->failed)
+        status = assay_fail(err, ASSAY_EFORMAT, "packed partial results are cut short");
+    return status;
+}

@@ -1,0 +1,246 @@
+/* list.c - which trials a job has, and their listings:
+ *   1. trial i is listed by rank i mod ranks
+ *   2. everyone gets the heads of all: workers, collections, problems, how many index files there are
+ *   3. the names of index files go to the rank that will read them, and all of them to rank 0, which looks for missing ones */
+#include "engine/source/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "engine/watch_internal.h"
+
+static uint32_t find_source(const assay_sources *s, const char *trial)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (strcmp(s->list[i].name, trial) == 0)
+            return i;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (strcmp(s->list[i].path, trial) == 0)
+            return i;
+    return ASSAY_NO_ID;
+}
+
+static int add_source(assay_sources *s, const char *path, const char *name)
+{
+    assay_source *source = &s->list[s->count++];
+    source->path = assay_copy_text(path);
+    source->name = assay_copy_text(name);
+    assay_segment_init(&source->segment);
+    assay_problems_init(&source->problems);
+    return source->path && source->name ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+int assay_sources_init(assay_sources *s, const assay_job *job)
+{
+    size_t instances = assay_job_instances(job);
+    *s = (assay_sources){.job_trials = (uint32_t)job->trial_count};
+    s->list = assay_alloc_zeroed(job->trial_count + instances, sizeof *s->list);
+    s->other = assay_alloc(instances * sizeof *s->other);
+    int status = s->list && s->other ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < job->trial_count; i++)
+        status = add_source(s, job->trials[i].path, job->trials[i].name);
+    for (size_t i = 0; status == ASSAY_OK && i < instances; i++) {
+        const assay_instance *instance = assay_job_instance(job, i);
+        const char *other = instance->need ? instance->need->other_trial : NULL;
+        s->other[i] = other ? find_source(s, other) : ASSAY_NO_ID;
+        if (other && s->other[i] == ASSAY_NO_ID) {
+            s->other[i] = s->count;
+            status = add_source(s, other, other);
+        }
+    }
+    return status;
+}
+
+void assay_sources_release(assay_sources *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        assay_source *source = &s->list[i];
+        assay_segment_release(&source->segment);
+        assay_problems_release(&source->problems);
+        assay_trial_info_free(source->info);
+        assay_listing_release(&source->listing);
+        free(source->listed);
+        assay_store_close(source->store);
+        free(source->path);
+        free(source->name);
+    }
+    free(s->list);
+    free(s->other);
+    *s = (assay_sources){0};
+}
+
+/* Lists one trial and packs what came of it, but for the index files. */
+static int list_source(assay_source *source, uint32_t number, assay_buf *out)
+{
+    assay_listing listing = {0};
+    assay_error error = {""};
+    assay_store *store = NULL;
+    int status = assay_store_open(source->path, &store, &error);
+    if (status == ASSAY_OK)
+        status = assay_listing_read(store, &listing, &error);
+    assay_put_u32(out, number);
+    assay_put_i64(out, status);
+    assay_put_text(out, error.text);
+    if (status == ASSAY_OK) {
+        source->listed = listing.files;
+        assay_put_u64(out, listing.count);
+        listing.files = NULL;
+        listing.count = 0;
+        assay_listing_pack(&listing, out);
+    }
+    assay_listing_release(&listing);
+    assay_store_close(store);
+    return status == ASSAY_ENOMEM ? status : assay_buf_status(out);
+}
+
+static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *err)
+{
+    assay_cursor in = assay_cursor_over(all->data, all->size);
+    while (assay_cursor_left(&in) > 0) {
+        uint32_t number = assay_get_u32(&in);
+        int status = (int)assay_get_i64(&in);
+        size_t length;
+        const char *text = assay_get_text(&in, &length);
+        if (in.failed || number >= s->count)
+            return assay_fail(err, ASSAY_EINTERNAL, "the listing of a trial did not survive its way between ranks");
+        assay_source *source = &s->list[number];
+        source->status = status;
+        if (status != ASSAY_OK) {
+            assay_fail(&source->error, status, "%.*s", (int)length, text);
+            continue;
+        }
+        source->files = assay_get_u64(&in);
+        int rc = assay_listing_unpack(&in, &source->listing, err);
+        if (rc == ASSAY_OK)
+            rc = assay_store_open(source->path, &source->store, err);
+        if (rc != ASSAY_OK)
+            return rc;
+    }
+    return ASSAY_OK;
+}
+
+/* Which index files of all trials, in one numbering, a rank reads: [*from, *to). */
+static void share_of_all(const assay_sources *s, int rank, int ranks, uint64_t *from, uint64_t *to)
+{
+    uint64_t total = 0, r = (uint64_t)rank, size = (uint64_t)ranks;
+    for (uint32_t i = 0; i < s->count; i++)
+        total += s->list[i].files;
+    *from = total / size * r + total % size * r / size;
+    *to = total / size * (r + 1) + total % size * (r + 1) / size;
+    if (s->watch) { /* rank 0 has read them all */
+        *from = 0;
+        *to = r == 0 ? total : 0;
+    }
+}
+
+void assay_sources_share(const assay_sources *s, uint32_t source, uint64_t base, int rank, int ranks, uint64_t *first,
+                         uint64_t *end)
+{
+    uint64_t from, to, count = s->list[source].files;
+    share_of_all(s, rank, ranks, &from, &to);
+    *first = from > base ? from - base : 0;
+    *end = to > base ? to - base : 0;
+    *first = *first < count ? *first : count;
+    *end = *end < count ? *end : count;
+}
+
+/* The files of a trial whose names a rank gets: those that it reads, and on rank 0 all. */
+static void files_of_rank(const assay_sources *s, uint32_t source, uint64_t base, int rank, int ranks, uint64_t *first,
+                          uint64_t *end)
+{
+    assay_sources_share(s, source, base, rank, ranks, first, end);
+    if (rank == 0)
+        *end = s->list[source].files;
+}
+
+/* Packs the files that the other ranks get of the trials that this one has listed, and keeps its own. */
+static void deal_out_files(assay_sources *s, int rank, int ranks, assay_buf *to)
+{
+    uint64_t base = 0, first, end;
+    for (uint32_t i = 0; i < s->count; base += s->list[i++].files) {
+        assay_source *source = &s->list[i];
+        for (int r = 0; source->listed && r < ranks; r++) {
+            files_of_rank(s, i, base, r, ranks, &first, &end);
+            if (r == rank || first == end)
+                continue;
+            assay_put_u32(&to[r], i);
+            assay_index_names_pack(source->listed + first, end - first, &to[r]);
+        }
+        if (!source->listed)
+            continue;
+        files_of_rank(s, i, base, rank, ranks, &first, &end);
+        memmove(source->listed, source->listed + first, (end - first) * sizeof *source->listed);
+        assay_index_name *own = assay_realloc_array(source->listed, end - first, sizeof *own);
+        free(source->listing.files); /* an empty list, as it came with the rest */
+        source->listing.files = own ? own : source->listed;
+        source->listing.count = end - first;
+        source->listed = NULL;
+    }
+}
+
+static int unpack_files(assay_sources *s, const assay_buf *all, assay_error *err)
+{
+    assay_cursor in = assay_cursor_over(all->data, all->size);
+    int status = ASSAY_OK;
+    while (status == ASSAY_OK && assay_cursor_left(&in) > 0) {
+        uint32_t number = assay_get_u32(&in);
+        status = number < s->count ? assay_index_names_unpack(&in, &s->list[number].listing) : ASSAY_EFORMAT;
+    }
+    if (status == ASSAY_EFORMAT)
+        return assay_fail(err, ASSAY_EINTERNAL, "the names of index files did not survive their way between ranks");
+    return status;
+}
+
+/* Brings the names of index files from the ranks that have listed them to those that will read them. */
+static int share_files(assay_comm *comm, assay_sources *s, uint64_t *starts, assay_error *err)
+{
+    int rank = assay_comm_rank(comm), size = assay_comm_size(comm), status = ASSAY_OK;
+    assay_buf in, *to = assay_alloc_zeroed((size_t)size, sizeof *to);
+    assay_buf_init(&in, SIZE_MAX);
+    for (int r = 0; to && r < size; r++)
+        assay_buf_init(&to[r], SIZE_MAX);
+    if (to)
+        deal_out_files(s, rank, size, to);
+    status = to ? ASSAY_OK : ASSAY_ENOMEM;
+    for (int r = 0; to && r < size; r++)
+        status = status == ASSAY_OK ? assay_buf_status(&to[r]) : status;
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK && size > 1)
+        status = assay_comm_exchange(comm, to, &in, starts);
+    for (int r = 0; to && r < size; r++)
+        assay_buf_release(&to[r]);
+    free(to);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, unpack_files(s, &in, err), err);
+    assay_buf_release(&in);
+    return status;
+}
+
+int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
+{
+    int rank = assay_comm_rank(comm), size = assay_comm_size(comm), status = ASSAY_OK;
+    assay_buf mine, all;
+    assay_buf_init(&mine, SIZE_MAX);
+    assay_buf_init(&all, SIZE_MAX);
+    uint64_t *starts = assay_alloc(((size_t)size + 1) * sizeof *starts);
+    if (!starts)
+        status = ASSAY_ENOMEM;
+    if (s->watch && rank == 0 && status == ASSAY_OK)
+        status = assay_watch_put_listings(s->watch, s, &mine);
+    for (uint32_t i = (uint32_t)rank; !s->watch && status == ASSAY_OK && i < s->count; i += (uint32_t)size)
+        status = list_source(&s->list[i], i, &mine);
+    if (status == ASSAY_ENOMEM)
+        assay_fail(err, status, "out of memory on rank %d while listing a trial", rank);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_gather_all(comm, &mine, &all, starts);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, unpack_sources(s, &all, err), err);
+    if (status == ASSAY_OK)
+        status = share_files(comm, s, starts, err);
+    free(starts);
+    assay_buf_release(&mine);
+    assay_buf_release(&all);
+    return status;
+}

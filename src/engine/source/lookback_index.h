@@ -1,0 +1,21 @@
+/* lookback_index.h - index entries further back than those that every rank is given for look-back.
+ *
+ * A reference passes by values that are empty or text (RULES.md, G1), and no index says which are. So a rank may have to go
+ * back behind the entries that it was sent; then it reads the index files of earlier steps itself, each once. */
+#ifndef ASSAY_ENGINE_SOURCE_LOOKBACK_INDEX_H
+#define ASSAY_ENGINE_SOURCE_LOOKBACK_INDEX_H
+
+#include "engine/source/source.h"
+
+typedef struct assay_further assay_further;
+
+/* Of a source after the exchange, which it borrows; NULL without memory. Not collective. */
+assay_further *assay_further_new(const assay_source *source);
+/* The places that it gave are gone then. NULL is ignored. Not collective. */
+void assay_further_free(assay_further *f);
+
+/* The newest raw record of a tensor and worker at a step before `step`, of those ahead of this rank's own. 1, 0 when there is
+ * none, or ASSAY_ENOMEM. An index file that cannot be read has none: the rank that it belongs to names it. Not collective. */
+int assay_further_before(assay_further *f, uint32_t tensor, uint32_t worker, int64_t step, assay_place *out);
+
+#endif

@@ -1,0 +1,254 @@
+/* redistribute.c - brings every index entry to the rank that has its chunk, and to those that help with its step.
+ *
+ *   1. each rank packs those parts of its share that others have, for their owners; parts of a compared trial go where the
+ *      same step of the comparing trial is. Most parts are where they belong and stay there
+ *   2. one exchange; then each rank has the parts of its chunks
+ *   3. where rules look back: rank after rank passes on what later ranks may refer to (assay_segment_tail) */
+#include "engine/plan/plan.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+/* A message holds runs: source number, or PAIR + pair number; then one packed segment. */
+enum { PAIR = 1 << 30 };
+
+typedef struct outbox {
+    assay_buf *to; /* [ranks] */
+    int ranks, rank;
+} outbox;
+
+/* The ranks that need the parts of a step: from `first` to `last`, nobody when that is less. */
+typedef struct receivers {
+    int first, last;
+} receivers;
+
+static receivers receivers_of(const assay_plan *plan, const assay_sources *sources, uint32_t source, int64_t step, int ranks)
+{
+    uint64_t position = assay_trial_find_step(sources->list[source].info, step);
+    if (position == UINT64_MAX)
+        return (receivers){0, -1};
+    uint64_t number = assay_plan_chunk_of(plan, source, position);
+    const assay_chunk *chunk = &plan->chunks[number];
+    int first = assay_plan_owner(plan, ranks, number), last = first;
+    while (position + 1 == chunk->first_step + chunk->steps && last + 1 < ranks && plan->helps[last + 1] == number)
+        last++;
+    return (receivers){first, last};
+}
+
+typedef struct range {
+    size_t first, count;
+} range;
+
+/* Behind the parts from `first` on that go to the same ranks. */
+static size_t run_end(const assay_plan *plan, const assay_sources *sources, uint32_t source, const assay_segment *segment,
+                      size_t first, receivers to, int ranks)
+{
+    size_t next = first + 1;
+    for (; next < segment->count; next++) {
+        if (segment->parts[next].step == segment->parts[next - 1].step)
+            continue;
+        receivers other = receivers_of(plan, sources, source, segment->parts[next].step, ranks);
+        if (other.first != to.first || other.last != to.last)
+            break;
+    }
+    return next;
+}
+
+/* Packs the parts of a segment in runs that go to the same ranks. Steps that `source` does not have go nowhere. With `own`, those
+ * of this rank, which are neighbours, are told there and not packed for it. */
+static void pack_runs(const assay_plan *plan, const assay_sources *sources, outbox *box, uint32_t label, uint32_t source,
+                      const assay_segment *segment, range *own)
+{
+    for (size_t first = 0, next; first < segment->count; first = next) {
+        receivers to = receivers_of(plan, sources, source, segment->parts[first].step, box->ranks);
+        next = run_end(plan, sources, source, segment, first, to, box->ranks);
+        for (int r = to.first; r <= to.last; r++) {
+            if (own && r == box->rank) {
+                own->first = own->count > 0 ? own->first : first;
+                own->count = next - own->first;
+                continue;
+            }
+            assay_put_u32(&box->to[r], label);
+            assay_segment_pack(segment, first, next - first, &box->to[r]);
+        }
+    }
+}
+
+/* Packs what others have, then lets go of it. */
+static int pack_all(const assay_plan *plan, const assay_sources *sources, outbox *box)
+{
+    for (uint32_t p = 0; p < plan->pair_count; p++)
+        pack_runs(plan, sources, box, PAIR + p, plan->pairs[p].source, &sources->list[plan->pairs[p].other].segment, NULL);
+    for (uint32_t s = 0; s < sources->count; s++) {
+        assay_segment *segment = &sources->list[s].segment;
+        range own = {0, 0};
+        if (s < plan->source_count)
+            pack_runs(plan, sources, box, s, s, segment, &own);
+        if (own.count > 0)
+            assay_segment_keep(segment, own.first, own.count);
+        else
+            assay_segment_release(segment);
+    }
+    int status = ASSAY_OK;
+    for (int r = 0; r < box->ranks; r++)
+        status = status == ASSAY_OK ? assay_buf_status(&box->to[r]) : status;
+    return status;
+}
+
+/* Adds what came from other ranks behind what is there. */
+static int unpack_all(assay_plan *plan, assay_sources *sources, const uint8_t *bytes, uint64_t size, assay_error *err)
+{
+    assay_cursor cursor = assay_cursor_over(bytes, size);
+    int status = ASSAY_OK;
+    while (status == ASSAY_OK && assay_cursor_left(&cursor) > 0) {
+        uint32_t label = assay_get_u32(&cursor);
+        if (label < plan->source_count)
+            status = assay_segment_unpack(&cursor, &sources->list[label].segment, err);
+        else if (label >= PAIR && label - PAIR < plan->pair_count)
+            status = assay_segment_unpack(&cursor, &plan->pairs[label - PAIR].segment, err);
+        else
+            status = assay_fail(err, ASSAY_EINTERNAL, "index entries did not survive their way between ranks");
+    }
+    return status;
+}
+
+/* What the ranks before this one sent comes in front of the own parts, what those behind it sent comes after them. */
+static int unpack_in_order(assay_plan *plan, assay_sources *sources, const assay_buf *in, uint64_t own, assay_error *err)
+{
+    size_t *kept = assay_alloc_zeroed(plan->source_count, sizeof *kept);
+    if (!kept)
+        return ASSAY_ENOMEM;
+    for (uint32_t s = 0; s < plan->source_count; s++)
+        kept[s] = sources->list[s].segment.count;
+    int status = unpack_all(plan, sources, in->data, own, err);
+    for (uint32_t s = 0; s < plan->source_count; s++)
+        assay_segment_turn(&sources->list[s].segment, kept[s]);
+    if (status == ASSAY_OK && in->size > own)
+        status = unpack_all(plan, sources, in->data + own, in->size - own, err);
+    free(kept);
+    return status;
+}
+
+static int exchange_segments(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
+{
+    outbox box = {.ranks = assay_comm_size(comm), .rank = assay_comm_rank(comm)};
+    box.to = assay_alloc_zeroed((size_t)box.ranks, sizeof *box.to);
+    uint64_t *starts = assay_alloc(((size_t)box.ranks + 1) * sizeof *starts);
+    assay_buf in;
+    assay_buf_init(&in, SIZE_MAX);
+    int status = box.to && starts ? ASSAY_OK : ASSAY_ENOMEM;
+    for (int r = 0; box.to && r < box.ranks; r++)
+        assay_buf_init(&box.to[r], SIZE_MAX);
+    if (status == ASSAY_OK)
+        status = pack_all(plan, sources, &box);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_exchange(comm, box.to, &in, starts);
+    for (int r = 0; box.to && r < box.ranks; r++)
+        assay_buf_release(&box.to[r]);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, unpack_in_order(plan, sources, &in, starts[box.rank], err), err);
+    assay_buf_release(&in);
+    free(starts);
+    free(box.to);
+    return status;
+}
+
+/* The position of the first step of a source that a rank works on; behind its last when there is none. */
+static uint64_t first_position(const assay_plan *plan, const assay_trial *info, uint32_t source, int rank)
+{
+    const assay_source_plan *s = &plan->sources[source];
+    bool helps = plan->helps[rank] != ASSAY_NO_CHUNK;
+    uint64_t number = helps ? plan->helps[rank] : plan->rank_chunk[rank];
+    if (number < s->first_chunk)
+        return 0;
+    if (number >= s->first_chunk + s->chunks)
+        return info->step_count;
+    const assay_chunk *chunk = &plan->chunks[number];
+    return helps ? chunk->first_step + chunk->steps - 1 : chunk->first_step;
+}
+
+/* The first global step that a rank whose work begins at `position`, or one behind it, may refer to by a window: window global
+ * steps before, or window TRAIN steps before, whichever reaches further. Mode steps may begin again, and a worker may lack the
+ * steps that are too far back for the others, so that it goes on to those before them. */
+static int64_t window_start(const assay_plan *plan, const assay_trial *info, uint32_t source, uint64_t position)
+{
+    const assay_source_plan *s = &plan->sources[source];
+    if (s->window == 0 || position >= info->step_count)
+        return INT64_MAX;
+    int64_t since = info->steps[position].step - s->window, oldest = INT64_MAX;
+    for (uint64_t k = position; k < info->step_count; k++)
+        if (info->steps[k].mode == ASSAY_MODE_TRAIN && info->steps[k].mode_step < oldest)
+            oldest = info->steps[k].mode_step;
+    uint64_t k = 0;
+    while (k < position && (info->steps[k].mode != ASSAY_MODE_TRAIN || info->steps[k].mode_step < oldest - s->window))
+        k++;
+    return info->steps[k].step < since ? info->steps[k].step : since;
+}
+
+/* Puts the parts that came from the ranks before in front of the own ones. */
+static int prepend(assay_segment *segment, const assay_buf *before, assay_error *err)
+{
+    size_t own = segment->count;
+    assay_cursor in = assay_cursor_over(before->data, before->size);
+    int status = before->size > 0 ? assay_segment_unpack(&in, segment, err) : ASSAY_OK;
+    if (status == ASSAY_OK)
+        assay_segment_turn(segment, own);
+    return status;
+}
+
+/* Packs what the ranks from `next` on may refer to and do not have: it lies before the step that `next` begins with, which
+ * is this rank's as well when they share it. */
+static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_t number, int next, assay_buf *out)
+{
+    const assay_source_plan *s = &plan->sources[number];
+    uint64_t position = first_position(plan, source->info, number, next);
+    int64_t since = window_start(plan, source->info, number, position);
+    assay_segment ahead = source->segment, tail;
+    assay_segment_init(&tail);
+    if (position < source->info->step_count)
+        ahead.count = assay_segment_find(&ahead, source->info->steps[position].step);
+    int status = assay_segment_tail(&ahead, s->looks_back, assay_dict_count(source->info->tensors), s->back,
+                                    since, &tail);
+    if (status == ASSAY_OK)
+        assay_segment_pack(&tail, 0, tail.count, out);
+    assay_segment_release(&tail);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+/* Rank after rank: receive, put in front, pass on the tail. A rank that fails passes on nothing, and the failure is agreed
+ * behind. */
+static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *source, uint32_t number, assay_error *err)
+{
+    int rank = assay_comm_rank(comm), last = assay_comm_size(comm) - 1, status = ASSAY_OK, rc;
+    assay_buf before, after;
+    assay_buf_init(&before, SIZE_MAX);
+    assay_buf_init(&after, SIZE_MAX);
+    if (rank > 0) {
+        status = assay_comm_receive(comm, rank - 1, &before);
+        rc = status == ASSAY_OK ? prepend(&source->segment, &before, err) : status;
+        status = assay_buf_status(&before) == ASSAY_OK ? rc : assay_buf_status(&before);
+    }
+    if (rank < last) {
+        if (status == ASSAY_OK)
+            status = pack_tail(plan, source, number, rank + 1, &after);
+        if (status != ASSAY_OK)
+            assay_buf_clear(&after);
+        rc = assay_comm_send(comm, rank + 1, &after);
+        status = status == ASSAY_OK ? rc : status;
+    }
+    assay_buf_release(&before);
+    assay_buf_release(&after);
+    return assay_comm_agree(comm, status, err);
+}
+
+int assay_plan_exchange(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
+{
+    bool stays = assay_comm_size(comm) == 1 && plan->pair_count == 0; /* everything is where it belongs */
+    int status = stays ? ASSAY_OK : exchange_segments(comm, plan, sources, err);
+    for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
+        if (plan->sources[s].looks_back)
+            status = pass_on(comm, plan, &sources->list[s], s, err);
+    return status;
+}

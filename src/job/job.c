@@ -1,0 +1,260 @@
+/* job.c - the job file as a whole and its output; job_trials.c reads the trials, job_rules.c the rules. */
+#include "job/job.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "job/job_internal.h"
+#include "rule/module.h"
+
+#define TOLERANCE 1e-3 /* by which two tensors may differ */
+enum { MAX_FINDINGS = 1000, MOST_FINDINGS = 10000000 };
+
+static const char *const FORMAT_WORDS[ASSAY_FORMATS] = {
+#define FORMAT_WORD(name, word) word,
+    ASSAY_FORMAT_LIST(FORMAT_WORD)
+#undef FORMAT_WORD
+};
+static const char *const DRAWING_FORMATS[] = {"html", "csv", "tensorboard", NULL};
+
+int job_fail(const job_reader *r, const char *place, const char *format, ...)
+{
+    char text[ASSAY_ERROR_TEXT];
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text, format, args) < 0)
+        text[0] = '\0';
+    va_end(args);
+    return assay_fail(r->err, ASSAY_EJOB, "%s: %s%s%s", r->file, place, place[0] ? ": " : "", text);
+}
+
+int job_no_memory(const job_reader *r)
+{
+    return assay_fail(r->err, ASSAY_ENOMEM, "%s: out of memory while reading the job", r->file);
+}
+
+int job_known_keys(const job_reader *r, const char *place, const cJSON *object, const char *const *known)
+{
+    assay_error cause = {""};
+    int status = assay_json_known_keys(object, place, known, &cause);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    return assay_fail(r->err, status == ASSAY_EFORMAT ? ASSAY_EJOB : status, "%s: %s", r->file, cause.text);
+}
+
+int job_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char **out)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (item && (!cJSON_IsString(item) || item->valuestring[0] == '\0'))
+        return job_fail(r, place, "\"%s\" has to be a text that is not empty", key);
+    *out = item ? item->valuestring : NULL;
+    return ASSAY_OK;
+}
+
+int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
+               double most, double *out)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    if (!item)
+        return ASSAY_OK;
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= least && item->valuedouble <= most))
+        return job_fail(r, place, "\"%s\" has to be a number from %g to %g", key, least, most);
+    *out = item->valuedouble;
+    return ASSAY_OK;
+}
+
+bool job_name_taken(const job_names *names, const char *name)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const char *other = names->at(names->list, i);
+        if (other && strcmp(other, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+char *job_name_free(const job_names *names, const char *base)
+{
+    size_t length = strlen(base), n = 1;
+    char *name = assay_alloc(length + 24);
+    if (!name)
+        return NULL;
+    memcpy(name, base, length + 1);
+    if (!job_name_taken(names, name))
+        return name;
+    /* At least so many numbers are in use: without this start a long list of equal names would take cubic time. */
+    for (size_t i = 0; i < names->count; i++) {
+        const char *other = names->at(names->list, i);
+        n += other && strncmp(other, base, length) == 0 && (other[length] == '\0' || other[length] == '-');
+    }
+    do
+        snprintf(name + length, 24, "-%zu", n++);
+    while (job_name_taken(names, name));
+    return name;
+}
+
+const char *assay_job_format_word(int format)
+{
+    return FORMAT_WORDS[format];
+}
+
+bool assay_job_format_draws(int format)
+{
+    for (size_t i = 0; DRAWING_FORMATS[i]; i++)
+        if (strcmp(FORMAT_WORDS[format], DRAWING_FORMATS[i]) == 0)
+            return true;
+    return false;
+}
+
+int assay_job_format(const char *word, size_t length)
+{
+    for (int f = 0; f < ASSAY_FORMATS; f++) {
+        if (strlen(FORMAT_WORDS[f]) == length && memcmp(FORMAT_WORDS[f], word, length) == 0)
+            return f;
+    }
+    return -1;
+}
+
+static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
+{
+    if (!list)
+        return ASSAY_OK;
+    if (!cJSON_IsArray(list) || !list->child)
+        return job_fail(r, "output.formats", "expected a list of formats, of these:" ASSAY_FORMAT_WORDS);
+    job->formats = 0;
+    for (const cJSON *item = list->child; item; item = item->next) {
+        const char *word = cJSON_IsString(item) ? item->valuestring : "";
+        int format = assay_job_format(word, strlen(word));
+        if (format < 0)
+            return job_fail(r, "output.formats", "unknown format \"%.40s\"; known:" ASSAY_FORMAT_WORDS, word);
+        job->formats |= 1u << format;
+    }
+    return ASSAY_OK;
+}
+
+static int read_output(const job_reader *r, const cJSON *output, assay_job *job)
+{
+    static const char *const keys[] = {"directory", "formats", "max_findings", NULL};
+    const char *directory = NULL;
+    if (!output)
+        return ASSAY_OK;
+    int status = job_known_keys(r, "output", output, keys);
+    if (status == ASSAY_OK)
+        status = job_text(r, "output", output, "directory", &directory);
+    if (status == ASSAY_OK)
+        status = read_formats(r, cJSON_GetObjectItemCaseSensitive(output, "formats"), job);
+    if (status != ASSAY_OK)
+        return status;
+    const cJSON *most = cJSON_GetObjectItemCaseSensitive(output, "max_findings");
+    int64_t number = MAX_FINDINGS;
+    if (most && (!assay_json_i64(most, &number) || number < 1 || number > MOST_FINDINGS))
+        return job_fail(r, "output.max_findings", "expected a whole number from 1 to %d", MOST_FINDINGS);
+    job->max_findings = (size_t)number;
+    if (directory && !(job->output_directory = assay_copy_text(directory)))
+        return job_no_memory(r);
+    return ASSAY_OK;
+}
+
+/* What the trials are compared with, and from which difference on. */
+static int read_comparison(const job_reader *r, const cJSON *comparison, assay_job *job)
+{
+    static const char *const keys[] = {"baseline", "tolerance", NULL};
+    const char *baseline = NULL;
+    if (!comparison)
+        return ASSAY_OK;
+    int status = job_known_keys(r, "comparison", comparison, keys);
+    if (status == ASSAY_OK)
+        status = job_text(r, "comparison", comparison, "baseline", &baseline);
+    if (status != ASSAY_OK)
+        return status;
+    const cJSON *tolerance = cJSON_GetObjectItemCaseSensitive(comparison, "tolerance");
+    if (tolerance && (!cJSON_IsNumber(tolerance) || !(tolerance->valuedouble >= 0)))
+        return job_fail(r, "comparison.tolerance", "expected a number, 0 or more");
+    job->tolerance = tolerance ? tolerance->valuedouble : job->tolerance;
+    job->baseline_name = baseline ? assay_copy_text(baseline) : NULL;
+    return baseline && !job->baseline_name ? job_no_memory(r) : ASSAY_OK;
+}
+
+/* Shared objects with rules of one's own; those become known here, before any rule is configured. */
+static int read_modules(const job_reader *r, const cJSON *list)
+{
+    char place[ASSAY_JOB_PLACE];
+    int status = ASSAY_OK;
+    if (list && !cJSON_IsArray(list))
+        return job_fail(r, "modules", "expected a list of paths");
+    if (list && cJSON_GetArraySize(list) > ASSAY_JOB_TRIALS)
+        return job_fail(r, "modules", "more than %d modules", ASSAY_JOB_TRIALS);
+    const cJSON *item = list ? list->child : NULL;
+    for (size_t i = 0; status == ASSAY_OK && item; item = item->next, i++) {
+        assay_error why = {""};
+        snprintf(place, sizeof place, "modules[%zu]", i);
+        if (!cJSON_IsString(item) || item->valuestring[0] == '\0')
+            return job_fail(r, place, "expected the path of a shared object");
+        status = assay_module_load(item->valuestring, &why);
+        if (status != ASSAY_OK)
+            status = status == ASSAY_ENOMEM ? job_no_memory(r) : job_fail(r, place, "%s", why.text);
+    }
+    return status;
+}
+
+static int read_document(const job_reader *r, cJSON *document, assay_job *job)
+{
+    static const char *const keys[] = {"trials", "modules", "rules", "DebugRuleConfigurations", "aggregations",
+                                       "images", "comparison", "output", "actions", NULL};
+    int status = job_known_keys(r, "the job", document, keys);
+    if (status == ASSAY_OK)
+        job->actions = cJSON_DetachItemFromObjectCaseSensitive(document, "actions");
+    if (status == ASSAY_OK)
+        status = job_read_trials(r, cJSON_GetObjectItemCaseSensitive(document, "trials"), job);
+    if (status == ASSAY_OK)
+        status = read_comparison(r, cJSON_GetObjectItemCaseSensitive(document, "comparison"), job);
+    if (status == ASSAY_OK)
+        status = read_output(r, cJSON_GetObjectItemCaseSensitive(document, "output"), job);
+    if (status == ASSAY_OK)
+        status = read_modules(r, cJSON_GetObjectItemCaseSensitive(document, "modules"));
+    return status == ASSAY_OK ? job_read_rules(r, document, job) : status;
+}
+
+int assay_job_parse(const char *file, const void *text, size_t size, assay_job *out, assay_error *err)
+{
+    const job_reader r = {file, err};
+    assay_job job = {.formats = 1u << ASSAY_FORMAT_JSON | 1u << ASSAY_FORMAT_TEXT,
+                     .max_findings = MAX_FINDINGS,
+                     .tolerance = TOLERANCE};
+    cJSON *document = NULL;
+    int status = assay_json_parse(file, text, size, &document, err);
+    if (status != ASSAY_OK)
+        return status == ASSAY_EFORMAT ? ASSAY_EJOB : status;
+    job.file = assay_copy_text(file);
+    status = job.file ? read_document(&r, document, &job) : job_no_memory(&r);
+    cJSON_Delete(document);
+    if (status != ASSAY_OK) {
+        assay_job_release(&job);
+        return status;
+    }
+    *out = job;
+    return ASSAY_OK;
+}
+
+static void free_instances(assay_instance **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assay_instance_free(list[i]);
+    free(list);
+}
+
+void assay_job_release(assay_job *job)
+{
+    job_release_trials(job);
+    free_instances(job->rules, job->rule_count);
+    free_instances(job->aggregations, job->aggregation_count);
+    free_instances(job->implicit, job->implicit_count);
+    free(job->baseline_name);
+    cJSON_Delete(job->actions);
+    free(job->output_directory);
+    free(job->file);
+    *job = (assay_job){0};
+}

@@ -1,0 +1,316 @@
+/* rules.c - the rules and aggregations of a job file, assay's own entries and those of SageMaker. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "job/job_internal.h"
+
+/* What an entry of either form comes to. Texts are borrowed from the document. */
+typedef struct rule_entry {
+    const char *name, *rule;
+    const cJSON *parameters;
+    assay_severity severity;
+} rule_entry;
+
+static int read_severity(const job_reader *r, const char *place, const char *word, assay_severity *out)
+{
+    for (int s = ASSAY_INFO; word && s <= ASSAY_ERROR; s++) {
+        if (strcmp(word, assay_severity_name(s)) == 0) {
+            *out = (assay_severity)s;
+            return ASSAY_OK;
+        }
+    }
+    if (word)
+        return job_fail(r, place, "unknown severity \"%.40s\"; known: info, warning, error", word);
+    *out = ASSAY_WARNING;
+    return ASSAY_OK;
+}
+
+/* A condition: its parameters are keys of the entry. `*taken` gets an object that refers to them. */
+static int read_condition(const job_reader *r, const char *place, const cJSON *item, rule_entry *out, cJSON **taken)
+{
+    static const char *const keys[] = {"name", "severity", "when",       "for_steps", "mode",
+                                       "worker", "start_step", "end_step", NULL};
+    const char *severity = NULL;
+    if (cJSON_GetObjectItemCaseSensitive(item, "rule") || cJSON_GetObjectItemCaseSensitive(item, "parameters"))
+        return job_fail(r, place, "\"when\" states the rule itself: take \"rule\" and \"parameters\" away");
+    int status = job_known_keys(r, place, item, keys);
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "name", &out->name);
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "severity", &severity);
+    if (status == ASSAY_OK)
+        status = read_severity(r, place, severity, &out->severity);
+    if (status != ASSAY_OK)
+        return status;
+    *taken = cJSON_CreateObject();
+    for (const cJSON *key = item->child; *taken && key; key = key->next)
+        if (strcmp(key->string, "name") != 0 && strcmp(key->string, "severity") != 0 &&
+            !cJSON_AddItemReferenceToObject(*taken, key->string, (cJSON *)(uintptr_t)key))
+            return job_no_memory(r);
+    out->rule = "Expression";
+    out->parameters = *taken;
+    return *taken ? ASSAY_OK : job_no_memory(r);
+}
+
+static int read_own_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out, cJSON **taken)
+{
+    static const char *const keys[] = {"name", "rule", "parameters", "severity", NULL};
+    const char *severity = NULL;
+    if (cJSON_GetObjectItemCaseSensitive(item, "when"))
+        return read_condition(r, place, item, out, taken);
+    int status = job_known_keys(r, place, item, keys);
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "name", &out->name);
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "rule", &out->rule);
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "severity", &severity);
+    if (status == ASSAY_OK && !out->rule)
+        status = job_fail(r, place, "neither \"rule\" nor \"when\" is there; `assay rules` lists the rules");
+    if (status == ASSAY_OK)
+        status = read_severity(r, place, severity, &out->severity);
+    out->parameters = cJSON_GetObjectItemCaseSensitive(item, "parameters");
+    if (status == ASSAY_OK && out->parameters && !cJSON_IsObject(out->parameters))
+        status = job_fail(r, place, "\"parameters\" has to be an object in braces");
+    return status;
+}
+
+/* SageMaker's DebugRuleConfiguration. The keys about its machines, images and paths mean nothing here and are left
+ * alone; the rule is named inside its parameters. `*taken` gets the item that is no parameter. */
+static int read_sagemaker_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out,
+                                cJSON **taken)
+{
+    static const char *const keys[] = {"RuleConfigurationName", "RuleParameters",
+                                       "RuleEvaluatorImage",    "InstanceType",
+                                       "VolumeSizeInGB",        "LocalPath",
+                                       "S3OutputPath",          NULL};
+    int status = job_known_keys(r, place, item, keys);
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "RuleConfigurationName", &out->name);
+    if (status != ASSAY_OK)
+        return status;
+    cJSON *parameters = cJSON_GetObjectItemCaseSensitive(item, "RuleParameters");
+    if (!cJSON_IsObject(parameters))
+        return job_fail(r, place, "\"RuleParameters\" with \"rule_to_invoke\" is missing");
+    status = job_text(r, place, parameters, "rule_to_invoke", &out->rule);
+    if (status == ASSAY_OK && !out->rule)
+        status = job_fail(r, place, "\"rule_to_invoke\" is missing in \"RuleParameters\"");
+    if (status != ASSAY_OK)
+        return status;
+    *taken = cJSON_DetachItemFromObjectCaseSensitive(parameters, "rule_to_invoke");
+    out->parameters = parameters;
+    out->severity = ASSAY_WARNING;
+    return ASSAY_OK;
+}
+
+typedef struct instance_list {
+    assay_instance **items;
+    size_t count;
+} instance_list;
+
+static const char *instance_name_at(const void *list, size_t i)
+{
+    assay_instance *const *items = list;
+    return items[i] ? items[i]->name : NULL;
+}
+
+/* Configures slot `at` of the list; `entry->name` is unique or NULL. */
+static int configure(const job_reader *r, instance_list *list, size_t at, const rule_entry *entry, bool aggregation)
+{
+    const job_names names = {list->items, list->count, instance_name_at};
+    char *made = entry->name ? NULL : job_name_free(&names, entry->rule);
+    const char *name = entry->name ? entry->name : made;
+    if (!name)
+        return job_no_memory(r);
+    int status = aggregation
+                     ? assay_instance_new_aggregation(name, entry->rule, entry->parameters, &list->items[at])
+                     : assay_instance_new(name, entry->rule, entry->severity, entry->parameters, &list->items[at]);
+    free(made);
+    return status == ASSAY_OK ? ASSAY_OK : job_no_memory(r);
+}
+
+static int refuse_twin(const job_reader *r, const char *place, const instance_list *list, const char *name)
+{
+    const job_names names = {list->items, list->count, instance_name_at};
+    if (name && job_name_taken(&names, name))
+        return job_fail(r, place, "the name \"%.100s\" is there twice; names tell the results apart", name);
+    return ASSAY_OK;
+}
+
+/* Entries with a name of their own come first, so that made-up names can avoid them wherever they stand. */
+static int read_rule(const job_reader *r, const char *key, size_t i, const cJSON *item, bool named, size_t at,
+                     instance_list *list)
+{
+    char place[ASSAY_JOB_PLACE];
+    snprintf(place, sizeof place, "%s[%zu]", key, i);
+    bool sagemaker = cJSON_GetObjectItemCaseSensitive(item, "RuleConfigurationName") ||
+                     cJSON_GetObjectItemCaseSensitive(item, "RuleParameters");
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, sagemaker ? "RuleConfigurationName" : "name");
+    if (list->items[at] || named != (name != NULL))
+        return ASSAY_OK;
+    rule_entry entry = {0};
+    cJSON *taken = NULL;
+    int status = sagemaker ? read_sagemaker_entry(r, place, item, &entry, &taken)
+                           : read_own_entry(r, place, item, &entry, &taken);
+    if (status == ASSAY_OK)
+        status = refuse_twin(r, place, list, entry.name);
+    if (status == ASSAY_OK)
+        status = configure(r, list, at, &entry, false);
+    cJSON_Delete(taken);
+    return status;
+}
+
+static int read_aggregation(const job_reader *r, const char *key, size_t i, cJSON *item, bool named, size_t at,
+                            instance_list *list)
+{
+    char place[ASSAY_JOB_PLACE];
+    snprintf(place, sizeof place, "%s[%zu]", key, i);
+    if (list->items[at] || named != (cJSON_GetObjectItemCaseSensitive(item, "name") != NULL))
+        return ASSAY_OK;
+    if (!cJSON_IsObject(item))
+        return job_fail(r, place, "expected an object in braces");
+    rule_entry entry = {0};
+    int status = job_text(r, place, item, "name", &entry.name);
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "kind", &entry.rule);
+    if (status == ASSAY_OK && !entry.rule)
+        status = job_fail(r, place, "\"kind\" is missing; `assay rules` lists the kinds");
+    if (status == ASSAY_OK)
+        status = refuse_twin(r, place, list, entry.name);
+    if (status != ASSAY_OK)
+        return status;
+    /* All other keys of the entry are the aggregation's parameters. */
+    cJSON *name = cJSON_DetachItemFromObjectCaseSensitive(item, "name");
+    cJSON *kind = cJSON_DetachItemFromObjectCaseSensitive(item, "kind");
+    entry.parameters = item;
+    status = configure(r, list, at, &entry, true);
+    cJSON_Delete(name);
+    cJSON_Delete(kind);
+    return status;
+}
+
+/* Reads the entries of one list into the slots from `first` on: those with a name, or those without. */
+static int read_list(const job_reader *r, const char *key, const cJSON *entries, bool named, size_t first,
+                     bool aggregation, instance_list *list)
+{
+    int status = ASSAY_OK;
+    size_t i = 0;
+    for (cJSON *item = entries ? entries->child : NULL; item && status == ASSAY_OK; item = item->next, i++)
+        status = aggregation ? read_aggregation(r, key, i, item, named, first + i, list)
+                             : read_rule(r, key, i, item, named, first + i, list);
+    return status;
+}
+
+/* "images": the aggregation wrong_predictions in short. It takes the last slot, after all names are known. */
+static int read_images(const job_reader *r, const cJSON *images, instance_list *list)
+{
+    static const char *const keys[] = {"tensor", "labels", "predictions", "mode", "channels",
+                                       "mean",   "std",    "classes",     "most", "start_step",  "end_step", NULL};
+    if (!images)
+        return ASSAY_OK;
+    if (!cJSON_IsObject(images))
+        return job_fail(r, "images", "expected an object in braces");
+    int status = job_known_keys(r, "images", images, keys);
+    const job_names names = {list->items, list->count, instance_name_at};
+    char *name = status == ASSAY_OK ? job_name_free(&names, "images") : NULL;
+    if (status == ASSAY_OK && (!name || assay_instance_new_aggregation(name, "wrong_predictions", images,
+                                                                       &list->items[list->count - 1]) != ASSAY_OK))
+        status = job_no_memory(r);
+    free(name);
+    return status;
+}
+
+static int count_entries(const job_reader *r, const char *key, const cJSON *document, const cJSON **entries,
+                         size_t *count)
+{
+    *entries = cJSON_GetObjectItemCaseSensitive(document, key);
+    if (*entries && !cJSON_IsArray(*entries))
+        return job_fail(r, key, "expected a list");
+    *count = *entries ? (size_t)cJSON_GetArraySize(*entries) : 0;
+    if (*count > ASSAY_JOB_ENTRIES)
+        return job_fail(r, key, "more than %d entries", ASSAY_JOB_ENTRIES);
+    return ASSAY_OK;
+}
+
+static int fill_rules(const job_reader *r, const cJSON *own, const cJSON *theirs, size_t own_count,
+                      instance_list *list)
+{
+    int status = ASSAY_OK;
+    for (int named = 1; named >= 0 && status == ASSAY_OK; named--) {
+        status = read_list(r, "rules", own, named, 0, false, list);
+        if (status == ASSAY_OK)
+            status = read_list(r, "DebugRuleConfigurations", theirs, named, own_count, false, list);
+    }
+    return status;
+}
+
+int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
+{
+    const cJSON *own = NULL, *theirs = NULL, *aggregations = NULL;
+    const cJSON *images = cJSON_GetObjectItemCaseSensitive(document, "images");
+    size_t own_count = 0, their_count = 0, aggregation_count = 0;
+    int status = count_entries(r, "rules", document, &own, &own_count);
+    if (status == ASSAY_OK)
+        status = count_entries(r, "DebugRuleConfigurations", document, &theirs, &their_count);
+    if (status == ASSAY_OK)
+        status = count_entries(r, "aggregations", document, &aggregations, &aggregation_count);
+    if (status != ASSAY_OK)
+        return status;
+    aggregation_count += images != NULL;
+    instance_list rules = {assay_alloc_zeroed(own_count + their_count, sizeof(assay_instance *)),
+                           own_count + their_count};
+    instance_list kinds = {assay_alloc_zeroed(aggregation_count, sizeof(assay_instance *)), aggregation_count};
+    /* The job owns both from here on, filled or not: releasing it frees what is there. */
+    job->rules = rules.items;
+    job->rule_count = rules.items ? rules.count : 0;
+    job->aggregations = kinds.items;
+    job->aggregation_count = kinds.items ? kinds.count : 0;
+    if (!rules.items || !kinds.items)
+        return job_no_memory(r);
+    status = fill_rules(r, own, theirs, own_count, &rules);
+    for (int named = 1; named >= 0 && status == ASSAY_OK; named--)
+        status = read_list(r, "aggregations", aggregations, named, 0, true, &kinds);
+    if (status == ASSAY_OK)
+        status = read_images(r, images, &kinds);
+    return status;
+}
+
+static bool needs_implicit(const assay_job *job)
+{
+    bool draws = false;
+    for (int f = 0; f < ASSAY_FORMATS; f++)
+        draws = draws || ((job->formats >> f & 1) && assay_job_format_draws(f));
+    return draws || job->wants_curves || job->trial_count > 1;
+}
+
+/* A trial's share of what all may have; at least what the parameters allow. */
+static bool add_bound(cJSON *parameters, const char *name, size_t share, size_t most)
+{
+    size_t bound = share < 2 ? 2 : share < most ? share : most;
+    return cJSON_AddNumberToObject(parameters, name, (double)bound) != NULL;
+}
+
+int assay_job_add_implicit(assay_job *job)
+{
+    if (job->implicit || !needs_implicit(job))
+        return ASSAY_OK;
+    size_t trials = job->trial_count > 0 ? job->trial_count : 1;
+    cJSON *losses = cJSON_CreateObject(), *tensors = cJSON_CreateObject();
+    job->implicit = assay_alloc_zeroed(ASSAY_IMPLICITS, sizeof(assay_instance *));
+    int status = job->implicit && add_bound(losses, "steps", ASSAY_LOSS_ROWS / trials, ASSAY_LOSS_ROWS_OF_TRIAL) &&
+                         add_bound(tensors, "rows", ASSAY_CURVE_ROWS / trials, ASSAY_CURVE_ROWS_OF_TRIAL)
+                     ? ASSAY_OK
+                     : ASSAY_ENOMEM;
+    if (status == ASSAY_OK) {
+        job->implicit_count = ASSAY_IMPLICITS;
+        status = assay_instance_new_aggregation("loss_curve", "loss_curve", losses, &job->implicit[ASSAY_IMPLICIT_LOSSES]);
+    }
+    if (status == ASSAY_OK)
+        status = assay_instance_new_aggregation("tensor_curves", "tensor_curves", tensors,
+                                                &job->implicit[ASSAY_IMPLICIT_TENSORS]);
+    cJSON_Delete(losses);
+    cJSON_Delete(tensors);
+    return status;
+}

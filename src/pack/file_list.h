@@ -1,0 +1,35 @@
+/* file_list.h - all files of a trial, whatever they are: what packing carries, unpacking writes and verifying compares.
+ */
+#ifndef ASSAY_PACK_FILE_LIST_H
+#define ASSAY_PACK_FILE_LIST_H
+
+#include "parallel/comm.h"
+#include "trial/packed.h"
+
+typedef struct assay_file_list {
+    assay_packed_file *files; /* byte order of the names; `at` of files is 0 */
+    uint64_t count, unreadable;
+    uint64_t bytes;  /* of all files */
+    assay_buf names; /* terminated names, and behind them why files are unreadable */
+} assay_file_list;
+
+/* Lists a store and finds the size of every file: rank 0 lists, all ask for sizes. Empty directories count; a file that
+ * cannot be opened is of kind ASSAY_PACKED_UNREADABLE, with the reason. Release with assay_file_list_release().
+ * Collective; the list is the same on every rank. */
+int assay_file_list_read(assay_comm *comm, assay_store *store, assay_file_list *out, assay_error *err);
+void assay_file_list_release(assay_file_list *list);
+
+/* The terminated name of a file. Not collective. */
+static inline const char *assay_file_name(const assay_file_list *list, uint64_t i)
+{
+    return (const char *)list->names.data + list->files[i].name_at;
+}
+
+/* A rank's contiguous share of `count` things: the first of rank `rank`; that of the next rank is its end. Not
+ * collective. */
+static inline uint64_t assay_share(uint64_t count, int rank, int ranks)
+{
+    return count / (uint64_t)ranks * (uint64_t)rank + count % (uint64_t)ranks * (uint64_t)rank / (uint64_t)ranks;
+}
+
+#endif

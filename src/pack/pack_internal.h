@@ -1,0 +1,32 @@
+/* pack_internal.h - the parts of packing one trial. Inside hdf5 only. */
+#ifndef ASSAY_PACK_PACK_INTERNAL_H
+#define ASSAY_PACK_PACK_INTERNAL_H
+
+#include "engine/source/source.h"
+#include "pack/file_list.h"
+#include "pack/pack.h"
+
+typedef struct assay_packing { /* one trial under way */
+    assay_comm *comm;
+    assay_hdf5_file *file;
+    const char *group; /* "/trials/NAME" */
+    assay_source *source;
+    assay_file_list list;
+    uint64_t *order; /* files that are not empty in natural order of their names: how their bytes lie */
+    uint64_t ordered;
+    bool compress;
+} assay_packing;
+
+/* Writes a whole data set of plain items or rows that every rank has: each its share. Collective. */
+int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *layout, const void *rows,
+                   assay_error *err);
+
+/* pack_bytes.c: the contents of the files, and their checksums. Collective. */
+int assay_pack_bytes(assay_packing *p, assay_error *err);
+/* pack_index.c: what the index files say, as tables. *records gets the number of entries. Collective. */
+int assay_pack_index(assay_packing *p, uint64_t *records, assay_error *err);
+
+/* A job of trials only. The list and its texts are borrowed. */
+assay_job assay_pack_job(assay_job_trial *trials, size_t count);
+
+#endif

@@ -1,0 +1,170 @@
+/* unpack.c - a packed trial as a directory again: ranks share the files; the directory has its name when all are there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "pack/pack_internal.h"
+
+enum { PIECE = 1 << 20 };
+
+typedef struct unpacking {
+    assay_comm *comm;
+    assay_store *store;
+    assay_file_list list;
+    const char *directory;
+    char *temporary;
+} unpacking;
+
+static int cannot_write(const char *path, int reason, assay_error *err)
+{
+    return assay_fail(err, ASSAY_EIO, "%s: cannot write: %s", path, strerror(reason));
+}
+
+static int write_bytes(int to, const char *path, const uint8_t *bytes, size_t size, assay_error *err)
+{
+    if (assay_fault_now(ASSAY_FAULT_WRITE))
+        return cannot_write(path, EIO, err);
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(to, bytes + done, size - done);
+        if (n < 0 && errno != EINTR)
+            return cannot_write(path, errno, err);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return ASSAY_OK;
+}
+
+static int copy_file(const unpacking *u, uint64_t i, const char *path, uint8_t *room, assay_error *err)
+{
+    assay_store_file *from = NULL;
+    int status = assay_store_open_file(u->store, assay_file_name(&u->list, i), &from, err);
+    if (status != ASSAY_OK)
+        return status;
+    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    status = to >= 0 ? ASSAY_OK : cannot_write(path, errno, err);
+    for (uint64_t at = 0; status == ASSAY_OK && at < u->list.files[i].size;) {
+        size_t got = 0;
+        status = assay_store_read_at(from, at, room, PIECE, &got, err);
+        if (status == ASSAY_OK)
+            status = write_bytes(to, path, room, got, err);
+        at += got;
+    }
+    if (to >= 0 && close(to) != 0 && status == ASSAY_OK)
+        status = cannot_write(path, errno, err);
+    assay_store_close_file(from);
+    return status;
+}
+
+/* The directory that holds the path is made unless the file before had the same. */
+static int make_parent(const char *path, assay_buf *made, assay_error *err)
+{
+    size_t length = (size_t)(strrchr(path, '/') - path);
+    if (made->size == length + 1 && memcmp(made->data, path, length) == 0)
+        return ASSAY_OK;
+    assay_buf_clear(made);
+    assay_put_bytes(made, path, length);
+    assay_put_u8(made, '\0');
+    int status = assay_buf_status(made);
+    return status == ASSAY_OK ? assay_dir_make((const char *)made->data, err) : status;
+}
+
+static int copy_share(const unpacking *u, assay_error *err)
+{
+    int rank = assay_comm_rank(u->comm), ranks = assay_comm_size(u->comm), status = ASSAY_OK;
+    uint64_t end = assay_share(u->list.count, rank + 1, ranks);
+    uint8_t *room = assay_alloc(PIECE);
+    assay_buf made;
+    assay_buf_init(&made, SIZE_MAX);
+    if (!room)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while unpacking", u->directory);
+    for (uint64_t i = assay_share(u->list.count, rank, ranks); status == ASSAY_OK && i < end; i++) {
+        char *path = assay_path_join(u->temporary, assay_file_name(&u->list, i));
+        uint32_t kind = u->list.files[i].kind;
+        status = path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while unpacking", u->directory);
+        if (status == ASSAY_OK && kind == ASSAY_PACKED_DIRECTORY)
+            status = assay_dir_make(path, err);
+        if (status == ASSAY_OK && kind == ASSAY_PACKED_FILE)
+            status = make_parent(path, &made, err);
+        if (status == ASSAY_OK && kind == ASSAY_PACKED_FILE)
+            status = copy_file(u, i, path, room, err);
+        free(path);
+    }
+    assay_buf_release(&made);
+    free(room);
+    return status;
+}
+
+/* Removes what this run has written; what is not from it stays. */
+static void remove_written(const unpacking *u)
+{
+    for (uint64_t i = u->list.count; i-- > 0;) {
+        char *path = assay_path_join(u->temporary, assay_file_name(&u->list, i));
+        if (!path)
+            return;
+        if (u->list.files[i].kind != ASSAY_PACKED_UNREADABLE)
+            remove(path);
+        for (char *slash = strrchr(path, '/'); slash && slash > path + strlen(u->temporary);
+             slash = strrchr(path, '/')) {
+            *slash = '\0';
+            if (rmdir(path) != 0)
+                break;
+        }
+        free(path);
+    }
+    rmdir(u->temporary);
+}
+
+/* Rank 0: the place must be free, and the temporary one new. */
+static int prepare(const unpacking *u, assay_error *err)
+{
+    if (rmdir(u->directory) != 0 && errno != ENOENT)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: %s; give the name of a directory that does not exist", u->directory,
+                          errno == ENOTEMPTY ? "there is something in it" : strerror(errno));
+    if (access(u->temporary, F_OK) == 0)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: left by an unpacking that did not finish; remove it first",
+                          u->temporary);
+    return assay_dir_make(u->temporary, err);
+}
+
+static int unpack(unpacking *u, assay_error *err)
+{
+    bool first = assay_comm_rank(u->comm) == 0;
+    int status = assay_file_list_read(u->comm, u->store, &u->list, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(u->comm, first ? prepare(u, err) : ASSAY_OK, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_comm_agree(u->comm, copy_share(u, err), err);
+    if (status == ASSAY_OK && first && rename(u->temporary, u->directory) != 0)
+        status = cannot_write(u->directory, errno, err);
+    if (status != ASSAY_OK && first)
+        remove_written(u);
+    return assay_comm_agree(u->comm, status, err);
+}
+
+int assay_unpack(assay_comm *comm, const char *packed, const char *directory, assay_pack_figures *out, assay_error *err)
+{
+    size_t length = strlen(directory);
+    unpacking u = {.comm = comm, .directory = directory};
+    while (length > 1 && directory[length - 1] == '/')
+        length--;
+    u.temporary = assay_alloc(length + 6);
+    if (u.temporary)
+        snprintf(u.temporary, length + 6, "%.*s.part", (int)length, directory);
+    int status = assay_comm_agree(comm, u.temporary ? ASSAY_OK : ASSAY_ENOMEM, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, assay_store_open(packed, &u.store, err), err);
+    if (status == ASSAY_OK)
+        status = unpack(&u, err);
+    *out = (assay_pack_figures){
+        .trials = 1, .files = u.list.count, .bytes = u.list.bytes, .unreadable = u.list.unreadable};
+    assay_file_list_release(&u.list);
+    assay_store_close(u.store);
+    free(u.temporary);
+    return status;
+}

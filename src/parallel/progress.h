@@ -1,0 +1,19 @@
+/* progress.h - how far the ranks are, on rank 0's stderr: done and total bytes, rate, time left. */
+#ifndef ASSAY_PARALLEL_PROGRESS_H
+#define ASSAY_PARALLEL_PROGRESS_H
+
+#include "parallel/comm.h"
+
+typedef struct assay_progress assay_progress;
+
+/* `every` seconds between lines; below 0: one line that is rewritten twice a second; 0: none. Every rank makes one.
+ * Not collective. NULL without memory. */
+assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t total_bytes);
+/* This rank has read so many more bytes. Cheap: looks at the clock now and then. Not collective. */
+void assay_progress_add(assay_progress *p, uint64_t bytes);
+/* Shows or sends a line that is due, also while nothing is read. Not collective. */
+void assay_progress_look(assay_progress *p);
+/* This rank is done; rank 0 goes on reporting until all are. Frees it. Collective. */
+void assay_progress_end(assay_progress *p);
+
+#endif

@@ -1,0 +1,248 @@
+/* monitor.c - one look at a training: what Slurm says of the job, and what `assay run` finds in what is written
+ * so far.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "action/command.h"
+#include "pilot/pilot_internal.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/log.h"
+
+enum { REPORT_CEILING = 1 << 28 };                                      /* bytes */
+enum { RUN_DONE = 0, RUN_FINDINGS = 1, RUN_USAGE = 2, RUN_LOSSES = 3 }; /* exit codes of assay run: docs/design.md */
+
+static int severity_of(const cJSON *rule)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(rule, "severity");
+    for (int s = ASSAY_INFO; cJSON_IsString(item) && s <= ASSAY_ERROR; s++) {
+        if (strcmp(item->valuestring, assay_severity_name(s)) == 0)
+            return s;
+    }
+    return ASSAY_ERROR;
+}
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static double number_of(const cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static void describe_issue(const cJSON *rule, pilot_verdict *out)
+{
+    const cJSON *first = cJSON_GetObjectItemCaseSensitive(rule, "first");
+    snprintf(out->text, sizeof out->text, "%.60s: %.0f findings, first at step %.0f on %.40s in %.80s",
+             text_of(rule, "name"), number_of(rule, "findings_total"), number_of(first, "step"),
+             text_of(first, "worker"), text_of(first, "tensor"));
+}
+
+int pilot_read_report(const char *file, const void *text, size_t size, int fail_on, pilot_verdict *out,
+                      assay_error *err)
+{
+    cJSON *document = NULL;
+    int status = assay_json_parse(file, text, size, &document, err);
+    if (status != ASSAY_OK)
+        return status;
+    const cJSON *trials = cJSON_GetObjectItemCaseSensitive(document, "trials");
+    const cJSON *trial = cJSON_GetArrayItem(trials, 0), *rules = cJSON_GetObjectItemCaseSensitive(trial, "rules"),
+                *rule;
+    const cJSON *failed = NULL, *issue = NULL;
+    size_t tested = 0;
+    if (strcmp(text_of(document, "schema"), "assay-report/1") != 0 || cJSON_GetArraySize(trials) != 1 ||
+        !cJSON_IsArray(rules)) {
+        cJSON_Delete(document);
+        return assay_fail(err, ASSAY_EFORMAT, "%s: no report of one trial (schema assay-report/1)", file);
+    }
+    cJSON_ArrayForEach(rule, rules)
+    {
+        const char *said = text_of(rule, "status");
+        if (severity_of(rule) < fail_on)
+            continue;
+        issue = !issue && strcmp(said, "IssuesFound") == 0 ? rule : issue;
+        failed = !failed && strcmp(said, "Error") == 0 ? rule : failed;
+        tested += strcmp(said, "NoIssuesFound") == 0;
+    }
+    *out = (pilot_verdict){.ended = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(trial, "ended"))};
+    out->status = issue    ? PILOT_RULE_ISSUES
+                  : failed ? PILOT_RULE_ERROR
+                  : tested ? PILOT_RULE_NO_ISSUES
+                           : PILOT_RULE_NO_DATA;
+    if (issue)
+        describe_issue(issue, out);
+    else if (failed)
+        snprintf(out->text, sizeof out->text, "%.60s could not be evaluated: %.200s", text_of(failed, "name"),
+                 text_of(failed, "message"));
+    else if (!tested)
+        snprintf(out->text, sizeof out->text, "no rule found anything to test");
+    cJSON_Delete(document);
+    return ASSAY_OK;
+}
+
+/* assay run JOB --trial TRIAL --out REPORT ...; the list is the caller's to free. */
+static const char **analysis(const assay_pilot *pilot, const char *trial, const char *report)
+{
+    size_t lead = 0, used = 0;
+    while (pilot->command && pilot->command[lead])
+        lead++;
+    const char **argv = assay_realloc_array(NULL, lead + 14, sizeof *argv);
+    if (!argv)
+        return NULL;
+    for (size_t i = 0; i < lead; i++)
+        argv[used++] = pilot->command[i];
+    if (lead == 0)
+        argv[used++] = pilot->program ? pilot->program : "assay";
+    const char *const tail[] = {"run",     pilot->job, "--trial",   trial,       "--out",
+                                report,    "--format", "json,text", "--fail-on", assay_severity_name(pilot->fail_on),
+                                "--quiet", NULL};
+    memcpy(argv + used, tail, sizeof tail);
+    return argv;
+}
+
+/* Reads the report that a run has written. */
+static int look_at_report(const assay_pilot *pilot, const char *directory, pilot_verdict *out, assay_error *err)
+{
+    char *path = assay_path_join(directory, "report.json");
+    assay_buf text;
+    assay_buf_init(&text, REPORT_CEILING);
+    int status = path ? assay_file_read(path, REPORT_CEILING, &text, err)
+                      : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", pilot->file);
+    if (status == ASSAY_OK)
+        status = pilot_read_report(path, text.data, text.size, pilot->fail_on, out, err);
+    assay_buf_release(&text);
+    free(path);
+    return status == ASSAY_ENOMEM ? status : status == ASSAY_OK ? ASSAY_OK : ASSAY_EIO;
+}
+
+/* A launcher has exit codes of its own: one that could not start the run ends with 1 as well, and what lies there is
+ * then the report of an earlier look. */
+static bool fits(int code, pilot_rule status)
+{
+    return (code == RUN_FINDINGS) == (status == PILOT_RULE_ISSUES || status == PILOT_RULE_ERROR);
+}
+
+/* What the end of a run means. *cause: of the command's failure. */
+static int judge(const assay_pilot *pilot, const char *report, const assay_command_result *result,
+                 const assay_error *cause, pilot_verdict *out, assay_error *err)
+{
+    int code = result->started && !result->timed_out ? result->exit_status : -1;
+    if (code == RUN_USAGE) { /* a job file that is right, as pilot_prepare() has seen: so there is no trial yet */
+        *out = (pilot_verdict){.status = PILOT_RULE_IN_PROGRESS};
+        snprintf(out->text, sizeof out->text, "%.290s", cause->text);
+        return ASSAY_OK;
+    }
+    if (code != RUN_DONE && code != RUN_FINDINGS && code != RUN_LOSSES)
+        return assay_fail(err, result->started ? ASSAY_EIO : ASSAY_EJOB, "%s", cause->text);
+    int status = look_at_report(pilot, report, out, err);
+    if (status == ASSAY_OK && !fits(code, out->status))
+        return assay_fail(err, ASSAY_EIO, "%s: is not the report of a run that ended with %d, but an older one%s%s", report, code,
+                          cause->text[0] ? ": " : "", cause->text);
+    if (status == ASSAY_OK && code == RUN_LOSSES && out->status == PILOT_RULE_NO_ISSUES) {
+        out->status = PILOT_RULE_DAMAGED;
+        snprintf(out->text, sizeof out->text, "part of the trial is damaged or missing");
+    }
+    return status;
+}
+
+/* Runs the rules over what is written. */
+static int analyse(const assay_pilot *pilot, pilot_verdict *out, assay_error *err)
+{
+    char *trial = pilot_trial(pilot), *report = pilot_report(pilot);
+    const char **argv = trial && report ? analysis(pilot, trial, report) : NULL;
+    int status;
+    if (argv) {
+        /* One process without a launcher: Open MPI would start a daemon for it, which outlives it and so keeps the
+         * lock. */
+        const char *const alone[] = {"OMPI_MCA_ess_singleton_isolated=1", NULL};
+        const assay_command command = {.argv = argv,
+                                       .environment = pilot->command ? NULL : alone,
+                                       .keep = pilot->lock,
+                                       .seconds = pilot->time_limit};
+        assay_error cause = {""};
+        assay_command_result result;
+        (void)assay_command_run(&command, &result, &cause); /* the exit code tells more than its status */
+        status = judge(pilot, report, &result, &cause, out, err);
+        assay_command_release(&result);
+    } else {
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", pilot->file);
+    }
+    free(argv);
+    free(report);
+    free(trial);
+    return status;
+}
+
+/* A job that has ended: what that means for the state. */
+static pilot_job end_of(const assay_slurm_job *job, const pilot_verdict *verdict)
+{
+    if (job->phase == ASSAY_SLURM_UNKNOWN) /* forgotten by Slurm: the trial's own word is left */
+        return verdict->ended ? PILOT_JOB_COMPLETED : PILOT_JOB_FAILED;
+    if (strcmp(job->state, "CANCELLED") == 0)
+        return PILOT_JOB_STOPPED;
+    return strcmp(job->state, "COMPLETED") == 0 ? PILOT_JOB_COMPLETED : PILOT_JOB_FAILED;
+}
+
+/* A training that has ended without issues. */
+static void conclude(assay_pilot *pilot, const assay_slurm_job *job, const pilot_verdict *verdict)
+{
+    pilot->rule_status = verdict->status == PILOT_RULE_IN_PROGRESS ? PILOT_RULE_ERROR : verdict->status;
+    if (pilot->job_status != PILOT_JOB_COMPLETED)
+        pilot_set_next(pilot, PILOT_END, "job %s ended as %s, without issues that a strategy is for%s%s", pilot->job_id,
+                       job->state[0] ? job->state : "unknown to Slurm", verdict->text[0] ? "; " : "", verdict->text);
+    else if (pilot->rule_status == PILOT_RULE_NO_ISSUES)
+        pilot_set_next(pilot, PILOT_END, "job %s has trained without issues", pilot->job_id);
+    else
+        pilot_set_next(pilot, PILOT_END, "job %s has trained, but: %s", pilot->job_id, verdict->text);
+}
+
+/* What was seen, into the state. */
+static int take_in(assay_pilot *pilot, const assay_slurm_job *job, const pilot_verdict *verdict, assay_error *err)
+{
+    bool ended = job->phase == ASSAY_SLURM_ENDED || job->phase == ASSAY_SLURM_UNKNOWN;
+    pilot_add(pilot, "num_monitor_transitions");
+    pilot->rule_status = PILOT_RULE_IN_PROGRESS;
+    pilot->job_status = ended                               ? end_of(job, verdict)
+                        : job->phase == ASSAY_SLURM_PENDING ? PILOT_JOB_PENDING
+                                                            : PILOT_JOB_IN_PROGRESS;
+    if (verdict->status == PILOT_RULE_ISSUES) {
+        pilot->rule_status = PILOT_RULE_ISSUES;
+        pilot->job_status = ended ? pilot->job_status : PILOT_JOB_STOPPING;
+        return pilot_plan(pilot, verdict->text, err);
+    }
+    if (ended) {
+        conclude(pilot, job, verdict);
+    } else if (pilot->most_monitor > 0 && pilot_count(pilot, "num_monitor_transitions") >= pilot->most_monitor) {
+        pilot->job_status = PILOT_JOB_STOPPING;
+        pilot_set_next(pilot, PILOT_END, "caps.num_monitor_transitions is reached");
+    }
+    return ASSAY_OK;
+}
+
+/* Slurm is asked first: of a job that has ended, the run then sees everything that was written. */
+int pilot_step_observe(assay_pilot *pilot, assay_error *err)
+{
+    pilot_verdict verdict = {.status = PILOT_RULE_IN_PROGRESS};
+    assay_slurm_job job;
+    int status = assay_slurm_state(pilot->job_id, &job, err);
+    if (status == ASSAY_OK && job.phase != ASSAY_SLURM_PENDING)
+        status = analyse(pilot, &verdict, err);
+    assay_fault_die("observe-done");
+    if (status == ASSAY_OK) {
+        status = take_in(pilot, &job, &verdict, err);
+        pilot->stale = status != ASSAY_OK;
+    }
+    if (status != ASSAY_OK)
+        return status;
+    if (pilot->next_action != PILOT_MONITOR)
+        assay_log_note("%s: %s", pilot->job_name, pilot->reason);
+    status = pilot_write(pilot, err);
+    assay_fault_die("observe-written");
+    return status;
+}

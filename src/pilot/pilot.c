@@ -1,0 +1,160 @@
+/* pilot.c - which step comes next. */
+#include "pilot/pilot.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "action/command.h"
+#include "pilot/pilot_internal.h"
+#include "base/fault.h"
+
+typedef enum pilot_step {
+    STEP_STOP,
+    STEP_NOTIFY,
+    STEP_NAME,
+    STEP_SUBMIT,
+    STEP_RELEASE,
+    STEP_OBSERVE,
+    STEP_NONE
+} pilot_step;
+
+static const double STOPPING_SECONDS = 1; /* between two looks at a job that is ending */
+
+/* docs/pilot.md has this as a table. */
+static pilot_step next_step(const assay_pilot *pilot)
+{
+    if (pilot->job_status == PILOT_JOB_STOPPING)
+        return STEP_STOP;
+    if (pilot->message != PILOT_MESSAGE_NONE)
+        return STEP_NOTIFY;
+    if (pilot->next_action == PILOT_END)
+        return STEP_NONE;
+    if (pilot->next_action == PILOT_MONITOR)
+        return STEP_OBSERVE;
+    return pilot->job_status == PILOT_JOB_SUBMITTING ? STEP_SUBMIT
+           : pilot->job_status == PILOT_JOB_HELD     ? STEP_RELEASE
+                                                     : STEP_NAME;
+}
+
+bool assay_pilot_ended(const assay_pilot *pilot)
+{
+    return next_step(pilot) == STEP_NONE;
+}
+
+bool assay_pilot_clean(const assay_pilot *pilot, bool *damaged)
+{
+    bool trained = pilot->next_action == PILOT_END && pilot->job_status == PILOT_JOB_COMPLETED;
+    if (damaged)
+        *damaged = trained && pilot->rule_status == PILOT_RULE_DAMAGED;
+    return trained && pilot->rule_status == PILOT_RULE_NO_ISSUES;
+}
+
+/* `assay check JOB`: what is wrong with the job file shows before a training has run for an hour. */
+static int check_job(const assay_pilot *pilot, assay_error *err)
+{
+    const char *const argv[] = {pilot->program, "check", pilot->job, NULL};
+    const assay_command command = {.argv = argv, .seconds = 60};
+    assay_command_result result;
+    assay_error cause = {""};
+    int status = assay_command_run(&command, &result, &cause);
+    if (status != ASSAY_OK && result.started && result.err.size > 0)
+        status = assay_fail(err, ASSAY_EJOB, "%s: monitor.job: %.*s", pilot->file,
+                            (int)strcspn((const char *)result.err.data, "\n"), (const char *)result.err.data);
+    else if (status != ASSAY_OK)
+        status = assay_fail(err, status, "%s", cause.text);
+    assay_command_release(&result);
+    return status;
+}
+
+int assay_pilot_prepare(assay_pilot *pilot, const char *program, assay_error *err)
+{
+    int status = ASSAY_OK;
+    pilot->program = assay_copy_text(program);
+    if (!pilot->program)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", pilot->file);
+    if (assay_pilot_ended(pilot))
+        return ASSAY_OK;
+    for (size_t i = 0; i < pilot->targets && status == ASSAY_OK; i++)
+        status = assay_notify_prepare(pilot->target[i], err);
+    if (status == ASSAY_OK && access(pilot->script, R_OK) != 0)
+        status = assay_fail(err, ASSAY_EJOB, "%s: launch.script: %s: %s", pilot->file, pilot->script, strerror(errno));
+    return status == ASSAY_OK ? check_job(pilot, err) : status;
+}
+
+static int take_step(assay_pilot *pilot, pilot_step step, assay_error *err)
+{
+    switch (step) {
+    case STEP_STOP:
+        return pilot_step_stop(pilot, err);
+    case STEP_NOTIFY:
+        return pilot_step_notify(pilot, err);
+    case STEP_NAME:
+        return pilot_step_name(pilot, err);
+    case STEP_SUBMIT:
+        return pilot_step_submit(pilot, err);
+    case STEP_RELEASE:
+        return pilot_step_release(pilot, err);
+    case STEP_OBSERVE:
+        return pilot_step_observe(pilot, err);
+    case STEP_NONE:
+        break;
+    }
+    return ASSAY_OK;
+}
+
+int assay_pilot_step(assay_pilot *pilot, assay_pilot_did *did, assay_error *err)
+{
+    pilot_step step = next_step(pilot);
+    *did = (assay_pilot_did){.turned = true};
+    int status = pilot->stale ? assay_fail(err, ASSAY_EIO, "%s could not be written: start again", pilot->file)
+                              : take_step(pilot, step, err);
+    did->final = pilot->stale;
+    if (status != ASSAY_OK)
+        return status;
+    pilot_step next = next_step(pilot);
+    if (next == STEP_STOP && step == STEP_STOP)
+        did->wait = STOPPING_SECONDS;
+    else if (next == STEP_OBSERVE && (step == STEP_OBSERVE || step == STEP_RELEASE))
+        did->wait = pilot->poll_seconds;
+    else if (next == STEP_STOP || next == STEP_NOTIFY || next == STEP_SUBMIT || next == STEP_RELEASE)
+        did->turned = false;
+    return ASSAY_OK;
+}
+
+static void put_plan(const assay_pilot *pilot, assay_buf *out)
+{
+    const pilot_strategy *s = pilot_next_strategy(pilot);
+    assay_put_format(out, "  on findings: stop job %s and ", pilot->job_id);
+    if (!s || pilot_count(pilot, "num_retraining") >= pilot->most_retraining) {
+        assay_put_format(out, "end: %s\n", s ? "caps.num_retraining is reached" : "every strategy is used up");
+        return;
+    }
+    assay_put_format(out, "launch again with ");
+    pilot_put_change(pilot, s, out);
+    assay_put_u8(out, '\n');
+}
+
+void assay_pilot_put_next(const assay_pilot *pilot, assay_buf *out)
+{
+    pilot_step step = next_step(pilot);
+    if (step == STEP_STOP)
+        assay_put_format(out, "stop job %s (%s)\n", pilot->job_id, pilot->job_name);
+    if (pilot->message != PILOT_MESSAGE_NONE)
+        assay_put_format(out, "tell %zu target%s of the %s: %s\n", pilot->targets,
+                         assay_plural(pilot->targets), pilot_message_word[pilot->message],
+                         pilot->reason);
+    if (pilot->next_action == PILOT_LAUNCH_NEW && pilot->job_status == PILOT_JOB_HELD) {
+        assay_put_format(out, "release job %s (%s)\n", pilot->job_id, pilot->job_name);
+    } else if (pilot->next_action == PILOT_LAUNCH_NEW) {
+        assay_put_format(out, "launch a training%s\n",
+                         pilot->job_status == PILOT_JOB_SUBMITTING ? ", unless Slurm has it already"
+                                                                   : ", under a new name");
+        pilot_put_submission(pilot, out);
+    } else if (pilot->next_action == PILOT_MONITOR) {
+        assay_put_format(out, "look at job %s (%s) with %s\n", pilot->job_id, pilot->job_name, pilot->job);
+        put_plan(pilot, out);
+    } else if (step == STEP_NONE) {
+        assay_put_format(out, "nothing: ended%s%s\n", pilot->reason[0] ? ": " : "", pilot->reason);
+    }
+}
