@@ -89,7 +89,7 @@ static int notify(firing *f, const action_event *event, assay_audit_result *resu
     if (a->failures >= FAILURES && assay_clock_seconds() < a->failed_at + PAUSE_SECONDS)
         return assay_fail(err, ASSAY_EIO, "%s: not tried: it failed %u times in a row a moment ago", a->name,
                           a->failures);
-    assay_notify_set_hasty(a->notify, a->failures > 0 || assay_stop_wished());
+    assay_notify_set_hasty(a->notify, a->failures > 0 || assay_interrupt_wished());
     int status = assay_notify_send(a->notify, &event->message, note_attempt, f, &delivery, err);
     a->failures = status == ASSAY_OK ? 0 : a->failures + 1;
     a->failed_at = assay_clock_seconds();

@@ -29,7 +29,7 @@ static const cli_option OPTIONS[] = {
 /* Sleeps in pieces, so that a signal does not have to wait for the end. */
 static void wait_for(double seconds)
 {
-    for (double left = seconds; left > 0 && !assay_stop_wished(); left -= 0.2)
+    for (double left = seconds; left > 0 && !assay_interrupt_wished(); left -= 0.2)
         assay_command_sleep(left < 0.2 ? left : 0.2);
 }
 
@@ -40,7 +40,7 @@ static int go(assay_pilot *pilot, const pilot_options *options, bool *stopped, a
     *stopped = false;
     while (!assay_pilot_ended(pilot)) {
         assay_pilot_did did;
-        if (assay_stop_wished()) {
+        if (assay_interrupt_wished()) {
             *stopped = true;
             return ASSAY_OK;
         }
@@ -86,12 +86,12 @@ static int drive(assay_pilot *pilot, const pilot_options *options)
     assay_error err = {""};
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
-    assay_stop_listen();
-    assay_stop_listen_to(SIGINT);
+    assay_interrupt_listen();
+    assay_interrupt_listen_to(SIGINT);
     int status = assay_pilot_prepare(pilot, length > 0 ? program : "assay", &err);
     if (status == ASSAY_OK)
         status = go(pilot, options, &stopped, &err);
-    assay_stop_forget();
+    assay_interrupt_forget();
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     if (!stopped)

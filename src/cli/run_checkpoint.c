@@ -30,7 +30,7 @@ int run_checkpoint_begin(run_checkpoint *checkpoint, const assay_job *job, const
     engine->resume = checkpoint->resume;
     engine->version = ASSAY_VERSION;
     engine->job_digest = checkpoint->job_digest;
-    assay_stop_listen();
+    assay_interrupt_listen();
     return ASSAY_OK;
 }
 

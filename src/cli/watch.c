@@ -49,7 +49,7 @@ static int look(follower *f, assay_watch_call *call, assay_error *err)
 {
     for (;;) {
         assay_watch_sight sight;
-        bool signalled = assay_stop_wished();
+        bool signalled = assay_interrupt_wished();
         double now = assay_clock_seconds();
         int status = assay_watch_look(f->watch, now, &sight, err);
         if (status != ASSAY_OK)
@@ -120,8 +120,8 @@ static int follow(follower *f, assay_error *err)
     assay_watch_call call = ASSAY_WATCH_EVALUATE;
     int status = ASSAY_OK;
     f->last_change = assay_clock_seconds();
-    assay_stop_listen();
-    assay_stop_listen_to(SIGINT);
+    assay_interrupt_listen();
+    assay_interrupt_listen_to(SIGINT);
     while (status == ASSAY_OK && call == ASSAY_WATCH_EVALUATE) {
         status = agree_on_call(f, &call, err);
         if (status == ASSAY_OK && call == ASSAY_WATCH_EVALUATE)
@@ -129,7 +129,7 @@ static int follow(follower *f, assay_error *err)
     }
     if (status == ASSAY_OK)
         status = assay_watch_close(f->watch);
-    assay_stop_listen_once(); /* one that is under way to this rank is answered by the report, too */
+    assay_interrupt_listen_once(); /* one that is under way to this rank is answered by the report, too */
     if (status == ASSAY_OK)
         assay_log_note("watched: %llu step%s in %llu evaluation%s, which read %llu byte%s of records; the report reads "
                        "them once more",

@@ -24,7 +24,7 @@ typedef struct run {
     assay_plan plan;
     assay_budget budget;
     assay_rule *rules; /* [trial * instances + instance] */
-    assay_fold *folds; /* [trials] */
+    assay_combiner *folds; /* [trials] */
     assay_checkpoint_identity identity;
     assay_checkpoint checkpoint; /* this rank's part of the one that the run goes on from */
     assay_buf mapped;            /* what this rank's chunks came to, for the watch */
@@ -54,7 +54,7 @@ static int configure(run *r)
                 .end_step = instance->end_step < r->options->to ? instance->end_step : r->options->to,
             };
         }
-        assay_fold_init(&r->folds[t], r->rules + (size_t)t * instances, instances, r->plan.sources[t].chunks);
+        assay_combiner_init(&r->folds[t], r->rules + (size_t)t * instances, instances, r->plan.sources[t].chunks);
     }
     return ASSAY_OK;
 }
@@ -94,7 +94,7 @@ static int prepare(run *r, assay_error *err)
     if (status == ASSAY_OK)
         status = deal_out_memory(r, err);
     if (status == ASSAY_OK && !r->options->dry_run)
-        status = assay_plan_exchange(r->comm, &r->plan, &r->sources, err);
+        status = assay_plan_redistribute(r->comm, &r->plan, &r->sources, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(r->comm, configure(r), err);
     assay_heap_reuse();
@@ -120,7 +120,7 @@ static int map(run *r, assay_error *err)
     status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory, &r->budget);
     mapper.observer = r->options->observer;
     mapper.mapped = r->options->watch ? &r->mapped : NULL;
-    assay_walk walk = {.comm = r->comm,
+    assay_rank_loop walk = {.comm = r->comm,
                        .plan = &r->plan,
                        .options = r->options,
                        .identity = &r->identity,
@@ -128,7 +128,7 @@ static int map(run *r, assay_error *err)
                        .mapper = &mapper,
                        .folds = r->folds};
     double before = assay_clock_processor();
-    status = assay_walk_run(&walk, status, err);
+    status = assay_rank_loop_run(&walk, status, err);
     r->figures.processor_reading = assay_clock_processor() - before;
     r->figures.bytes_read = mapper.bytes_read;
     r->figures.records_read = mapper.records_read;
@@ -144,11 +144,11 @@ static int map(run *r, assay_error *err)
     return status;
 }
 
-static int combine(run *r, assay_node *whole, assay_error *err)
+static int combine(run *r, assay_partial *whole, assay_error *err)
 {
     int status = ASSAY_OK;
     for (uint32_t t = 0; t < r->sources.job_trials; t++)
-        status = assay_fold_finish(r->comm, &r->plan, t, &r->folds[t], status, &whole[t], err);
+        status = assay_combiner_finish(r->comm, &r->plan, t, &r->folds[t], status, &whole[t], err);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while results were combined", assay_comm_rank(r->comm));
     return assay_comm_agree(r->comm, status, err);
@@ -196,7 +196,7 @@ static int add_up_figures(run *r)
 static void release(run *r)
 {
     for (uint32_t t = 0; r->folds && t < r->sources.job_trials; t++)
-        assay_fold_release(&r->folds[t]);
+        assay_combiner_release(&r->folds[t]);
     free(r->folds);
     assay_checkpoint_release(&r->checkpoint);
     assay_buf_release(&r->mapped);
@@ -215,10 +215,10 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     assay_checkpoint_init(&r.checkpoint);
     assay_buf_init(&r.mapped, SIZE_MAX);
     assay_findings_set_most(job->max_findings);
-    assay_node *whole = assay_alloc_zeroed(trials, sizeof *whole);
+    assay_partial *whole = assay_alloc_zeroed(trials, sizeof *whole);
     int status = whole ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint32_t t = 0; status == ASSAY_OK && t < trials; t++)
-        status = assay_node_init(&whole[t], instances);
+        status = assay_partial_init(&whole[t], instances);
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
         status = prepare(&r, err);
@@ -233,7 +233,7 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
         status = assay_outcome_fill(out, &r.sources, &r.plan, r.rules, whole, options->dry_run);
     }
     for (uint32_t t = 0; whole && t < trials; t++)
-        assay_node_release(&whole[t], r.rules ? r.rules + (size_t)t * instances : NULL);
+        assay_partial_release(&whole[t], r.rules ? r.rules + (size_t)t * instances : NULL);
     free(whole);
     release(&r);
     status = assay_comm_agree(comm, status, err);

@@ -94,7 +94,7 @@ typedef struct assay_outcome {
 /* Runs the job. Collective on comm; `job` and `options` must be the same on every rank. The outcome is filled on rank 0 and
  * empty elsewhere; release it everywhere with assay_outcome_release(). A trial that cannot be opened, damaged files and
  * failing rules are in the outcome; a negative status (the same on every rank) means that there is no outcome:
- * ASSAY_ENOMEM, ASSAY_EMPI, ASSAY_EINTERNAL; with options->checkpoint also ASSAY_ESTOPPED when a signal (stop.h) came and the
+ * ASSAY_ENOMEM, ASSAY_EMPI, ASSAY_EINTERNAL; with options->checkpoint also ASSAY_ESTOPPED when a signal (interrupt.h) came and the
  * checkpoint is written, ASSAY_EIO when it cannot be, ASSAY_EUSAGE when the one to go on from is refused. */
 int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
                      assay_error *err);

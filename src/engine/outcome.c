@@ -76,7 +76,7 @@ static int mention_unreadable(assay_verdict *v, uint64_t records)
 
 /* `other` is the trial that the rule compares with, NULL: none. */
 static int reach(assay_rule_outcome *out, const assay_instance *instance, const assay_rule *rule,
-                 const assay_source *other, assay_node_rule *node)
+                 const assay_source *other, assay_partial_rule *node)
 {
     out->instance = instance;
     int status = assay_verdict_init(&out->verdict);
@@ -99,7 +99,7 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
 }
 
 /* The state moves from the node. */
-static void keep(assay_implicit_outcome *out, const assay_instance *instance, assay_node_rule *node)
+static void keep(assay_implicit_outcome *out, const assay_instance *instance, assay_partial_rule *node)
 {
     out->status = instance->status != ASSAY_OK ? instance->status : node->status;
     if (out->status != ASSAY_OK)
@@ -116,7 +116,7 @@ static void release_rule(assay_rule_outcome *rule)
 }
 
 static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_sources *sources, const assay_rule *rules,
-                     assay_node *whole)
+                     assay_partial *whole)
 {
     t->rules = assay_alloc_zeroed(job->rule_count, sizeof *t->rules);
     t->aggregations = assay_alloc_zeroed(job->aggregation_count, sizeof *t->aggregations);
@@ -136,7 +136,7 @@ static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_s
 /* ---- the outcome ---- */
 
 static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *sources, const assay_rule *rules,
-                      assay_node *whole, bool dry_run)
+                      assay_partial *whole, bool dry_run)
 {
     assay_source *source = &sources->list[number];
     assay_trial_outcome *t = &out->trials[number];
@@ -176,7 +176,7 @@ static assay_plan_figures figures_of(const assay_plan *plan, int ranks)
 }
 
 int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_plan *plan, const assay_rule *rules,
-                       assay_node *whole, bool dry_run)
+                       assay_partial *whole, bool dry_run)
 {
     out->plan = figures_of(plan, out->run.ranks);
     out->trials = assay_alloc_zeroed(sources->job_trials, sizeof *out->trials);

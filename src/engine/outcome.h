@@ -11,6 +11,6 @@
  * are [trial * instances + instance], whole the combined nodes of the trials. With `dry_run` only the plan and the listings are
  * filled in. Returns 0 or ASSAY_ENOMEM. Not collective. */
 int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_plan *plan, const assay_rule *rules,
-                       assay_node *whole, bool dry_run);
+                       assay_partial *whole, bool dry_run);
 
 #endif

@@ -1,4 +1,4 @@
-/* rank_loop.c - see walk.h. */
+/* rank_loop.c - see rank_loop.h. */
 #include "engine/rank_loop.h"
 
 #include <time.h>
@@ -13,7 +13,7 @@
 /* Who helps this rank, and what it measured for another one. */
 typedef struct lending {
     assay_comm *comm;
-    assay_lender lender;
+    assay_step_sharing lender;
     int next;       /* of the ranks that help, the first whose part has not come */
     assay_buf mine; /* on its way */
 } lending;
@@ -26,7 +26,7 @@ static int receive_next(void *context, assay_buf *in)
 
 /* Does what this rank has to do for a lower one before anything else: it waits for nobody, and that one will wait for it, however
  * this one has fared. Then looks who helps this one. */
-static int begin_lending(const assay_walk *walk, lending *l, int status, assay_error *err)
+static int begin_lending(const assay_rank_loop *walk, lending *l, int status, assay_error *err)
 {
     const assay_plan *plan = walk->plan;
     int rank = assay_comm_rank(walk->comm), ranks = assay_comm_size(walk->comm), sent = ASSAY_OK;
@@ -35,12 +35,12 @@ static int begin_lending(const assay_walk *walk, lending *l, int status, assay_e
     if (plan->helps[rank] != ASSAY_NO_CHUNK) {
         assay_share share = assay_plan_share(plan, ranks, plan->helps[rank]);
         if (status == ASSAY_OK)
-            status = assay_lend_help(walk->mapper, &share, rank, &l->mine, err);
+            status = assay_step_sharing_help(walk->mapper, &share, rank, &l->mine, err);
         sent = assay_comm_post(walk->comm, share.first, &l->mine);
     }
     uint64_t end = plan->rank_chunk[rank + 1];
     if (plan->rank_chunk[rank] < end && rank + 1 < ranks && plan->helps[rank + 1] == end - 1) {
-        l->lender = (assay_lender){assay_plan_share(plan, ranks, end - 1), l, receive_next};
+        l->lender = (assay_step_sharing){assay_plan_share(plan, ranks, end - 1), l, receive_next};
         l->next = rank + 1;
         walk->mapper->lender = &l->lender;
     }
@@ -48,7 +48,7 @@ static int begin_lending(const assay_walk *walk, lending *l, int status, assay_e
 }
 
 /* Takes what nobody asked for because the run was stopped or failed, and waits until the own part has been taken. */
-static int end_lending(const assay_walk *walk, lending *l)
+static int end_lending(const assay_rank_loop *walk, lending *l)
 {
     static const struct timespec pause = {0, 500 * 1000};
     int status = ASSAY_OK, sent;
@@ -70,28 +70,28 @@ static int end_lending(const assay_walk *walk, lending *l)
 /* ---- chunks ---- */
 
 /* Unpacks the checkpoint's next node, which begins at the walk's chunk, into the fold. */
-static int take_over(const assay_walk *walk, const assay_checkpoint_node *packed, assay_error *err)
+static int take_over(const assay_rank_loop *walk, const assay_checkpoint_node *packed, assay_error *err)
 {
-    assay_fold *fold = &walk->folds[packed->source];
-    assay_node node;
-    int status = assay_node_init(&node, fold->rule_count);
+    assay_combiner *fold = &walk->folds[packed->source];
+    assay_partial node;
+    int status = assay_partial_init(&node, fold->rule_count);
     if (status == ASSAY_OK) {
         assay_cursor in = assay_cursor_over(walk->mine->bytes.data + packed->at, (size_t)packed->size);
-        status = assay_node_unpack(&in, &node, fold->rules, err);
+        status = assay_partial_unpack(&in, &node, fold->rules, err);
         if (status == ASSAY_OK && assay_cursor_bad(&in))
             status = assay_fail(err, ASSAY_EFORMAT,
                                 "the results in the checkpoint do not have the form that the "
                                 "rules give them");
     }
     if (status == ASSAY_OK)
-        status = assay_fold_add_node(fold, packed->level, packed->index, &node);
-    assay_node_release(&node, fold->rules);
+        status = assay_combiner_add_node(fold, packed->level, packed->index, &node);
+    assay_partial_release(&node, fold->rules);
     return status;
 }
 
 /* From the border of chunk *at to the next one: over the chunks that a node of the checkpoint covers, or over one
  * chunk. */
-static int step_on(const assay_walk *walk, uint64_t *at, assay_error *err)
+static int step_on(const assay_rank_loop *walk, uint64_t *at, assay_error *err)
 {
     assay_checkpoint *mine = walk->mine;
     const assay_checkpoint_node *next = mine->next < mine->count ? &mine->nodes[mine->next] : NULL;
@@ -111,7 +111,7 @@ static int step_on(const assay_walk *walk, uint64_t *at, assay_error *err)
 
 /* All ranks are at a border. ASSAY_ESTOPPED after a checkpoint on ASSAY_CALL_STOP. A checkpoint on the way that cannot
  * be written is a warning, because the run itself goes on. */
-static int save(const assay_walk *walk, assay_call call, int status, assay_error *err)
+static int save(const assay_rank_loop *walk, assay_call call, int status, assay_error *err)
 {
     assay_error said = {""};
     uint64_t done = 0;
@@ -136,21 +136,21 @@ static int save(const assay_walk *walk, assay_call call, int status, assay_error
                       path, (unsigned long long)done, (unsigned long long)walk->plan->chunk_count);
 }
 
-int assay_walk_run(const assay_walk *walk, int status, assay_error *err)
+int assay_rank_loop_run(const assay_rank_loop *walk, int status, assay_error *err)
 {
     int rank = assay_comm_rank(walk->comm);
     uint64_t at = walk->plan->rank_chunk[rank], end = walk->plan->rank_chunk[rank + 1];
     bool calls = walk->options->checkpoint != NULL;
-    assay_stop stop;
+    assay_interrupt stop;
     assay_call call = ASSAY_CALL_NONE;
     lending lent;
     status = begin_lending(walk, &lent, status, err);
     walk->mapper->ahead_end = end;
-    assay_stop_init(&stop, walk->comm, walk->options->checkpoint_every);
+    assay_interrupt_init(&stop, walk->comm, walk->options->checkpoint_every);
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;
         if (calls)
-            call = busy ? assay_stop_border(&stop) : assay_stop_wait(&stop, walk->mapper->progress);
+            call = busy ? assay_interrupt_border(&stop) : assay_interrupt_wait(&stop, walk->mapper->progress);
         if (call == ASSAY_CALL_SAVE || call == ASSAY_CALL_STOP)
             status = save(walk, call, status, err);
         if (call == ASSAY_CALL_STOP || call == ASSAY_CALL_FINISH)
@@ -160,6 +160,6 @@ int assay_walk_run(const assay_walk *walk, int status, assay_error *err)
         (void)assay_comm_posted(walk->comm); /* MPI may need calls to get on with it */
     }
     int taken = end_lending(walk, &lent);
-    int closed = calls ? assay_stop_close(&stop) : ASSAY_OK;
+    int closed = calls ? assay_interrupt_close(&stop) : ASSAY_OK;
     return status != ASSAY_OK ? status : taken != ASSAY_OK ? taken : closed;
 }

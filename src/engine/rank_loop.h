@@ -1,4 +1,4 @@
-/* rank_loop.h - one rank's way through its chunks: helps with a step of a lower rank (lend.h), maps its chunks, takes over what a
+/* rank_loop.h - one rank's way through its chunks: helps with a step of a lower rank (step_sharing.h), maps its chunks, takes over what a
  * checkpoint has of them, and at chunk borders writes checkpoints with the other ranks or stops with them. */
 #ifndef ASSAY_ENGINE_RANK_LOOP_H
 #define ASSAY_ENGINE_RANK_LOOP_H
@@ -6,19 +6,19 @@
 #include "engine/reduce/checkpoint.h"
 #include "engine/map/mapper.h"
 
-typedef struct assay_walk { /* all borrowed */
+typedef struct assay_rank_loop { /* all borrowed */
     assay_comm *comm;
     const assay_plan *plan;
     const assay_engine_options *options;
     const assay_checkpoint_identity *identity; /* of the run, when options->checkpoint says where checkpoints go */
     assay_checkpoint *mine;                    /* what came from a checkpoint; empty without one */
     assay_mapper *mapper;
-    assay_fold *folds; /* [sources] */
-} assay_walk;
+    assay_combiner *folds; /* [sources] */
+} assay_rank_loop;
 
 /* Goes through this rank's chunks. `status` is how the rank fared before: one that failed maps nothing and takes part
  * all the same. Returns 0, ASSAY_ESTOPPED on every rank after a checkpoint was written, or what ended the run; other
  * failures than ASSAY_ESTOPPED may be this rank's alone: the caller agrees. Collective with options->checkpoint. */
-int assay_walk_run(const assay_walk *walk, int status, assay_error *err);
+int assay_rank_loop_run(const assay_rank_loop *walk, int status, assay_error *err);
 
 #endif

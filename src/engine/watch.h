@@ -41,7 +41,7 @@ typedef enum assay_watch_call {
  * Not collective. */
 int assay_watch_tell(assay_watch *watch, assay_watch_call call);
 int assay_watch_hear(assay_watch *watch, assay_watch_call *call);
-/* On rank 0: sleeps, and ends early with *signalled when a signal (stop.h) came to any rank. 0 or ASSAY_EMPI.
+/* On rank 0: sleeps, and ends early with *signalled when a signal (interrupt.h) came to any rank. 0 or ASSAY_EMPI.
  * Not collective. */
 int assay_watch_sleep(assay_watch *watch, double seconds, bool *signalled);
 /* After the last call: takes what is still on its way. 0 or ASSAY_EMPI. Collective. */

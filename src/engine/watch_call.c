@@ -30,7 +30,7 @@ int assay_watch_hear(assay_watch *watch, assay_watch_call *call)
             *call = (assay_watch_call)word;
             return got < 0 ? got : ASSAY_OK;
         }
-        if (assay_stop_wished() && !watch->said) {
+        if (assay_interrupt_wished() && !watch->said) {
             watch->said = true;
             watch->words++;
             int status = assay_comm_note(watch->comm, 0, 1);
@@ -59,7 +59,7 @@ int assay_watch_sleep(assay_watch *watch, double seconds, bool *signalled)
     const double slice = assay_comm_size(watch->comm) > 1 ? 0.1 : seconds, end = assay_clock_seconds() + seconds;
     for (;;) {
         int status = take_words(watch, signalled);
-        *signalled = *signalled || assay_stop_wished();
+        *signalled = *signalled || assay_interrupt_wished();
         double left = end - assay_clock_seconds();
         if (status != ASSAY_OK || *signalled || left <= 0)
             return status;

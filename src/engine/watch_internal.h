@@ -91,6 +91,6 @@ int assay_watch_recall(assay_watch *watch, const assay_sources *sources, assay_p
 int assay_watch_keep(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
                      assay_error *err);
 /* Appends the result of a chunk. 0 or the failure of a rule's pack. Not collective. */
-int assay_watch_put_mapped(uint64_t chunk, const assay_node *node, const assay_rule *rules, assay_buf *out);
+int assay_watch_put_mapped(uint64_t chunk, const assay_partial *node, const assay_rule *rules, assay_buf *out);
 
 #endif

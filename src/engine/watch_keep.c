@@ -194,13 +194,13 @@ int assay_watch_recall(assay_watch *watch, const assay_sources *sources, assay_p
 
 /* ---- keep ---- */
 
-int assay_watch_put_mapped(uint64_t chunk, const assay_node *node, const assay_rule *rules, assay_buf *out)
+int assay_watch_put_mapped(uint64_t chunk, const assay_partial *node, const assay_rule *rules, assay_buf *out)
 {
     assay_put_u64(out, chunk);
     assay_put_u8(out, node->problems.losses > 0);
     size_t at = out->size;
     assay_put_u64(out, 0);
-    int status = assay_node_pack(node, rules, out);
+    int status = assay_partial_pack(node, rules, out);
     if (status == ASSAY_OK && assay_buf_status(out) == ASSAY_OK)
         assay_buf_set_u64(out, at, out->size - at - 8);
     return status == ASSAY_OK ? assay_buf_status(out) : status;

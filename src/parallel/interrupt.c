@@ -1,4 +1,4 @@
-/* interrupt.c - see stop.h. */
+/* interrupt.c - see interrupt.h. */
 #include "parallel/interrupt.h"
 
 #include <signal.h>
@@ -28,33 +28,33 @@ static void clear(void)
     signalled = 0;
 }
 
-void assay_stop_listen_to(int signal_number)
+void assay_interrupt_listen_to(int signal_number)
 {
     struct sigaction action = {.sa_handler = take_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(signal_number, &action, NULL);
 }
 
-void assay_stop_listen(void)
+void assay_interrupt_listen(void)
 {
     clear();
-    assay_stop_listen_to(SIGUSR1);
-    assay_stop_listen_to(SIGTERM);
+    assay_interrupt_listen_to(SIGUSR1);
+    assay_interrupt_listen_to(SIGTERM);
 }
 
-bool assay_stop_wished(void)
+bool assay_interrupt_wished(void)
 {
     return signalled != 0;
 }
 
-void assay_stop_forget(void)
+void assay_interrupt_forget(void)
 {
     for (int i = 0; i < KINDS; i++)
         signal(NUMBERS[i], SIG_DFL);
     clear();
 }
 
-void assay_stop_listen_once(void)
+void assay_interrupt_listen_once(void)
 {
     struct sigaction action = {.sa_handler = take_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
@@ -66,12 +66,12 @@ void assay_stop_listen_once(void)
     }
 }
 
-void assay_stop_init(assay_stop *stop, assay_comm *comm, double every)
+void assay_interrupt_init(assay_interrupt *stop, assay_comm *comm, double every)
 {
-    *stop = (assay_stop){.comm = comm, .every = every, .next = assay_clock_seconds() + every};
+    *stop = (assay_interrupt){.comm = comm, .every = every, .next = assay_clock_seconds() + every};
 }
 
-static void say(assay_stop *stop, int to, uint64_t word)
+static void say(assay_interrupt *stop, int to, uint64_t word)
 {
     int status = assay_comm_note(stop->comm, to, word);
     if (status == ASSAY_OK && to == 0)
@@ -80,7 +80,7 @@ static void say(assay_stop *stop, int to, uint64_t word)
 }
 
 /* The next word from anyone; 0 when there is none. */
-static uint64_t hear(assay_stop *stop)
+static uint64_t hear(assay_interrupt *stop)
 {
     uint64_t word = 0;
     int got = assay_comm_note_take(stop->comm, &word);
@@ -89,7 +89,7 @@ static uint64_t hear(assay_stop *stop)
     return got > 0 ? word : 0;
 }
 
-static void hear_all(assay_stop *stop)
+static void hear_all(assay_interrupt *stop)
 {
     for (uint64_t word; (word = hear(stop)) != 0;) {
         stop->sent++;
@@ -99,7 +99,7 @@ static void hear_all(assay_stop *stop)
 }
 
 /* Rank 0 decides. Being done goes before stopping: there is nothing left to be saved for. */
-static assay_call decide(assay_stop *stop)
+static assay_call decide(assay_interrupt *stop)
 {
     int ranks = assay_comm_size(stop->comm);
     hear_all(stop);
@@ -117,7 +117,7 @@ static assay_call decide(assay_stop *stop)
     return call;
 }
 
-assay_call assay_stop_border(assay_stop *stop)
+assay_call assay_interrupt_border(assay_interrupt *stop)
 {
     if (assay_comm_rank(stop->comm) == 0)
         return decide(stop);
@@ -129,21 +129,21 @@ assay_call assay_stop_border(assay_stop *stop)
     return stop->status != ASSAY_OK ? ASSAY_CALL_FINISH : (assay_call)word;
 }
 
-assay_call assay_stop_wait(assay_stop *stop, assay_progress *progress)
+assay_call assay_interrupt_wait(assay_interrupt *stop, assay_progress *progress)
 {
     static const struct timespec pause = {0, 500 * 1000};
     if (!stop->ended && assay_comm_rank(stop->comm) > 0)
         say(stop, 0, WORD_ENDED);
     stop->ended = true;
     assay_call call;
-    while ((call = assay_stop_border(stop)) == ASSAY_CALL_NONE) {
+    while ((call = assay_interrupt_border(stop)) == ASSAY_CALL_NONE) {
         assay_progress_look(progress);
         nanosleep(&pause, NULL);
     }
     return call;
 }
 
-int assay_stop_close(assay_stop *stop)
+int assay_interrupt_close(assay_interrupt *stop)
 {
     static const struct timespec pause = {0, 500 * 1000};
     uint64_t sent = assay_comm_rank(stop->comm) > 0 ? stop->sent : 0;

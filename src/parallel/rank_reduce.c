@@ -30,7 +30,7 @@ static int receive_and_join(assay_comm *comm, const assay_joiner *joiner, void *
     return status == ASSAY_OK ? rc : status;
 }
 
-int assay_tree_join(assay_comm *comm, const assay_joiner *joiner, void *mine, int status, assay_error *err)
+int assay_rank_reduce(assay_comm *comm, const assay_joiner *joiner, void *mine, int status, assay_error *err)
 {
     int rank = assay_comm_rank(comm), size = assay_comm_size(comm);
     for (int d = 1; d < size; d *= 2) {

@@ -12,6 +12,6 @@ typedef struct assay_joiner {
 
 /* Collective. `status` is how this rank fared before: a rank that failed takes part all the same, and the failure is
  * everyone's afterwards. On success rank 0's `mine` holds everything. */
-int assay_tree_join(assay_comm *comm, const assay_joiner *joiner, void *mine, int status, assay_error *err);
+int assay_rank_reduce(assay_comm *comm, const assay_joiner *joiner, void *mine, int status, assay_error *err);
 
 #endif

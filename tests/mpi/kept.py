@@ -21,7 +21,7 @@ from made import Made, Typed  # noqa: E402
 from same_report import body_of  # noqa: E402
 
 STEPS = 18
-TRIALS = ((STEPS, 80000),  # of 320 kB: enough to be measured ahead, and more steps than at once (engine/ahead.h)
+TRIALS = ((STEPS, 80000),  # of 320 kB: enough to be measured ahead, and more steps than at once (lookahead.h)
           (6, 250000))     # of 1 MB: more than an event file's window, read where they are kept
 WITHOUT, BETWEEN, WITH = "24MiB", "44MiB", "512MiB"  # without: no more than the program itself takes
 RULES = [

@@ -1,4 +1,4 @@
-/* lookahead.c - see ahead.h. */
+/* lookahead.c - see lookahead.h. */
 #include "engine/map/lookahead.h"
 
 #include <stdlib.h>
@@ -24,14 +24,14 @@ typedef struct waiting { /* of one step */
     bool full;
 } waiting;
 
-struct assay_ahead {
+struct assay_lookahead {
     size_t memory, ceiling;     /* of all, and of what waits of one step */
     assay_buf probe;            /* only its size matters */
     waiting steps[ASSAY_STRIP]; /* step s in [s % ASSAY_STRIP] */
     assay_arena *arena;         /* of the record under way */
-    assay_node node;            /* takes its problems */
+    assay_partial node;            /* takes its problems */
     bool has_node;
-    assay_wants wants;
+    assay_demand wants;
     const assay_part *part; /* whose worker's next parts these are */
     const assay_part *parts[ASSAY_STRIP];
     uint64_t part_step[ASSAY_STRIP];
@@ -39,9 +39,9 @@ struct assay_ahead {
     bool off; /* steps need nearly all of the memory: it would be for nothing */
 };
 
-assay_ahead *assay_ahead_new(size_t memory)
+assay_lookahead *assay_lookahead_new(size_t memory)
 {
-    assay_ahead *a = assay_alloc_zeroed(1, sizeof *a);
+    assay_lookahead *a = assay_alloc_zeroed(1, sizeof *a);
     if (!a)
         return NULL;
     a->memory = memory;
@@ -57,7 +57,7 @@ assay_ahead *assay_ahead_new(size_t memory)
     return a;
 }
 
-static void forget(assay_ahead *a, waiting *w)
+static void forget(assay_lookahead *a, waiting *w)
 {
     assay_buf_release(&w->bytes);
     free(w->list);
@@ -65,43 +65,43 @@ static void forget(assay_ahead *a, waiting *w)
     assay_buf_init(&w->bytes, a->ceiling);
 }
 
-static void forget_all(assay_ahead *a)
+static void forget_all(assay_lookahead *a)
 {
     for (int i = 0; i < ASSAY_STRIP; i++)
         forget(a, &a->steps[i]);
 }
 
-void assay_ahead_leave(assay_ahead *a)
+void assay_lookahead_leave(assay_lookahead *a)
 {
     forget_all(a);
-    assay_wants_release(&a->wants);
+    assay_demand_release(&a->wants);
     if (a->has_node)
-        assay_node_release(&a->node, NULL);
+        assay_partial_release(&a->node, NULL);
     a->has_node = a->off = false;
     a->part = NULL;
 }
 
-void assay_ahead_free(assay_ahead *a)
+void assay_lookahead_free(assay_lookahead *a)
 {
     if (!a)
         return;
-    assay_ahead_leave(a);
+    assay_lookahead_leave(a);
     assay_buf_release(&a->probe);
     assay_arena_free(a->arena);
     free(a);
 }
 
-int assay_ahead_enter(assay_mapper *m)
+int assay_lookahead_enter(assay_mapper *m)
 {
-    assay_ahead *a = m->ahead;
-    int status = assay_node_init(&a->node, m->plan->instances);
+    assay_lookahead *a = m->ahead;
+    int status = assay_partial_init(&a->node, m->plan->instances);
     a->has_node = true;
-    return status == ASSAY_OK ? assay_wants_init(&a->wants, m->plan, m->source) : status;
+    return status == ASSAY_OK ? assay_demand_init(&a->wants, m->plan, m->source) : status;
 }
 
 /* ---- what waits ---- */
 
-static waiting *waiting_of(assay_ahead *a, uint64_t step)
+static waiting *waiting_of(assay_lookahead *a, uint64_t step)
 {
     waiting *w = &a->steps[step % ASSAY_STRIP];
     return w->count > 0 && w->step == step ? w : NULL;
@@ -126,9 +126,9 @@ static const measured *find(const assay_mapper *m, const assay_entry *entry)
     return w ? bsearch(&key, w->list, w->count, sizeof key, compare_entries) : NULL;
 }
 
-static int put(assay_mapper *m, uint64_t step, const assay_entry *entry, const assay_item *item)
+static int put(assay_mapper *m, uint64_t step, const assay_entry *entry, const assay_tensor_result *item)
 {
-    assay_ahead *a = m->ahead;
+    assay_lookahead *a = m->ahead;
     waiting *w = &a->steps[step % ASSAY_STRIP];
     if (w->step != step)
         forget(a, w);
@@ -142,8 +142,8 @@ static int put(assay_mapper *m, uint64_t step, const assay_entry *entry, const a
         w->room = room;
     }
     size_t at = w->bytes.size, most = assay_arena_most(a->arena), place = w->count;
-    assay_item_form form = assay_apart_form(m);
-    assay_item_pack(item, &form, &w->bytes);
+    assay_tensor_result_form form = assay_deferred_form(m);
+    assay_tensor_result_pack(item, &form, &w->bytes);
     if (assay_buf_status(&w->bytes) != ASSAY_OK) {
         int status = assay_buf_status(&w->bytes);
         w->bytes.size = at;
@@ -185,7 +185,7 @@ static const assay_part *part_of(const assay_segment *segment, int64_t step, uin
 /* Finds the worker's parts in the next steps, once a part. */
 static void find_parts(assay_mapper *m, const assay_part *part)
 {
-    assay_ahead *a = m->ahead;
+    assay_lookahead *a = m->ahead;
     const assay_source *source = &m->sources->list[m->source];
     if (a->part == part)
         return;
@@ -206,22 +206,22 @@ static void find_parts(assay_mapper *m, const assay_part *part)
 }
 
 /* May what was measured wait? That of a tensor which is like the next ones tells it. */
-static bool is_small(const assay_mapper *m, const assay_item *item)
+static bool is_small(const assay_mapper *m, const assay_tensor_result *item)
 {
     assay_buf *probe = &m->ahead->probe;
-    assay_item_form form = assay_apart_form(m);
+    assay_tensor_result_form form = assay_deferred_form(m);
     assay_buf_clear(probe);
-    assay_item_pack(item, &form, probe);
+    assay_tensor_result_pack(item, &form, probe);
     return assay_buf_status(probe) == ASSAY_OK;
 }
 
 /* Would the next record of the tensor be compared with this one, and no other worker's? */
 static bool is_worth_while(const assay_mapper *m, const assay_part *part, const assay_entry *entry,
-                           const assay_wanted *wanted)
+                           const assay_record_demand *wanted)
 {
-    assay_kept_key key = {entry->tensor, part->worker};
+    assay_reference_key key = {entry->tensor, part->worker};
     if (m->stretch || entry->kind != ASSAY_RAW || (entry->length < LARGE && !assay_fault_now(ASSAY_FAULT_AHEAD)) ||
-        !assay_kept_find(m->kept, key, entry))
+        !assay_reference_cache_find(m->kept, key, entry))
         return false;
     for (uint32_t k = 0; k < wanted->measures; k++) {
         const assay_measure *measure = &m->plan->measures[wanted->measure[k]];
@@ -241,25 +241,25 @@ static const assay_entry *entry_of(const assay_segment *segment, const assay_par
 }
 
 /* Opens the file of a later part as m->main; that of the step under way, `main`, stays open. */
-static int open_later(assay_mapper *m, const assay_part *part, const assay_handle *main, assay_error *err)
+static int open_later(assay_mapper *m, const assay_part *part, const assay_open_file *main, assay_error *err)
 {
-    assay_handle *best = assay_mapper_file_of(m, part);
+    assay_open_file *best = assay_mapper_file_of(m, part);
     for (int i = 0; (!best || best->part != part) && i < ASSAY_STRIP; i++)
         if (&m->files[i] != main && (!best || m->files[i].used < best->used))
             best = &m->files[i];
     best->used = m->tensors_taken;
     assay_mapper_turn_to(m, best);
-    return assay_handle_open(m, best, &m->sources->list[m->source], part, err);
+    return assay_file_pool_open(m, best, &m->sources->list[m->source], part, err);
 }
 
 /* Measures a record of m->step, which is a later one than that under way. */
-static int measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_handle *main)
+static int measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_open_file *main)
 {
-    assay_ahead *a = m->ahead;
+    assay_lookahead *a = m->ahead;
     const assay_source *source = &m->sources->list[m->source];
     assay_error err = {""};
-    assay_wants_next(&a->wants);
-    const assay_wanted *wanted = assay_wants_of(&a->wants, part, m->step->mode, entry->tensor);
+    assay_demand_next(&a->wants);
+    const assay_record_demand *wanted = assay_demand_of(&a->wants, part, m->step->mode, entry->tensor);
     const waiting *w = waiting_of(a, number_of(m, m->step));
     if (!(wanted->kinds >> ASSAY_RAW & 1) || find(m, entry) || (w && w->full))
         return ASSAY_OK;
@@ -267,23 +267,23 @@ static int measure(assay_mapper *m, const assay_part *part, const assay_entry *e
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     assay_event_expect(m->main->file, entry->offset, entry->offset + entry->length);
-    assay_item item = {.view = {.tensor = entry->tensor, .worker = part->worker, .dtype = -1}};
+    assay_tensor_result item = {.view = {.tensor = entry->tensor, .worker = part->worker, .dtype = -1}};
     item.view.order = (uint32_t)(entry - &source->segment.entries[part->first]);
     item.view.name = assay_dict_name(source->info->tensors, entry->tensor, NULL);
     bool taken;
     assay_arena_clear(m->arena);
-    status = assay_take(m, part, entry, wanted, &item, &taken);
+    status = assay_record_measure(m, part, entry, wanted, &item, &taken);
     if (status == ASSAY_OK && a->node.problems.total > 0) {
-        assay_node_release(&a->node, NULL);
-        return assay_node_init(&a->node, m->plan->instances);
+        assay_partial_release(&a->node, NULL);
+        return assay_partial_init(&a->node, m->plan->instances);
     }
     return status == ASSAY_OK && taken ? put(m, number_of(m, m->step), entry, &item) : status;
 }
 
-int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
-                        const assay_item *item)
+int assay_lookahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
+                        const assay_tensor_result *item)
 {
-    assay_ahead *a = m->ahead;
+    assay_lookahead *a = m->ahead;
     if (!is_worth_while(m, part, entry, wanted))
         return ASSAY_OK;
     find_parts(m, part);
@@ -291,9 +291,9 @@ int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_ent
         return ASSAY_OK;
     const assay_source *source = &m->sources->list[m->source];
     const assay_step_info *step = m->step;
-    assay_handle *main = m->main;
+    assay_open_file *main = m->main;
     assay_arena *arena = m->arena;
-    assay_node *node = m->node;
+    assay_partial *node = m->node;
     bool alone = m->alone;
     size_t place = (size_t)(entry - &source->segment.entries[part->first]);
     int status = ASSAY_OK;
@@ -312,18 +312,18 @@ int assay_ahead_measure(assay_mapper *m, const assay_part *part, const assay_ent
     m->node = node;
     m->alone = alone;
     assay_arena_clear_to(a->arena, a->memory);
-    assay_kept_let_go(m->kept, (assay_kept_key){entry->tensor, part->worker});
+    assay_reference_cache_evict(m->kept, (assay_reference_key){entry->tensor, part->worker});
     return status;
 }
 
 /* ---- the step's turn ---- */
 
-bool assay_ahead_has(assay_mapper *m, const assay_entry *entry)
+bool assay_lookahead_has(assay_mapper *m, const assay_entry *entry)
 {
     return find(m, entry) != NULL;
 }
 
-int assay_ahead_take(assay_mapper *m, const assay_entry *entry, assay_item *item, bool *taken)
+int assay_lookahead_take(assay_mapper *m, const assay_entry *entry, assay_tensor_result *item, bool *taken)
 {
     const measured *found = find(m, entry);
     *taken = false;
@@ -331,9 +331,9 @@ int assay_ahead_take(assay_mapper *m, const assay_entry *entry, assay_item *item
         return ASSAY_OK;
     const waiting *w = waiting_of(m->ahead, number_of(m, m->step));
     assay_cursor in = assay_cursor_over(w->bytes.data + found->at, found->size);
-    assay_item_form form = assay_apart_form(m);
-    assay_item raw = {0};
-    int status = assay_item_unpack(&in, &form, m->arena, &raw, NULL);
+    assay_tensor_result_form form = assay_deferred_form(m);
+    assay_tensor_result raw = {0};
+    int status = assay_tensor_result_unpack(&in, &form, m->arena, &raw, NULL);
     m->alone |= status == ASSAY_EBUDGET;
     if (status != ASSAY_OK)
         return status == ASSAY_EBUDGET ? ASSAY_OK : ASSAY_EINTERNAL;
@@ -347,27 +347,27 @@ int assay_ahead_take(assay_mapper *m, const assay_entry *entry, assay_item *item
     return ASSAY_OK;
 }
 
-int assay_ahead_read_step(assay_mapper *m)
+int assay_lookahead_read_step(assay_mapper *m)
 {
     waiting *w = waiting_of(m->ahead, number_of(m, m->step));
     if (!w)
         return assay_mapper_read_step(m);
-    assay_node *whole = m->node, node;
-    int status = assay_node_init(&node, m->plan->instances);
+    assay_partial *whole = m->node, node;
+    int status = assay_partial_init(&node, m->plan->instances);
     m->node = &node;
     m->alone = false;
     if (status == ASSAY_OK)
         status = assay_mapper_read_step(m);
     if (status == ASSAY_OK)
         status = node.problems.status;
-    assay_needs needs = assay_apart_both(assay_apart_least(m), assay_apart_needs(m));
+    assay_needs needs = assay_deferred_both(assay_deferred_least(m), assay_deferred_needs(m));
     needs.most = needs.most > w->most ? needs.most : w->most;
-    m->alone |= !assay_apart_fits(m, needs);
+    m->alone |= !assay_deferred_fits(m, needs);
     if (m->alone) {
         m->ahead->off = true;
         m->ahead->part = NULL;
         forget_all(m->ahead);
     }
     forget(m->ahead, w);
-    return assay_apart_settle(m, whole, &node, status);
+    return assay_deferred_settle(m, whole, &node, status);
 }

@@ -33,8 +33,8 @@ int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *so
     m->arena = assay_arena_new(budget->step);
     enum { AHEAD = 8 }; /* the part of what may be kept that goes to measuring ahead, for each of two */
     size_t keep = assay_budget_keep(budget, memory, look_ups(plan, sources));
-    m->kept = assay_kept_new(keep - 2 * (keep / AHEAD));
-    m->ahead = assay_ahead_new(keep / AHEAD);
+    m->kept = assay_reference_cache_new(keep - 2 * (keep / AHEAD));
+    m->ahead = assay_lookahead_new(keep / AHEAD);
     return m->arena && m->kept && m->ahead ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -43,25 +43,25 @@ static void forget_further(assay_mapper *m)
 {
     for (int i = 0; m->further && i < ASSAY_REFERENCES; i++)
         m->reference[i].part = NULL;
-    assay_further_free(m->further);
+    assay_lookback_index_free(m->further);
     m->further = NULL;
 }
 
 static void leave_source(assay_mapper *m)
 {
-    assay_wants_release(&m->wants);
+    assay_demand_release(&m->wants);
     free(m->item_of);
     assay_history_free(m->history);
     forget_further(m);
     if (m->kept)
-        assay_kept_clear(m->kept);
+        assay_reference_cache_clear(m->kept);
     if (m->ahead)
-        assay_ahead_leave(m->ahead);
+        assay_lookahead_leave(m->ahead);
     m->item_of = NULL;
     m->history = NULL;
 }
 
-static void close_handle(assay_handle *handle)
+static void close_handle(assay_open_file *handle)
 {
     if (handle->file)
         assay_event_close(handle->file);
@@ -75,8 +75,8 @@ void assay_mapper_release(assay_mapper *m)
     for (int i = 0; i < ASSAY_REFERENCES; i++)
         close_handle(&m->reference[i]);
     assay_arena_free(m->arena);
-    assay_kept_free(m->kept);
-    assay_ahead_free(m->ahead);
+    assay_reference_cache_free(m->kept);
+    assay_lookahead_free(m->ahead);
     free(m->takings);
 }
 
@@ -90,7 +90,7 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source)
     const assay_source_plan *plan = &m->plan->sources[source];
     uint32_t tensors = assay_dict_count(m->sources->list[source].info->tensors);
     m->item_of = assay_alloc_zeroed(tensors, sizeof *m->item_of);
-    if (assay_wants_init(&m->wants, m->plan, source) != ASSAY_OK || !m->item_of || assay_ahead_enter(m) != ASSAY_OK)
+    if (assay_demand_init(&m->wants, m->plan, source) != ASSAY_OK || !m->item_of || assay_lookahead_enter(m) != ASSAY_OK)
         return ASSAY_ENOMEM;
     if (!plan->looks_back)
         return ASSAY_OK;
@@ -98,14 +98,14 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source)
 }
 
 /* Decoded values may take a quarter of the memory, so of all files only the main one holds any. */
-void assay_mapper_turn_to(assay_mapper *m, assay_handle *handle)
+void assay_mapper_turn_to(assay_mapper *m, assay_open_file *handle)
 {
     if (m->main != handle && m->main->file)
         assay_event_let_go(m->main->file);
     m->main = handle;
 }
 
-assay_handle *assay_mapper_file_of(assay_mapper *m, const assay_part *part)
+assay_open_file *assay_mapper_file_of(assay_mapper *m, const assay_part *part)
 {
     for (int i = 0; i < ASSAY_STRIP; i++)
         if (m->files[i].part == part)
@@ -113,10 +113,10 @@ assay_handle *assay_mapper_file_of(assay_mapper *m, const assay_part *part)
     return NULL;
 }
 
-assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker)
+assay_tensor_result *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker)
 {
     bool room = m->items && m->item_count < m->item_room;
-    assay_item *item = room ? assay_arena_take_zeroed(m->arena, 1, sizeof *item) : NULL;
+    assay_tensor_result *item = room ? assay_arena_take_zeroed(m->arena, 1, sizeof *item) : NULL;
     if (!item)
         return NULL;
     item->view.tensor = tensor;
@@ -128,7 +128,7 @@ assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t wor
 }
 
 /* The item of a tensor of the part under way. NULL when the step's memory is used up: that is named once. */
-static assay_item *item_for(assay_mapper *m, const assay_part *part, uint32_t tensor)
+static assay_tensor_result *item_for(assay_mapper *m, const assay_part *part, uint32_t tensor)
 {
     size_t at = m->item_of[tensor]; /* of an earlier part, or of nothing, it may be anything */
     if (at >= m->first_item && at < m->item_count && m->items[at]->view.tensor == tensor)
@@ -172,7 +172,7 @@ static void count_unreadable(assay_mapper *m, const assay_part *part, const assa
 
 static bool is_wanted(assay_mapper *m, const assay_part *part, int mode, const assay_entry *entry)
 {
-    return assay_wants_of(&m->wants, part, mode, entry->tensor)->kinds >> entry->kind & 1;
+    return assay_demand_of(&m->wants, part, mode, entry->tensor)->kinds >> entry->kind & 1;
 }
 
 /* The end of the stretch from entry e on in which what is wanted of the part lies close together. */
@@ -184,7 +184,7 @@ static uint64_t end_of_run(assay_mapper *m, const assay_part *part, int mode, co
         const assay_entry *next = &segment->entries[k];
         if (next->offset > end + GAP)
             break;
-        if (assay_ahead_has(m, next))
+        if (assay_lookahead_has(m, next))
             break;
         if (is_wanted(m, part, mode, next))
             end = next->offset + next->length > end ? next->offset + next->length : end;
@@ -210,7 +210,7 @@ static void ask_for(assay_mapper *m, const assay_part *part, const assay_segment
     size_t e = first_of(m, part), end = end_of(m, part);
     char name[ASSAY_PATH_ROOM];
     const char *path = assay_part_path(source, part, name);
-    assay_wants_next(&m->wants);
+    assay_demand_next(&m->wants);
     while (e < end && !is_wanted(m, part, part->mode, &segment->entries[e]))
         e++;
     if (e >= end || !path)
@@ -237,9 +237,9 @@ static void ask_ahead(assay_mapper *m, const assay_segment *segment, size_t p)
 }
 
 /* Reads a record into its item, unless that was done before the step's turn. */
-static int take_entry(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted, bool *taken)
+static int take_entry(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted, bool *taken)
 {
-    assay_item *item = item_for(m, part, entry->tensor);
+    assay_tensor_result *item = item_for(m, part, entry->tensor);
     if (!item) {
         assay_note_problem(m, part, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset,
                            "the tensors of the step need more memory than the budget allows: raise --memory");
@@ -247,11 +247,11 @@ static int take_entry(assay_mapper *m, const assay_part *part, const assay_entry
     }
     if (item->kinds == 0)
         item->view.order = (uint32_t)(entry - &m->sources->list[m->source].segment.entries[part->first]);
-    int status = assay_ahead_take(m, entry, item, taken);
+    int status = assay_lookahead_take(m, entry, item, taken);
     if (status != ASSAY_OK || *taken)
         return status;
-    status = assay_take(m, part, entry, wanted, item, taken);
-    return status == ASSAY_OK && *taken ? assay_ahead_measure(m, part, entry, wanted, item) : status;
+    status = assay_record_measure(m, part, entry, wanted, item, taken);
+    return status == ASSAY_OK && *taken ? assay_lookahead_measure(m, part, entry, wanted, item) : status;
 }
 
 static int read_part(assay_mapper *m, const assay_part *part, const assay_segment *segment)
@@ -262,17 +262,17 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
     m->first_item = m->item_count;
     if (first < end)
         ask_ahead(m, segment, (size_t)(part - segment->parts));
-    assay_wants_next(&m->wants);
+    assay_demand_next(&m->wants);
     for (size_t e = first; status == ASSAY_OK && e < end; e++) {
         const assay_entry *entry = &segment->entries[e];
-        const assay_wanted *wanted = assay_wants_of(&m->wants, part, m->step->mode, entry->tensor);
+        const assay_record_demand *wanted = assay_demand_of(&m->wants, part, m->step->mode, entry->tensor);
         if (!(wanted->kinds >> entry->kind & 1))
             continue;
         if (opened == 1) {
             assay_error err = {""};
-            assay_handle *open = assay_mapper_file_of(m, part);
+            assay_open_file *open = assay_mapper_file_of(m, part);
             assay_mapper_turn_to(m, open ? open : m->main);
-            opened = assay_handle_open(m, m->main, &m->sources->list[m->source], part, &err);
+            opened = assay_file_pool_open(m, m->main, &m->sources->list[m->source], part, &err);
             if (opened == ASSAY_ENOMEM)
                 return opened;
             m->alone |= opened != ASSAY_OK && first > part->first; /* the rank that has the beginning names it, too */
@@ -282,7 +282,7 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
         }
         bool taken = false;
         if (opened == ASSAY_OK) {
-            if (!assay_ahead_has(m, entry))
+            if (!assay_lookahead_has(m, entry))
                 expect_run(m, part, segment, e, &expected);
             status = take_entry(m, part, entry, wanted, &taken);
         }
@@ -298,7 +298,7 @@ static void list_items(assay_mapper *m, const assay_segment *segment, size_t fir
     size_t most = 0;
     for (size_t p = first; p < segment->count && segment->parts[p].step == m->step->step; p++)
         most += segment->parts[p].count;
-    m->items = assay_arena_take(m->arena, most * sizeof(assay_item *));
+    m->items = assay_arena_take(m->arena, most * sizeof(assay_tensor_result *));
     m->item_room = most;
     m->item_count = 0;
 }
@@ -323,7 +323,7 @@ static int map_chunk(assay_mapper *m, uint64_t number, assay_error *err)
     for (uint64_t s = chunk->first_step; status == ASSAY_OK && s < end; s++) {
         m->step = &m->sources->list[chunk->source].info->steps[s];
         bool shared = m->lender && m->lender->share.chunk == number && s + 1 == end;
-        status = shared ? assay_lend_gather(m, err) : assay_ahead_read_step(m);
+        status = shared ? assay_step_sharing_gather(m, err) : assay_lookahead_read_step(m);
         if (status == ASSAY_OK)
             status = assay_step_map(m);
         if (status == ASSAY_OK)
@@ -338,14 +338,14 @@ int assay_mapper_no_memory(const assay_mapper *m, assay_error *err)
                       m->step ? (long long)m->step->step : -1LL);
 }
 
-int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_fold *folds, assay_error *err)
+int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_combiner *folds, assay_error *err)
 {
     int status = ASSAY_OK;
     for (uint64_t c = first_chunk; status == ASSAY_OK && c < end_chunk; c++) {
         const assay_chunk *chunk = &m->plan->chunks[c];
-        assay_node node;
+        assay_partial node;
         status = assay_mapper_enter(m, chunk->source);
-        int made = assay_node_init(&node, m->plan->instances);
+        int made = assay_partial_init(&node, m->plan->instances);
         m->node = &node;
         status = status == ASSAY_OK ? made : status;
         if (status == ASSAY_OK)
@@ -353,8 +353,8 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
         if (status == ASSAY_OK && m->mapped)
             status = assay_watch_put_mapped(c, &node, m->rules + (size_t)chunk->source * m->plan->instances, m->mapped);
         if (status == ASSAY_OK)
-            status = assay_fold_add(&folds[chunk->source], c - m->plan->sources[chunk->source].first_chunk, &node);
-        assay_node_release(&node, m->rules + (size_t)chunk->source * m->plan->instances);
+            status = assay_combiner_add(&folds[chunk->source], c - m->plan->sources[chunk->source].first_chunk, &node);
+        assay_partial_release(&node, m->rules + (size_t)chunk->source * m->plan->instances);
     }
     if (status == ASSAY_ENOMEM)
         assay_mapper_no_memory(m, err);

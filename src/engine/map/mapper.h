@@ -14,10 +14,10 @@
 #include "engine/plan/demand.h"
 #include "trial/event.h"
 
-enum { ASSAY_STRIP = 16 };      /* steps whose large tensors are read at once (ahead.h), and event files open for them */
+enum { ASSAY_STRIP = 16 };      /* steps whose large tensors are read at once (lookahead.h), and event files open for them */
 enum { ASSAY_REFERENCES = 9 }; /* event files open beside them: eight references, and the last for unit windows */
 
-typedef struct assay_handle { /* an event file that stays open while it may be asked for again */
+typedef struct assay_open_file { /* an event file that stays open while it may be asked for again */
     assay_event_file *file;
     const assay_part *part; /* whose file it is; NULL: none is open */
     /* of the record opened last, as a reference */
@@ -28,12 +28,12 @@ typedef struct assay_handle { /* an event file that stays open while it may be a
     bool fills;           /* its content is kept as it comes from the file */
     uint64_t at;          /* bytes of its content that were handed out */
     uint64_t used;        /* the tensor that it was last used for, by the mapper's count of tensors */
-} assay_handle;
+} assay_open_file;
 
 /* A stretch of a step's entries: from entry `first` of one part to the one before entry `end` of the same or a later part. */
-typedef struct assay_stretch {
+typedef struct assay_entry_range {
     size_t first_part, first, end_part, end; /* in the segment's lists; empty when first_part > end_part */
-} assay_stretch;
+} assay_entry_range;
 
 typedef struct assay_mapper {
     const assay_plan *plan;
@@ -44,30 +44,30 @@ typedef struct assay_mapper {
     assay_buf *mapped;       /* NULL, or what every chunk came to is put there (watch_internal.h) */
     assay_error observed;    /* why the observer ended the run */
     assay_arena *arena;      /* of the step */
-    assay_handle files[ASSAY_STRIP], reference[ASSAY_REFERENCES];
-    assay_handle *main; /* of files: that of the part under way */
-    struct assay_taking *takings; /* measuring.c's */
+    assay_open_file files[ASSAY_STRIP], reference[ASSAY_REFERENCES];
+    assay_open_file *main; /* of files: that of the part under way */
+    struct assay_active_measure *takings; /* measures.c's */
     uint32_t taking_room;
     size_t value_budget;     /* for decoding typed values and strings */
-    assay_kept *kept;
-    struct assay_ahead *ahead;
+    assay_reference_cache *kept;
+    struct assay_lookahead *ahead;
     uint64_t ahead_end; /* tensors of chunks before this one may be measured before their step's turn */
     /* of the source under way */
     uint32_t source;
     assay_history *history;
-    assay_further *further; /* NULL: nobody had to go back so far yet */
-    assay_wants wants;
+    assay_lookback_index *further; /* NULL: nobody had to go back so far yet */
+    assay_demand wants;
     uint32_t *item_of;       /* [tensors]: the place among items; of the part under way if that is first_item or behind it */
     size_t asked;            /* the storage was asked for the event files of the parts up to this one */
     /* of the step under way */
     const assay_step_info *step;
-    assay_node *node;
-    assay_item **items;      /* in memory of the step, NULL when that is used up */
+    assay_partial *node;
+    assay_tensor_result **items;      /* in memory of the step, NULL when that is used up */
     size_t item_count, item_room;
     size_t first_item;       /* of the part under way */
-    const assay_stretch *stretch; /* what of the step is read; NULL: all */
+    const assay_entry_range *stretch; /* what of the step is read; NULL: all */
     bool alone; /* what was read came out as it would not on a rank that reads the whole step */
-    const struct assay_lender *lender; /* lend.h: who helps with the last step of the last chunk; NULL: nobody */
+    const struct assay_step_sharing *lender; /* step_sharing.h: who helps with the last step of the last chunk; NULL: nobody */
     /* figures */
     uint64_t bytes_read, records_read, files_opened;
     uint64_t tensors_taken, steps_shared;
@@ -87,25 +87,25 @@ void assay_mapper_release(assay_mapper *m);
 
 /* Maps the chunks [first_chunk, end_chunk), all of them this rank's, into folds[source]. Returns 0, or a status that ends the
  * run (ASSAY_ENOMEM, or what the lender or the observer says); everything that is wrong with the trial is in the nodes. */
-int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_fold *folds, assay_error *err);
+int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_combiner *folds, assay_error *err);
 
 /* Makes a source the one under way. 0 or ASSAY_ENOMEM. */
 int assay_mapper_enter(assay_mapper *m, uint32_t source);
 /* Reads the records of m->step, as far as m->stretch says, into items. 0 or ASSAY_ENOMEM. */
 int assay_mapper_read_step(assay_mapper *m);
 /* A new item of m->step, behind assay_mapper_read_step(). NULL when the step's memory is used up. */
-assay_item *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker);
+assay_tensor_result *assay_mapper_new_item(assay_mapper *m, uint32_t tensor, uint32_t worker);
 /* Makes one of m->files m->main. No record of the one before may be under way. */
-void assay_mapper_turn_to(assay_mapper *m, assay_handle *handle);
+void assay_mapper_turn_to(assay_mapper *m, assay_open_file *handle);
 /* That of m->files in which the event file of a part is open; NULL: none. */
-assay_handle *assay_mapper_file_of(assay_mapper *m, const assay_part *part);
+assay_open_file *assay_mapper_file_of(assay_mapper *m, const assay_part *part);
 /* Says that memory ran out while m->step was read. Returns ASSAY_ENOMEM. */
 int assay_mapper_no_memory(const assay_mapper *m, assay_error *err);
 
-/* take.c: reads the raw record or saved reduction of an entry into its item. What is damaged becomes a problem of the node;
+/* record.c: reads the raw record or saved reduction of an entry into its item. What is damaged becomes a problem of the node;
  * then *taken is false. Returns 0 or ASSAY_ENOMEM. */
-int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
-               assay_item *item, bool *taken);
+int assay_record_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
+               assay_tensor_result *item, bool *taken);
 /* Adds a problem of an event file to the node; `offset` -1: of the file as a whole. A failure stays in the node's list. */
 void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64_t offset, const char *text);
 /* The kind of problem that a status of reading or measuring is. */
@@ -115,14 +115,14 @@ enum { ASSAY_PATH_ROOM = 4096 };
 const char *assay_part_path(const assay_source *source, const assay_part *part, char name[ASSAY_PATH_ROOM]);
 /* Opens the event file of a part in a handle; does nothing when it is open there. ASSAY_EFORMAT when its name is too long,
  * else what assay_store_open_file() says. */
-int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source *source, const assay_part *part,
+int assay_file_pool_open(assay_mapper *m, assay_open_file *handle, const assay_source *source, const assay_part *part,
                       assay_error *err);
 
 /* reference.c: the record that a comparison refers to, opened in one of m->reference; measures with the same reference get
  * the same handle. 1: found, 0: there is none, negative: it cannot be read. */
 typedef struct assay_reference {
     assay_place place;
-    assay_handle *handle; /* its record is open there */
+    assay_open_file *handle; /* its record is open there */
 } assay_reference;
 int assay_reference_find(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
                          assay_reference *out, assay_error *err);

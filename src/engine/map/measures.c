@@ -1,4 +1,4 @@
-/* measures.c - see measuring.h. */
+/* measures.c - see measures.h. */
 #include "engine/map/measures.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/fault.h"
 
 /* A measure under way. */
-typedef struct assay_taking {
+typedef struct assay_active_measure {
     uint32_t number;       /* the engine's */
     assay_meter *meter;    /* NULL: given up, or done */
     assay_reference reference;
@@ -28,7 +28,7 @@ static int reserve(assay_mapper *m, uint32_t measures)
 }
 
 /* What a measure that was not taken means: not applicable and no reference are no loss; the rest is named. */
-static int give_up(const assay_measuring *g, taking *t, int status, const assay_error *err)
+static int give_up(const assay_measures *g, taking *t, int status, const assay_error *err)
 {
     t->meter = NULL;
     if (status == ASSAY_ENOMEM)
@@ -48,17 +48,17 @@ static uint32_t find_leader(const taking *list, uint32_t k)
 }
 
 /* A window goes back to the record of the handle: it is kept while it is read, when it is worth that. */
-static void keep_oldest(const assay_measuring *g, assay_handle *handle)
+static void keep_oldest(const assay_measures *g, assay_open_file *handle)
 {
-    assay_kept_key key = {g->entry->tensor, g->part->worker};
-    uint8_t *to = assay_kept_oldest(g->m->kept, key, handle->entry, &handle->record);
+    assay_reference_key key = {g->entry->tensor, g->part->worker};
+    uint8_t *to = assay_reference_cache_oldest(g->m->kept, key, handle->entry, &handle->record);
     if (!to)
         return;
     assay_event_put_at(handle->file, to);
     handle->fills = true;
 }
 
-uint8_t *assay_measuring_place(const assay_measuring *g)
+uint8_t *assay_measures_place(const assay_measures *g)
 {
     uint8_t *place = NULL;
     for (uint32_t k = 0; k < g->count && !place; k++)
@@ -66,7 +66,7 @@ uint8_t *assay_measuring_place(const assay_measuring *g)
     return place;
 }
 
-bool assay_measuring_is_looked_back_at(const assay_measuring *g)
+bool assay_measures_is_looked_back_at(const assay_measures *g)
 {
     for (uint32_t k = 0; k < g->count; k++) {
         const assay_measure *measure = &g->m->plan->measures[g->list[k].number];
@@ -83,7 +83,7 @@ bool assay_measuring_is_looked_back_at(const assay_measuring *g)
 }
 
 /* Starts comparison k. */
-static int start_comparison(const assay_measuring *g, uint32_t k, const assay_shape *shape)
+static int start_comparison(const assay_measures *g, uint32_t k, const assay_shape *shape)
 {
     assay_mapper *m = g->m;
     taking *t = &g->list[k];
@@ -111,7 +111,7 @@ static int start_comparison(const assay_measuring *g, uint32_t k, const assay_sh
     return ASSAY_OK;
 }
 
-int assay_measuring_start(assay_measuring *g, const assay_wanted *wanted, const assay_shape *shape)
+int assay_measures_start(assay_measures *g, const assay_record_demand *wanted, const assay_shape *shape)
 {
     assay_mapper *m = g->m;
     if (reserve(m, wanted->measures) != ASSAY_OK)
@@ -119,7 +119,7 @@ int assay_measuring_start(assay_measuring *g, const assay_wanted *wanted, const 
     g->list = m->takings;
     g->count = 0;
     m->tensors_taken++;
-    assay_kept_next(m->kept);
+    assay_reference_cache_next(m->kept);
     for (uint32_t k = 0; k < wanted->measures; k++) {
         taking *t = &g->list[g->count++];
         const assay_measure *measure = &m->plan->measures[wanted->measure[k]];
@@ -140,7 +140,7 @@ int assay_measuring_start(assay_measuring *g, const assay_wanted *wanted, const 
 
 /* The next bytes of a reference, `size` at most and as many as there are in one piece; `piece` are those of the record
  * under way. */
-static int pull(assay_handle *handle, const uint8_t *piece, size_t most, const uint8_t **pulled, size_t *size,
+static int pull(assay_open_file *handle, const uint8_t *piece, size_t most, const uint8_t **pulled, size_t *size,
                 assay_error *err)
 {
     *size = most;
@@ -158,7 +158,7 @@ static int pull(assay_handle *handle, const uint8_t *piece, size_t most, const u
 }
 
 /* After the last piece of a reference: is it known to be sound? */
-static int end_reference(const assay_measuring *g, assay_handle *handle, assay_error *err)
+static int end_reference(const assay_measures *g, assay_open_file *handle, assay_error *err)
 {
     const uint8_t *rest;
     size_t size;
@@ -166,14 +166,14 @@ static int end_reference(const assay_measuring *g, assay_handle *handle, assay_e
         return ASSAY_OK;
     int status = assay_event_content(handle->file, 0, &rest, &size, err);
     if (status == ASSAY_OK && handle->fills)
-        assay_kept_filled(g->m->kept, (assay_kept_key){g->entry->tensor, g->part->worker}, handle->entry, &handle->record);
+        assay_reference_cache_filled(g->m->kept, (assay_reference_key){g->entry->tensor, g->part->worker}, handle->entry, &handle->record);
     handle->fills = false;
     return status;
 }
 
 /* Feeds a piece to the comparisons that list[leader] leads, pulling the same elements of their reference. A failure is
  * everyone's of them. */
-static int feed_comparisons(const assay_measuring *g, uint32_t leader, const uint8_t *piece, uint64_t elements, size_t element,
+static int feed_comparisons(const assay_measures *g, uint32_t leader, const uint8_t *piece, uint64_t elements, size_t element,
                             assay_error *err)
 {
     const taking *list = g->list;
@@ -194,7 +194,7 @@ static int feed_comparisons(const assay_measuring *g, uint32_t leader, const uin
     return ASSAY_OK;
 }
 
-int assay_measuring_feed(const assay_measuring *g, const uint8_t *piece, uint64_t elements, size_t element, bool finite)
+int assay_measures_feed(const assay_measures *g, const uint8_t *piece, uint64_t elements, size_t element, bool finite)
 {
     taking *list = g->list;
     for (uint32_t k = 0; k < g->count; k++) {
@@ -213,14 +213,14 @@ int assay_measuring_feed(const assay_measuring *g, const uint8_t *piece, uint64_
     return ASSAY_OK;
 }
 
-void assay_put_result(assay_mapper *m, assay_item *item, uint32_t number, const assay_result *result)
+void assay_put_result(assay_mapper *m, assay_tensor_result *item, uint32_t number, const assay_result *result)
 {
     size_t size = assay_result_size(&m->plan->measures[number]);
     ((const assay_result **)item->view.results)[item->view.place[number]] = memcpy(m->result, result, size);
     m->result += size;
 }
 
-int assay_measuring_end(const assay_measuring *g, assay_item *item, bool *again)
+int assay_measures_end(const assay_measures *g, assay_tensor_result *item, bool *again)
 {
     assay_mapper *m = g->m;
     *again = false;

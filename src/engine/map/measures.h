@@ -5,30 +5,30 @@
 #include "engine/map/mapper.h"
 #include "tensor/measure.h"
 
-struct assay_taking;
+struct assay_active_measure;
 
-typedef struct assay_measuring { /* m, part and entry are the caller's to set */
+typedef struct assay_measures { /* m, part and entry are the caller's to set */
     assay_mapper *m;
     const assay_part *part;
     const assay_entry *entry;
-    struct assay_taking *list; /* in the mapper's memory, until the next record */
+    struct assay_active_measure *list; /* in the mapper's memory, until the next record */
     uint32_t count;
-} assay_measuring;
+} assay_measures;
 
 /* Starts the measures that are wanted and opens the references of comparisons. What cannot be had is named as a problem of the
  * node and given up. This and below: 0 or ASSAY_ENOMEM; not collective. */
-int assay_measuring_start(assay_measuring *g, const assay_wanted *wanted, const assay_shape *shape);
+int assay_measures_start(assay_measures *g, const assay_record_demand *wanted, const assay_shape *shape);
 /* Where a measure would copy all of the content, or NULL (assay_meter_place). */
-uint8_t *assay_measuring_place(const assay_measuring *g);
+uint8_t *assay_measures_place(const assay_measures *g);
 /* The next `elements` of `element` bytes each; `finite`: all of them are known to be. */
-int assay_measuring_feed(const assay_measuring *g, const uint8_t *piece, uint64_t elements, size_t element, bool finite);
+int assay_measures_feed(const assay_measures *g, const uint8_t *piece, uint64_t elements, size_t element, bool finite);
 /* After the last piece. *again is set when a meter wants the content once more; the others are done. */
-int assay_measuring_end(const assay_measuring *g, assay_item *item, bool *again);
+int assay_measures_end(const assay_measures *g, assay_tensor_result *item, bool *again);
 
 /* Will a later record be compared with this one, as far as this rank reads? No step comes behind a stretch of a shared one, or
  * much later. */
-bool assay_measuring_is_looked_back_at(const assay_measuring *g);
+bool assay_measures_is_looked_back_at(const assay_measures *g);
 /* Puts a result of the tensor under way into the room that was made for it. */
-void assay_put_result(assay_mapper *m, assay_item *item, uint32_t number, const assay_result *result);
+void assay_put_result(assay_mapper *m, assay_tensor_result *item, uint32_t number, const assay_result *result);
 
 #endif

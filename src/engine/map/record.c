@@ -14,7 +14,7 @@ const char *assay_part_path(const assay_source *source, const assay_part *part, 
     return length < ASSAY_PATH_ROOM ? name : NULL;
 }
 
-int assay_handle_open(assay_mapper *m, assay_handle *handle, const assay_source *source, const assay_part *part,
+int assay_file_pool_open(assay_mapper *m, assay_open_file *handle, const assay_source *source, const assay_part *part,
                       assay_error *err)
 {
     char name[ASSAY_PATH_ROOM];
@@ -63,7 +63,7 @@ static bool names_agree(const assay_mapper *m, const assay_entry *entry, const a
 
 /* ---- a saved reduction: one number ---- */
 
-static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay_record *record, assay_item *item,
+static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay_record *record, assay_tensor_result *item,
                           assay_error *err)
 {
     const uint8_t *piece;
@@ -94,7 +94,7 @@ static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay
 
 /* One pass over the content. `keep`: where it is copied, or NULL; a reference may lie there, so that a piece is put there
  * after it was compared. */
-static int pass(const assay_measuring *g, const assay_record *record, assay_stats_acc *stats, uint8_t *keep, assay_error *err)
+static int pass(const assay_measures *g, const assay_record *record, assay_stats_acc *stats, uint8_t *keep, assay_error *err)
 {
     assay_mapper *m = g->m;
     size_t element = assay_dtype_size(record->dtype);
@@ -107,7 +107,7 @@ static int pass(const assay_measuring *g, const assay_record *record, assay_stat
         uint64_t elements = size / element;
         if (stats)
             assay_stats_feed(stats, piece, elements);
-        status = assay_measuring_feed(g, piece, elements, element, stats && assay_stats_is_finite(stats));
+        status = assay_measures_feed(g, piece, elements, element, stats && assay_stats_is_finite(stats));
         if (status != ASSAY_OK)
             return status;
         if (keep) {
@@ -119,37 +119,37 @@ static int pass(const assay_measuring *g, const assay_record *record, assay_stat
     }
 }
 
-static int take_values(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
-                       const assay_record *record, assay_item *item, assay_error *err)
+static int take_values(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
+                       const assay_record *record, assay_tensor_result *item, assay_error *err)
 {
-    assay_measuring measuring = {.m = m, .part = part, .entry = entry};
+    assay_measures measuring = {.m = m, .part = part, .entry = entry};
     assay_stats_acc acc;
     bool again = false;
     assay_shape shape = {record->dtype, record->dims, item->view.shape, record->elements};
     int status = assay_stats_init(&acc, record->dtype);
     if (status == ASSAY_OK)
-        status = assay_measuring_start(&measuring, wanted, &shape);
-    assay_kept_key key = {entry->tensor, part->worker};
+        status = assay_measures_start(&measuring, wanted, &shape);
+    assay_reference_key key = {entry->tensor, part->worker};
     uint8_t *keep = NULL;
     bool apart = record->content_bytes > ASSAY_EVENT_WINDOW;
-    if (status == ASSAY_OK && assay_measuring_is_looked_back_at(&measuring))
-        keep = assay_kept_begin(m->kept, key, record, &apart);
-    uint8_t *place = keep && apart ? keep : status == ASSAY_OK ? assay_measuring_place(&measuring) : NULL;
+    if (status == ASSAY_OK && assay_measures_is_looked_back_at(&measuring))
+        keep = assay_reference_cache_begin(m->kept, key, record, &apart);
+    uint8_t *place = keep && apart ? keep : status == ASSAY_OK ? assay_measures_place(&measuring) : NULL;
     if (place)
         assay_event_put_at(m->main->file, place);
     if (status == ASSAY_OK)
         status = pass(&measuring, record, &acc, place == keep ? NULL : keep, err);
     if (status == ASSAY_OK && keep)
-        assay_kept_end(m->kept, key, entry, record);
+        assay_reference_cache_end(m->kept, key, entry, record);
     if (status == ASSAY_OK)
-        status = assay_measuring_end(&measuring, item, &again);
+        status = assay_measures_end(&measuring, item, &again);
     while (status == ASSAY_OK && again) {
         assay_record once_more;
         status = assay_event_record(m->main->file, entry->offset, entry->length, m->value_budget, &once_more, err);
         if (status == ASSAY_OK)
             status = pass(&measuring, &once_more, NULL, NULL, err);
         if (status == ASSAY_OK)
-            status = assay_measuring_end(&measuring, item, &again);
+            status = assay_measures_end(&measuring, item, &again);
     }
     if (status != ASSAY_OK)
         return status;
@@ -158,7 +158,7 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
     return ASSAY_OK;
 }
 
-static int take_texts(assay_mapper *m, const assay_wanted *wanted, const assay_record *record, assay_item *item,
+static int take_texts(assay_mapper *m, const assay_record_demand *wanted, const assay_record *record, assay_tensor_result *item,
                       assay_error *err)
 {
     for (uint32_t k = 0; k < wanted->measures; k++) {
@@ -179,8 +179,8 @@ static int take_texts(assay_mapper *m, const assay_wanted *wanted, const assay_r
 }
 
 /* Room for what will be known of a raw tensor, in one piece: there may be a million of them in a step. */
-static int make_room(assay_mapper *m, const assay_entry *entry, const assay_wanted *wanted, const assay_record *record,
-                     assay_item *item, assay_error *err)
+static int make_room(assay_mapper *m, const assay_entry *entry, const assay_record_demand *wanted, const assay_record *record,
+                     assay_tensor_result *item, assay_error *err)
 {
     const assay_source_plan *plan = &m->plan->sources[m->source];
     const assay_use_class *class = &plan->classes[plan->tensor_class[entry->tensor]];
@@ -205,8 +205,8 @@ static int make_room(assay_mapper *m, const assay_entry *entry, const assay_want
     return ASSAY_OK;
 }
 
-static int take_raw(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
-                    const assay_record *record, assay_item *item, assay_error *err)
+static int take_raw(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
+                    const assay_record *record, assay_tensor_result *item, assay_error *err)
 {
     int status = make_room(m, entry, wanted, record, item, err);
     if (status != ASSAY_OK)
@@ -223,8 +223,8 @@ static int take_raw(assay_mapper *m, const assay_part *part, const assay_entry *
     return ASSAY_OK;
 }
 
-int assay_take(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_wanted *wanted,
-               assay_item *item, bool *taken)
+int assay_record_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
+               assay_tensor_result *item, bool *taken)
 {
     assay_error err = {""};
     assay_record record;

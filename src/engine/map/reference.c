@@ -36,16 +36,16 @@ static bool next_place(const assay_mapper *m, walk *w, uint32_t tensor, uint32_t
 
 /* The handle for a reference: one that has the very record open for this tensor, else one that has the file open, else the
  * one that was not used for longest. NULL when all are in use for this tensor. */
-static assay_handle *pick_handle(assay_mapper *m, assay_place place)
+static assay_open_file *pick_handle(assay_mapper *m, assay_place place)
 {
-    assay_handle *best = NULL;
+    assay_open_file *best = NULL;
     for (int i = 0; i < ASSAY_REFERENCES - 1; i++) {
-        assay_handle *handle = &m->reference[i];
+        assay_open_file *handle = &m->reference[i];
         if (handle->used == m->tensors_taken && handle->entry == place.entry)
             return handle;
     }
     for (int i = 0; i < ASSAY_REFERENCES - 1; i++) {
-        assay_handle *handle = &m->reference[i];
+        assay_open_file *handle = &m->reference[i];
         if (handle->used == m->tensors_taken)
             continue;
         if (handle->part == place.part)
@@ -57,10 +57,10 @@ static assay_handle *pick_handle(assay_mapper *m, assay_place place)
 }
 
 /* A reference that is at hand without reading: the record under way itself, or one that was kept. */
-static bool is_at_hand(assay_mapper *m, assay_handle *handle, assay_place place)
+static bool is_at_hand(assay_mapper *m, assay_open_file *handle, assay_place place)
 {
-    assay_kept_key key = {place.entry->tensor, place.part->worker};
-    const assay_kept_content *kept = place.entry == m->entry ? NULL : assay_kept_find(m->kept, key, place.entry);
+    assay_reference_key key = {place.entry->tensor, place.part->worker};
+    const assay_cached_reference *kept = place.entry == m->entry ? NULL : assay_reference_cache_find(m->kept, key, place.entry);
     if (place.entry != m->entry && !kept)
         return false;
     handle->from = kept ? ASSAY_FROM_MEMORY : ASSAY_FROM_ITSELF;
@@ -79,7 +79,7 @@ static bool is_at_hand(assay_mapper *m, assay_handle *handle, assay_place place)
 /* Opens a candidate; it counts only with a raw, numeric, non-empty value (RULES.md, G1). */
 static int open_candidate(assay_mapper *m, const assay_source *source, assay_place place, assay_reference *out, assay_error *err)
 {
-    assay_handle *handle = pick_handle(m, place);
+    assay_open_file *handle = pick_handle(m, place);
     if (!handle)
         return assay_fail(err, ASSAY_EBUDGET, "a tensor is compared with more than %d others at once", ASSAY_REFERENCES - 1);
     *out = (assay_reference){place, handle};
@@ -88,7 +88,7 @@ static int open_candidate(assay_mapper *m, const assay_source *source, assay_pla
     handle->from = ASSAY_FROM_FILE;
     handle->fills = false;
     handle->at = 0;
-    int status = is_at_hand(m, handle, place) ? ASSAY_OK : assay_handle_open(m, handle, source, place.part, err);
+    int status = is_at_hand(m, handle, place) ? ASSAY_OK : assay_file_pool_open(m, handle, source, place.part, err);
     if (status == ASSAY_OK && handle->from == ASSAY_FROM_FILE)
         status = assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &handle->record, err);
     if (status != ASSAY_OK)
@@ -111,10 +111,10 @@ static int find_further(assay_mapper *m, const assay_part *part, uint32_t tensor
 {
     const assay_source *source = &m->sources->list[m->source];
     assay_place place;
-    if (!m->further && !(m->further = assay_further_new(source)))
+    if (!m->further && !(m->further = assay_lookback_index_new(source)))
         return ASSAY_ENOMEM;
     for (;;) {
-        int found = assay_further_before(m->further, tensor, part->worker, step, &place);
+        int found = assay_lookback_index_before(m->further, tensor, part->worker, step, &place);
         if (found <= 0)
             return found;
         step = place.part->step;
@@ -192,7 +192,7 @@ static int find_in_step(assay_mapper *m, const assay_segment *segment, const ass
     return 0;
 }
 
-/* The other trial's record of the same step, tensor name and worker name. plan_select.c left the other trial in `form`. */
+/* The other trial's record of the same step, tensor name and worker name. select.c left the other trial in `form`. */
 static int find_other(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
                       assay_reference *out, assay_error *err)
 {

@@ -1,4 +1,4 @@
-/* reference_cache.c - see kept.h. A hash table of (tensor, worker) with linear probing; slots are never taken out one by one. */
+/* reference_cache.c - see reference_cache.h. A hash table of (tensor, worker) with linear probing; slots are never taken out one by one. */
 #include "engine/map/reference_cache.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 typedef struct slot {
     bool taken;
-    assay_kept_key key;
-    assay_kept_content newest, oldest;
+    assay_reference_key key;
+    assay_cached_reference newest, oldest;
     const assay_entry *asked; /* what the window went back to last */
 } slot;
 
@@ -23,19 +23,19 @@ typedef struct spare {
 
 enum { FIRST_ROOM = 64, SPARES = 8 };
 
-struct assay_kept {
+struct assay_reference_cache {
     size_t budget, held; /* bytes, those of the table and of the spares included */
     spare spares[SPARES];
-    assay_kept_content coming; /* of the record under way, when it is put apart from what it is compared with */
+    assay_cached_reference coming; /* of the record under way, when it is put apart from what it is compared with */
     bool is_coming;
     slot *slots;
     size_t room, count; /* room: a power of two, or 0 */
     uint64_t now;
 };
 
-assay_kept *assay_kept_new(size_t budget)
+assay_reference_cache *assay_reference_cache_new(size_t budget)
 {
-    assay_kept *k = assay_alloc_zeroed(1, sizeof *k);
+    assay_reference_cache *k = assay_alloc_zeroed(1, sizeof *k);
     if (k)
         k->budget = budget;
     return k;
@@ -57,7 +57,7 @@ static size_t whole_size(size_t size, int dims)
     return shape_at(size) + (size_t)dims * sizeof(int64_t);
 }
 
-void assay_kept_clear(assay_kept *k)
+void assay_reference_cache_clear(assay_reference_cache *k)
 {
     for (size_t i = 0; i < k->room; i++) {
         assay_heap_give_large(k->slots[i].newest.bytes, k->slots[i].newest.room);
@@ -67,24 +67,24 @@ void assay_kept_clear(assay_kept *k)
         assay_heap_give_large(k->spares[i].bytes, k->spares[i].room);
     assay_heap_give_large(k->coming.bytes, k->coming.room);
     free(k->slots);
-    *k = (assay_kept){.budget = k->budget, .now = k->now};
+    *k = (assay_reference_cache){.budget = k->budget, .now = k->now};
 }
 
-void assay_kept_free(assay_kept *k)
+void assay_reference_cache_free(assay_reference_cache *k)
 {
     if (!k)
         return;
-    assay_kept_clear(k);
+    assay_reference_cache_clear(k);
     free(k);
 }
 
-void assay_kept_next(assay_kept *k)
+void assay_reference_cache_next(assay_reference_cache *k)
 {
     k->now++;
 }
 
 /* The slot of a key, or the free one where it belongs. There is always a free one. */
-static slot *place_of(slot *slots, size_t room, assay_kept_key key)
+static slot *place_of(slot *slots, size_t room, assay_reference_key key)
 {
     size_t at = (size_t)assay_hash_bytes(&key, sizeof key) & (room - 1);
     while (slots[at].taken && (slots[at].key.tensor != key.tensor || slots[at].key.worker != key.worker))
@@ -92,18 +92,18 @@ static slot *place_of(slot *slots, size_t room, assay_kept_key key)
     return &slots[at];
 }
 
-static slot *find_slot(const assay_kept *k, assay_kept_key key)
+static slot *find_slot(const assay_reference_cache *k, assay_reference_key key)
 {
     slot *s = k->room > 0 ? place_of(k->slots, k->room, key) : NULL;
     return s && s->taken ? s : NULL;
 }
 
-static bool has_left(const assay_kept *k, size_t size)
+static bool has_left(const assay_reference_cache *k, size_t size)
 {
     return k->budget - k->held >= size;
 }
 
-static bool grow(assay_kept *k)
+static bool grow(assay_reference_cache *k)
 {
     size_t room = k->room ? 2 * k->room : FIRST_ROOM;
     if (!has_left(k, room * sizeof(slot)))
@@ -122,7 +122,7 @@ static bool grow(assay_kept *k)
 }
 
 /* The slot of a key, made when there is none and the budget lets it; else NULL. */
-static slot *slot_for(assay_kept *k, assay_kept_key key)
+static slot *slot_for(assay_reference_cache *k, assay_reference_key key)
 {
     slot *s = find_slot(k, key);
     if (s)
@@ -143,7 +143,7 @@ static size_t cost_of(size_t room)
     return room + 2 * sizeof(size_t);
 }
 
-static void free_spare(assay_kept *k, spare *s)
+static void free_spare(assay_reference_cache *k, spare *s)
 {
     if (s->bytes)
         k->held -= cost_of(s->room);
@@ -152,7 +152,7 @@ static void free_spare(assay_kept *k, spare *s)
 }
 
 /* The smallest spare with so much room, or NULL; one that is more than twice as large is left for those who need it. */
-static spare *find_spare(assay_kept *k, size_t size)
+static spare *find_spare(assay_reference_cache *k, size_t size)
 {
     spare *best = NULL;
     for (int i = 0; i < SPARES; i++) {
@@ -164,7 +164,7 @@ static spare *find_spare(assay_kept *k, size_t size)
 }
 
 /* Memory for a content: a spare, or new memory within the budget, for which spares give way. NULL: there is none. */
-static spare take_room(assay_kept *k, size_t size)
+static spare take_room(assay_reference_cache *k, size_t size)
 {
     spare *fits = find_spare(k, size), taken = {NULL, size};
     if (fits) {
@@ -181,10 +181,10 @@ static spare take_room(assay_kept *k, size_t size)
 }
 
 /* Gives up a content; its memory becomes a spare in place of the smallest one. */
-static void drop(assay_kept *k, assay_kept_content *content)
+static void drop(assay_reference_cache *k, assay_cached_reference *content)
 {
     spare given = {content->bytes, content->room}, *least = &k->spares[0];
-    *content = (assay_kept_content){0};
+    *content = (assay_cached_reference){0};
     for (int i = 1; i < SPARES; i++)
         least = k->spares[i].room < least->room ? &k->spares[i] : least;
     if (least->room < given.room) {
@@ -195,13 +195,13 @@ static void drop(assay_kept *k, assay_kept_content *content)
     free_spare(k, &given);
 }
 
-static bool fits(const assay_kept_content *content, const assay_record *record)
+static bool fits(const assay_cached_reference *content, const assay_record *record)
 {
     return content->bytes && content->size == content_size(record) && content->dims == record->dims;
 }
 
 /* Makes a content ready to take that of a record; what it had is lost. False when the budget or memory does not let it. */
-static bool make_room(assay_kept *k, assay_kept_content *content, const assay_record *record)
+static bool make_room(assay_reference_cache *k, assay_cached_reference *content, const assay_record *record)
 {
     if (!fits(content, record)) {
         size_t size = content_size(record);
@@ -220,7 +220,7 @@ static bool make_room(assay_kept *k, assay_kept_content *content, const assay_re
     return true;
 }
 
-static void set(assay_kept_content *content, const assay_entry *entry, const assay_record *record)
+static void set(assay_cached_reference *content, const assay_entry *entry, const assay_record *record)
 {
     content->entry = entry;
     content->dtype = record->dtype;
@@ -228,16 +228,16 @@ static void set(assay_kept_content *content, const assay_entry *entry, const ass
     memcpy(content->bytes + shape_at(content->size), record->shape, (size_t)content->dims * sizeof(int64_t));
 }
 
-const assay_kept_content *assay_kept_find(assay_kept *k, assay_kept_key key, const assay_entry *entry)
+const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry)
 {
     slot *s = find_slot(k, key);
-    assay_kept_content *found = !s ? NULL : s->newest.entry == entry ? &s->newest : s->oldest.entry == entry ? &s->oldest : NULL;
+    assay_cached_reference *found = !s ? NULL : s->newest.entry == entry ? &s->newest : s->oldest.entry == entry ? &s->oldest : NULL;
     if (found)
         found->used = k->now;
     return found;
 }
 
-void assay_kept_let_go(assay_kept *k, assay_kept_key key)
+void assay_reference_cache_evict(assay_reference_cache *k, assay_reference_key key)
 {
     slot *s = find_slot(k, key);
     if (!s)
@@ -246,7 +246,7 @@ void assay_kept_let_go(assay_kept *k, assay_kept_key key)
     drop(k, &s->oldest);
 }
 
-uint8_t *assay_kept_oldest(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
+uint8_t *assay_reference_cache_oldest(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry, const assay_record *record)
 {
     slot *s = slot_for(k, key);
     if (!s)
@@ -259,7 +259,7 @@ uint8_t *assay_kept_oldest(assay_kept *k, assay_kept_key key, const assay_entry 
     return s->oldest.bytes;
 }
 
-void assay_kept_filled(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
+void assay_reference_cache_filled(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry, const assay_record *record)
 {
     slot *s = find_slot(k, key);
     if (s)
@@ -267,7 +267,7 @@ void assay_kept_filled(assay_kept *k, assay_kept_key key, const assay_entry *ent
 }
 
 /* Puts the content of the record under way elsewhere than the newest one, if nothing else has to give way to it. */
-static bool begin_apart(assay_kept *k, const assay_record *record)
+static bool begin_apart(assay_reference_cache *k, const assay_record *record)
 {
     size_t size = whole_size(content_size(record), record->dims);
     if (!fits(&k->coming, record) && !find_spare(k, size) && !has_left(k, cost_of(size)))
@@ -275,7 +275,7 @@ static bool begin_apart(assay_kept *k, const assay_record *record)
     return make_room(k, &k->coming, record);
 }
 
-uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, const assay_record *record, bool *apart)
+uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_key key, const assay_record *record, bool *apart)
 {
     slot *s = slot_for(k, key);
     k->is_coming = false;
@@ -286,7 +286,7 @@ uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, const assay_record 
     if (s->newest.entry && s->newest.entry == s->asked && s->oldest.used != k->now) {
         drop(k, &s->oldest);
         s->oldest = s->newest;
-        s->newest = (assay_kept_content){0};
+        s->newest = (assay_cached_reference){0};
     }
     k->is_coming = *apart && s->newest.used == k->now && begin_apart(k, record);
     *apart = k->is_coming || s->newest.used != k->now;
@@ -297,7 +297,7 @@ uint8_t *assay_kept_begin(assay_kept *k, assay_kept_key key, const assay_record 
     return make_room(k, &s->newest, record) ? s->newest.bytes : NULL;
 }
 
-void assay_kept_end(assay_kept *k, assay_kept_key key, const assay_entry *entry, const assay_record *record)
+void assay_reference_cache_end(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry, const assay_record *record)
 {
     slot *s = find_slot(k, key);
     if (!s)
@@ -305,7 +305,7 @@ void assay_kept_end(assay_kept *k, assay_kept_key key, const assay_entry *entry,
     if (k->is_coming) {
         drop(k, &s->newest);
         s->newest = k->coming;
-        k->coming = (assay_kept_content){0};
+        k->coming = (assay_cached_reference){0};
         k->is_coming = false;
     }
     set(&s->newest, entry, record);

@@ -10,13 +10,13 @@
 #include "trial/event.h"
 #include "trial/index.h"
 
-typedef struct assay_kept assay_kept;
+typedef struct assay_reference_cache assay_reference_cache;
 
-typedef struct assay_kept_key {
+typedef struct assay_reference_key {
     uint32_t tensor, worker;
-} assay_kept_key;
+} assay_reference_key;
 
-typedef struct assay_kept_content {
+typedef struct assay_cached_reference {
     const assay_entry *entry; /* NULL: nothing that can be used */
     int dtype, dims;          /* of the record */
     uint64_t elements;
@@ -24,35 +24,35 @@ typedef struct assay_kept_content {
     const int64_t *shape; /* [dims], behind them */
     size_t size, room;    /* of the elements, and of what was taken for them and the shape */
     uint64_t used; /* the tensor under way that it was last used for */
-} assay_kept_content;
+} assay_cached_reference;
 
 /* Never holds more than `budget` bytes; NULL without memory. Not collective. */
-assay_kept *assay_kept_new(size_t budget);
-void assay_kept_free(assay_kept *kept);
+assay_reference_cache *assay_reference_cache_new(size_t budget);
+void assay_reference_cache_free(assay_reference_cache *kept);
 /* Lets go of everything: before another trial's entries come. */
-void assay_kept_clear(assay_kept *kept);
+void assay_reference_cache_clear(assay_reference_cache *kept);
 
 /* From now on it is the next tensor's turn. Contents that are found for a tensor stay as they are until the next one,
- * but for what assay_kept_begin() says. */
-void assay_kept_next(assay_kept *kept);
+ * but for what assay_reference_cache_begin() says. */
+void assay_reference_cache_next(assay_reference_cache *kept);
 
 /* The content of an entry of that tensor and worker; NULL when it is not kept. */
-const assay_kept_content *assay_kept_find(assay_kept *kept, assay_kept_key key, const assay_entry *entry);
+const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry);
 
 /* Lets go of what is kept of that tensor and worker. The memory is used for the next ones. */
-void assay_kept_let_go(assay_kept *kept, assay_kept_key key);
+void assay_reference_cache_evict(assay_reference_cache *kept, assay_reference_key key);
 
 /* Tells that a window goes back to `entry`, whose record is `record`. When that is not kept and the window went back to it before,
- * it is worth keeping: returns where its bytes are to be put while they are read, for assay_kept_filled(). Else NULL. */
-uint8_t *assay_kept_oldest(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
+ * it is worth keeping: returns where its bytes are to be put while they are read, for assay_reference_cache_filled(). Else NULL. */
+uint8_t *assay_reference_cache_oldest(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, const assay_record *record);
 /* The bytes are there, and the record was sound. */
-void assay_kept_filled(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
+void assay_reference_cache_filled(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, const assay_record *record);
 
 /* Where the content of the record under way is to be put, or NULL when there is no room for it. *apart: is it to be a place
  * where nothing lies that was found for this very tensor? Set to whether it is: if it is not, whoever compares the two
  * contents puts a piece there after comparing it. */
-uint8_t *assay_kept_begin(assay_kept *kept, assay_kept_key key, const assay_record *record, bool *apart);
+uint8_t *assay_reference_cache_begin(assay_reference_cache *kept, assay_reference_key key, const assay_record *record, bool *apart);
 /* The bytes are there, and the record was sound. Without this call they are never found. */
-void assay_kept_end(assay_kept *kept, assay_kept_key key, const assay_entry *entry, const assay_record *record);
+void assay_reference_cache_end(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, const assay_record *record);
 
 #endif

@@ -6,13 +6,13 @@
 /* Items in order of (tensor, worker): what rules are promised. */
 static int compare_items(const void *a, const void *b)
 {
-    const assay_tensor_view *x = &(*(assay_item *const *)a)->view, *y = &(*(assay_item *const *)b)->view;
+    const assay_tensor_view *x = &(*(assay_tensor_result *const *)a)->view, *y = &(*(assay_tensor_result *const *)b)->view;
     if (x->tensor != y->tensor)
         return x->tensor < y->tensor ? -1 : 1;
     return (x->worker > y->worker) - (x->worker < y->worker);
 }
 
-static bool slot_takes(const assay_mapper *m, const assay_item *item, uint32_t use)
+static bool slot_takes(const assay_mapper *m, const assay_tensor_result *item, uint32_t use)
 {
     const assay_use_scope *scope = &m->plan->sources[m->source].scope[use];
     const assay_use *u = &m->plan->uses[use];
@@ -86,7 +86,7 @@ static int map_rule(assay_mapper *m, uint32_t instance, const assay_slot_view *s
     bool any = false;
     for (uint32_t s = 0; s < slots; s++)
         any = any || slot[first + s].count > 0;
-    assay_node_rule *r = &m->node->rule[instance];
+    assay_partial_rule *r = &m->node->rule[instance];
     if (!any || r->status != ASSAY_OK)
         return ASSAY_OK;
     const assay_rule *rule = &m->rules[(size_t)m->source * m->plan->instances + instance];
@@ -101,7 +101,7 @@ static int map_rule(assay_mapper *m, uint32_t instance, const assay_slot_view *s
     int status = counted ? map_counted(m, instance, rule, r->state, &view, &err) : rule->ops->map(rule, r->state, &view, &err);
     if (status == ASSAY_ENOMEM || status == ASSAY_OK || m->observed.text[0])
         return status;
-    return assay_node_fail(m->node, instance, status, err.text);
+    return assay_partial_fail(m->node, instance, status, err.text);
 }
 
 /* Shows the step's tensors to the observer. */

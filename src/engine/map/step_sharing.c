@@ -1,4 +1,4 @@
-/* step_sharing.c - see lend.h. */
+/* step_sharing.c - see step_sharing.h. */
 #include "engine/map/step_sharing.h"
 
 #include <stdlib.h>
@@ -13,12 +13,12 @@ typedef struct range {
     int rank;
     size_t *last;      /* [tensors] the last entry of a tensor in the part */
     double at;         /* cost of the step so far */
-    assay_stretch found;
+    assay_entry_range found;
 } range;
 
 static uint64_t cost_of(assay_mapper *m, const assay_part *part, const assay_entry *entry)
 {
-    return assay_record_cost(assay_wants_of(&m->wants, part, part->mode, entry->tensor), entry);
+    return assay_record_cost(assay_demand_of(&m->wants, part, part->mode, entry->tensor), entry);
 }
 
 /* Entries of one tensor stay together, with all that lie between them. */
@@ -27,7 +27,7 @@ static void find_in_part(assay_mapper *m, const assay_segment *segment, size_t p
     const assay_part *part = &segment->parts[p];
     double group = ASSAY_COST_OF_FILE;
     size_t begin = SIZE_MAX, reach = 0;
-    assay_wants_next(&m->wants);
+    assay_demand_next(&m->wants);
     for (size_t e = part->first; e < part->first + part->count; e++)
         if (cost_of(m, part, &segment->entries[e]) > 0)
             r->last[segment->entries[e].tensor] = e;
@@ -79,32 +79,32 @@ static int read_share(assay_mapper *m, const assay_share *share, int rank)
 
 static void put_part(const assay_mapper *m, assay_buf *out)
 {
-    assay_item_form form = assay_apart_form(m);
-    assay_needs n = assay_apart_needs(m);
+    assay_tensor_result_form form = assay_deferred_form(m);
+    assay_needs n = assay_deferred_needs(m);
     assay_put_u64(out, n.held);
     assay_put_u64(out, n.most);
-    if (assay_node_pack(m->node, assay_apart_rules(m), out) != ASSAY_OK)
+    if (assay_partial_pack(m->node, assay_deferred_rules(m), out) != ASSAY_OK)
         out->status = ASSAY_ENOMEM;
     assay_put_u64(out, m->item_count);
     for (size_t i = 0; i < m->item_count; i++)
-        assay_item_pack(m->items[i], &form, out);
+        assay_tensor_result_pack(m->items[i], &form, out);
 }
 
-int assay_lend_help(assay_mapper *m, const assay_share *share, int rank, assay_buf *out, assay_error *err)
+int assay_step_sharing_help(assay_mapper *m, const assay_share *share, int rank, assay_buf *out, assay_error *err)
 {
     const assay_chunk *chunk = &m->plan->chunks[share->chunk];
-    assay_node node;
-    int status = assay_mapper_enter(m, chunk->source), made = assay_node_init(&node, m->plan->instances);
+    assay_partial node;
+    int status = assay_mapper_enter(m, chunk->source), made = assay_partial_init(&node, m->plan->instances);
     m->node = &node;
     m->step = &m->sources->list[chunk->source].info->steps[chunk->first_step + chunk->steps - 1];
     status = status == ASSAY_OK ? made : status;
     if (status == ASSAY_OK)
         status = read_share(m, share, rank);
-    if (status == ASSAY_OK && !m->alone && assay_apart_fits(m, assay_apart_needs(m)))
+    if (status == ASSAY_OK && !m->alone && assay_deferred_fits(m, assay_deferred_needs(m)))
         put_part(m, out);
     if (assay_buf_status(out) != ASSAY_OK || out->size > ASSAY_COMM_POST_MOST)
         assay_buf_clear(out);
-    assay_node_release(&node, assay_apart_rules(m));
+    assay_partial_release(&node, assay_deferred_rules(m));
     m->node = NULL;
     return status == ASSAY_ENOMEM ? assay_mapper_no_memory(m, err) : status;
 }
@@ -113,27 +113,27 @@ int assay_lend_help(assay_mapper *m, const assay_share *share, int rank, assay_b
 
 static int get_node(assay_mapper *m, assay_cursor *in, assay_error *err)
 {
-    assay_node node;
-    int status = assay_node_init(&node, m->plan->instances);
+    assay_partial node;
+    int status = assay_partial_init(&node, m->plan->instances);
     if (status == ASSAY_OK)
-        status = assay_node_unpack(in, &node, assay_apart_rules(m), err);
+        status = assay_partial_unpack(in, &node, assay_deferred_rules(m), err);
     if (status == ASSAY_OK)
-        status = assay_node_combine(m->node, &node, assay_apart_rules(m));
-    assay_node_release(&node, assay_apart_rules(m));
+        status = assay_partial_combine(m->node, &node, assay_deferred_rules(m));
+    assay_partial_release(&node, assay_deferred_rules(m));
     return status;
 }
 
 static int get_items(assay_mapper *m, assay_cursor *in, assay_error *err)
 {
     enum { LEAST_ITEM = 4 * 4 + 8 + 1 + 1 + 4 + 1 };
-    assay_item_form form = assay_apart_form(m);
+    assay_tensor_result_form form = assay_deferred_form(m);
     uint64_t count = assay_get_count(in, LEAST_ITEM);
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
-        assay_item *item = assay_mapper_new_item(m, 0, 0);
+        assay_tensor_result *item = assay_mapper_new_item(m, 0, 0);
         if (!item)
             return ASSAY_EBUDGET;
-        status = assay_item_unpack(in, &form, m->arena, item, err);
+        status = assay_tensor_result_unpack(in, &form, m->arena, item, err);
         if (status == ASSAY_OK)
             item->view.name = assay_dict_name(m->sources->list[m->source].info->tensors, item->view.tensor, NULL);
     }
@@ -152,8 +152,8 @@ static int join(assay_mapper *m, assay_needs *sum, assay_error *err)
     if (status == ASSAY_OK && !m->alone) {
         assay_needs n = {.held = assay_get_u64(&in)};
         n.most = assay_get_u64(&in);
-        *sum = assay_apart_both(*sum, n);
-        m->alone = bytes.size == 0 || !assay_apart_fits(m, *sum);
+        *sum = assay_deferred_both(*sum, n);
+        m->alone = bytes.size == 0 || !assay_deferred_fits(m, *sum);
     }
     if (status == ASSAY_OK && !m->alone)
         status = get_node(m, &in, err);
@@ -166,18 +166,18 @@ static int join(assay_mapper *m, assay_needs *sum, assay_error *err)
     return status == ASSAY_EBUDGET ? ASSAY_OK : status;
 }
 
-int assay_lend_gather(assay_mapper *m, assay_error *err)
+int assay_step_sharing_gather(assay_mapper *m, assay_error *err)
 {
     const assay_share *share = &m->lender->share;
-    assay_node *whole = m->node, measured;
-    int status = assay_node_init(&measured, m->plan->instances);
+    assay_partial *whole = m->node, measured;
+    int status = assay_partial_init(&measured, m->plan->instances);
     m->node = &measured;
     if (status == ASSAY_OK)
         status = read_share(m, share, share->first);
-    assay_needs sum = assay_apart_both(assay_apart_least(m), assay_apart_needs(m));
+    assay_needs sum = assay_deferred_both(assay_deferred_least(m), assay_deferred_needs(m));
     for (int r = share->first + 1; status == ASSAY_OK && r <= share->last; r++)
         status = join(m, &sum, err);
-    status = assay_apart_settle(m, whole, &measured, status);
+    status = assay_deferred_settle(m, whole, &measured, status);
     m->steps_shared += status == ASSAY_OK && !m->alone;
     return status;
 }

@@ -1,4 +1,4 @@
-/* tensor_result.c - see item_pack.h. */
+/* tensor_result.c - see tensor_result.h. */
 #include "engine/map/tensor_result.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static void put_stats(const assay_stats *s, assay_buf *out)
     assay_put_f64(out, s->deviations);
 }
 
-static void put_results(const assay_tensor_view *view, const assay_item_form *form, assay_buf *out)
+static void put_results(const assay_tensor_view *view, const assay_tensor_result_form *form, assay_buf *out)
 {
     uint32_t count = 0;
     for (uint32_t k = 0; k < form->measure_count; k++)
@@ -38,7 +38,7 @@ static void put_results(const assay_tensor_view *view, const assay_item_form *fo
     }
 }
 
-void assay_item_pack(const assay_item *item, const assay_item_form *form, assay_buf *out)
+void assay_tensor_result_pack(const assay_tensor_result *item, const assay_tensor_result_form *form, assay_buf *out)
 {
     const assay_tensor_view *view = &item->view;
     assay_put_u32(out, view->tensor);
@@ -117,7 +117,7 @@ static int get_stats(assay_cursor *in, assay_arena *arena, assay_tensor_view *vi
     return ASSAY_OK;
 }
 
-static int get_results(assay_cursor *in, const assay_item_form *form, assay_arena *arena, assay_tensor_view *view,
+static int get_results(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena, assay_tensor_view *view,
                        assay_error *err)
 {
     const assay_use_class *class = &form->plan->classes[form->plan->tensor_class[view->tensor]];
@@ -144,7 +144,7 @@ static int get_results(assay_cursor *in, const assay_item_form *form, assay_aren
     return ASSAY_OK;
 }
 
-int assay_item_unpack(assay_cursor *in, const assay_item_form *form, assay_arena *arena, assay_item *item, assay_error *err)
+int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena, assay_tensor_result *item, assay_error *err)
 {
     assay_tensor_view *view = &item->view;
     view->tensor = assay_get_u32(in);

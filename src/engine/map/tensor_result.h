@@ -10,22 +10,22 @@
 #include "engine/plan/plan.h"
 
 /* A tensor under way: its view without const. */
-typedef struct assay_item {
+typedef struct assay_tensor_result {
     assay_tensor_view view; /* first: rules are given &item->view */
     uint32_t kinds;         /* bit 1 << kind: what was read */
-} assay_item;
+} assay_tensor_result;
 
 /* What both sides know: items that do not fit are no items. */
-typedef struct assay_item_form {
+typedef struct assay_tensor_result_form {
     const assay_measure *measures; /* borrowed; results go by their numbers */
     uint32_t measure_count, tensors, workers;
     const assay_source_plan *plan; /* borrowed; says what is wanted of each tensor */
-} assay_item_form;
+} assay_tensor_result_form;
 
 /* Appends an item but for its name. Failures are remembered in the buffer. Not collective. */
-void assay_item_pack(const assay_item *item, const assay_item_form *form, assay_buf *out);
+void assay_tensor_result_pack(const assay_tensor_result *item, const assay_tensor_result_form *form, assay_buf *out);
 /* Reads an item into a zeroed one, without its name; all that it points to is taken from the arena. ASSAY_EFORMAT when the
  * bytes are none, ASSAY_EBUDGET when the arena has no room. Not collective. */
-int assay_item_unpack(assay_cursor *in, const assay_item_form *form, assay_arena *arena, assay_item *item, assay_error *err);
+int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena, assay_tensor_result *item, assay_error *err);
 
 #endif

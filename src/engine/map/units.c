@@ -7,13 +7,13 @@
 enum { PAGE = 64 };
 
 /* The unit counts of one earlier record, with the measure's window left out. */
-static int count_units(assay_mapper *m, const assay_measure *measure, assay_handle *handle, assay_place place,
+static int count_units(assay_mapper *m, const assay_measure *measure, assay_open_file *handle, assay_place place,
                        assay_result *result, assay_error *err)
 {
     assay_measure single = *measure;
     single.window = 1;
     assay_record record;
-    int status = assay_handle_open(m, handle, &m->sources->list[m->source], place.part, err);
+    int status = assay_file_pool_open(m, handle, &m->sources->list[m->source], place.part, err);
     if (status == ASSAY_OK)
         status = assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &record, err);
     if (status != ASSAY_OK)

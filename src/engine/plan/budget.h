@@ -15,7 +15,7 @@ typedef struct assay_budget {
     uint64_t index; /* bytes that the index of all trials takes, on all ranks together */
 } assay_budget;
 
-/* Call it while every index entry is on the rank that read it: before assay_plan_exchange(). Collective. */
+/* Call it while every index entry is on the rank that read it: before assay_plan_redistribute(). Collective. */
 int assay_budget_deal_out(assay_comm *comm, const assay_plan *plan, const assay_sources *sources, size_t memory,
                           assay_budget *out);
 

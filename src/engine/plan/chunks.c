@@ -2,7 +2,7 @@
  *
  *   1. every rank adds up what its own index files ask for, per step
  *   2. rank 0 joins the sums, cuts the chunks and broadcasts them
- *   3. every rank deals them out alike (plan_deal.c)
+ *   3. every rank deals them out alike (partition.c)
  * A chunk is never cut by the number of ranks: TARGET_CHUNKS a trial are enough for hundreds of ranks, and no chunk is so
  * small that packing its results would cost more than reading it. */
 #include "engine/plan/plan.h"
@@ -134,13 +134,13 @@ static uint64_t larger(uint64_t a, uint64_t b)
 }
 
 /* What one index file asks for. */
-static step_cost part_cost(assay_wants *wants, const assay_segment *segment, const assay_part *part)
+static step_cost part_cost(assay_demand *wants, const assay_segment *segment, const assay_part *part)
 {
     step_cost cost = {0};
-    assay_wants_next(wants);
+    assay_demand_next(wants);
     for (size_t e = part->first; e < part->first + part->count; e++) {
         const assay_entry *entry = &segment->entries[e];
-        uint64_t of_record = assay_record_cost(assay_wants_of(wants, part, part->mode, entry->tensor), entry);
+        uint64_t of_record = assay_record_cost(assay_demand_of(wants, part, part->mode, entry->tensor), entry);
         if (of_record == 0)
             continue;
         cost.records++;
@@ -155,8 +155,8 @@ static step_cost part_cost(assay_wants *wants, const assay_segment *segment, con
 static int add_up_source(const assay_plan *plan, const assay_sources *sources, uint32_t source, cost_rows *rows)
 {
     const assay_segment *segment = &sources->list[source].segment;
-    assay_wants wants;
-    int status = assay_wants_init(&wants, plan, source);
+    assay_demand wants;
+    int status = assay_demand_init(&wants, plan, source);
     for (size_t p = 0, next; status == ASSAY_OK && p < segment->count; p = next) {
         int64_t step = segment->parts[p].step;
         step_cost sum = {.position = assay_trial_find_step(sources->list[source].info, step)};
@@ -170,7 +170,7 @@ static int add_up_source(const assay_plan *plan, const assay_sources *sources, u
         put_row(rows, &sum);
         status = assay_buf_status(&rows->bytes);
     }
-    assay_wants_release(&wants);
+    assay_demand_release(&wants);
     return status;
 }
 
@@ -271,7 +271,7 @@ int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sour
     if (status == ASSAY_OK)
         status = add_up(plan, sources, &all);
     static const assay_joiner joiner = {pack_costs, join_costs};
-    status = assay_tree_join(comm, &joiner, &all, status, err);
+    status = assay_rank_reduce(comm, &joiner, &all, status, err);
     if (status == ASSAY_OK && assay_comm_rank(comm) == 0)
         status = cut_all(plan, sources, &all);
     release_costs(&all);
@@ -279,6 +279,6 @@ int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sour
     if (status == ASSAY_OK)
         status = broadcast_chunks(comm, plan);
     if (status == ASSAY_OK)
-        status = assay_comm_agree(comm, assay_plan_deal_out(plan, assay_comm_size(comm)), err);
+        status = assay_comm_agree(comm, assay_plan_partition(plan, assay_comm_size(comm)), err);
     return status;
 }

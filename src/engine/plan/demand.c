@@ -1,13 +1,13 @@
-/* demand.c - see wants.h. */
+/* demand.c - see demand.h. */
 #include "engine/plan/demand.h"
 
 #include <stdlib.h>
 
 #include "base/fault.h"
 
-int assay_wants_init(assay_wants *w, const assay_plan *plan, uint32_t source)
+int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source)
 {
-    *w = (assay_wants){.plan = plan, .source = &plan->sources[source]};
+    *w = (assay_demand){.plan = plan, .source = &plan->sources[source]};
     w->of = assay_alloc_zeroed(w->source->class_count, sizeof *w->of);
     for (uint32_t c = 0; w->of && c < w->source->class_count; c++) {
         w->of[c].measure = assay_alloc((plan->measure_count + 1) * sizeof(uint32_t));
@@ -17,12 +17,12 @@ int assay_wants_init(assay_wants *w, const assay_plan *plan, uint32_t source)
     return w->of ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-void assay_wants_release(assay_wants *w)
+void assay_demand_release(assay_demand *w)
 {
     for (uint32_t c = 0; w->of && c < w->source->class_count; c++)
         free(w->of[c].measure);
     free(w->of);
-    *w = (assay_wants){0};
+    *w = (assay_demand){0};
 }
 
 /* What a measure costs a byte of large tensors beside reading and statistics, in parts of ASSAY_COST_UNIT: measured, and only
@@ -45,7 +45,7 @@ static uint32_t byte_cost_of(const assay_measure *measure)
 }
 
 /* Adds the measures that one use asks for to those wanted. */
-static void add_measures(const assay_plan *plan, const assay_use *use, assay_wanted *wanted)
+static void add_measures(const assay_plan *plan, const assay_use *use, assay_record_demand *wanted)
 {
     const assay_need *need = assay_job_instance(plan->job, use->instance)->need;
     for (uint32_t k = 0; k < need->measure_count; k++) {
@@ -61,13 +61,13 @@ static void add_measures(const assay_plan *plan, const assay_use *use, assay_wan
     }
 }
 
-const assay_wanted *assay_wants_of(assay_wants *w, const assay_part *part, int mode, uint32_t tensor)
+const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *part, int mode, uint32_t tensor)
 {
     const assay_use_class *class = &w->source->classes[w->source->tensor_class[tensor]];
-    assay_wanted *wanted = &w->of[w->source->tensor_class[tensor]];
+    assay_record_demand *wanted = &w->of[w->source->tensor_class[tensor]];
     if (wanted->stamp == w->stamp)
         return wanted;
-    *wanted = (assay_wanted){.stamp = w->stamp, .byte_cost = ASSAY_COST_UNIT, .measure = wanted->measure};
+    *wanted = (assay_record_demand){.stamp = w->stamp, .byte_cost = ASSAY_COST_UNIT, .measure = wanted->measure};
     for (uint32_t u = 0; u < class->uses; u++) {
         const assay_use_scope *scope = &w->source->scope[class->use[u]];
         const assay_use *use = &w->plan->uses[class->use[u]];

@@ -106,7 +106,7 @@ double assay_plan_imbalance(const assay_plan *plan, int ranks)
     return d.stretch > 0 ? most / d.stretch - 1 : 0;
 }
 
-int assay_plan_deal_out(assay_plan *plan, int ranks)
+int assay_plan_partition(assay_plan *plan, int ranks)
 {
     free(plan->rank_chunk);
     free(plan->helps);

@@ -1,4 +1,4 @@
-/* plan.c - the plan as a whole: made in two halves (plan_select.c, plan_chunks.c), asked and released here. */
+/* plan.c - the plan as a whole: made in two halves (select.c, chunks.c), asked and released here. */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>

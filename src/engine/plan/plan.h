@@ -98,7 +98,7 @@ void assay_plan_release(assay_plan *plan);
 /* Sends every index entry to the rank that has its chunk and to those that help with its step, with what look-back and
  * comparisons need. Afterwards each source's segment holds the parts of this rank's steps and, marked `before`, those ahead
  * of them. Collective. */
-int assay_plan_exchange(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err);
+int assay_plan_redistribute(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err);
 
 /* Does a use that takes evenly spaced steps take this one? O(log steps). */
 bool assay_scope_spreads_to(const assay_use_scope *s, int64_t step, int mode);
@@ -115,13 +115,13 @@ int assay_plan_owner(const assay_plan *plan, int ranks, uint64_t chunk);
 /* The chunk of a source that holds the step at a position. O(log chunks). */
 uint64_t assay_plan_chunk_of(const assay_plan *plan, uint32_t source, uint64_t position);
 
-/* plan_select.c and plan_chunks.c (which calls plan_deal.c): the two halves of assay_plan_make. */
+/* select.c and chunks.c (which calls partition.c): the two halves of assay_plan_make. */
 int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engine_options *options, bool name_problems);
 int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sources, int status, assay_error *err);
 
 /* Deals the chunks out to the ranks by their cost; those that are done cost nothing, and neighbours among them go to one rank.
  * Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
-int assay_plan_deal_out(assay_plan *plan, int ranks);
+int assay_plan_partition(assay_plan *plan, int ranks);
 
 /* How the last step of a chunk is shared. O(chunks). Not collective. */
 assay_share assay_plan_share(const assay_plan *plan, int ranks, uint64_t chunk);

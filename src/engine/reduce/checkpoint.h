@@ -2,7 +2,7 @@
  * are.
  *
  * The file (docs/checkpoint.md): a magic, the format's version, assay's version, two digests, the number of chunks, the
- * nodes of the combine tree (fold.h) in the order of their chunks, and the SHA-256 of all that. Nodes carry level and
+ * nodes of the combine tree (combine.h) in the order of their chunks, and the SHA-256 of all that. Nodes carry level and
  * index, so that any number of ranks goes on from them and the tree, and with it the report, stays the same. */
 #ifndef ASSAY_ENGINE_REDUCE_CHECKPOINT_H
 #define ASSAY_ENGINE_REDUCE_CHECKPOINT_H
@@ -19,7 +19,7 @@ typedef struct assay_checkpoint_identity { /* what a checkpoint belongs to; text
 typedef struct assay_checkpoint_node {
     uint32_t source, level;
     uint64_t index;
-    uint64_t at, size; /* its packed assay_node in the file's bytes, or in those that hold the nodes */
+    uint64_t at, size; /* its packed assay_partial in the file's bytes, or in those that hold the nodes */
 } assay_checkpoint_node;
 
 /* The nodes of a checkpoint that lie among a rank's chunks, still packed. */
@@ -52,7 +52,7 @@ int assay_checkpoint_parse(const char *path, const void *bytes, size_t size, con
 
 /* ---- the run ---- */
 
-/* Computes the identity. Before assay_plan_exchange(), while every rank holds the index files that it read. Collective;
+/* Computes the identity. Before assay_plan_redistribute(), while every rank holds the index files that it read. Collective;
  * the same on every rank. */
 int assay_checkpoint_identify(assay_comm *comm, const assay_sources *sources, const assay_plan *plan,
                               const assay_engine_options *options, assay_checkpoint_identity *out, assay_error *err);
@@ -73,7 +73,7 @@ int assay_checkpoint_hand_out(assay_comm *comm, const assay_checkpoint *all, ass
  * in the file, on rank 0. ASSAY_EIO when it cannot be written, ASSAY_ENOMEM. `status` is how this rank fared so far.
  * Collective. */
 int assay_checkpoint_save(assay_comm *comm, const char *path, const assay_checkpoint_identity *identity,
-                          const assay_plan *plan, const assay_fold *folds, const assay_checkpoint *mine, int status,
+                          const assay_plan *plan, const assay_combiner *folds, const assay_checkpoint *mine, int status,
                           uint64_t *done, assay_error *err);
 
 #endif

@@ -11,16 +11,16 @@ enum { CEILING_SHIFT = 40, TABLE_ROW = 4 + 4 + 8 + 8 };
 
 /* ---- saving ---- */
 
-static int put_folds(const assay_plan *plan, const assay_fold *folds, assay_buf *out, uint64_t *count, uint64_t *done)
+static int put_folds(const assay_plan *plan, const assay_combiner *folds, assay_buf *out, uint64_t *count, uint64_t *done)
 {
     assay_buf packed;
     assay_buf_init(&packed, SIZE_MAX);
     int status = ASSAY_OK;
     for (uint32_t s = 0; s < plan->source_count; s++) {
         for (size_t i = 0; status == ASSAY_OK && i < folds[s].count; i++) {
-            const assay_fold_node *held = &folds[s].held[i];
+            const assay_combiner_node *held = &folds[s].held[i];
             assay_buf_clear(&packed);
-            status = assay_node_pack(&held->node, folds[s].rules, &packed);
+            status = assay_partial_pack(&held->node, folds[s].rules, &packed);
             assay_checkpoint_put_node(out, s, held->level, held->index, packed.data, packed.size);
             *count += 1;
             *done += (uint64_t)1 << held->level;
@@ -31,7 +31,7 @@ static int put_folds(const assay_plan *plan, const assay_fold *folds, assay_buf 
 }
 
 /* What this rank adds to the file: its own results, then the ones of the checkpoint before that lie ahead of it. */
-static int put_mine(const assay_plan *plan, const assay_fold *folds, const assay_checkpoint *mine, assay_buf *out,
+static int put_mine(const assay_plan *plan, const assay_combiner *folds, const assay_checkpoint *mine, assay_buf *out,
                     uint64_t *count, uint64_t *done)
 {
     int status = put_folds(plan, folds, out, count, done);
@@ -58,7 +58,7 @@ static int write_file(const char *path, const assay_checkpoint_identity *identit
 }
 
 int assay_checkpoint_save(assay_comm *comm, const char *path, const assay_checkpoint_identity *identity,
-                          const assay_plan *plan, const assay_fold *folds, const assay_checkpoint *mine, int status,
+                          const assay_plan *plan, const assay_combiner *folds, const assay_checkpoint *mine, int status,
                           uint64_t *done, assay_error *err)
 {
     uint64_t numbers[2] = {0, 0}; /* nodes, chunks */
@@ -137,7 +137,7 @@ static int deal_out(const assay_buf *table, assay_plan *plan, int rank, int rank
         for (uint64_t c = assay_checkpoint_first(plan, &all[i]); c < assay_checkpoint_end(plan, &all[i]); c++)
             plan->chunks[c].done = true;
     }
-    int status = assay_plan_deal_out(plan, ranks);
+    int status = assay_plan_partition(plan, ranks);
     uint64_t at = 0;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
         if (assay_plan_owner(plan, ranks, assay_checkpoint_first(plan, &all[i])) != rank)

@@ -1,4 +1,4 @@
-/* combine.c - see fold.h. */
+/* combine.c - see combine.h. */
 #include "engine/reduce/combine.h"
 
 #include <stdlib.h>
@@ -6,25 +6,25 @@
 
 #include "base/fault.h"
 
-void assay_fold_init(assay_fold *fold, const assay_rule *rules, uint32_t rule_count, uint64_t chunks)
+void assay_combiner_init(assay_combiner *fold, const assay_rule *rules, uint32_t rule_count, uint64_t chunks)
 {
-    *fold = (assay_fold){.rules = rules, .rule_count = rule_count, .chunks = chunks};
+    *fold = (assay_combiner){.rules = rules, .rule_count = rule_count, .chunks = chunks};
 }
 
-void assay_fold_release(assay_fold *fold)
+void assay_combiner_release(assay_combiner *fold)
 {
     for (size_t i = 0; i < fold->count; i++)
-        assay_node_release(&fold->held[i].node, fold->rules);
+        assay_partial_release(&fold->held[i].node, fold->rules);
     free(fold->held);
-    *fold = (assay_fold){0};
+    *fold = (assay_combiner){0};
 }
 
 /* Joins held[at + 1], the right sibling, into held[at]; the pair becomes its parent. */
-static int join_siblings(assay_fold *fold, size_t at)
+static int join_siblings(assay_combiner *fold, size_t at)
 {
-    assay_fold_node *left = &fold->held[at], *right = left + 1;
-    int status = assay_node_combine(&left->node, &right->node, fold->rules);
-    assay_node_release(&right->node, fold->rules);
+    assay_combiner_node *left = &fold->held[at], *right = left + 1;
+    int status = assay_partial_combine(&left->node, &right->node, fold->rules);
+    assay_partial_release(&right->node, fold->rules);
     memmove(right, right + 1, (fold->count - at - 2) * sizeof *right);
     fold->count--;
     left->level++;
@@ -32,40 +32,40 @@ static int join_siblings(assay_fold *fold, size_t at)
     return status;
 }
 
-static bool are_siblings(const assay_fold_node *left, const assay_fold_node *right)
+static bool are_siblings(const assay_combiner_node *left, const assay_combiner_node *right)
 {
     return left->level == right->level && left->index % 2 == 0 && right->index == left->index + 1;
 }
 
-int assay_fold_add_node(assay_fold *fold, unsigned level, uint64_t index, assay_node *node)
+int assay_combiner_add_node(assay_combiner *fold, unsigned level, uint64_t index, assay_partial *node)
 {
     if (fold->count == fold->room) {
         size_t room = fold->room ? fold->room * 2 : 16;
-        assay_fold_node *grown = assay_realloc_array(fold->held, room, sizeof *grown);
+        assay_combiner_node *grown = assay_realloc_array(fold->held, room, sizeof *grown);
         if (!grown)
             return ASSAY_ENOMEM;
         fold->held = grown;
         fold->room = room;
     }
-    fold->held[fold->count++] = (assay_fold_node){.level = level, .index = index, .node = *node};
-    *node = (assay_node){0};
+    fold->held[fold->count++] = (assay_combiner_node){.level = level, .index = index, .node = *node};
+    *node = (assay_partial){0};
     int status = ASSAY_OK;
     while (status == ASSAY_OK && fold->count >= 2 && are_siblings(&fold->held[fold->count - 2], &fold->held[fold->count - 1]))
         status = join_siblings(fold, fold->count - 2);
     return status;
 }
 
-int assay_fold_add(assay_fold *fold, uint64_t chunk, assay_node *node)
+int assay_combiner_add(assay_combiner *fold, uint64_t chunk, assay_partial *node)
 {
-    return assay_fold_add_node(fold, 0, chunk, node);
+    return assay_combiner_add_node(fold, 0, chunk, node);
 }
 
-static int send_node(assay_comm *comm, assay_fold *fold, const assay_node *node, int to, int status)
+static int send_node(assay_comm *comm, assay_combiner *fold, const assay_partial *node, int to, int status)
 {
     assay_buf out;
     assay_buf_init(&out, SIZE_MAX);
     if (status == ASSAY_OK)
-        status = assay_node_pack(node, fold->rules, &out);
+        status = assay_partial_pack(node, fold->rules, &out);
     if (status != ASSAY_OK)
         assay_buf_clear(&out);
     int sent = assay_comm_send(comm, to, &out);
@@ -74,7 +74,7 @@ static int send_node(assay_comm *comm, assay_fold *fold, const assay_node *node,
 }
 
 /* Receives a node into *node (initialised). One that its rank could not pack comes empty: that rank reports the failure. */
-static int receive_node(assay_comm *comm, assay_fold *fold, int from, assay_node *node, assay_error *err)
+static int receive_node(assay_comm *comm, assay_combiner *fold, int from, assay_partial *node, assay_error *err)
 {
     assay_buf in;
     assay_buf_init(&in, SIZE_MAX);
@@ -82,7 +82,7 @@ static int receive_node(assay_comm *comm, assay_fold *fold, int from, assay_node
     status = status == ASSAY_OK ? assay_buf_status(&in) : status;
     if (status == ASSAY_OK && in.size > 0) {
         assay_cursor cursor = assay_cursor_over(in.data, in.size);
-        status = assay_node_unpack(&cursor, node, fold->rules, err);
+        status = assay_partial_unpack(&cursor, node, fold->rules, err);
     }
     assay_buf_release(&in);
     return status;
@@ -94,10 +94,10 @@ static int owner_of(const assay_comm *comm, const assay_plan *plan, uint32_t sou
 }
 
 /* Receives the right sibling of held[at] and joins it. */
-static int join_from(assay_comm *comm, assay_fold *fold, size_t at, int from, int status, assay_error *err)
+static int join_from(assay_comm *comm, assay_combiner *fold, size_t at, int from, int status, assay_error *err)
 {
-    assay_node right;
-    int made = assay_node_init(&right, fold->rule_count);
+    assay_partial right;
+    int made = assay_partial_init(&right, fold->rule_count);
     if (made != ASSAY_OK) { /* the message is taken all the same, or its sender would wait */
         assay_buf lost;
         assay_buf_init(&lost, 0);
@@ -107,8 +107,8 @@ static int join_from(assay_comm *comm, assay_fold *fold, size_t at, int from, in
     }
     int rc = receive_node(comm, fold, from, &right, err);
     if (status == ASSAY_OK && rc == ASSAY_OK)
-        rc = assay_node_combine(&fold->held[at].node, &right, fold->rules);
-    assay_node_release(&right, fold->rules);
+        rc = assay_partial_combine(&fold->held[at].node, &right, fold->rules);
+    assay_partial_release(&right, fold->rules);
     fold->held[at].level++;
     fold->held[at].index /= 2;
     return status == ASSAY_OK ? rc : status;
@@ -116,18 +116,18 @@ static int join_from(assay_comm *comm, assay_fold *fold, size_t at, int from, in
 
 /* One level: every held node of it is joined with its sibling, sent to it, or moves up alone. Ranks send to lower ranks
  * only and in the same order of levels, so no two wait for each other. */
-static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_fold *fold, unsigned level, int status,
+static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *fold, unsigned level, int status,
                  assay_error *err)
 {
     uint64_t nodes = ((fold->chunks - 1) >> level) + 1;
     int rank = assay_comm_rank(comm);
     for (size_t at = 0; at < fold->count; at++) {
-        assay_fold_node *held = &fold->held[at];
+        assay_combiner_node *held = &fold->held[at];
         if (held->level != level)
             continue;
         if (held->index % 2 == 1) {
             status = send_node(comm, fold, &held->node, owner_of(comm, plan, source, level, held->index - 1), status);
-            assay_node_release(&held->node, fold->rules);
+            assay_partial_release(&held->node, fold->rules);
             memmove(held, held + 1, (fold->count - at - 1) * sizeof *held);
             fold->count--;
             at--;
@@ -147,8 +147,8 @@ static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assa
     return status;
 }
 
-int assay_fold_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_fold *fold, int status,
-                      assay_node *whole, assay_error *err)
+int assay_combiner_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *fold, int status,
+                      assay_partial *whole, assay_error *err)
 {
     if (fold->chunks == 0)
         return status;
@@ -164,7 +164,7 @@ int assay_fold_finish(assay_comm *comm, const assay_plan *plan, uint32_t source,
         int rc = receive_node(comm, fold, from, whole, err);
         status = status == ASSAY_OK ? rc : status;
     } else if (rank == 0) {
-        assay_node_release(whole, fold->rules);
+        assay_partial_release(whole, fold->rules);
         *whole = fold->held[0].node;
         fold->count = 0;
     }

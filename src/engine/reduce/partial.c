@@ -1,19 +1,19 @@
-/* partial.c - see node.h. */
+/* partial.c - see partial.h. */
 #include "engine/reduce/partial.h"
 
 #include <stdlib.h>
 
 #include "base/fault.h"
 
-int assay_node_init(assay_node *node, uint32_t rules)
+int assay_partial_init(assay_partial *node, uint32_t rules)
 {
-    *node = (assay_node){.rules = rules};
+    *node = (assay_partial){.rules = rules};
     assay_problems_init(&node->problems);
     node->rule = assay_alloc_zeroed(rules, sizeof *node->rule);
     return node->rule ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-void assay_node_release(assay_node *node, const assay_rule *rules)
+void assay_partial_release(assay_partial *node, const assay_rule *rules)
 {
     for (uint32_t i = 0; node->rule && i < node->rules; i++) {
         if (node->rule[i].state)
@@ -22,12 +22,12 @@ void assay_node_release(assay_node *node, const assay_rule *rules)
     }
     free(node->rule);
     assay_problems_release(&node->problems);
-    *node = (assay_node){0};
+    *node = (assay_partial){0};
 }
 
-int assay_node_fail(assay_node *node, uint32_t rule, int status, const char *error)
+int assay_partial_fail(assay_partial *node, uint32_t rule, int status, const char *error)
 {
-    assay_node_rule *r = &node->rule[rule];
+    assay_partial_rule *r = &node->rule[rule];
     if (r->status != ASSAY_OK)
         return ASSAY_OK;
     r->status = status;
@@ -36,9 +36,9 @@ int assay_node_fail(assay_node *node, uint32_t rule, int status, const char *err
 }
 
 /* A combine needs both states: one that is missing is neutral, so the other is the result. */
-static int combine_rule(assay_node *earlier, assay_node *later, uint32_t i, const assay_rule *rule)
+static int combine_rule(assay_partial *earlier, assay_partial *later, uint32_t i, const assay_rule *rule)
 {
-    assay_node_rule *a = &earlier->rule[i], *b = &later->rule[i];
+    assay_partial_rule *a = &earlier->rule[i], *b = &later->rule[i];
     assay_error err = {""};
     int status = ASSAY_OK;
     a->unreadable += b->unreadable;
@@ -51,12 +51,12 @@ static int combine_rule(assay_node *earlier, assay_node *later, uint32_t i, cons
     b->state = NULL;
     if (status == ASSAY_ENOMEM)
         return status;
-    if (status != ASSAY_OK && assay_node_fail(earlier, i, status, err.text) != ASSAY_OK)
+    if (status != ASSAY_OK && assay_partial_fail(earlier, i, status, err.text) != ASSAY_OK)
         return ASSAY_ENOMEM;
-    return b->status != ASSAY_OK ? assay_node_fail(earlier, i, b->status, b->error) : ASSAY_OK;
+    return b->status != ASSAY_OK ? assay_partial_fail(earlier, i, b->status, b->error) : ASSAY_OK;
 }
 
-int assay_node_combine(assay_node *earlier, assay_node *later, const assay_rule *rules)
+int assay_partial_combine(assay_partial *earlier, assay_partial *later, const assay_rule *rules)
 {
     int status = assay_problems_append(&earlier->problems, &later->problems);
     for (uint32_t i = 0; status == ASSAY_OK && i < earlier->rules; i++)
@@ -66,10 +66,10 @@ int assay_node_combine(assay_node *earlier, assay_node *later, const assay_rule 
 
 enum { HAS_STATE = 1, HAS_FAILED = 2 };
 
-int assay_node_pack(const assay_node *node, const assay_rule *rules, assay_buf *out)
+int assay_partial_pack(const assay_partial *node, const assay_rule *rules, assay_buf *out)
 {
     for (uint32_t i = 0; i < node->rules; i++) {
-        const assay_node_rule *r = &node->rule[i];
+        const assay_partial_rule *r = &node->rule[i];
         assay_put_u8(out, (uint8_t)((r->state ? HAS_STATE : 0) | (r->status != ASSAY_OK ? HAS_FAILED : 0)));
         assay_put_u64(out, r->unreadable);
         if (r->status != ASSAY_OK) {
@@ -91,7 +91,7 @@ int assay_node_pack(const assay_node *node, const assay_rule *rules, assay_buf *
     return assay_buf_status(out);
 }
 
-static int unpack_rule(assay_cursor *in, assay_node_rule *r, const assay_rule *rule, assay_error *err)
+static int unpack_rule(assay_cursor *in, assay_partial_rule *r, const assay_rule *rule, assay_error *err)
 {
     uint8_t has = assay_get_u8(in);
     r->unreadable = assay_get_u64(in);
@@ -113,7 +113,7 @@ static int unpack_rule(assay_cursor *in, assay_node_rule *r, const assay_rule *r
     return rule->ops->unpack(rule, &state, &r->state, err);
 }
 
-int assay_node_unpack(assay_cursor *in, assay_node *node, const assay_rule *rules, assay_error *err)
+int assay_partial_unpack(assay_cursor *in, assay_partial *node, const assay_rule *rules, assay_error *err)
 {
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < node->rules; i++)

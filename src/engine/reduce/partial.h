@@ -6,29 +6,29 @@
 
 #include "trial/problem.h"
 
-typedef struct assay_node_rule {
+typedef struct assay_partial_rule {
     void *state;         /* NULL: nothing was mapped, which is neutral */
     int status;          /* the first failure in chunk order */
     char *error;         /* its text; owned */
     uint64_t unreadable; /* records that the rule needed and that could not be read */
-} assay_node_rule;
+} assay_partial_rule;
 
-typedef struct assay_node {
-    assay_node_rule *rule; /* [rules] */
+typedef struct assay_partial {
+    assay_partial_rule *rule; /* [rules] */
     uint32_t rules;
     assay_problems problems;
-} assay_node;
+} assay_partial;
 
 /* `rules` are the trial's configured rules; a node of the same trial always has the same. */
-int assay_node_init(assay_node *node, uint32_t rules);
-void assay_node_release(assay_node *node, const assay_rule *rules);
+int assay_partial_init(assay_partial *node, uint32_t rules);
+void assay_partial_release(assay_partial *node, const assay_rule *rules);
 /* Marks a rule as failed unless it failed before. */
-int assay_node_fail(assay_node *node, uint32_t rule, int status, const char *error);
+int assay_partial_fail(assay_partial *node, uint32_t rule, int status, const char *error);
 /* Joins a later node into an earlier one; a rule whose combine fails is marked. The later one's states are used up one after the
  * other, for two nodes take as much as their sum: release it then, whatever happened. Returns 0 or ASSAY_ENOMEM. */
-int assay_node_combine(assay_node *earlier, assay_node *later, const assay_rule *rules);
-int assay_node_pack(const assay_node *node, const assay_rule *rules, assay_buf *out);
+int assay_partial_combine(assay_partial *earlier, assay_partial *later, const assay_rule *rules);
+int assay_partial_pack(const assay_partial *node, const assay_rule *rules, assay_buf *out);
 /* Into an initialised node without states. */
-int assay_node_unpack(assay_cursor *in, assay_node *node, const assay_rule *rules, assay_error *err);
+int assay_partial_unpack(assay_cursor *in, assay_partial *node, const assay_rule *rules, assay_error *err);
 
 #endif

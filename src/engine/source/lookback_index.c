@@ -1,4 +1,4 @@
-/* lookback_index.c - see further.h. */
+/* lookback_index.c - see lookback_index.h. */
 #include "engine/source/lookback_index.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ typedef struct reached { /* by one worker */
     size_t count, room;
 } reached;
 
-struct assay_further {
+struct assay_lookback_index {
     const assay_source *source;
     reached *of; /* [workers] */
 };
@@ -26,9 +26,9 @@ static uint64_t own_position(const assay_source *source)
     return p < s->count ? assay_trial_find_step(source->info, s->parts[p].step) : 0;
 }
 
-assay_further *assay_further_new(const assay_source *source)
+assay_lookback_index *assay_lookback_index_new(const assay_source *source)
 {
-    assay_further *f = assay_alloc_zeroed(1, sizeof *f);
+    assay_lookback_index *f = assay_alloc_zeroed(1, sizeof *f);
     reached *of = assay_alloc_zeroed(source->listing.workers, sizeof *of);
     if (!f || !of) {
         free(f);
@@ -38,11 +38,11 @@ assay_further *assay_further_new(const assay_source *source)
     uint64_t own = own_position(source);
     for (uint32_t w = 0; w < source->listing.workers; w++)
         of[w].left = own;
-    *f = (assay_further){source, of};
+    *f = (assay_lookback_index){source, of};
     return f;
 }
 
-void assay_further_free(assay_further *f)
+void assay_lookback_index_free(assay_lookback_index *f)
 {
     for (uint32_t w = 0; f && w < f->source->listing.workers; w++) {
         for (size_t i = 0; i < f->of[w].count; i++)
@@ -99,7 +99,7 @@ static int read_step(const assay_source *source, uint64_t position, uint32_t wor
 }
 
 /* Reads the next step back that the worker wrote. 1, 0 when there is none, or ASSAY_ENOMEM. */
-static int read_more(assay_further *f, uint32_t worker)
+static int read_more(assay_lookback_index *f, uint32_t worker)
 {
     reached *w = &f->of[worker];
     while (w->left > 0) {
@@ -125,7 +125,7 @@ static int read_more(assay_further *f, uint32_t worker)
     return 0;
 }
 
-int assay_further_before(assay_further *f, uint32_t tensor, uint32_t worker, int64_t step, assay_place *out)
+int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32_t worker, int64_t step, assay_place *out)
 {
     for (size_t i = 0;; i++) {
         int more = i < f->of[worker].count ? 1 : read_more(f, worker);

@@ -419,7 +419,7 @@ int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *er
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while reading index files", rank);
     static const assay_joiner joiner = {pack_summaries, join_summaries};
-    status = assay_tree_join(comm, &joiner, &all, status, err);
+    status = assay_rank_reduce(comm, &joiner, &all, status, err);
     if (status == ASSAY_OK)
         status = share_summaries(comm, sources, &all, err);
     release_summaries(&all);

@@ -243,7 +243,7 @@ static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *sourc
     return assay_comm_agree(comm, status, err);
 }
 
-int assay_plan_exchange(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
+int assay_plan_redistribute(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
 {
     bool stays = assay_comm_size(comm) == 1 && plan->pair_count == 0; /* everything is where it belongs */
     int status = stays ? ASSAY_OK : exchange_segments(comm, plan, sources, err);

@@ -6,7 +6,7 @@
 #include "base/fault.h"
 #include "report/compare/compare_internal.h"
 
-const char *assay_parting_word(assay_parting parting)
+const char *assay_first_difference_word(assay_first_difference parting)
 {
     static const char *const words[] = {"", "dtype", "shape", "value"};
     return words[parting];
@@ -51,7 +51,7 @@ static gap gap_of(const assay_tensor_point *a, const assay_tensor_point *b)
     return most;
 }
 
-static void part(assay_compared_tensor *t, assay_parting parting, const assay_tensor_point *at, const gap *g)
+static void part(assay_compared_tensor *t, assay_first_difference parting, const assay_tensor_point *at, const gap *g)
 {
     if (t->parting != ASSAY_PARTS_NOT)
         return;

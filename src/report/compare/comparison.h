@@ -40,15 +40,15 @@ typedef struct assay_compared_loss {
 } assay_compared_loss;
 
 /* What differs between a tensor and that of the baseline. */
-typedef enum assay_parting { ASSAY_PARTS_NOT, ASSAY_PARTS_DTYPE, ASSAY_PARTS_SHAPE, ASSAY_PARTS_VALUE } assay_parting;
-const char *assay_parting_word(assay_parting parting); /* "", "dtype", "shape", "value" */
+typedef enum assay_first_difference { ASSAY_PARTS_NOT, ASSAY_PARTS_DTYPE, ASSAY_PARTS_SHAPE, ASSAY_PARTS_VALUE } assay_first_difference;
+const char *assay_first_difference_word(assay_first_difference parting); /* "", "dtype", "shape", "value" */
 
 /* A tensor in a mode, against the baseline's at the steps that both have. */
 typedef struct assay_compared_tensor {
     uint32_t tensor; /* of the trial itself */
     int mode;
     size_t common; /* steps of both */
-    assay_parting parting;
+    assay_first_difference parting;
     int64_t step, mode_step; /* the first at which they part; the step is the trial's own */
     const char *
         what; /* "norm", "mean", "magnitude", "zeros" or "nonfinite" that differs most there; else "dtype" or "shape" */

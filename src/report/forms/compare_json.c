@@ -119,7 +119,7 @@ static void put_tensor(const assay_comparison *c, size_t trial, const assay_comp
     assay_put_format(
         out,
         ", \"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", \"parts\": \"%s\", \"what\": \"%s\"",
-        one->step, assay_mode_name(one->mode), one->mode_step, assay_parting_word(one->parting), one->what);
+        one->step, assay_mode_name(one->mode), one->mode_step, assay_first_difference_word(one->parting), one->what);
     put_own("value", one, one->own, own, out);
     put_own("baseline", one, one->other, base, out);
     if (one->parting == ASSAY_PARTS_VALUE)

@@ -108,7 +108,7 @@ static void test_done_chunks_stay_together(void)
             chunks[c].done = done >> c & 1;
         }
         int ranks = 1 + (int)(done % 7);
-        CU_ASSERT_EQUAL_FATAL(assay_plan_deal_out(&plan, ranks), ASSAY_OK);
+        CU_ASSERT_EQUAL_FATAL(assay_plan_partition(&plan, ranks), ASSAY_OK);
         bool split = plan.rank_chunk[0] != 0 || plan.rank_chunk[ranks] != CHUNKS;
         for (int r = 1; r < ranks; r++) {
             uint64_t border = plan.rank_chunk[r];

@@ -60,7 +60,7 @@ static uint64_t check(made *m, int ranks)
 {
     static double load[MOST];
     double total = 0, most = 0;
-    CU_ASSERT_EQUAL_FATAL(assay_plan_deal_out(&m->plan, ranks), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_plan_partition(&m->plan, ranks), ASSAY_OK);
     const assay_plan *plan = &m->plan;
     bool sound = plan->rank_chunk[0] == 0 && plan->rank_chunk[ranks] == plan->chunk_count && plan->helps[0] == ASSAY_NO_CHUNK;
     for (int r = 0; r < ranks; r++) {
