@@ -3,9 +3,9 @@
  *     generate DIR WORKERS STEPS LAYERS ELEMENTS [EVERY FACTOR]
  *
  * A step of a worker holds, for each layer, a weight, its gradient and a ReLU output of ELEMENTS float32 each, and a
- * loss. With EVERY, each EVERY-th step is an evaluation step whose tensors are FACTOR times as long. Values are drawn once
- * and shifted a little from step to step: the files are as large and as dense as real ones, and writing them is not what
- * one waits for. The same arguments give the same trial. */
+ * loss. With EVERY, each EVERY-th step is an evaluation step whose tensors are FACTOR times as long. Values are drawn
+ * once and shifted a little from step to step: the files are as large and as dense as real ones, and writing them is
+ * not what one waits for. The same arguments give the same trial. */
 #include <assay/hook.h>
 
 #include <math.h>
@@ -100,8 +100,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: generate DIR WORKERS STEPS LAYERS ELEMENTS [EVERY FACTOR]\n");
         return 2;
     }
-    const sizes size = {number(argv[2], 10000), number(argv[3], 100000000), number(argv[4], 1000000),
-                        number(argv[5], 1 << 30), argc > 6 ? number(argv[6], 100000000) : 0,
+    const sizes size = {number(argv[2], 10000),
+                        number(argv[3], 100000000),
+                        number(argv[4], 1000000),
+                        number(argv[5], 1 << 30),
+                        argc > 6 ? number(argv[6], 100000000) : 0,
                         argc > 6 ? number(argv[7], 1000) : 1};
     size_t count = (size_t)(size.elements * size.factor) + 1025;
     float *table = malloc(count * sizeof *table), *outputs = malloc(count * sizeof *outputs);

@@ -1,5 +1,5 @@
-/* walk.c - what listing a directory tree and reading all its files costs at least: readdir(), and open(), read() and close() of
- * each file, into one buffer.
+/* walk.c - what listing a directory tree and reading all its files costs at least: readdir(), and open(), read() and
+ * close() of each file, into one buffer.
  *
  *     walk DIR */
 #include <dirent.h>

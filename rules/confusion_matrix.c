@@ -61,9 +61,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                               "occur are listed; is this a tensor of classes?",
                               m.classes - 1);
     if (m.left_out)
-        assay_verdict_message(
-            verdict, "%" PRIu64 " pair%s a class that is negative or not below category_no, and %s left out.",
-            m.left_out, m.left_out == 1 ? " has" : "s have", m.left_out == 1 ? "is" : "are");
+        assay_verdict_message(verdict,
+                              "%" PRIu64 " pair%s a class that is negative or not below category_no, and %s left out.",
+                              m.left_out, m.left_out == 1 ? " has" : "s have", m.left_out == 1 ? "is" : "are");
     status = put_matrix(&m, assay_verdict_json(verdict), assay_verdict_text(verdict));
     free(m.cells);
     return status;

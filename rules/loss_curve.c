@@ -83,8 +83,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         assay_put_format(json, "}");
         assay_put_format(text, "  %s, %s: %" PRIu64 " step%s, best %.6g at step %" PRId64 ", last %.6g\n",
                          assay_trial_tensor(rule->trial, walk.tensor), assay_mode_name(walk.mode), walk.count,
-                         assay_plural(walk.count),
-                         curve_value(&walk, best, ASSAY_LOSS_VALUE), assay_series_row(walk.series, walk.row[best]).step,
+                         assay_plural(walk.count), curve_value(&walk, best, ASSAY_LOSS_VALUE),
+                         assay_series_row(walk.series, walk.row[best]).step,
                          curve_value(&walk, walk.count - 1, ASSAY_LOSS_VALUE));
         first = false;
     }

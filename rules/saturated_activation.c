@@ -111,12 +111,12 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     if (tensors == 0)
         return ASSAY_OK;
     assay_counter_get(skipped, 0, &first, &unused, &count);
-    assay_verdict_message(
-        verdict,
-        "%llu tensor%s left out, as neither %s nor the parameter activation tell%s whether "
-        "%s tanh or sigmoid; the first is %s.",
-        (unsigned long long)tensors, one ? " was" : "s were", one ? "its name" : "their names",
-        one ? "s" : "", one ? "it feeds" : "they feed", assay_trial_tensor(rule->trial, (uint32_t)first));
+    assay_verdict_message(verdict,
+                          "%llu tensor%s left out, as neither %s nor the parameter activation tell%s whether "
+                          "%s tanh or sigmoid; the first is %s.",
+                          (unsigned long long)tensors, one ? " was" : "s were", one ? "its name" : "their names",
+                          one ? "s" : "", one ? "it feeds" : "they feed",
+                          assay_trial_tensor(rule->trial, (uint32_t)first));
     return ASSAY_OK;
 }
 

@@ -95,7 +95,8 @@ static void only_in(const assay_trial *a, const assay_trial *b, assay_verdict *v
     }
     if (tensors)
         assay_verdict_message(verdict, "%llu tensor%s in trial %s only: %s%s.", (unsigned long long)tensors,
-                              tensors == 1 ? " is" : "s are", assay_trial_name(a), names, tensors > NAMED ? ", ..." : "");
+                              tensors == 1 ? " is" : "s are", assay_trial_name(a), names,
+                              tensors > NAMED ? ", ..." : "");
     if (steps)
         assay_verdict_message(verdict, "%llu step%s in trial %s only, the first is %lld.", (unsigned long long)steps,
                               steps == 1 ? " is" : "s are", assay_trial_name(a), (long long)first);

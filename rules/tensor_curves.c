@@ -54,7 +54,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                              .first_steps = assay_param_int(given, "steps"),
                                              .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_SPREAD},
                                err);
-    const assay_rows rows = {.width = ASSAY_CURVE_WIDTH, .pooled = true, .most = (uint64_t)assay_param_int(given, "rows")};
+    const assay_rows rows = {
+        .width = ASSAY_CURVE_WIDTH, .pooled = true, .most = (uint64_t)assay_param_int(given, "rows")};
     return slot < 0 ? slot : assay_need_rows(need, slot, &rows, err);
 }
 
@@ -133,8 +134,8 @@ static void put_curve(const curve_walk *w, const assay_counter *shapes, assay_bu
     double nonfinite = 0;
     for (uint64_t i = 0; i < w->count; i++)
         nonfinite += curve_value(w, i, ASSAY_CURVE_NONFINITE);
-    assay_put_format(json,
-                     ", \"dtype\": \"%s\", \"shape\": ", assay_dtype_name(assay_curve_int(curve_value(w, 0, ASSAY_CURVE_DTYPE))));
+    assay_put_format(json, ", \"dtype\": \"%s\", \"shape\": ",
+                     assay_dtype_name(assay_curve_int(curve_value(w, 0, ASSAY_CURVE_DTYPE))));
     assay_shape_put(shapes, assay_curve_whole(curve_value(w, 0, ASSAY_CURVE_SHAPE)), json);
     assay_put_format(json, ", \"nonfinite\": %.0f", nonfinite);
     curve_put_values(w, "norm", ASSAY_CURVE_NORM, json);
@@ -143,9 +144,10 @@ static void put_curve(const curve_walk *w, const assay_counter *shapes, assay_bu
     curve_put_values(w, "zeros", ASSAY_CURVE_ZEROS, json);
     assay_put_format(json, "}");
     assay_put_format(text, "  %s, %s: %" PRIu64 " step%s, norm %.6g to %.6g, zeros %.1f %% to %.1f %%\n",
-                     assay_trial_tensor(w->trial, w->tensor), assay_mode_name(w->mode), w->count, assay_plural(w->count),
-                     curve_value(w, 0, ASSAY_CURVE_NORM), curve_value(w, w->count - 1, ASSAY_CURVE_NORM),
-                     100 * curve_value(w, 0, ASSAY_CURVE_ZEROS), 100 * curve_value(w, w->count - 1, ASSAY_CURVE_ZEROS));
+                     assay_trial_tensor(w->trial, w->tensor), assay_mode_name(w->mode), w->count,
+                     assay_plural(w->count), curve_value(w, 0, ASSAY_CURVE_NORM),
+                     curve_value(w, w->count - 1, ASSAY_CURVE_NORM), 100 * curve_value(w, 0, ASSAY_CURVE_ZEROS),
+                     100 * curve_value(w, w->count - 1, ASSAY_CURVE_ZEROS));
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)

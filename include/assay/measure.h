@@ -1,7 +1,8 @@
 /* measure.h - what a rule can ask of a tensor besides its statistics.
  *
  * A measure is a description; the engine unites those of all rules, takes each once while the tensor's bytes pass by in
- * cache-sized pieces, and hands out the result. So a rule never holds a tensor, however large, and none is read twice. */
+ * cache-sized pieces, and hands out the result. So a rule never holds a tensor, however large, and none is read twice.
+ */
 #ifndef ASSAY_MEASURE_H
 #define ASSAY_MEASURE_H
 
@@ -22,7 +23,7 @@ typedef enum assay_measure_kind {
     ASSAY_MEASURE_VALUES,    /* the elements as double; for small tensors */
     ASSAY_MEASURE_TEXTS,     /* the strings of a string tensor */
     ASSAY_MEASURE_DIGEST,    /* 64-bit hash over dtype, shape and bytes: equal tensors have equal digests */
-    ASSAY_MEASURE_BELOW,     /* how many elements x have 0 < |x| < number[k], and how many finite ones |x| > number[k] */
+    ASSAY_MEASURE_BELOW, /* how many elements x have 0 < |x| < number[k], and how many finite ones |x| > number[k] */
     ASSAY_MEASURE_FIRST_BAD, /* position of the first element that is NaN or infinite */
     ASSAY_MEASURE_IMAGES,    /* of a batch of images: each image, at most number[0] pixels wide and high */
     ASSAY_MEASURE_KINDS
@@ -31,43 +32,54 @@ typedef enum assay_measure_kind {
 enum { ASSAY_MEASURE_NUMBERS = 32 };
 
 /* form of UNITS: which elements make a unit. Axis 0 holds the samples; a scalar counts as shape (1, 1). */
-enum { ASSAY_UNIT_ELEMENT, /* one element of the remaining axes; a 1-D tensor is N samples of one unit */
-       ASSAY_UNIT_CHANNEL  /* axis 1; samples and all further axes are pooled */ };
+enum {
+    ASSAY_UNIT_ELEMENT, /* one element of the remaining axes; a 1-D tensor is N samples of one unit */
+    ASSAY_UNIT_CHANNEL  /* axis 1; samples and all further axes are pooled */
+};
 
 /* form of CLASSES */
-enum { ASSAY_CLASS_ROUND,  /* every element, rounded half to even */
-       ASSAY_CLASS_ARGMAX, /* two or more axes: first index of the maximum over the last axis (NaN is the maximum); else ROUND */
-       ASSAY_CLASS_AUTO    /* float, two or more axes and last axis > 1: ARGMAX; else all values integral: ROUND; else x >= 0.5 */ };
+enum {
+    ASSAY_CLASS_ROUND,  /* every element, rounded half to even */
+    ASSAY_CLASS_ARGMAX, /* two or more axes: first index of the maximum over the last axis (NaN is the maximum); else
+                           ROUND */
+    ASSAY_CLASS_AUTO    /* float, two or more axes and last axis > 1: ARGMAX; else all values integral: ROUND; else x >=
+                           0.5 */
+};
 
-/* form of IMAGES: where the channels are, of which there have to be 1 or 3. Axis 0 holds the images; with three axes each has one
- * channel. Other shapes have no such result. */
+/* form of IMAGES: where the channels are, of which there have to be 1 or 3. Axis 0 holds the images; with three axes
+ * each has one channel. Other shapes have no such result. */
 enum { ASSAY_IMAGES_CHANNELS_FIRST, ASSAY_IMAGES_CHANNELS_LAST };
 
 /* reference of CHANGE */
-enum { ASSAY_REFERENCE_SAVED_BEFORE,  /* the `steps`-th saved step before this one, of the same tensor and worker */
-       ASSAY_REFERENCE_OLDEST_WITHIN, /* the oldest saved step less than or exactly `steps` mode steps before, if any;
-                                         mode steps count where the tensor has TRAIN steps, else global steps */
-       ASSAY_REFERENCE_OTHER_TRIAL,   /* the same step, tensor and worker of the other trial */
-       ASSAY_REFERENCE_FIRST_WORKER   /* the same step and tensor of the first worker that saved it */ };
+enum {
+    ASSAY_REFERENCE_SAVED_BEFORE,  /* the `steps`-th saved step before this one, of the same tensor and worker */
+    ASSAY_REFERENCE_OLDEST_WITHIN, /* the oldest saved step less than or exactly `steps` mode steps before, if any;
+                                      mode steps count where the tensor has TRAIN steps, else global steps */
+    ASSAY_REFERENCE_OTHER_TRIAL,   /* the same step, tensor and worker of the other trial */
+    ASSAY_REFERENCE_FIRST_WORKER   /* the same step and tensor of the first worker that saved it */
+};
 
 /* figures of CHANGE: which are wanted. What is not is 0, or what was at hand. */
-enum { ASSAY_CHANGE_ALL,
-       ASSAY_CHANGE_CLOSE,  /* `close` alone: decided by the first element that is not */
-       ASSAY_CHANGE_SQUARES /* `squares` and `reference_squares` */ };
+enum {
+    ASSAY_CHANGE_ALL,
+    ASSAY_CHANGE_CLOSE,  /* `close` alone: decided by the first element that is not */
+    ASSAY_CHANGE_SQUARES /* `squares` and `reference_squares` */
+};
 
 typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */
     uint32_t kind;
-    uint32_t form;      /* UNITS, CLASSES, IMAGES */
-    uint32_t window;    /* UNITS: pooled over this many saved steps, this one included; 0 counts as 1 */
-    int32_t axis;       /* CHANNELS; an axis that the tensor does not have makes one channel of it */
-    uint32_t numbers;   /* how many of number[] are set */
-    uint32_t reference; /* CHANGE */
-    int64_t steps;      /* CHANGE */
+    uint32_t form;       /* UNITS, CLASSES, IMAGES */
+    uint32_t window;     /* UNITS: pooled over this many saved steps, this one included; 0 counts as 1 */
+    int32_t axis;        /* CHANNELS; an axis that the tensor does not have makes one channel of it */
+    uint32_t numbers;    /* how many of number[] are set */
+    uint32_t reference;  /* CHANGE */
+    int64_t steps;       /* CHANGE */
     uint32_t train_only; /* CHANGE: only TRAIN steps are references where the tensor has any */
-    uint32_t equal_nan; /* CHANGE */
-    uint32_t figures;   /* CHANGE */
-    uint32_t reserved;  /* 0 */
-    double rtol, atol;  /* CHANGE: close when |a - b| <= atol + rtol * |b|, b the reference; equal infinities are close */
+    uint32_t equal_nan;  /* CHANGE */
+    uint32_t figures;    /* CHANGE */
+    uint32_t reserved;   /* 0 */
+    double rtol,
+        atol; /* CHANGE: close when |a - b| <= atol + rtol * |b|, b the reference; equal infinities are close */
     double number[ASSAY_MEASURE_NUMBERS];
 } assay_measure;
 
@@ -93,13 +105,14 @@ typedef struct assay_quantiles {
 } assay_quantiles;
 
 typedef struct assay_change {
-    bool found;          /* there is a reference; everything else is unset without one */
+    bool found; /* there is a reference; everything else is unset without one */
     bool same_shape, same_dtype;
-    bool close;          /* every element; this and all below `step` only where the shapes are equal */
-    int64_t step;        /* its global step */
-    uint64_t apart;      /* elements that are not close */
-    double largest;      /* largest |a - b|; equal elements, NaN pairs and equal infinities differ by 0; a one-sided NaN gives NaN */
-    double squares;      /* sum of (a - b)^2 */
+    bool close;     /* every element; this and all below `step` only where the shapes are equal */
+    int64_t step;   /* its global step */
+    uint64_t apart; /* elements that are not close */
+    double largest; /* largest |a - b|; equal elements, NaN pairs and equal infinities differ by 0; a one-sided NaN
+                       gives NaN */
+    double squares; /* sum of (a - b)^2 */
     double reference_squares; /* sum of b^2 */
 } assay_change;
 
@@ -124,7 +137,8 @@ typedef struct assay_first_bad {
     double value;
 } assay_first_bad;
 
-typedef struct assay_images { /* pixels are means over squares of elements of equal size, cut at the lower and right edge */
+typedef struct assay_images { /* pixels are means over squares of elements of equal size, cut at the lower and right
+                                 edge */
     uint64_t images, channels, height, width;
     const double *value; /* [images][channels][height][width] */
 } assay_images;

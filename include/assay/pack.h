@@ -1,8 +1,9 @@
 /* pack.h - a growable byte buffer with a ceiling, and a bounded reader over bytes.
  *
- * Rules pack their states with them, ranks exchange what was packed. All numbers are little-endian on the wire. A buffer
- * that cannot grow (no memory, or its ceiling reached) remembers that: further writes do nothing and assay_buf_status()
- * tells, so that a pack function can write everything and check once. A cursor that ran past its end likewise. */
+ * Rules pack their states with them, ranks exchange what was packed. All numbers are little-endian on the wire. A
+ * buffer that cannot grow (no memory, or its ceiling reached) remembers that: further writes do nothing and
+ * assay_buf_status() tells, so that a pack function can write everything and check once. A cursor that ran past its end
+ * likewise. */
 #ifndef ASSAY_PACK_H
 #define ASSAY_PACK_H
 
@@ -31,8 +32,8 @@ void assay_buf_clear(assay_buf *buf);
 /* ASSAY_OK, ASSAY_ENOMEM or ASSAY_EBUDGET (the ceiling). Not collective. */
 int assay_buf_status(const assay_buf *buf);
 
-/* Makes room for `size` more bytes behind those in use: they may be written at data + size and counted by adding to size.
- * Returns the buffer's status. Not collective. */
+/* Makes room for `size` more bytes behind those in use: they may be written at data + size and counted by adding to
+ * size. Returns the buffer's status. Not collective. */
 int assay_buf_reserve(assay_buf *buf, size_t size);
 
 /* Appends. Not collective. Failures are remembered in the buffer. */
@@ -41,7 +42,7 @@ void assay_put_u8(assay_buf *buf, uint8_t value);
 void assay_put_u32(assay_buf *buf, uint32_t value);
 void assay_put_u64(assay_buf *buf, uint64_t value);
 void assay_put_i64(assay_buf *buf, int64_t value);
-void assay_put_f64(assay_buf *buf, double value); /* the bits, NaN payloads included */
+void assay_put_f64(assay_buf *buf, double value);      /* the bits, NaN payloads included */
 void assay_put_text(assay_buf *buf, const char *text); /* u32 length, then the bytes; NULL is written as "" */
 /* Overwrites 8 bytes that were written before, at `at`: a length that is known only behind what it counts. */
 void assay_buf_set_u64(assay_buf *buf, size_t at, uint64_t value);
@@ -54,8 +55,8 @@ static inline const char *assay_plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* JSON text. Strings are quoted and escaped; bytes that are not UTF-8 become U+FFFD each. Numbers take the fewest of 15, 16
- * or 17 digits that read back the same; non-finite ones are the strings "nan", "inf", "-inf". Not collective. */
+/* JSON text. Strings are quoted and escaped; bytes that are not UTF-8 become U+FFFD each. Numbers take the fewest of
+ * 15, 16 or 17 digits that read back the same; non-finite ones are the strings "nan", "inf", "-inf". Not collective. */
 void assay_json_put_text(assay_buf *out, const char *text);
 void assay_json_put_text_n(assay_buf *out, const char *text, size_t length);
 void assay_json_put_number(assay_buf *out, double value);

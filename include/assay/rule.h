@@ -9,11 +9,13 @@
  * The engine schedules. A rule never sees MPI, files or JSON parsing, and keeps no memory outside its state.
  *
  * Laws that every rule keeps (tests/laws runs them over the registry): combining with a fresh state changes nothing;
- * map over A then B equals combine(map A, map B) for every cut; combine is associative; unpack(pack(s)) packs to the same
- * bytes and every truncation is refused; finalize twice gives the same; combine keeps no pointer into its second argument.
+ * map over A then B equals combine(map A, map B) for every cut; combine is associative; unpack(pack(s)) packs to the
+ * same bytes and every truncation is refused; finalize twice gives the same; combine keeps no pointer into its second
+ * argument.
  *
- * Two shapes suffice. A fold tests each step by itself: its state is the findings. A scan depends on order: map adds short
- * rows to the state's series, and finalize walks them in order. Both use the common state below and write no state code. */
+ * Two shapes suffice. A fold tests each step by itself: its state is the findings. A scan depends on order: map adds
+ * short rows to the state's series, and finalize walks them in order. Both use the common state below and write no
+ * state code. */
 #ifndef ASSAY_RULE_H
 #define ASSAY_RULE_H
 
@@ -28,18 +30,37 @@ extern "C" {
 
 enum { ASSAY_RULE_ABI = 2 }; /* grows when what rules are given changes its layout: modules are then compiled anew */
 
-typedef enum assay_mode { ASSAY_MODE_NONE, ASSAY_MODE_TRAIN, ASSAY_MODE_EVAL, ASSAY_MODE_PREDICT, ASSAY_MODE_GLOBAL, ASSAY_MODES } assay_mode;
+typedef enum assay_mode {
+    ASSAY_MODE_NONE,
+    ASSAY_MODE_TRAIN,
+    ASSAY_MODE_EVAL,
+    ASSAY_MODE_PREDICT,
+    ASSAY_MODE_GLOBAL,
+    ASSAY_MODES
+} assay_mode;
 /* "TRAIN", ...; "" for ASSAY_MODE_NONE. And back: ASSAY_MODE_NONE when it is none of them (case-sensitive). */
 const char *assay_mode_name(int mode);
 int assay_mode_parse(const char *text, size_t length);
 
 /* The kind of a record: the tensor itself, or a saved reduction of it; the absolute forms are ASSAY_ABS higher. */
-enum { ASSAY_RAW, ASSAY_MIN, ASSAY_MAX, ASSAY_MEAN, ASSAY_STD, ASSAY_VARIANCE, ASSAY_SUM, ASSAY_PROD, ASSAY_L1, ASSAY_L2,
-       ASSAY_ABS = 16, ASSAY_ABS_MEAN = ASSAY_ABS + ASSAY_MEAN,
-       ASSAY_SET_ASIDE = 31, /* a raw record that the index says is not there (docs/format.md); rules never see it */
-       ASSAY_KINDS = 32 };
+enum {
+    ASSAY_RAW,
+    ASSAY_MIN,
+    ASSAY_MAX,
+    ASSAY_MEAN,
+    ASSAY_STD,
+    ASSAY_VARIANCE,
+    ASSAY_SUM,
+    ASSAY_PROD,
+    ASSAY_L1,
+    ASSAY_L2,
+    ASSAY_ABS = 16,
+    ASSAY_ABS_MEAN = ASSAY_ABS + ASSAY_MEAN,
+    ASSAY_SET_ASIDE = 31, /* a raw record that the index says is not there (docs/format.md); rules never see it */
+    ASSAY_KINDS = 32
+};
 
-#define ASSAY_NO_TENSOR UINT32_MAX   /* a finding about no tensor in particular: "" in the report */
+#define ASSAY_NO_TENSOR   UINT32_MAX /* a finding about no tensor in particular: "" in the report */
 #define ASSAY_ALL_WORKERS UINT32_MAX /* pooled over the workers: "*" in the report */
 
 /* ---- the trial, as a rule may know it: the same on every rank, known before the first map ---- */
@@ -63,9 +84,9 @@ const assay_step_info *assay_trial_step(const assay_trial *trial, uint64_t i); /
 uint64_t assay_trial_find_step(const assay_trial *trial, int64_t step);
 /* How many steps of the same mode come before position i. */
 uint64_t assay_trial_mode_rank(const assay_trial *trial, uint64_t i);
-unsigned assay_trial_modes(const assay_trial *trial); /* bit 1 << mode for each mode that has a step */
+unsigned assay_trial_modes(const assay_trial *trial);                /* bit 1 << mode for each mode that has a step */
 uint64_t assay_trial_mode_steps(const assay_trial *trial, int mode); /* how many steps the mode has */
-uint32_t assay_trial_tensors(const assay_trial *trial); /* ids 0 .. n-1 in byte order of the names */
+uint32_t assay_trial_tensors(const assay_trial *trial);              /* ids 0 .. n-1 in byte order of the names */
 const char *assay_trial_tensor(const assay_trial *trial, uint32_t tensor);
 /* Modes in which the tensor was saved raw, over all workers. */
 unsigned assay_trial_tensor_modes(const assay_trial *trial, uint32_t tensor);
@@ -75,17 +96,21 @@ bool assay_trial_in_collection(const assay_trial *trial, const char *collection,
 /* ---- parameters ---- */
 
 typedef enum assay_param_type {
-    ASSAY_PARAM_BOOL,   /* True, true, False, false, or a JSON boolean */
-    ASSAY_PARAM_INT,    /* "3", 3, 3.0 */
+    ASSAY_PARAM_BOOL, /* True, true, False, false, or a JSON boolean */
+    ASSAY_PARAM_INT,  /* "3", 3, 3.0 */
     ASSAY_PARAM_REAL,
     ASSAY_PARAM_TEXT,
-    ASSAY_PARAM_LIST,   /* texts: a JSON list, or comma-separated without trimming */
-    ASSAY_PARAM_REALS,  /* numbers: a JSON list, or comma-separated */
-    ASSAY_PARAM_REGEX,  /* like LIST, and each must compile */
-    ASSAY_PARAM_CHOICE  /* one of `choices` */
+    ASSAY_PARAM_LIST,  /* texts: a JSON list, or comma-separated without trimming */
+    ASSAY_PARAM_REALS, /* numbers: a JSON list, or comma-separated */
+    ASSAY_PARAM_REGEX, /* like LIST, and each must compile */
+    ASSAY_PARAM_CHOICE /* one of `choices` */
 } assay_param_type;
 
-enum { ASSAY_PARAM_REQUIRED = 1, ASSAY_PARAM_ABOVE = 2 /* least itself is not allowed */, ASSAY_PARAM_BELOW = 4 /* nor most */ };
+enum {
+    ASSAY_PARAM_REQUIRED = 1,
+    ASSAY_PARAM_ABOVE = 2 /* least itself is not allowed */,
+    ASSAY_PARAM_BELOW = 4 /* nor most */
+};
 
 typedef struct assay_param_def {
     const char *name;
@@ -116,11 +141,11 @@ enum {
     ASSAY_SLOT_PREFER_MODES = 1, /* `modes` counts only where the trial has a step of them; else all modes */
     ASSAY_SLOT_TIME_ONLY = 2,    /* only names and wall times are looked at: no statistics are taken for this slot */
     ASSAY_SLOT_NO_STRINGS = 4,
-    ASSAY_SLOT_SPREAD = 8        /* not the first steps, but as many of each mode that lie evenly: assay_spread_takes() */
+    ASSAY_SLOT_SPREAD = 8 /* not the first steps, but as many of each mode that lie evenly: assay_spread_takes() */
 };
 
-/* Tensors of one use. A tensor is selected when one of the collections has it, or one of the regexes matches (re.search),
- * or it has the name; when none of the three is given, every tensor is. */
+/* Tensors of one use. A tensor is selected when one of the collections has it, or one of the regexes matches
+ * (re.search), or it has the name; when none of the three is given, every tensor is. */
 typedef struct assay_slot {
     const char *collections; /* name of a LIST parameter of this rule, NULL: none */
     const char *collection;  /* one collection by its name */
@@ -129,13 +154,13 @@ typedef struct assay_slot {
     uint32_t kinds;          /* bit 1 << kind; 0 counts as raw */
     uint32_t modes;          /* bit 1 << mode; 0: all */
     uint32_t flags;
-    const char *pattern;     /* one regex by its text */
-    int64_t first_steps;     /* only the trial's first so many steps of those modes; 0: all of them */
+    const char *pattern; /* one regex by its text */
+    int64_t first_steps; /* only the trial's first so many steps of those modes; 0: all of them */
 } assay_slot;
 
-/* Of `steps` steps of a mode, at most `most` (2 or more) that lie evenly are every assay_spread_stride()-th, from the first
- * on, and the last. Like this they follow from the trial's steps alone. Strides are 1, 2, 5, 10, 20, 50 and so on: tensors
- * that are saved every tenth or fiftieth step are then met as often as can be. */
+/* Of `steps` steps of a mode, at most `most` (2 or more) that lie evenly are every assay_spread_stride()-th, from the
+ * first on, and the last. Like this they follow from the trial's steps alone. Strides are 1, 2, 5, 10, 20, 50 and so
+ * on: tensors that are saved every tenth or fiftieth step are then met as often as can be. */
 static inline uint64_t assay_spread_stride(uint64_t steps, uint64_t most)
 {
     uint64_t least = steps <= most || most < 2 ? 1 : (steps - 2) / (most - 1) + 1, ten = 1;
@@ -162,8 +187,8 @@ typedef struct assay_rows {
     bool compared;  /* none where the trial has one worker */
     uint64_t most;  /* in all; 0: as many as there are */
 } assay_rows;
-/* Has memory set aside for rows that come for every tensor of a slot, or for nearly every: there may be as many as records.
- * What is said of a slot last goes. Returns 0, or ASSAY_EPARAM when there is no such slot. */
+/* Has memory set aside for rows that come for every tensor of a slot, or for nearly every: there may be as many as
+ * records. What is said of a slot last goes. Returns 0, or ASSAY_EPARAM when there is no such slot. */
 int assay_need_rows(assay_need *need, int slot, const assay_rows *rows, assay_error *err);
 /* The rule compares with this trial (its path, or the name of another trial of the job). */
 int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err);
@@ -172,16 +197,17 @@ int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err
 
 typedef struct assay_tensor_view {
     uint32_t tensor, worker; /* ids */
-    uint32_t order;          /* position among the records of its worker at this step: the order in which they were saved */
-    const char *name;        /* of the tensor */
-    int dtype, dims;         /* of the raw tensor; without one: dtype -1 */
+    uint32_t order;   /* position among the records of its worker at this step: the order in which they were saved */
+    const char *name; /* of the tensor */
+    int dtype, dims;  /* of the raw tensor; without one: dtype -1 */
     const int64_t *shape;
-    double wall_time;        /* seconds since 1970, of the raw record, else of the first reduction */
-    const assay_stats *stats;   /* NULL: not saved raw, or strings, or not asked for */
-    uint32_t reductions;        /* bit 1 << kind: which saved reductions are there */
-    const double *reduction;    /* [ASSAY_KINDS] */
+    double wall_time;                   /* seconds since 1970, of the raw record, else of the first reduction */
+    const assay_stats *stats;           /* NULL: not saved raw, or strings, or not asked for */
+    uint32_t reductions;                /* bit 1 << kind: which saved reductions are there */
+    const double *reduction;            /* [ASSAY_KINDS] */
     const assay_result *const *results; /* by their places, of which 0 is no result: use the accessor */
-    const uint32_t *place;      /* the engine's measure number -> place; the same for all tensors that the same is wanted of */
+    const uint32_t
+        *place; /* the engine's measure number -> place; the same for all tensors that the same is wanted of */
 } assay_tensor_view;
 
 typedef struct assay_slot_view {
@@ -197,8 +223,10 @@ typedef struct assay_step_view {
     const uint32_t *measure; /* the rule's measure number -> the engine's */
 } assay_step_view;
 
-/* The result of a measure, NULL where it could not be taken (no raw numeric tensor, or memory budget: then a problem is named). */
-static inline const assay_result *assay_view_result(const assay_step_view *view, int measure, const assay_tensor_view *item)
+/* The result of a measure, NULL where it could not be taken (no raw numeric tensor, or memory budget: then a problem is
+ * named). */
+static inline const assay_result *assay_view_result(const assay_step_view *view, int measure,
+                                                    const assay_tensor_view *item)
 {
     return item->results ? item->results[item->place[view->measure[measure]]] : 0;
 }
@@ -218,13 +246,13 @@ typedef struct assay_finding {
     double value, threshold;
     const int64_t *cells; /* pairs (label, prediction), [2 * cell_count]; copied */
     uint32_t cell_count;
-    const char *note;     /* a short remark, NULL: none; copied */
+    const char *note; /* a short remark, NULL: none; copied */
 } assay_finding;
 
 typedef struct assay_findings assay_findings;
 void assay_findings_datapoints(assay_findings *findings, uint64_t count);
-/* Counts a finding, and keeps it while there are fewer than the job's maximum (default 1000) before it in the order (step,
- * tensor, worker, test). Any order will do; ascending is cheapest. 0 or ASSAY_ENOMEM. */
+/* Counts a finding, and keeps it while there are fewer than the job's maximum (default 1000) before it in the order
+ * (step, tensor, worker, test). Any order will do; ascending is cheapest. 0 or ASSAY_ENOMEM. */
 int assay_findings_add(assay_findings *findings, const assay_finding *finding);
 /* One datapoint, and a finding if it fired. 0 or ASSAY_ENOMEM. */
 int assay_findings_test(assay_findings *findings, bool fired, const assay_finding *finding);
@@ -242,8 +270,8 @@ typedef struct assay_series assay_series;
 int assay_series_add(assay_series *series, int64_t step, uint32_t tensor, uint32_t worker, const double *value);
 uint64_t assay_series_count(const assay_series *series);
 assay_row assay_series_row(const assay_series *series, uint64_t i);
-/* Row numbers ordered by (tensor, worker, step): the walk of one tensor after the other. The caller frees it with free();
- * NULL without memory, and for an empty series. */
+/* Row numbers ordered by (tensor, worker, step): the walk of one tensor after the other. The caller frees it with
+ * free(); NULL without memory, and for an empty series. */
 uint64_t *assay_series_by_tensor(const assay_series *series);
 
 /* ---- counter: how often each pair of integers occurred ---- */
@@ -281,7 +309,8 @@ assay_buf *assay_verdict_text(assay_verdict *verdict);
 /* ---- the rule ---- */
 
 enum {
-    ASSAY_RULE_LOOKS_BACK = 1,  /* map also sees the steps before start_step; the rule itself leaves them out of its tests */
+    ASSAY_RULE_LOOKS_BACK =
+        1, /* map also sees the steps before start_step; the rule itself leaves them out of its tests */
     ASSAY_RULE_AGGREGATION = 2, /* an aggregation: no findings; its result is the verdict's JSON and text */
     ASSAY_RULE_POOLS = 4,       /* findings carry worker "*" */
     ASSAY_RULE_KEEPS_STATE = 8  /* an aggregation of which the report shows what only its state has: pictures */
@@ -300,17 +329,19 @@ typedef struct assay_rule {
 } assay_rule;
 
 struct assay_rule_ops {
-    uint32_t abi, size; /* ASSAY_RULE_ABI, sizeof(assay_rule_ops); later fields are only appended */
-    const char *name;   /* "VanishingGradient"; "vanishing_gradient" is accepted too */
+    uint32_t abi, size;  /* ASSAY_RULE_ABI, sizeof(assay_rule_ops); later fields are only appended */
+    const char *name;    /* "VanishingGradient"; "vanishing_gradient" is accepted too */
     const char *summary; /* one sentence */
     const char *advice;  /* what to do when it fires: the recommendation */
-    const assay_param_def *params; /* ends with a NULL name; NULL: none. start_step, end_step and worker are everyone's */
-    const char *const *tests;      /* names of the tests in byte order, ends with NULL; NULL: one test without a name */
+    const assay_param_def
+        *params;              /* ends with a NULL name; NULL: none. start_step, end_step and worker are everyone's */
+    const char *const *tests; /* names of the tests in byte order, ends with NULL; NULL: one test without a name */
     uint32_t traits;
-    uint32_t series_width;         /* doubles a row of the common state's series */
+    uint32_t series_width; /* doubles a row of the common state's series */
 
-    /* Reads the parameters (types and ranges are checked already), declares slots and measures, and may leave data of its
-     * own in *data, which data_free releases. ASSAY_EPARAM with a message that names the parameter and its value. */
+    /* Reads the parameters (types and ranges are checked already), declares slots and measures, and may leave data of
+     * its own in *data, which data_free releases. ASSAY_EPARAM with a message that names the parameter and its value.
+     */
     int (*setup)(const assay_params *params, assay_need *need, void **data, assay_error *err);
     void (*data_free)(void *data);
 
@@ -320,7 +351,8 @@ struct assay_rule_ops {
     int (*combine)(const assay_rule *rule, void *earlier, const void *later, assay_error *err);
     int (*pack)(const assay_rule *rule, const void *state, assay_buf *out);
     int (*unpack)(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err);
-    int (*finalize)(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err); /* NULL: nothing to add */
+    int (*finalize)(const assay_rule *rule, const void *state, assay_verdict *verdict,
+                    assay_error *err); /* NULL: nothing to add */
 
     /* What to try, the likeliest first, each a short sentence; ends with NULL. NULL: the advice says it all. */
     const char *const *remedies;

@@ -10,19 +10,19 @@ extern "C" {
 #endif
 
 /* X(name, number, text) */
-#define ASSAY_STATUS_LIST(X)                                              \
-    X(ASSAY_OK, 0, "success")                                             \
-    X(ASSAY_EUSAGE, -1, "wrong usage")                                    \
-    X(ASSAY_EJOB, -2, "error in the job file")                            \
-    X(ASSAY_ENOTFOUND, -3, "not found")                                   \
-    X(ASSAY_EIO, -4, "input or output failed")                            \
-    X(ASSAY_EFORMAT, -5, "damaged or foreign data")                       \
-    X(ASSAY_ENOMEM, -6, "out of memory")                                  \
-    X(ASSAY_EPARAM, -7, "bad rule parameter")                             \
-    X(ASSAY_EMPI, -8, "MPI failed")                                       \
-    X(ASSAY_EINTERNAL, -9, "internal error")                              \
-    X(ASSAY_EUNSUPPORTED, -10, "not supported by this build")             \
-    X(ASSAY_ESTOPPED, -11, "stopped at a checkpoint")                     \
+#define ASSAY_STATUS_LIST(X)                                                                                           \
+    X(ASSAY_OK, 0, "success")                                                                                          \
+    X(ASSAY_EUSAGE, -1, "wrong usage")                                                                                 \
+    X(ASSAY_EJOB, -2, "error in the job file")                                                                         \
+    X(ASSAY_ENOTFOUND, -3, "not found")                                                                                \
+    X(ASSAY_EIO, -4, "input or output failed")                                                                         \
+    X(ASSAY_EFORMAT, -5, "damaged or foreign data")                                                                    \
+    X(ASSAY_ENOMEM, -6, "out of memory")                                                                               \
+    X(ASSAY_EPARAM, -7, "bad rule parameter")                                                                          \
+    X(ASSAY_EMPI, -8, "MPI failed")                                                                                    \
+    X(ASSAY_EINTERNAL, -9, "internal error")                                                                           \
+    X(ASSAY_EUNSUPPORTED, -10, "not supported by this build")                                                          \
+    X(ASSAY_ESTOPPED, -11, "stopped at a checkpoint")                                                                  \
     X(ASSAY_EBUDGET, -12, "needs more memory than the budget allows")
 
 typedef enum assay_status {

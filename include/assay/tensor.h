@@ -11,24 +11,24 @@ extern "C" {
 #endif
 
 /* X(name, protobuf number of TensorFlow's DataType, bytes an element, text). String tensors carry number 0 on disk. */
-#define ASSAY_DTYPE_LIST(X)                        \
-    X(ASSAY_STRING, 0, 0, "string")                \
-    X(ASSAY_FLOAT32, 1, 4, "float32")              \
-    X(ASSAY_FLOAT64, 2, 8, "float64")              \
-    X(ASSAY_INT32, 3, 4, "int32")                  \
-    X(ASSAY_UINT8, 4, 1, "uint8")                  \
-    X(ASSAY_INT16, 5, 2, "int16")                  \
-    X(ASSAY_INT8, 6, 1, "int8")                    \
-    X(ASSAY_COMPLEX64, 8, 8, "complex64")          \
-    X(ASSAY_INT64, 9, 8, "int64")                  \
-    X(ASSAY_BOOL, 10, 1, "bool")                   \
-    X(ASSAY_BFLOAT16, 14, 2, "bfloat16")           \
-    X(ASSAY_UINT16, 17, 2, "uint16")               \
-    X(ASSAY_COMPLEX128, 18, 16, "complex128")      \
-    X(ASSAY_FLOAT16, 19, 2, "float16")             \
-    X(ASSAY_UINT32, 22, 4, "uint32")               \
-    X(ASSAY_UINT64, 23, 8, "uint64")               \
-    X(ASSAY_FLOAT8_E5M2, 24, 1, "float8_e5m2")     \
+#define ASSAY_DTYPE_LIST(X)                                                                                            \
+    X(ASSAY_STRING, 0, 0, "string")                                                                                    \
+    X(ASSAY_FLOAT32, 1, 4, "float32")                                                                                  \
+    X(ASSAY_FLOAT64, 2, 8, "float64")                                                                                  \
+    X(ASSAY_INT32, 3, 4, "int32")                                                                                      \
+    X(ASSAY_UINT8, 4, 1, "uint8")                                                                                      \
+    X(ASSAY_INT16, 5, 2, "int16")                                                                                      \
+    X(ASSAY_INT8, 6, 1, "int8")                                                                                        \
+    X(ASSAY_COMPLEX64, 8, 8, "complex64")                                                                              \
+    X(ASSAY_INT64, 9, 8, "int64")                                                                                      \
+    X(ASSAY_BOOL, 10, 1, "bool")                                                                                       \
+    X(ASSAY_BFLOAT16, 14, 2, "bfloat16")                                                                               \
+    X(ASSAY_UINT16, 17, 2, "uint16")                                                                                   \
+    X(ASSAY_COMPLEX128, 18, 16, "complex128")                                                                          \
+    X(ASSAY_FLOAT16, 19, 2, "float16")                                                                                 \
+    X(ASSAY_UINT32, 22, 4, "uint32")                                                                                   \
+    X(ASSAY_UINT64, 23, 8, "uint64")                                                                                   \
+    X(ASSAY_FLOAT8_E5M2, 24, 1, "float8_e5m2")                                                                         \
     X(ASSAY_FLOAT8_E4M3FN, 25, 1, "float8_e4m3fn")
 
 typedef enum assay_dtype {
@@ -45,30 +45,32 @@ size_t assay_dtype_size(int dtype);
 const char *assay_dtype_name(int dtype);
 /* True for the dtypes of ASSAY_DTYPE_LIST, strings included. Not collective. */
 bool assay_dtype_known(int dtype);
-/* True for float and complex types: those that can hold NaN and infinities (float8_e4m3fn holds NaN only). Not collective. */
+/* True for float and complex types: those that can hold NaN and infinities (float8_e4m3fn holds NaN only). Not
+ * collective. */
 bool assay_dtype_is_float(int dtype);
 
 /* What one pass over a tensor gives. Elements are widened to double; a complex element counts by its magnitude |z|.
  * Sums are taken in a fixed lane and block order, so that every vector width and rank count gives the same bits. */
 typedef struct assay_stats {
-    uint64_t count; /* elements */
+    uint64_t count;                        /* elements */
     uint64_t nan, pos_inf, neg_inf, zeros; /* -0.0 is a zero */
-    double min, max;    /* over the elements that are not NaN; +inf and -inf when there is none */
-    double sum;         /* of all elements, NaN and infinities included */
-    double squares;     /* sum of x*x */
-    double magnitudes;  /* sum of |x| */
-    double deviations;  /* sum of (x - mean)^2, from block-wise shifted sums (Chan, Golub, LeVeque 1983); NaN when not finite */
+    double min, max;                       /* over the elements that are not NaN; +inf and -inf when there is none */
+    double sum;                            /* of all elements, NaN and infinities included */
+    double squares;                        /* sum of x*x */
+    double magnitudes;                     /* sum of |x| */
+    double deviations; /* sum of (x - mean)^2, from block-wise shifted sums (Chan, Golub, LeVeque 1983); NaN when not
+                          finite */
 } assay_stats;
 
 /* Derived figures, as numpy gives them in float64; NaN for an empty tensor. Not collective. */
 double assay_stats_mean(const assay_stats *s);
 double assay_stats_variance(const assay_stats *s); /* population: N in the denominator */
 double assay_stats_std(const assay_stats *s);
-double assay_stats_l1(const assay_stats *s);       /* of the flattened tensor */
+double assay_stats_l1(const assay_stats *s); /* of the flattened tensor */
 double assay_stats_l2(const assay_stats *s);
 double assay_stats_abs_mean(const assay_stats *s);
-double assay_stats_abs_max(const assay_stats *s);  /* NaN when any element is */
-double assay_stats_min(const assay_stats *s);      /* NaN when any element is, as numpy.min */
+double assay_stats_abs_max(const assay_stats *s); /* NaN when any element is */
+double assay_stats_min(const assay_stats *s);     /* NaN when any element is, as numpy.min */
 double assay_stats_max(const assay_stats *s);
 
 #ifdef __cplusplus

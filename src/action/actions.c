@@ -127,8 +127,10 @@ static int submit(firing *f, const action_event *event, char job[ASSAY_SLURM_ID]
         for (size_t i = 0; i < a->environment.count; i++)
             environment[used++] = a->environment.list[i];
         environment[used] = NULL;
-        const assay_slurm_script script = {.script = a->script, .options = (const char *const *)a->options.list,
-                                           .arguments = (const char *const *)a->arguments.list, .environment = environment};
+        const assay_slurm_script script = {.script = a->script,
+                                           .options = (const char *const *)a->options.list,
+                                           .arguments = (const char *const *)a->arguments.list,
+                                           .environment = environment};
         status = assay_slurm_submit(&script, job, &uncertain, err);
     }
     *result = uncertain ? ASSAY_AUDIT_UNKNOWN : ASSAY_AUDIT_FAILED;

@@ -46,8 +46,8 @@ void assay_actions_end(assay_actions *actions, const assay_outcome *outcome, int
  * buffer's status. */
 int assay_actions_put_list(const assay_actions *actions, assay_buf *out);
 
-/* The same as a list of JSON, every default filled in; of secrets and of variables that a script is given only the names.
- * Works before assay_actions_prepare() too. Returns the buffer's status. */
+/* The same as a list of JSON, every default filled in; of secrets and of variables that a script is given only the
+ * names. Works before assay_actions_prepare() too. Returns the buffer's status. */
 int assay_actions_put_json(const assay_actions *actions, assay_buf *out);
 
 #endif

@@ -137,7 +137,8 @@ int action_event_finding(action_event *event, const assay_outcome *outcome, cons
     out = field(event, "first");
     if (report_first(&rule))
         report_put_finding(trial->info, &rule, report_first(&rule), out);
-    if (out->size == 0 || assay_buf_status(out) == ASSAY_EBUDGET) { /* one with a huge list of cells is in the report only */
+    if (out->size == 0 ||
+        assay_buf_status(out) == ASSAY_EBUDGET) { /* one with a huge list of cells is in the report only */
         assay_buf_clear(out);
         assay_put_format(out, "null");
     }
@@ -156,8 +157,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     assay_put_format(text, " (%s): %s", assay_severity_name(rule->instance->severity), status);
     if (first)
         assay_put_format(text, ", %" PRIu64 " finding%s, the first at step %" PRId64, report_findings_total(rule),
-                         assay_plural(report_findings_total(rule)),
-                         first->step);
+                         assay_plural(report_findings_total(rule)), first->step);
     assay_put_u8(text, '\n');
     assay_put_format(json, "%s{\"trial\": ", comma ? ", " : "");
     assay_json_put_text_n(json, trial->trial->name, strnlen(trial->trial->name, NAME_BYTES));
@@ -205,10 +205,9 @@ int action_event_end(action_event *event, const assay_outcome *outcome, int code
     assay_put_format(&event->text, "%" PRIu64 " verdict%s without issues. Exit code %d. Report digest %s.\n", sound,
                      assay_plural(sound), code, digest);
     assay_put_format(&event->subject,
-                     "assay: %" PRIu64 " verdict%s with issues, %" PRIu64 " without data, %" PRIu64 " in error, %" PRIu64
-                     " sound; trials: %zu",
+                     "assay: %" PRIu64 " verdict%s with issues, %" PRIu64 " without data, %" PRIu64
+                     " in error, %" PRIu64 " sound; trials: %zu",
                      tally[ASSAY_ISSUES_FOUND], assay_plural(tally[ASSAY_ISSUES_FOUND]), tally[ASSAY_NO_DATA],
-                     tally[ASSAY_RULE_ERROR], sound,
-                     outcome->trial_count);
+                     tally[ASSAY_RULE_ERROR], sound, outcome->trial_count);
     return seal(event, "end");
 }

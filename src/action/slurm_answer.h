@@ -1,5 +1,6 @@
-/* slurm_answer.h - reads what Slurm's commands print. Their words are another program's: what is not understood is said, and
- * never taken for the end of a job. Inside action only. All texts are terminated; nothing here is collective. */
+/* slurm_answer.h - reads what Slurm's commands print. Their words are another program's: what is not understood is
+ * said, and never taken for the end of a job. Inside action only. All texts are terminated; nothing here is collective.
+ */
 #ifndef ASSAY_ACTION_SLURM_ANSWER_H
 #define ASSAY_ACTION_SLURM_ANSWER_H
 
@@ -9,19 +10,19 @@
  * then job is untouched. */
 bool slurm_answer_submitted(const char *text, char job[ASSAY_SLURM_ID]);
 
-/* scontrol -o show job: the fields JobState and ExitCode. `job` is for the message. ASSAY_EIO without a state, or with one
- * that no Slurm is known to have. */
+/* scontrol -o show job: the fields JobState and ExitCode. `job` is for the message. ASSAY_EIO without a state, or with
+ * one that no Slurm is known to have. */
 int slurm_answer_shown(const char *line, const char *job, assay_slurm_job *out, assay_error *err);
 
 /* sacct -P -o State,ExitCode: "CANCELLED by 0|0:15". Errors likewise. */
 int slurm_answer_accounted(const char *line, const char *job, assay_slurm_job *out, assay_error *err);
 
-/* squeue --format=%A and sacct -o JobID: the largest number among the lines, when it is larger than that in `job`; else `job`
- * stays as it is. */
+/* squeue --format=%A and sacct -o JobID: the largest number among the lines, when it is larger than that in `job`; else
+ * `job` stays as it is. */
 void slurm_answer_newest(const char *lines, char job[ASSAY_SLURM_ID]);
 
-/* The same lines one by one: job gets the digits that the first one begins with, "" when there are none. Returns the next line,
- * or the end. */
+/* The same lines one by one: job gets the digits that the first one begins with, "" when there are none. Returns the
+ * next line, or the end. */
 const char *slurm_answer_next(const char *lines, char job[ASSAY_SLURM_ID]);
 
 #endif

@@ -21,22 +21,23 @@ void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size);
 void *assay_arena_borrow(assay_arena *arena, size_t size, size_t needed);
 /* Gives back what assay_arena_borrow() gave, once; NULL is ignored. Not collective. */
 void assay_arena_return(assay_arena *arena, void *borrowed);
-/* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. What can be
- * taken then does not depend on what was taken before. This and all below: not collective. */
+/* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. What
+ * can be taken then does not depend on what was taken before. This and all below: not collective. */
 void assay_arena_clear(assay_arena *arena);
 /* As assay_arena_clear(), and from now on it has another ceiling. */
 void assay_arena_clear_to(assay_arena *arena, size_t ceiling);
 /* Bytes in use, and the most that could still be taken at once. */
 size_t assay_arena_used(const assay_arena *arena);
 size_t assay_arena_left(const assay_arena *arena);
-/* Bytes below the ceiling that it does not hold, the block that is kept included: another one may hold these meanwhile. */
+/* Bytes below the ceiling that it does not hold, the block that is kept included: another one may hold these meanwhile.
+ */
 size_t assay_arena_idle(const assay_arena *arena);
 /* The largest size that assay_arena_borrow() can give now: what is left in a block cannot be lent. */
 size_t assay_arena_lendable(const assay_arena *arena);
 size_t assay_arena_ceiling(const assay_arena *arena);
 
-/* How much the work between two marks needs: the most bytes beside those that were in use at a mark before the next one,
- * since the arena was cleared. */
+/* How much the work between two marks needs: the most bytes beside those that were in use at a mark before the next
+ * one, since the arena was cleared. */
 void assay_arena_mark(assay_arena *arena);
 size_t assay_arena_most(const assay_arena *arena);
 

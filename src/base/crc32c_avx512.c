@@ -1,10 +1,10 @@
 /* crc32c_avx512.c - CRC-32C by carry-less products of 64 bytes at a time.
  *
- * Four registers of 64 bytes hold what was read, congruent to it modulo the polynomial; to go on by 256 bytes, each 16 of
- * them are advanced by as much (crc32c_sse42.c says how, and why the factor is one of x^(bits - 33)): their earlier half by
- * 64 bits more than their later one. In the end the registers, and then the quarters of the one left, are added alike,
- * and the crc32 instruction brings the last 16 bytes to the 32 bits. After Gopal et al., "Fast CRC computation for
- * generic polynomials using PCLMULQDQ instruction", Intel, 2009. */
+ * Four registers of 64 bytes hold what was read, congruent to it modulo the polynomial; to go on by 256 bytes, each 16
+ * of them are advanced by as much (crc32c_sse42.c says how, and why the factor is one of x^(bits - 33)): their earlier
+ * half by 64 bits more than their later one. In the end the registers, and then the quarters of the one left, are added
+ * alike, and the crc32 instruction brings the last 16 bytes to the 32 bits. After Gopal et al., "Fast CRC computation
+ * for generic polynomials using PCLMULQDQ instruction", Intel, 2009. */
 #include "base/crc32c_ways.h"
 
 #if defined(__VPCLMULQDQ__) && defined(__AVX512F__)
@@ -45,7 +45,8 @@ static inline __attribute__((always_inline)) __m512i factors_of(const uint64_t f
 /* `to` plus `from` advanced. */
 static inline __attribute__((always_inline)) __m512i add_advanced(__m512i to, __m512i from, __m512i factors)
 {
-    __m512i earlier = _mm512_clmulepi64_epi128(from, factors, 0x00), later = _mm512_clmulepi64_epi128(from, factors, 0x11);
+    __m512i earlier = _mm512_clmulepi64_epi128(from, factors, 0x00),
+            later = _mm512_clmulepi64_epi128(from, factors, 0x11);
     return _mm512_ternarylogic_epi64(to, earlier, later, 0x96);
 }
 

@@ -17,7 +17,8 @@ typedef struct fault_counter {
     bool onwards;             /* all later calls fail as well */
 } fault_counter;
 
-static const char *const KIND_NAMES[ASSAY_FAULT_KINDS] = {"alloc", "read", "write", "slow", "cold", "short", "nowait", "ahead"};
+static const char *const KIND_NAMES[ASSAY_FAULT_KINDS] = {"alloc", "read",  "write",  "slow",
+                                                          "cold",  "short", "nowait", "ahead"};
 static fault_counter counters[ASSAY_FAULT_KINDS];
 static bool armed;
 
@@ -127,8 +128,10 @@ void assay_fault_arm(int rank)
     disarm();
     while (text && *text) {
         if (!take_fault(&text, rank) || (*text != ',' && *text != '\0')) {
-            fprintf(stderr, "assay: warning: ASSAY_FAULT is ignored: expected alloc:N, read:N, write:N, slow:N, cold:N, short:N "
-                            "or nowait:N, each with an optional + and @rankR, or die:POINT, separated by commas\n");
+            fprintf(
+                stderr,
+                "assay: warning: ASSAY_FAULT is ignored: expected alloc:N, read:N, write:N, slow:N, cold:N, short:N "
+                "or nowait:N, each with an optional + and @rankR, or die:POINT, separated by commas\n");
             disarm();
             return;
         }

@@ -1,11 +1,11 @@
 /* fault.h - failures on demand, for tests.
  *
  * ASSAY_FAULT=KIND:N[@rankR][,...] makes the N-th (from 1) call of that kind fail once, on rank R or on every rank;
- * `KIND:N+` makes it fail from then on. Kinds: alloc, read, write; and four that change how files are read and no result:
- * with `cold` the bytes are not in memory, with `short` half of those asked for come, with `nowait` the file system cannot
- * say what is in memory, with `ahead` a small tensor is taken for a large one (lookahead.h). `slow:N[@rankR]` fails nothing:
- * every chunk then takes N milliseconds more. `die:POINT[@rankR]` ends the process there by SIGKILL; docs/pilot.md has the points.
- * Without the variable a check is one comparison. */
+ * `KIND:N+` makes it fail from then on. Kinds: alloc, read, write; and four that change how files are read and no
+ * result: with `cold` the bytes are not in memory, with `short` half of those asked for come, with `nowait` the file
+ * system cannot say what is in memory, with `ahead` a small tensor is taken for a large one (lookahead.h).
+ * `slow:N[@rankR]` fails nothing: every chunk then takes N milliseconds more. `die:POINT[@rankR]` ends the process
+ * there by SIGKILL; docs/pilot.md has the points. Without the variable a check is one comparison. */
 #ifndef ASSAY_BASE_FAULT_H
 #define ASSAY_BASE_FAULT_H
 
@@ -31,7 +31,8 @@ bool assay_fault_now(assay_fault_kind kind);
 /* Waits as slow:N asks for; a signal ends the wait. Not collective. */
 void assay_fault_wait(void);
 
-/* Ends the process by SIGKILL, after a line on standard error, when a test asks for the death at this point. Not collective. */
+/* Ends the process by SIGKILL, after a line on standard error, when a test asks for the death at this point. Not
+ * collective. */
 void assay_fault_die(const char *point);
 
 /* malloc, calloc and realloc through the fault counter. Sizes of arrays are checked for overflow: NULL then.

@@ -1,4 +1,5 @@
-/* heap.c - the allocator of glibc, and /proc of Linux; elsewhere nothing is told and the most so far is what is known. */
+/* heap.c - the allocator of glibc, and /proc of Linux; elsewhere nothing is told and the most so far is what is known.
+ */
 #include "base/heap.h"
 
 #include <stdbool.h>
@@ -117,7 +118,8 @@ void *assay_heap_resize_list(void *list, size_t old_size, size_t size)
 {
     if (!is_mapped(list ? old_size : 0) && !is_mapped(size))
         return assay_realloc_array(list, size, 1);
-    return assay_fault_now(ASSAY_FAULT_ALLOC) || size > SIZE_MAX / 2 ? NULL : resize_mapping(list, list ? old_size : 0, size);
+    return assay_fault_now(ASSAY_FAULT_ALLOC) || size > SIZE_MAX / 2 ? NULL
+                                                                     : resize_mapping(list, list ? old_size : 0, size);
 }
 
 void assay_heap_drop_list(void *list, size_t size)

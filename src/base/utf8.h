@@ -9,8 +9,8 @@
  * surrogate, beyond U+10FFFF, cut short). A NUL byte is a character of 1. Not collective. */
 size_t assay_utf8_length(const void *bytes, size_t left);
 
-/* The same for a reader that goes on over bad bytes: *code gets the character, or U+FFFD for a byte that belongs to none,
- * which then is 1 long. `left` is not 0. Not collective. */
+/* The same for a reader that goes on over bad bytes: *code gets the character, or U+FFFD for a byte that belongs to
+ * none, which then is 1 long. `left` is not 0. Not collective. */
 enum { ASSAY_UTF8_BAD = 0xfffd };
 size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code);
 

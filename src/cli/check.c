@@ -42,7 +42,8 @@ static void put_instance(const char *key, const assay_instance *instance, assay_
     assay_put_u8(out, '}');
 }
 
-static void put_instances(const char *list, const char *key, assay_instance *const *instance, size_t count, assay_buf *out)
+static void put_instances(const char *list, const char *key, assay_instance *const *instance, size_t count,
+                          assay_buf *out)
 {
     assay_put_format(out, " \"%s\": [", list);
     for (size_t i = 0; i < count; i++) {
@@ -91,7 +92,8 @@ static void put_job(const assay_job *job, const assay_actions *actions, assay_bu
 static void log_error(const char *file, const char *what, const assay_instance *instance)
 {
     const char *line = instance->error.text, *end = strchr(line, '\n');
-    assay_log_error("%s: %s \"%s\": %.*s", file, what, instance->name, (int)(end ? end - line : (ptrdiff_t)strlen(line)), line);
+    assay_log_error("%s: %s \"%s\": %.*s", file, what, instance->name,
+                    (int)(end ? end - line : (ptrdiff_t)strlen(line)), line);
     while (end) {
         line = end + 1;
         end = strchr(line, '\n');
@@ -151,7 +153,12 @@ static int check(const cli_context *context, int argc, char **argv)
     return cli_finish(&out, bad ? CLI_USAGE : CLI_DONE);
 }
 
-const cli_command cli_check = {"check", "JOB",
+const cli_command cli_check = {"check",
+                               "JOB",
                                "Checks a job file without reading any trial, and prints what it comes to, all defaults "
                                "filled in.",
-                               OPTIONS, 1, 1, false, check};
+                               OPTIONS,
+                               1,
+                               1,
+                               false,
+                               check};

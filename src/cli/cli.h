@@ -7,22 +7,23 @@
 #include "trial/trial.h"
 
 enum { /* DESIGN.md; the same on every rank */
-    CLI_DONE = 0,
-    CLI_FINDINGS = 1,
-    CLI_USAGE = 2,
-    CLI_LOSSES = 3,
-    CLI_FAILED = 4,
-    CLI_STOPPED = 75
+       CLI_DONE = 0,
+       CLI_FINDINGS = 1,
+       CLI_USAGE = 2,
+       CLI_LOSSES = 3,
+       CLI_FAILED = 4,
+       CLI_STOPPED = 75
 };
 
 struct cli_context {
-    assay_comm *comm;   /* NULL for commands that run on one rank */
-    int argc;           /* the whole command line, for the report */
+    assay_comm *comm; /* NULL for commands that run on one rank */
+    int argc;         /* the whole command line, for the report */
     char **argv;
     const char *version;
 };
 
-extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_check, cli_stats, cli_pack, cli_unpack, cli_watch, cli_pilot;
+extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_check, cli_stats, cli_pack, cli_unpack,
+    cli_watch, cli_pilot;
 
 /* The exit code of a failure. Not collective. */
 int cli_exit_code(int status);
@@ -30,13 +31,15 @@ int cli_exit_code(int status);
 int cli_fail(int status, const assay_error *err);
 /* Writes the buffer to standard output and empties it. ASSAY_EIO when it is closed or full. Not collective. */
 int cli_print(assay_buf *buf, assay_error *err);
-/* Ends a command that has made its output: prints the buffer and releases it; `code` unless that fails. Not collective. */
+/* Ends a command that has made its output: prints the buffer and releases it; `code` unless that fails. Not collective.
+ */
 int cli_finish(assay_buf *buf, int code);
 
 /* Rank 0's exit code to everyone. Collective. */
 int cli_share_code(assay_comm *comm, int code);
 
-/* Reads a job file's text into an initialised buffer. Statuses all mean exit code 2 but ASSAY_ENOMEM. Not collective. */
+/* Reads a job file's text into an initialised buffer. Statuses all mean exit code 2 but ASSAY_ENOMEM. Not collective.
+ */
 int cli_read_job_text(const char *path, assay_buf *text, assay_error *err);
 enum { CLI_JOB_CEILING = 64 << 20 };
 
@@ -47,7 +50,7 @@ char *cli_event_path(const assay_trial_files *files, const assay_part *part);
 typedef struct cli_reader {
     const assay_trial_files *files; /* borrowed */
     assay_event_file *file;
-    const assay_part *part;         /* whose file is open */
+    const assay_part *part; /* whose file is open */
 } cli_reader;
 
 /* Opens the record of an entry. Errors as assay_event_record(). Not collective. */

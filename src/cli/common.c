@@ -73,7 +73,8 @@ int cli_share_code(assay_comm *comm, int code)
 int cli_read_job_text(const char *path, assay_buf *text, assay_error *err)
 {
     int status = assay_file_read(path, CLI_JOB_CEILING, text, err);
-    return status == ASSAY_EIO || status == ASSAY_EBUDGET ? ASSAY_EJOB : status; /* what to do is the same: see the path */
+    return status == ASSAY_EIO || status == ASSAY_EBUDGET ? ASSAY_EJOB
+                                                          : status; /* what to do is the same: see the path */
 }
 
 char *cli_event_path(const assay_trial_files *files, const assay_part *part)

@@ -102,7 +102,8 @@ static int look_at(overview *o, cli_reader *reader, const assay_part *part, cons
         t->dims = record.dims;
         memcpy(t->shape, record.shape, (size_t)record.dims * sizeof *t->shape);
     } else if (status != ASSAY_ENOMEM) {
-        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_RECORD, part->step, path, (int64_t)entry->offset, "%s", err.text);
+        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_RECORD, part->step, path, (int64_t)entry->offset, "%s",
+                           err.text);
     }
     return status == ASSAY_ENOMEM ? status : o->files.problems.status;
 }
@@ -176,8 +177,9 @@ static int find_members_of(overview *o, size_t collection)
     uint32_t tensors = assay_dict_count(o->files.tensors);
     uint8_t *member = o->member[collection] = assay_alloc_zeroed(tensors, 1);
     assay_matcher *matcher = NULL;
-    int status = member ? assay_matcher_new(&o->files.listing.collections.list[collection], &matcher, &o->files.problems)
-                        : ASSAY_ENOMEM;
+    int status = member
+                     ? assay_matcher_new(&o->files.listing.collections.list[collection], &matcher, &o->files.problems)
+                     : ASSAY_ENOMEM;
     for (uint32_t t = 0; status == ASSAY_OK && t < tensors; t++) {
         size_t length;
         const char *name = assay_dict_name(o->files.tensors, t, &length);
@@ -268,9 +270,7 @@ static int ls(const cli_context *context, int argc, char **argv)
         if (status != ASSAY_OK)
             assay_fail(&err, status, "%s: %s", location[0], assay_status_text(status));
     }
-    int code = status != ASSAY_OK ? cli_fail(status, &err)
-               : o.files.problems.losses > 0 ? CLI_LOSSES
-                                                                 : CLI_DONE;
+    int code = status != ASSAY_OK ? cli_fail(status, &err) : o.files.problems.losses > 0 ? CLI_LOSSES : CLI_DONE;
     overview_release(&o);
     if (status == ASSAY_OK)
         return cli_finish(&out, code);
@@ -278,7 +278,13 @@ static int ls(const cli_context *context, int argc, char **argv)
     return code;
 }
 
-const cli_command cli_ls = {"ls", "TRIAL",
-                            "Lists a trial: workers, steps by mode, collections, tensors with their shapes, and what is "
-                            "missing or damaged.",
-                            OPTIONS, 1, 1, false, ls};
+const cli_command cli_ls = {
+    "ls",
+    "TRIAL",
+    "Lists a trial: workers, steps by mode, collections, tensors with their shapes, and what is "
+    "missing or damaged.",
+    OPTIONS,
+    1,
+    1,
+    false,
+    ls};

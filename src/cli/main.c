@@ -9,23 +9,25 @@
 #include "cli/terminal.h"
 #include "report/text/layout.h"
 
-static const cli_command *const COMMANDS[] = {&cli_run, &cli_watch, &cli_compare, &cli_ls, &cli_show, &cli_rules, &cli_check,
-                                              &cli_stats, &cli_pack, &cli_unpack, &cli_pilot};
+static const cli_command *const COMMANDS[] = {&cli_run,   &cli_watch, &cli_compare, &cli_ls,     &cli_show, &cli_rules,
+                                              &cli_check, &cli_stats, &cli_pack,    &cli_unpack, &cli_pilot};
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 
 static void put_overview(assay_buf *out)
 {
-    static const char about[] = "assay finds out what went wrong in recorded trainings: where first, and on which worker.";
+    static const char about[] =
+        "assay finds out what went wrong in recorded trainings: where first, and on which worker.";
     assay_put_format(out, "Usage: assay COMMAND [options]\n\n%s\n\nCommands:\n", about);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         char lead[32];
         snprintf(lead, sizeof lead, "  %s", COMMANDS[i]->name);
         assay_text_put_wrapped(out, NULL, 10, lead, COMMANDS[i]->summary, strlen(COMMANDS[i]->summary));
     }
-    assay_put_format(out, "\n`assay COMMAND --help` tells more. `assay --version` prints the version.\n\n"
-                          "Exit codes: 0 done; 1 done, and a rule that --fail-on counts has findings; 2 usage or job file;\n"
-                          "3 done, but part of a trial was damaged or missing; 4 internal, MPI or output failure;\n"
-                          "75 stopped at a checkpoint, run again.\n");
+    assay_put_format(out,
+                     "\n`assay COMMAND --help` tells more. `assay --version` prints the version.\n\n"
+                     "Exit codes: 0 done; 1 done, and a rule that --fail-on counts has findings; 2 usage or job file;\n"
+                     "3 done, but part of a trial was damaged or missing; 4 internal, MPI or output failure;\n"
+                     "75 stopped at a checkpoint, run again.\n");
 }
 
 static int print_help(const cli_command *command)

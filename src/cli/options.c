@@ -196,8 +196,7 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
     else if (*i + 1 < argc)
         value = argv[++*i];
     else
-        return assay_fail(err, ASSAY_EUSAGE, "%s: --%s needs a value: %s", command->name, option->name,
-                          wanted(option));
+        return assay_fail(err, ASSAY_EUSAGE, "%s: --%s needs a value: %s", command->name, option->name, wanted(option));
     if (!take_value(option, value, field))
         return assay_fail(err, ASSAY_EUSAGE, "%s: --%s %.100s: expected %s", command->name, option->name, value,
                           wanted(option));

@@ -54,14 +54,14 @@ typedef struct cli_command {
     const char *operands; /* "JOB", as the usage line shows them */
     const char *summary;  /* one sentence */
     const cli_option *options;
-    size_t least, most;   /* operands */
-    bool world;           /* runs on all ranks */
+    size_t least, most;                                            /* operands */
+    bool world;                                                    /* runs on all ranks */
     int (*run)(const cli_context *context, int argc, char **argv); /* the exit code */
 } cli_command;
 
-/* Parses the arguments behind the command's name into `fields` (-o is short for --out), whose defaults the caller has set; `operand` gets the
- * operands, which are `*operands` many. Values point into argv. ASSAY_EUSAGE with the option, what is wrong and what to do.
- * Not collective: every rank parses the same arguments. */
+/* Parses the arguments behind the command's name into `fields` (-o is short for --out), whose defaults the caller has
+ * set; `operand` gets the operands, which are `*operands` many. Values point into argv. ASSAY_EUSAGE with the option,
+ * what is wrong and what to do. Not collective: every rank parses the same arguments. */
 int cli_options_parse(const cli_command *command, int argc, char **argv, void *fields, const char **operand,
                       size_t *operands, assay_error *err);
 /* Frees the lists. Not collective. */

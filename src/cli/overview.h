@@ -8,26 +8,27 @@
 #include "rule/trial_info.h"
 
 typedef struct overview_tensor {
-    int dtype;              /* -1: never saved raw, or its record cannot be read */
-    int dims;               /* -1: unknown */
+    int dtype; /* -1: never saved raw, or its record cannot be read */
+    int dims;  /* -1: unknown */
     int64_t shape[ASSAY_MAX_DIMS];
-    uint64_t raw;           /* records of the tensor itself */
-    uint64_t steps;         /* global steps with any record of it, over all workers */
-    int64_t last_step;      /* while counting */
-    uint32_t reductions;    /* bit 1 << kind */
+    uint64_t raw;        /* records of the tensor itself */
+    uint64_t steps;      /* global steps with any record of it, over all workers */
+    int64_t last_step;   /* while counting */
+    uint32_t reductions; /* bit 1 << kind */
 } overview_tensor;
 
 typedef struct overview {
     assay_trial_files files;
     assay_worker_names names;
-    overview_tensor *tensor;  /* [assay_dict_count(files.tensors)] */
-    uint8_t **member;         /* [files.listing.collections.count][tensors] does the tensor belong to the collection? */
-    assay_trial info;         /* name, steps and tensors, as the report's writers want them */
+    overview_tensor *tensor; /* [assay_dict_count(files.tensors)] */
+    uint8_t **member;        /* [files.listing.collections.count][tensors] does the tensor belong to the collection? */
+    assay_trial info;        /* name, steps and tensors, as the report's writers want them */
     assay_job_trial trial;
     assay_trial_outcome outcome; /* the same trial with its incomplete steps; borrows from the fields above */
 } overview;
 
-/* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. Not collective. */
+/* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. Not collective.
+ */
 int overview_read(const char *location, overview *out, assay_error *err);
 void overview_release(overview *o);
 

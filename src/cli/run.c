@@ -1,7 +1,7 @@
 /* run.c - assay run: a job over its trials on all ranks, and its report.
  *
- * Every rank parses the command line and the job's text, which rank 0 reads. Rank 0 has the outcome: it writes the report,
- * decides the exit code and tells the others. */
+ * Every rank parses the command line and the job's text, which rank 0 reads. Rank 0 has the outcome: it writes the
+ * report, decides the exit code and tells the others. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,7 +193,8 @@ static int write_results(const cli_context *context, const run_options *options,
     return status == ASSAY_OK ? CLI_DONE : cli_fail(status, &err);
 }
 
-/* On rank 0, before anything else is read: the bands to hold the trials against. Its failure is everyone's. Collective. */
+/* On rank 0, before anything else is read: the bands to hold the trials against. Its failure is everyone's. Collective.
+ */
 static int read_bands(assay_comm *comm, const run_options *options, assay_bands *out, assay_error *err)
 {
     assay_buf text;
@@ -247,8 +248,8 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     return code;
 }
 
-int run_command_job(const cli_context *context, const cli_command *command, int parsed, const char *path, run_options *options,
-                    assay_error *err)
+int run_command_job(const cli_context *context, const cli_command *command, int parsed, const char *path,
+                    run_options *options, assay_error *err)
 {
     assay_job job = {0};
     assay_buf text;
@@ -273,5 +274,6 @@ static int run(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_run = {
-    "run", "JOB", "Runs the rules and aggregations of a job file over its trials, on as many ranks as were started.",
-    OPTIONS, 1, 1, true, run};
+    "run",   "JOB", "Runs the rules and aggregations of a job file over its trials, on as many ranks as were started.",
+    OPTIONS, 1,     1,
+    true,    run};

@@ -34,67 +34,137 @@ typedef struct run_options {
 } run_options;
 
 #define RUN_DEFAULTS                                                                                                   \
-    {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1, .rule_seconds = 60}
+    {                                                                                                                  \
+        .steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1, .rule_seconds = 60               \
+    }
 
 /* The rows of the option table that commands share whose fields begin with a run_options. */
 #define RUN_FIELD(name) offsetof(run_options, name)
-#define RUN_REPORT_OPTIONS                                                                                            \
-    {"out", CLI_TEXT, RUN_FIELD(out), "DIR",                                                                          \
-     "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.", NULL},        \
-    {"format", CLI_TEXT, RUN_FIELD(format), "LIST", "Which files to write, separated by commas, out of:" ASSAY_FORMAT_WORDS ".", NULL},\
-    {"fail-on", CLI_CHOICE, RUN_FIELD(fail_on), "LEVEL",                                                              \
-     "Exit with 1 when a rule of at least this severity has findings or is in error: never, info, warning, error. "   \
-     "Default: never.",                                                                                               \
-     "never|info|warning|error"},                                                                                     \
-    {"steps", CLI_RANGE, RUN_FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", NULL},\
-    {"memory", CLI_SIZE, RUN_FIELD(memory), "SIZE", "Memory that a rank may take, program, index and what rules keep included, such as 2G. Default: 512M.", NULL},\
-    {"max-findings", CLI_COUNT, RUN_FIELD(max_findings), "N",                                                         \
-     "Keep the first N findings of a rule in full; all are counted. Default: the job's, else 1000.", NULL},           \
-    {"digest", CLI_FLAG, RUN_FIELD(digest), NULL,                                                                     \
-     "Also print the SHA-256 of what is the same at any rank count: report.json up to the line of \"run\".", NULL},   \
-    {"no-actions", CLI_FLAG, RUN_FIELD(actions.none), NULL, RUN_NO_ACTIONS_HELP, NULL},                               \
-    {"show-actions", CLI_FLAG, RUN_FIELD(actions.show), NULL, RUN_SHOW_ACTIONS_HELP, NULL},                           \
-    {"progress", CLI_SECONDS, RUN_FIELD(progress), "N",                                                               \
-     "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "\
-     "else one every 10 seconds.",                                                                                    \
-     NULL},                                                                                                           \
-    {"rules-path", CLI_TEXT, RUN_FIELD(rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},                               \
-    {"rule-seconds", CLI_SECONDS, RUN_FIELD(rule_seconds), "N",                                                       \
-     "How long one call of a rule of one's own may take before the rule counts as failed; 0: any time. Default: 60.", NULL},\
-    {"trust-rules", CLI_FLAG, RUN_FIELD(trust_rules), NULL,                                                           \
-     "Call rules of one's own directly: a crash or an endless loop in them is one of the program.", NULL},            \
-    {"quiet", CLI_FLAG, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.", NULL},\
-    {"log", CLI_CHOICE, RUN_FIELD(log), "WHO", "Whose messages are printed: first (rank 0) or all ranks. Default: first.",\
-     "first|all"}
+#define RUN_REPORT_OPTIONS                                                                                             \
+    {"out",                                                                                                            \
+     CLI_TEXT,                                                                                                         \
+     RUN_FIELD(out),                                                                                                   \
+     "DIR",                                                                                                            \
+     "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.",                \
+     NULL},                                                                                                            \
+        {"format",                                                                                                     \
+         CLI_TEXT,                                                                                                     \
+         RUN_FIELD(format),                                                                                            \
+         "LIST",                                                                                                       \
+         "Which files to write, separated by commas, out of:" ASSAY_FORMAT_WORDS ".",                                  \
+         NULL},                                                                                                        \
+        {"fail-on",                                                                                                    \
+         CLI_CHOICE,                                                                                                   \
+         RUN_FIELD(fail_on),                                                                                           \
+         "LEVEL",                                                                                                      \
+         "Exit with 1 when a rule of at least this severity has findings or is in error: never, info, warning, "       \
+         "error. "                                                                                                     \
+         "Default: never.",                                                                                            \
+         "never|info|warning|error"},                                                                                  \
+        {"steps", CLI_RANGE, RUN_FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", \
+         NULL},                                                                                                        \
+        {"memory",                                                                                                     \
+         CLI_SIZE,                                                                                                     \
+         RUN_FIELD(memory),                                                                                            \
+         "SIZE",                                                                                                       \
+         "Memory that a rank may take, program, index and what rules keep included, such as 2G. Default: 512M.",       \
+         NULL},                                                                                                        \
+        {"max-findings",                                                                                               \
+         CLI_COUNT,                                                                                                    \
+         RUN_FIELD(max_findings),                                                                                      \
+         "N",                                                                                                          \
+         "Keep the first N findings of a rule in full; all are counted. Default: the job's, else 1000.",               \
+         NULL},                                                                                                        \
+        {"digest",                                                                                                     \
+         CLI_FLAG,                                                                                                     \
+         RUN_FIELD(digest),                                                                                            \
+         NULL,                                                                                                         \
+         "Also print the SHA-256 of what is the same at any rank count: report.json up to the line of \"run\".",       \
+         NULL},                                                                                                        \
+        {"no-actions", CLI_FLAG, RUN_FIELD(actions.none), NULL, RUN_NO_ACTIONS_HELP, NULL},                            \
+        {"show-actions", CLI_FLAG, RUN_FIELD(actions.show), NULL, RUN_SHOW_ACTIONS_HELP, NULL},                        \
+        {"progress",                                                                                                   \
+         CLI_SECONDS,                                                                                                  \
+         RUN_FIELD(progress),                                                                                          \
+         "N",                                                                                                          \
+         "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a "      \
+         "terminal, "                                                                                                  \
+         "else one every 10 seconds.",                                                                                 \
+         NULL},                                                                                                        \
+        {"rules-path", CLI_TEXT, RUN_FIELD(rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},                            \
+        {"rule-seconds",                                                                                               \
+         CLI_SECONDS,                                                                                                  \
+         RUN_FIELD(rule_seconds),                                                                                      \
+         "N",                                                                                                          \
+         "How long one call of a rule of one's own may take before the rule counts as failed; 0: any time. Default: "  \
+         "60.",                                                                                                        \
+         NULL},                                                                                                        \
+        {"trust-rules",                                                                                                \
+         CLI_FLAG,                                                                                                     \
+         RUN_FIELD(trust_rules),                                                                                       \
+         NULL,                                                                                                         \
+         "Call rules of one's own directly: a crash or an endless loop in them is one of the program.",                \
+         NULL},                                                                                                        \
+        {"quiet", CLI_FLAG, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.",  \
+         NULL},                                                                                                        \
+    {                                                                                                                  \
+        "log", CLI_CHOICE, RUN_FIELD(log), "WHO",                                                                      \
+            "Whose messages are printed: first (rank 0) or all ranks. Default: first.", "first|all"                    \
+    }
 
 #define RUN_TRIAL_OPTION                                                                                               \
-    {"trial", CLI_LIST, RUN_FIELD(trials), "[NAME=]PATH",                                                              \
-     "Analyse this trial instead of those that the job lists. A pattern such as 'runs/*' stands for all it matches. "   \
-     "May be given several times.",                                                                                     \
-     NULL}
+    {                                                                                                                  \
+        "trial", CLI_LIST, RUN_FIELD(trials), "[NAME=]PATH",                                                           \
+            "Analyse this trial instead of those that the job lists. A pattern such as 'runs/*' stands for all it "    \
+            "matches. "                                                                                                \
+            "May be given several times.",                                                                             \
+            NULL                                                                                                       \
+    }
 #define RUN_SHARED_OPTIONS RUN_TRIAL_OPTION, RUN_REPORT_OPTIONS
 /* What only goes with trials that are there. */
-#define RUN_ONCE_OPTIONS                                                                                                \
-    {"trials-from", CLI_TEXT, RUN_FIELD(trials_from), "FILE",                                                           \
-     "Analyse the trials that this file lists, one a line, as [NAME=]PATH or a pattern, beside those of the command "   \
-     "line; a line that begins with # is a comment.",                                                                   \
-     NULL},                                                                                                             \
-    {"baseline", CLI_TEXT, RUN_FIELD(baseline), "NAME",                                                                 \
-     "Compare the other trials with this one. Default: the job's, else the first.", NULL},                              \
-    {"learn", CLI_TEXT, RUN_FIELD(learn), "FILE",                                                                       \
-     "Write the healthy bands of these trials: what their tensors and losses are at each step.", NULL},                 \
-    {"against", CLI_TEXT, RUN_FIELD(against), "FILE",                                                                   \
-     "Hold the trials against the bands that --learn wrote. What leaves them counts as findings of severity warning.",  \
-     NULL},                                                                                                             \
-    {"dry-run", CLI_FLAG, RUN_FIELD(dry_run), NULL,                                                                    \
-     "Only say what would be read, how evenly the ranks share it, and which actions there are.", NULL},                \
-    {"checkpoint", CLI_TEXT, RUN_FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP, NULL},                            \
-    {"checkpoint-every", CLI_SECONDS, RUN_FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP, NULL},       \
-    {"resume", CLI_FLAG, RUN_FIELD(checkpoint.resume), NULL, RUN_RESUME_HELP, NULL}
+#define RUN_ONCE_OPTIONS                                                                                               \
+    {"trials-from",                                                                                                    \
+     CLI_TEXT,                                                                                                         \
+     RUN_FIELD(trials_from),                                                                                           \
+     "FILE",                                                                                                           \
+     "Analyse the trials that this file lists, one a line, as [NAME=]PATH or a pattern, beside those of the command "  \
+     "line; a line that begins with # is a comment.",                                                                  \
+     NULL},                                                                                                            \
+        {"baseline",                                                                                                   \
+         CLI_TEXT,                                                                                                     \
+         RUN_FIELD(baseline),                                                                                          \
+         "NAME",                                                                                                       \
+         "Compare the other trials with this one. Default: the job's, else the first.",                                \
+         NULL},                                                                                                        \
+        {"learn",                                                                                                      \
+         CLI_TEXT,                                                                                                     \
+         RUN_FIELD(learn),                                                                                             \
+         "FILE",                                                                                                       \
+         "Write the healthy bands of these trials: what their tensors and losses are at each step.",                   \
+         NULL},                                                                                                        \
+        {"against",                                                                                                    \
+         CLI_TEXT,                                                                                                     \
+         RUN_FIELD(against),                                                                                           \
+         "FILE",                                                                                                       \
+         "Hold the trials against the bands that --learn wrote. What leaves them counts as findings of severity "      \
+         "warning.",                                                                                                   \
+         NULL},                                                                                                        \
+        {"dry-run",                                                                                                    \
+         CLI_FLAG,                                                                                                     \
+         RUN_FIELD(dry_run),                                                                                           \
+         NULL,                                                                                                         \
+         "Only say what would be read, how evenly the ranks share it, and which actions there are.",                   \
+         NULL},                                                                                                        \
+        {"checkpoint", CLI_TEXT, RUN_FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP, NULL},                       \
+        {"checkpoint-every", CLI_SECONDS, RUN_FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP, NULL},  \
+    {                                                                                                                  \
+        "resume", CLI_FLAG, RUN_FIELD(checkpoint.resume), NULL, RUN_RESUME_HELP, NULL                                  \
+    }
 
-/* Sets up the log and reads the job for the options: rank 0 reads the file, all parse the same text, as the command line
- * wishes it; rank 0 looks up patterns of trials. Without a path the job is options->job_text. Prepares the job's actions: release
- * them with run_actions_release(). `parsed` is how this rank fared with its arguments. Collective. (run_load.c) */
+/* Sets up the log and reads the job for the options: rank 0 reads the file, all parse the same text, as the command
+ * line wishes it; rank 0 looks up patterns of trials. Without a path the job is options->job_text. Prepares the job's
+ * actions: release them with run_actions_release(). `parsed` is how this rank fared with its arguments. Collective.
+ * (run_load.c) */
 int run_load_job(const cli_context *context, int parsed, const char *path, run_options *options, assay_buf *text,
                  assay_job *job, assay_error *err);
 /* Where the report goes. Not collective. */
@@ -102,8 +172,8 @@ const char *run_directory(const run_options *options, const assay_job *job);
 /* What the options mean for the engine. Not collective. */
 assay_engine_options run_engine_options(const run_options *options);
 /* Loads the job and runs it; releases the options, which are those of `command`. The exit code. Collective. */
-int run_command_job(const cli_context *context, const cli_command *command, int parsed, const char *path, run_options *options,
-                    assay_error *err);
+int run_command_job(const cli_context *context, const cli_command *command, int parsed, const char *path,
+                    run_options *options, assay_error *err);
 /* Runs the job, prints and writes its report; the exit code. Collective. */
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text);
 

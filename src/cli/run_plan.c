@@ -27,12 +27,12 @@ int run_put_plan(const assay_outcome *outcome, assay_buf *out)
         assay_put_format(out, "trial         ");
         assay_text_put_clean(out, trial->trial->name, strlen(trial->trial->name));
         if (trial->status == ASSAY_OK && trial->info)
-            assay_put_format(out,
-                             ": %" PRIu32 " worker%s, %" PRIu64 " step%s, %" PRIu32 " tensor%s, %" PRIu64 " problem%s\n",
-                             trial->listing.workers, assay_plural(trial->listing.workers), assay_trial_steps(trial->info),
-                             assay_plural(assay_trial_steps(trial->info)), assay_trial_tensors(trial->info),
-                             assay_plural(assay_trial_tensors(trial->info)), trial->problems.total,
-                             assay_plural(trial->problems.total));
+            assay_put_format(
+                out, ": %" PRIu32 " worker%s, %" PRIu64 " step%s, %" PRIu32 " tensor%s, %" PRIu64 " problem%s\n",
+                trial->listing.workers, assay_plural(trial->listing.workers), assay_trial_steps(trial->info),
+                assay_plural(assay_trial_steps(trial->info)), assay_trial_tensors(trial->info),
+                assay_plural(assay_trial_tensors(trial->info)), trial->problems.total,
+                assay_plural(trial->problems.total));
         else
             assay_put_format(out, ": cannot be opened\n");
     }
@@ -42,8 +42,9 @@ int run_put_plan(const assay_outcome *outcome, assay_buf *out)
     assay_text_put_bytes(out, plan->bytes);
     assay_put_format(out, ", of %" PRIu64 " step%s in %" PRIu64 " chunk%s\n", plan->steps, assay_plural(plan->steps),
                      plan->chunks, assay_plural(plan->chunks));
-    assay_put_format(out, "ranks         %d; the busiest has %.1f %% more to do than the mean; %" PRIu64 " step%s shared\n",
-                     outcome->run.ranks, 100 * plan->imbalance, plan->steps_shared, plan->steps_shared == 1 ? " is" : "s are");
+    assay_put_format(
+        out, "ranks         %d; the busiest has %.1f %% more to do than the mean; %" PRIu64 " step%s shared\n",
+        outcome->run.ranks, 100 * plan->imbalance, plan->steps_shared, plan->steps_shared == 1 ? " is" : "s are");
     assay_put_format(out, "              on 16 ranks %.1f %%, on 64 ranks %.1f %%\n", 100 * plan->imbalance_of_16,
                      100 * plan->imbalance_of_64);
     return assay_buf_status(out);

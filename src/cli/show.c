@@ -34,12 +34,14 @@ static const cli_option OPTIONS[] = {
     {"mode", CLI_CHOICE, FIELD(mode), "MODE", "Only steps of this mode: TRAIN, EVAL, PREDICT or GLOBAL.",
      "|TRAIN|EVAL|PREDICT|GLOBAL"},
     {"worker", CLI_TEXT, FIELD(worker), "NAME", "Only this worker.", NULL},
-    {"regex", CLI_FLAG, FIELD(regex), NULL, "TENSOR is a regular expression: show every tensor in which it occurs.", NULL},
+    {"regex", CLI_FLAG, FIELD(regex), NULL, "TENSOR is a regular expression: show every tensor in which it occurs.",
+     NULL},
     {"values", CLI_FLAG, FIELD(values), NULL, "Print the elements instead of statistics.", NULL},
     {"csv", CLI_FLAG, FIELD(csv), NULL, "As comma-separated values with a line of names.", NULL},
     {"json", CLI_FLAG, FIELD(json), NULL, "As JSON, one row a line.", NULL},
     {"draw", CLI_CHOICE, FIELD(draw), "WHEN",
-     "Add drawings: sparklines of tensors, bars of class counts, shaded confusion matrices: auto (on a terminal), always or "
+     "Add drawings: sparklines of tensors, bars of class counts, shaded confusion matrices: auto (on a terminal), "
+     "always or "
      "never. Default: auto.",
      CLI_DRAW_WORDS},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
@@ -80,7 +82,8 @@ static int select_entry(selection *s, const assay_part *part, const assay_entry 
 }
 
 /* wanted[id] for every tensor. */
-static int choose_tensors(const assay_trial_files *files, const char *text, bool is_regex, uint8_t *wanted, assay_error *err)
+static int choose_tensors(const assay_trial_files *files, const char *text, bool is_regex, uint8_t *wanted,
+                          assay_error *err)
 {
     assay_regex *regex = NULL;
     size_t found = 0;
@@ -90,9 +93,12 @@ static int choose_tensors(const assay_trial_files *files, const char *text, bool
     for (uint32_t t = 0; t < assay_dict_count(files->tensors); t++) {
         size_t length;
         const char *name = assay_dict_name(files->tensors, t, &length);
-        int matches = regex ? assay_regex_search(regex, name, length) : length == strlen(text) && memcmp(name, text, length) == 0;
+        int matches =
+            regex ? assay_regex_search(regex, name, length) : length == strlen(text) && memcmp(name, text, length) == 0;
         if (matches < 0)
-            assay_log_warn("pattern \"%.200s\" takes too long on tensor \"%.200s\", which is left out: simplify the pattern", text, name);
+            assay_log_warn(
+                "pattern \"%.200s\" takes too long on tensor \"%.200s\", which is left out: simplify the pattern", text,
+                name);
         wanted[t] = matches == 1;
         found += wanted[t];
     }
@@ -122,8 +128,8 @@ static int select_entries(const assay_trial_files *files, const show_options *op
     int status = options->worker ? find_worker(files, options->worker, &worker, err) : ASSAY_OK;
     for (size_t p = 0; p < files->segment.count && status == ASSAY_OK; p++) {
         const assay_part *part = &files->segment.parts[p];
-        if ((options->step.given && part->step != options->step.value) || (options->mode && part->mode != options->mode) ||
-            (worker != ASSAY_NO_ID && part->worker != worker))
+        if ((options->step.given && part->step != options->step.value) ||
+            (options->mode && part->mode != options->mode) || (worker != ASSAY_NO_ID && part->worker != worker))
             continue;
         for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
             const assay_entry *entry = &files->segment.entries[i];
@@ -223,7 +229,8 @@ static int show_one(cli_reader *reader, const selection *s, size_t from, size_t 
     return sink->values ? show_put_values(sink, &row, reader, damaged, err) : show_put_row(sink, &row, reader, err);
 }
 
-static int show_all(const assay_trial_files *files, const selection *s, show_sink *sink, bool *damaged, assay_error *err)
+static int show_all(const assay_trial_files *files, const selection *s, show_sink *sink, bool *damaged,
+                    assay_error *err)
 {
     cli_reader reader = {.files = files};
     int status = ASSAY_OK;
@@ -249,7 +256,10 @@ static int show_trial(const assay_trial_files *files, const show_options *option
     selection chosen = {NULL, 0, 0};
     assay_draw draw;
     assay_worker_names names = {0};
-    show_sink sink = {.form = options->json ? SHOW_JSON : options->csv ? SHOW_CSV : SHOW_TEXT, .values = options->values};
+    show_sink sink = {.form = options->json  ? SHOW_JSON
+                              : options->csv ? SHOW_CSV
+                                             : SHOW_TEXT,
+                      .values = options->values};
     uint8_t *wanted = assay_alloc_zeroed(assay_dict_count(files->tensors), 1);
     int status = wanted ? assay_worker_names_init(&names, &files->listing) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
@@ -298,10 +308,11 @@ static int show_report(const show_options *options, const char *path)
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     int status = assay_file_read(path, MOST_REPORT, &text, &err);
     if (status == ASSAY_EIO) /* a directory, as a rule */
-        status = assay_fail(&err, ASSAY_ENOTFOUND, "%s: no report; show takes a TRIAL and a TENSOR, or a report.json", path);
+        status =
+            assay_fail(&err, ASSAY_ENOTFOUND, "%s: no report; show takes a TRIAL and a TENSOR, or a report.json", path);
     if (status == ASSAY_OK)
-        status = assay_report_put_results(path, text.data, text.size, cli_draw_style((cli_draw_when)options->draw, &draw),
-                                          &out, &err);
+        status = assay_report_put_results(path, text.data, text.size,
+                                          cli_draw_style((cli_draw_when)options->draw, &draw), &out, &err);
     assay_buf_release(&text);
     if (status == ASSAY_OK)
         return cli_finish(&out, CLI_DONE);
@@ -317,8 +328,8 @@ static int show(const cli_context *context, int argc, char **argv)
     size_t operands = 0;
     assay_error err = {""};
     int status = cli_options_parse(&cli_show, argc, argv, &options, operand, &operands, &err);
-    bool chooses = options.step.given || options.mode || options.worker || options.values || options.csv || options.json ||
-                   options.regex;
+    bool chooses = options.step.given || options.mode || options.worker || options.values || options.csv ||
+                   options.json || options.regex;
     if (status == ASSAY_OK && options.csv && options.json)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: --csv and --json exclude each other");
     if (status == ASSAY_OK && operands == 1 && chooses)
@@ -328,7 +339,13 @@ static int show(const cli_context *context, int argc, char **argv)
     return operands == 1 ? show_report(&options, operand[0]) : show_tensors(&options, operand[0], operand[1]);
 }
 
-const cli_command cli_show = {"show", "TRIAL TENSOR | REPORT",
-                              "Shows what was saved of a tensor, a row for each step and worker: statistics, saved "
-                              "reductions, or the elements. Or what the rules and aggregations of a report.json came to.",
-                              OPTIONS, 1, 2, false, show};
+const cli_command cli_show = {
+    "show",
+    "TRIAL TENSOR | REPORT",
+    "Shows what was saved of a tensor, a row for each step and worker: statistics, saved "
+    "reductions, or the elements. Or what the rules and aggregations of a report.json came to.",
+    OPTIONS,
+    1,
+    2,
+    false,
+    show};

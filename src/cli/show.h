@@ -14,12 +14,12 @@ typedef struct show_row {
     uint32_t worker_number;
     int64_t step, mode_step;
     int mode;
-    bool raw;                 /* the tensor itself was saved: the fields up to `stats` count */
+    bool raw; /* the tensor itself was saved: the fields up to `stats` count */
     int dtype, dims;
     int64_t shape[ASSAY_MAX_DIMS];
     uint64_t elements;
-    assay_stats stats;        /* numeric dtypes only */
-    uint32_t reductions;      /* bit 1 << kind */
+    assay_stats stats;   /* numeric dtypes only */
+    uint32_t reductions; /* bit 1 << kind */
     double reduction[ASSAY_KINDS];
     char error[ASSAY_ERROR_TEXT]; /* "": everything could be read */
 } show_row;
@@ -40,7 +40,7 @@ typedef struct show_chart {
     const assay_worker_names *names; /* borrowed */
     show_point *list;                /* of the current tensor; owned */
     size_t count, room;
-    size_t longest;                  /* label, in columns */
+    size_t longest; /* label, in columns */
 } show_chart;
 
 /* Adds a row. 0 or ASSAY_ENOMEM. Not collective. */
@@ -53,11 +53,11 @@ void show_chart_release(show_chart *chart);
 typedef struct show_sink {
     show_form form;
     bool values;
-    uint64_t rows;        /* so far */
+    uint64_t rows; /* so far */
     assay_buf out;
     struct assay_table *table; /* TEXT: rows of the current tensor; NULL between tensors */
-    const char *heading;  /* TEXT: the tensor whose rows are in the table */
-    show_chart chart;     /* TEXT: of that tensor */
+    const char *heading;       /* TEXT: the tensor whose rows are in the table */
+    show_chart chart;          /* TEXT: of that tensor */
 } show_sink;
 
 /* Statistics: one row. The record of the row's raw tensor is still open in `reader` for its strings. Not collective. */

@@ -51,7 +51,8 @@ void show_put_json_head(assay_buf *out, const show_row *row)
 {
     assay_put_format(out, "{\"tensor\": ");
     assay_json_put_text_n(out, row->tensor, row->tensor_length);
-    assay_put_format(out, ", \"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", \"worker\": ", row->step,
+    assay_put_format(out,
+                     ", \"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", \"worker\": ", row->step,
                      assay_mode_name(row->mode), row->mode_step);
     assay_json_put_text(out, row->worker);
     if (row->error[0]) {
@@ -95,7 +96,6 @@ static void put_json_row(assay_buf *out, const show_row *row, const cli_reader *
     }
     assay_put_format(out, any ? "}}" : "}");
 }
-
 
 void show_put_csv_head(assay_buf *out, const show_row *row)
 {
@@ -145,7 +145,7 @@ static void put_table(show_sink *sink)
 /* A new table where a tensor begins, and after many rows, so that memory stays bounded. */
 static int table_for(show_sink *sink, const show_row *row)
 {
-    static const char *const heads[] = {"step", "mode step", "worker", "shape", "nan",  "inf",
+    static const char *const heads[] = {"step", "mode step", "worker", "shape", "nan", "inf",
                                         "zero", "min",       "max",    "mean",  "std"};
     if (sink->table && sink->heading == row->tensor && sink->table->cells < TABLE_ROWS * sizeof heads / sizeof *heads)
         return ASSAY_OK;
@@ -206,8 +206,9 @@ void show_put_start(show_sink *sink)
         assay_put_format(&sink->out, "{\"schema\": \"assay-tensors/1\", \"rows\": [");
     else if (sink->form == SHOW_CSV)
         assay_put_format(&sink->out, "tensor,step,mode,mode_step,worker,%s\n",
-                         sink->values ? "index,value"
-                                      : "dtype,shape,nan,inf,zero,min,max,mean,sum,std,abs_mean,l1,l2,reductions,error");
+                         sink->values
+                             ? "index,value"
+                             : "dtype,shape,nan,inf,zero,min,max,mean,sum,std,abs_mean,l1,l2,reductions,error");
 }
 
 int show_put_row(show_sink *sink, const show_row *row, const cli_reader *reader, assay_error *err)

@@ -134,7 +134,8 @@ static void put_text_head(show_sink *sink, const show_row *row)
     assay_buf *out = &sink->out;
     assay_put_bytes(out, "\n", sink->rows ? 1 : 0);
     assay_text_put_clean(out, row->tensor, row->tensor_length);
-    assay_put_format(out, "  step %" PRId64 "  %s %" PRId64 "  ", row->step, assay_mode_name(row->mode), row->mode_step);
+    assay_put_format(out, "  step %" PRId64 "  %s %" PRId64 "  ", row->step, assay_mode_name(row->mode),
+                     row->mode_step);
     assay_text_put_clean(out, row->worker, strlen(row->worker));
     assay_put_format(out, "  %s ", row->raw ? assay_dtype_name(row->dtype) : "damaged");
     cli_put_shape(out, row->shape, row->dims);

@@ -1,5 +1,5 @@
-/* watch.c - assay watch: follows the trials of a job while they are written, tells findings as they come, and ends with the
- * report of an ordinary run.
+/* watch.c - assay watch: follows the trials of a job while they are written, tells findings as they come, and ends with
+ * the report of an ordinary run.
  *
  * Rank 0 looks at the trials and calls the others; between two looks all ranks sleep. */
 #include <signal.h>
@@ -24,12 +24,15 @@ static const cli_option OPTIONS[] = {
     RUN_SHARED_OPTIONS,
     {"every", CLI_SECONDS, FIELD(every), "SECONDS", "Look at the trials so often. Default: 1.", NULL},
     {"lag", CLI_SECONDS, FIELD(lag), "SECONDS",
-     "A step waits so long for workers that have not written it; then it is evaluated without them, and again when they come. "
+     "A step waits so long for workers that have not written it; then it is evaluated without them, and again when "
+     "they come. "
      "Default: 60.",
      NULL},
-    {"idle", CLI_SECONDS, FIELD(idle), "SECONDS", "End when nothing has been written for so long; 0: never. Default: 3600.", NULL},
+    {"idle", CLI_SECONDS, FIELD(idle), "SECONDS",
+     "End when nothing has been written for so long; 0: never. Default: 3600.", NULL},
     {"until-finding", CLI_CHOICE, FIELD(until), "LEVEL",
-     "End at the first finding of a rule of at least this severity, and exit with 1: never, info, warning, error. Default: never.",
+     "End at the first finding of a rule of at least this severity, and exit with 1: never, info, warning, error. "
+     "Default: never.",
      "never|info|warning|error"},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
@@ -178,5 +181,11 @@ static int watch(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_watch = {
-    "watch", "JOB", "Follows the trials of a job while they are written, tells findings as they come, and ends with the report.",
-    OPTIONS, 1, 1, true, watch};
+    "watch",
+    "JOB",
+    "Follows the trials of a job while they are written, tells findings as they come, and ends with the report.",
+    OPTIONS,
+    1,
+    1,
+    true,
+    watch};

@@ -31,8 +31,10 @@ static void put_column(assay_buf *out, const char *text)
     assay_text_put_clean(out, text, strlen(text));
 }
 
-/* What makes a finding this one, in the order of the columns. The value is no part of it: a late worker may change it. */
-static int put_line(const assay_trial_outcome *trial, const report_rule *rule, const assay_finding *finding, assay_buf *out)
+/* What makes a finding this one, in the order of the columns. The value is no part of it: a late worker may change it.
+ */
+static int put_line(const assay_trial_outcome *trial, const report_rule *rule, const assay_finding *finding,
+                    assay_buf *out)
 {
     const char *test = report_finding_test(rule, finding);
     assay_buf_clear(out);

@@ -1,4 +1,5 @@
-/* watch_findings.h - which findings were told of: each is told once, and taken back when a later evaluation has it no more. */
+/* watch_findings.h - which findings were told of: each is told once, and taken back when a later evaluation has it no
+ * more. */
 #ifndef ASSAY_CLI_WATCH_FINDINGS_H
 #define ASSAY_CLI_WATCH_FINDINGS_H
 
@@ -25,8 +26,8 @@ typedef struct watch_findings {
 int watch_findings_init(watch_findings *findings, int least);
 void watch_findings_release(watch_findings *findings);
 
-/* Prints a line on standard output for every finding of the outcome that was not told of yet, and for every one told of that
- * it has no more; docs/watch.md has the columns. On rank 0. ASSAY_ENOMEM, ASSAY_EIO. Not collective. */
+/* Prints a line on standard output for every finding of the outcome that was not told of yet, and for every one told of
+ * that it has no more; docs/watch.md has the columns. On rank 0. ASSAY_ENOMEM, ASSAY_EIO. Not collective. */
 int watch_findings_tell(watch_findings *findings, const assay_outcome *outcome, assay_error *err);
 
 #endif

@@ -23,7 +23,7 @@ typedef struct run {
     assay_sources sources;
     assay_plan plan;
     assay_budget budget;
-    assay_rule *rules; /* [trial * instances + instance] */
+    assay_rule *rules;     /* [trial * instances + instance] */
     assay_combiner *folds; /* [trials] */
     assay_checkpoint_identity identity;
     assay_checkpoint checkpoint; /* this rank's part of the one that the run goes on from */
@@ -121,12 +121,12 @@ static int map(run *r, assay_error *err)
     mapper.observer = r->options->observer;
     mapper.mapped = r->options->watch ? &r->mapped : NULL;
     assay_rank_loop walk = {.comm = r->comm,
-                       .plan = &r->plan,
-                       .options = r->options,
-                       .identity = &r->identity,
-                       .mine = &r->checkpoint,
-                       .mapper = &mapper,
-                       .folds = r->folds};
+                            .plan = &r->plan,
+                            .options = r->options,
+                            .identity = &r->identity,
+                            .mine = &r->checkpoint,
+                            .mapper = &mapper,
+                            .folds = r->folds};
     double before = assay_clock_processor();
     status = assay_rank_loop_run(&walk, status, err);
     r->figures.processor_reading = assay_clock_processor() - before;

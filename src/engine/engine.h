@@ -7,27 +7,28 @@
 #include "rule/trial_info.h"
 #include "rule/verdict.h"
 
-/* Looks on while records are read: every tensor at its step, and what each step adds to an aggregation. Called on each rank for
- * its own chunks, in order of (trial, step, tensor, worker): the ranks' calls in rank order are in that order too. A negative
- * return, ASSAY_ENOMEM or ASSAY_EIO with a text, ends the run. */
+/* Looks on while records are read: every tensor at its step, and what each step adds to an aggregation. Called on each
+ * rank for its own chunks, in order of (trial, step, tensor, worker): the ranks' calls in rank order are in that order
+ * too. A negative return, ASSAY_ENOMEM or ASSAY_EIO with a text, ends the run. */
 typedef struct assay_observer {
     void *context;
-    int (*tensor)(void *context, uint32_t trial, const assay_step_info *step, const assay_tensor_view *tensor, assay_error *err);
+    int (*tensor)(void *context, uint32_t trial, const assay_step_info *step, const assay_tensor_view *tensor,
+                  assay_error *err);
     int (*counts)(void *context, uint32_t trial, uint32_t aggregation, const assay_step_info *step,
                   const assay_counter *counter, assay_error *err);
 } assay_observer;
 
 typedef struct assay_engine_options {
-    size_t memory;          /* budget of one rank in bytes */
-    int64_t from, to;       /* global steps [from, to) that are evaluated; INT64_MIN, INT64_MAX: all */
-    double progress;        /* seconds between progress lines on stderr; 0: none; < 0: a rewriting line */
-    bool dry_run;           /* plan only: the outcome has the plan and no verdicts */
+    size_t memory;           /* budget of one rank in bytes */
+    int64_t from, to;        /* global steps [from, to) that are evaluated; INT64_MIN, INT64_MAX: all */
+    double progress;         /* seconds between progress lines on stderr; 0: none; < 0: a rewriting line */
+    bool dry_run;            /* plan only: the outcome has the plan and no verdicts */
     const char *checkpoint;  /* the file that checkpoints are written to; NULL: none, signals are not looked at */
     double checkpoint_every; /* seconds between checkpoints; 0: only when the run is asked to stop */
     bool resume;             /* go on from that file if it is there */
     const char *version, *job_digest; /* with checkpoint: assay's version and the SHA-256 of the job's text */
-    const assay_observer *observer; /* NULL: nobody looks on */
-    struct assay_watch *watch;      /* the trials as a watch (watch.h) sees them; NULL: as they are */
+    const assay_observer *observer;   /* NULL: nobody looks on */
+    struct assay_watch *watch;        /* the trials as a watch (watch.h) sees them; NULL: as they are */
 } assay_engine_options;
 
 typedef struct assay_incomplete { /* a step that some worker never wrote */
@@ -50,9 +51,9 @@ typedef struct assay_implicit_outcome {
 
 typedef struct assay_trial_outcome {
     const assay_job_trial *trial; /* of the job */
-    int status;             /* not ASSAY_OK: the trial could not be opened at all, `error` says why; the rest is empty */
+    int status; /* not ASSAY_OK: the trial could not be opened at all, `error` says why; the rest is empty */
     assay_error error;
-    assay_trial *info;      /* owned */
+    assay_trial *info; /* owned */
     assay_listing listing;
     assay_problems problems;
     assay_incomplete *incomplete;
@@ -65,20 +66,21 @@ typedef struct assay_trial_outcome {
 typedef struct assay_plan_figures {
     uint64_t chunks, records, bytes; /* what is to be read */
     uint64_t steps;
-    uint64_t steps_shared; /* measured by several ranks, as far as memory allows */
-    double imbalance; /* cost of the busiest rank's chunks over the mean, minus 1 */
+    uint64_t steps_shared;                   /* measured by several ranks, as far as memory allows */
+    double imbalance;                        /* cost of the busiest rank's chunks over the mean, minus 1 */
     double imbalance_of_16, imbalance_of_64; /* what it would be on so many ranks */
 } assay_plan_figures;
 
 typedef struct assay_run_figures {
     int ranks, nodes;
     uint64_t bytes_read, records_read, files_opened;
-    uint64_t steps_shared; /* that several ranks measured */
-    uint64_t messages, message_bytes; /* all ranks */
-    uint64_t peak_memory;             /* largest resident size of a rank, bytes */
+    uint64_t steps_shared;                                               /* that several ranks measured */
+    uint64_t messages, message_bytes;                                    /* all ranks */
+    uint64_t peak_memory;                                                /* largest resident size of a rank, bytes */
     double seconds, seconds_listing, seconds_reading, seconds_combining; /* wall time on rank 0 */
-    double processor, processor_reading; /* processor time of all ranks: of the run; while records were read and mapped */
-    double processor_busiest;            /* of the rank that took most while it read */
+    double processor,
+        processor_reading;    /* processor time of all ranks: of the run; while records were read and mapped */
+    double processor_busiest; /* of the rank that took most while it read */
 } assay_run_figures;
 
 typedef struct assay_outcome {
@@ -91,11 +93,12 @@ typedef struct assay_outcome {
     const struct assay_band_report *bands;     /* report/compare/bands.h; borrowed; NULL: no --against */
 } assay_outcome;
 
-/* Runs the job. Collective on comm; `job` and `options` must be the same on every rank. The outcome is filled on rank 0 and
- * empty elsewhere; release it everywhere with assay_outcome_release(). A trial that cannot be opened, damaged files and
- * failing rules are in the outcome; a negative status (the same on every rank) means that there is no outcome:
- * ASSAY_ENOMEM, ASSAY_EMPI, ASSAY_EINTERNAL; with options->checkpoint also ASSAY_ESTOPPED when a signal (interrupt.h) came and the
- * checkpoint is written, ASSAY_EIO when it cannot be, ASSAY_EUSAGE when the one to go on from is refused. */
+/* Runs the job. Collective on comm; `job` and `options` must be the same on every rank. The outcome is filled on rank 0
+ * and empty elsewhere; release it everywhere with assay_outcome_release(). A trial that cannot be opened, damaged files
+ * and failing rules are in the outcome; a negative status (the same on every rank) means that there is no outcome:
+ * ASSAY_ENOMEM, ASSAY_EMPI, ASSAY_EINTERNAL; with options->checkpoint also ASSAY_ESTOPPED when a signal (interrupt.h)
+ * came and the checkpoint is written, ASSAY_EIO when it cannot be, ASSAY_EUSAGE when the one to go on from is refused.
+ */
 int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_options *options, assay_outcome *out,
                      assay_error *err);
 void assay_outcome_release(assay_outcome *outcome);

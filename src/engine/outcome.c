@@ -115,8 +115,8 @@ static void release_rule(assay_rule_outcome *rule)
         rule->instance->ops->state_free(rule->state);
 }
 
-static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_sources *sources, const assay_rule *rules,
-                     assay_partial *whole)
+static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_sources *sources,
+                     const assay_rule *rules, assay_partial *whole)
 {
     t->rules = assay_alloc_zeroed(job->rule_count, sizeof *t->rules);
     t->aggregations = assay_alloc_zeroed(job->aggregation_count, sizeof *t->aggregations);

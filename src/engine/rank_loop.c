@@ -24,8 +24,8 @@ static int receive_next(void *context, assay_buf *in)
     return assay_comm_receive_post(l->comm, l->next++, in);
 }
 
-/* Does what this rank has to do for a lower one before anything else: it waits for nobody, and that one will wait for it, however
- * this one has fared. Then looks who helps this one. */
+/* Does what this rank has to do for a lower one before anything else: it waits for nobody, and that one will wait for
+ * it, however this one has fared. Then looks who helps this one. */
 static int begin_lending(const assay_rank_loop *walk, lending *l, int status, assay_error *err)
 {
     const assay_plan *plan = walk->plan;

@@ -2,9 +2,9 @@
  *
  * Rank 0 looks at the trials (watch_look.c) and keeps, of every index file, what it says, and of every step the packed
  * result of its rules. An engine run with options->watch then sees a trial that has the complete steps alone
- * (watch_view.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from what
- * is kept (watch_keep.c), so that only new and changed steps are read. What such a run says is provisional: the report of
- * a watched job is that of an ordinary run at its end. docs/watch.md. */
+ * (watch_view.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from
+ * what is kept (watch_keep.c), so that only new and changed steps are read. What such a run says is provisional: the
+ * report of a watched job is that of an ordinary run at its end. docs/watch.md. */
 #ifndef ASSAY_ENGINE_WATCH_H
 #define ASSAY_ENGINE_WATCH_H
 
@@ -13,20 +13,20 @@
 
 typedef struct assay_watch assay_watch;
 
-/* `lag`: how many seconds a step waits for workers that have not written it. Every rank makes one; that of rank 0 has the
- * contents. ASSAY_ENOMEM. Not collective. */
+/* `lag`: how many seconds a step waits for workers that have not written it. Every rank makes one; that of rank 0 has
+ * the contents. ASSAY_ENOMEM. Not collective. */
 int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_watch **out);
 void assay_watch_free(assay_watch *watch);
 
 typedef struct assay_watch_sight {
-    bool changed; /* something was written since the look before */
-    bool due;     /* what can be evaluated is not what was evaluated last */
-    bool ended;   /* every trial of the job has its end marker, and the files that it promises are there */
+    bool changed;            /* something was written since the look before */
+    bool due;                /* what can be evaluated is not what was evaluated last */
+    bool ended;              /* every trial of the job has its end marker, and the files that it promises are there */
     uint64_t steps, waiting; /* steps that can be evaluated, and those that wait for files */
 } assay_watch_sight;
 
-/* Rank 0 looks at the trials at the time `now` (assay_clock_seconds(), seconds). A trial that is not there yet is no failure.
- * ASSAY_ENOMEM; ASSAY_EUSAGE and ASSAY_EUNSUPPORTED for a location that can never be read. Not collective. */
+/* Rank 0 looks at the trials at the time `now` (assay_clock_seconds(), seconds). A trial that is not there yet is no
+ * failure. ASSAY_ENOMEM; ASSAY_EUSAGE and ASSAY_EUNSUPPORTED for a location that can never be read. Not collective. */
 int assay_watch_look(assay_watch *watch, double now, assay_watch_sight *sight, assay_error *err);
 
 /* ---- watch_call.c: ranks that wait for each other asleep, where a collective call would keep a processor busy ---- */

@@ -29,7 +29,7 @@ typedef struct watched_place {
 /* The result of one step. */
 typedef struct kept_node {
     int64_t step;
-    uint64_t key; /* of everything that it depends on */
+    uint64_t key;    /* of everything that it depends on */
     uint8_t *packed; /* owned */
     uint64_t size;
 } kept_node;
@@ -39,23 +39,23 @@ typedef struct watched_source {
     assay_store *store;
     assay_listing listing; /* the whole of it */
     bool listed;
-    bool constant; /* a storage whose contents never change */
+    bool constant;       /* a storage whose contents never change */
     watched_part **part; /* [listing.count], in the same order; owned */
     uint8_t *late;       /* [listing.workers] workers that are not waited for */
     bool unnamed_late;   /* nor are workers that were announced and never wrote a name */
     bool collections_late;
-    assay_dict *names;   /* tensors, in order of occurrence: how the parts' segments are numbered */
+    assay_dict *names;       /* tensors, in order of occurrence: how the parts' segments are numbered */
     watched_numbers numbers; /* of the tensors, as evaluations see them */
-    uint8_t *train;      /* [train_known] by name: 0 not seen so far, else 1 + whether it was saved in mode TRAIN */
+    uint8_t *train;          /* [train_known] by name: 0 not seen so far, else 1 + whether it was saved in mode TRAIN */
     uint32_t train_known;
     uint64_t train_changes; /* how often that changed of a name that was seen before */
     assay_dict *place_names;
     watched_place *places; /* [place_names] */
     size_t place_room;
-    uint64_t facts;      /* hash of what rules may know besides steps: workers, collections, the end */
-    uint64_t evaluated;  /* hash of what the last evaluation saw */
-    uint64_t view;       /* hash of what the next one will see */
-    kept_node *kept;     /* ascending in step */
+    uint64_t facts;     /* hash of what rules may know besides steps: workers, collections, the end */
+    uint64_t evaluated; /* hash of what the last evaluation saw */
+    uint64_t view;      /* hash of what the next one will see */
+    kept_node *kept;    /* ascending in step */
     size_t kept_count;
 } watched_source;
 
@@ -78,13 +78,15 @@ static inline bool watched_part_seen(const watched_part *part)
     return part->ready && part->taken;
 }
 
-/* Appends the listings of all sources as assay_sources_list() packs them, and leaves the parts that are seen in `listed` of
- * `sources`. Rank 0. Not collective. */
+/* Appends the listings of all sources as assay_sources_list() packs them, and leaves the parts that are seen in
+ * `listed` of `sources`. Rank 0. Not collective. */
 int assay_watch_put_listings(assay_watch *watch, assay_sources *sources, assay_buf *out);
-/* Appends the parts of a source that are seen, in order, and their tensors' names. Rank 0. 0 or ASSAY_ENOMEM. Not collective. */
+/* Appends the parts of a source that are seen, in order, and their tensors' names. Rank 0. 0 or ASSAY_ENOMEM. Not
+ * collective. */
 int assay_watch_read_index(assay_watch *watch, uint32_t source, assay_dict *names, assay_segment *segment);
 
-/* watch_keep.c: marks the chunks as done whose results are kept, and hands these to the ranks that own them. Collective. */
+/* watch_keep.c: marks the chunks as done whose results are kept, and hands these to the ranks that own them.
+ * Collective. */
 int assay_watch_recall(assay_watch *watch, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
                        assay_error *err);
 /* Keeps what the ranks mapped: `mapped` is this rank's, as assay_watch_put_mapped() made it. Collective. */

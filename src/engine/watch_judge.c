@@ -1,9 +1,9 @@
 /* watch_judge.c - which steps of a watched trial are evaluated.
  *
- * A step is complete when every worker that is expected has written it. One that is not waits for `lag` seconds from the
- * last change of its files; then it is evaluated with the workers that are there, and those that are not count as late:
- * no step waits for them until they have written the newest one. A step that was evaluated stays so; what comes to it
- * later changes it. */
+ * A step is complete when every worker that is expected has written it. One that is not waits for `lag` seconds from
+ * the last change of its files; then it is evaluated with the workers that are there, and those that are not count as
+ * late: no step waits for them until they have written the newest one. A step that was evaluated stays so; what comes
+ * to it later changes it. */
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -49,9 +49,10 @@ static void give_up_on_absent(watched_source *source, const char *name, size_t f
         if (source->late[w] || (part && part->ready))
             continue;
         source->late[w] = 1;
-        assay_log_warn("%s: %s has not written step %lld: it is evaluated without, and steps do not wait for this worker until "
-                       "it has caught up",
-                       name, listing->worker[w], (long long)source->part[first]->step);
+        assay_log_warn(
+            "%s: %s has not written step %lld: it is evaluated without, and steps do not wait for this worker until "
+            "it has caught up",
+            name, listing->worker[w], (long long)source->part[first]->step);
     }
     if (listing->expected_workers > listing->workers && !source->unnamed_late)
         assay_log_warn("%s: %u of %u workers wrote nothing so far: steps do not wait for them", name,
@@ -81,9 +82,15 @@ static uint64_t view_of(const watched_source *source)
         const watched_part *part = source->part[i];
         if (!watched_part_seen(part))
             continue;
-        const uint64_t numbers[] = {view, (uint64_t)part->step, source->listing.files[i].worker,
-                                    part->index.size, (uint64_t)part->index.time, part->index.node,
-                                    part->event.size, (uint64_t)part->event.time, part->event.node};
+        const uint64_t numbers[] = {view,
+                                    (uint64_t)part->step,
+                                    source->listing.files[i].worker,
+                                    part->index.size,
+                                    (uint64_t)part->index.time,
+                                    part->index.node,
+                                    part->event.size,
+                                    (uint64_t)part->event.time,
+                                    part->event.node};
         view = assay_hash_bytes(numbers, sizeof numbers);
     }
     return view;

@@ -1,9 +1,9 @@
 /* watch_keep.c - the results of steps, kept from one evaluation to the next.
  *
- * A result is kept under a key: a hash of all that it depends on. These are the step's own files (size, time, number), where
- * rules look back also all files of the same worker before, where they compare also the other trial's files of the step,
- * and what is the same for all steps: the numbering of tensors, workers, collections, and which slots apply. So a step is read
- * again exactly when one of these changed. */
+ * A result is kept under a key: a hash of all that it depends on. These are the step's own files (size, time, number),
+ * where rules look back also all files of the same worker before, where they compare also the other trial's files of
+ * the step, and what is the same for all steps: the numbering of tensors, workers, collections, and which slots apply.
+ * So a step is read again exactly when one of these changed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +23,14 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 
 static uint64_t mix_part(uint64_t hash, const watched_part *part, uint32_t worker)
 {
-    const uint64_t numbers[] = {worker, part->index.size, (uint64_t)part->index.time, part->index.node,
-                                part->event.size, (uint64_t)part->event.time, part->event.node};
+    const uint64_t numbers[] = {worker,           part->index.size, (uint64_t)part->index.time,
+                                part->index.node, part->event.size, (uint64_t)part->event.time,
+                                part->event.node};
     return mix(hash, numbers, sizeof numbers);
 }
 
-/* Counts how often a tensor that was seen before has begun or ceased to be saved in mode TRAIN: a look-back that counts mode
- * steps goes by that. */
+/* Counts how often a tensor that was seen before has begun or ceased to be saved in mode TRAIN: a look-back that counts
+ * mode steps goes by that. */
 static int follow_train(watched_source *source, const assay_trial *info)
 {
     uint32_t count = assay_dict_count(source->names);
@@ -52,7 +53,8 @@ static int follow_train(watched_source *source, const assay_trial *info)
 }
 
 /* What the results of all steps depend on. */
-static int common_key(const assay_plan *plan, const assay_source *seen, watched_source *source, uint32_t number, uint64_t *key)
+static int common_key(const assay_plan *plan, const assay_source *seen, watched_source *source, uint32_t number,
+                      uint64_t *key)
 {
     const assay_source_plan *to = &plan->sources[number];
     int status = follow_train(source, seen->info);
@@ -167,7 +169,8 @@ static int find_all(assay_watch *watch, const assay_plan *plan, const assay_sour
     for (uint64_t c = 0; status == ASSAY_OK && c < plan->chunk_count; c++) {
         uint32_t s = plan->chunks[c].source;
         const watched_source *source = &watch->list[s];
-        watch->found[c] = find_kept(source, sources->list[s].info->steps[plan->chunks[c].first_step].step, watch->key[c]);
+        watch->found[c] =
+            find_kept(source, sources->list[s].info->steps[plan->chunks[c].first_step].step, watch->key[c]);
         if (watch->found[c] == NOWHERE)
             continue;
         const kept_node *kept = &source->kept[watch->found[c]];
@@ -248,8 +251,9 @@ static int replace_kept(assay_watch *watch, const assay_plan *plan, const assay_
             bool losses = false;
             status = take_mapped(in, &chunk, &losses, node, err);
             if (status == ASSAY_OK && chunk != c)
-                status = assay_fail(err, ASSAY_EINTERNAL, "the result of chunk %llu is where that of chunk %llu should be",
-                                    (unsigned long long)chunk, (unsigned long long)c);
+                status =
+                    assay_fail(err, ASSAY_EINTERNAL, "the result of chunk %llu is where that of chunk %llu should be",
+                               (unsigned long long)chunk, (unsigned long long)c);
             node->step = sources->list[number].info->steps[plan->chunks[c].first_step].step;
             node->key = watch->key[c];
             suspect(source, node->step, losses);

@@ -1,7 +1,7 @@
 /* watch_look.c - what was written to a trial since the last look.
  *
- * A look at a trial in which nothing happens costs one question a directory, a collections file and an unsettled file; no
- * directory is read and no file opened. Where a directory changed, the trial is listed again (names and collections
+ * A look at a trial in which nothing happens costs one question a directory, a collections file and an unsettled file;
+ * no directory is read and no file opened. Where a directory changed, the trial is listed again (names and collections
  * files), and index files that are new are read once. */
 #include "engine/watch_look.h"
 
@@ -77,10 +77,12 @@ static int look_at(assay_store *store, const char *path, assay_store_stamp *have
 
 /* ---- places ---- */
 
-/* Watches a place from now on. Taken before it is listed: what is written while it is listed is seen at the next look. */
+/* Watches a place from now on. Taken before it is listed: what is written while it is listed is seen at the next look.
+ */
 static int add_place(watched_source *source, const char *path, double now)
 {
-    uint32_t count = assay_dict_count(source->place_names), id = assay_dict_add(source->place_names, path, strlen(path));
+    uint32_t count = assay_dict_count(source->place_names),
+             id = assay_dict_add(source->place_names, path, strlen(path));
     if (id == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
     if (id < count)
@@ -156,8 +158,10 @@ static int compare_part(const watched_part *part, const assay_listing *listing, 
     return assay_worker_compare(part->worker, listing->worker_file[file->worker]);
 }
 
-/* The parts of the new listing: those that were there before, and new ones. Takes the old ones over; those that are gone are freed. */
-static int match_parts(watched_source *source, const assay_listing *fresh, watched_part **part, double now, bool *changed)
+/* The parts of the new listing: those that were there before, and new ones. Takes the old ones over; those that are
+ * gone are freed. */
+static int match_parts(watched_source *source, const assay_listing *fresh, watched_part **part, double now,
+                       bool *changed)
 {
     size_t old = 0, count = source->part ? source->listing.count : 0;
     int status = ASSAY_OK;

@@ -16,9 +16,9 @@ typedef struct watched_steps {
     uint64_t complete, waiting;
     bool pending; /* some file that the trial promises is not there, and may still come */
 } watched_steps;
-/* Decides which steps are evaluated, and computes source->view. A step waits `lag` seconds from its last change for workers
- * that have not written it; they are then late, and not waited for until they have caught up. `name` is for messages.
- * Not collective. */
+/* Decides which steps are evaluated, and computes source->view. A step waits `lag` seconds from its last change for
+ * workers that have not written it; they are then late, and not waited for until they have caught up. `name` is for
+ * messages. Not collective. */
 watched_steps assay_watched_judge(watched_source *source, const char *name, double now, double lag);
 
 #endif

@@ -1,9 +1,11 @@
-/* watch_numbers.c - the numbers of a watched trial's tensors, which stay what they are when tensors of new names appear.
+/* watch_numbers.c - the numbers of a watched trial's tensors, which stay what they are when tensors of new names
+ * appear.
  *
  * Tensors are numbered in byte order of their names, and the results that are kept speak of numbers. A name that comes
- * between two others would shift those behind it, and all steps would be read again. So once a trial has shown that its names
- * grow, gaps are left: numbers whose name is that of the tensor before and some bytes 1, and of which no step has a record. A new
- * name takes the middle of its gap. When a gap is used up, all are numbered anew with gaps twice as wide. */
+ * between two others would shift those behind it, and all steps would be read again. So once a trial has shown that its
+ * names grow, gaps are left: numbers whose name is that of the tensor before and some bytes 1, and of which no step has
+ * a record. A new name takes the middle of its gap. When a gap is used up, all are numbered anew with gaps twice as
+ * wide. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +59,12 @@ static bool place(watched_numbers *n, const assay_dict *names, uint32_t id)
 }
 
 /* Names by their numbers, sorted: those of `all` that are placed or wanted. */
-static int sort_wanted(const watched_numbers *n, const assay_dict *all, const uint8_t *wanted, uint32_t *sorted, uint32_t *count)
+static int sort_wanted(const watched_numbers *n, const assay_dict *all, const uint8_t *wanted, uint32_t *sorted,
+                       uint32_t *count)
 {
     assay_dict *order = assay_dict_new();
-    uint32_t many = assay_dict_count(all), *new_id = assay_alloc(many * sizeof *new_id), *old = assay_alloc(many * sizeof *old);
+    uint32_t many = assay_dict_count(all), *new_id = assay_alloc(many * sizeof *new_id),
+             *old = assay_alloc(many * sizeof *old);
     int status = order && new_id && old ? ASSAY_OK : ASSAY_ENOMEM;
     *count = 0;
     for (uint32_t id = 0; status == ASSAY_OK && id < many; id++) {
@@ -136,12 +140,14 @@ static uint32_t add_filler(const assay_dict *all, uint32_t before, uint32_t dept
     memset(text, FILLER, sizeof text);
     assay_put_bytes(&whole, name, length);
     assay_put_bytes(&whole, text, depth);
-    uint32_t id = assay_buf_status(&whole) == ASSAY_OK ? assay_dict_add(out, (const char *)whole.data, whole.size) : ASSAY_NO_ID;
+    uint32_t id =
+        assay_buf_status(&whole) == ASSAY_OK ? assay_dict_add(out, (const char *)whole.data, whole.size) : ASSAY_NO_ID;
     assay_buf_release(&whole);
     return id;
 }
 
-int assay_watch_number(watched_numbers *n, const assay_dict *all, const uint8_t *wanted, assay_dict *out, uint32_t *new_id)
+int assay_watch_number(watched_numbers *n, const assay_dict *all, const uint8_t *wanted, assay_dict *out,
+                       uint32_t *new_id)
 {
     int status = place_all(n, all, wanted);
     uint32_t before = ASSAY_NO_ID, depth = 0;

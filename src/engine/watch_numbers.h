@@ -5,7 +5,7 @@
 #include "trial/names.h"
 
 typedef struct watched_numbers { /* zero to begin with */
-    uint32_t *name;  /* [count] by number: the id among all names, ASSAY_NO_ID in a gap */
+    uint32_t *name;              /* [count] by number: the id among all names, ASSAY_NO_ID in a gap */
     uint32_t count;
     uint8_t *placed; /* [known] by id: the name has a number */
     uint32_t known;
@@ -15,9 +15,9 @@ typedef struct watched_numbers { /* zero to begin with */
 
 void assay_watch_numbers_release(watched_numbers *numbers);
 
-/* Adds to `out`, which is empty, the names in order of their numbers: those of `all` that are wanted[id], those that were in earlier
- * calls, and fillers of gaps. new_id[id] gets the number of each. Numbers stay what they were unless `generation` changes. 0 or
- * ASSAY_ENOMEM. Not collective. */
+/* Adds to `out`, which is empty, the names in order of their numbers: those of `all` that are wanted[id], those that
+ * were in earlier calls, and fillers of gaps. new_id[id] gets the number of each. Numbers stay what they were unless
+ * `generation` changes. 0 or ASSAY_ENOMEM. Not collective. */
 int assay_watch_number(watched_numbers *numbers, const assay_dict *all, const uint8_t *wanted, assay_dict *out,
                        uint32_t *new_id);
 

@@ -1,4 +1,5 @@
-/* watch_view.c - a watched trial as an evaluation sees it: the steps that are complete, as if nothing else were there. */
+/* watch_view.c - a watched trial as an evaluation sees it: the steps that are complete, as if nothing else were there.
+ */
 #include <stdlib.h>
 
 #include "base/fault.h"

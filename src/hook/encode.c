@@ -25,7 +25,8 @@ static void put_metadata(assay_buf *out, const hook_record *r)
     char text[NUMBER_TEXT];
     uint64_t step = assay_pb_field_size(strlen("mode_step")) +
                     assay_pb_field_size((size_t)snprintf(text, sizeof text, "%lld", (long long)r->mode_step));
-    uint64_t mode = assay_pb_field_size(strlen("mode")) + assay_pb_field_size((size_t)snprintf(text, sizeof text, "%d", r->mode));
+    uint64_t mode =
+        assay_pb_field_size(strlen("mode")) + assay_pb_field_size((size_t)snprintf(text, sizeof text, "%d", r->mode));
     assay_pb_put_key(out, 9, ASSAY_PB_BYTES);
     assay_pb_put_varint(out, assay_pb_field_size(step) + assay_pb_field_size(mode));
     put_plugin(out, "mode_step", r->mode_step);
@@ -39,7 +40,8 @@ static void put_shape(assay_buf *out, const hook_record *r)
         char name[DIM_NAME];
         int name_size = snprintf(name, sizeof name, "%s_%lld", r->tag, (long long)r->shape[d]);
         size_t stored = name_size < (int)sizeof name ? (size_t)name_size : sizeof name - 1;
-        uint64_t size = assay_pb_field_size(stored) + (r->shape[d] ? 1 + assay_pb_varint_size((uint64_t)r->shape[d]) : 0);
+        uint64_t size =
+            assay_pb_field_size(stored) + (r->shape[d] ? 1 + assay_pb_varint_size((uint64_t)r->shape[d]) : 0);
         assay_pb_put_key(out, 2, ASSAY_PB_BYTES);
         assay_pb_put_varint(out, size);
         assay_pb_put_int(out, 1, r->shape[d]);

@@ -308,8 +308,8 @@ int assay_hook_close(assay_hook *hook)
         if (rc < 0)
             hook_failed(hook, rc, err.text);
         if (hook->counts.dropped)
-            assay_log_warn("%s: %llu tensor%s of %s dropped", hook->directory,
-                           (unsigned long long)hook->counts.dropped, assay_plural(hook->counts.dropped), hook->worker);
+            assay_log_warn("%s: %llu tensor%s of %s dropped", hook->directory, (unsigned long long)hook->counts.dropped,
+                           assay_plural(hook->counts.dropped), hook->worker);
     }
     int rc = hook->counts.status;
     release(hook);

@@ -54,8 +54,8 @@ int job_text(const job_reader *r, const char *place, const cJSON *object, const 
     return ASSAY_OK;
 }
 
-int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least,
-               double most, double *out)
+int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
+               double *out)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
     if (!item)
@@ -202,8 +202,9 @@ static int read_modules(const job_reader *r, const cJSON *list)
 
 static int read_document(const job_reader *r, cJSON *document, assay_job *job)
 {
-    static const char *const keys[] = {"trials", "modules", "rules", "DebugRuleConfigurations", "aggregations",
-                                       "images", "comparison", "output", "actions", NULL};
+    static const char *const keys[] = {"trials",       "modules", "rules",      "DebugRuleConfigurations",
+                                       "aggregations", "images",  "comparison", "output",
+                                       "actions",      NULL};
     int status = job_known_keys(r, "the job", document, keys);
     if (status == ASSAY_OK)
         job->actions = cJSON_DetachItemFromObjectCaseSensitive(document, "actions");

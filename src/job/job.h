@@ -11,26 +11,26 @@ typedef struct assay_job_trial {
 } assay_job_trial;
 
 /* X(enum, bit, word): the forms a report can be written in. */
-#define ASSAY_FORMAT_LIST(X)                   \
-    X(ASSAY_FORMAT_JSON, "json")               \
-    X(ASSAY_FORMAT_TEXT, "text")               \
-    X(ASSAY_FORMAT_HDF5, "hdf5")               \
-    X(ASSAY_FORMAT_CSV, "csv")                 \
-    X(ASSAY_FORMAT_JUNIT, "junit")             \
-    X(ASSAY_FORMAT_MARKDOWN, "markdown")       \
-    X(ASSAY_FORMAT_TENSORBOARD, "tensorboard") \
+#define ASSAY_FORMAT_LIST(X)                                                                                           \
+    X(ASSAY_FORMAT_JSON, "json")                                                                                       \
+    X(ASSAY_FORMAT_TEXT, "text")                                                                                       \
+    X(ASSAY_FORMAT_HDF5, "hdf5")                                                                                       \
+    X(ASSAY_FORMAT_CSV, "csv")                                                                                         \
+    X(ASSAY_FORMAT_JUNIT, "junit")                                                                                     \
+    X(ASSAY_FORMAT_MARKDOWN, "markdown")                                                                               \
+    X(ASSAY_FORMAT_TENSORBOARD, "tensorboard")                                                                         \
     X(ASSAY_FORMAT_HTML, "html")
 
 typedef enum assay_format {
 #define ASSAY_FORMAT_ENUM(name, word) name,
     ASSAY_FORMAT_LIST(ASSAY_FORMAT_ENUM)
 #undef ASSAY_FORMAT_ENUM
-    ASSAY_FORMATS
+        ASSAY_FORMATS
 } assay_format;
 
 /* " json text ...": all words, for messages and help. */
 #define ASSAY_FORMAT_NEXT_WORD(name, word) " " word
-#define ASSAY_FORMAT_WORDS ASSAY_FORMAT_LIST(ASSAY_FORMAT_NEXT_WORD)
+#define ASSAY_FORMAT_WORDS                 ASSAY_FORMAT_LIST(ASSAY_FORMAT_NEXT_WORD)
 
 /* The format called so, or -1; and its word. Not collective. */
 int assay_job_format(const char *word, size_t length);
@@ -48,14 +48,14 @@ typedef struct assay_job {
     size_t aggregation_count;
     assay_instance **implicit; /* aggregations that the report needs and nobody asked for: assay_job_add_implicit() */
     size_t implicit_count;
-    bool wants_curves; /* somebody besides the formats and the comparison needs them */
+    bool wants_curves;      /* somebody besides the formats and the comparison needs them */
     cJSON *actions;         /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
     char *output_directory; /* NULL: not said */
     unsigned formats;       /* bit 1 << assay_format; json and text unless the job says otherwise */
     char *baseline_name;    /* as the job says, NULL: it does not; owned */
     size_t baseline;        /* number of the trial that the others are compared with */
-    double tolerance;       /* relative difference from which on two tensors part; 0.001 unless the job says otherwise */
-    size_t max_findings;    /* a rule keeps so many in full; 1000 unless "output": {"max_findings": n} */
+    double tolerance;    /* relative difference from which on two tensors part; 0.001 unless the job says otherwise */
+    size_t max_findings; /* a rule keeps so many in full; 1000 unless "output": {"max_findings": n} */
 } assay_job;
 
 /* Rules, aggregations and implicit ones in one numbering, in that order. */
@@ -71,39 +71,41 @@ static inline const assay_instance *assay_job_instance(const assay_job *job, siz
     return i < job->aggregation_count ? job->aggregations[i] : job->implicit[i - job->aggregation_count];
 }
 
-/* Parses a job file's text. Unknown keys, wrong types, a trial or a rule name listed twice are ASSAY_EJOB with the place
+/* Parses a job file's text. Unknown keys, wrong types, a trial or a rule name listed twice are ASSAY_EJOB with the
+ * place
  * ("rules[2].severity"). Faults in a rule's own parameters are no failure: that rule is reported as Error. SageMaker's
  * entries (RuleConfigurationName, RuleParameters with rule_to_invoke) count as rules, also under the key
- * "DebugRuleConfigurations". `trials` may be missing: the caller sees to it. Rules without a name are called like the rule,
- * the second one "DeadRelu-2". Every rank parses the same text. Not collective. Release with assay_job_release(). */
+ * "DebugRuleConfigurations". `trials` may be missing: the caller sees to it. Rules without a name are called like the
+ * rule, the second one "DeadRelu-2". Every rank parses the same text. Not collective. Release with assay_job_release().
+ */
 int assay_job_parse(const char *file, const void *text, size_t size, assay_job *out, assay_error *err);
 void assay_job_release(assay_job *job);
 
-/* What a trial at this path is called by default: the last part of the path, without ".h5". The caller frees it; NULL without memory.
- * Not collective. */
+/* What a trial at this path is called by default: the last part of the path, without ".h5". The caller frees it; NULL
+ * without memory. Not collective. */
 char *assay_job_trial_name(const char *path);
 
 /* Replaces the trials (those of the command line). `path` may be "NAME=PATH". ASSAY_EUSAGE when one is listed twice. */
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err);
 
-/* Puts in the place of each trial whose path is a shell pattern ("runs/[ab]*"; not one that exists by that very name, nor a
- * URL) the directories and .h5 files that it matches, in byte order, without those that the job has already. ASSAY_EJOB when
- * there is none, or there are several for a trial with a name, or too many trials in all. Looks at the file system: one rank
- * calls it, and the others take its trials through pack and unpack. Not collective. */
+/* Puts in the place of each trial whose path is a shell pattern ("runs/[ab]*"; not one that exists by that very name,
+ * nor a URL) the directories and .h5 files that it matches, in byte order, without those that the job has already.
+ * ASSAY_EJOB when there is none, or there are several for a trial with a name, or too many trials in all. Looks at the
+ * file system: one rank calls it, and the others take its trials through pack and unpack. Not collective. */
 int assay_job_expand_trials(assay_job *job, assay_error *err);
 void assay_job_pack_trials(const assay_job *job, assay_buf *out);
 /* Replaces the trials by those packed. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. Not collective. */
 int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err);
 
-/* The trial that the others are compared with: `name` (NULL: what the job says, else the first). Call once the trials are
- * final. ASSAY_EUSAGE when there is none of that name. Not collective. */
+/* The trial that the others are compared with: `name` (NULL: what the job says, else the first). Call once the trials
+ * are final. ASSAY_EUSAGE when there is none of that name. Not collective. */
 int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err);
 
 /* Adds what the report needs besides the rules and aggregations that the job names: with several trials, a format that
- * draws, or `wants_curves`, one loss_curve and one tensor_curves over everything (report/model/curves.h reads them). The
- * more trials, the fewer rows a trial has: ASSAY_CURVE_ROWS in all, and ASSAY_LOSS_ROWS of each loss in a mode. Call once
- * the trials and formats are final. Does nothing when they are there. 0 or ASSAY_ENOMEM. Not collective: the same on
- * every rank. */
+ * draws, or `wants_curves`, one loss_curve and one tensor_curves over everything (report/model/curves.h reads them).
+ * The more trials, the fewer rows a trial has: ASSAY_CURVE_ROWS in all, and ASSAY_LOSS_ROWS of each loss in a mode.
+ * Call once the trials and formats are final. Does nothing when they are there. 0 or ASSAY_ENOMEM. Not collective: the
+ * same on every rank. */
 int assay_job_add_implicit(assay_job *job);
 enum { ASSAY_CURVE_ROWS = 1 << 21, ASSAY_CURVE_ROWS_OF_TRIAL = 1 << 18 };
 enum { ASSAY_LOSS_ROWS = 1 << 22, ASSAY_LOSS_ROWS_OF_TRIAL = 100000 };

@@ -21,8 +21,8 @@ typedef struct job_names {
 } job_names;
 
 bool job_name_taken(const job_names *names, const char *name);
-/* "BASE", or the first of "BASE-2", "BASE-3", ... that is free (numbers may be left out). The caller frees it; NULL without
- * memory. Not collective. */
+/* "BASE", or the first of "BASE-2", "BASE-3", ... that is free (numbers may be left out). The caller frees it; NULL
+ * without memory. Not collective. */
 char *job_name_free(const job_names *names, const char *base);
 
 /* ASSAY_EJOB with "FILE: PLACE: " before the text; an empty place is left out. Not collective. */
@@ -35,8 +35,8 @@ int job_known_keys(const job_reader *r, const char *place, const cJSON *object, 
  * is ASSAY_EJOB. Not collective. */
 int job_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char **out);
 
-/* *out gets the number under `key`, and stays as it is where the key is missing; anything but a number from `least` to `most`
- * is ASSAY_EJOB. Not collective. */
+/* *out gets the number under `key`, and stays as it is where the key is missing; anything but a number from `least` to
+ * `most` is ASSAY_EJOB. Not collective. */
 int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
                double *out);
 

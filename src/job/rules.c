@@ -30,7 +30,7 @@ static int read_severity(const job_reader *r, const char *place, const char *wor
 /* A condition: its parameters are keys of the entry. `*taken` gets an object that refers to them. */
 static int read_condition(const job_reader *r, const char *place, const cJSON *item, rule_entry *out, cJSON **taken)
 {
-    static const char *const keys[] = {"name", "severity", "when",       "for_steps", "mode",
+    static const char *const keys[] = {"name",   "severity",   "when",     "for_steps", "mode",
                                        "worker", "start_step", "end_step", NULL};
     const char *severity = NULL;
     if (cJSON_GetObjectItemCaseSensitive(item, "rule") || cJSON_GetObjectItemCaseSensitive(item, "parameters"))
@@ -82,10 +82,8 @@ static int read_own_entry(const job_reader *r, const char *place, const cJSON *i
 static int read_sagemaker_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out,
                                 cJSON **taken)
 {
-    static const char *const keys[] = {"RuleConfigurationName", "RuleParameters",
-                                       "RuleEvaluatorImage",    "InstanceType",
-                                       "VolumeSizeInGB",        "LocalPath",
-                                       "S3OutputPath",          NULL};
+    static const char *const keys[] = {"RuleConfigurationName", "RuleParameters", "RuleEvaluatorImage", "InstanceType",
+                                       "VolumeSizeInGB",        "LocalPath",      "S3OutputPath",       NULL};
     int status = job_known_keys(r, place, item, keys);
     if (status == ASSAY_OK)
         status = job_text(r, place, item, "RuleConfigurationName", &out->name);
@@ -206,8 +204,8 @@ static int read_list(const job_reader *r, const char *key, const cJSON *entries,
 /* "images": the aggregation wrong_predictions in short. It takes the last slot, after all names are known. */
 static int read_images(const job_reader *r, const cJSON *images, instance_list *list)
 {
-    static const char *const keys[] = {"tensor", "labels", "predictions", "mode", "channels",
-                                       "mean",   "std",    "classes",     "most", "start_step",  "end_step", NULL};
+    static const char *const keys[] = {"tensor", "labels",  "predictions", "mode",       "channels", "mean",
+                                       "std",    "classes", "most",        "start_step", "end_step", NULL};
     if (!images)
         return ASSAY_OK;
     if (!cJSON_IsObject(images))
@@ -234,8 +232,7 @@ static int count_entries(const job_reader *r, const char *key, const cJSON *docu
     return ASSAY_OK;
 }
 
-static int fill_rules(const job_reader *r, const cJSON *own, const cJSON *theirs, size_t own_count,
-                      instance_list *list)
+static int fill_rules(const job_reader *r, const cJSON *own, const cJSON *theirs, size_t own_count, instance_list *list)
 {
     int status = ASSAY_OK;
     for (int named = 1; named >= 0 && status == ASSAY_OK; named--) {
@@ -305,7 +302,8 @@ int assay_job_add_implicit(assay_job *job)
                      : ASSAY_ENOMEM;
     if (status == ASSAY_OK) {
         job->implicit_count = ASSAY_IMPLICITS;
-        status = assay_instance_new_aggregation("loss_curve", "loss_curve", losses, &job->implicit[ASSAY_IMPLICIT_LOSSES]);
+        status =
+            assay_instance_new_aggregation("loss_curve", "loss_curve", losses, &job->implicit[ASSAY_IMPLICIT_LOSSES]);
     }
     if (status == ASSAY_OK)
         status = assay_instance_new_aggregation("tensor_curves", "tensor_curves", tensors,

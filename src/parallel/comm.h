@@ -11,24 +11,25 @@
 
 typedef struct assay_comm assay_comm;
 
-/* Starts MPI when it is there and opens a duplicate of MPI_COMM_WORLD; only main calls it. The serial body gives one rank. */
+/* Starts MPI when it is there and opens a duplicate of MPI_COMM_WORLD; only main calls it. The serial body gives one
+ * rank. */
 int assay_comm_open_world(int *argc, char ***argv, assay_comm **out, assay_error *err);
 /* Closes the duplicate and ends MPI if open_world started it. */
 void assay_comm_close(assay_comm *comm);
 
-int assay_comm_rank(const assay_comm *comm); /* not collective */
-int assay_comm_size(const assay_comm *comm); /* not collective */
-int assay_comm_nodes(const assay_comm *comm); /* hosts; not collective, known since opening */
+int assay_comm_rank(const assay_comm *comm);            /* not collective */
+int assay_comm_size(const assay_comm *comm);            /* not collective */
+int assay_comm_nodes(const assay_comm *comm);           /* hosts; not collective, known since opening */
 const char *assay_comm_library(const assay_comm *comm); /* "Open MPI 4.1.4", or "serial"; not collective */
 
-/* The common fate: returns the status of the lowest rank that failed, on every rank, with that rank's text in *err; ASSAY_OK
- * when none did. */
+/* The common fate: returns the status of the lowest rank that failed, on every rank, with that rank's text in *err;
+ * ASSAY_OK when none did. */
 int assay_comm_agree(assay_comm *comm, int status, assay_error *err);
 
 /* Rank 0's buffer to everyone: replaces the others' contents. */
 int assay_comm_broadcast(assay_comm *comm, assay_buf *buf);
-/* Every rank's buffer to rank `root`, joined in rank order; starts[r] is where rank r's bytes begin, starts[size] the end
- * (room for size + 1, filled on the root only). */
+/* Every rank's buffer to rank `root`, joined in rank order; starts[r] is where rank r's bytes begin, starts[size] the
+ * end (room for size + 1, filled on the root only). */
 int assay_comm_gather(assay_comm *comm, int root, const assay_buf *mine, assay_buf *all, uint64_t *starts);
 /* Every rank's buffer to everyone. */
 int assay_comm_gather_all(assay_comm *comm, const assay_buf *mine, assay_buf *all, uint64_t *starts);
@@ -40,11 +41,11 @@ int assay_comm_exchange(assay_comm *comm, const assay_buf *out, assay_buf *in, u
 int assay_comm_send(assay_comm *comm, int to, const assay_buf *bytes);
 int assay_comm_receive(assay_comm *comm, int from, assay_buf *in);
 
-/* A message that its sender does not wait for: it goes on with its work until the receiver has time. A rank may have one
- * such message on its way, of at most ASSAY_COMM_POST_MOST bytes, which stay untouched until assay_comm_posted() says 1.
- * posted, which never waits: 1 when nothing is on its way (any more), 0 when something is, or ASSAY_EMPI. receive_post waits for
- * the message of rank `from` and appends it as assay_comm_receive() does; each has to be received. Other calls may come between.
- * Not collective. */
+/* A message that its sender does not wait for: it goes on with its work until the receiver has time. A rank may have
+ * one such message on its way, of at most ASSAY_COMM_POST_MOST bytes, which stay untouched until assay_comm_posted()
+ * says 1. posted, which never waits: 1 when nothing is on its way (any more), 0 when something is, or ASSAY_EMPI.
+ * receive_post waits for the message of rank `from` and appends it as assay_comm_receive() does; each has to be
+ * received. Other calls may come between. Not collective. */
 enum { ASSAY_COMM_POST_MOST = 1 << 30 };
 int assay_comm_post(assay_comm *comm, int to, const assay_buf *bytes);
 int assay_comm_posted(assay_comm *comm);
@@ -54,13 +55,15 @@ int assay_comm_receive_post(assay_comm *comm, int from, assay_buf *in);
 int assay_comm_sum(assay_comm *comm, uint64_t *values, int count);
 int assay_comm_max(assay_comm *comm, uint64_t *values, int count);
 
-/* Progress: a number from this rank (not 0) to rank 0, and on rank 0 the next such number of any rank. take returns 1 with
- * *from and *value, 0 when there is none and `wait` is false, or ASSAY_EMPI. Every pulse must be taken. Not collective. */
+/* Progress: a number from this rank (not 0) to rank 0, and on rank 0 the next such number of any rank. take returns 1
+ * with *from and *value, 0 when there is none and `wait` is false, or ASSAY_EMPI. Every pulse must be taken. Not
+ * collective. */
 int assay_comm_pulse(assay_comm *comm, uint64_t value);
 int assay_comm_pulse_take(assay_comm *comm, bool wait, int *from, uint64_t *value);
 
-/* A word (not 0) from this rank to any other, and the next such word that came here. note_take returns 1 with *value, 0 when
- * there is none, or ASSAY_EMPI; it never waits. Words of one rank arrive in order, and every one must be taken. Not collective. */
+/* A word (not 0) from this rank to any other, and the next such word that came here. note_take returns 1 with *value, 0
+ * when there is none, or ASSAY_EMPI; it never waits. Words of one rank arrive in order, and every one must be taken.
+ * Not collective. */
 int assay_comm_note(assay_comm *comm, int to, uint64_t value);
 int assay_comm_note_take(assay_comm *comm, uint64_t *value);
 

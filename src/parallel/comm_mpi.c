@@ -15,7 +15,7 @@ enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2, TAG_NOTE = 3, TAG_POST = 4
 struct assay_comm {
     MPI_Comm comm;
     int rank, size, nodes;
-    bool started; /* this object called MPI_Init */
+    bool started;          /* this object called MPI_Init */
     MPI_Request posted[2]; /* the size and the bytes of the message that is on its way */
     uint64_t posted_size;
     uint64_t messages, bytes;
@@ -147,8 +147,8 @@ static int send_pieces(assay_comm *c, int to, const uint8_t *bytes, uint64_t siz
     return ASSAY_OK;
 }
 
-/* Consumes a message that there is no room for. A buffer that grows asks for more than that; where there is not even so much, the
- * message is cut off (MPI_ERR_TRUNCATE), which not every transport of Open MPI survives. */
+/* Consumes a message that there is no room for. A buffer that grows asks for more than that; where there is not even so
+ * much, the message is cut off (MPI_ERR_TRUNCATE), which not every transport of Open MPI survives. */
 static void receive_lost(assay_comm *c, int from, int tag, int size)
 {
     uint8_t scrap[4096], *room = malloc((size_t)size);

@@ -35,9 +35,9 @@ void assay_interrupt_listen_to(int signal_number);
 bool assay_interrupt_wished(void);
 /* Signals end the process again; those that came are forgotten. Not collective. */
 void assay_interrupt_forget(void);
-/* For work that ends by itself: the first signal of each kind has no effect any more, and a second one of that kind ends the
- * process. Signals may reach the ranks seconds apart, and scancel's SIGTERM comes with the SIGUSR1 that the batch script
- * makes of it. assay_interrupt_wished() still tells of them. Not collective. */
+/* For work that ends by itself: the first signal of each kind has no effect any more, and a second one of that kind
+ * ends the process. Signals may reach the ranks seconds apart, and scancel's SIGTERM comes with the SIGUSR1 that the
+ * batch script makes of it. assay_interrupt_wished() still tells of them. Not collective. */
 void assay_interrupt_listen_once(void);
 
 /* A rank's part in the calls; `every` seconds between checkpoints, 0: only when a signal comes. Not collective. */

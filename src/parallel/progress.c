@@ -45,8 +45,8 @@ static void show(assay_progress *p, double time)
     double seconds = time - p->start, rate = seconds > 0 ? (double)done / seconds : 0;
     double left = rate > 0 && p->total > done ? (double)(p->total - done) / rate : 0;
     char line[128];
-    snprintf(line, sizeof line, "%.2f of %.2f GB read, %.2f GB/s, %.0f s left", (double)done / 1e9, (double)p->total / 1e9,
-             rate / 1e9, left);
+    snprintf(line, sizeof line, "%.2f of %.2f GB read, %.2f GB/s, %.0f s left", (double)done / 1e9,
+             (double)p->total / 1e9, rate / 1e9, left);
     if (p->rewrite)
         fprintf(stderr, "\rassay: %-70s", line);
     else

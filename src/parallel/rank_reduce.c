@@ -16,7 +16,8 @@ static int pack_and_send(assay_comm *comm, const assay_joiner *joiner, const voi
     return status == ASSAY_OK ? sent : status;
 }
 
-static int receive_and_join(assay_comm *comm, const assay_joiner *joiner, void *mine, int from, int status, assay_error *err)
+static int receive_and_join(assay_comm *comm, const assay_joiner *joiner, void *mine, int from, int status,
+                            assay_error *err)
 {
     assay_buf in;
     assay_buf_init(&in, SIZE_MAX);

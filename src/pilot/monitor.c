@@ -142,8 +142,8 @@ static int judge(const assay_pilot *pilot, const char *report, const assay_comma
         return assay_fail(err, result->started ? ASSAY_EIO : ASSAY_EJOB, "%s", cause->text);
     int status = look_at_report(pilot, report, out, err);
     if (status == ASSAY_OK && !fits(code, out->status))
-        return assay_fail(err, ASSAY_EIO, "%s: is not the report of a run that ended with %d, but an older one%s%s", report, code,
-                          cause->text[0] ? ": " : "", cause->text);
+        return assay_fail(err, ASSAY_EIO, "%s: is not the report of a run that ended with %d, but an older one%s%s",
+                          report, code, cause->text[0] ? ": " : "", cause->text);
     if (status == ASSAY_OK && code == RUN_LOSSES && out->status == PILOT_RULE_NO_ISSUES) {
         out->status = PILOT_RULE_DAMAGED;
         snprintf(out->text, sizeof out->text, "part of the trial is damaged or missing");

@@ -141,9 +141,8 @@ void assay_pilot_put_next(const assay_pilot *pilot, assay_buf *out)
     if (step == STEP_STOP)
         assay_put_format(out, "stop job %s (%s)\n", pilot->job_id, pilot->job_name);
     if (pilot->message != PILOT_MESSAGE_NONE)
-        assay_put_format(out, "tell %zu target%s of the %s: %s\n", pilot->targets,
-                         assay_plural(pilot->targets), pilot_message_word[pilot->message],
-                         pilot->reason);
+        assay_put_format(out, "tell %zu target%s of the %s: %s\n", pilot->targets, assay_plural(pilot->targets),
+                         pilot_message_word[pilot->message], pilot->reason);
     if (pilot->next_action == PILOT_LAUNCH_NEW && pilot->job_status == PILOT_JOB_HELD) {
         assay_put_format(out, "release job %s (%s)\n", pilot->job_id, pilot->job_name);
     } else if (pilot->next_action == PILOT_LAUNCH_NEW) {

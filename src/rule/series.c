@@ -1,5 +1,5 @@
-/* series.c - rows of (step, tensor, worker, values) in order of step, one behind the other: there may be as many as records in the
- * trial, and a list that grows by being copied would take twice what they need. */
+/* series.c - rows of (step, tensor, worker, values) in order of step, one behind the other: there may be as many as
+ * records in the trial, and a list that grows by being copied would take twice what they need. */
 #include "rule/common_state.h"
 
 #include <stdlib.h>
@@ -90,7 +90,8 @@ uint64_t assay_series_count(const assay_series *series)
 assay_row assay_series_row(const assay_series *series, uint64_t i)
 {
     const series_row *row = row_at(series, i);
-    return (assay_row){.step = row->step, .tensor = row->tensor, .worker = row->worker, .value = series->width ? row->value : NULL};
+    return (assay_row){
+        .step = row->step, .tensor = row->tensor, .worker = row->worker, .value = series->width ? row->value : NULL};
 }
 
 static int by_tensor(const void *a, const void *b, void *context)

@@ -144,7 +144,8 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
     if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures > ASSAY_CHANGE_SQUARES)
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no figures %u", NAMES[measure->kind],
                           (unsigned)measure->figures);
-    if (measure->kind == ASSAY_MEASURE_IMAGES && !(measure->numbers == 1 && measure->number[0] >= 1 && measure->number[0] <= 0x1p20))
+    if (measure->kind == ASSAY_MEASURE_IMAGES &&
+        !(measure->numbers == 1 && measure->number[0] >= 1 && measure->number[0] <= 0x1p20))
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' needs the most pixels of a side", NAMES[measure->kind]);
     if (!sound_shape(shape) || (reference && !sound_shape(reference)))
         return assay_fail(err, ASSAY_EFORMAT, "the tensor's shape and its number of elements disagree");

@@ -28,12 +28,12 @@ int assay_meter_new(const assay_measure *measure, const assay_shape *shape, cons
  * `reference` holds the same elements of it, in its own dtype; else NULL. Not collective. */
 int assay_meter_feed(assay_meter *meter, const void *bytes, const void *reference, uint64_t elements, assay_error *err);
 
-/* Where the meter would copy all of the content as it is fed, or NULL. Whoever puts it there and feeds it from there, from the
- * first element on, saves the copy. Not collective. */
+/* Where the meter would copy all of the content as it is fed, or NULL. Whoever puts it there and feeds it from there,
+ * from the first element on, saves the copy. Not collective. */
 uint8_t *assay_meter_place(const assay_meter *meter);
 
-/* The next `elements` elements are known to be finite. True where that is all the meter wants to know: they count as fed.
- * Not collective. */
+/* The next `elements` elements are known to be finite. True where that is all the meter wants to know: they count as
+ * fed. Not collective. */
 bool assay_meter_pass_finite(assay_meter *meter, uint64_t elements);
 
 /* After the last piece. 1: the meter wants the whole content fed once more (quantiles that do not fit the budget);

@@ -14,24 +14,24 @@
 #define LARGER(x, y) (DOUBLES)(((LONGS)(x) & ((x) > (y))) | ((LONGS)(y) & ~((x) > (y))))
 #endif
 #define WIDEN(from, to) (to = __builtin_convertvector(from, DOUBLES))
-#define WIDTH       16
-#define NAMED(name) name##_scalar
+#define WIDTH           16
+#define NAMED(name)     name##_scalar
 #define TARGET
 #include "tensor/measure_kernel.inc"
 
 #if defined(__x86_64__)
-#define LARGER(x, y) _mm256_max_pd(x, y)
+#define LARGER(x, y)    _mm256_max_pd(x, y)
 #define WIDEN(from, to) (to = (DOUBLES)_mm256_cvtps_pd((__m128)(from)))
-#define WIDTH        32
-#define NAMED(name)  name##_avx2
-#define TARGET       __attribute__((target("avx2")))
+#define WIDTH           32
+#define NAMED(name)     name##_avx2
+#define TARGET          __attribute__((target("avx2")))
 #include "tensor/measure_kernel.inc"
 
-#define LARGER(x, y) _mm512_max_pd(x, y)
+#define LARGER(x, y)    _mm512_max_pd(x, y)
 #define WIDEN(from, to) (to = (DOUBLES)_mm512_cvtps_pd((__m256)(from)))
-#define WIDTH        64
-#define NAMED(name)  name##_avx512
-#define TARGET       __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
+#define WIDTH           64
+#define NAMED(name)     name##_avx512
+#define TARGET          __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
 #include "tensor/measure_kernel.inc"
 #endif
 

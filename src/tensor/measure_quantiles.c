@@ -4,8 +4,8 @@
  * 2. The first pass counts the keys by their first digit. That gives the first digit of the key at every wanted rank.
  * 3. Each further pass counts, for the prefixes known so far, the next digit of the keys that begin so.
  * Keys are kept if half the budget holds them, so that the content passes by once; else it is asked for again. What is
- * counted is the same, so are the quantiles. Floats that can be kept as they are go a shorter way (order.h) and are counted
- * only where that fails: the same quantiles again. */
+ * counted is the same, so are the quantiles. Floats that can be kept as they are go a shorter way (order.h) and are
+ * counted only where that fails: the same quantiles again. */
 #include <math.h>
 #include <string.h>
 
@@ -123,7 +123,8 @@ static int start(assay_meter *m, assay_error *err)
                  meter_sum(meter_sum(one, keys), scratch) <= half;
     if (whole)
         s->tables = 1;
-    int status = meter_take(m, kept, s->tables * table + (keeps ? keys : 0) + (whole ? scratch : 0), sizeof(uint64_t) << SMALL_DIGIT, err);
+    int status = meter_take(m, kept, s->tables * table + (keeps ? keys : 0) + (whole ? scratch : 0),
+                            sizeof(uint64_t) << SMALL_DIGIT, err);
     if (status != ASSAY_OK)
         return status;
     s->count = m->borrowed;
@@ -212,8 +213,8 @@ static void count_kept(quantiles_state *s)
     }
 }
 
-/* The elements were kept as they are: finds the values at the ranks, or else turns the elements into keys in their place and
- * counts them as the first pass does. */
+/* The elements were kept as they are: finds the values at the ranks, or else turns the elements into keys in their
+ * place and counts them as the first pass does. */
 static void order_kept(assay_meter *m)
 {
     quantiles_state *s = meter_state(m);

@@ -6,18 +6,19 @@
 
 enum {
     SAMPLE = 4096,
-    MARGIN = 64, /* places in the sample on each side: at least two standard deviations of a rank's place, four for tails */
-    FEW = 2048,      /* elements that are selected from directly; of more a bracket is kept first */
+    MARGIN =
+        64, /* places in the sample on each side: at least two standard deviations of a rank's place, four for tails */
+    FEW = 2048, /* elements that are selected from directly; of more a bracket is kept first */
     FEW_SAMPLE = 512,
     FEW_MARGIN = 40, /* places in that sample: at least three and a half standard deviations */
-    BLOCK = 2048 /* floats that are looked at by all brackets while they are in the first cache */
+    BLOCK = 2048     /* floats that are looked at by all brackets while they are in the first cache */
 };
 
 typedef struct bracket {
-    float low, high;       /* the value is expected in [low, high] */
-    uint64_t split[2];     /* elements < low and == low */
-    uint64_t inner;        /* strictly inside */
-    float *kept;           /* those inside; owned by the scratch */
+    float low, high;   /* the value is expected in [low, high] */
+    uint64_t split[2]; /* elements < low and == low */
+    uint64_t inner;    /* strictly inside */
+    float *kept;       /* those inside; owned by the scratch */
     size_t room;
 } bracket;
 
@@ -46,7 +47,8 @@ static void select_rank(float *a, size_t n, size_t r)
     for (size_t low = 0, high = n; high - low > 1;) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         size_t span = high - low;
-        float x = a[low + (size_t)(state >> 33) % span], y = a[low + span / 2], z = a[low + (size_t)(state >> 17) % span];
+        float x = a[low + (size_t)(state >> 33) % span], y = a[low + span / 2],
+              z = a[low + (size_t)(state >> 17) % span];
         float pivot = x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
         size_t less = low, more = high;
         for (size_t i = low; i < more;) {
@@ -112,8 +114,8 @@ static bool look_at(const measure_kernels *kernels, bracket *b, const float *x, 
     return true;
 }
 
-/* Keeps, of more than a few elements without NaN, those about rank *r, in front: so many that they hold ranks *r and *r + 1.
- * *r becomes the rank among them. Returns how many there are: all of them where the sample missed the rank. */
+/* Keeps, of more than a few elements without NaN, those about rank *r, in front: so many that they hold ranks *r and *r
+ * + 1. *r becomes the rank among them. Returns how many there are: all of them where the sample missed the rank. */
 static size_t narrow(const measure_kernels *kernels, float *a, size_t n, size_t *r)
 {
     while (n > FEW) {
@@ -164,7 +166,8 @@ static bool values_at(const measure_kernels *kernels, bracket *b, const float *x
     at[0] = r < inside ? b->low : b->high;
     at[1] = next < inside ? b->low : b->high;
     if (b->inner > 0 && next >= inside && r < behind) {
-        size_t first = r >= inside ? (size_t)(r - inside) : 0, some = narrow(kernels, b->kept, (size_t)b->inner, &first);
+        size_t first = r >= inside ? (size_t)(r - inside) : 0,
+               some = narrow(kernels, b->kept, (size_t)b->inner, &first);
         select_rank(b->kept, some, first);
         at[0] = r >= inside ? b->kept[first] : b->low;
         if (next < behind)

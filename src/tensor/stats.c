@@ -2,9 +2,9 @@
  *
  * Within a block sums of d = x - shift and d^2 are taken, shift being the median of the block's first group; then
  * sum (x - mean)^2 = sum d^2 - (sum d)^2 / n loses no digits to a large mean, nor to an outlier in front. Where that
- * median is within FAR times the group's spread of 0, as in most tensors, the shift is 0 and d is x: the two elements of
- * the group that are so far apart alone keep the difference above 2^-18 of what it is taken from. Blocks are joined by
- * the pairwise formula of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American
+ * median is within FAR times the group's spread of 0, as in most tensors, the shift is 0 and d is x: the two elements
+ * of the group that are so far apart alone keep the difference above 2^-18 of what it is taken from. Blocks are joined
+ * by the pairwise formula of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American
  * Statistician 37 (1983); their means are taken less the first block's shift, for the same reason. */
 #include "tensor/stats.h"
 

@@ -13,7 +13,7 @@
 typedef __m512d lanes;
 typedef uint64_t zero_count;
 
-#define lanes_add(a, b) _mm512_add_pd(a, b)
+#define lanes_add(a, b)        _mm512_add_pd(a, b)
 #define lanes_add_square(a, b) _mm512_fmadd_pd(b, b, a) /* rounded once: for squares that are exact */
 #define lanes_sub(a, b)        _mm512_sub_pd(a, b)
 #define lanes_mul(a, b)        _mm512_mul_pd(a, b)

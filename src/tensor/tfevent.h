@@ -1,4 +1,5 @@
-/* tfevent.h - writes protobuf fields and the records of event files that TensorBoard reads: a TFRecord frame around an Event.
+/* tfevent.h - writes protobuf fields and the records of event files that TensorBoard reads: a TFRecord frame around an
+ * Event.
  *
  * Failures stay in the buffer. None of these is collective. */
 #ifndef ASSAY_TENSOR_TFEVENT_H
@@ -29,8 +30,8 @@ void assay_tfevent_put_frame(assay_buf *out, uint64_t message);
 void assay_tfevent_put_start(assay_buf *out, double wall_time, int64_t step, uint64_t value);
 uint64_t assay_tfevent_size(int64_t step, uint64_t value);
 
-/* Keeps place for the head of a frame and returns where it begins; the end frames all that was appended since, with true
- * checksums. */
+/* Keeps place for the head of a frame and returns where it begins; the end frames all that was appended since, with
+ * true checksums. */
 size_t assay_tfevent_begin(assay_buf *out);
 void assay_tfevent_end(assay_buf *out, size_t start);
 

@@ -1,6 +1,7 @@
 /* collections.c - the union of the workers' collections files.
  *
- * A file is checked as a whole first; afterwards its values are found again and again by passing over what lies before them. */
+ * A file is checked as a whole first; afterwards its values are found again and again by passing over what lies before
+ * them. */
 #include "trial/collections.h"
 
 #include <stdio.h>
@@ -83,7 +84,8 @@ static int find_member(stretch object, const char *word, stretch *value)
     stretch key;
     int found = 0;
     assay_pull_start(&s, object.text, object.size);
-    for (bool more = next_member(&s, true, &key, value); more && !found; more = !found && next_member(&s, false, &key, value))
+    for (bool more = next_member(&s, true, &key, value); more && !found;
+         more = !found && next_member(&s, false, &key, value))
         found = key.size == strlen(word) && memcmp(key.text, word, key.size) == 0;
     if (s.no_memory)
         found = ASSAY_ENOMEM;
@@ -109,9 +111,10 @@ static char *put_text(char **list, size_t *count, char *at, const char *text, si
     return at + size + 1;
 }
 
-/* Adds the texts of a list that are not in the sorted one yet. Workers normally agree, so most are there. The texts lie behind
- * the list in one block: there may be a million of them. */
-static int unite(const add_context *x, const char *collection, stretch array, const char *what, char ***list, size_t *count)
+/* Adds the texts of a list that are not in the sorted one yet. Workers normally agree, so most are there. The texts lie
+ * behind the list in one block: there may be a million of them. */
+static int unite(const add_context *x, const char *collection, stretch array, const char *what, char ***list,
+                 size_t *count)
 {
     assay_pull s = {0};
     stretch item;
@@ -185,7 +188,8 @@ static assay_collection *take_collection(assay_collections *c, const char *name)
 }
 
 /* One of the two lists of a collection; null is as good as none. */
-static int add_list(const add_context *x, const char *collection, stretch object, const char *key, char ***list, size_t *count)
+static int add_list(const add_context *x, const char *collection, stretch object, const char *key, char ***list,
+                    size_t *count)
 {
     stretch value;
     char what[64];
@@ -211,7 +215,8 @@ static int add_collection(const add_context *x, const char *name, stretch value)
     if (!collection)
         return ASSAY_ENOMEM;
     int status = add_list(x, name, value, "include_regex", &collection->regex, &collection->regexes);
-    return status == ASSAY_OK ? add_list(x, name, value, "tensor_names", &collection->tensor, &collection->tensors) : status;
+    return status == ASSAY_OK ? add_list(x, name, value, "tensor_names", &collection->tensor, &collection->tensors)
+                              : status;
 }
 
 static int add_all(const add_context *x, stretch document)
@@ -227,7 +232,8 @@ static int add_all(const add_context *x, stretch document)
     assay_pull s = {0};
     assay_pull_start(&s, object.text, object.size);
     status = ASSAY_OK;
-    for (bool more = next_member(&s, true, &key, &value); more && status == ASSAY_OK; more = next_member(&s, false, &key, &value)) {
+    for (bool more = next_member(&s, true, &key, &value); more && status == ASSAY_OK;
+         more = next_member(&s, false, &key, &value)) {
         char *name = assay_copy_bytes_as_text(key.text, key.size);
         status = name ? add_collection(x, name, value) : ASSAY_ENOMEM;
         free(name);

@@ -315,7 +315,8 @@ void assay_event_put_at(assay_event_file *f, uint8_t *to)
     f->put = f->next;
 }
 
-/* Bytes of the content that the window has, in whole pieces when it has not all of *size; 0 when they are not worth while. */
+/* Bytes of the content that the window has, in whole pieces when it has not all of *size; 0 when they are not worth
+ * while. */
 static size_t in_window(const assay_event_file *f, size_t size)
 {
     const uint64_t inside = f->next - f->base;
@@ -323,8 +324,8 @@ static size_t in_window(const assay_event_file *f, size_t size)
     return have >= size ? size : have >= 16 && size >= 16 ? have - have % 16 : 0;
 }
 
-/* The piece [next, next + *size) at `to`: copied from the window as far as it reaches, then read right there, as much at once
- * as the window takes. */
+/* The piece [next, next + *size) at `to`: copied from the window as far as it reaches, then read right there, as much
+ * at once as the window takes. */
 static int take_put(assay_event_file *f, size_t *size, assay_error *err)
 {
     if (f->put == f->next) {

@@ -1,7 +1,8 @@
 /* history.c - where the raw records of each (tensor, worker) are, and the tail of a segment that look-back needs.
  *
- * Items are brought into the order (tensor, worker, step) by two stable counting sorts, of the parts by worker and then of
- * their entries by tensor: linear in the entries, and the order of steps within is that of the parts. 8 bytes an entry. */
+ * Items are brought into the order (tensor, worker, step) by two stable counting sorts, of the parts by worker and then
+ * of their entries by tensor: linear in the entries, and the order of steps within is that of the parts. 8 bytes an
+ * entry. */
 #include <assay/rule.h>
 
 #include <stdlib.h>
@@ -167,7 +168,8 @@ static void mark_kept(const assay_history *h, uint32_t back, int64_t since, uint
         uint32_t worker = 0;
         for (size_t i = h->first[tensor + 1]; i-- > h->first[tensor];) {
             const assay_part *part = &h->segment->parts[h->items[i].part];
-            bool another = i + 1 == h->first[tensor + 1] || part->worker != worker, is_train = part->mode == ASSAY_MODE_TRAIN;
+            bool another = i + 1 == h->first[tensor + 1] || part->worker != worker,
+                 is_train = part->mode == ASSAY_MODE_TRAIN;
             run = another ? 0 : run + 1;
             train = another ? 0 : train;
             worker = part->worker;

@@ -105,8 +105,8 @@ static const char *wrong_range(const assay_index_item *item)
     return NULL;
 }
 
-/* Gives back what the items before the i-th lie in, the first `done` of which were given back already. A large file's text and
- * items take more than what is made of them. Returns how many are given back now. */
+/* Gives back what the items before the i-th lie in, the first `done` of which were given back already. A large file's
+ * text and items take more than what is made of them. Returns how many are given back now. */
 static size_t forget_items(const job *j, size_t done, size_t i)
 {
     enum { AT_ONCE = 1 << 15 };
@@ -288,9 +288,15 @@ static int number_ready(const job *j, const assay_store *store, uint32_t number,
 /* Adds the part that the storage has ready. 1: a row of its tables is wrong. */
 static int take_ready(const job *j, assay_store *store, const assay_index_name *name, const assay_ready_part *ready)
 {
-    assay_part part = {.step = name->step, .worker = name->worker, .mode_step = ready->mode_step, .mode = (uint8_t)ready->mode,
-                       .first = (uint32_t)j->segment->entry_count, .first_shape = (uint32_t)j->segment->shape_count};
-    int status = ready->mode <= ASSAY_MODE_NONE || ready->mode >= ASSAY_MODES ? 1 : assay_segment_reserve(j->segment, 1, ready->count, 0);
+    assay_part part = {.step = name->step,
+                       .worker = name->worker,
+                       .mode_step = ready->mode_step,
+                       .mode = (uint8_t)ready->mode,
+                       .first = (uint32_t)j->segment->entry_count,
+                       .first_shape = (uint32_t)j->segment->shape_count};
+    int status = ready->mode <= ASSAY_MODE_NONE || ready->mode >= ASSAY_MODES
+                     ? 1
+                     : assay_segment_reserve(j->segment, 1, ready->count, 0);
     j->p->serial++;
     for (; status == ASSAY_OK && part.count < ready->count; part.count++) {
         const assay_ready_entry *from = &ready->entries[part.count];
@@ -324,8 +330,8 @@ static int read_ready(const job *j, assay_store *store, const assay_index_name *
                    assay_store_location(store), (long long)name->step);
     if (status == ASSAY_OK || status == ASSAY_ENOMEM)
         return status;
-    assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, name->step, j->path, -1, "%s; this worker's step is not evaluated",
-                       why.text);
+    assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, name->step, j->path, -1,
+                       "%s; this worker's step is not evaluated", why.text);
     return ASSAY_OK;
 }
 

@@ -1,8 +1,8 @@
 /* index.h - the contents of index files: which tensor lies where. A segment holds those of some (step, worker) pairs.
  *
- * Every rank parses the index files of its share into a segment with a dictionary of its own; the dictionaries are merged
- * into one in byte order, the segments renumbered and exchanged so that each rank has the entries of its own chunks, with
- * the entries before them that look-back needs (parts marked `before`). 24 bytes an entry, 48 a part. */
+ * Every rank parses the index files of its share into a segment with a dictionary of its own; the dictionaries are
+ * merged into one in byte order, the segments renumbered and exchanged so that each rank has the entries of its own
+ * chunks, with the entries before them that look-back needs (parts marked `before`). 24 bytes an entry, 48 a part. */
 #ifndef ASSAY_TRIAL_INDEX_H
 #define ASSAY_TRIAL_INDEX_H
 
@@ -23,12 +23,12 @@ typedef struct assay_shape_entry { /* from shape_payload: the shape of a tensor 
 
 typedef struct assay_part { /* one index file: one step of one worker */
     int64_t step, mode_step;
-    char *event;     /* event file, NULL: the usual name; owned by the segment */
+    char *event;           /* event file, NULL: the usual name; owned by the segment */
     uint32_t first, count; /* its entries, sorted by offset */
     uint32_t first_shape, shapes;
     uint32_t worker;
-    uint8_t mode;    /* assay_mode of assay/rule.h */
-    bool before;     /* held for look-back only, belongs to an earlier rank's chunks */
+    uint8_t mode; /* assay_mode of assay/rule.h */
+    bool before;  /* held for look-back only, belongs to an earlier rank's chunks */
 } assay_part;
 
 typedef struct assay_segment {
@@ -44,9 +44,10 @@ void assay_segment_init(assay_segment *s);
 void assay_segment_release(assay_segment *s);
 
 /* Parses one index file and appends its part (parts must be added in order). Names go into `dict` in order of
- * occurrence; `shape_payload` keeps shapes of tensors. A file that cannot be used becomes a problem and gives no part; a
- * single bad entry (negative, huge, overflowing range; no name) becomes a problem and the others count. An entry listed
- * twice is a problem and counts once. event_file_name may not leave the trial. Returns 0 or ASSAY_ENOMEM. Not collective. */
+ * occurrence; `shape_payload` keeps shapes of tensors. A file that cannot be used becomes a problem and gives no part;
+ * a single bad entry (negative, huge, overflowing range; no name) becomes a problem and the others count. An entry
+ * listed twice is a problem and counts once. event_file_name may not leave the trial. Returns 0 or ASSAY_ENOMEM. Not
+ * collective. */
 int assay_index_parse(const assay_listing *listing, const assay_index_name *name, const void *text, size_t size,
                       assay_dict *dict, assay_segment *segment, assay_problems *problems);
 
@@ -55,9 +56,10 @@ int assay_index_parse(const assay_listing *listing, const assay_index_name *name
 int assay_index_read(assay_store *store, const assay_listing *listing, size_t first, size_t count, assay_dict *dict,
                      assay_segment *segment, assay_problems *problems);
 
-/* A tensor with saved reductions whose shape stands in shape_payload was, by the index, not saved raw (FORMAT.md): a raw record of
- * it all the same, which the reference's hook writes of losses, is set aside, and its reductions speak for it. Tensors have
- * numbers below `tensors`; *count grows by the records that were set aside. Returns 0 or ASSAY_ENOMEM. Not collective. */
+/* A tensor with saved reductions whose shape stands in shape_payload was, by the index, not saved raw (FORMAT.md): a
+ * raw record of it all the same, which the reference's hook writes of losses, is set aside, and its reductions speak
+ * for it. Tensors have numbers below `tensors`; *count grows by the records that were set aside. Returns 0 or
+ * ASSAY_ENOMEM. Not collective. */
 int assay_segment_set_raw_aside(assay_segment *s, uint32_t tensors, uint64_t *count);
 
 /* Lets go of the shapes: an evaluation needs them only to tell which raw records are set aside. */
@@ -81,9 +83,9 @@ size_t assay_segment_find(const assay_segment *s, int64_t step);
 const assay_entry *assay_part_raw(const assay_segment *s, const assay_part *part, uint32_t tensor);
 
 /* What look-back from behind the segment may need, as a new segment whose parts are marked `before`: of every (tensor,
- * worker) with wanted[tensor] the raw entries among its last `back` ones, among its last `back` ones of TRAIN steps, and those of
- * parts of step >= `since`.
- * tail(A ++ B) == tail(tail(A) ++ B), so that tails can be combined over ranks. Returns 0 or ASSAY_ENOMEM. */
+ * worker) with wanted[tensor] the raw entries among its last `back` ones, among its last `back` ones of TRAIN steps,
+ * and those of parts of step >= `since`. tail(A ++ B) == tail(tail(A) ++ B), so that tails can be combined over ranks.
+ * Returns 0 or ASSAY_ENOMEM. */
 int assay_segment_tail(const assay_segment *s, const uint8_t *wanted, uint32_t tensors, uint32_t back, int64_t since,
                        assay_segment *out);
 

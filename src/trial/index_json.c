@@ -133,7 +133,8 @@ static unsigned read_item_value(reader *r, const char *key, size_t length, assay
     return bit | BAD;
 }
 
-/* Makes room for all items of a large text at once: each opens an object. A list that grows leaves its former places behind. */
+/* Makes room for all items of a large text at once: each opens an object. A list that grows leaves its former places
+ * behind. */
 static void expect_items(reader *r, assay_index_items *items)
 {
     enum { LARGE = 1 << 20 };

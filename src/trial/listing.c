@@ -18,10 +18,10 @@ enum { BUCKET_DIGITS = 9, STEP_DIGITS = 12, COLLECTIONS_MOST = 256 << 20, PATH_R
 typedef struct lister {
     assay_store *store;
     assay_listing *listing;
-    assay_dict *workers; /* ids in order of occurrence until sort_workers() */
-    size_t room;         /* of listing->files */
-    assay_buf before;    /* the collections file read last: workers normally agree to the byte */
-    bool found;          /* one of the three directories is there */
+    assay_dict *workers;  /* ids in order of occurrence until sort_workers() */
+    size_t room;          /* of listing->files */
+    assay_buf before;     /* the collections file read last: workers normally agree to the byte */
+    bool found;           /* one of the three directories is there */
     bool has_collections; /* some worker wrote a collections file */
     assay_error *err;
 } lister;
@@ -312,9 +312,10 @@ static int conclude(lister *l)
     uint32_t said = listing->collections.num_workers;
     listing->expected_workers = said > listing->workers ? said : listing->workers;
     if (!l->has_collections)
-        assay_problems_add(&listing->problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
-                           "the trial has no collections file: rules that select by collection find nothing, and how many "
-                           "workers were expected is not known");
+        assay_problems_add(
+            &listing->problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
+            "the trial has no collections file: rules that select by collection find nothing, and how many "
+            "workers were expected is not known");
     if (listing->count == 0)
         assay_problems_add(&listing->problems, ASSAY_PROBLEM_EMPTY, -1, "index", -1,
                            "the trial has no index file: no step was saved, or nothing has been written yet");
@@ -347,7 +348,8 @@ int assay_listing_read(assay_store *store, assay_listing *out, assay_error *err)
     return status;
 }
 
-/* Writes a number of exactly so many digits; a million file names cost more through printf than reading the files' names. */
+/* Writes a number of exactly so many digits; a million file names cost more through printf than reading the files'
+ * names. */
 static char *put_digits(char *to, int64_t value, int digits)
 {
     for (int i = digits; i-- > 0; value /= 10)

@@ -20,11 +20,11 @@ typedef struct assay_index_name { /* one index file: index/<bucket, 9 digits>/<s
 typedef struct assay_listing {
     assay_index_name *files; /* sorted by (step, worker); a (step, worker) occurs once: doubles are problems */
     size_t count;
-    char **worker_file; /* worker names as in file names, natural order */
-    char **worker;      /* as people read them, same order */
-    uint32_t workers;   /* those that wrote an index or a collections file */
+    char **worker_file;        /* worker names as in file names, natural order */
+    char **worker;             /* as people read them, same order */
+    uint32_t workers;          /* those that wrote an index or a collections file */
     uint32_t expected_workers; /* the larger of `workers` and _meta.num_workers */
-    bool ended;         /* training_job_end.ts is there */
+    bool ended;                /* training_job_end.ts is there */
     assay_collections collections;
     assay_problems problems;
 } assay_listing;
@@ -36,8 +36,8 @@ int assay_listing_read(assay_store *store, assay_listing *out, assay_error *err)
 void assay_listing_release(assay_listing *listing);
 void assay_listing_pack(const assay_listing *listing, assay_buf *out);
 int assay_listing_unpack(assay_cursor *in, assay_listing *out, assay_error *err);
-/* Packs so many of a listing's files; unpack appends them to those of `listing`, whose workers they are. 0, ASSAY_EFORMAT
- * or ASSAY_ENOMEM. Not collective. */
+/* Packs so many of a listing's files; unpack appends them to those of `listing`, whose workers they are. 0,
+ * ASSAY_EFORMAT or ASSAY_ENOMEM. Not collective. */
 void assay_index_names_pack(const assay_index_name *files, size_t count, assay_buf *out);
 int assay_index_names_unpack(assay_cursor *in, assay_listing *listing);
 

@@ -70,10 +70,11 @@ int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay
             return found;
         if (found < 0 && problems && !m->told) {
             m->told = true;
-            assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
-                               "collection \"%.100s\": include_regex \"%.200s\" takes too long on tensor \"%.*s\", which counts as "
-                               "no match, and so may others: simplify the pattern", m->collection->name, m->pattern[i],
-                               (int)(length < 200 ? length : 200), tensor);
+            assay_problems_add(
+                problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
+                "collection \"%.100s\": include_regex \"%.200s\" takes too long on tensor \"%.*s\", which counts as "
+                "no match, and so may others: simplify the pattern",
+                m->collection->name, m->pattern[i], (int)(length < 200 ? length : 200), tensor);
         }
     }
     return 0;

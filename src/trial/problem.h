@@ -9,24 +9,24 @@
 #include <assay/status.h>
 
 /* X(enum, word in the report, true when it is damage or loss (exit code 3), false for a remark) */
-#define ASSAY_PROBLEM_LIST(X)                                                                              \
-    X(ASSAY_PROBLEM_INDEX, "damaged-index", true)             /* index JSON that cannot be used, or an entry of it */ \
-    X(ASSAY_PROBLEM_EVENT_MISSING, "missing-event-file", true)                                             \
-    X(ASSAY_PROBLEM_RECORD, "damaged-record", true)           /* frame, checksum, protobuf, shape */       \
-    X(ASSAY_PROBLEM_READ, "unreadable", true)                 /* the file system said no */                \
-    X(ASSAY_PROBLEM_COLLECTIONS, "damaged-collections", true)                                              \
-    X(ASSAY_PROBLEM_DUPLICATE, "duplicate-step", true)                                                     \
-    X(ASSAY_PROBLEM_ORPHAN, "events-without-index", true)                                                  \
-    X(ASSAY_PROBLEM_BUDGET, "memory-budget", true)            /* not evaluated: needs more than --memory */ \
-    X(ASSAY_PROBLEM_EMPTY, "empty-trial", true)                                                            \
-    X(ASSAY_PROBLEM_NAME, "foreign-file", false)              /* a file name that is none of ours */       \
+#define ASSAY_PROBLEM_LIST(X)                                                                                          \
+    X(ASSAY_PROBLEM_INDEX, "damaged-index", true) /* index JSON that cannot be used, or an entry of it */              \
+    X(ASSAY_PROBLEM_EVENT_MISSING, "missing-event-file", true)                                                         \
+    X(ASSAY_PROBLEM_RECORD, "damaged-record", true) /* frame, checksum, protobuf, shape */                             \
+    X(ASSAY_PROBLEM_READ, "unreadable", true)       /* the file system said no */                                      \
+    X(ASSAY_PROBLEM_COLLECTIONS, "damaged-collections", true)                                                          \
+    X(ASSAY_PROBLEM_DUPLICATE, "duplicate-step", true)                                                                 \
+    X(ASSAY_PROBLEM_ORPHAN, "events-without-index", true)                                                              \
+    X(ASSAY_PROBLEM_BUDGET, "memory-budget", true) /* not evaluated: needs more than --memory */                       \
+    X(ASSAY_PROBLEM_EMPTY, "empty-trial", true)                                                                        \
+    X(ASSAY_PROBLEM_NAME, "foreign-file", false) /* a file name that is none of ours */                                \
     X(ASSAY_PROBLEM_SET_ASIDE, "raw-beside-reductions", false)
 
 typedef enum assay_problem_kind {
 #define ASSAY_PROBLEM_ENUM(name, word, loss) name,
     ASSAY_PROBLEM_LIST(ASSAY_PROBLEM_ENUM)
 #undef ASSAY_PROBLEM_ENUM
-    ASSAY_PROBLEM_KINDS
+        ASSAY_PROBLEM_KINDS
 } assay_problem_kind;
 
 const char *assay_problem_word(int kind);
@@ -53,8 +53,8 @@ typedef struct assay_problems {
 void assay_problems_init(assay_problems *p);
 void assay_problems_release(assay_problems *p);
 /* Adds one; texts are copied. Not collective. */
-void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
+void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format,
+                        ...) __attribute__((format(printf, 6, 7)));
 /* Appends `later` behind `earlier`. Associative, also beyond the ceiling. Returns 0 or ASSAY_ENOMEM. */
 int assay_problems_append(assay_problems *earlier, const assay_problems *later);
 void assay_problems_pack(const assay_problems *p, assay_buf *out);

@@ -33,7 +33,8 @@ struct assay_store_ops {
     int (*open_file)(assay_store *store, const char *path, assay_store_file *file, assay_error *err);
     void (*close_file)(assay_store_file *file);
     int (*read_at)(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
-    int (*stamp)(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err); /* NULL: never changes */
+    int (*stamp)(assay_store *store, const char *path, assay_store_stamp *out,
+                 assay_error *err); /* NULL: never changes */
     /* Both or neither: of storages that fetch what comes next. */
     bool (*waits)(const assay_store *store);
     void (*ahead)(assay_store *store, const char *path, uint64_t offset, uint64_t size);
@@ -45,8 +46,8 @@ struct assay_store_ops {
 extern const assay_store_ops assay_store_posix;
 extern const assay_store_ops assay_store_hdf5; /* without HDF5 it has no open */
 
-/* True when the place is an HDF5 file, or one with the name of a trial in it behind: "run.h5", "runs.h5/resnet-17". Then
- * *length is that of the file's part. Not collective. */
+/* True when the place is an HDF5 file, or one with the name of a trial in it behind: "run.h5", "runs.h5/resnet-17".
+ * Then *length is that of the file's part. Not collective. */
 bool assay_is_hdf5_place(const char *place, size_t *length);
 
 /* Makes *out of `count` terminated names that lie one behind the other in `text`: sorted, in one block. Returns 0 or

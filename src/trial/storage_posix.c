@@ -16,13 +16,15 @@
  * after the other: from some on that directory is open itself, and the way to it is not looked up for each. */
 enum { IN_A_ROW = 8 };
 
-/* A file that was opened before its turn, so that the kernel fetches what it holds. Longer paths wait for their turn. */
+/* A file that was opened before its turn, so that the kernel fetches what it holds. Longer paths wait for their turn.
+ */
 typedef struct ahead {
     char path[112];
     int number; /* -1: none */
 } ahead;
 
-/* After a read that was not served from memory so many files may be opened ahead; then such a read has to happen again. */
+/* After a read that was not served from memory so many files may be opened ahead; then such a read has to happen again.
+ */
 enum { ASKED_AFTER_A_WAIT = 1024 };
 
 typedef struct posix_root {
@@ -294,8 +296,8 @@ static ssize_t read_in_memory(int number, void *bytes, size_t size, off_t offset
 }
 #endif
 
-/* Reads some of the bytes. One that waits for a disk or a server is noticed: it is tried without waiting first, which is
- * the only call for bytes that are in memory. Where the file system cannot say, nothing is noticed. */
+/* Reads some of the bytes. One that waits for a disk or a server is noticed: it is tried without waiting first, which
+ * is the only call for bytes that are in memory. Where the file system cannot say, nothing is noticed. */
 static ssize_t read_some(posix_root *root, int number, void *bytes, size_t size, off_t offset)
 {
     if (assay_fault_now(ASSAY_FAULT_SHORT))

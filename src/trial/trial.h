@@ -9,8 +9,8 @@
 typedef struct assay_trial_files {
     assay_store *store;
     assay_listing listing;
-    assay_dict *tensors;   /* byte order */
-    assay_segment segment; /* every part */
+    assay_dict *tensors;     /* byte order */
+    assay_segment segment;   /* every part */
     assay_problems problems; /* those of the listing and of the index files */
 } assay_trial_files;
 

@@ -1,4 +1,5 @@
-/* Any bytes as a tensor that another rank has measured: refused, or an item that comes back from its own bytes as it is. */
+/* Any bytes as a tensor that another rank has measured: refused, or an item that comes back from its own bytes as it
+ * is. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +18,8 @@ static assay_tensor_result_form form_of(assay_measure measures[ASSAY_MEASURE_KIN
     memset(measures, 0, ASSAY_MEASURE_KINDS * sizeof *measures);
     for (uint32_t k = 0; k < ASSAY_MEASURE_KINDS; k++)
         measures[k].kind = measures[k].numbers = k;
-    return (assay_tensor_result_form){.measures = measures, .measure_count = ASSAY_MEASURE_KINDS, .tensors = 3, .workers = 2,
-                             .plan = &plan};
+    return (assay_tensor_result_form){
+        .measures = measures, .measure_count = ASSAY_MEASURE_KINDS, .tensors = 3, .workers = 2, .plan = &plan};
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -45,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assay_buf_init(&third, SIZE_MAX);
     if (status == ASSAY_OK) {
         memset(&item, 0, sizeof item);
-        if (again.size > in.at || assay_tensor_result_unpack(&second, &form, arena, &item, &err) != ASSAY_OK || assay_cursor_bad(&second))
+        if (again.size > in.at || assay_tensor_result_unpack(&second, &form, arena, &item, &err) != ASSAY_OK ||
+            assay_cursor_bad(&second))
             abort();
         assay_tensor_result_pack(&item, &form, &third);
         if (third.size != again.size || memcmp(third.data, again.data, again.size) != 0)

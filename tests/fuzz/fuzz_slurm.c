@@ -1,4 +1,5 @@
-/* Any text as the answer of a Slurm command: ids that come out are ids, and a job has ended only by a word that says so. */
+/* Any text as the answer of a Slurm command: ids that come out are ids, and a job has ended only by a word that says
+ * so. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

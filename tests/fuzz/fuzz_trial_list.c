@@ -1,5 +1,5 @@
-/* Any bytes as a list of trials: lines that have something in them; and as the trials of a job, refused with a message, or
- * trials that have paths and names, one of each, and survive their way between ranks. */
+/* Any bytes as a list of trials: lines that have something in them; and as the trials of a job, refused with a message,
+ * or trials that have paths and names, one of each, and survive their way between ranks. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

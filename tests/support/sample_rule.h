@@ -35,15 +35,26 @@ static int sample_map(const assay_rule *rule, void *state, const assay_step_view
 
 static const char *const sample_tests[] = {"first", "second", NULL};
 
-static const assay_rule_ops sample_rule = {
-    .abi = ASSAY_RULE_ABI, .size = sizeof(assay_rule_ops), .name = "SampleRule", .summary = "Tests something.",
-    .advice = "Do something.", .params = sample_params, .tests = sample_tests, .setup = sample_setup, .map = sample_map,
-    ASSAY_COMMON_STATE};
+static const assay_rule_ops sample_rule = {.abi = ASSAY_RULE_ABI,
+                                           .size = sizeof(assay_rule_ops),
+                                           .name = "SampleRule",
+                                           .summary = "Tests something.",
+                                           .advice = "Do something.",
+                                           .params = sample_params,
+                                           .tests = sample_tests,
+                                           .setup = sample_setup,
+                                           .map = sample_map,
+                                           ASSAY_COMMON_STATE};
 
-static const assay_rule_ops sample_aggregation = {
-    .abi = ASSAY_RULE_ABI, .size = sizeof(assay_rule_ops), .name = "sample_counts", .summary = "Counts something.",
-    .params = sample_params, .traits = ASSAY_RULE_AGGREGATION, .setup = sample_setup, .map = sample_map,
-    ASSAY_COMMON_STATE};
+static const assay_rule_ops sample_aggregation = {.abi = ASSAY_RULE_ABI,
+                                                  .size = sizeof(assay_rule_ops),
+                                                  .name = "sample_counts",
+                                                  .summary = "Counts something.",
+                                                  .params = sample_params,
+                                                  .traits = ASSAY_RULE_AGGREGATION,
+                                                  .setup = sample_setup,
+                                                  .map = sample_map,
+                                                  ASSAY_COMMON_STATE};
 
 /* Registers both; 0 or a negative status. Not collective. */
 static inline int sample_register(assay_error *err)

@@ -1,4 +1,5 @@
-/* unit.h - runs one CUnit suite and turns its result into an exit status: failures, and no test at all, are failures. */
+/* unit.h - runs one CUnit suite and turns its result into an exit status: failures, and no test at all, are failures.
+ */
 #ifndef ASSAY_TESTS_UNIT_H
 #define ASSAY_TESTS_UNIT_H
 

@@ -10,10 +10,10 @@ assay_tensor_result_form assay_deferred_form(const assay_mapper *m)
 {
     const assay_source *source = &m->sources->list[m->source];
     return (assay_tensor_result_form){.measures = m->plan->measures,
-                             .measure_count = m->plan->measure_count,
-                             .plan = &m->plan->sources[m->source],
-                             .tensors = assay_dict_count(source->info->tensors),
-                             .workers = source->listing.workers};
+                                      .measure_count = m->plan->measure_count,
+                                      .plan = &m->plan->sources[m->source],
+                                      .tensors = assay_dict_count(source->info->tensors),
+                                      .workers = source->listing.workers};
 }
 
 assay_needs assay_deferred_needs(const assay_mapper *m)

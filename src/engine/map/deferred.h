@@ -1,5 +1,5 @@
-/* deferred.h - tensors that are measured apart from their step: by another rank (step_sharing.h), or while an earlier step was
- * read (lookahead.h). They come to the step as bytes.
+/* deferred.h - tensors that are measured apart from their step: by another rank (step_sharing.h), or while an earlier
+ * step was read (lookahead.h). They come to the step as bytes.
  *
  * The report does not tell who measured what, nor when. Whoever reads a step as a whole might refuse a tensor because
  * the others take all the memory; so what was measured apart is used only where the whole step is sure to fit its

@@ -7,8 +7,9 @@
 #include "engine/map/deferred.h"
 #include "engine/map/step_sharing.h"
 
-static const size_t LARGE = 256 << 10;              /* bytes of a record, from which on it is worth while */
-static const uint64_t AT_ONCE = UINT64_C(16) << 30; /* bytes after which a rank comes to a border of chunks at the latest */
+static const size_t LARGE = 256 << 10; /* bytes of a record, from which on it is worth while */
+static const uint64_t AT_ONCE = UINT64_C(16)
+                                << 30; /* bytes after which a rank comes to a border of chunks at the latest */
 
 typedef struct measured {
     const assay_entry *entry;
@@ -16,11 +17,11 @@ typedef struct measured {
 } measured;
 
 typedef struct waiting { /* of one step */
-    uint64_t step;  /* its place among the trial's steps */
-    measured *list; /* by entry: about the order in which they are measured */
+    uint64_t step;       /* its place among the trial's steps */
+    measured *list;      /* by entry: about the order in which they are measured */
     size_t count, room;
     assay_buf bytes;
-    uint64_t most;  /* bytes that a record took while it was measured */
+    uint64_t most; /* bytes that a record took while it was measured */
     bool full;
 } waiting;
 
@@ -29,7 +30,7 @@ struct assay_lookahead {
     assay_buf probe;            /* only its size matters */
     waiting steps[ASSAY_STRIP]; /* step s in [s % ASSAY_STRIP] */
     assay_arena *arena;         /* of the record under way */
-    assay_partial node;            /* takes its problems */
+    assay_partial node;         /* takes its problems */
     bool has_node;
     assay_demand wants;
     const assay_part *part; /* whose worker's next parts these are */
@@ -280,8 +281,8 @@ static int measure(assay_mapper *m, const assay_part *part, const assay_entry *e
     return status == ASSAY_OK && taken ? put(m, number_of(m, m->step), entry, &item) : status;
 }
 
-int assay_lookahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
-                        const assay_tensor_result *item)
+int assay_lookahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry,
+                            const assay_record_demand *wanted, const assay_tensor_result *item)
 {
     assay_lookahead *a = m->ahead;
     if (!is_worth_while(m, part, entry, wanted))

@@ -16,7 +16,8 @@
 
 typedef struct assay_lookahead assay_lookahead;
 
-/* What waits takes at most about `memory` bytes; measuring as much again, and what the step has left. NULL without memory. */
+/* What waits takes at most about `memory` bytes; measuring as much again, and what the step has left. NULL without
+ * memory. */
 assay_lookahead *assay_lookahead_new(size_t memory);
 /* NULL is ignored. */
 void assay_lookahead_free(assay_lookahead *a);
@@ -25,10 +26,10 @@ void assay_lookahead_free(assay_lookahead *a);
 int assay_lookahead_enter(assay_mapper *m);
 void assay_lookahead_leave(assay_lookahead *a);
 
-/* After a raw record of m->step was taken into `item`: measures the same tensor of the same worker in the next steps, if that saves
- * reading. They are steps of this rank's chunks before m->ahead_end. 0 or ASSAY_ENOMEM. */
-int assay_lookahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
-                        const assay_tensor_result *item);
+/* After a raw record of m->step was taken into `item`: measures the same tensor of the same worker in the next steps,
+ * if that saves reading. They are steps of this rank's chunks before m->ahead_end. 0 or ASSAY_ENOMEM. */
+int assay_lookahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry,
+                            const assay_record_demand *wanted, const assay_tensor_result *item);
 
 /* Does what was measured of an entry of m->step wait? */
 bool assay_lookahead_has(assay_mapper *m, const assay_entry *entry);

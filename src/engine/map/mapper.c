@@ -1,5 +1,5 @@
-/* mapper.c - walks this rank's chunks: for each step the index files of all workers, for each of them the wanted records
- * in the order they lie in the event file. */
+/* mapper.c - walks this rank's chunks: for each step the index files of all workers, for each of them the wanted
+ * records in the order they lie in the event file. */
 #include "engine/map/mapper.h"
 
 #include <stdlib.h>
@@ -27,7 +27,11 @@ static size_t look_ups(const assay_plan *plan, const assay_sources *sources)
 int assay_mapper_init(assay_mapper *m, const assay_plan *plan, assay_sources *sources, const assay_rule *rules,
                       assay_progress *progress, size_t memory, const assay_budget *budget)
 {
-    *m = (assay_mapper){.plan = plan, .sources = sources, .rules = rules, .progress = progress, .source = ASSAY_NO_ID,
+    *m = (assay_mapper){.plan = plan,
+                        .sources = sources,
+                        .rules = rules,
+                        .progress = progress,
+                        .source = ASSAY_NO_ID,
                         .value_budget = memory / 4};
     m->main = &m->files[0];
     m->arena = assay_arena_new(budget->step);
@@ -90,7 +94,8 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source)
     const assay_source_plan *plan = &m->plan->sources[source];
     uint32_t tensors = assay_dict_count(m->sources->list[source].info->tensors);
     m->item_of = assay_alloc_zeroed(tensors, sizeof *m->item_of);
-    if (assay_demand_init(&m->wants, m->plan, source) != ASSAY_OK || !m->item_of || assay_lookahead_enter(m) != ASSAY_OK)
+    if (assay_demand_init(&m->wants, m->plan, source) != ASSAY_OK || !m->item_of ||
+        assay_lookahead_enter(m) != ASSAY_OK)
         return ASSAY_ENOMEM;
     if (!plan->looks_back)
         return ASSAY_OK;
@@ -193,7 +198,8 @@ static uint64_t end_of_run(assay_mapper *m, const assay_part *part, int mode, co
 }
 
 /* Tells the event file which stretch around entry e is wanted, so that neighbours come with one read. */
-static void expect_run(assay_mapper *m, const assay_part *part, const assay_segment *segment, size_t e, uint64_t *expected)
+static void expect_run(assay_mapper *m, const assay_part *part, const assay_segment *segment, size_t e,
+                       uint64_t *expected)
 {
     const assay_entry *entry = &segment->entries[e];
     if (entry->offset + entry->length <= *expected)
@@ -237,7 +243,8 @@ static void ask_ahead(assay_mapper *m, const assay_segment *segment, size_t p)
 }
 
 /* Reads a record into its item, unless that was done before the step's turn. */
-static int take_entry(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted, bool *taken)
+static int take_entry(assay_mapper *m, const assay_part *part, const assay_entry *entry,
+                      const assay_record_demand *wanted, bool *taken)
 {
     assay_tensor_result *item = item_for(m, part, entry->tensor);
     if (!item) {
@@ -277,7 +284,8 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
                 return opened;
             m->alone |= opened != ASSAY_OK && first > part->first; /* the rank that has the beginning names it, too */
             if (opened != ASSAY_OK)
-                assay_note_problem(m, part, opened == ASSAY_ENOTFOUND ? ASSAY_PROBLEM_EVENT_MISSING : ASSAY_PROBLEM_READ, -1,
+                assay_note_problem(m, part,
+                                   opened == ASSAY_ENOTFOUND ? ASSAY_PROBLEM_EVENT_MISSING : ASSAY_PROBLEM_READ, -1,
                                    err.text);
         }
         bool taken = false;
@@ -334,7 +342,8 @@ static int map_chunk(assay_mapper *m, uint64_t number, assay_error *err)
 
 int assay_mapper_no_memory(const assay_mapper *m, assay_error *err)
 {
-    return assay_fail(err, ASSAY_ENOMEM, "out of memory while reading step %lld: use fewer ranks a node or a smaller --memory",
+    return assay_fail(err, ASSAY_ENOMEM,
+                      "out of memory while reading step %lld: use fewer ranks a node or a smaller --memory",
                       m->step ? (long long)m->step->step : -1LL);
 }
 

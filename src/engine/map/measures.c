@@ -7,11 +7,11 @@
 
 /* A measure under way. */
 typedef struct assay_active_measure {
-    uint32_t number;       /* the engine's */
-    assay_meter *meter;    /* NULL: given up, or done */
+    uint32_t number;    /* the engine's */
+    assay_meter *meter; /* NULL: given up, or done */
     assay_reference reference;
-    bool pulls;            /* the reference has the same shape: its elements are fed alongside */
-    uint32_t leader;       /* measures with one reference pull it together: the first of them */
+    bool pulls;      /* the reference has the same shape: its elements are fed alongside */
+    uint32_t leader; /* measures with one reference pull it together: the first of them */
 } taking;
 
 /* Room for the measures of one tensor, kept from one to the next. */
@@ -96,7 +96,8 @@ static int start_comparison(const assay_measures *g, uint32_t k, const assay_sha
     assay_shape reference = {0};
     if (found)
         reference = (assay_shape){r->dtype, r->dims, r->shape, r->elements};
-    int status = assay_meter_new(measure, shape, found ? &reference : NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
+    int status = assay_meter_new(measure, shape, found ? &reference : NULL, assay_arena_left(m->arena), m->arena,
+                                 &t->meter, &err);
     if (status != ASSAY_OK)
         return give_up(g, t, status, &err);
     t->pulls = found && reference.dims == shape->dims &&
@@ -166,15 +167,16 @@ static int end_reference(const assay_measures *g, assay_open_file *handle, assay
         return ASSAY_OK;
     int status = assay_event_content(handle->file, 0, &rest, &size, err);
     if (status == ASSAY_OK && handle->fills)
-        assay_reference_cache_filled(g->m->kept, (assay_reference_key){g->entry->tensor, g->part->worker}, handle->entry, &handle->record);
+        assay_reference_cache_filled(g->m->kept, (assay_reference_key){g->entry->tensor, g->part->worker},
+                                     handle->entry, &handle->record);
     handle->fills = false;
     return status;
 }
 
 /* Feeds a piece to the comparisons that list[leader] leads, pulling the same elements of their reference. A failure is
  * everyone's of them. */
-static int feed_comparisons(const assay_measures *g, uint32_t leader, const uint8_t *piece, uint64_t elements, size_t element,
-                            assay_error *err)
+static int feed_comparisons(const assay_measures *g, uint32_t leader, const uint8_t *piece, uint64_t elements,
+                            size_t element, assay_error *err)
 {
     const taking *list = g->list;
     size_t other = assay_dtype_size(list[leader].reference.handle->record.dtype);

@@ -15,14 +15,15 @@ const char *assay_part_path(const assay_source *source, const assay_part *part, 
 }
 
 int assay_file_pool_open(assay_mapper *m, assay_open_file *handle, const assay_source *source, const assay_part *part,
-                      assay_error *err)
+                         assay_error *err)
 {
     char name[ASSAY_PATH_ROOM];
     if (handle->part == part)
         return ASSAY_OK;
     const char *path = assay_part_path(source, part, name);
     if (!path)
-        return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long", (long long)part->step);
+        return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long",
+                          (long long)part->step);
     handle->part = NULL;
     int status = handle->file ? assay_event_reopen(handle->file, source->store, path, err)
                               : assay_event_open(source->store, path, 0, &handle->file, err);
@@ -43,12 +44,15 @@ void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64
 
 int assay_problem_kind_of(int status)
 {
-    return status == ASSAY_EIO ? ASSAY_PROBLEM_READ : status == ASSAY_EBUDGET ? ASSAY_PROBLEM_BUDGET : ASSAY_PROBLEM_RECORD;
+    return status == ASSAY_EIO       ? ASSAY_PROBLEM_READ
+           : status == ASSAY_EBUDGET ? ASSAY_PROBLEM_BUDGET
+                                     : ASSAY_PROBLEM_RECORD;
 }
 
 static int over_budget(assay_error *err)
 {
-    return assay_fail(err, ASSAY_EBUDGET, "the tensors of the step need more memory than the budget allows: raise --memory");
+    return assay_fail(err, ASSAY_EBUDGET,
+                      "the tensors of the step need more memory than the budget allows: raise --memory");
 }
 
 /* The recorded name must be the one that the index gives. */
@@ -63,8 +67,8 @@ static bool names_agree(const assay_mapper *m, const assay_entry *entry, const a
 
 /* ---- a saved reduction: one number ---- */
 
-static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay_record *record, assay_tensor_result *item,
-                          assay_error *err)
+static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay_record *record,
+                          assay_tensor_result *item, assay_error *err)
 {
     const uint8_t *piece;
     size_t size = 0;
@@ -92,9 +96,10 @@ static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay
     return ASSAY_OK;
 }
 
-/* One pass over the content. `keep`: where it is copied, or NULL; a reference may lie there, so that a piece is put there
- * after it was compared. */
-static int pass(const assay_measures *g, const assay_record *record, assay_stats_acc *stats, uint8_t *keep, assay_error *err)
+/* One pass over the content. `keep`: where it is copied, or NULL; a reference may lie there, so that a piece is put
+ * there after it was compared. */
+static int pass(const assay_measures *g, const assay_record *record, assay_stats_acc *stats, uint8_t *keep,
+                assay_error *err)
 {
     assay_mapper *m = g->m;
     size_t element = assay_dtype_size(record->dtype);
@@ -119,8 +124,9 @@ static int pass(const assay_measures *g, const assay_record *record, assay_stats
     }
 }
 
-static int take_values(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
-                       const assay_record *record, assay_tensor_result *item, assay_error *err)
+static int take_values(assay_mapper *m, const assay_part *part, const assay_entry *entry,
+                       const assay_record_demand *wanted, const assay_record *record, assay_tensor_result *item,
+                       assay_error *err)
 {
     assay_measures measuring = {.m = m, .part = part, .entry = entry};
     assay_stats_acc acc;
@@ -158,8 +164,8 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
     return ASSAY_OK;
 }
 
-static int take_texts(assay_mapper *m, const assay_record_demand *wanted, const assay_record *record, assay_tensor_result *item,
-                      assay_error *err)
+static int take_texts(assay_mapper *m, const assay_record_demand *wanted, const assay_record *record,
+                      assay_tensor_result *item, assay_error *err)
 {
     for (uint32_t k = 0; k < wanted->measures; k++) {
         if (!assay_measure_is_text(&m->plan->measures[wanted->measure[k]]))
@@ -179,8 +185,8 @@ static int take_texts(assay_mapper *m, const assay_record_demand *wanted, const 
 }
 
 /* Room for what will be known of a raw tensor, in one piece: there may be a million of them in a step. */
-static int make_room(assay_mapper *m, const assay_entry *entry, const assay_record_demand *wanted, const assay_record *record,
-                     assay_tensor_result *item, assay_error *err)
+static int make_room(assay_mapper *m, const assay_entry *entry, const assay_record_demand *wanted,
+                     const assay_record *record, assay_tensor_result *item, assay_error *err)
 {
     const assay_source_plan *plan = &m->plan->sources[m->source];
     const assay_use_class *class = &plan->classes[plan->tensor_class[entry->tensor]];
@@ -205,8 +211,9 @@ static int make_room(assay_mapper *m, const assay_entry *entry, const assay_reco
     return ASSAY_OK;
 }
 
-static int take_raw(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
-                    const assay_record *record, assay_tensor_result *item, assay_error *err)
+static int take_raw(assay_mapper *m, const assay_part *part, const assay_entry *entry,
+                    const assay_record_demand *wanted, const assay_record *record, assay_tensor_result *item,
+                    assay_error *err)
 {
     int status = make_room(m, entry, wanted, record, item, err);
     if (status != ASSAY_OK)
@@ -223,8 +230,8 @@ static int take_raw(assay_mapper *m, const assay_part *part, const assay_entry *
     return ASSAY_OK;
 }
 
-int assay_record_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_record_demand *wanted,
-               assay_tensor_result *item, bool *taken)
+int assay_record_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry,
+                         const assay_record_demand *wanted, assay_tensor_result *item, bool *taken)
 {
     assay_error err = {""};
     assay_record record;

@@ -34,8 +34,8 @@ static bool next_place(const assay_mapper *m, walk *w, uint32_t tensor, uint32_t
     return true;
 }
 
-/* The handle for a reference: one that has the very record open for this tensor, else one that has the file open, else the
- * one that was not used for longest. NULL when all are in use for this tensor. */
+/* The handle for a reference: one that has the very record open for this tensor, else one that has the file open, else
+ * the one that was not used for longest. NULL when all are in use for this tensor. */
 static assay_open_file *pick_handle(assay_mapper *m, assay_place place)
 {
     assay_open_file *best = NULL;
@@ -60,7 +60,8 @@ static assay_open_file *pick_handle(assay_mapper *m, assay_place place)
 static bool is_at_hand(assay_mapper *m, assay_open_file *handle, assay_place place)
 {
     assay_reference_key key = {place.entry->tensor, place.part->worker};
-    const assay_cached_reference *kept = place.entry == m->entry ? NULL : assay_reference_cache_find(m->kept, key, place.entry);
+    const assay_cached_reference *kept =
+        place.entry == m->entry ? NULL : assay_reference_cache_find(m->kept, key, place.entry);
     if (place.entry != m->entry && !kept)
         return false;
     handle->from = kept ? ASSAY_FROM_MEMORY : ASSAY_FROM_ITSELF;
@@ -77,11 +78,13 @@ static bool is_at_hand(assay_mapper *m, assay_open_file *handle, assay_place pla
 }
 
 /* Opens a candidate; it counts only with a raw, numeric, non-empty value (RULES.md, G1). */
-static int open_candidate(assay_mapper *m, const assay_source *source, assay_place place, assay_reference *out, assay_error *err)
+static int open_candidate(assay_mapper *m, const assay_source *source, assay_place place, assay_reference *out,
+                          assay_error *err)
 {
     assay_open_file *handle = pick_handle(m, place);
     if (!handle)
-        return assay_fail(err, ASSAY_EBUDGET, "a tensor is compared with more than %d others at once", ASSAY_REFERENCES - 1);
+        return assay_fail(err, ASSAY_EBUDGET, "a tensor is compared with more than %d others at once",
+                          ASSAY_REFERENCES - 1);
     *out = (assay_reference){place, handle};
     if (handle->used == m->tensors_taken)
         return 1;
@@ -90,7 +93,8 @@ static int open_candidate(assay_mapper *m, const assay_source *source, assay_pla
     handle->at = 0;
     int status = is_at_hand(m, handle, place) ? ASSAY_OK : assay_file_pool_open(m, handle, source, place.part, err);
     if (status == ASSAY_OK && handle->from == ASSAY_FROM_FILE)
-        status = assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &handle->record, err);
+        status = assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget,
+                                    &handle->record, err);
     if (status != ASSAY_OK)
         return status;
     if (handle->record.dtype == ASSAY_STRING || handle->record.elements == 0)
@@ -106,8 +110,8 @@ static bool has_train(const assay_mapper *m, uint32_t tensor)
 }
 
 /* Behind the entries that this rank was sent: a reference at a step before `step`. */
-static int find_further(assay_mapper *m, const assay_part *part, uint32_t tensor, int64_t step, bool train, assay_reference *out,
-                        assay_error *err)
+static int find_further(assay_mapper *m, const assay_part *part, uint32_t tensor, int64_t step, bool train,
+                        assay_reference *out, assay_error *err)
 {
     const assay_source *source = &m->sources->list[m->source];
     assay_place place;
@@ -201,8 +205,8 @@ static int find_other(assay_mapper *m, const assay_measure *measure, const assay
         const assay_pair *pair = &m->plan->pairs[p];
         if (pair->source != m->source || pair->other != measure->form || pair->tensor[tensor] == ASSAY_NO_ID)
             continue;
-        return find_in_step(m, &pair->segment, &m->sources->list[pair->other], part->step, pair->tensor[tensor], worker, out,
-                            err);
+        return find_in_step(m, &pair->segment, &m->sources->list[pair->other], part->step, pair->tensor[tensor], worker,
+                            out, err);
     }
     return 0;
 }

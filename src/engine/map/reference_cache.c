@@ -1,4 +1,5 @@
-/* reference_cache.c - see reference_cache.h. A hash table of (tensor, worker) with linear probing; slots are never taken out one by one. */
+/* reference_cache.c - see reference_cache.h. A hash table of (tensor, worker) with linear probing; slots are never
+ * taken out one by one. */
 #include "engine/map/reference_cache.h"
 
 #include <stdlib.h>
@@ -200,7 +201,8 @@ static bool fits(const assay_cached_reference *content, const assay_record *reco
     return content->bytes && content->size == content_size(record) && content->dims == record->dims;
 }
 
-/* Makes a content ready to take that of a record; what it had is lost. False when the budget or memory does not let it. */
+/* Makes a content ready to take that of a record; what it had is lost. False when the budget or memory does not let it.
+ */
 static bool make_room(assay_reference_cache *k, assay_cached_reference *content, const assay_record *record)
 {
     if (!fits(content, record)) {
@@ -228,10 +230,14 @@ static void set(assay_cached_reference *content, const assay_entry *entry, const
     memcpy(content->bytes + shape_at(content->size), record->shape, (size_t)content->dims * sizeof(int64_t));
 }
 
-const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry)
+const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *k, assay_reference_key key,
+                                                         const assay_entry *entry)
 {
     slot *s = find_slot(k, key);
-    assay_cached_reference *found = !s ? NULL : s->newest.entry == entry ? &s->newest : s->oldest.entry == entry ? &s->oldest : NULL;
+    assay_cached_reference *found = !s                         ? NULL
+                                    : s->newest.entry == entry ? &s->newest
+                                    : s->oldest.entry == entry ? &s->oldest
+                                                               : NULL;
     if (found)
         found->used = k->now;
     return found;
@@ -246,7 +252,8 @@ void assay_reference_cache_evict(assay_reference_cache *k, assay_reference_key k
     drop(k, &s->oldest);
 }
 
-uint8_t *assay_reference_cache_oldest(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry, const assay_record *record)
+uint8_t *assay_reference_cache_oldest(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry,
+                                      const assay_record *record)
 {
     slot *s = slot_for(k, key);
     if (!s)
@@ -259,7 +266,8 @@ uint8_t *assay_reference_cache_oldest(assay_reference_cache *k, assay_reference_
     return s->oldest.bytes;
 }
 
-void assay_reference_cache_filled(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry, const assay_record *record)
+void assay_reference_cache_filled(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry,
+                                  const assay_record *record)
 {
     slot *s = find_slot(k, key);
     if (s)
@@ -275,7 +283,8 @@ static bool begin_apart(assay_reference_cache *k, const assay_record *record)
     return make_room(k, &k->coming, record);
 }
 
-uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_key key, const assay_record *record, bool *apart)
+uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_key key, const assay_record *record,
+                                     bool *apart)
 {
     slot *s = slot_for(k, key);
     k->is_coming = false;
@@ -297,7 +306,8 @@ uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_k
     return make_room(k, &s->newest, record) ? s->newest.bytes : NULL;
 }
 
-void assay_reference_cache_end(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry, const assay_record *record)
+void assay_reference_cache_end(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry,
+                               const assay_record *record)
 {
     slot *s = find_slot(k, key);
     if (!s)

@@ -1,7 +1,8 @@
-/* reference_cache.h - contents of tensors that later steps are compared with, as far as a budget goes: what is kept need not be read
- * and checked again, and its file not be opened. Of each (tensor, worker) the newest content stays, and the one that
- * comparisons within a window last went back to, until they are let go. When the budget is used up, what is there stays:
- * tensors come by in the same order at every step, so that giving up one for another would lose both.
+/* reference_cache.h - contents of tensors that later steps are compared with, as far as a budget goes: what is kept
+ * need not be read and checked again, and its file not be opened. Of each (tensor, worker) the newest content stays,
+ * and the one that comparisons within a window last went back to, until they are let go. When the budget is used up,
+ * what is there stays: tensors come by in the same order at every step, so that giving up one for another would lose
+ * both.
  *
  * What is found here differs in nothing but the time that it takes; the results do not depend on it. */
 #ifndef ASSAY_ENGINE_MAP_REFERENCE_CACHE_H
@@ -23,7 +24,7 @@ typedef struct assay_cached_reference {
     uint8_t *bytes;       /* the elements, [size]; owned */
     const int64_t *shape; /* [dims], behind them */
     size_t size, room;    /* of the elements, and of what was taken for them and the shape */
-    uint64_t used; /* the tensor under way that it was last used for */
+    uint64_t used;        /* the tensor under way that it was last used for */
 } assay_cached_reference;
 
 /* Never holds more than `budget` bytes; NULL without memory. Not collective. */
@@ -37,22 +38,28 @@ void assay_reference_cache_clear(assay_reference_cache *kept);
 void assay_reference_cache_next(assay_reference_cache *kept);
 
 /* The content of an entry of that tensor and worker; NULL when it is not kept. */
-const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry);
+const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *kept, assay_reference_key key,
+                                                         const assay_entry *entry);
 
 /* Lets go of what is kept of that tensor and worker. The memory is used for the next ones. */
 void assay_reference_cache_evict(assay_reference_cache *kept, assay_reference_key key);
 
-/* Tells that a window goes back to `entry`, whose record is `record`. When that is not kept and the window went back to it before,
- * it is worth keeping: returns where its bytes are to be put while they are read, for assay_reference_cache_filled(). Else NULL. */
-uint8_t *assay_reference_cache_oldest(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, const assay_record *record);
+/* Tells that a window goes back to `entry`, whose record is `record`. When that is not kept and the window went back to
+ * it before, it is worth keeping: returns where its bytes are to be put while they are read, for
+ * assay_reference_cache_filled(). Else NULL. */
+uint8_t *assay_reference_cache_oldest(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
+                                      const assay_record *record);
 /* The bytes are there, and the record was sound. */
-void assay_reference_cache_filled(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, const assay_record *record);
+void assay_reference_cache_filled(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
+                                  const assay_record *record);
 
-/* Where the content of the record under way is to be put, or NULL when there is no room for it. *apart: is it to be a place
- * where nothing lies that was found for this very tensor? Set to whether it is: if it is not, whoever compares the two
- * contents puts a piece there after comparing it. */
-uint8_t *assay_reference_cache_begin(assay_reference_cache *kept, assay_reference_key key, const assay_record *record, bool *apart);
+/* Where the content of the record under way is to be put, or NULL when there is no room for it. *apart: is it to be a
+ * place where nothing lies that was found for this very tensor? Set to whether it is: if it is not, whoever compares
+ * the two contents puts a piece there after comparing it. */
+uint8_t *assay_reference_cache_begin(assay_reference_cache *kept, assay_reference_key key, const assay_record *record,
+                                     bool *apart);
 /* The bytes are there, and the record was sound. Without this call they are never found. */
-void assay_reference_cache_end(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, const assay_record *record);
+void assay_reference_cache_end(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
+                               const assay_record *record);
 
 #endif

@@ -6,7 +6,8 @@
 /* Items in order of (tensor, worker): what rules are promised. */
 static int compare_items(const void *a, const void *b)
 {
-    const assay_tensor_view *x = &(*(assay_tensor_result *const *)a)->view, *y = &(*(assay_tensor_result *const *)b)->view;
+    const assay_tensor_view *x = &(*(assay_tensor_result *const *)a)->view,
+                            *y = &(*(assay_tensor_result *const *)b)->view;
     if (x->tensor != y->tensor)
         return x->tensor < y->tensor ? -1 : 1;
     return (x->worker > y->worker) - (x->worker < y->worker);
@@ -61,18 +62,18 @@ static int fill_slots(assay_mapper *m, assay_slot_view *slot)
     return ASSAY_OK;
 }
 
-/* Maps a step of an aggregation into a state of its own, shows what it counted, and joins it: by the rules' laws that comes to
- * the same as mapping it into the state of all. */
-static int map_counted(assay_mapper *m, uint32_t instance, const assay_rule *rule, void *state, const assay_step_view *view,
-                       assay_error *err)
+/* Maps a step of an aggregation into a state of its own, shows what it counted, and joins it: by the rules' laws that
+ * comes to the same as mapping it into the state of all. */
+static int map_counted(assay_mapper *m, uint32_t instance, const assay_rule *rule, void *state,
+                       const assay_step_view *view, assay_error *err)
 {
     void *own = rule->ops->state_new(rule);
     if (!own)
         return ASSAY_ENOMEM;
     int status = rule->ops->map(rule, own, view, err);
     if (status == ASSAY_OK)
-        status = m->observer->counts(m->observer->context, m->source, instance - (uint32_t)m->plan->job->rule_count, m->step,
-                                     ((const assay_common_state *)own)->counter, &m->observed);
+        status = m->observer->counts(m->observer->context, m->source, instance - (uint32_t)m->plan->job->rule_count,
+                                     m->step, ((const assay_common_state *)own)->counter, &m->observed);
     if (status == ASSAY_OK)
         status = rule->ops->combine(rule, state, own, err);
     rule->ops->state_free(own);
@@ -92,13 +93,18 @@ static int map_rule(assay_mapper *m, uint32_t instance, const assay_slot_view *s
     const assay_rule *rule = &m->rules[(size_t)m->source * m->plan->instances + instance];
     if (!r->state && !(r->state = rule->ops->state_new(rule)))
         return ASSAY_ENOMEM;
-    assay_step_view view = {.step = m->step->step, .mode_step = m->step->mode_step, .mode = m->step->mode, .slots = slots,
-                            .slot = slot + first, .measure = m->plan->measure_number[instance]};
+    assay_step_view view = {.step = m->step->step,
+                            .mode_step = m->step->mode_step,
+                            .mode = m->step->mode,
+                            .slots = slots,
+                            .slot = slot + first,
+                            .measure = m->plan->measure_number[instance]};
     assay_error err = {""};
     size_t named = m->plan->job->rule_count + m->plan->job->aggregation_count;
     bool counted = m->observer && instance < named && (rule->ops->traits & ASSAY_RULE_AGGREGATION) &&
                    rule->ops->state_new == assay_common_new && rule->ops->series_width == 0;
-    int status = counted ? map_counted(m, instance, rule, r->state, &view, &err) : rule->ops->map(rule, r->state, &view, &err);
+    int status =
+        counted ? map_counted(m, instance, rule, r->state, &view, &err) : rule->ops->map(rule, r->state, &view, &err);
     if (status == ASSAY_ENOMEM || status == ASSAY_OK || m->observed.text[0])
         return status;
     return assay_partial_fail(m->node, instance, status, err.text);

@@ -11,8 +11,8 @@
 typedef struct range {
     const assay_share *share;
     int rank;
-    size_t *last;      /* [tensors] the last entry of a tensor in the part */
-    double at;         /* cost of the step so far */
+    size_t *last; /* [tensors] the last entry of a tensor in the part */
+    double at;    /* cost of the step so far */
     assay_entry_range found;
 } range;
 

@@ -117,8 +117,8 @@ static int get_stats(assay_cursor *in, assay_arena *arena, assay_tensor_view *vi
     return ASSAY_OK;
 }
 
-static int get_results(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena, assay_tensor_view *view,
-                       assay_error *err)
+static int get_results(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena,
+                       assay_tensor_view *view, assay_error *err)
 {
     const assay_use_class *class = &form->plan->classes[form->plan->tensor_class[view->tensor]];
     const assay_result **results = assay_arena_take_zeroed(arena, class->measures + (size_t)1, sizeof *results);
@@ -144,7 +144,8 @@ static int get_results(assay_cursor *in, const assay_tensor_result_form *form, a
     return ASSAY_OK;
 }
 
-int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena, assay_tensor_result *item, assay_error *err)
+int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena,
+                               assay_tensor_result *item, assay_error *err)
 {
     assay_tensor_view *view = &item->view;
     view->tensor = assay_get_u32(in);

@@ -24,8 +24,9 @@ typedef struct assay_tensor_result_form {
 
 /* Appends an item but for its name. Failures are remembered in the buffer. Not collective. */
 void assay_tensor_result_pack(const assay_tensor_result *item, const assay_tensor_result_form *form, assay_buf *out);
-/* Reads an item into a zeroed one, without its name; all that it points to is taken from the arena. ASSAY_EFORMAT when the
- * bytes are none, ASSAY_EBUDGET when the arena has no room. Not collective. */
-int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena, assay_tensor_result *item, assay_error *err);
+/* Reads an item into a zeroed one, without its name; all that it points to is taken from the arena. ASSAY_EFORMAT when
+ * the bytes are none, ASSAY_EBUDGET when the arena has no room. Not collective. */
+int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena,
+                               assay_tensor_result *item, assay_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* units.c - unit counts over a window of saved steps: the earlier ones are read again beside this one, so that nothing has
- * to be kept between steps and a chunk's first steps are like all others. */
+/* units.c - unit counts over a window of saved steps: the earlier ones are read again beside this one, so that nothing
+ * has to be kept between steps and a chunk's first steps are like all others. */
 #include "engine/map/mapper.h"
 
 #include "tensor/measure.h"
@@ -15,7 +15,8 @@ static int count_units(assay_mapper *m, const assay_measure *measure, assay_open
     assay_record record;
     int status = assay_file_pool_open(m, handle, &m->sources->list[m->source], place.part, err);
     if (status == ASSAY_OK)
-        status = assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &record, err);
+        status =
+            assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &record, err);
     if (status != ASSAY_OK)
         return status;
     m->bytes_read += record.length;

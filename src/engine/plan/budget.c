@@ -41,7 +41,8 @@ typedef struct keepers {
 
 enum { NO_KIND = UINT8_MAX };
 
-/* Which uses keep rows of a part. A tensor with records of several kinds has one row, so only one of the kinds counts. */
+/* Which uses keep rows of a part. A tensor with records of several kinds has one row, so only one of the kinds counts.
+ */
 static bool enter_part(const assay_source_plan *source, const assay_part *part, keepers *k)
 {
     bool any = false;
@@ -101,7 +102,8 @@ static int add_up_rows(assay_comm *comm, const assay_plan *plan, const assay_sou
     *sum = 0;
     for (uint32_t s = 0; status == ASSAY_OK && s < trials; s++)
         for (uint32_t i = 0; i < k.count; i++)
-            *sum += row_bytes(&slot_of(plan, k.use[i])->rows, rows[(size_t)s * uses + k.use[i]], sources->list[s].listing.workers);
+            *sum += row_bytes(&slot_of(plan, k.use[i])->rows, rows[(size_t)s * uses + k.use[i]],
+                              sources->list[s].listing.workers);
     free(k.use);
     free(k.kind);
     free(rows);
@@ -120,15 +122,18 @@ static int add_up_index(assay_comm *comm, const assay_plan *plan, const assay_so
         status = assay_comm_sum(comm, count, (int)(2 * sources->count));
     *sum = 0;
     for (uint32_t s = 0; status == ASSAY_OK && s < sources->count; s++)
-        *sum += index_bytes(&sources->list[s], s < plan->source_count ? &plan->sources[s] : NULL, count[2 * s], count[2 * s + 1]);
+        *sum += index_bytes(&sources->list[s], s < plan->source_count ? &plan->sources[s] : NULL, count[2 * s],
+                            count[2 * s + 1]);
     for (uint32_t p = 0; status == ASSAY_OK && p < plan->pair_count; p++)
-        *sum += count[2 * plan->pairs[p].other] * sizeof(assay_entry) + count[2 * plan->pairs[p].other + 1] * sizeof(assay_part);
+        *sum += count[2 * plan->pairs[p].other] * sizeof(assay_entry) +
+                count[2 * plan->pairs[p].other + 1] * sizeof(assay_part);
     free(count);
     return status;
 }
 
-/* What is set aside for contents that are kept, which saves reading: a quarter of the memory, less the more records a trial has, by
- * what its index and rows take. For many records are small ones, and then a step needs the memory for their results. */
+/* What is set aside for contents that are kept, which saves reading: a quarter of the memory, less the more records a
+ * trial has, by what its index and rows take. For many records are small ones, and then a step needs the memory for
+ * their results. */
 static uint64_t kept_aside(uint64_t index_and_rows, size_t memory)
 {
     enum { OF_INDEX = 4 };
@@ -155,7 +160,8 @@ int assay_budget_deal_out(assay_comm *comm, const assay_plan *plan, const assay_
 
 size_t assay_budget_keep(const assay_budget *budget, size_t memory, size_t more)
 {
-    size_t held = assay_heap_resident() + more + WINDOWS + budget->rows + budget->step, left = held < memory ? memory - held : 0;
+    size_t held = assay_heap_resident() + more + WINDOWS + budget->rows + budget->step,
+           left = held < memory ? memory - held : 0;
     return left < memory / 4 ? left : memory / 4;
 }
 
@@ -165,9 +171,10 @@ int assay_budget_warn(assay_comm *comm, const assay_budget *budget, size_t memor
     int status = assay_comm_max(comm, &held, 1);
     const double mebi = 1 << 20;
     if (status == ASSAY_OK && held + budget->step > memory)
-        assay_log_warn("--memory %.0f MiB is little for this trial: the program, the index and what rules keep take %.0f MiB of "
-                       "a rank, and the tensors of a step may take %.0f MiB; use more ranks, or --memory %.0fMiB",
-                       (double)memory / mebi, (double)held / mebi, (double)budget->step / mebi,
-                       ((double)held + (double)budget->step) / mebi + 1);
+        assay_log_warn(
+            "--memory %.0f MiB is little for this trial: the program, the index and what rules keep take %.0f MiB of "
+            "a rank, and the tensors of a step may take %.0f MiB; use more ranks, or --memory %.0fMiB",
+            (double)memory / mebi, (double)held / mebi, (double)budget->step / mebi,
+            ((double)held + (double)budget->step) / mebi + 1);
     return status;
 }

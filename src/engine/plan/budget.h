@@ -1,9 +1,9 @@
 /* budget.h - deals out --memory: what a step may need, what is kept for comparisons, beside the program, the index and
  * the rows that rules keep.
  *
- * What a step may need decides which tensors are refused, so it follows from the job and the trials alone: it is the same at
- * any number of ranks, as if one rank held the whole index and all rows. What is kept for comparisons changes no result and
- * goes by what the process holds. */
+ * What a step may need decides which tensors are refused, so it follows from the job and the trials alone: it is the
+ * same at any number of ranks, as if one rank held the whole index and all rows. What is kept for comparisons changes
+ * no result and goes by what the process holds. */
 #ifndef ASSAY_ENGINE_PLAN_BUDGET_H
 #define ASSAY_ENGINE_PLAN_BUDGET_H
 
@@ -19,7 +19,8 @@ typedef struct assay_budget {
 int assay_budget_deal_out(assay_comm *comm, const assay_plan *plan, const assay_sources *sources, size_t memory,
                           assay_budget *out);
 
-/* What may be kept for comparisons, by what is resident now; `more` is what the caller will take beside it. Not collective. */
+/* What may be kept for comparisons, by what is resident now; `more` is what the caller will take beside it. Not
+ * collective. */
 size_t assay_budget_keep(const assay_budget *budget, size_t memory, size_t more);
 
 /* Says on rank 0 when what the ranks hold leaves less than what a step may need. Collective. */

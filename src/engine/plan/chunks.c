@@ -3,8 +3,8 @@
  *   1. every rank adds up what its own index files ask for, per step
  *   2. rank 0 joins the sums, cuts the chunks and broadcasts them
  *   3. every rank deals them out alike (partition.c)
- * A chunk is never cut by the number of ranks: TARGET_CHUNKS a trial are enough for hundreds of ranks, and no chunk is so
- * small that packing its results would cost more than reading it. */
+ * A chunk is never cut by the number of ranks: TARGET_CHUNKS a trial are enough for hundreds of ranks, and no chunk is
+ * so small that packing its results would cost more than reading it. */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>
@@ -25,8 +25,9 @@ typedef struct step_cost {
     uint64_t largest; /* of its records' costs */
 } step_cost;
 
-/* The costs of a trial's steps in their order, some bytes a step: of a million steps they would be large otherwise. A row holds,
- * in base 128, how far on its step is and what it costs; a step may have several rows, from the ranks that read its files. */
+/* The costs of a trial's steps in their order, some bytes a step: of a million steps they would be large otherwise. A
+ * row holds, in base 128, how far on its step is and what it costs; a step may have several rows, from the ranks that
+ * read its files. */
 typedef struct cost_rows {
     assay_buf bytes;
     uint64_t last; /* position of the last row */

@@ -25,8 +25,8 @@ void assay_demand_release(assay_demand *w)
     *w = (assay_demand){0};
 }
 
-/* What a measure costs a byte of large tensors beside reading and statistics, in parts of ASSAY_COST_UNIT: measured, and only
- * for sharing the work out. A comparison goes through a second tensor, which is at hand as a rule. */
+/* What a measure costs a byte of large tensors beside reading and statistics, in parts of ASSAY_COST_UNIT: measured,
+ * and only for sharing the work out. A comparison goes through a second tensor, which is at hand as a rule. */
 static uint32_t byte_cost_of(const assay_measure *measure)
 {
     switch (measure->kind) {

@@ -7,28 +7,30 @@
 #include "engine/plan/plan.h"
 
 enum {
-    ASSAY_COST_UNIT = 16,        /* the cost of a byte that is read and gone through for the statistics */
-    ASSAY_COST_OF_RECORD = 4096, /* in such bytes; measured: a small record costs about as much as 4 KiB of a large one */
+    ASSAY_COST_UNIT = 16, /* the cost of a byte that is read and gone through for the statistics */
+    ASSAY_COST_OF_RECORD =
+        4096, /* in such bytes; measured: a small record costs about as much as 4 KiB of a large one */
     ASSAY_COST_OF_FILE = 65536
 };
 
 typedef struct assay_record_demand {
-    uint64_t stamp;      /* of the part it was found for */
-    uint32_t kinds;      /* bit 1 << kind */
+    uint64_t stamp; /* of the part it was found for */
+    uint32_t kinds; /* bit 1 << kind */
     bool statistics;
-    uint32_t byte_cost;  /* of a raw record, in parts of ASSAY_COST_UNIT */
+    uint32_t byte_cost; /* of a raw record, in parts of ASSAY_COST_UNIT */
     uint32_t measures;
-    uint32_t *measure;   /* engine's numbers; room for all */
+    uint32_t *measure; /* engine's numbers; room for all */
 } assay_record_demand;
 
 typedef struct assay_demand {
     const assay_plan *plan;
     const assay_source_plan *source;
     assay_record_demand *of; /* [classes] */
-    uint64_t stamp;   /* of the part under way */
+    uint64_t stamp;          /* of the part under way */
 } assay_demand;
 
-/* Begins with a source of the plan, which must outlive it. Returns 0 or ASSAY_ENOMEM; release either way. Not collective. */
+/* Begins with a source of the plan, which must outlive it. Returns 0 or ASSAY_ENOMEM; release either way. Not
+ * collective. */
 int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source);
 void assay_demand_release(assay_demand *w);
 
@@ -44,7 +46,8 @@ const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *pa
 /* What a record costs, in bytes as above, the opening of its file apart; 0: it is not wanted. Not collective. */
 static inline uint64_t assay_record_cost(const assay_record_demand *wanted, const assay_entry *entry)
 {
-    return wanted->kinds >> entry->kind & 1 ? entry->length * wanted->byte_cost / ASSAY_COST_UNIT + ASSAY_COST_OF_RECORD : 0;
+    return wanted->kinds >> entry->kind & 1 ? entry->length * wanted->byte_cost / ASSAY_COST_UNIT + ASSAY_COST_OF_RECORD
+                                            : 0;
 }
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Of the whole cost, laid out in the order of chunks, each rank has an equal stretch. A chunk goes to the rank that its
  * middle lies with. A chunk is as large as it is because of its last step; where that alone is much and lies across the
- * ends of stretches, the chunk belongs to the lowest of the ranks concerned, and the others help: each measures those of
- * the step's records whose middle lies in its stretch. The step is the last thing of the lowest rank and the first of the
- * others, so that no rank helps twice and none that helps has to wait. */
+ * ends of stretches, the chunk belongs to the lowest of the ranks concerned, and the others help: each measures those
+ * of the step's records whose middle lies in its stretch. The step is the last thing of the lowest rank and the first
+ * of the others, so that no rank helps twice and none that helps has to wait. */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 enum {
     LEAST_SHARED = 1 << 18, /* a step that costs less is measured in less time than it takes to speak of it */
-    SHARED_OF_RANK = 64     /* what a rank has too much may be so small a part of its stretch that it is not worth sharing: who
-                             * shares a step reads what its tensors are compared with again */
+    SHARED_OF_RANK = 64 /* what a rank has too much may be so small a part of its stretch that it is not worth sharing:
+                         * who shares a step reads what its tensors are compared with again */
 };
 
 typedef struct dealer {
@@ -67,7 +67,8 @@ static hand deal_chunk(dealer *d)
         h.first++;
     for (h.last = h.first; h.last + 1 < d->ranks && d->stretch * (h.last + 1) < end;)
         h.last++;
-    bool shared = is_worth_sharing(d, chunk, too_much(d, h, start, end)) && d->stretch * h.last > end - (double)chunk->last_cost;
+    bool shared =
+        is_worth_sharing(d, chunk, too_much(d, h, start, end)) && d->stretch * h.last > end - (double)chunk->last_cost;
     if (!shared) {
         for (h.last = d->rank; h.last + 1 < d->ranks && start + cost / 2 > d->stretch * (h.last + 1);)
             h.last++;
@@ -77,8 +78,8 @@ static hand deal_chunk(dealer *d)
     return h;
 }
 
-/* What rank r of a hand has of a chunk that begins at `start`, at most: the record on either of its borders may be its own, and
- * what lies before the last step is not shared. */
+/* What rank r of a hand has of a chunk that begins at `start`, at most: the record on either of its borders may be its
+ * own, and what lies before the last step is not shared. */
 static double part_of(const dealer *d, hand h, int r, const assay_chunk *chunk, double start)
 {
     double cost = cost_left(chunk), half = (double)chunk->largest / 2, step = cost - (double)chunk->last_cost;

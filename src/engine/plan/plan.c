@@ -59,7 +59,8 @@ bool assay_scope_spreads_to(const assay_use_scope *s, int64_t step, int mode)
 
 int assay_plan_owner(const assay_plan *plan, int ranks, uint64_t chunk)
 {
-    int low = 0, high = ranks; /* the last rank r with rank_chunk[r] <= chunk has it: idle ranks begin where the next does */
+    int low = 0,
+        high = ranks; /* the last rank r with rank_chunk[r] <= chunk has it: idle ranks begin where the next does */
     while (high - low > 1) {
         int middle = low + (high - low) / 2;
         if (plan->rank_chunk[middle] <= chunk)

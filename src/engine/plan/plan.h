@@ -1,8 +1,9 @@
 /* plan.h - what is to be read, for whom, and by which rank.
  *
- * A use is one slot of one rule instance. Tensors that the same uses want form a class: the class says which measures are
- * taken of its tensors. Steps are cut into chunks by what they cost to read; chunks come from the trial alone, never from
- * the number of ranks, and the results are combined over chunk numbers: that is why the report does not depend on ranks. */
+ * A use is one slot of one rule instance. Tensors that the same uses want form a class: the class says which measures
+ * are taken of its tensors. Steps are cut into chunks by what they cost to read; chunks come from the trial alone,
+ * never from the number of ranks, and the results are combined over chunk numbers: that is why the report does not
+ * depend on ranks. */
 #ifndef ASSAY_ENGINE_PLAN_PLAN_H
 #define ASSAY_ENGINE_PLAN_PLAN_H
 
@@ -15,11 +16,11 @@ typedef struct assay_use {
 
 /* A use on one source: where it applies. */
 typedef struct assay_use_scope {
-    int64_t from, to;  /* global steps [from, to) */
-    uint32_t modes;    /* bit 1 << mode */
-    uint32_t kinds;    /* bit 1 << kind */
-    uint32_t worker;   /* only this one, or ASSAY_ALL_WORKERS */
-    bool nowhere;      /* the instance failed, or its worker is not in the trial */
+    int64_t from, to;          /* global steps [from, to) */
+    uint32_t modes;            /* bit 1 << mode */
+    uint32_t kinds;            /* bit 1 << kind */
+    uint32_t worker;           /* only this one, or ASSAY_ALL_WORKERS */
+    bool nowhere;              /* the instance failed, or its worker is not in the trial */
     const assay_trial *spread; /* only steps of this trial that lie evenly in their mode; NULL: all */
     uint64_t most;             /* so many of each mode */
 } assay_use_scope;
@@ -37,12 +38,12 @@ typedef struct assay_source_plan {
     uint32_t *tensor_class; /* [tensors]; class 0 is wanted by nobody */
     assay_use_class *classes;
     uint32_t class_count, class_room;
-    assay_use_scope *scope; /* [plan->use_count] */
-    uint32_t *same_use;     /* [plan->use_count] the first use that takes the same tensors at every step */
+    assay_use_scope *scope;       /* [plan->use_count] */
+    uint32_t *same_use;           /* [plan->use_count] the first use that takes the same tensors at every step */
     uint64_t first_chunk, chunks; /* in plan->chunks */
-    uint8_t *looks_back;    /* [tensors] 1 where a measure refers to earlier steps; NULL: nowhere */
-    uint32_t back;          /* how many saved steps at most */
-    int64_t window;         /* how many mode steps at most */
+    uint8_t *looks_back;          /* [tensors] 1 where a measure refers to earlier steps; NULL: nowhere */
+    uint32_t back;                /* how many saved steps at most */
+    int64_t window;               /* how many mode steps at most */
 } assay_source_plan;
 
 typedef struct assay_chunk {
@@ -50,7 +51,7 @@ typedef struct assay_chunk {
     uint64_t first_step, steps; /* positions in the source's steps */
     uint64_t bytes, records, cost;
     uint64_t last_cost, largest; /* of its last step: the cost, and that of the dearest record */
-    bool done; /* its result is in the checkpoint that the run goes on from */
+    bool done;                   /* its result is in the checkpoint that the run goes on from */
 } assay_chunk;
 
 #define ASSAY_NO_CHUNK UINT64_MAX
@@ -75,17 +76,17 @@ typedef struct assay_plan {
     uint32_t instances;
     assay_use *uses;
     uint32_t use_count;
-    uint32_t *first_use;       /* [instances + 1] */
-    assay_measure *measures;   /* different ones */
+    uint32_t *first_use;     /* [instances + 1] */
+    assay_measure *measures; /* different ones */
     uint32_t measure_count;
-    uint32_t **measure_number; /* [instances]: the rule's number -> the engine's */
+    uint32_t **measure_number;  /* [instances]: the rule's number -> the engine's */
     assay_source_plan *sources; /* [job trials] */
     uint32_t source_count;
-    assay_chunk *chunks;       /* by source, then step */
+    assay_chunk *chunks; /* by source, then step */
     uint64_t chunk_count;
-    bool by_step;              /* one chunk a step, however little it costs */
-    uint64_t *rank_chunk;      /* [ranks + 1]: rank r has chunks [rank_chunk[r], rank_chunk[r + 1]) */
-    uint64_t *helps;           /* [ranks]: the chunk of a lower rank whose last step rank r helps with, or ASSAY_NO_CHUNK */
+    bool by_step;         /* one chunk a step, however little it costs */
+    uint64_t *rank_chunk; /* [ranks + 1]: rank r has chunks [rank_chunk[r], rank_chunk[r + 1]) */
+    uint64_t *helps;      /* [ranks]: the chunk of a lower rank whose last step rank r helps with, or ASSAY_NO_CHUNK */
     assay_pair *pairs;
     uint32_t pair_count;
 } assay_plan;
@@ -96,8 +97,8 @@ int assay_plan_make(assay_comm *comm, const assay_job *job, assay_sources *sourc
 void assay_plan_release(assay_plan *plan);
 
 /* Sends every index entry to the rank that has its chunk and to those that help with its step, with what look-back and
- * comparisons need. Afterwards each source's segment holds the parts of this rank's steps and, marked `before`, those ahead
- * of them. Collective. */
+ * comparisons need. Afterwards each source's segment holds the parts of this rank's steps and, marked `before`, those
+ * ahead of them. Collective. */
 int assay_plan_redistribute(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err);
 
 /* Does a use that takes evenly spaced steps take this one? O(log steps). */
@@ -107,7 +108,8 @@ bool assay_scope_spreads_to(const assay_use_scope *s, int64_t step, int mode);
 static inline bool assay_scope_wants(const assay_use_scope *s, int64_t step, int mode, uint32_t worker, int kind)
 {
     return !s->nowhere && (s->kinds >> kind & 1) && (s->modes >> mode & 1) && step >= s->from && step < s->to &&
-           (s->worker == ASSAY_ALL_WORKERS || s->worker == worker) && (!s->spread || assay_scope_spreads_to(s, step, mode));
+           (s->worker == ASSAY_ALL_WORKERS || s->worker == worker) &&
+           (!s->spread || assay_scope_spreads_to(s, step, mode));
 }
 
 /* The rank that has a chunk. O(log ranks). */
@@ -116,11 +118,12 @@ int assay_plan_owner(const assay_plan *plan, int ranks, uint64_t chunk);
 uint64_t assay_plan_chunk_of(const assay_plan *plan, uint32_t source, uint64_t position);
 
 /* select.c and chunks.c (which calls partition.c): the two halves of assay_plan_make. */
-int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engine_options *options, bool name_problems);
+int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engine_options *options,
+                      bool name_problems);
 int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sources, int status, assay_error *err);
 
-/* Deals the chunks out to the ranks by their cost; those that are done cost nothing, and neighbours among them go to one rank.
- * Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
+/* Deals the chunks out to the ranks by their cost; those that are done cost nothing, and neighbours among them go to
+ * one rank. Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
 int assay_plan_partition(assay_plan *plan, int ranks);
 
 /* How the last step of a chunk is shared. O(chunks). Not collective. */
@@ -130,8 +133,8 @@ int assay_share_rank(const assay_share *share, double middle);
 /* How many steps are shared. Not collective. */
 uint64_t assay_plan_steps_shared(const assay_plan *plan, int ranks);
 
-/* What the busiest of so many ranks would do over the mean, minus 1, by the cost of the chunks and, where a step is shared, of
- * its dearest record. Not collective. */
+/* What the busiest of so many ranks would do over the mean, minus 1, by the cost of the chunks and, where a step is
+ * shared, of its dearest record. Not collective. */
 double assay_plan_imbalance(const assay_plan *plan, int ranks);
 
 #endif

@@ -26,8 +26,8 @@ static int count_uses(assay_plan *plan)
     return plan->uses && plan->first_use && plan->measures && plan->measure_number ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* The engine's number of a measure: equal descriptions are taken once. Comparisons with another trial are equal when the
- * trial is: its number goes into `form`, which comparisons do not use. */
+/* The engine's number of a measure: equal descriptions are taken once. Comparisons with another trial are equal when
+ * the trial is: its number goes into `form`, which comparisons do not use. */
 static uint32_t unite_measure(assay_plan *plan, const assay_measure *asked, uint32_t other)
 {
     assay_measure measure = *asked;
@@ -82,7 +82,8 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
 {
     const assay_instance *instance = assay_job_instance(plan->job, use->instance);
     const assay_slot_need *slot = &instance->need->slots[use->slot];
-    assay_use_scope scope = {.kinds = slot->kinds & ~(1u << ASSAY_SET_ASIDE), .modes = slot->modes, .worker = ASSAY_ALL_WORKERS};
+    assay_use_scope scope = {
+        .kinds = slot->kinds & ~(1u << ASSAY_SET_ASIDE), .modes = slot->modes, .worker = ASSAY_ALL_WORKERS};
     scope.nowhere = instance->status != ASSAY_OK;
     scope.from = instance->start_step > options->from ? instance->start_step : options->from;
     scope.to = instance->end_step < options->to ? instance->end_step : options->to;
@@ -106,7 +107,8 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
 }
 
 /* 1, 0 or ASSAY_ENOMEM. A pattern that gives up on a name counts as no match, and is named. */
-static int slot_selects(const assay_slot_need *slot, const assay_source *source, uint32_t tensor, assay_problems *problems)
+static int slot_selects(const assay_slot_need *slot, const assay_source *source, uint32_t tensor,
+                        assay_problems *problems)
 {
     if (slot->collections == 0 && slot->regexes == 0 && !slot->name)
         return 1;
@@ -155,7 +157,8 @@ static int collect_measures(const assay_plan *plan, assay_use_class *class)
     return ASSAY_OK;
 }
 
-static int add_class(const assay_plan *plan, assay_source_plan *source, const uint32_t *use, uint32_t uses, uint64_t hash)
+static int add_class(const assay_plan *plan, assay_source_plan *source, const uint32_t *use, uint32_t uses,
+                     uint64_t hash)
 {
     if (source->class_count == source->class_room) {
         uint32_t room = source->class_room ? source->class_room * 2 : 16;
@@ -175,7 +178,8 @@ static int add_class(const assay_plan *plan, assay_source_plan *source, const ui
     return collect_measures(plan, class);
 }
 
-static int class_of(const assay_plan *plan, assay_source_plan *source, const uint32_t *use, uint32_t uses, uint32_t *number)
+static int class_of(const assay_plan *plan, assay_source_plan *source, const uint32_t *use, uint32_t uses,
+                    uint32_t *number)
 {
     uint64_t hash = assay_hash_bytes(use, uses * sizeof *use);
     for (uint32_t c = 0; c < source->class_count; c++) {
@@ -226,8 +230,9 @@ static bool take_the_same(const assay_plan *plan, const assay_source_plan *sourc
     const assay_use_scope *x = &source->scope[a], *y = &source->scope[b];
     uint32_t flags = need_of(plan, plan->uses[a].instance)->slots[plan->uses[a].slot].flags ^
                      need_of(plan, plan->uses[b].instance)->slots[plan->uses[b].slot].flags;
-    bool same = !(flags & ASSAY_SLOT_NO_STRINGS) && x->kinds == y->kinds && x->modes == y->modes && x->worker == y->worker &&
-                x->from == y->from && x->to == y->to && x->nowhere == y->nowhere && x->spread == y->spread && x->most == y->most;
+    bool same = !(flags & ASSAY_SLOT_NO_STRINGS) && x->kinds == y->kinds && x->modes == y->modes &&
+                x->worker == y->worker && x->from == y->from && x->to == y->to && x->nowhere == y->nowhere &&
+                x->spread == y->spread && x->most == y->most;
     for (uint32_t c = 0; same && c < source->class_count; c++)
         same = is_in_class(&source->classes[c], a) == is_in_class(&source->classes[c], b);
     return same;

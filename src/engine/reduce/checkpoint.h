@@ -2,8 +2,8 @@
  * are.
  *
  * The file (docs/checkpoint.md): a magic, the format's version, assay's version, two digests, the number of chunks, the
- * nodes of the combine tree (combine.h) in the order of their chunks, and the SHA-256 of all that. Nodes carry level and
- * index, so that any number of ranks goes on from them and the tree, and with it the report, stays the same. */
+ * nodes of the combine tree (combine.h) in the order of their chunks, and the SHA-256 of all that. Nodes carry level
+ * and index, so that any number of ranks goes on from them and the tree, and with it the report, stays the same. */
 #ifndef ASSAY_ENGINE_REDUCE_CHECKPOINT_H
 #define ASSAY_ENGINE_REDUCE_CHECKPOINT_H
 
@@ -52,8 +52,8 @@ int assay_checkpoint_parse(const char *path, const void *bytes, size_t size, con
 
 /* ---- the run ---- */
 
-/* Computes the identity. Before assay_plan_redistribute(), while every rank holds the index files that it read. Collective;
- * the same on every rank. */
+/* Computes the identity. Before assay_plan_redistribute(), while every rank holds the index files that it read.
+ * Collective; the same on every rank. */
 int assay_checkpoint_identify(assay_comm *comm, const assay_sources *sources, const assay_plan *plan,
                               const assay_engine_options *options, assay_checkpoint_identity *out, assay_error *err);
 
@@ -64,8 +64,8 @@ int assay_checkpoint_resume(assay_comm *comm, const assay_engine_options *option
                             const assay_checkpoint_identity *identity, assay_plan *plan, assay_checkpoint *mine,
                             assay_error *err);
 
-/* Hands nodes that rank 0 has, ascending in chunks, to the ranks that own their chunks: marks these as done in the plan and
- * deals the chunks out again. `all` is looked at on rank 0 alone. ASSAY_ENOMEM, ASSAY_EMPI. Collective. */
+/* Hands nodes that rank 0 has, ascending in chunks, to the ranks that own their chunks: marks these as done in the plan
+ * and deals the chunks out again. `all` is looked at on rank 0 alone. ASSAY_ENOMEM, ASSAY_EMPI. Collective. */
 int assay_checkpoint_hand_out(assay_comm *comm, const assay_checkpoint *all, assay_plan *plan, assay_checkpoint *mine,
                               assay_error *err);
 

@@ -11,7 +11,8 @@ enum { CEILING_SHIFT = 40, TABLE_ROW = 4 + 4 + 8 + 8 };
 
 /* ---- saving ---- */
 
-static int put_folds(const assay_plan *plan, const assay_combiner *folds, assay_buf *out, uint64_t *count, uint64_t *done)
+static int put_folds(const assay_plan *plan, const assay_combiner *folds, assay_buf *out, uint64_t *count,
+                     uint64_t *done)
 {
     assay_buf packed;
     assay_buf_init(&packed, SIZE_MAX);

@@ -50,7 +50,8 @@ int assay_combiner_add_node(assay_combiner *fold, unsigned level, uint64_t index
     fold->held[fold->count++] = (assay_combiner_node){.level = level, .index = index, .node = *node};
     *node = (assay_partial){0};
     int status = ASSAY_OK;
-    while (status == ASSAY_OK && fold->count >= 2 && are_siblings(&fold->held[fold->count - 2], &fold->held[fold->count - 1]))
+    while (status == ASSAY_OK && fold->count >= 2 &&
+           are_siblings(&fold->held[fold->count - 2], &fold->held[fold->count - 1]))
         status = join_siblings(fold, fold->count - 2);
     return status;
 }
@@ -73,7 +74,8 @@ static int send_node(assay_comm *comm, assay_combiner *fold, const assay_partial
     return status == ASSAY_OK ? sent : status;
 }
 
-/* Receives a node into *node (initialised). One that its rank could not pack comes empty: that rank reports the failure. */
+/* Receives a node into *node (initialised). One that its rank could not pack comes empty: that rank reports the
+ * failure. */
 static int receive_node(assay_comm *comm, assay_combiner *fold, int from, assay_partial *node, assay_error *err)
 {
     assay_buf in;
@@ -116,8 +118,8 @@ static int join_from(assay_comm *comm, assay_combiner *fold, size_t at, int from
 
 /* One level: every held node of it is joined with its sibling, sent to it, or moves up alone. Ranks send to lower ranks
  * only and in the same order of levels, so no two wait for each other. */
-static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *fold, unsigned level, int status,
-                 assay_error *err)
+static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *fold, unsigned level,
+                 int status, assay_error *err)
 {
     uint64_t nodes = ((fold->chunks - 1) >> level) + 1;
     int rank = assay_comm_rank(comm);
@@ -148,7 +150,7 @@ static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assa
 }
 
 int assay_combiner_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *fold, int status,
-                      assay_partial *whole, assay_error *err)
+                          assay_partial *whole, assay_error *err)
 {
     if (fold->chunks == 0)
         return status;

@@ -20,7 +20,7 @@ typedef struct assay_combiner_node {
 typedef struct assay_combiner { /* of one trial on one rank */
     const assay_rule *rules;
     uint32_t rule_count;
-    uint64_t chunks;       /* of the trial */
+    uint64_t chunks;           /* of the trial */
     assay_combiner_node *held; /* ascending in chunks */
     size_t count, room;
 } assay_combiner;
@@ -28,17 +28,17 @@ typedef struct assay_combiner { /* of one trial on one rank */
 void assay_combiner_init(assay_combiner *fold, const assay_rule *rules, uint32_t rule_count, uint64_t chunks);
 void assay_combiner_release(assay_combiner *fold);
 
-/* Takes a node that was made before; its chunks must follow those added before. Takes over the node's contents. Returns 0 or
- * ASSAY_ENOMEM. Not collective. */
+/* Takes a node that was made before; its chunks must follow those added before. Takes over the node's contents. Returns
+ * 0 or ASSAY_ENOMEM. Not collective. */
 int assay_combiner_add_node(assay_combiner *fold, unsigned level, uint64_t index, assay_partial *node);
-/* Takes the result of a chunk (numbered within the trial), which must follow the chunk added before; takes over the node's
- * contents. Returns 0 or ASSAY_ENOMEM. Not collective. */
+/* Takes the result of a chunk (numbered within the trial), which must follow the chunk added before; takes over the
+ * node's contents. Returns 0 or ASSAY_ENOMEM. Not collective. */
 int assay_combiner_add(assay_combiner *fold, uint64_t chunk, assay_partial *node);
 
-/* Joins what all ranks hold; the whole trial's node ends on rank 0, in *whole (initialised; untouched elsewhere, and where
- * the trial has no chunks). Every rank must have added all its chunks. `status` is how this rank fared with the trials
- * before; a failed rank takes part, and the caller agrees after the last trial. Collective. */
+/* Joins what all ranks hold; the whole trial's node ends on rank 0, in *whole (initialised; untouched elsewhere, and
+ * where the trial has no chunks). Every rank must have added all its chunks. `status` is how this rank fared with the
+ * trials before; a failed rank takes part, and the caller agrees after the last trial. Collective. */
 int assay_combiner_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *fold, int status,
-                      assay_partial *whole, assay_error *err);
+                          assay_partial *whole, assay_error *err);
 
 #endif

@@ -24,8 +24,9 @@ int assay_partial_init(assay_partial *node, uint32_t rules);
 void assay_partial_release(assay_partial *node, const assay_rule *rules);
 /* Marks a rule as failed unless it failed before. */
 int assay_partial_fail(assay_partial *node, uint32_t rule, int status, const char *error);
-/* Joins a later node into an earlier one; a rule whose combine fails is marked. The later one's states are used up one after the
- * other, for two nodes take as much as their sum: release it then, whatever happened. Returns 0 or ASSAY_ENOMEM. */
+/* Joins a later node into an earlier one; a rule whose combine fails is marked. The later one's states are used up one
+ * after the other, for two nodes take as much as their sum: release it then, whatever happened. Returns 0 or
+ * ASSAY_ENOMEM. */
 int assay_partial_combine(assay_partial *earlier, assay_partial *later, const assay_rule *rules);
 int assay_partial_pack(const assay_partial *node, const assay_rule *rules, assay_buf *out);
 /* Into an initialised node without states. */

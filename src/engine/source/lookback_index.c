@@ -5,7 +5,7 @@
 
 #include "base/fault.h"
 
-typedef struct reached { /* by one worker */
+typedef struct reached {     /* by one worker */
     uint64_t left;           /* positions of the steps that were not read yet: [0, left) */
     assay_segment *segments; /* of one part each, newest first */
     size_t count, room;
@@ -125,7 +125,8 @@ static int read_more(assay_lookback_index *f, uint32_t worker)
     return 0;
 }
 
-int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32_t worker, int64_t step, assay_place *out)
+int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32_t worker, int64_t step,
+                                assay_place *out)
 {
     for (size_t i = 0;; i++) {
         int more = i < f->of[worker].count ? 1 : read_more(f, worker);

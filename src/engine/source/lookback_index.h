@@ -1,7 +1,7 @@
 /* lookback_index.h - index entries further back than those that every rank is given for look-back.
  *
- * A reference passes by values that are empty or text (RULES.md, G1), and no index says which are. So a rank may have to go
- * back behind the entries that it was sent; then it reads the index files of earlier steps itself, each once. */
+ * A reference passes by values that are empty or text (RULES.md, G1), and no index says which are. So a rank may have
+ * to go back behind the entries that it was sent; then it reads the index files of earlier steps itself, each once. */
 #ifndef ASSAY_ENGINE_SOURCE_LOOKBACK_INDEX_H
 #define ASSAY_ENGINE_SOURCE_LOOKBACK_INDEX_H
 
@@ -14,8 +14,10 @@ assay_lookback_index *assay_lookback_index_new(const assay_source *source);
 /* The places that it gave are gone then. NULL is ignored. Not collective. */
 void assay_lookback_index_free(assay_lookback_index *f);
 
-/* The newest raw record of a tensor and worker at a step before `step`, of those ahead of this rank's own. 1, 0 when there is
- * none, or ASSAY_ENOMEM. An index file that cannot be read has none: the rank that it belongs to names it. Not collective. */
-int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32_t worker, int64_t step, assay_place *out);
+/* The newest raw record of a tensor and worker at a step before `step`, of those ahead of this rank's own. 1, 0 when
+ * there is none, or ASSAY_ENOMEM. An index file that cannot be read has none: the rank that it belongs to names it. Not
+ * collective. */
+int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32_t worker, int64_t step,
+                                assay_place *out);
 
 #endif

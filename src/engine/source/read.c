@@ -4,7 +4,8 @@
  *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (tree.h)
  *   3. sort the names, check the steps, broadcast both
  *   4. renumber the own segment by the common dictionary
- * The names of the own share are the first of those that join them, with the same numbers: no copy of them is needed. */
+ * The names of the own share are the first of those that join them, with the same numbers: no copy of them is needed.
+ */
 #include "engine/source/source.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 typedef struct summary {
     assay_dict *names;
     uint32_t *new_id; /* rank 0, after sorting: [names before it] */
-    uint8_t *modes; /* [names]: modes in which a tensor was saved raw */
+    uint8_t *modes;   /* [names]: modes in which a tensor was saved raw */
     assay_step_info *steps;
     size_t step_count, step_room;
     uint64_t set_aside; /* raw records of tensors that were saved reduced */
@@ -218,8 +219,8 @@ static bool goes_on(const assay_step_info *a, const assay_step_info *b)
     return a->mode < b->mode || (a->mode == b->mode && a->mode_step < b->mode_step);
 }
 
-/* A step has one mode: of what workers say of it the first is used, and the rest is named. Not before all have said it, for
- * which of them meet on a rank depends on how many there are. */
+/* A step has one mode: of what workers say of it the first is used, and the rest is named. Not before all have said it,
+ * for which of them meet on a rank depends on how many there are. */
 static void decide_on_steps(summary *s)
 {
     size_t kept = 0;
@@ -296,10 +297,11 @@ static int find_names(summary *own, const assay_dict *common)
 static void remark_on_set_aside(summary *s)
 {
     if (s->set_aside > 0)
-        assay_problems_add(&s->problems, ASSAY_PROBLEM_SET_ASIDE, -1, "", -1,
-                           "%llu raw record%s of tensors that were saved reduced %s set aside: the index says that they were not "
-                           "saved raw, and rules take their reductions; `assay show` shows both",
-                           (unsigned long long)s->set_aside, assay_plural(s->set_aside), s->set_aside == 1 ? "is" : "are");
+        assay_problems_add(
+            &s->problems, ASSAY_PROBLEM_SET_ASIDE, -1, "", -1,
+            "%llu raw record%s of tensors that were saved reduced %s set aside: the index says that they were not "
+            "saved raw, and rules take their reductions; `assay show` shows both",
+            (unsigned long long)s->set_aside, assay_plural(s->set_aside), s->set_aside == 1 ? "is" : "are");
 }
 
 /* Moves a joined summary into the source's trial info. Problems are rank 0's to keep. */

@@ -1,7 +1,7 @@
 /* redistribute.c - brings every index entry to the rank that has its chunk, and to those that help with its step.
  *
- *   1. each rank packs those parts of its share that others have, for their owners; parts of a compared trial go where the
- *      same step of the comparing trial is. Most parts are where they belong and stay there
+ *   1. each rank packs those parts of its share that others have, for their owners; parts of a compared trial go where
+ * the same step of the comparing trial is. Most parts are where they belong and stay there
  *   2. one exchange; then each rank has the parts of its chunks
  *   3. where rules look back: rank after rank passes on what later ranks may refer to (assay_segment_tail) */
 #include "engine/plan/plan.h"
@@ -23,7 +23,8 @@ typedef struct receivers {
     int first, last;
 } receivers;
 
-static receivers receivers_of(const assay_plan *plan, const assay_sources *sources, uint32_t source, int64_t step, int ranks)
+static receivers receivers_of(const assay_plan *plan, const assay_sources *sources, uint32_t source, int64_t step,
+                              int ranks)
 {
     uint64_t position = assay_trial_find_step(sources->list[source].info, step);
     if (position == UINT64_MAX)
@@ -41,8 +42,8 @@ typedef struct range {
 } range;
 
 /* Behind the parts from `first` on that go to the same ranks. */
-static size_t run_end(const assay_plan *plan, const assay_sources *sources, uint32_t source, const assay_segment *segment,
-                      size_t first, receivers to, int ranks)
+static size_t run_end(const assay_plan *plan, const assay_sources *sources, uint32_t source,
+                      const assay_segment *segment, size_t first, receivers to, int ranks)
 {
     size_t next = first + 1;
     for (; next < segment->count; next++) {
@@ -55,10 +56,10 @@ static size_t run_end(const assay_plan *plan, const assay_sources *sources, uint
     return next;
 }
 
-/* Packs the parts of a segment in runs that go to the same ranks. Steps that `source` does not have go nowhere. With `own`, those
- * of this rank, which are neighbours, are told there and not packed for it. */
-static void pack_runs(const assay_plan *plan, const assay_sources *sources, outbox *box, uint32_t label, uint32_t source,
-                      const assay_segment *segment, range *own)
+/* Packs the parts of a segment in runs that go to the same ranks. Steps that `source` does not have go nowhere. With
+ * `own`, those of this rank, which are neighbours, are told there and not packed for it. */
+static void pack_runs(const assay_plan *plan, const assay_sources *sources, outbox *box, uint32_t label,
+                      uint32_t source, const assay_segment *segment, range *own)
 {
     for (size_t first = 0, next; first < segment->count; first = next) {
         receivers to = receivers_of(plan, sources, source, segment->parts[first].step, box->ranks);
@@ -79,7 +80,8 @@ static void pack_runs(const assay_plan *plan, const assay_sources *sources, outb
 static int pack_all(const assay_plan *plan, const assay_sources *sources, outbox *box)
 {
     for (uint32_t p = 0; p < plan->pair_count; p++)
-        pack_runs(plan, sources, box, PAIR + p, plan->pairs[p].source, &sources->list[plan->pairs[p].other].segment, NULL);
+        pack_runs(plan, sources, box, PAIR + p, plan->pairs[p].source, &sources->list[plan->pairs[p].other].segment,
+                  NULL);
     for (uint32_t s = 0; s < sources->count; s++) {
         assay_segment *segment = &sources->list[s].segment;
         range own = {0, 0};
@@ -114,7 +116,8 @@ static int unpack_all(assay_plan *plan, assay_sources *sources, const uint8_t *b
 }
 
 /* What the ranks before this one sent comes in front of the own parts, what those behind it sent comes after them. */
-static int unpack_in_order(assay_plan *plan, assay_sources *sources, const assay_buf *in, uint64_t own, assay_error *err)
+static int unpack_in_order(assay_plan *plan, assay_sources *sources, const assay_buf *in, uint64_t own,
+                           assay_error *err)
 {
     size_t *kept = assay_alloc_zeroed(plan->source_count, sizeof *kept);
     if (!kept)
@@ -169,9 +172,9 @@ static uint64_t first_position(const assay_plan *plan, const assay_trial *info, 
     return helps ? chunk->first_step + chunk->steps - 1 : chunk->first_step;
 }
 
-/* The first global step that a rank whose work begins at `position`, or one behind it, may refer to by a window: window global
- * steps before, or window TRAIN steps before, whichever reaches further. Mode steps may begin again, and a worker may lack the
- * steps that are too far back for the others, so that it goes on to those before them. */
+/* The first global step that a rank whose work begins at `position`, or one behind it, may refer to by a window: window
+ * global steps before, or window TRAIN steps before, whichever reaches further. Mode steps may begin again, and a
+ * worker may lack the steps that are too far back for the others, so that it goes on to those before them. */
 static int64_t window_start(const assay_plan *plan, const assay_trial *info, uint32_t source, uint64_t position)
 {
     const assay_source_plan *s = &plan->sources[source];
@@ -198,8 +201,8 @@ static int prepend(assay_segment *segment, const assay_buf *before, assay_error 
     return status;
 }
 
-/* Packs what the ranks from `next` on may refer to and do not have: it lies before the step that `next` begins with, which
- * is this rank's as well when they share it. */
+/* Packs what the ranks from `next` on may refer to and do not have: it lies before the step that `next` begins with,
+ * which is this rank's as well when they share it. */
 static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_t number, int next, assay_buf *out)
 {
     const assay_source_plan *s = &plan->sources[number];
@@ -209,16 +212,16 @@ static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_
     assay_segment_init(&tail);
     if (position < source->info->step_count)
         ahead.count = assay_segment_find(&ahead, source->info->steps[position].step);
-    int status = assay_segment_tail(&ahead, s->looks_back, assay_dict_count(source->info->tensors), s->back,
-                                    since, &tail);
+    int status =
+        assay_segment_tail(&ahead, s->looks_back, assay_dict_count(source->info->tensors), s->back, since, &tail);
     if (status == ASSAY_OK)
         assay_segment_pack(&tail, 0, tail.count, out);
     assay_segment_release(&tail);
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
-/* Rank after rank: receive, put in front, pass on the tail. A rank that fails passes on nothing, and the failure is agreed
- * behind. */
+/* Rank after rank: receive, put in front, pass on the tail. A rank that fails passes on nothing, and the failure is
+ * agreed behind. */
 static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *source, uint32_t number, assay_error *err)
 {
     int rank = assay_comm_rank(comm), last = assay_comm_size(comm) - 1, status = ASSAY_OK, rc;

@@ -1,4 +1,5 @@
-/* source.h - the trials of a job as the ranks hold them: listed, their index files read, their steps and tensors known. */
+/* source.h - the trials of a job as the ranks hold them: listed, their index files read, their steps and tensors known.
+ */
 #ifndef ASSAY_ENGINE_SOURCE_SOURCE_H
 #define ASSAY_ENGINE_SOURCE_SOURCE_H
 
@@ -13,12 +14,13 @@ typedef struct assay_source {
     int status; /* why the trial could not be opened; ASSAY_OK otherwise */
     assay_error error;
     assay_store *store;
-    assay_listing listing;  /* its files: until they were read those of this rank's share, in order; on rank 0, whose share comes
-                               first, all of them, and for good */
-    uint64_t files;         /* of the whole trial */
+    assay_listing listing;    /* its files: until they were read those of this rank's share, in order; on rank 0, whose
+                                 share comes    first, all of them, and for good */
+    uint64_t files;           /* of the whole trial */
     assay_index_name *listed; /* all of them on the rank that listed the trial, until they are dealt out; owned */
-    assay_trial *info;      /* steps and tensors, the same on every rank */
-    assay_segment segment;  /* after assay_sources_read: index files of this rank's share; after the exchange: of its chunks */
+    assay_trial *info;        /* steps and tensors, the same on every rank */
+    assay_segment
+        segment; /* after assay_sources_read: index files of this rank's share; after the exchange: of its chunks */
     assay_problems problems; /* rank 0: all that listing and index files showed */
 } assay_source;
 
@@ -26,26 +28,26 @@ typedef struct assay_sources {
     assay_source *list; /* the job's trials in their order, then those that only a rule compares with */
     uint32_t count;
     uint32_t job_trials;
-    bool verbatim; /* segments and listings stay as the files say, on every rank: for those who copy them */
+    bool verbatim;             /* segments and listings stay as the files say, on every rank: for those who copy them */
     struct assay_watch *watch; /* the trials are seen through it; NULL: as they are; borrowed */
-    uint32_t *other; /* [rules + aggregations]: the source that the rule compares with, ASSAY_NO_ID: none */
+    uint32_t *other;           /* [rules + aggregations]: the source that the rule compares with, ASSAY_NO_ID: none */
 } assay_sources;
 
 /* Names the sources of a job. Not collective. */
 int assay_sources_init(assay_sources *sources, const assay_job *job);
 void assay_sources_release(assay_sources *sources);
 
-/* Which index files of a trial a rank reads: [*first, *end) of them. `base` is the number of its first one when those of all
- * trials are counted. Not collective. */
-void assay_sources_share(const assay_sources *sources, uint32_t source, uint64_t base, int rank, int ranks, uint64_t *first,
-                         uint64_t *end);
+/* Which index files of a trial a rank reads: [*first, *end) of them. `base` is the number of its first one when those
+ * of all trials are counted. Not collective. */
+void assay_sources_share(const assay_sources *sources, uint32_t source, uint64_t base, int rank, int ranks,
+                         uint64_t *first, uint64_t *end);
 
-/* Lists every trial (trial i by rank i mod ranks); the names of workers go to everyone, those of index files to the rank that
- * reads them and to rank 0. A trial that cannot be opened keeps its status. Collective. */
+/* Lists every trial (trial i by rank i mod ranks); the names of workers go to everyone, those of index files to the
+ * rank that reads them and to rank 0. A trial that cannot be opened keeps its status. Collective. */
 int assay_sources_list(assay_comm *comm, assay_sources *sources, assay_error *err);
 
-/* Reads the index files, each rank a contiguous share, and makes the steps and tensors of every trial known to every rank;
- * the entries stay with the rank that read them. Collective. */
+/* Reads the index files, each rank a contiguous share, and makes the steps and tensors of every trial known to every
+ * rank; the entries stay with the rank that read them. Collective. */
 int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *err);
 
 #endif

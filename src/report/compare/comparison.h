@@ -9,11 +9,11 @@
 #include "report/model/curves.h"
 
 enum {
-    ASSAY_COMPARED_STEPS = 50,    /* common mode steps of a loss that are listed at most; they lie evenly */
-    ASSAY_COMPARED_LOSSES = 256,  /* different (loss, mode) that are compared at most */
+    ASSAY_COMPARED_STEPS = 50,     /* common mode steps of a loss that are listed at most; they lie evenly */
+    ASSAY_COMPARED_LOSSES = 256,   /* different (loss, mode) that are compared at most */
     ASSAY_COMPARED_CLASSES = 4096, /* classes that are set beside one another at most: the lowest numbers */
-    ASSAY_COMPARED_TENSORS = 100, /* tensors of a trial that part from the baseline and are listed */
-    ASSAY_OUTLIER_TRIALS = 5      /* fewer have no outliers */
+    ASSAY_COMPARED_TENSORS = 100,  /* tensors of a trial that part from the baseline and are listed */
+    ASSAY_OUTLIER_TRIALS = 5       /* fewer have no outliers */
 };
 #define ASSAY_OUTLIER_SCORE 3.5 /* Iglewicz and Hoaglin 1993 */
 
@@ -40,7 +40,12 @@ typedef struct assay_compared_loss {
 } assay_compared_loss;
 
 /* What differs between a tensor and that of the baseline. */
-typedef enum assay_first_difference { ASSAY_PARTS_NOT, ASSAY_PARTS_DTYPE, ASSAY_PARTS_SHAPE, ASSAY_PARTS_VALUE } assay_first_difference;
+typedef enum assay_first_difference {
+    ASSAY_PARTS_NOT,
+    ASSAY_PARTS_DTYPE,
+    ASSAY_PARTS_SHAPE,
+    ASSAY_PARTS_VALUE
+} assay_first_difference;
 const char *assay_first_difference_word(assay_first_difference parting); /* "", "dtype", "shape", "value" */
 
 /* A tensor in a mode, against the baseline's at the steps that both have. */
@@ -98,9 +103,9 @@ typedef struct assay_compared_classes {
     int64_t *class;     /* [classes] ascending: all that some trial has; owned */
     size_t classes;
     size_t classes_left_out; /* beyond ASSAY_COMPARED_CLASSES; the figures count them all the same */
-    double *value;   /* [trial * classes + i]: how many, or the recall; NaN: the trial does not say; owned */
-    double *samples; /* [trials]; NaN: the trial has no such result; owned */
-    double *figure;  /* [trials]: largest over smallest class, infinite where one is missing; or the accuracy; owned */
+    double *value;           /* [trial * classes + i]: how many, or the recall; NaN: the trial does not say; owned */
+    double *samples;         /* [trials]; NaN: the trial has no such result; owned */
+    double *figure; /* [trials]: largest over smallest class, infinite where one is missing; or the accuracy; owned */
 } assay_compared_classes;
 
 /* A number of one trial that lies far from those of the others. */

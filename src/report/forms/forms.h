@@ -1,5 +1,5 @@
-/* forms.h - the forms that the report is written in, and the parts that they share. Inside report, and for those who write
- * a part of it elsewhere. */
+/* forms.h - the forms that the report is written in, and the parts that they share. Inside report, and for those who
+ * write a part of it elsewhere. */
 #ifndef ASSAY_REPORT_FORMS_FORMS_H
 #define ASSAY_REPORT_FORMS_FORMS_H
 
@@ -11,7 +11,8 @@
 /* Appends a finding as an object of report.json. Not collective. */
 void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *finding, assay_buf *out);
 
-/* Appends the result of one aggregation as text; with `draw` (NULL: plain) as drawings where there are some. Not collective. */
+/* Appends the result of one aggregation as text; with `draw` (NULL: plain) as drawings where there are some. Not
+ * collective. */
 void report_put_aggregation(const report_rule *rule, const assay_draw *draw, assay_buf *out);
 
 /* Append the members of an aggregation's result as drawings: "classes"; "matrix", of at least one class; and the list
@@ -29,8 +30,8 @@ int report_put_loss_csv(const assay_outcome *outcome, const assay_report_origin 
 int report_put_junit(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 int report_put_markdown(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 
-/* Writes tensorboard/TRIAL/events.out.tfevents.* of every trial below `directory`, whatever fails; the first failure, with the
- * path. Not collective. */
+/* Writes tensorboard/TRIAL/events.out.tfevents.* of every trial below `directory`, whatever fails; the first failure,
+ * with the path. Not collective. */
 int report_write_tensorboard(const assay_outcome *outcome, const char *directory, assay_error *err);
 
 /* Appends the evidence of one rule that fired. Not collective. */

@@ -124,7 +124,8 @@ bool assay_report_put_members(const cJSON *members, const assay_draw *draw, assa
     const cJSON *losses = cJSON_GetObjectItemCaseSensitive(members, "losses");
     const cJSON *curves = cJSON_GetObjectItemCaseSensitive(members, "curves");
     if (draw && (cJSON_IsArray(losses) || cJSON_IsArray(curves))) {
-        report_draw_curves(draw, cJSON_IsArray(losses) ? losses : curves, cJSON_IsArray(losses) ? "values" : "norm", out);
+        report_draw_curves(draw, cJSON_IsArray(losses) ? losses : curves, cJSON_IsArray(losses) ? "values" : "norm",
+                           out);
         return true;
     }
     if (cJSON_IsObject(classes)) {

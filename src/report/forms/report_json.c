@@ -172,7 +172,8 @@ static void put_incomplete(const assay_trial_outcome *trial, const assay_worker_
     assay_put_u8(out, ']');
 }
 
-static void put_problem(const char *kind, const char *file, int64_t offset, int64_t step, const char *text, assay_buf *out)
+static void put_problem(const char *kind, const char *file, int64_t offset, int64_t step, const char *text,
+                        assay_buf *out)
 {
     assay_put_format(out, "{\"kind\": ");
     assay_json_put_text(out, kind);
@@ -278,7 +279,8 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
     assay_put_format(out,
                      ", \"ranks\": %d, \"nodes\": %d, \"chunks\": %" PRIu64 ", \"records\": %" PRIu64
                      ", \"records_read\": %" PRIu64 ", \"bytes_read\": %" PRIu64 ", \"files_opened\": %" PRIu64
-                     ", \"steps_shared\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64 ", \"peak_memory\": %" PRIu64,
+                     ", \"steps_shared\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64
+                     ", \"peak_memory\": %" PRIu64,
                      run->ranks, run->nodes, plan->chunks, plan->records, run->records_read, run->bytes_read,
                      run->files_opened, run->steps_shared, run->messages, run->message_bytes, run->peak_memory);
     const struct {

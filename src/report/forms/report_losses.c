@@ -28,8 +28,8 @@ static int compare_incomplete(const void *a, const void *b)
 
 /* One line: the steps of sorted[from, to), which lack the same workers. */
 static void put_same_missing(const assay_trial_outcome *trial, const assay_worker_names *names,
-                             const assay_incomplete *const *sorted, size_t count, int64_t *steps, const assay_draw *draw,
-                             assay_buf *out)
+                             const assay_incomplete *const *sorted, size_t count, int64_t *steps,
+                             const assay_draw *draw, assay_buf *out)
 {
     assay_buf line;
     assay_buf_init(&line, ASSAY_REPORT_CEILING);

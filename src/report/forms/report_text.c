@@ -136,7 +136,8 @@ static void put_errors(const assay_outcome *outcome, const assay_trial_outcome *
         if (rule.status != ASSAY_RULE_ERROR)
             continue;
         if (!*any)
-            assay_report_put_heading(out, aggregations ? "Aggregations that could not run" : "Rules that could not run");
+            assay_report_put_heading(out,
+                                     aggregations ? "Aggregations that could not run" : "Rules that could not run");
         *any = true;
         put_rule_heading(&rule, out);
         assay_put_format(out, "\n");
@@ -161,7 +162,8 @@ static void put_all_evidence(const assay_outcome *outcome, const assay_trial_out
     }
 }
 
-/* What rules without findings have to say: what they left out, and the sections of those that report and do not judge. */
+/* What rules without findings have to say: what they left out, and the sections of those that report and do not judge.
+ */
 static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
                         assay_buf *out)
 {
@@ -204,7 +206,8 @@ static void put_aggregations(const assay_outcome *outcome, const assay_trial_out
     }
 }
 
-static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
+static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
+                     assay_buf *out)
 {
     assay_worker_names names;
     bool rule_errors = false, aggregation_errors = false;

@@ -92,8 +92,8 @@ void html_section(html_page *page, const char *id, const char *title, size_t bud
 void html_section_end(html_page *page);
 /* For loops over trials: the end of the part of trial `i`, which may take its share of what is left before `end`. */
 size_t html_share(const html_page *page, size_t end, size_t i, size_t count);
-/* A section over the job's aggregations: `put` writes number `i`, and begins the section when it is not `open` yet; it returns
- * false when it had nothing to write. Each takes its share of the section's bytes. */
+/* A section over the job's aggregations: `put` writes number `i`, and begins the section when it is not `open` yet; it
+ * returns false when it had nothing to write. Each takes its share of the section's bytes. */
 void html_each_aggregation(html_page *page, bool (*put)(html_page *page, size_t i, bool open));
 /* The heading of a trial's part: with several trials an <h3>, and with many of them a <details>. */
 void html_trial_begin(html_page *page, size_t trial, const char *remark);

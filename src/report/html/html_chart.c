@@ -305,8 +305,8 @@ static void put_numbers(html_page *page, const html_chart *chart, size_t rows)
     }
     html_put(page, "</tbody></table></div>");
     if (left > 0)
-        html_put(page, "<p class=\"note\">%zu row%s between these %s left out.</p>", left,
-                 assay_plural(left), left == 1 ? "is" : "are");
+        html_put(page, "<p class=\"note\">%zu row%s between these %s left out.</p>", left, assay_plural(left),
+                 left == 1 ? "is" : "are");
     html_put(page, "</details>");
 }
 

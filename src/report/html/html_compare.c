@@ -139,7 +139,8 @@ static void put_matrix(html_page *page, const assay_comparison *c)
 
 static void put_group(html_page *page, const assay_comparison *c, const assay_trial_group *g)
 {
-    static const char *const kinds[] = {"", "no findings", "no rule could be evaluated, which is no pass", "could not be read"};
+    static const char *const kinds[] = {"", "no findings", "no rule could be evaluated, which is no pass",
+                                        "could not be read"};
     html_put(page, "<li><strong>%zu trial%s</strong>: ", g->trials, assay_plural(g->trials));
     for (size_t i = 0; i < g->rules && i < GROUP_RULES; i++) {
         html_put(page, i ? ", " : "");

@@ -79,8 +79,7 @@ static void put_findings(html_page *page, card *c)
         c->detail = c->detail || found->list[i].cell_count > 0 || found->list[i].note;
     size_t shown = put_rows(page, c, 0, open);
     if (most > open && !html_full(page)) {
-        html_put(page, "<details><summary>The next %zu finding%s</summary>\n", most - open,
-                 assay_plural(most - open));
+        html_put(page, "<details><summary>The next %zu finding%s</summary>\n", most - open, assay_plural(most - open));
         shown += put_rows(page, c, open, most);
         html_put(page, "</details>\n");
     }

@@ -116,17 +116,18 @@ static int make_tensors(const row_list *list, assay_curves *out)
             out->tensors[out->tensor_count++] =
                 (assay_tensor_curve){row.tensor, list->mode[i], &out->tensor_points[i], 0};
         out->tensors[out->tensor_count - 1].count++;
-        out->tensor_points[i] = (assay_tensor_point){.step = row.step,
-                                                     .mode_step = step ? step->mode_step : row.step,
-                                                     .elements = row.value[ASSAY_CURVE_ELEMENTS],
-                                                     .norm = row.value[ASSAY_CURVE_NORM],
-                                                     .mean = row.value[ASSAY_CURVE_MEAN],
-                                                     .magnitude = row.value[ASSAY_CURVE_MAGNITUDE],
-                                                     .zeros = row.value[ASSAY_CURVE_ZEROS],
-                                                     .nonfinite = row.value[ASSAY_CURVE_NONFINITE],
-                                                     .workers = (uint32_t)assay_curve_whole(row.value[ASSAY_CURVE_WORKERS]),
-                                                     .dtype = assay_curve_int(row.value[ASSAY_CURVE_DTYPE]),
-                                                     .shape = assay_curve_whole(row.value[ASSAY_CURVE_SHAPE])};
+        out->tensor_points[i] =
+            (assay_tensor_point){.step = row.step,
+                                 .mode_step = step ? step->mode_step : row.step,
+                                 .elements = row.value[ASSAY_CURVE_ELEMENTS],
+                                 .norm = row.value[ASSAY_CURVE_NORM],
+                                 .mean = row.value[ASSAY_CURVE_MEAN],
+                                 .magnitude = row.value[ASSAY_CURVE_MAGNITUDE],
+                                 .zeros = row.value[ASSAY_CURVE_ZEROS],
+                                 .nonfinite = row.value[ASSAY_CURVE_NONFINITE],
+                                 .workers = (uint32_t)assay_curve_whole(row.value[ASSAY_CURVE_WORKERS]),
+                                 .dtype = assay_curve_int(row.value[ASSAY_CURVE_DTYPE]),
+                                 .shape = assay_curve_whole(row.value[ASSAY_CURVE_SHAPE])};
     }
     return ASSAY_OK;
 }

@@ -21,8 +21,9 @@ report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outco
 /* What the rule is called in the registry, whatever the job calls it. Not collective. */
 const char *report_kind(const report_rule *rule);
 
-/* The members that an aggregation put into report.json, as one object that the caller frees with cJSON_Delete(). *members
- * stays NULL, and that is no failure, where there are none. ASSAY_ENOMEM, or the status of reading them. Not collective. */
+/* The members that an aggregation put into report.json, as one object that the caller frees with cJSON_Delete().
+ * *members stays NULL, and that is no failure, where there are none. ASSAY_ENOMEM, or the status of reading them. Not
+ * collective. */
 int report_members(const report_rule *rule, cJSON **members);
 
 /* Datapoints, findings, and the first finding (NULL: none). Not collective. */

@@ -21,8 +21,8 @@ typedef enum assay_draw_colour {
     ASSAY_DRAW_ALARM
 } assay_draw_colour;
 
-/* Appends a sparkline of at most `columns` characters, low to high between the least and the largest finite value; more values
- * are averaged. A value that is not finite is a cross. Not collective. */
+/* Appends a sparkline of at most `columns` characters, low to high between the least and the largest finite value; more
+ * values are averaged. A value that is not finite is a cross. Not collective. */
 void assay_draw_sparkline(const assay_draw *draw, const double *value, size_t count, unsigned columns, assay_buf *out);
 
 /* Appends a bar of `share` (0 to 1) of `columns` characters, and nothing behind it. A share above 0 is never empty.
@@ -38,8 +38,8 @@ void assay_draw_marks(const assay_draw *draw, const double *place, size_t count,
 
 /* How many columns labels get in a list of series, the longest of which has `longest`. Not collective. */
 unsigned assay_draw_label_columns(const assay_draw *draw, size_t longest);
-/* Appends a line "    label  sparkline  least .. most, last x" of at least one value: the label, a cleaned text, in `width`
- * columns (6 or more), cut to fit; in narrow lines the last value only. Not collective. */
+/* Appends a line "    label  sparkline  least .. most, last x" of at least one value: the label, a cleaned text, in
+ * `width` columns (6 or more), cut to fit; in narrow lines the last value only. Not collective. */
 void assay_draw_series(const assay_draw *draw, const char *label, unsigned width, const double *value, size_t count,
                        assay_buf *out);
 

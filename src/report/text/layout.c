@@ -137,8 +137,8 @@ static void put_words(assay_buf *out, const assay_draw *draw, unsigned indent, s
     assay_put_u8(out, '\n');
 }
 
-void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead,
-                            const char *text, size_t length)
+void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead, const char *text,
+                            size_t length)
 {
     assay_buf clean;
     assay_buf_init(&clean, out->ceiling);

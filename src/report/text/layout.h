@@ -15,8 +15,8 @@ enum {
     ASSAY_TEXT_LEAST_COLUMNS = 40 /* a narrower terminal breaks lines itself */
 };
 
-/* Appends a text from a trial or a job: control characters, characters that turn the direction of writing, and bytes that
- * are not UTF-8 come out as \n, \x1b, \u202e, \xff. The lines form keeps line feeds. Failures stay in the buffer.
+/* Appends a text from a trial or a job: control characters, characters that turn the direction of writing, and bytes
+ * that are not UTF-8 come out as \n, \x1b, \u202e, \xff. The lines form keeps line feeds. Failures stay in the buffer.
  * Not collective. */
 void assay_text_put_clean(assay_buf *out, const char *text, size_t length);
 void assay_text_put_clean_lines(assay_buf *out, const char *text, size_t length, unsigned indent);
@@ -26,16 +26,17 @@ size_t assay_text_put_character(assay_buf *out, const char *text, size_t left);
 
 void assay_text_put_blanks(assay_buf *out, size_t count);
 
-/* Appends a cleaned text broken between words, each line behind `indent` blanks; the first line's are replaced by `lead`
- * when it is not NULL (at most `indent` columns). Lines have at most 100 columns on a wider terminal, too. Not collective. */
+/* Appends a cleaned text broken between words, each line behind `indent` blanks; the first line's are replaced by
+ * `lead` when it is not NULL (at most `indent` columns). Lines have at most 100 columns on a wider terminal, too. Not
+ * collective. */
 void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead, const char *text,
                             size_t length);
 
 /* Columns a cleaned text takes: one a character. Not collective. */
 size_t assay_text_columns(const char *text, size_t length);
 
-/* Appends a cleaned text in at most `columns` (3 or more): a longer one keeps its head and its tail around "...", because
- * both tell names of one model apart. Not collective. */
+/* Appends a cleaned text in at most `columns` (3 or more): a longer one keeps its head and its tail around "...",
+ * because both tell names of one model apart. Not collective. */
 void assay_text_put_cut(assay_buf *out, const char *text, size_t length, size_t columns);
 
 /* How many columns a line may take. Not collective. */
@@ -50,9 +51,9 @@ void assay_text_put_bytes(assay_buf *out, uint64_t bytes);
 
 /* A table: cells are added row by row, and all columns are as wide as they need to be. */
 typedef struct assay_table {
-    const char *align;  /* one character a column: 'l' or 'r', or 'e' for a left one that is cut in its middle to fit */
+    const char *align; /* one character a column: 'l' or 'r', or 'e' for a left one that is cut in its middle to fit */
     size_t columns, cells;
-    assay_buf text;     /* the cells, each terminated */
+    assay_buf text; /* the cells, each terminated */
 } assay_table;
 
 /* Starts a table; `heads` has as many texts as `align` has characters. Not collective. */

@@ -78,8 +78,7 @@ static void fit(const assay_table *table, unsigned indent, size_t most, size_t *
         size_t total = indent, widest = table->columns;
         for (size_t c = 0; c < table->columns; c++) {
             total += width[c] + (c + 1 < table->columns ? GAP : 0);
-            if (table->align[c] == 'e' && width[c] > least &&
-                (widest == table->columns || width[c] > width[widest]))
+            if (table->align[c] == 'e' && width[c] > least && (widest == table->columns || width[c] > width[widest]))
                 widest = c;
         }
         if (total <= most || widest == table->columns)

@@ -73,8 +73,8 @@ const char *assay_worker_name(const assay_worker_names *names, uint32_t worker, 
 }
 
 /* How many workers from `i` on are worker_K, worker_K+1, ... */
-static size_t run_length(const assay_worker_names *names, const uint32_t *worker, size_t i, size_t count, int64_t *first,
-                         int64_t *last)
+static size_t run_length(const assay_worker_names *names, const uint32_t *worker, size_t i, size_t count,
+                         int64_t *first, int64_t *last)
 {
     char room[ASSAY_WORKER_ROOM];
     size_t run = 1;

@@ -16,7 +16,8 @@ enum { ASSAY_WORKER_ROOM = 24 };
 int assay_worker_names_init(assay_worker_names *names, const assay_listing *listing);
 void assay_worker_names_release(assay_worker_names *names);
 /* The name of a worker number below listing.expected_workers: those behind the known ones are called "worker_K", K in
- * ascending order over the numbers that no known worker has. The text lies in the listing or in `room`. Not collective. */
+ * ascending order over the numbers that no known worker has. The text lies in the listing or in `room`. Not collective.
+ */
 const char *assay_worker_name(const assay_worker_names *names, uint32_t worker, char room[ASSAY_WORKER_ROOM]);
 
 /* Appends "all 4 workers", or the names of `count` workers (ascending numbers), runs of worker_K joined ("worker_0-2").

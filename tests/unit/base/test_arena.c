@@ -65,7 +65,8 @@ static void pieces_do_not_overlap(void)
 static void empty_pieces(void)
 {
     assay_arena *arena = assay_arena_new(4096);
-    void *a = assay_arena_take(arena, 0), *b = assay_arena_take_zeroed(arena, 0, 8), *c = assay_arena_borrow(arena, 0, 0);
+    void *a = assay_arena_take(arena, 0), *b = assay_arena_take_zeroed(arena, 0, 8),
+         *c = assay_arena_borrow(arena, 0, 0);
     CU_ASSERT_TRUE(a && b && c && a != b && b != c);
     assay_arena_return(arena, c);
     assay_arena_return(arena, NULL);

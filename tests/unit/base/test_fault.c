@@ -166,8 +166,12 @@ static void test_deaths(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"counters", test_counters}, {"mistakes", test_mistakes}, {"allocators", test_allocators},
-                           {"who speaks", test_log},    {"one line", test_log_line},
-                           {"deaths", test_deaths},     CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"counters", test_counters},
+                           {"mistakes", test_mistakes},
+                           {"allocators", test_allocators},
+                           {"who speaks", test_log},
+                           {"one line", test_log_line},
+                           {"deaths", test_deaths},
+                           CU_TEST_INFO_NULL};
     return unit_main("fault", tests);
 }

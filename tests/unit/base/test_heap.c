@@ -11,7 +11,8 @@ enum { LARGE_PAGE = 2 << 20 };
 
 static void test_sizes(void)
 {
-    const size_t sizes[] = {0, 1, LARGE_PAGE - 1, LARGE_PAGE, LARGE_PAGE + 1, 2 * LARGE_PAGE + 16, 5 * LARGE_PAGE - 4096};
+    const size_t sizes[] = {
+        0, 1, LARGE_PAGE - 1, LARGE_PAGE, LARGE_PAGE + 1, 2 * LARGE_PAGE + 16, 5 * LARGE_PAGE - 4096};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         uint8_t *a = assay_heap_take_large(sizes[i]), *b = assay_heap_take_large(sizes[i]);
         CU_ASSERT_PTR_NOT_NULL_FATAL(a);
@@ -94,11 +95,7 @@ static void test_forget(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"sizes", test_sizes},
-                           {"what goes back", test_goes_back},
-                           {"too large", test_too_large},
-                           {"lists", test_lists},
-                           {"what is forgotten", test_forget},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"sizes", test_sizes}, {"what goes back", test_goes_back}, {"too large", test_too_large},
+                           {"lists", test_lists}, {"what is forgotten", test_forget}, CU_TEST_INFO_NULL};
     return unit_main("heap", tests);
 }

@@ -1,5 +1,5 @@
-/* Dealing out: every chunk has a rank, steps are shared by neighbours that get their records in order, nobody helps twice,
- * and few large steps do not keep the rest waiting. */
+/* Dealing out: every chunk has a rank, steps are shared by neighbours that get their records in order, nobody helps
+ * twice, and few large steps do not keep the rest waiting. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -62,7 +62,8 @@ static uint64_t check(made *m, int ranks)
     double total = 0, most = 0;
     CU_ASSERT_EQUAL_FATAL(assay_plan_partition(&m->plan, ranks), ASSAY_OK);
     const assay_plan *plan = &m->plan;
-    bool sound = plan->rank_chunk[0] == 0 && plan->rank_chunk[ranks] == plan->chunk_count && plan->helps[0] == ASSAY_NO_CHUNK;
+    bool sound =
+        plan->rank_chunk[0] == 0 && plan->rank_chunk[ranks] == plan->chunk_count && plan->helps[0] == ASSAY_NO_CHUNK;
     for (int r = 0; r < ranks; r++) {
         sound &= plan->rank_chunk[r] <= plan->rank_chunk[r + 1];
         /* a step that a rank helps with lies right before its own chunks */
@@ -144,7 +145,8 @@ static void not_worth_it(void)
     release(&m);
 }
 
-/* A border close to the beginning or the end of a step leaves the step whole; both ranks have about the same even so. */
+/* A border close to the beginning or the end of a step leaves the step whole; both ranks have about the same even so.
+ */
 static void border_close_to_an_end(void)
 {
     static made m;

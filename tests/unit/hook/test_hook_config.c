@@ -195,7 +195,8 @@ static void test_slow_pattern(void)
     uint64_t other = match(&config, "aaa");
     release_stderr(said, sizeof said);
     CU_ASSERT_TRUE(mask == 0 && other == (uint64_t)1 << hook_config_find(&config, "mine"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(said, "collection \"mine\": include_regex \"^(a+)+$\" takes too long on tensor \"aaa"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(said, "collection \"mine\": include_regex \"^(a+)+$\" takes too long on tensor \"aaa"));
     hook_config_release(&config);
 }
 

@@ -16,10 +16,13 @@ static void test_whole_job(void)
 {
     static const char text[] =
         "{\"trials\": [\"runs/a/\", {\"path\": \"s3://bucket/b\", \"name\": \"second\"}, \"other/a\"],"
-        " \"rules\": [{\"rule\": \"SampleRule\"}, {\"rule\": \"sample_rule\", \"name\": \"mine\", \"severity\": \"error\","
+        " \"rules\": [{\"rule\": \"SampleRule\"}, {\"rule\": \"sample_rule\", \"name\": \"mine\", \"severity\": "
+        "\"error\","
         "   \"parameters\": {\"count\": \"7\", \"flag\": true, \"names\": \"x,y\", \"numbers\": [1, 2.5]}},"
-        "  {\"rule\": \"SampleRule\"}, {\"rule\": \"Missing\"}, {\"rule\": \"SampleRule\", \"parameters\": {\"limit\": 2}}],"
-        " \"aggregations\": [{\"kind\": \"sample_counts\", \"name\": \"n\", \"count\": 9}, {\"kind\": \"sample_counts\"}],"
+        "  {\"rule\": \"SampleRule\"}, {\"rule\": \"Missing\"}, {\"rule\": \"SampleRule\", \"parameters\": {\"limit\": "
+        "2}}],"
+        " \"aggregations\": [{\"kind\": \"sample_counts\", \"name\": \"n\", \"count\": 9}, {\"kind\": "
+        "\"sample_counts\"}],"
         " \"output\": {\"directory\": \"out\", \"formats\": [\"text\"], \"max_findings\": 17}}";
     assay_job job = {0};
     assay_error err;
@@ -77,7 +80,8 @@ static void test_names(void)
 static void test_sagemaker(void)
 {
     static const char entry[] =
-        "{\"RuleConfigurationName\": \"c\", \"RuleEvaluatorImage\": \"i\", \"InstanceType\": \"t\", \"VolumeSizeInGB\": 1,"
+        "{\"RuleConfigurationName\": \"c\", \"RuleEvaluatorImage\": \"i\", \"InstanceType\": \"t\", "
+        "\"VolumeSizeInGB\": 1,"
         " \"LocalPath\": \"p\", \"S3OutputPath\": \"s\","
         " \"RuleParameters\": {\"rule_to_invoke\": \"SampleRule\", \"count\": \"5\", \"flag\": \"True\"}}";
     for (size_t i = 0; i < 2; i++) {
@@ -88,7 +92,8 @@ static void test_sagemaker(void)
         CU_ASSERT_FATAL(parse(text, &job, &err) == ASSAY_OK);
         CU_ASSERT_FATAL(job.rule_count == 1 && job.rules[0]->status == ASSAY_OK);
         CU_ASSERT_STRING_EQUAL(job.rules[0]->name, "c");
-        CU_ASSERT(assay_param_int(job.rules[0]->params, "count") == 5 && assay_param_bool(job.rules[0]->params, "flag"));
+        CU_ASSERT(assay_param_int(job.rules[0]->params, "count") == 5 &&
+                  assay_param_bool(job.rules[0]->params, "flag"));
         assay_job_release(&job);
     }
 }
@@ -107,7 +112,8 @@ static void test_refusals(void)
         {"{\"rules\": [{\"rule\": \"A\"}, {\"name\": \"b\"}]}", "rules[1]: neither"},
         {"{\"rules\": [{\"rule\": \"A\", \"severity\": \"bad\"}]}", "unknown severity \"bad\""},
         {"{\"rules\": [{\"rule\": \"A\", \"parameters\": 1}]}", "\"parameters\""},
-        {"{\"rules\": [{\"rule\": \"A\", \"name\": \"n\"}, {\"rule\": \"B\", \"name\": \"n\"}]}", "\"n\" is there twice"},
+        {"{\"rules\": [{\"rule\": \"A\", \"name\": \"n\"}, {\"rule\": \"B\", \"name\": \"n\"}]}",
+         "\"n\" is there twice"},
         {"{\"rules\": [{\"rule\": \"A\", \"rule\": \"B\"}]}", "twice"},
         {"{\"trials\": 1}", "trials"},
         {"{\"trials\": [\"a\", \"file://./a/\"]}", "listed twice"},

@@ -14,7 +14,8 @@
 
 static const assay_report_origin origin = {"9.9", "serial", "assay run \"x\""};
 
-/* Three workers, of which the third never wrote and the second not at step 20; steps 0, 10, 20; tensors "a" and "b\n". */
+/* Three workers, of which the third never wrote and the second not at step 20; steps 0, 10, 20; tensors "a" and "b\n".
+ */
 typedef struct made {
     assay_job job;
     assay_trial info;
@@ -31,8 +32,8 @@ typedef struct made {
 
 static void add_finding(assay_findings *f, int64_t step, uint32_t tensor, uint32_t worker, double value)
 {
-    const assay_finding finding = {.step = step, .tensor = tensor, .worker = worker, .test = tensor, .value = value,
-                                   .threshold = 2};
+    const assay_finding finding = {
+        .step = step, .tensor = tensor, .worker = worker, .test = tensor, .value = value, .threshold = 2};
     CU_ASSERT(assay_findings_add(f, &finding) == ASSAY_OK);
 }
 
@@ -53,7 +54,8 @@ static void make_verdicts(made *m)
     m->rules[1].verdict.status = ASSAY_NO_DATA;
     m->aggregations[0].instance = m->job.aggregations[0];
     CU_ASSERT_FATAL(assay_verdict_init(&m->aggregations[0].verdict) == ASSAY_OK);
-    assay_put_format(assay_verdict_json(&m->aggregations[0].verdict), "\"classes\": {\"0\": 3, \"7\": 1}, \"samples\": 4");
+    assay_put_format(assay_verdict_json(&m->aggregations[0].verdict),
+                     "\"classes\": {\"0\": 3, \"7\": 1}, \"samples\": 4");
 }
 
 static void make_trial(made *m)
@@ -64,8 +66,14 @@ static void make_trial(made *m)
     m->workers[0] = first;
     m->workers[1] = second;
     m->trial[0].listing = (assay_listing){.worker = m->workers, .workers = 2, .expected_workers = 3, .ended = true};
-    m->info = (assay_trial){.name = name, .path = path, .listing = &m->trial[0].listing, .tensors = assay_dict_new(),
-                            .steps = m->steps, .mode_rank = m->ranks, .step_count = 3, .modes = 6};
+    m->info = (assay_trial){.name = name,
+                            .path = path,
+                            .listing = &m->trial[0].listing,
+                            .tensors = assay_dict_new(),
+                            .steps = m->steps,
+                            .mode_rank = m->ranks,
+                            .step_count = 3,
+                            .modes = 6};
     CU_ASSERT_FATAL(m->info.tensors != NULL);
     assay_dict_add(m->info.tensors, "a", 1);
     assay_dict_add(m->info.tensors, "b\n", 2);
@@ -83,8 +91,8 @@ static void make_trial(made *m)
     m->trial[0].aggregations = m->aggregations;
     assay_problems_init(&m->trial[0].problems);
     assay_problems_add(&m->trial[0].problems, ASSAY_PROBLEM_RECORD, 10, "events/x", 77, "broken \"record\"");
-    m->trial[1] = (assay_trial_outcome){.trial = &m->job.trials[1], .status = ASSAY_ENOTFOUND,
-                                        .error = {"q: no such directory"}};
+    m->trial[1] =
+        (assay_trial_outcome){.trial = &m->job.trials[1], .status = ASSAY_ENOTFOUND, .error = {"q: no such directory"}};
 }
 
 static void make(made *m, size_t trials)
@@ -158,14 +166,18 @@ static void test_json(void)
     expect_keys(json, "schema trials run");
     CU_ASSERT_STRING_EQUAL(at(json, "schema")->valuestring, "assay-report/1");
     const cJSON *trial = at(json, "trials")->child;
-    expect_keys(trial, "name path workers modes steps tensors ended incomplete problems_total problems rules aggregations");
-    CU_ASSERT(at(at(at(trial, "modes"), "TRAIN"), "steps")->valueint == 2 && at(at(at(trial, "modes"), "EVAL"), "first")->valueint == 20);
+    expect_keys(trial,
+                "name path workers modes steps tensors ended incomplete problems_total problems rules aggregations");
+    CU_ASSERT(at(at(at(trial, "modes"), "TRAIN"), "steps")->valueint == 2 &&
+              at(at(at(trial, "modes"), "EVAL"), "first")->valueint == 20);
     const cJSON *missing = at(cJSON_GetArrayItem(at(trial, "incomplete"), 2), "missing_workers");
     CU_ASSERT_STRING_EQUAL(missing->child->valuestring, "worker_1");
     CU_ASSERT_STRING_EQUAL(missing->child->next->valuestring, "worker_2");
     CU_ASSERT(at(at(trial, "problems")->child, "offset")->valueint == 77);
     const cJSON *rule = at(trial, "rules")->child;
-    expect_keys(rule, "name rule status severity parameters datapoints findings_total steps first findings message recommendation");
+    expect_keys(
+        rule,
+        "name rule status severity parameters datapoints findings_total steps first findings message recommendation");
     CU_ASSERT_STRING_EQUAL(at(rule, "status")->valuestring, "IssuesFound");
     CU_ASSERT_STRING_EQUAL(at(rule, "severity")->valuestring, "error");
     CU_ASSERT_STRING_EQUAL(at(rule, "message")->valuestring, "Said \"so\".");
@@ -307,12 +319,9 @@ static void test_write(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"report.json", test_json},
-                           {"a trial that could not be opened", test_unread_trial},
-                           {"the digest", test_digest},
-                           {"text", test_text},
-                           {"files", test_write},
-                           CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"report.json", test_json},  {"a trial that could not be opened", test_unread_trial},
+                           {"the digest", test_digest}, {"text", test_text},
+                           {"files", test_write},       CU_TEST_INFO_NULL};
     assay_error err = {""};
     if (sample_register(&err) != ASSAY_OK) {
         fprintf(stderr, "%s\n", err.text);

@@ -176,7 +176,8 @@ static void unknown_rules_are_kept_with_their_error(void)
     CU_ASSERT_EQUAL(assay_instance_new("mine", "NoSuchRule", ASSAY_INFO, NULL, &instance), ASSAY_OK);
     CU_ASSERT_EQUAL(instance->status, ASSAY_EPARAM);
     CU_ASSERT_PTR_NULL(instance->ops);
-    CU_ASSERT_PTR_NOT_NULL(strstr(instance->error.text, "there is no rule \"NoSuchRule\"; `assay rules` lists those there are"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(instance->error.text, "there is no rule \"NoSuchRule\"; `assay rules` lists those there are"));
     assay_instance_free(instance);
 }
 

@@ -17,8 +17,8 @@ typedef struct input {
     size_t n;
 } input;
 
-/* What a kernel left behind of so many elements. NaN are one NaN: which of two an operation gives is the instruction set's
- * to say. */
+/* What a kernel left behind of so many elements. NaN are one NaN: which of two an operation gives is the instruction
+ * set's to say. */
 typedef struct output {
     change_lanes change;
     double number[2 * LONGEST + 2 * MEASURE_LANES];
@@ -144,7 +144,8 @@ static bool same(const output *x, const output *y, size_t n)
            same_numbers(x->change.reference_squares, y->change.reference_squares, MEASURE_LANES) &&
            same_numbers(x->change.largest, y->change.largest, MEASURE_LANES) &&
            same_numbers(x->number, y->number, n + 2 * MEASURE_LANES) &&
-           same_numbers(x->number + LONGEST, y->number + LONGEST, n) && memcmp(x->count, y->count, n * sizeof x->count[0]) == 0 &&
+           same_numbers(x->number + LONGEST, y->number + LONGEST, n) &&
+           memcmp(x->count, y->count, n * sizeof x->count[0]) == 0 &&
            memcmp(x->kept, y->kept, (n + BEHIND) * sizeof x->kept[0]) == 0 && x->counted == y->counted &&
            memcmp(x->split, y->split, sizeof x->split) == 0;
 }
@@ -191,10 +192,10 @@ static void test_all(void)
     static const struct {
         run_kernel *run;
         int dtype;
-    } KERNELS[] = {{run_change32, ASSAY_FLOAT32},    {run_change64, ASSAY_FLOAT64},   {run_finite32, ASSAY_FLOAT32},
-                   {run_finite64, ASSAY_FLOAT64},    {run_squares32, ASSAY_FLOAT32},  {run_squares64, ASSAY_FLOAT64},
-                   {run_columns32, ASSAY_FLOAT32},   {run_columns64, ASSAY_FLOAT64},  {run_inside32, ASSAY_FLOAT32},
-                   {run_inside64, ASSAY_FLOAT64},    {run_collect32, ASSAY_FLOAT32},  {run_split32, ASSAY_FLOAT32},
+    } KERNELS[] = {{run_change32, ASSAY_FLOAT32},    {run_change64, ASSAY_FLOAT64},    {run_finite32, ASSAY_FLOAT32},
+                   {run_finite64, ASSAY_FLOAT64},    {run_squares32, ASSAY_FLOAT32},   {run_squares64, ASSAY_FLOAT64},
+                   {run_columns32, ASSAY_FLOAT32},   {run_columns64, ASSAY_FLOAT64},   {run_inside32, ASSAY_FLOAT32},
+                   {run_inside64, ASSAY_FLOAT64},    {run_collect32, ASSAY_FLOAT32},   {run_split32, ASSAY_FLOAT32},
                    {run_column_sums, ASSAY_FLOAT64}, {run_channel_sums, ASSAY_FLOAT64}};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)

@@ -52,7 +52,8 @@ static assay_buf packed(const assay_measure *measure, const assay_result *result
     return bytes;
 }
 
-static int unpacked(const assay_measure *measure, const assay_buf *bytes, size_t size, assay_arena *arena, assay_result *out)
+static int unpacked(const assay_measure *measure, const assay_buf *bytes, size_t size, assay_arena *arena,
+                    assay_result *out)
 {
     uint8_t *copy = malloc(size + 1); /* of the exact size, for a sanitizer */
     memcpy(copy + 1, bytes->data, size);
@@ -170,6 +171,7 @@ static void no_room(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"every kind", every_kind}, {"lying lengths", lying_lengths}, {"no room", no_room}, {NULL, NULL}};
+    CU_TestInfo tests[] = {
+        {"every kind", every_kind}, {"lying lengths", lying_lengths}, {"no room", no_room}, {NULL, NULL}};
     return unit_main("result_pack", tests);
 }

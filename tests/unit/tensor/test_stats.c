@@ -72,8 +72,8 @@ static bool right(const assay_stats *got, const assay_stats *want)
            fabs(got->deviations - want->deviations) <= 1e-12 * want->deviations;
 }
 
-/* Every length and alignment, so that every way a tensor may begin and end is there; the reference where something changes
- * and now and then. */
+/* Every length and alignment, so that every way a tensor may begin and end is there; the reference where something
+ * changes and now and then. */
 static void every_length(int dtype, data_kind kind)
 {
     const size_t size = assay_dtype_size(dtype);

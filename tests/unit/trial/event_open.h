@@ -84,7 +84,8 @@ static inline void expect_put(opened *o, const void *bytes, size_t size, size_t 
     const uint8_t *piece = NULL;
     size_t n = 0, at = 0;
     to[size] = 42;
-    CU_ASSERT_EQUAL_FATAL(assay_event_record(o->file, o->record.offset, o->record.length, SIZE_MAX, &o->record, &o->err), 0);
+    CU_ASSERT_EQUAL_FATAL(
+        assay_event_record(o->file, o->record.offset, o->record.length, SIZE_MAX, &o->record, &o->err), 0);
     assay_event_put_at(o->file, to);
     while ((o->status = assay_event_content(o->file, most, &piece, &n, &o->err)) == 0 && n > 0) {
         CU_ASSERT_FATAL(piece == to + at && n <= size - at && memcmp(piece, (const uint8_t *)bytes + at, n) == 0);
@@ -113,7 +114,8 @@ static inline void expect_content(opened *o, const void *bytes, size_t size)
 }
 
 /* Puts `count` varints or fixed values as one packed field or one field each. */
-static inline void put_values(assay_buf *t, unsigned number, unsigned type, const uint64_t *v, size_t count, bool packed)
+static inline void put_values(assay_buf *t, unsigned number, unsigned type, const uint64_t *v, size_t count,
+                              bool packed)
 {
     assay_buf all = bytes_new();
     for (size_t i = 0; i < count; i++) {

@@ -63,8 +63,10 @@ static void test_union(void)
 static void test_forms(void)
 {
     start();
-    add("\xef\xbb\xbf{\"x\": [{\"collections\": 1}], \"_meta\": {\"a\": {}, \"num_workers\": 0.2e1, \"num_workers\": 9},"
-        " \"collections\": {\"\\u0061\": {\"save_config\": {\"tensor_names\": [\"no\"]}, \"tensor\\u005fnames\": [\"\\u00e9\", 7,"
+    add("\xef\xbb\xbf{\"x\": [{\"collections\": 1}], \"_meta\": {\"a\": {}, \"num_workers\": 0.2e1, \"num_workers\": "
+        "9},"
+        " \"collections\": {\"\\u0061\": {\"save_config\": {\"tensor_names\": [\"no\"]}, \"tensor\\u005fnames\": "
+        "[\"\\u00e9\", 7,"
         " \"b\\/c\", \"\xc3\xa9\", \"\", [\"no\"]], \"include_regex\": [\"r\"], \"tensor_names\": [\"no\"]}},"
         " \"collections\": {\"no\": {}}, \"_meta\": 1}");
     CU_ASSERT_EQUAL(problems.total, 2); /* 7 and a list are no names */
@@ -137,7 +139,8 @@ static void test_regex_that_gives_up(void)
     for (int again = 0; again < 2; again++)
         CU_ASSERT_EQUAL(assay_matcher_has(m, name, sizeof name - 1, &problems), 0);
     CU_ASSERT_EQUAL_FATAL(problems.total, 1);
-    CU_ASSERT_PTR_NOT_NULL(strstr(problems.list[0].text, "\"slow\": include_regex \"^(a+)+$\" takes too long on tensor \"aaaa"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(problems.list[0].text, "\"slow\": include_regex \"^(a+)+$\" takes too long on tensor \"aaaa"));
     assay_matcher_free(m);
     stop();
 }

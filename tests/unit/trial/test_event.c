@@ -226,7 +226,8 @@ static void test_large(void)
     free(values);
 }
 
-/* Contents of many sizes about those of the buffer and of twice the buffer, put elsewhere, where damage shows as well. */
+/* Contents of many sizes about those of the buffer and of twice the buffer, put elsewhere, where damage shows as well.
+ */
 static void test_put(void)
 {
     enum { LONGEST = 300000 };
@@ -236,8 +237,9 @@ static void test_put(void)
     for (size_t size = 65000; size < LONGEST; size += size < 66000 || (size > 130000 && size < 132000) ? 13 : 4099) {
         opened o;
         assay_buf file = bytes_new();
-        uint64_t length = put_record(&file, event_bytes("t", tensor_bytes(ASSAY_UINT8, 1, &(int64_t){(int64_t)size}, values, size)),
-                                     size % 2 == 0);
+        uint64_t length =
+            put_record(&file, event_bytes("t", tensor_bytes(ASSAY_UINT8, 1, &(int64_t){(int64_t)size}, values, size)),
+                       size % 2 == 0);
         open_at(&o, &file, 0, length, 0);
         CU_ASSERT_EQUAL_FATAL(o.status, 0);
         expect_put(&o, values, size, size % 3 ? 0 : 1000);

@@ -190,7 +190,8 @@ static void test_tail(void)
                 for (size_t q = p + 1; q < both.count; q++)
                     for (size_t k = 0; k < both.parts[q].count; k++) {
                         const assay_entry *f = &both.entries[both.parts[q].first + k];
-                        bool same_tensor = both.parts[q].worker == both.parts[p].worker && f->kind == 0 && f->tensor == e->tensor;
+                        bool same_tensor =
+                            both.parts[q].worker == both.parts[p].worker && f->kind == 0 && f->tensor == e->tensor;
                         later += same_tensor;
                         train += same_tensor && both.parts[q].mode == ASSAY_MODE_TRAIN;
                     }

@@ -1,4 +1,5 @@
-/* Reading gives the same bytes whether they are in memory or not, and files that were opened ahead are those of their name. */
+/* Reading gives the same bytes whether they are in memory or not, and files that were opened ahead are those of their
+ * name. */
 #include "trial/storage.h"
 
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static bool holds(const char *path, const char *text)
     if (assay_store_open_file(store, path, &file, NULL) != ASSAY_OK)
         return false;
     int status = assay_store_read_at(file, 0, got, sizeof got, &size, NULL);
-    bool same = status == ASSAY_OK && size == assay_store_file_size(file) && size == strlen(text) && memcmp(got, text, size) == 0;
+    bool same = status == ASSAY_OK && size == assay_store_file_size(file) && size == strlen(text) &&
+                memcmp(got, text, size) == 0;
     assay_store_close_file(file);
     return same;
 }
@@ -55,14 +57,16 @@ static void check_bytes(void)
     static const struct {
         uint64_t offset;
         size_t size;
-    } ranges[] = {{0, SIZE}, {0, SIZE + 10}, {0, 1}, {1, 65536}, {4095, 2}, {SIZE - 1, 1}, {SIZE - 5, 100}, {SIZE, 1}, {SIZE + 7, 9}, {9, 0}};
+    } ranges[] = {{0, SIZE},     {0, SIZE + 10},  {0, 1},    {1, 65536},    {4095, 2},
+                  {SIZE - 1, 1}, {SIZE - 5, 100}, {SIZE, 1}, {SIZE + 7, 9}, {9, 0}};
     static uint8_t got[SIZE + 10];
     assay_store_file *file = NULL;
     workspace_write(&space, "some/file", bytes, SIZE);
     CU_ASSERT_EQUAL_FATAL(assay_store_open_file(store, "some/file", &file, NULL), ASSAY_OK);
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         uint64_t offset = ranges[i].offset;
-        size_t size = 0, left = offset < SIZE ? (size_t)(SIZE - offset) : 0, want = left < ranges[i].size ? left : ranges[i].size;
+        size_t size = 0, left = offset < SIZE ? (size_t)(SIZE - offset) : 0,
+               want = left < ranges[i].size ? left : ranges[i].size;
         memset(got, 0, sizeof got);
         CU_ASSERT_EQUAL(assay_store_read_at(file, offset, got, ranges[i].size, &size, NULL), ASSAY_OK);
         CU_ASSERT_EQUAL(size, want);
@@ -73,7 +77,8 @@ static void check_bytes(void)
 
 static void test_same_bytes(void)
 {
-    static const char *const ways[] = {NULL, "cold:1+", "cold:2", "short:1+", "nowait:1", "nowait:3+", "cold:1+,short:1+", "nowait:1,short:1+"};
+    static const char *const ways[] = {NULL,       "cold:1+",   "cold:2",           "short:1+",
+                                       "nowait:1", "nowait:3+", "cold:1+,short:1+", "nowait:1,short:1+"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         begin(ways[i]);
         check_bytes();

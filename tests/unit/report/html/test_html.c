@@ -249,11 +249,17 @@ static void make(made *m, size_t trials, size_t steps)
     make_curves(m);
     m->trial = calloc(trials, sizeof *m->trial);
     for (size_t t = 0; t < trials; t++)
-        m->trial[t] = (assay_trial_outcome){.trial = &m->job.trials[t], .info = &m->info, .listing = m->listing,
-                                            .problems = m->problems, .incomplete = m->incomplete,
-                                            .incomplete_count = (steps + 1) / 2, .rules = m->rules,
-                                            .aggregations = m->aggregations, .implicit = m->implicit};
-    m->outcome = (assay_outcome){.job = &m->job, .trials = m->trial, .trial_count = trials, .run = {.ranks = 3, .nodes = 1}};
+        m->trial[t] = (assay_trial_outcome){.trial = &m->job.trials[t],
+                                            .info = &m->info,
+                                            .listing = m->listing,
+                                            .problems = m->problems,
+                                            .incomplete = m->incomplete,
+                                            .incomplete_count = (steps + 1) / 2,
+                                            .rules = m->rules,
+                                            .aggregations = m->aggregations,
+                                            .implicit = m->implicit};
+    m->outcome =
+        (assay_outcome){.job = &m->job, .trials = m->trial, .trial_count = trials, .run = {.ranks = 3, .nodes = 1}};
     CU_ASSERT_FATAL(assay_comparison_make(&m->outcome, &m->comparison) == ASSAY_OK);
     m->outcome.comparison = m->comparison;
 }

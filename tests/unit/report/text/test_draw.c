@@ -84,7 +84,8 @@ static void test_shades(void)
 static void test_cells(void)
 {
     const double real[] = {3, -0.0, 0.1, 1e22, NAN, -INFINITY};
-    static const char *const texts[] = {"plain", "a,b", "say \"so\"", "two\nlines", "cr\r", "\xff caf\xc3\xa9", "=1+1", ""};
+    static const char *const texts[] = {"plain", "a,b", "say \"so\"", "two\nlines", "cr\r", "\xff caf\xc3\xa9",
+                                        "=1+1",  ""};
     for (size_t i = 0; i < sizeof real / sizeof *real; i++) {
         assay_csv_put_real(&out, real[i]);
         assay_put_u8(&out, ' ');
@@ -110,8 +111,9 @@ static void test_cut(void)
 
 int main(void)
 {
-    CU_TestInfo tests[] = {{"sparklines", test_sparkline}, {"bars", test_bars}, {"shades and marks", test_shades},
-                           {"cells of tables with commas", test_cells}, {"cut names", test_cut}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"sparklines", test_sparkline},    {"bars", test_bars},
+                           {"shades and marks", test_shades}, {"cells of tables with commas", test_cells},
+                           {"cut names", test_cut},           CU_TEST_INFO_NULL};
     assay_buf_init(&out, 1 << 16);
     int code = unit_main("draw", tests);
     assay_buf_release(&out);

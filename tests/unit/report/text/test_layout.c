@@ -54,8 +54,9 @@ static const char *wrapped(unsigned indent, const char *lead, const char *text)
 /* A narrow terminal breaks lines earlier, a wide one does not break them later. */
 static void test_terminals(void)
 {
-    const char text[] = "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 "
-                        "0123456789";
+    const char text[] =
+        "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 "
+        "0123456789";
     static const struct {
         unsigned columns;
         size_t first; /* bytes of the first line */
@@ -191,7 +192,8 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"names are cleaned", test_clean},
                            {"paragraphs are wrapped", test_wrapped},
-                           {"as the terminal has columns", test_terminals}, {"terminals", test_terminals},
+                           {"as the terminal has columns", test_terminals},
+                           {"terminals", test_terminals},
                            {"numbers", test_numbers},
                            {"tables line up", test_table},
                            {"wide tables are cut to fit", test_table_fits},
