@@ -49,11 +49,11 @@ char *cli_event_path(const assay_trial_files *files, const assay_part *part);
 /* Reads records of a trial in any order; stays in a file as long as they do. Zero it but for `files`. */
 typedef struct cli_reader {
     const assay_trial_files *files; /* borrowed */
-    assay_event_file *file;
+    assay_reader *file;
     const assay_part *part; /* whose file is open */
 } cli_reader;
 
-/* Opens the record of an entry. Errors as assay_event_record(). Not collective. */
+/* Opens the record of an entry. Errors as assay_reader_record(). Not collective. */
 int cli_reader_open(cli_reader *reader, const assay_part *part, const assay_entry *entry, assay_record *record,
                     assay_error *err);
 void cli_reader_close(cli_reader *reader);

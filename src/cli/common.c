@@ -99,21 +99,21 @@ int cli_reader_open(cli_reader *reader, const assay_part *part, const assay_entr
             return assay_fail(err, ASSAY_ENOMEM, "out of memory for the path of an event file");
         reader->part = NULL;
         if (reader->file)
-            status = assay_event_reopen(reader->file, reader->files->store, path, err);
+            status = assay_reader_reopen(reader->file, reader->files->store, path, err);
         else
-            status = assay_event_open(reader->files->store, path, 0, &reader->file, err);
+            status = assay_reader_open(reader->files->store, path, 0, &reader->file, err);
         free(path);
     }
     if (status != ASSAY_OK)
         return status;
     reader->part = part;
-    return assay_event_record(reader->file, entry->offset, entry->length, BUDGET, record, err);
+    return assay_reader_record(reader->file, entry->offset, entry->length, BUDGET, record, err);
 }
 
 void cli_reader_close(cli_reader *reader)
 {
     if (reader->file)
-        assay_event_close(reader->file);
+        assay_reader_close(reader->file);
     reader->file = NULL;
     reader->part = NULL;
 }

@@ -156,7 +156,7 @@ static int measure(cli_reader *reader, show_row *row, assay_error *err)
     int status = assay_stats_init(&acc, row->dtype);
     if (status != ASSAY_OK)
         return assay_fail(err, status, "elements of dtype %s have no statistics", assay_dtype_name(row->dtype));
-    while ((status = assay_event_content(reader->file, 0, &piece, &size, err)) == ASSAY_OK && size > 0)
+    while ((status = assay_reader_content(reader->file, 0, &piece, &size, err)) == ASSAY_OK && size > 0)
         assay_stats_feed(&acc, piece, size / element);
     assay_stats_finish(&acc, &row->stats);
     return status;
@@ -169,11 +169,11 @@ static int read_reduction(cli_reader *reader, const assay_record *record, double
     size_t size = 0;
     if (record->dtype == ASSAY_STRING || record->elements != 1)
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction is not one number");
-    int status = assay_event_content(reader->file, 0, &piece, &size, err);
+    int status = assay_reader_content(reader->file, 0, &piece, &size, err);
     if (status != ASSAY_OK || size == 0)
         return status;
     assay_to_double(record->dtype, piece, 1, out);
-    return assay_event_content(reader->file, 0, &piece, &size, err); /* the end: now the checksum is known */
+    return assay_reader_content(reader->file, 0, &piece, &size, err); /* the end: now the checksum is known */
 }
 
 static int read_entry(cli_reader *reader, const selected *s, bool values, show_row *row, assay_error *err)

@@ -74,7 +74,7 @@ static void put_json_row(assay_buf *out, const show_row *row, const cli_reader *
         assay_put_format(out, ", \"strings\": [");
         for (uint64_t i = 0; i < row->elements && i < SHOW_STRINGS; i++) {
             size_t length;
-            const char *text = assay_event_string(reader->file, i, &length);
+            const char *text = assay_reader_string(reader->file, i, &length);
             assay_put_bytes(out, ", ", i ? 2 : 0);
             assay_json_put_text_n(out, text, length);
         }

@@ -119,7 +119,7 @@ static int put_elements(show_sink *sink, const show_row *row, cli_reader *reader
     size_t size, element = assay_dtype_size(row->dtype);
     uint64_t i = 0;
     int status = ASSAY_OK;
-    while (status == ASSAY_OK && assay_event_content(reader->file, 0, &piece, &size, cause) == ASSAY_OK && size > 0) {
+    while (status == ASSAY_OK && assay_reader_content(reader->file, 0, &piece, &size, cause) == ASSAY_OK && size > 0) {
         for (size_t at = 0; at + element <= size; at += element) {
             put_before(sink, row, i++);
             put_element(&sink->out, sink->form, row->dtype, piece + at);
@@ -157,7 +157,7 @@ int show_put_values(show_sink *sink, const show_row *row, cli_reader *reader, bo
     sink->rows++;
     for (uint64_t i = 0; row->raw && row->dtype == ASSAY_STRING && i < row->elements; i++) {
         size_t length;
-        const char *text = assay_event_string(reader->file, i, &length);
+        const char *text = assay_reader_string(reader->file, i, &length);
         put_before(sink, row, i);
         put_string(sink, text, length);
     }

@@ -2,7 +2,7 @@
 #ifndef ASSAY_TRIAL_RECORD_H
 #define ASSAY_TRIAL_RECORD_H
 
-#include "trial/event.h"
+#include "trial/reader.h"
 #include "trial/wire.h"
 
 /* Where things lie in the payload: file offsets. */

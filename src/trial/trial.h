@@ -2,7 +2,7 @@
 #ifndef ASSAY_TRIAL_TRIAL_H
 #define ASSAY_TRIAL_TRIAL_H
 
-#include "trial/event.h"
+#include "trial/reader.h"
 #include "trial/index.h"
 #include "trial/listing.h"
 

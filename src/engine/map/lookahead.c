@@ -267,7 +267,7 @@ static int measure(assay_mapper *m, const assay_part *part, const assay_entry *e
     int status = open_later(m, part, main, &err);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
-    assay_event_expect(m->main->file, entry->offset, entry->offset + entry->length);
+    assay_reader_expect(m->main->file, entry->offset, entry->offset + entry->length);
     assay_tensor_result item = {.view = {.tensor = entry->tensor, .worker = part->worker, .dtype = -1}};
     item.view.order = (uint32_t)(entry - &source->segment.entries[part->first]);
     item.view.name = assay_dict_name(source->info->tensors, entry->tensor, NULL);

@@ -68,7 +68,7 @@ static void leave_source(assay_mapper *m)
 static void close_handle(assay_open_file *handle)
 {
     if (handle->file)
-        assay_event_close(handle->file);
+        assay_reader_close(handle->file);
 }
 
 void assay_mapper_release(assay_mapper *m)
@@ -106,7 +106,7 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source)
 void assay_mapper_turn_to(assay_mapper *m, assay_open_file *handle)
 {
     if (m->main != handle && m->main->file)
-        assay_event_let_go(m->main->file);
+        assay_reader_let_go(m->main->file);
     m->main = handle;
 }
 
@@ -205,7 +205,7 @@ static void expect_run(assay_mapper *m, const assay_part *part, const assay_segm
     if (entry->offset + entry->length <= *expected)
         return;
     *expected = end_of_run(m, part, m->step->mode, segment, e);
-    assay_event_expect(m->main->file, entry->offset, *expected);
+    assay_reader_expect(m->main->file, entry->offset, *expected);
 }
 
 /* Asks for the first stretch of a part's event file that will be read. */

@@ -12,13 +12,13 @@
 #include "engine/plan/plan.h"
 #include "parallel/progress.h"
 #include "engine/plan/demand.h"
-#include "trial/event.h"
+#include "trial/reader.h"
 
 enum { ASSAY_STRIP = 16 }; /* steps whose large tensors are read at once (lookahead.h), and event files open for them */
 enum { ASSAY_REFERENCES = 9 }; /* event files open beside them: eight references, and the last for unit windows */
 
 typedef struct assay_open_file { /* an event file that stays open while it may be asked for again */
-    assay_event_file *file;
+    assay_reader *file;
     const assay_part *part; /* whose file it is; NULL: none is open */
     /* of the record opened last, as a reference */
     const assay_entry *entry;

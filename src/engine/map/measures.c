@@ -54,7 +54,7 @@ static void keep_oldest(const assay_measures *g, assay_open_file *handle)
     uint8_t *to = assay_reference_cache_oldest(g->m->kept, key, handle->entry, &handle->record);
     if (!to)
         return;
-    assay_event_put_at(handle->file, to);
+    assay_reader_put_at(handle->file, to);
     handle->fills = true;
 }
 
@@ -105,7 +105,7 @@ static int start_comparison(const assay_measures *g, uint32_t k, const assay_sha
     t->leader = t->pulls ? find_leader(g->list, k) : k;
     if (t->pulls && t->leader == k && t->reference.handle->from == ASSAY_FROM_FILE) {
         m->bytes_read += r->length;
-        assay_event_expect(t->reference.handle->file, r->offset, r->offset + r->length);
+        assay_reader_expect(t->reference.handle->file, r->offset, r->offset + r->length);
     }
     if (t->pulls && measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN)
         keep_oldest(g, t->reference.handle);
@@ -146,7 +146,7 @@ static int pull(assay_open_file *handle, const uint8_t *piece, size_t most, cons
 {
     *size = most;
     if (handle->from == ASSAY_FROM_FILE) {
-        int status = assay_event_content(handle->file, most, pulled, size, err);
+        int status = assay_reader_content(handle->file, most, pulled, size, err);
         if (status == ASSAY_OK && *size == 0)
             status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
         if (status != ASSAY_OK)
@@ -165,7 +165,7 @@ static int end_reference(const assay_measures *g, assay_open_file *handle, assay
     size_t size;
     if (handle->from != ASSAY_FROM_FILE)
         return ASSAY_OK;
-    int status = assay_event_content(handle->file, 0, &rest, &size, err);
+    int status = assay_reader_content(handle->file, 0, &rest, &size, err);
     if (status == ASSAY_OK && handle->fills)
         assay_reference_cache_filled(g->m->kept, (assay_reference_key){g->entry->tensor, g->part->worker},
                                      handle->entry, &handle->record);

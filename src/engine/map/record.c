@@ -25,8 +25,8 @@ int assay_file_pool_open(assay_mapper *m, assay_open_file *handle, const assay_s
         return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long",
                           (long long)part->step);
     handle->part = NULL;
-    int status = handle->file ? assay_event_reopen(handle->file, source->store, path, err)
-                              : assay_event_open(source->store, path, 0, &handle->file, err);
+    int status = handle->file ? assay_reader_reopen(handle->file, source->store, path, err)
+                              : assay_reader_open(source->store, path, 0, &handle->file, err);
     if (status != ASSAY_OK)
         return status;
     m->files_opened++;
@@ -74,14 +74,15 @@ static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay
     size_t size = 0;
     if (record->dtype == ASSAY_STRING || record->elements != 1)
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction must be one number");
-    int status = assay_event_content(m->main->file, 0, &piece, &size, err);
+    int status = assay_reader_content(m->main->file, 0, &piece, &size, err);
     if (status != ASSAY_OK)
         return status;
     if (size != assay_dtype_size(record->dtype))
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
     double value;
     assay_to_double(record->dtype, piece, 1, &value);
-    status = assay_event_content(m->main->file, 0, &piece, &size, err); /* the end: the checksum is known to be right */
+    status =
+        assay_reader_content(m->main->file, 0, &piece, &size, err); /* the end: the checksum is known to be right */
     if (status != ASSAY_OK)
         return status;
     double *reduction = (double *)item->view.reduction;
@@ -106,7 +107,7 @@ static int pass(const assay_measures *g, const assay_record *record, assay_stats
     for (;;) {
         const uint8_t *piece;
         size_t size;
-        int status = assay_event_content(m->main->file, 0, &piece, &size, err);
+        int status = assay_reader_content(m->main->file, 0, &piece, &size, err);
         if (status != ASSAY_OK || size == 0)
             return status;
         uint64_t elements = size / element;
@@ -137,12 +138,12 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
         status = assay_measures_start(&measuring, wanted, &shape);
     assay_reference_key key = {entry->tensor, part->worker};
     uint8_t *keep = NULL;
-    bool apart = record->content_bytes > ASSAY_EVENT_WINDOW;
+    bool apart = record->content_bytes > ASSAY_READER_WINDOW;
     if (status == ASSAY_OK && assay_measures_is_looked_back_at(&measuring))
         keep = assay_reference_cache_begin(m->kept, key, record, &apart);
     uint8_t *place = keep && apart ? keep : status == ASSAY_OK ? assay_measures_place(&measuring) : NULL;
     if (place)
-        assay_event_put_at(m->main->file, place);
+        assay_reader_put_at(m->main->file, place);
     if (status == ASSAY_OK)
         status = pass(&measuring, record, &acc, place == keep ? NULL : keep, err);
     if (status == ASSAY_OK && keep)
@@ -151,7 +152,7 @@ static int take_values(assay_mapper *m, const assay_part *part, const assay_entr
         status = assay_measures_end(&measuring, item, &again);
     while (status == ASSAY_OK && again) {
         assay_record once_more;
-        status = assay_event_record(m->main->file, entry->offset, entry->length, m->value_budget, &once_more, err);
+        status = assay_reader_record(m->main->file, entry->offset, entry->length, m->value_budget, &once_more, err);
         if (status == ASSAY_OK)
             status = pass(&measuring, &once_more, NULL, NULL, err);
         if (status == ASSAY_OK)
@@ -174,7 +175,7 @@ static int take_texts(assay_mapper *m, const assay_record_demand *wanted, const 
         int status = assay_texts_new(m->arena, record->elements, &result, err);
         for (uint64_t i = 0; status == ASSAY_OK && i < record->elements; i++) {
             size_t length;
-            const char *text = assay_event_string(m->main->file, i, &length);
+            const char *text = assay_reader_string(m->main->file, i, &length);
             status = assay_texts_set(m->arena, &result, i, text, length, err);
         }
         if (status != ASSAY_OK)
@@ -240,7 +241,7 @@ int assay_record_measure(assay_mapper *m, const assay_part *part, const assay_en
     assay_arena_mark(m->arena);
     m->entry = entry;
     m->record = &record;
-    int status = assay_event_record(m->main->file, entry->offset, entry->length, m->value_budget, &record, &err);
+    int status = assay_reader_record(m->main->file, entry->offset, entry->length, m->value_budget, &record, &err);
     if (status == ASSAY_OK && !names_agree(m, entry, &record))
         status = assay_fail(&err, ASSAY_EFORMAT, "the index says '%s', the record '%s'", item->view.name, record.tag);
     if (status == ASSAY_OK)

@@ -93,8 +93,8 @@ static int open_candidate(assay_mapper *m, const assay_source *source, assay_pla
     handle->at = 0;
     int status = is_at_hand(m, handle, place) ? ASSAY_OK : assay_file_pool_open(m, handle, source, place.part, err);
     if (status == ASSAY_OK && handle->from == ASSAY_FROM_FILE)
-        status = assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget,
-                                    &handle->record, err);
+        status = assay_reader_record(handle->file, place.entry->offset, place.entry->length, m->value_budget,
+                                     &handle->record, err);
     if (status != ASSAY_OK)
         return status;
     if (handle->record.dtype == ASSAY_STRING || handle->record.elements == 0)

@@ -8,7 +8,7 @@
 #ifndef ASSAY_ENGINE_MAP_REFERENCE_CACHE_H
 #define ASSAY_ENGINE_MAP_REFERENCE_CACHE_H
 
-#include "trial/event.h"
+#include "trial/reader.h"
 #include "trial/index.h"
 
 typedef struct assay_reference_cache assay_reference_cache;

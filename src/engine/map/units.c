@@ -16,7 +16,7 @@ static int count_units(assay_mapper *m, const assay_measure *measure, assay_open
     int status = assay_file_pool_open(m, handle, &m->sources->list[m->source], place.part, err);
     if (status == ASSAY_OK)
         status =
-            assay_event_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &record, err);
+            assay_reader_record(handle->file, place.entry->offset, place.entry->length, m->value_budget, &record, err);
     if (status != ASSAY_OK)
         return status;
     m->bytes_read += record.length;
@@ -26,7 +26,7 @@ static int count_units(assay_mapper *m, const assay_measure *measure, assay_open
     size_t element = assay_dtype_size(record.dtype), size = 1;
     while (status == ASSAY_OK && size > 0) {
         const uint8_t *piece;
-        status = assay_event_content(handle->file, 0, &piece, &size, err);
+        status = assay_reader_content(handle->file, 0, &piece, &size, err);
         if (status == ASSAY_OK && size > 0)
             status = assay_meter_feed(meter, piece, NULL, size / element, err);
     }

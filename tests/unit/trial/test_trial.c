@@ -20,15 +20,15 @@ typedef struct total {
 } total;
 
 /* Reads the whole record; false, and the message, when it is damaged. */
-static bool read_record(assay_event_file *file, const assay_entry *e, assay_record *r, total *sum, assay_error *err)
+static bool read_record(assay_reader *file, const assay_entry *e, assay_record *r, total *sum, assay_error *err)
 {
     const uint8_t *piece = NULL;
     size_t size = 1, got = 0;
-    int status = assay_event_record(file, e->offset, e->length, 1 << 20, r, err);
+    int status = assay_reader_record(file, e->offset, e->length, 1 << 20, r, err);
     if (status == 0 && r->form == ASSAY_CONTENT_STRINGS)
         sum->strings += r->elements;
     while (status == 0 && size > 0 && r->form != ASSAY_CONTENT_STRINGS) {
-        status = assay_event_content(file, 0, &piece, &size, err);
+        status = assay_reader_content(file, 0, &piece, &size, err);
         got += status == 0 ? size : 0;
     }
     CU_ASSERT(status != 0 || r->form == ASSAY_CONTENT_STRINGS || got == r->content_bytes);
@@ -36,7 +36,7 @@ static bool read_record(assay_event_file *file, const assay_entry *e, assay_reco
     return status == 0;
 }
 
-static void read_part(const assay_trial_files *t, const assay_part *part, assay_event_file *file, total *sum)
+static void read_part(const assay_trial_files *t, const assay_part *part, assay_reader *file, total *sum)
 {
     for (size_t i = 0; i < part->count; i++) {
         const assay_entry *e = &t->segment.entries[part->first + i];
@@ -59,13 +59,13 @@ static void read_trial(const assay_trial_files *t, total *sum)
 {
     for (size_t p = 0; p < t->segment.count; p++) {
         const assay_part *part = &t->segment.parts[p];
-        assay_event_file *file = NULL;
+        assay_reader *file = NULL;
         char path[512];
         assay_event_path(&t->listing, part->step, part->worker, path, sizeof path);
-        CU_ASSERT_EQUAL_FATAL(assay_event_open(t->store, path, 0, &file, NULL), 0);
-        assay_event_expect(file, 0, UINT64_MAX);
+        CU_ASSERT_EQUAL_FATAL(assay_reader_open(t->store, path, 0, &file, NULL), 0);
+        assay_reader_expect(file, 0, UINT64_MAX);
         read_part(t, part, file, sum);
-        assay_event_close(file);
+        assay_reader_close(file);
     }
 }
 
@@ -168,11 +168,11 @@ static void test_record_fails(void)
     CU_ASSERT_EQUAL_FATAL(open_trial("xgboost", &t, &err), 0);
     for (int k = 0; k < 2; k++)
         for (int n = 1; n < 40; n++) {
-            assay_event_file *file = NULL;
+            assay_reader *file = NULL;
             char path[512];
             assay_event_path(&t.listing, t.segment.parts[0].step, 0, path, sizeof path);
             arm(k ? "read" : "alloc", n);
-            int status = assay_event_open(t.store, path, 0, &file, &err);
+            int status = assay_reader_open(t.store, path, 0, &file, &err);
             CU_ASSERT(status == 0 || (k == 0 && status == ASSAY_ENOMEM));
             for (size_t i = 0; status == 0 && i < t.segment.parts[0].count; i++) {
                 assay_record r;
@@ -182,7 +182,7 @@ static void test_record_fails(void)
                     CU_ASSERT(strstr(err.text, path) != NULL);
             }
             arm("alloc", 0);
-            assay_event_close(file);
+            assay_reader_close(file);
         }
     assay_trial_release(&t);
 }

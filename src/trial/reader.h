@@ -1,17 +1,17 @@
-/* event.h - records of an event file: TFRecord frame, protobuf Event, tensor content without a copy.
+/* reader.h - records of an event file: TFRecord frame, protobuf Event, tensor content without a copy.
  *
  * A record is opened by its byte range from the index; its head is checked and decoded, then its content is pulled in
  * pieces, so that a tensor of any size passes through one buffer. A small record is wholly in the buffer: its content
  * is one piece that points into it. */
-#ifndef ASSAY_TRIAL_EVENT_H
-#define ASSAY_TRIAL_EVENT_H
+#ifndef ASSAY_TRIAL_READER_H
+#define ASSAY_TRIAL_READER_H
 
 #include <assay/tensor.h>
 
 #include "trial/storage.h"
 
 enum {
-    ASSAY_EVENT_WINDOW = 512 << 10 /* bytes of a file in memory; stays in the cache beside what it is copied from */
+    ASSAY_READER_WINDOW = 512 << 10 /* bytes of a file in memory; stays in the cache beside what it is copied from */
 };
 
 typedef enum assay_checksum {
@@ -43,42 +43,42 @@ typedef struct assay_record {
     assay_checksum checksum;
 } assay_record;
 
-typedef struct assay_event_file assay_event_file;
+typedef struct assay_reader assay_reader;
 
-/* Opens an event file; `window` is the size of its buffer (at least 64 KiB; 0: ASSAY_EVENT_WINDOW). ASSAY_ENOTFOUND,
+/* Opens an event file; `window` is the size of its buffer (at least 64 KiB; 0: ASSAY_READER_WINDOW). ASSAY_ENOTFOUND,
  * ASSAY_EIO, ASSAY_ENOMEM. Not collective. */
-int assay_event_open(assay_store *store, const char *path, size_t window, assay_event_file **out, assay_error *err);
+int assay_reader_open(assay_store *store, const char *path, size_t window, assay_reader **out, assay_error *err);
 /* Opens another file with the same buffers. */
-int assay_event_reopen(assay_event_file *file, assay_store *store, const char *path, assay_error *err);
-void assay_event_close(assay_event_file *file);
+int assay_reader_reopen(assay_reader *file, assay_store *store, const char *path, assay_error *err);
+void assay_reader_close(assay_reader *file);
 
 /* Says that everything in [from, to) will be asked for, in order, so that one read may cover several records. */
-void assay_event_expect(assay_event_file *file, uint64_t from, uint64_t to);
+void assay_reader_expect(assay_reader *file, uint64_t from, uint64_t to);
 
 /* Opens the record at [offset, offset + length): checks the frame (length field, its CRC, the footer's CRC or the
  * constant where the record is wholly in the buffer), decodes the Event and positions at the content's start.
  * Invalidates the record opened before. Messages name the file, the offset and what is wrong. ASSAY_EFORMAT (damage),
  * ASSAY_EIO, ASSAY_ENOMEM, ASSAY_EBUDGET (typed values or strings larger than `budget` bytes when decoded). Not
  * collective. */
-int assay_event_record(assay_event_file *file, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
-                       assay_error *err);
+int assay_reader_record(assay_reader *file, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
+                        assay_error *err);
 
-/* Right after assay_event_record(), not for strings: the content is put at `to` as it is asked for, all of it in the
+/* Right after assay_reader_record(), not for strings: the content is put at `to` as it is asked for, all of it in the
  * end, and each piece is given out from there. Of a record that is larger than the window most is read right there.
  * `to` has room for all elements in their dtype's size, and is the caller's to keep until the next record is opened. */
-void assay_event_put_at(assay_event_file *file, uint8_t *to);
+void assay_reader_put_at(assay_reader *file, uint8_t *to);
 
 /* The next piece of the content: at most `most` bytes (0: what suits the cache), whole elements, in order. *size is 0
  * at the end; only then is a payload whose true CRC had to be computed piece by piece known to be sound: ASSAY_EFORMAT
  * there means that all pieces are to be discarded. The piece is valid until the next call on this file. Not for
  * strings. */
-int assay_event_content(assay_event_file *file, size_t most, const uint8_t **piece, size_t *size, assay_error *err);
+int assay_reader_content(assay_reader *file, size_t most, const uint8_t **piece, size_t *size, assay_error *err);
 
 /* Closes the record and frees what its typed values or strings were decoded into, which else is kept for the next one.
  * The file stays open. Not collective. */
-void assay_event_let_go(assay_event_file *file);
+void assay_reader_let_go(assay_reader *file);
 
 /* The i-th string, not terminated. Only for ASSAY_CONTENT_STRINGS, i < elements. */
-const char *assay_event_string(const assay_event_file *file, uint64_t i, size_t *length);
+const char *assay_reader_string(const assay_reader *file, uint64_t i, size_t *length);
 
 #endif

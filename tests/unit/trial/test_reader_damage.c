@@ -1,5 +1,5 @@
 /* Records of event files: every way in which one can be damaged. */
-#include "event_open.h"
+#include "reader_open.h"
 
 static void test_typed_damage(void)
 {

@@ -3,7 +3,7 @@
  * Of the file a window lies in memory. A record that fits is in it as a whole and never copied. Of a larger one the
  * window has the head; the tail (the metadata comes behind the tensor) is fetched into a small block, and the content
  * is read straight into the window, piece by piece, or where its reader wants to have all of it. */
-#include "trial/event.h"
+#include "trial/reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ enum {
     TAG_MOST = 64 << 10
 };
 
-struct assay_event_file {
+struct assay_reader {
     assay_store_file *file; /* NULL after a failed reopen */
     char *path;
     uint64_t size;
@@ -55,7 +55,7 @@ static int no_memory(const char *path, assay_error *err)
 /* Reads exactly [at, at + size), which lies inside the file as it was when it was opened. */
 static int read_exactly(void *context, uint64_t at, void *bytes, size_t size, assay_error *err)
 {
-    const assay_event_file *f = context;
+    const assay_reader *f = context;
     size_t got = 0;
     int status = assay_store_read_at(f->file, at, bytes, size, &got, err);
     if (status == ASSAY_OK && got != size)
@@ -64,7 +64,7 @@ static int read_exactly(void *context, uint64_t at, void *bytes, size_t size, as
     return status;
 }
 
-int assay_event_reopen(assay_event_file *f, assay_store *store, const char *path, assay_error *err)
+int assay_reader_reopen(assay_reader *f, assay_store *store, const char *path, assay_error *err)
 {
     char *copy = assay_copy_text(path);
     if (!copy)
@@ -82,16 +82,16 @@ int assay_event_reopen(assay_event_file *f, assay_store *store, const char *path
     return status;
 }
 
-int assay_event_open(assay_store *store, const char *path, size_t window, assay_event_file **out, assay_error *err)
+int assay_reader_open(assay_store *store, const char *path, size_t window, assay_reader **out, assay_error *err)
 {
-    assay_event_file *f = assay_alloc_zeroed(1, sizeof *f);
+    assay_reader *f = assay_alloc_zeroed(1, sizeof *f);
     if (!f)
         return no_memory(path, err);
-    f->room = window == 0 ? ASSAY_EVENT_WINDOW : window < WINDOW_LEAST ? WINDOW_LEAST : window;
+    f->room = window == 0 ? ASSAY_READER_WINDOW : window < WINDOW_LEAST ? WINDOW_LEAST : window;
     f->memory = f->room < SIZE_MAX - BLOCK - ALIGN ? assay_alloc(f->room + BLOCK + ALIGN) : NULL;
-    int status = f->memory ? assay_event_reopen(f, store, path, err) : no_memory(path, err);
+    int status = f->memory ? assay_reader_reopen(f, store, path, err) : no_memory(path, err);
     if (status != ASSAY_OK) {
-        assay_event_close(f);
+        assay_reader_close(f);
         return status;
     }
     f->window = f->memory + (ALIGN - (uintptr_t)f->memory % ALIGN) % ALIGN;
@@ -99,7 +99,7 @@ int assay_event_open(assay_store *store, const char *path, size_t window, assay_
     return ASSAY_OK;
 }
 
-void assay_event_close(assay_event_file *f)
+void assay_reader_close(assay_reader *f)
 {
     if (!f)
         return;
@@ -111,13 +111,13 @@ void assay_event_close(assay_event_file *f)
     free(f);
 }
 
-void assay_event_let_go(assay_event_file *f)
+void assay_reader_let_go(assay_reader *f)
 {
     f->open = false;
     assay_typed_release(&f->typed);
 }
 
-void assay_event_expect(assay_event_file *f, uint64_t from, uint64_t to)
+void assay_reader_expect(assay_reader *f, uint64_t from, uint64_t to)
 {
     (void)from;
     f->expected = to < f->size ? to : f->size;
@@ -125,7 +125,7 @@ void assay_event_expect(assay_event_file *f, uint64_t from, uint64_t to)
 
 /* Brings [at, at + least) into the window, and when it has to read, [at, at + size) (least <= size <= room). What the
  * window holds of that already is moved, not read again. */
-static int load(assay_event_file *f, uint64_t at, size_t least, size_t size, assay_error *err)
+static int load(assay_reader *f, uint64_t at, size_t least, size_t size, assay_error *err)
 {
     size_t kept = 0;
     if (at >= f->base && at - f->base < f->have) {
@@ -144,14 +144,14 @@ static int load(assay_event_file *f, uint64_t at, size_t least, size_t size, ass
 }
 
 /* How much to read at `at` when `least` bytes are needed and `most` are allowed. */
-static size_t read_ahead(const assay_event_file *f, uint64_t at, uint64_t least, size_t most)
+static size_t read_ahead(const assay_reader *f, uint64_t at, uint64_t least, size_t most)
 {
     uint64_t want = f->expected > at && f->expected - at > least ? f->expected - at : least;
     return want < most ? (size_t)want : most;
 }
 
 /* Makes the view of the record: its bytes as far as they are in the window, the rest through the block. */
-static int set_view(assay_event_file *f, const assay_record *r, assay_error *err)
+static int set_view(assay_reader *f, const assay_record *r, assay_error *err)
 {
     const uint64_t end = r->offset + r->length;
     bool whole = f->base + f->have >= end;
@@ -171,7 +171,7 @@ static int set_view(assay_event_file *f, const assay_record *r, assay_error *err
     return status;
 }
 
-static int load_record(assay_event_file *f, const assay_record *r, assay_error *err)
+static int load_record(assay_reader *f, const assay_record *r, assay_error *err)
 {
     if (!f->file)
         return assay_fail(err, ASSAY_EINTERNAL, "%s: no event file is open", f->path);
@@ -192,7 +192,7 @@ static int load_record(assay_event_file *f, const assay_record *r, assay_error *
 }
 
 /* The frame: the length before the payload; the checksum behind it, where it can be computed now. */
-static int check_frame(assay_event_file *f, assay_record *r, assay_error *err)
+static int check_frame(assay_reader *f, assay_record *r, assay_error *err)
 {
     uint8_t head[ASSAY_FRAME_HEAD], foot[ASSAY_FRAME_FOOT];
     const uint64_t payload = r->offset + ASSAY_FRAME_HEAD;
@@ -215,7 +215,7 @@ static int check_frame(assay_event_file *f, assay_record *r, assay_error *err)
     return status == ASSAY_OK ? assay_frame_check_foot(f->foot, f->crc, f->path, r->offset, err) : status;
 }
 
-static int copy_tag(assay_event_file *f, const assay_record_parts *p, assay_record *r, assay_error *err)
+static int copy_tag(assay_reader *f, const assay_record_parts *p, assay_record *r, assay_error *err)
 {
     const uint64_t length = p->tag_end - p->tag_at;
     if (length > TAG_MOST)
@@ -236,7 +236,7 @@ static int copy_tag(assay_event_file *f, const assay_record_parts *p, assay_reco
 }
 
 /* Goes on with the true CRC up to `to` and, at the payload's end, compares. */
-static int check_until(assay_event_file *f, uint64_t from, uint64_t to, assay_error *err)
+static int check_until(assay_reader *f, uint64_t from, uint64_t to, assay_error *err)
 {
     if (!f->checking)
         return ASSAY_OK;
@@ -248,7 +248,7 @@ static int check_until(assay_event_file *f, uint64_t from, uint64_t to, assay_er
 }
 
 /* Positions at the content's start; typed values and strings are decoded now. */
-static int prepare(assay_event_file *f, const assay_record_parts *p, assay_record *r, size_t budget, assay_error *err)
+static int prepare(assay_reader *f, const assay_record_parts *p, assay_record *r, size_t budget, assay_error *err)
 {
     const uint64_t payload = r->offset + ASSAY_FRAME_HEAD;
     if (r->form == ASSAY_CONTENT_BYTES) {
@@ -266,8 +266,8 @@ static int prepare(assay_event_file *f, const assay_record_parts *p, assay_recor
     return status;
 }
 
-int assay_event_record(assay_event_file *f, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
-                       assay_error *err)
+int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
+                        assay_error *err)
 {
     assay_record_parts parts;
     assay_record *r = &f->record;
@@ -295,7 +295,7 @@ int assay_event_record(assay_event_file *f, uint64_t offset, uint64_t length, si
 
 /* Bytes of the next piece: whole elements, and multiples of 16 so that pieces begin at whole elements of every dtype.
  */
-static size_t piece_size(const assay_event_file *f, size_t most)
+static size_t piece_size(const assay_reader *f, size_t most)
 {
     const uint64_t left = f->end - f->next;
     size_t element = assay_dtype_size(f->record.dtype), unit = 16;
@@ -309,7 +309,7 @@ static size_t piece_size(const assay_event_file *f, size_t most)
     return left < most ? (size_t)left : most;
 }
 
-void assay_event_put_at(assay_event_file *f, uint8_t *to)
+void assay_reader_put_at(assay_reader *f, uint8_t *to)
 {
     f->to = to;
     f->put = f->next;
@@ -317,7 +317,7 @@ void assay_event_put_at(assay_event_file *f, uint8_t *to)
 
 /* Bytes of the content that the window has, in whole pieces when it has not all of *size; 0 when they are not worth
  * while. */
-static size_t in_window(const assay_event_file *f, size_t size)
+static size_t in_window(const assay_reader *f, size_t size)
 {
     const uint64_t inside = f->next - f->base;
     size_t have = inside < f->have ? f->have - (size_t)inside : 0;
@@ -326,7 +326,7 @@ static size_t in_window(const assay_event_file *f, size_t size)
 
 /* The piece [next, next + *size) at `to`: copied from the window as far as it reaches, then read right there, as much
  * at once as the window takes. */
-static int take_put(assay_event_file *f, size_t *size, assay_error *err)
+static int take_put(assay_reader *f, size_t *size, assay_error *err)
 {
     if (f->put == f->next) {
         size_t have = in_window(f, *size), block = f->room - f->room % 16;
@@ -348,7 +348,7 @@ static int take_put(assay_event_file *f, size_t *size, assay_error *err)
 }
 
 /* The piece [next, next + *size) from the window, which is loaded when nothing whole is left in it. */
-static int take_bytes(assay_event_file *f, const uint8_t **piece, size_t *size, assay_error *err)
+static int take_bytes(assay_reader *f, const uint8_t **piece, size_t *size, assay_error *err)
 {
     size_t have = in_window(f, *size);
     if (have > 0) {
@@ -364,7 +364,7 @@ static int take_bytes(assay_event_file *f, const uint8_t **piece, size_t *size, 
     return ASSAY_OK;
 }
 
-int assay_event_content(assay_event_file *f, size_t most, const uint8_t **piece, size_t *size, assay_error *err)
+int assay_reader_content(assay_reader *f, size_t most, const uint8_t **piece, size_t *size, assay_error *err)
 {
     static const uint8_t nothing[1];
     if (!f->open)
@@ -398,7 +398,7 @@ int assay_event_content(assay_event_file *f, size_t most, const uint8_t **piece,
     return ASSAY_OK;
 }
 
-const char *assay_event_string(const assay_event_file *f, uint64_t i, size_t *length)
+const char *assay_reader_string(const assay_reader *f, uint64_t i, size_t *length)
 {
     const assay_text_place *text = &f->typed.texts[i];
     *length = text->length;

@@ -1,5 +1,5 @@
 /* Records of event files: every form of content. */
-#include "event_open.h"
+#include "reader_open.h"
 
 static void test_plain(void)
 {
@@ -137,9 +137,9 @@ static void test_strings(void)
     CU_ASSERT_EQUAL(o.record.form, ASSAY_CONTENT_STRINGS);
     CU_ASSERT_EQUAL(o.record.dtype, ASSAY_STRING);
     CU_ASSERT_EQUAL(o.record.content_bytes, 7);
-    const char *text = assay_event_string(o.file, 1, &length);
+    const char *text = assay_reader_string(o.file, 1, &length);
     CU_ASSERT(length == 4 && memcmp(text, "a\0b\n", 4) == 0);
-    text = assay_event_string(o.file, 0, &length);
+    text = assay_reader_string(o.file, 0, &length);
     CU_ASSERT(length == 3 && memcmp(text, "nan", 3) == 0);
     shut(&o);
     t = tensor_bytes(7, 1, &(int64_t){3}, NULL, 0);
@@ -157,7 +157,7 @@ static void test_budget(void)
     uint64_t length = put_record(&file, event_bytes("t", t), true);
     open_at(&o, &file, 0, length, (4 << 20) - 1);
     CU_ASSERT_EQUAL(o.status, ASSAY_EBUDGET);
-    o.status = assay_event_record(o.file, 0, length, 4 << 20, &o.record, &o.err);
+    o.status = assay_reader_record(o.file, 0, length, 4 << 20, &o.record, &o.err);
     CU_ASSERT_EQUAL(o.status, 0);
     shut(&o);
     assay_buf_release(&file);
@@ -205,7 +205,7 @@ static void test_large(void)
             open_at(&o, &file, at, length, 0);
             CU_ASSERT_EQUAL_FATAL(o.status, 0);
             if (i % 2)
-                assay_event_expect(o.file, 0, UINT64_MAX);
+                assay_reader_expect(o.file, 0, UINT64_MAX);
             CU_ASSERT_STRING_EQUAL(o.record.tag, "big");
             CU_ASSERT(o.record.mode == 2 && o.record.mode_step == 7);
             uint8_t *all = collect(&o, most[i], &size, &pieces);
@@ -214,7 +214,7 @@ static void test_large(void)
             CU_ASSERT(pieces > 1);
             free(all);
             expect_put(&o, values, elements * 4, most[i]);
-            CU_ASSERT_EQUAL(assay_event_record(o.file, after, last, 0, &o.record, &o.err), 0);
+            CU_ASSERT_EQUAL(assay_reader_record(o.file, after, last, 0, &o.record, &o.err), 0);
             CU_ASSERT_STRING_EQUAL(o.record.tag, "after");
             all = collect(&o, 0, &size, &pieces);
             CU_ASSERT(size == 8 && memcmp(all, values, 8) == 0);
@@ -250,9 +250,9 @@ static void test_put(void)
         const uint8_t *piece;
         size_t n = 1;
         if (o.status == 0)
-            assay_event_put_at(o.file, to);
+            assay_reader_put_at(o.file, to);
         while (o.status == 0 && n > 0)
-            o.status = assay_event_content(o.file, 0, &piece, &n, &o.err);
+            o.status = assay_reader_content(o.file, 0, &piece, &n, &o.err);
         CU_ASSERT_EQUAL(o.status, size % 2 == 0 ? ASSAY_EFORMAT : ASSAY_OK);
         free(to);
         shut(&o);
@@ -284,7 +284,7 @@ static void test_large_typed(void)
     open_tensor(&o, t);
     CU_ASSERT_EQUAL_FATAL(o.status, 0);
     size_t length = 0;
-    const char *text = assay_event_string(o.file, 19999, &length);
+    const char *text = assay_reader_string(o.file, 19999, &length);
     CU_ASSERT(length == 1 + 19999 % 30 && memcmp(text, values, length) == 0);
     shut(&o);
     free(values);
@@ -321,18 +321,18 @@ static void test_many(void)
     }
     at[RECORDS] = file.size;
     open_at(&o, &file, 0, at[1], 0);
-    CU_ASSERT_EQUAL(assay_event_reopen(o.file, o.store, "missing", &o.err), ASSAY_ENOTFOUND);
-    CU_ASSERT_EQUAL(assay_event_record(o.file, 0, at[1], 0, &o.record, &o.err), ASSAY_EINTERNAL);
-    CU_ASSERT_EQUAL_FATAL(assay_event_reopen(o.file, o.store, "e.tfevents", &o.err), 0);
+    CU_ASSERT_EQUAL(assay_reader_reopen(o.file, o.store, "missing", &o.err), ASSAY_ENOTFOUND);
+    CU_ASSERT_EQUAL(assay_reader_record(o.file, 0, at[1], 0, &o.record, &o.err), ASSAY_EINTERNAL);
+    CU_ASSERT_EQUAL_FATAL(assay_reader_reopen(o.file, o.store, "e.tfevents", &o.err), 0);
     for (int round = 0; round < 2; round++) {
-        assay_event_expect(o.file, 0, round ? UINT64_MAX : 0);
+        assay_reader_expect(o.file, 0, round ? UINT64_MAX : 0);
         for (int k = 0; k < RECORDS; k++) {
             const uint8_t *piece = NULL;
             size_t size = 0;
             int32_t value = -1;
             int i = round ? k : (k * 1237) % RECORDS;
-            CU_ASSERT_EQUAL_FATAL(assay_event_record(o.file, at[i], at[i + 1] - at[i], 0, &o.record, &o.err), 0);
-            CU_ASSERT_EQUAL_FATAL(assay_event_content(o.file, 0, &piece, &size, &o.err), 0);
+            CU_ASSERT_EQUAL_FATAL(assay_reader_record(o.file, at[i], at[i + 1] - at[i], 0, &o.record, &o.err), 0);
+            CU_ASSERT_EQUAL_FATAL(assay_reader_content(o.file, 0, &piece, &size, &o.err), 0);
             CU_ASSERT_EQUAL_FATAL(size, 4);
             memcpy(&value, piece, 4);
             CU_ASSERT_EQUAL_FATAL(value, i);
@@ -357,13 +357,13 @@ static void test_reads(void)
     }
     at[RECORDS] = file.size;
     open_at(&o, &file, 0, at[1], 0);
-    CU_ASSERT_EQUAL_FATAL(assay_event_reopen(o.file, o.store, "e.tfevents", &o.err), 0);
-    assay_event_expect(o.file, 0, UINT64_MAX);
+    CU_ASSERT_EQUAL_FATAL(assay_reader_reopen(o.file, o.store, "e.tfevents", &o.err), 0);
+    assay_reader_expect(o.file, 0, UINT64_MAX);
     snprintf(fault, sizeof fault, "read:%zu+", file.size / (WINDOW - 1024) + 2);
     setenv("ASSAY_FAULT", fault, 1);
     assay_fault_arm(0);
     for (int i = 0; i < RECORDS; i++)
-        CU_ASSERT_EQUAL_FATAL(assay_event_record(o.file, at[i], at[i + 1] - at[i], 0, &o.record, &o.err), 0);
+        CU_ASSERT_EQUAL_FATAL(assay_reader_record(o.file, at[i], at[i + 1] - at[i], 0, &o.record, &o.err), 0);
     unsetenv("ASSAY_FAULT");
     assay_fault_arm(0);
     shut(&o);

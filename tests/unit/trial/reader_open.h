@@ -1,8 +1,8 @@
-/* event_open.h - a record of an event file, opened as the tests of event files do it. */
-#ifndef ASSAY_TESTS_EVENT_OPEN_H
-#define ASSAY_TESTS_EVENT_OPEN_H
+/* reader_open.h - a record of an event file, opened as the tests of event files do it. */
+#ifndef ASSAY_TESTS_READER_OPEN_H
+#define ASSAY_TESTS_READER_OPEN_H
 
-#include "trial/event.h"
+#include "trial/reader.h"
 
 #include "base/fault.h"
 #include "record_bytes.h"
@@ -12,10 +12,10 @@
 typedef struct opened {
     workspace w;
     assay_store *store;
-    assay_event_file *file;
+    assay_reader *file;
     assay_record record;
     assay_error err;
-    int status; /* of assay_event_record */
+    int status; /* of assay_reader_record */
 } opened;
 
 /* Writes the bytes as an event file and opens the record [offset, offset + length) of it. */
@@ -25,13 +25,13 @@ static inline void open_at(opened *o, const assay_buf *bytes, uint64_t offset, u
     workspace_make(&o->w);
     workspace_write(&o->w, "e.tfevents", bytes->data, bytes->size);
     CU_ASSERT_EQUAL_FATAL(assay_store_open(o->w.root, &o->store, &o->err), 0);
-    CU_ASSERT_EQUAL_FATAL(assay_event_open(o->store, "e.tfevents", 64 << 10, &o->file, &o->err), 0);
-    o->status = assay_event_record(o->file, offset, length, budget, &o->record, &o->err);
+    CU_ASSERT_EQUAL_FATAL(assay_reader_open(o->store, "e.tfevents", 64 << 10, &o->file, &o->err), 0);
+    o->status = assay_reader_record(o->file, offset, length, budget, &o->record, &o->err);
 }
 
 static inline void shut(opened *o)
 {
-    assay_event_close(o->file);
+    assay_reader_close(o->file);
     assay_store_close(o->store);
     workspace_remove(&o->w);
 }
@@ -68,7 +68,7 @@ static inline uint8_t *collect(opened *o, size_t most, size_t *size, size_t *pie
     const uint8_t *piece = NULL;
     size_t n = 0;
     *size = *pieces = 0;
-    while ((o->status = assay_event_content(o->file, most, &piece, &n, &o->err)) == 0 && n > 0) {
+    while ((o->status = assay_reader_content(o->file, most, &piece, &n, &o->err)) == 0 && n > 0) {
         CU_ASSERT_FATAL(*size + n <= o->record.content_bytes);
         memcpy(all + *size, piece, n);
         *size += n;
@@ -85,9 +85,9 @@ static inline void expect_put(opened *o, const void *bytes, size_t size, size_t 
     size_t n = 0, at = 0;
     to[size] = 42;
     CU_ASSERT_EQUAL_FATAL(
-        assay_event_record(o->file, o->record.offset, o->record.length, SIZE_MAX, &o->record, &o->err), 0);
-    assay_event_put_at(o->file, to);
-    while ((o->status = assay_event_content(o->file, most, &piece, &n, &o->err)) == 0 && n > 0) {
+        assay_reader_record(o->file, o->record.offset, o->record.length, SIZE_MAX, &o->record, &o->err), 0);
+    assay_reader_put_at(o->file, to);
+    while ((o->status = assay_reader_content(o->file, most, &piece, &n, &o->err)) == 0 && n > 0) {
         CU_ASSERT_FATAL(piece == to + at && n <= size - at && memcmp(piece, (const uint8_t *)bytes + at, n) == 0);
         at += n;
     }
