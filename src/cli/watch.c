@@ -11,7 +11,7 @@
 #include "cli/run.h"
 #include "cli/watch_findings.h"
 #include "parallel/interrupt.h"
-#include "engine/watch.h"
+#include "watch/watch.h"
 
 typedef struct watch_options {
     run_options run; /* first: the shared rows of the table count on it */
@@ -103,7 +103,7 @@ static int evaluate(follower *f, assay_error *err)
     assay_outcome outcome = {0};
     assay_engine_options engine = run_engine_options(&f->options->run);
     engine.progress = 0;
-    engine.watch = f->watch;
+    engine.view = assay_watch_view(f->watch);
     int status = assay_engine_run(f->context->comm, f->job, &engine, &outcome, err);
     if (status != ASSAY_OK)
         return status;

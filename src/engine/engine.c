@@ -14,7 +14,7 @@
 #include "engine/map/mapper.h"
 #include "engine/outcome.h"
 #include "engine/rank_loop.h"
-#include "engine/watch_internal.h"
+#include "engine/run_view.h"
 
 typedef struct run {
     assay_comm *comm;
@@ -27,7 +27,7 @@ typedef struct run {
     assay_combiner *folds; /* [trials] */
     assay_checkpoint_identity identity;
     assay_checkpoint checkpoint; /* this rank's part of the one that the run goes on from */
-    assay_buf mapped;            /* what this rank's chunks came to, for the watch */
+    assay_buf mapped;            /* what this rank's chunks came to, for the view */
     assay_run_figures figures;
     double start, start_processor;
 } run;
@@ -77,7 +77,7 @@ static int prepare(run *r, assay_error *err)
 {
     assay_heap_grow_in_place();
     int status = assay_comm_agree(r->comm, assay_sources_init(&r->sources, r->job), err);
-    r->sources.watch = r->options->watch;
+    r->sources.view = r->options->view;
     if (status == ASSAY_OK)
         status = assay_sources_list(r->comm, &r->sources, err);
     assay_heap_trim(); /* texts of collections and the like were many small blocks */
@@ -89,8 +89,8 @@ static int prepare(run *r, assay_error *err)
         status = assay_checkpoint_identify(r->comm, &r->sources, &r->plan, r->options, &r->identity, err);
     if (status == ASSAY_OK && !r->options->dry_run && r->options->resume)
         status = assay_checkpoint_resume(r->comm, r->options, &r->identity, &r->plan, &r->checkpoint, err);
-    if (status == ASSAY_OK && r->options->watch)
-        status = assay_watch_recall(r->options->watch, &r->sources, &r->plan, &r->checkpoint, err);
+    if (status == ASSAY_OK && r->options->view)
+        status = r->options->view->recall(r->options->view->context, &r->sources, &r->plan, &r->checkpoint, err);
     if (status == ASSAY_OK)
         status = deal_out_memory(r, err);
     if (status == ASSAY_OK && !r->options->dry_run)
@@ -98,7 +98,7 @@ static int prepare(run *r, assay_error *err)
     if (status == ASSAY_OK)
         status = assay_comm_agree(r->comm, configure(r), err);
     assay_heap_reuse();
-    if (status == ASSAY_OK && !r->options->dry_run && !r->options->watch)
+    if (status == ASSAY_OK && !r->options->dry_run && !r->options->view)
         status = assay_budget_warn(r->comm, &r->budget, r->options->memory);
     r->figures.seconds_listing = assay_clock_seconds() - r->start;
     return status;
@@ -119,7 +119,7 @@ static int map(run *r, assay_error *err)
     }
     status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory, &r->budget);
     mapper.observer = r->options->observer;
-    mapper.mapped = r->options->watch ? &r->mapped : NULL;
+    mapper.mapped = r->options->view ? &r->mapped : NULL;
     assay_rank_loop walk = {.comm = r->comm,
                             .plan = &r->plan,
                             .options = r->options,
@@ -139,8 +139,8 @@ static int map(run *r, assay_error *err)
     assay_progress_end(progress);
     r->figures.seconds_reading = assay_clock_seconds() - r->start - r->figures.seconds_listing;
     status = assay_comm_agree(r->comm, status, err);
-    if (status == ASSAY_OK && r->options->watch)
-        status = assay_watch_keep(r->options->watch, &r->plan, &r->sources, &r->mapped, err);
+    if (status == ASSAY_OK && r->options->view)
+        status = r->options->view->keep(r->options->view->context, &r->plan, &r->sources, &r->mapped, err);
     return status;
 }
 

@@ -26,9 +26,9 @@ typedef struct assay_engine_options {
     const char *checkpoint;  /* the file that checkpoints are written to; NULL: none, signals are not looked at */
     double checkpoint_every; /* seconds between checkpoints; 0: only when the run is asked to stop */
     bool resume;             /* go on from that file if it is there */
-    const char *version, *job_digest; /* with checkpoint: assay's version and the SHA-256 of the job's text */
-    const assay_observer *observer;   /* NULL: nobody looks on */
-    struct assay_watch *watch;        /* the trials as a watch (watch.h) sees them; NULL: as they are */
+    const char *version, *job_digest;  /* with checkpoint: assay's version and the SHA-256 of the job's text */
+    const assay_observer *observer;    /* NULL: nobody looks on */
+    const struct assay_run_view *view; /* how the run sees the trials (run_view.h); NULL: as they are */
 } assay_engine_options;
 
 typedef struct assay_incomplete { /* a step that some worker never wrote */

@@ -8,7 +8,7 @@
 #include "base/fault.h"
 #include "engine/map/lookahead.h"
 #include "engine/map/step_sharing.h"
-#include "engine/watch_internal.h"
+#include "engine/reduce/chunk_result.h"
 
 /* What will be made for the largest of the sources when it is entered. */
 static size_t look_ups(const assay_plan *plan, const assay_sources *sources)
@@ -360,7 +360,7 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
         if (status == ASSAY_OK)
             status = map_chunk(m, c, err);
         if (status == ASSAY_OK && m->mapped)
-            status = assay_watch_put_mapped(c, &node, m->rules + (size_t)chunk->source * m->plan->instances, m->mapped);
+            status = assay_chunk_result_put(c, &node, m->rules + (size_t)chunk->source * m->plan->instances, m->mapped);
         if (status == ASSAY_OK)
             status = assay_combiner_add(&folds[chunk->source], c - m->plan->sources[chunk->source].first_chunk, &node);
         assay_partial_release(&node, m->rules + (size_t)chunk->source * m->plan->instances);

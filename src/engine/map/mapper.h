@@ -42,7 +42,7 @@ typedef struct assay_mapper {
     const assay_rule *rules; /* [source * instances + instance] */
     assay_progress *progress;
     const assay_observer *observer; /* NULL: nobody looks on */
-    assay_buf *mapped;              /* NULL, or what every chunk came to is put there (watch_internal.h) */
+    assay_buf *mapped;              /* NULL, or what every chunk came to is put there (chunk_result.h) */
     assay_error observed;           /* why the observer ended the run */
     assay_arena *arena;             /* of the step */
     assay_open_file files[ASSAY_STRIP], reference[ASSAY_REFERENCES];

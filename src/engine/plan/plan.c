@@ -6,7 +6,7 @@
 int assay_plan_make(assay_comm *comm, const assay_job *job, assay_sources *sources, const assay_engine_options *options,
                     assay_plan *out, assay_error *err)
 {
-    *out = (assay_plan){.job = job, .instances = (uint32_t)assay_job_instances(job), .by_step = options->watch != NULL};
+    *out = (assay_plan){.job = job, .instances = (uint32_t)assay_job_instances(job), .by_step = options->view != NULL};
     int status = assay_plan_select(out, sources, options, assay_comm_rank(comm) == 0);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while planning", assay_comm_rank(comm));

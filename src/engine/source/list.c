@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "engine/watch_internal.h"
+#include "engine/run_view.h"
 
 static uint32_t find_source(const assay_sources *s, const char *trial)
 {
@@ -129,7 +129,7 @@ static void share_of_all(const assay_sources *s, int rank, int ranks, uint64_t *
         total += s->list[i].files;
     *from = total / size * r + total % size * r / size;
     *to = total / size * (r + 1) + total % size * (r + 1) / size;
-    if (s->watch) { /* rank 0 has read them all */
+    if (s->view) { /* rank 0 has read them all */
         *from = 0;
         *to = r == 0 ? total : 0;
     }
@@ -227,9 +227,9 @@ int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
     uint64_t *starts = assay_alloc(((size_t)size + 1) * sizeof *starts);
     if (!starts)
         status = ASSAY_ENOMEM;
-    if (s->watch && rank == 0 && status == ASSAY_OK)
-        status = assay_watch_put_listings(s->watch, s, &mine);
-    for (uint32_t i = (uint32_t)rank; !s->watch && status == ASSAY_OK && i < s->count; i += (uint32_t)size)
+    if (s->view && rank == 0 && status == ASSAY_OK)
+        status = s->view->list(s->view->context, s, &mine);
+    for (uint32_t i = (uint32_t)rank; !s->view && status == ASSAY_OK && i < s->count; i += (uint32_t)size)
         status = list_source(&s->list[i], i, &mine);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while listing a trial", rank);

@@ -13,7 +13,7 @@
 
 #include "base/fault.h"
 #include "parallel/rank_reduce.h"
-#include "engine/watch_internal.h"
+#include "engine/run_view.h"
 
 /* What one trial's index files showed, of some contiguous part of them. */
 typedef struct summary {
@@ -190,8 +190,8 @@ static int read_share(assay_sources *sources, summaries *all, int rank, int rank
         assay_source *source = &sources->list[i];
         assay_sources_share(sources, i, base, rank, ranks, &first, &end);
         base += source->files;
-        if (first < end && sources->watch)
-            status = assay_watch_read_index(sources->watch, i, all->list[i].names, &source->segment);
+        if (first < end && sources->view)
+            status = sources->view->read_index(sources->view->context, i, all->list[i].names, &source->segment);
         else if (first < end)
             status = assay_index_read(source->store, &source->listing, 0, (size_t)(end - first), all->list[i].names,
                                       &source->segment, &all->list[i].problems);

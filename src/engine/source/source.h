@@ -28,9 +28,9 @@ typedef struct assay_sources {
     assay_source *list; /* the job's trials in their order, then those that only a rule compares with */
     uint32_t count;
     uint32_t job_trials;
-    bool verbatim;             /* segments and listings stay as the files say, on every rank: for those who copy them */
-    struct assay_watch *watch; /* the trials are seen through it; NULL: as they are; borrowed */
-    uint32_t *other;           /* [rules + aggregations]: the source that the rule compares with, ASSAY_NO_ID: none */
+    bool verbatim; /* segments and listings stay as the files say, on every rank: for those who copy them */
+    const struct assay_run_view *view; /* the trials are seen through it; NULL: as they are; borrowed */
+    uint32_t *other; /* [rules + aggregations]: the source that the rule compares with, ASSAY_NO_ID: none */
 } assay_sources;
 
 /* Names the sources of a job. Not collective. */

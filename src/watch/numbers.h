@@ -1,6 +1,6 @@
-/* watch_numbers.h - the numbers of a watched trial's tensors. Inside engine only. */
-#ifndef ASSAY_ENGINE_WATCH_NUMBERS_H
-#define ASSAY_ENGINE_WATCH_NUMBERS_H
+/* numbers.h - the numbers of a watched trial's tensors. Inside engine only. */
+#ifndef ASSAY_WATCH_NUMBERS_H
+#define ASSAY_WATCH_NUMBERS_H
 
 #include "trial/names.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/watch_numbers.h"
+#include "watch/numbers.h"
 #include "unit.h"
 
 enum { MOST = 400 };

@@ -1,9 +1,9 @@
-/* watch_look.c - what was written to a trial since the last look.
+/* look.c - what was written to a trial since the last look.
  *
  * A look at a trial in which nothing happens costs one question a directory, a collections file and an unsettled file;
  * no directory is read and no file opened. Where a directory changed, the trial is listed again (names and collections
  * files), and index files that are new are read once. */
-#include "engine/watch_look.h"
+#include "watch/look.h"
 
 #include <stdio.h>
 #include <stdlib.h>

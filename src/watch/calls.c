@@ -1,10 +1,10 @@
-/* watch_call.c - the ranks' calls to each other between evaluations. A rank that waits in a collective call keeps its
+/* calls.c - the ranks' calls to each other between evaluations. A rank that waits in a collective call keeps its
  * processor busy, and a watch waits for most of its life: words are looked for now and then instead. */
 #include <time.h>
 
 #include "base/clock.h"
 #include "parallel/interrupt.h"
-#include "engine/watch_internal.h"
+#include "watch/watch_internal.h"
 
 static void pause_for(double seconds)
 {

@@ -1,10 +1,10 @@
-/* watch_internal.h - what the parts of watch.h share. Inside engine only. */
-#ifndef ASSAY_ENGINE_WATCH_INTERNAL_H
-#define ASSAY_ENGINE_WATCH_INTERNAL_H
+/* watch_internal.h - what the parts of watch.h share. Inside watch only. */
+#ifndef ASSAY_WATCH_INTERNAL_H
+#define ASSAY_WATCH_INTERNAL_H
 
-#include "engine/reduce/checkpoint.h"
-#include "engine/watch.h"
-#include "engine/watch_numbers.h"
+#include "engine/run_view.h"
+#include "watch/watch.h"
+#include "watch/numbers.h"
 
 /* One index file and the event file that it speaks of. */
 typedef struct watched_part {
@@ -64,6 +64,7 @@ struct assay_watch {
     double lag;
     assay_sources sources; /* for their names alone */
     watched_source *list;  /* [sources.count]; rank 0 */
+    assay_run_view view;
     /* of the run under way, rank 0 */
     uint64_t *key;   /* [chunks] */
     uint64_t *found; /* [chunks] its number among the kept nodes of its source, UINT64_MAX: to be mapped */
@@ -72,27 +73,18 @@ struct assay_watch {
     uint64_t words; /* to rank 0; on rank 0: those taken */
 };
 
-/* watch_view.c: a part is seen by the next evaluation. */
+/* view.c: a part is seen by the next evaluation. */
 static inline bool watched_part_seen(const watched_part *part)
 {
     return part->ready && part->taken;
 }
 
-/* Appends the listings of all sources as assay_sources_list() packs them, and leaves the parts that are seen in
- * `listed` of `sources`. Rank 0. Not collective. */
-int assay_watch_put_listings(assay_watch *watch, assay_sources *sources, assay_buf *out);
-/* Appends the parts of a source that are seen, in order, and their tensors' names. Rank 0. 0 or ASSAY_ENOMEM. Not
- * collective. */
-int assay_watch_read_index(assay_watch *watch, uint32_t source, assay_dict *names, assay_segment *segment);
-
-/* watch_keep.c: marks the chunks as done whose results are kept, and hands these to the ranks that own them.
- * Collective. */
-int assay_watch_recall(assay_watch *watch, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
+/* The calls of assay_run_view; `context` is the assay_watch. */
+int assay_watch_put_listings(void *context, assay_sources *sources, assay_buf *out);
+int assay_watch_read_index(void *context, uint32_t source, assay_dict *names, assay_segment *segment);
+int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
                        assay_error *err);
-/* Keeps what the ranks mapped: `mapped` is this rank's, as assay_watch_put_mapped() made it. Collective. */
-int assay_watch_keep(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
+int assay_watch_keep(void *context, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
                      assay_error *err);
-/* Appends the result of a chunk. 0 or the failure of a rule's pack. Not collective. */
-int assay_watch_put_mapped(uint64_t chunk, const assay_partial *node, const assay_rule *rules, assay_buf *out);
 
 #endif

@@ -1,12 +1,12 @@
 /* watch.h - trials that are still being written: what of them can be evaluated now, and what was evaluated before.
  *
- * Rank 0 looks at the trials (watch_look.c) and keeps, of every index file, what it says, and of every step the packed
- * result of its rules. An engine run with options->watch then sees a trial that has the complete steps alone
- * (watch_view.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from
- * what is kept (watch_keep.c), so that only new and changed steps are read. What such a run says is provisional: the
+ * Rank 0 looks at the trials (look.c) and keeps, of every index file, what it says, and of every step the packed
+ * result of its rules. An engine run with its view then sees a trial that has the complete steps alone
+ * (view.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from
+ * what is kept (keep.c), so that only new and changed steps are read. What such a run says is provisional: the
  * report of a watched job is that of an ordinary run at its end. docs/watch.md. */
-#ifndef ASSAY_ENGINE_WATCH_H
-#define ASSAY_ENGINE_WATCH_H
+#ifndef ASSAY_WATCH_H
+#define ASSAY_WATCH_H
 
 #include "parallel/comm.h"
 #include "job/job.h"
@@ -17,6 +17,9 @@ typedef struct assay_watch assay_watch;
  * the contents. ASSAY_ENOMEM. Not collective. */
 int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_watch **out);
 void assay_watch_free(assay_watch *watch);
+
+/* The trials as the watch sees them, for assay_engine_options.view; the watch owns it. */
+const struct assay_run_view *assay_watch_view(const assay_watch *watch);
 
 typedef struct assay_watch_sight {
     bool changed;            /* something was written since the look before */
@@ -29,7 +32,7 @@ typedef struct assay_watch_sight {
  * failure. ASSAY_ENOMEM; ASSAY_EUSAGE and ASSAY_EUNSUPPORTED for a location that can never be read. Not collective. */
 int assay_watch_look(assay_watch *watch, double now, assay_watch_sight *sight, assay_error *err);
 
-/* ---- watch_call.c: ranks that wait for each other asleep, where a collective call would keep a processor busy ---- */
+/* ---- calls.c: ranks that wait for each other asleep, where a collective call would keep a processor busy ---- */
 
 typedef enum assay_watch_call {
     ASSAY_WATCH_EVALUATE = 1, /* an engine run with the watch */

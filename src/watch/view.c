@@ -1,9 +1,9 @@
-/* watch_view.c - a watched trial as an evaluation sees it: the steps that are complete, as if nothing else were there.
+/* view.c - a watched trial as an evaluation sees it: the steps that are complete, as if nothing else were there.
  */
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "engine/watch_internal.h"
+#include "watch/watch_internal.h"
 
 static int put_listing(watched_source *source, assay_index_name **files, assay_buf *out)
 {
@@ -22,8 +22,9 @@ static int put_listing(watched_source *source, assay_index_name **files, assay_b
     return assay_buf_status(out);
 }
 
-int assay_watch_put_listings(assay_watch *watch, assay_sources *sources, assay_buf *out)
+int assay_watch_put_listings(void *context, assay_sources *sources, assay_buf *out)
 {
+    assay_watch *watch = context;
     int status = ASSAY_OK;
     for (uint32_t s = 0; status == ASSAY_OK && s < watch->sources.count; s++) {
         watched_source *source = &watch->list[s];
@@ -57,8 +58,9 @@ static int renumber(watched_source *source, assay_segment *segment, assay_dict *
     return status;
 }
 
-int assay_watch_read_index(assay_watch *watch, uint32_t number, assay_dict *names, assay_segment *segment)
+int assay_watch_read_index(void *context, uint32_t number, assay_dict *names, assay_segment *segment)
 {
+    assay_watch *watch = context;
     watched_source *source = &watch->list[number];
     assay_buf packed;
     assay_buf_init(&packed, SIZE_MAX);

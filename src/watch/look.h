@@ -1,8 +1,8 @@
-/* watch_look.h - one trial under watch: what was written, and which of its steps are complete. Inside engine only. */
-#ifndef ASSAY_ENGINE_WATCH_LOOK_H
-#define ASSAY_ENGINE_WATCH_LOOK_H
+/* look.h - one trial under watch: what was written, and which of its steps are complete. Inside engine only. */
+#ifndef ASSAY_WATCH_LOOK_H
+#define ASSAY_WATCH_LOOK_H
 
-#include "engine/watch_internal.h"
+#include "watch/watch_internal.h"
 
 /* `path` is borrowed. 0 or ASSAY_ENOMEM. Not collective. */
 int assay_watched_init(watched_source *source, const char *path);

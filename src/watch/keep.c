@@ -1,4 +1,4 @@
-/* watch_keep.c - the results of steps, kept from one evaluation to the next.
+/* keep.c - the results of steps, kept from one evaluation to the next.
  *
  * A result is kept under a key: a hash of all that it depends on. These are the step's own files (size, time, number),
  * where rules look back also all files of the same worker before, where they compare also the other trial's files of
@@ -9,7 +9,8 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
-#include "engine/watch_internal.h"
+#include "engine/reduce/chunk_result.h"
+#include "watch/watch_internal.h"
 
 static const uint64_t NOWHERE = UINT64_MAX;
 
@@ -182,9 +183,10 @@ static int find_all(assay_watch *watch, const assay_plan *plan, const assay_sour
     return status;
 }
 
-int assay_watch_recall(assay_watch *watch, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
+int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
                        assay_error *err)
 {
+    assay_watch *watch = context;
     assay_checkpoint all;
     assay_checkpoint_init(&all);
     int status = assay_comm_rank(watch->comm) == 0 ? find_all(watch, plan, sources, &all) : ASSAY_OK;
@@ -197,18 +199,6 @@ int assay_watch_recall(assay_watch *watch, const assay_sources *sources, assay_p
 
 /* ---- keep ---- */
 
-int assay_watch_put_mapped(uint64_t chunk, const assay_partial *node, const assay_rule *rules, assay_buf *out)
-{
-    assay_put_u64(out, chunk);
-    assay_put_u8(out, node->problems.losses > 0);
-    size_t at = out->size;
-    assay_put_u64(out, 0);
-    int status = assay_partial_pack(node, rules, out);
-    if (status == ASSAY_OK && assay_buf_status(out) == ASSAY_OK)
-        assay_buf_set_u64(out, at, out->size - at - 8);
-    return status == ASSAY_OK ? assay_buf_status(out) : status;
-}
-
 /* A step of which something could not be read is looked at until that has changed. */
 static void suspect(watched_source *source, int64_t step, bool losses)
 {
@@ -217,19 +207,6 @@ static void suspect(watched_source *source, int64_t step, bool losses)
         source->part[i]->suspect = losses;
         source->part[i]->settled = source->part[i]->settled && !losses;
     }
-}
-
-/* The node of the next chunk among what the ranks mapped. */
-static int take_mapped(assay_cursor *in, uint64_t *chunk, bool *losses, kept_node *out, assay_error *err)
-{
-    *chunk = assay_get_u64(in);
-    *losses = assay_get_u8(in) != 0;
-    out->size = assay_get_u64(in);
-    const uint8_t *bytes = out->size <= assay_cursor_left(in) ? assay_get_bytes(in, (size_t)out->size) : NULL;
-    if (in->failed || !bytes)
-        return assay_fail(err, ASSAY_EINTERNAL, "the results of steps did not survive their way between ranks");
-    out->packed = (uint8_t *)assay_copy_bytes_as_text((const char *)bytes, (size_t)out->size);
-    return out->packed ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 /* The kept nodes of a source are replaced by those of its chunks: found ones stay, the next mapped ones come. */
@@ -247,16 +224,19 @@ static int replace_kept(assay_watch *watch, const assay_plan *plan, const assay_
             *node = source->kept[watch->found[c]];
             source->kept[watch->found[c]].packed = NULL;
         } else {
-            uint64_t chunk = 0;
-            bool losses = false;
-            status = take_mapped(in, &chunk, &losses, node, err);
-            if (status == ASSAY_OK && chunk != c)
+            assay_chunk_result result;
+            if (assay_chunk_result_get(in, &result) != ASSAY_OK || result.chunk != c)
                 status =
-                    assay_fail(err, ASSAY_EINTERNAL, "the result of chunk %llu is where that of chunk %llu should be",
-                               (unsigned long long)chunk, (unsigned long long)c);
+                    assay_fail(err, ASSAY_EINTERNAL, "the result of chunk %llu did not survive its way between ranks",
+                               (unsigned long long)c);
+            else if (!(node->packed =
+                           (uint8_t *)assay_copy_bytes_as_text((const char *)result.packed, (size_t)result.size)))
+                status = ASSAY_ENOMEM;
+            else
+                suspect(source, sources->list[number].info->steps[plan->chunks[c].first_step].step, result.losses);
+            node->size = node->packed ? result.size : 0;
             node->step = sources->list[number].info->steps[plan->chunks[c].first_step].step;
             node->key = watch->key[c];
-            suspect(source, node->step, losses);
         }
         count++;
     }
@@ -268,9 +248,10 @@ static int replace_kept(assay_watch *watch, const assay_plan *plan, const assay_
     return status;
 }
 
-int assay_watch_keep(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
+int assay_watch_keep(void *context, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
                      assay_error *err)
 {
+    assay_watch *watch = context;
     assay_buf all;
     assay_buf_init(&all, SIZE_MAX);
     uint64_t *starts = assay_alloc_zeroed((size_t)assay_comm_size(watch->comm) + 1, sizeof *starts);

@@ -1,4 +1,4 @@
-/* watch_judge.c - which steps of a watched trial are evaluated.
+/* judge.c - which steps of a watched trial are evaluated.
  *
  * A step is complete when every worker that is expected has written it. One that is not waits for `lag` seconds from
  * the last change of its files; then it is evaluated with the workers that are there, and those that are not count as
@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "engine/watch_look.h"
+#include "watch/look.h"
 
 typedef struct step_state {
     uint64_t absent; /* workers that are waited for */

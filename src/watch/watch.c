@@ -1,11 +1,11 @@
 /* watch.c - a watch as a whole: made, asked, released. */
-#include "engine/watch.h"
+#include "watch/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
-#include "engine/watch_look.h"
+#include "watch/look.h"
 
 int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_watch **out)
 {
@@ -15,6 +15,11 @@ int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_wa
         return ASSAY_ENOMEM;
     watch->comm = comm;
     watch->lag = lag;
+    watch->view = (assay_run_view){.context = watch,
+                                   .list = assay_watch_put_listings,
+                                   .read_index = assay_watch_read_index,
+                                   .recall = assay_watch_recall,
+                                   .keep = assay_watch_keep};
     if (assay_comm_rank(comm) > 0)
         return ASSAY_OK;
     int status = assay_sources_init(&watch->sources, job);
@@ -35,6 +40,11 @@ void assay_watch_free(assay_watch *watch)
     free(watch->found);
     assay_sources_release(&watch->sources);
     free(watch);
+}
+
+const assay_run_view *assay_watch_view(const assay_watch *watch)
+{
+    return &watch->view;
 }
 
 int assay_watch_look(assay_watch *watch, double now, assay_watch_sight *sight, assay_error *err)

@@ -1,4 +1,4 @@
-/* watch_numbers.c - the numbers of a watched trial's tensors, which stay what they are when tensors of new names
+/* numbers.c - the numbers of a watched trial's tensors, which stay what they are when tensors of new names
  * appear.
  *
  * Tensors are numbered in byte order of their names, and the results that are kept speak of numbers. A name that comes
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "engine/watch_numbers.h"
+#include "watch/numbers.h"
 
 enum { WIDEST_GAP = 63, FILLER = 1 };
 
