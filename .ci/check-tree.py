@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ["base", "parallel", "tensor", "trial", "hook", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
+MODULES = ["base", "parallel", "tensor", "tfrecord", "trial", "hook", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
 FOLDERS = {"report": ["text", "", "model", "compare", "html", "results", "forms"]}  # within a module, in the same way
 BARRED = {"rule": {"hook"}, "trial": {"hook"}, "hook": {"trial"}}  # the recording library stands by itself
 FOREIGN = {  # header: the files that may include it
@@ -18,7 +18,7 @@ FOREIGN = {  # header: the files that may include it
     "pcre2.h": r"src/base/regex\.c",
     "curl/curl.h": r"src/action/http\.c",
     "zlib.h": r"src/report/html/png\.c",
-    "hdf5.h": r"src/trial/storage_hdf5\.c|src/hdf5/hdf5_file\.c",
+    "hdf5.h": r"src/trial/storage/packed_hdf5\.c|src/hdf5/hdf5_file\.c",
 }
 BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|ctime|asctime|alloca|atoi|atol|atof)\s*\(")
 PLACES = ["*", ".ci/*"] + [d + "/**/*" for d in ("include", "src", "rules", "jobs", "slurm", "tests", "bench", "docs", "cmake")]

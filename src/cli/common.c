@@ -81,10 +81,10 @@ char *cli_event_path(const assay_trial_files *files, const assay_part *part)
 {
     if (part->event)
         return assay_copy_text(part->event);
-    int length = assay_event_path(&files->listing, part->step, part->worker, NULL, 0);
+    int length = assay_event_path(&files->catalog, part->step, part->worker, NULL, 0);
     char *path = length >= 0 ? assay_alloc((size_t)length + 1) : NULL;
     if (path)
-        assay_event_path(&files->listing, part->step, part->worker, path, (size_t)length + 1);
+        assay_event_path(&files->catalog, part->step, part->worker, path, (size_t)length + 1);
     return path;
 }
 

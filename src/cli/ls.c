@@ -34,18 +34,18 @@ const char *overview_kind_name(int kind, char room[32])
 /* Global steps; the mode comes from the first index file of a step that could be used. */
 static int collect_steps(overview *o)
 {
-    const assay_listing *listing = &o->files.listing;
-    const assay_segment *s = &o->files.segment;
-    o->info.steps = assay_alloc_zeroed(listing->count, sizeof *o->info.steps);
+    const assay_catalog *catalog = &o->files.catalog;
+    const assay_shard *s = &o->files.shard;
+    o->info.steps = assay_alloc_zeroed(catalog->unit_count, sizeof *o->info.steps);
     if (!o->info.steps)
         return ASSAY_ENOMEM;
-    for (size_t i = 0; i < listing->count; i++) {
-        int64_t step = listing->files[i].step;
-        if (i > 0 && listing->files[i - 1].step == step)
+    for (size_t i = 0; i < catalog->unit_count; i++) {
+        int64_t step = catalog->units[i].step;
+        if (i > 0 && catalog->units[i - 1].step == step)
             continue;
         assay_step_info *info = &o->info.steps[o->info.step_count++];
         *info = (assay_step_info){step, -1, ASSAY_MODE_NONE};
-        size_t part = assay_segment_find(s, step);
+        size_t part = assay_shard_find(s, step);
         if (part < s->count && s->parts[part].step == step) {
             info->mode = s->parts[part].mode;
             info->mode_step = s->parts[part].mode_step;
@@ -57,18 +57,18 @@ static int collect_steps(overview *o)
 /* Keeps which workers have no index file of the step whose files are listing.files[from, to). */
 static int add_incomplete(overview *o, size_t from, size_t to)
 {
-    const assay_listing *listing = &o->files.listing;
+    const assay_catalog *catalog = &o->files.catalog;
     assay_trial_outcome *out = &o->outcome;
-    assay_incomplete step = {.step = listing->files[from].step};
-    step.missing = assay_alloc_zeroed(listing->expected_workers, sizeof *step.missing);
+    assay_incomplete step = {.step = catalog->units[from].step};
+    step.missing = assay_alloc_zeroed(catalog->expected_workers, sizeof *step.missing);
     assay_incomplete *more = assay_realloc_array(out->incomplete, out->incomplete_count + 1, sizeof *more);
     out->incomplete = more ? more : out->incomplete;
     if (!step.missing || !more) {
         free(step.missing);
         return ASSAY_ENOMEM;
     }
-    for (uint32_t w = 0; w < listing->expected_workers; w++) {
-        if (from < to && listing->files[from].worker == w)
+    for (uint32_t w = 0; w < catalog->expected_workers; w++) {
+        if (from < to && catalog->units[from].worker == w)
             from++;
         else
             step.missing[step.missing_count++] = w;
@@ -79,12 +79,12 @@ static int add_incomplete(overview *o, size_t from, size_t to)
 
 static int collect_incomplete(overview *o)
 {
-    const assay_listing *listing = &o->files.listing;
+    const assay_catalog *catalog = &o->files.catalog;
     int status = ASSAY_OK;
-    for (size_t from = 0, to; from < listing->count && status == ASSAY_OK; from = to) {
-        for (to = from + 1; to < listing->count && listing->files[to].step == listing->files[from].step; to++)
+    for (size_t from = 0, to; from < catalog->unit_count && status == ASSAY_OK; from = to) {
+        for (to = from + 1; to < catalog->unit_count && catalog->units[to].step == catalog->units[from].step; to++)
             ;
-        if (to - from < listing->expected_workers)
+        if (to - from < catalog->expected_workers)
             status = add_incomplete(o, from, to);
     }
     return status;
@@ -124,7 +124,7 @@ static bool has_events(overview *o, const assay_part *part, const char *path)
 
 static int look_at_part(overview *o, cli_reader *reader, const assay_part *part)
 {
-    const assay_segment *s = &o->files.segment;
+    const assay_shard *s = &o->files.shard;
     char *path = cli_event_path(&o->files, part);
     int status = path ? ASSAY_OK : ASSAY_ENOMEM;
     bool readable = path && part->count > 0 && has_events(o, part, path);
@@ -166,8 +166,8 @@ static int collect_tensors(overview *o)
     }
     cli_reader reader = {.files = &o->files};
     int status = ASSAY_OK;
-    for (size_t i = 0; i < o->files.segment.count && status == ASSAY_OK; i++)
-        status = look_at_part(o, &reader, &o->files.segment.parts[i]);
+    for (size_t i = 0; i < o->files.shard.count && status == ASSAY_OK; i++)
+        status = look_at_part(o, &reader, &o->files.shard.parts[i]);
     cli_reader_close(&reader);
     return status;
 }
@@ -178,7 +178,7 @@ static int find_members_of(overview *o, size_t collection)
     uint8_t *member = o->member[collection] = assay_alloc_zeroed(tensors, 1);
     assay_matcher *matcher = NULL;
     int status = member
-                     ? assay_matcher_new(&o->files.listing.collections.list[collection], &matcher, &o->files.problems)
+                     ? assay_matcher_new(&o->files.catalog.collections.list[collection], &matcher, &o->files.problems)
                      : ASSAY_ENOMEM;
     for (uint32_t t = 0; status == ASSAY_OK && t < tensors; t++) {
         size_t length;
@@ -193,7 +193,7 @@ static int find_members_of(overview *o, size_t collection)
 
 static int find_members(overview *o)
 {
-    size_t count = o->files.listing.collections.count;
+    size_t count = o->files.catalog.collections.count;
     o->member = assay_alloc_zeroed(count, sizeof *o->member);
     int status = o->member ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
@@ -209,7 +209,7 @@ int overview_read(const char *location, overview *out, assay_error *err)
         out->files.store = NULL;
         return status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND; /* whatever the reason: look at the path */
     }
-    status = assay_worker_names_init(&out->names, &out->files.listing);
+    status = assay_worker_names_init(&out->names, &out->files.catalog);
     out->trial = (assay_job_trial){.path = assay_copy_text(location), .name = assay_job_trial_name(location)};
     if (!out->trial.path || !out->trial.name)
         status = ASSAY_ENOMEM;
@@ -224,10 +224,10 @@ int overview_read(const char *location, overview *out, assay_error *err)
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: %s", location, assay_status_text(status));
     out->info.tensors = out->files.tensors;
-    out->info.listing = &out->files.listing;
+    out->info.catalog = &out->files.catalog;
     out->outcome.trial = &out->trial;
     out->outcome.info = &out->info;
-    out->outcome.listing = out->files.listing;
+    out->outcome.catalog = out->files.catalog;
     out->outcome.problems = out->files.problems;
     return ASSAY_OK;
 }
@@ -237,7 +237,7 @@ void overview_release(overview *o)
     for (size_t i = 0; i < o->outcome.incomplete_count; i++)
         free(o->outcome.incomplete[i].missing);
     free(o->outcome.incomplete);
-    for (size_t i = 0; o->member && i < o->files.listing.collections.count; i++)
+    for (size_t i = 0; o->member && i < o->files.catalog.collections.count; i++)
         free(o->member[i]);
     free(o->member);
     free(o->info.steps);

@@ -45,7 +45,7 @@ static void put_members(const overview *o, size_t collection, assay_buf *out)
 
 static void put_collections(const overview *o, assay_buf *out)
 {
-    const assay_collections *all = &o->files.listing.collections;
+    const assay_collections *all = &o->files.catalog.collections;
     assay_put_format(out, ",\n \"collections\": [");
     for (size_t i = 0; i < all->count; i++) {
         const assay_collection *c = &all->list[i];
@@ -133,16 +133,16 @@ static void put_problems(const assay_problems *list, assay_buf *out)
 
 int overview_put_json(const overview *o, assay_buf *out)
 {
-    const assay_listing *listing = &o->files.listing;
+    const assay_catalog *catalog = &o->files.catalog;
     assay_put_format(out, "{\"schema\": \"assay-listing/1\",\n \"path\": ");
     assay_json_put_text(out, assay_store_location(o->files.store));
     assay_put_format(out, ",\n \"workers\": [");
-    for (uint32_t w = 0; w < listing->workers; w++) {
+    for (uint32_t w = 0; w < catalog->workers; w++) {
         assay_put_bytes(out, ", ", w ? 2 : 0);
-        assay_json_put_text(out, listing->worker[w]);
+        assay_json_put_text(out, catalog->worker[w]);
     }
-    assay_put_format(out, "], \"expected_workers\": %" PRIu32 ", \"ended\": %s", listing->expected_workers,
-                     listing->ended ? "true" : "false");
+    assay_put_format(out, "], \"expected_workers\": %" PRIu32 ", \"ended\": %s", catalog->expected_workers,
+                     catalog->ended ? "true" : "false");
     put_steps(o, out);
     put_collections(o, out);
     put_tensors(o, out);

@@ -10,7 +10,7 @@
 static void put_collections(const overview *o, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"collection", "tensors", "patterns"};
-    const assay_collections *all = &o->files.listing.collections;
+    const assay_collections *all = &o->files.catalog.collections;
     assay_table table;
     if (all->count == 0)
         return;

@@ -21,7 +21,7 @@ typedef struct overview {
     assay_trial_files files;
     assay_worker_names names;
     overview_tensor *tensor; /* [assay_dict_count(files.tensors)] */
-    uint8_t **member;        /* [files.listing.collections.count][tensors] does the tensor belong to the collection? */
+    uint8_t **member;        /* [files.catalog.collections.count][tensors] does the tensor belong to the collection? */
     assay_trial info;        /* name, steps and tensors, as the report's writers want them */
     assay_job_trial trial;
     assay_trial_outcome outcome; /* the same trial with its incomplete steps; borrows from the fields above */

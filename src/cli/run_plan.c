@@ -29,7 +29,7 @@ int run_put_plan(const assay_outcome *outcome, assay_buf *out)
         if (trial->status == ASSAY_OK && trial->info)
             assay_put_format(
                 out, ": %" PRIu32 " worker%s, %" PRIu64 " step%s, %" PRIu32 " tensor%s, %" PRIu64 " problem%s\n",
-                trial->listing.workers, assay_plural(trial->listing.workers), assay_trial_steps(trial->info),
+                trial->catalog.workers, assay_plural(trial->catalog.workers), assay_trial_steps(trial->info),
                 assay_plural(assay_trial_steps(trial->info)), assay_trial_tensors(trial->info),
                 assay_plural(assay_trial_tensors(trial->info)), trial->problems.total,
                 assay_plural(trial->problems.total));

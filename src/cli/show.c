@@ -111,8 +111,8 @@ static int choose_tensors(const assay_trial_files *files, const char *text, bool
 
 static int find_worker(const assay_trial_files *files, const char *name, uint32_t *worker, assay_error *err)
 {
-    for (uint32_t w = 0; w < files->listing.workers; w++) {
-        if (strcmp(files->listing.worker[w], name) == 0) {
+    for (uint32_t w = 0; w < files->catalog.workers; w++) {
+        if (strcmp(files->catalog.worker[w], name) == 0) {
             *worker = w;
             return ASSAY_OK;
         }
@@ -126,13 +126,13 @@ static int select_entries(const assay_trial_files *files, const show_options *op
 {
     uint32_t worker = ASSAY_NO_ID;
     int status = options->worker ? find_worker(files, options->worker, &worker, err) : ASSAY_OK;
-    for (size_t p = 0; p < files->segment.count && status == ASSAY_OK; p++) {
-        const assay_part *part = &files->segment.parts[p];
+    for (size_t p = 0; p < files->shard.count && status == ASSAY_OK; p++) {
+        const assay_part *part = &files->shard.parts[p];
         if ((options->step.given && part->step != options->step.value) ||
             (options->mode && part->mode != options->mode) || (worker != ASSAY_NO_ID && part->worker != worker))
             continue;
         for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
-            const assay_entry *entry = &files->segment.entries[i];
+            const assay_entry *entry = &files->shard.entries[i];
             if (wanted[entry->tensor] && (!options->values || entry->kind == ASSAY_RAW))
                 status = select_entry(out, part, entry);
         }
@@ -200,7 +200,7 @@ static int read_entry(cli_reader *reader, const selected *s, bool values, show_r
 
 static show_row start_row(const assay_trial_files *files, const selected *s)
 {
-    show_row row = {.worker = files->listing.worker[s->part->worker],
+    show_row row = {.worker = files->catalog.worker[s->part->worker],
                     .worker_number = s->part->worker,
                     .step = s->part->step,
                     .mode_step = s->part->mode_step,
@@ -261,7 +261,7 @@ static int show_trial(const assay_trial_files *files, const show_options *option
                                              : SHOW_TEXT,
                       .values = options->values};
     uint8_t *wanted = assay_alloc_zeroed(assay_dict_count(files->tensors), 1);
-    int status = wanted ? assay_worker_names_init(&names, &files->listing) : ASSAY_ENOMEM;
+    int status = wanted ? assay_worker_names_init(&names, &files->catalog) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = choose_tensors(files, tensor, options->regex, wanted, err);
     else

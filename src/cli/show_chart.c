@@ -146,7 +146,7 @@ static void put_modes(show_chart *chart, run_of_points *run, uint32_t *worker, d
 
 void show_chart_put(show_chart *chart, assay_buf *out)
 {
-    size_t workers = chart->names->listing->workers;
+    size_t workers = chart->names->catalog->workers;
     if (chart->count == 0)
         return;
     run_of_points *run = assay_alloc_zeroed(workers, sizeof *run);

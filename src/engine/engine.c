@@ -64,7 +64,7 @@ static int deal_out_memory(run *r, assay_error *err)
 {
     int status = ASSAY_OK;
     for (uint32_t s = 0; status == ASSAY_OK && s < r->sources.count; s++)
-        status = assay_trial_info_drop_lists(r->sources.list[s].info, &r->sources.list[s].listing);
+        status = assay_trial_info_drop_lists(r->sources.list[s].info, &r->sources.list[s].catalog);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d for the collections of a trial", assay_comm_rank(r->comm));
     status = assay_comm_agree(r->comm, status, err);

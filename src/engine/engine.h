@@ -33,7 +33,7 @@ typedef struct assay_engine_options {
 
 typedef struct assay_incomplete { /* a step that some worker never wrote */
     int64_t step;
-    uint32_t *missing; /* worker numbers below listing.expected_workers; owned */
+    uint32_t *missing; /* worker numbers below catalog.expected_workers; owned */
     uint32_t missing_count;
 } assay_incomplete;
 
@@ -54,7 +54,7 @@ typedef struct assay_trial_outcome {
     int status; /* not ASSAY_OK: the trial could not be opened at all, `error` says why; the rest is empty */
     assay_error error;
     assay_trial *info; /* owned */
-    assay_listing listing;
+    assay_catalog catalog;
     assay_problems problems;
     assay_incomplete *incomplete;
     size_t incomplete_count;

@@ -11,7 +11,7 @@
 static int note_missing(assay_trial_outcome *t, size_t *room, int64_t step, const uint8_t *present)
 {
     uint32_t missing = 0;
-    for (uint32_t w = 0; w < t->listing.expected_workers; w++)
+    for (uint32_t w = 0; w < t->catalog.expected_workers; w++)
         missing += !present[w];
     if (missing == 0)
         return ASSAY_OK;
@@ -26,7 +26,7 @@ static int note_missing(assay_trial_outcome *t, size_t *room, int64_t step, cons
     *entry = (assay_incomplete){.step = step, .missing = assay_alloc(missing * sizeof *entry->missing)};
     if (!entry->missing)
         return ASSAY_ENOMEM;
-    for (uint32_t w = 0; w < t->listing.expected_workers; w++)
+    for (uint32_t w = 0; w < t->catalog.expected_workers; w++)
         if (!present[w])
             entry->missing[entry->missing_count++] = w;
     t->incomplete_count++;
@@ -37,13 +37,13 @@ static int note_missing(assay_trial_outcome *t, size_t *room, int64_t step, cons
 static int find_incomplete(assay_trial_outcome *t)
 {
     size_t room = 0;
-    uint8_t *present = assay_alloc(t->listing.expected_workers);
+    uint8_t *present = assay_alloc(t->catalog.expected_workers);
     int status = present ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t i = 0; status == ASSAY_OK && i < t->listing.count;) {
-        int64_t step = t->listing.files[i].step;
-        memset(present, 0, t->listing.expected_workers);
-        for (; i < t->listing.count && t->listing.files[i].step == step; i++)
-            present[t->listing.files[i].worker] = 1;
+    for (size_t i = 0; status == ASSAY_OK && i < t->catalog.unit_count;) {
+        int64_t step = t->catalog.units[i].step;
+        memset(present, 0, t->catalog.expected_workers);
+        for (; i < t->catalog.unit_count && t->catalog.units[i].step == step; i++)
+            present[t->catalog.units[i].worker] = 1;
         status = note_missing(t, &room, step, present);
     }
     free(present);
@@ -143,14 +143,14 @@ static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *source
     t->trial = &out->job->trials[number];
     t->status = source->status;
     t->error = source->error;
-    t->listing = source->listing;
+    t->catalog = source->catalog;
     t->info = source->info;
     t->problems = source->problems;
-    source->listing = (assay_listing){0};
+    source->catalog = (assay_catalog){0};
     source->info = NULL;
     assay_problems_init(&source->problems);
     if (t->info)
-        t->info->listing = &t->listing;
+        t->info->catalog = &t->catalog;
     if (t->status != ASSAY_OK)
         return ASSAY_OK;
     int status = find_incomplete(t);
@@ -210,7 +210,7 @@ void assay_outcome_release(assay_outcome *outcome)
         free(trial->aggregations);
         assay_problems_release(&trial->problems);
         assay_trial_info_free(trial->info);
-        assay_listing_release(&trial->listing);
+        assay_catalog_release(&trial->catalog);
     }
     free(outcome->trials);
     *outcome = (assay_outcome){0};

@@ -18,7 +18,7 @@ typedef struct assay_run_view {
 
     /* Rank 0: appends the index rows that the run shall see of a source, in order, and the names of their tensors.
      * Not collective. */
-    int (*read_index)(void *context, uint32_t source, assay_dict *names, assay_segment *segment);
+    int (*read_index)(void *context, uint32_t source, assay_dict *names, assay_shard *shard);
 
     /* Marks the chunks whose results are known as done, and hands these to the ranks that own the chunks, as if they
      * came from a checkpoint. Collective. */

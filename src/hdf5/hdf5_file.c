@@ -14,7 +14,7 @@
 
 #include "base/fault.h"
 #include "parallel/comm_mpi.h"
-#include "trial/storage_hdf5.h"
+#include "trial/storage/hdf5_reason.h"
 
 enum { ALIGNMENT = 1 << 20, DEFLATE_LEVEL = 4 };
 static const uint64_t MOST_CALL = (uint64_t)256

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "tensor/tfevent.h"
+#include "tfrecord/tfevent.h"
 
 enum { NUMBER_TEXT = 24, DIM_NAME = 4096 + NUMBER_TEXT };
 
@@ -14,7 +14,7 @@ static void put_plugin(assay_buf *out, const char *name, int64_t content)
     char text[NUMBER_TEXT];
     snprintf(text, sizeof text, "%lld", (long long)content);
     size_t name_size = strlen(name), text_size = strlen(text);
-    assay_pb_put_key(out, 1, ASSAY_PB_BYTES);
+    assay_pb_put_key(out, 1, ASSAY_WIRE_BYTES);
     assay_pb_put_varint(out, assay_pb_field_size(name_size) + assay_pb_field_size(text_size));
     assay_pb_put_field(out, 1, name, name_size);
     assay_pb_put_field(out, 2, text, text_size);
@@ -27,7 +27,7 @@ static void put_metadata(assay_buf *out, const hook_record *r)
                     assay_pb_field_size((size_t)snprintf(text, sizeof text, "%lld", (long long)r->mode_step));
     uint64_t mode =
         assay_pb_field_size(strlen("mode")) + assay_pb_field_size((size_t)snprintf(text, sizeof text, "%d", r->mode));
-    assay_pb_put_key(out, 9, ASSAY_PB_BYTES);
+    assay_pb_put_key(out, 9, ASSAY_WIRE_BYTES);
     assay_pb_put_varint(out, assay_pb_field_size(step) + assay_pb_field_size(mode));
     put_plugin(out, "mode_step", r->mode_step);
     put_plugin(out, "mode", r->mode);
@@ -42,7 +42,7 @@ static void put_shape(assay_buf *out, const hook_record *r)
         size_t stored = name_size < (int)sizeof name ? (size_t)name_size : sizeof name - 1;
         uint64_t size =
             assay_pb_field_size(stored) + (r->shape[d] ? 1 + assay_pb_varint_size((uint64_t)r->shape[d]) : 0);
-        assay_pb_put_key(out, 2, ASSAY_PB_BYTES);
+        assay_pb_put_key(out, 2, ASSAY_WIRE_BYTES);
         assay_pb_put_varint(out, size);
         assay_pb_put_int(out, 1, r->shape[d]);
         assay_pb_put_field(out, 2, name, stored);
@@ -67,7 +67,7 @@ static uint64_t put_head(const hook_record *r, uint64_t inner, uint64_t metadata
     assay_tfevent_put_frame(head, message);
     assay_tfevent_put_start(head, r->wall_time, r->step, value);
     assay_pb_put_field(head, 1, r->tag, tag);
-    assay_pb_put_key(head, 8, ASSAY_PB_BYTES);
+    assay_pb_put_key(head, 8, ASSAY_WIRE_BYTES);
     assay_pb_put_varint(head, tensor);
     assay_pb_put_int(head, 1, r->dtype);
     assay_pb_put_field(head, 2, scratch->data, scratch->size);
@@ -95,7 +95,7 @@ uint64_t hook_encode_tensor(const hook_record *r, assay_buf *head, assay_buf *ta
     uint64_t metadata = metadata_size(r, tail);
     uint64_t message = put_head(r, r->content ? assay_pb_field_size(r->content) : 0, metadata, head, tail);
     if (message && r->content) {
-        assay_pb_put_key(head, 4, ASSAY_PB_BYTES);
+        assay_pb_put_key(head, 4, ASSAY_WIRE_BYTES);
         assay_pb_put_varint(head, r->content);
     }
     return message ? finish(r, message, head, tail) : 0;
@@ -140,7 +140,7 @@ uint32_t hook_encode_footer(const assay_buf *head, const void *content, uint64_t
 
 static void put_doubles(assay_buf *out, int field, const double *values, size_t count)
 {
-    assay_pb_put_key(out, field, ASSAY_PB_BYTES);
+    assay_pb_put_key(out, field, ASSAY_WIRE_BYTES);
     assay_pb_put_varint(out, 8 * count);
     for (size_t i = 0; i < count; i++)
         assay_put_f64(out, values[i]);
@@ -153,10 +153,10 @@ void hook_encode_histogram(assay_buf *out, double wall_time, int64_t step, const
     uint64_t inner = 5 * 9 + 2 * assay_pb_field_size(8 * h->buckets);
     assay_tfevent_put_start(out, wall_time, step, assay_pb_field_size(size) + assay_pb_field_size(inner));
     assay_pb_put_field(out, 1, tag, size);
-    assay_pb_put_key(out, 5, ASSAY_PB_BYTES);
+    assay_pb_put_key(out, 5, ASSAY_WIRE_BYTES);
     assay_pb_put_varint(out, inner);
     for (int i = 0; i < 5; i++) {
-        assay_pb_put_key(out, i + 1, ASSAY_PB_FIXED64);
+        assay_pb_put_key(out, i + 1, ASSAY_WIRE_FIXED64);
         assay_put_f64(out, figures[i]);
     }
     put_doubles(out, 6, h->limits, h->buckets);

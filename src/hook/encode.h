@@ -12,9 +12,9 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 
-#include "tensor/tfevent.h"
+#include "tfrecord/tfevent.h"
 
-enum { HOOK_FRAME_HEADER = ASSAY_TFEVENT_HEAD, HOOK_FRAME_FOOTER = ASSAY_TFEVENT_FOOT, HOOK_RECORD_CEILING = 4 << 20 };
+enum { HOOK_FRAME_HEADER = ASSAY_FRAME_HEAD, HOOK_FRAME_FOOTER = ASSAY_FRAME_FOOT, HOOK_RECORD_CEILING = 4 << 20 };
 /* Protobuf readers refuse messages of 2 GiB. */
 #define HOOK_MESSAGE_CEILING ((uint64_t)0x7fffffff)
 

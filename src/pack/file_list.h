@@ -4,7 +4,7 @@
 #define ASSAY_PACK_FILE_LIST_H
 
 #include "parallel/comm.h"
-#include "trial/packed.h"
+#include "trial/storage/packed.h"
 
 typedef struct assay_file_list {
     assay_packed_file *files; /* byte order of the names; `at` of files is 0 */

@@ -64,21 +64,21 @@ static int find_faulty(assay_packing *p, assay_dict *faulty, bool *all, assay_er
 /* The path of the part's index file, from the listing: parts do not know their bucket. */
 static bool is_plain(const assay_packing *p, const assay_part *part, size_t *file, const assay_dict *faulty)
 {
-    const assay_listing *listing = &p->source->listing;
+    const assay_catalog *catalog = &p->source->catalog;
     char path[PATH_ROOM];
-    while (*file < listing->count &&
-           (listing->files[*file].step < part->step ||
-            (listing->files[*file].step == part->step && listing->files[*file].worker < part->worker)))
+    while (*file < catalog->unit_count &&
+           (catalog->units[*file].step < part->step ||
+            (catalog->units[*file].step == part->step && catalog->units[*file].worker < part->worker)))
         ++*file;
-    if (*file >= listing->count || part->shapes > 0 || part->event)
+    if (*file >= catalog->unit_count || part->shapes > 0 || part->event)
         return false;
-    int length = assay_index_path(listing, &listing->files[*file], path, sizeof path);
+    int length = assay_index_path(catalog, &catalog->units[*file], path, sizeof path);
     return length > 0 && length < (int)sizeof path && assay_dict_find(faulty, path, (size_t)length) == ASSAY_NO_ID;
 }
 
 static int make_rows(const assay_packing *p, const assay_dict *faulty, index_rows *rows)
 {
-    const assay_segment *s = &p->source->segment;
+    const assay_shard *s = &p->source->shard;
     size_t file = 0;
     rows->parts = assay_alloc_zeroed(s->count, sizeof *rows->parts);
     rows->entries = assay_alloc_zeroed(s->entry_count, sizeof *rows->entries);

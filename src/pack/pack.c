@@ -71,11 +71,11 @@ static int put_files(assay_packing *p, assay_error *err)
 
 static int put_workers(assay_packing *p, assay_error *err)
 {
-    const assay_listing *listing = &p->source->listing;
+    const assay_catalog *catalog = &p->source->catalog;
     assay_buf names;
     assay_buf_init(&names, SIZE_MAX);
-    for (uint32_t w = 0; w < listing->workers; w++)
-        assay_put_bytes(&names, listing->worker[w], strlen(listing->worker[w]) + 1);
+    for (uint32_t w = 0; w < catalog->workers; w++)
+        assay_put_bytes(&names, catalog->worker[w], strlen(catalog->worker[w]) + 1);
     int status = assay_comm_agree(p->comm, assay_buf_status(&names), err);
     const assay_hdf5_layout layout = {.kind = ASSAY_COLUMN_U8, .row = 1, .rows = names.size, .chunk = 1 << 20};
     if (status == ASSAY_OK)

@@ -119,7 +119,7 @@ static int read_one(assay_comm *comm, const char *path, assay_sources *sources, 
     return status == ASSAY_OK ? assay_sources_read(comm, sources, err) : status;
 }
 
-static bool same_segments(const assay_segment *a, const assay_segment *b)
+static bool same_shards(const assay_shard *a, const assay_shard *b)
 {
     bool same = a->count == b->count && a->entry_count == b->entry_count && a->shape_count == b->shape_count;
     for (size_t i = 0; same && i < a->count; i++) {
@@ -152,7 +152,7 @@ static int compare_index(const sides *s, assay_error *err)
     if (status == ASSAY_OK)
         status = read_one(s->comm, s->packed, &b, err);
     if (status == ASSAY_OK && (!same_names(a.list[0].info->tensors, b.list[0].info->tensors) ||
-                               !same_segments(&a.list[0].segment, &b.list[0].segment)))
+                               !same_shards(&a.list[0].shard, &b.list[0].shard)))
         status = differs(s, "the index", "says something else", err);
     status = assay_comm_agree(s->comm, status, err);
     assay_sources_release(&a);

@@ -22,7 +22,7 @@ int assay_mode_parse(const char *text, size_t length)
 
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
 {
-    const assay_collections *c = &trial->listing->collections;
+    const assay_collections *c = &trial->catalog->collections;
     trial->mode_rank = assay_alloc_zeroed(trial->step_count, sizeof *trial->mode_rank);
     trial->matchers = assay_alloc_zeroed(c->count, sizeof(assay_matcher *));
     if (!trial->mode_rank || !trial->matchers)
@@ -44,12 +44,12 @@ int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
     return ASSAY_OK;
 }
 
-int assay_trial_info_drop_lists(assay_trial *trial, assay_listing *listing)
+int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog)
 {
     uint32_t tensors = assay_dict_count(trial->tensors);
-    trial->listed = assay_alloc_zeroed(listing->collections.count, sizeof *trial->listed);
-    for (size_t i = 0; trial->listed && i < listing->collections.count; i++) {
-        assay_collection *c = &listing->collections.list[i];
+    trial->listed = assay_alloc_zeroed(catalog->collections.count, sizeof *trial->listed);
+    for (size_t i = 0; trial->listed && i < catalog->collections.count; i++) {
+        assay_collection *c = &catalog->collections.list[i];
         uint8_t *bits = assay_alloc_zeroed(tensors / 8 + (size_t)1, 1);
         if (!bits)
             return ASSAY_ENOMEM;
@@ -70,11 +70,11 @@ void assay_trial_info_free(assay_trial *trial)
 {
     if (!trial)
         return;
-    for (size_t i = 0; trial->matchers && i < trial->listing->collections.count; i++)
+    for (size_t i = 0; trial->matchers && i < trial->catalog->collections.count; i++)
         if (trial->matchers[i])
             assay_matcher_free(trial->matchers[i]);
     free(trial->matchers);
-    for (size_t i = 0; trial->listed && i < trial->listing->collections.count; i++)
+    for (size_t i = 0; trial->listed && i < trial->catalog->collections.count; i++)
         free(trial->listed[i]);
     free(trial->listed);
     free(trial->mode_rank);
@@ -99,22 +99,22 @@ const char *assay_trial_path(const assay_trial *trial)
 
 uint32_t assay_trial_workers(const assay_trial *trial)
 {
-    return trial->listing->workers;
+    return trial->catalog->workers;
 }
 
 const char *assay_trial_worker(const assay_trial *trial, uint32_t worker)
 {
-    return worker < trial->listing->workers ? trial->listing->worker[worker] : "";
+    return worker < trial->catalog->workers ? trial->catalog->worker[worker] : "";
 }
 
 uint32_t assay_trial_expected_workers(const assay_trial *trial)
 {
-    return trial->listing->expected_workers;
+    return trial->catalog->expected_workers;
 }
 
 bool assay_trial_ended(const assay_trial *trial)
 {
-    return trial->listing->ended;
+    return trial->catalog->ended;
 }
 
 uint64_t assay_trial_steps(const assay_trial *trial)
@@ -173,10 +173,10 @@ unsigned assay_trial_tensor_modes(const assay_trial *trial, uint32_t tensor)
 
 int assay_trial_is_member(const assay_trial *trial, const char *collection, uint32_t tensor, assay_problems *problems)
 {
-    const assay_collection *c = assay_collections_find(&trial->listing->collections, collection);
+    const assay_collection *c = assay_collections_find(&trial->catalog->collections, collection);
     if (!c || tensor >= assay_dict_count(trial->tensors))
         return 0;
-    size_t number = (size_t)(c - trial->listing->collections.list);
+    size_t number = (size_t)(c - trial->catalog->collections.list);
     if (trial->listed && trial->listed[number][tensor / 8] >> tensor % 8 & 1)
         return 1;
     assay_matcher *matcher = trial->matchers[number];

@@ -4,12 +4,12 @@
 
 #include <assay/rule.h>
 
-#include "trial/listing.h"
+#include "trial/catalog.h"
 #include "trial/names.h"
 
 struct assay_trial {
     char *name, *path;
-    const assay_listing *listing; /* borrowed */
+    const assay_catalog *catalog; /* borrowed */
     assay_dict *tensors;          /* owned, byte order */
     uint8_t *tensor_modes;        /* [tensors] bit 1 << mode where saved raw */
     assay_step_info *steps;       /* ascending in step */
@@ -17,8 +17,8 @@ struct assay_trial {
     uint64_t step_count;
     uint64_t mode_steps[ASSAY_MODES];
     unsigned modes;
-    assay_matcher **matchers; /* [listing->collections.count] */
-    uint8_t **listed; /* [listing->collections.count] a bit for each tensor that is listed; NULL: the lists are there */
+    assay_matcher **matchers; /* [catalog->collections.count] */
+    uint8_t **listed; /* [catalog->collections.count] a bit for each tensor that is listed; NULL: the lists are there */
 };
 
 /* Fills mode_rank, mode_steps and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or
@@ -26,7 +26,7 @@ struct assay_trial {
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems);
 /* Holds a bit for each listed tensor in place of the lists of names in `listing`, which is the trial's own. 0 or
  * ASSAY_ENOMEM. */
-int assay_trial_info_drop_lists(assay_trial *trial, assay_listing *listing);
+int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog);
 /* 1 when the tensor belongs to the collection, 0 when not, or ASSAY_ENOMEM. Of a collection's regexes the first name
  * that one gives up on is a problem, unless `problems` is NULL; it counts as no match. Not collective. */
 int assay_trial_is_member(const assay_trial *trial, const char *collection, uint32_t tensor, assay_problems *problems);

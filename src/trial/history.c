@@ -1,4 +1,4 @@
-/* history.c - where the raw records of each (tensor, worker) are, and the tail of a segment that look-back needs.
+/* history.c - where the raw records of each (tensor, worker) are, and the tail of a shard that look-back needs.
  *
  * Items are brought into the order (tensor, worker, step) by two stable counting sorts, of the parts by worker and then
  * of their entries by tensor: linear in the entries, and the order of steps within is that of the parts. 8 bytes an
@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "trial/segment.h"
+#include "trial/shard.h"
 
 typedef struct item { /* of the tensor whose items these are */
     uint32_t part, entry;
 } item;
 
 struct assay_history {
-    const assay_segment *segment; /* borrowed */
+    const assay_shard *shard; /* borrowed */
     uint32_t tensors;
     uint32_t *first; /* [tensors + 1] into items */
     item *items;
@@ -39,8 +39,8 @@ static void counts_to_places(uint32_t *counts, size_t keys)
     }
 }
 
-/* Workers are dense ids, but a segment that came from elsewhere may say anything. */
-static size_t count_workers(const assay_segment *s)
+/* Workers are dense ids, but a shard that came from elsewhere may say anything. */
+static size_t count_workers(const assay_shard *s)
 {
     size_t workers = 0;
     for (size_t p = 0; p < s->count; p++)
@@ -50,7 +50,7 @@ static size_t count_workers(const assay_segment *s)
 }
 
 /* The numbers of the parts in order of (worker, part); NULL without memory. The caller frees it. */
-static uint32_t *parts_by_worker(const assay_segment *s)
+static uint32_t *parts_by_worker(const assay_shard *s)
 {
     size_t workers = count_workers(s);
     uint32_t *place = assay_alloc_zeroed(workers, sizeof *place), *sorted = assay_alloc(s->count * sizeof *sorted);
@@ -69,7 +69,7 @@ static uint32_t *parts_by_worker(const assay_segment *s)
 }
 
 /* How many entries of each tensor are wanted, one further on than the tensor. */
-static uint32_t count_wanted(const assay_segment *s, const uint8_t *wanted, uint32_t tensors, uint32_t *counts)
+static uint32_t count_wanted(const assay_shard *s, const uint8_t *wanted, uint32_t tensors, uint32_t *counts)
 {
     uint32_t count = 0;
     for (size_t p = 0; p < s->count; p++)
@@ -86,7 +86,7 @@ static uint32_t count_wanted(const assay_segment *s, const uint8_t *wanted, uint
 /* The counts are one further on, so that placing the items moves each first to where it belongs. */
 static void place_items(assay_history *h, const uint8_t *wanted, const uint32_t *part)
 {
-    const assay_segment *s = h->segment;
+    const assay_shard *s = h->shard;
     counts_to_places(h->first + 1, (size_t)h->tensors + 1);
     for (size_t p = 0; p < s->count; p++)
         for (uint32_t i = 0; i < s->parts[part[p]].count; i++) {
@@ -96,12 +96,12 @@ static void place_items(assay_history *h, const uint8_t *wanted, const uint32_t 
         }
 }
 
-int assay_history_new(const assay_segment *s, const uint8_t *wanted, uint32_t tensors, assay_history **out)
+int assay_history_new(const assay_shard *s, const uint8_t *wanted, uint32_t tensors, assay_history **out)
 {
     assay_history *h = assay_alloc_zeroed(1, sizeof *h);
     if (!h)
         return ASSAY_ENOMEM;
-    h->segment = s;
+    h->shard = s;
     h->tensors = tensors;
     h->first = assay_alloc_zeroed((size_t)tensors + 2, sizeof *h->first);
     uint32_t *part = parts_by_worker(s);
@@ -134,7 +134,7 @@ static size_t lower_bound(const assay_history *h, uint32_t tensor, uint32_t work
     size_t low = h->first[tensor], high = h->first[tensor + 1];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const assay_part *m = &h->segment->parts[h->items[middle].part];
+        const assay_part *m = &h->shard->parts[h->items[middle].part];
         if (m->worker < worker || (m->worker == worker && m->step < step))
             low = middle + 1;
         else
@@ -152,10 +152,10 @@ size_t assay_history_before(const assay_history *h, uint32_t tensor, uint32_t wo
     size_t at = lower_bound(h, tensor, worker, step);
     for (; found < most && at > h->first[tensor]; at--) {
         const item *i = &h->items[at - 1];
-        const assay_part *part = &h->segment->parts[i->part];
+        const assay_part *part = &h->shard->parts[i->part];
         if (part->worker != worker)
             break;
-        places[found++] = (assay_place){part, &h->segment->entries[i->entry]};
+        places[found++] = (assay_place){part, &h->shard->entries[i->entry]};
     }
     return found;
 }
@@ -167,7 +167,7 @@ static void mark_kept(const assay_history *h, uint32_t back, int64_t since, uint
         size_t run = 0, train = 0; /* items behind this one of the same tensor and worker; those of TRAIN steps */
         uint32_t worker = 0;
         for (size_t i = h->first[tensor + 1]; i-- > h->first[tensor];) {
-            const assay_part *part = &h->segment->parts[h->items[i].part];
+            const assay_part *part = &h->shard->parts[h->items[i].part];
             bool another = i + 1 == h->first[tensor + 1] || part->worker != worker,
                  is_train = part->mode == ASSAY_MODE_TRAIN;
             run = another ? 0 : run + 1;
@@ -179,7 +179,7 @@ static void mark_kept(const assay_history *h, uint32_t back, int64_t since, uint
     }
 }
 
-static int copy_part(const assay_segment *s, const assay_part *part, const uint8_t *keep, assay_segment *out)
+static int copy_part(const assay_shard *s, const assay_part *part, const uint8_t *keep, assay_shard *out)
 {
     assay_part copy = *part;
     copy.first = (uint32_t)out->entry_count;
@@ -192,7 +192,7 @@ static int copy_part(const assay_segment *s, const assay_part *part, const uint8
         return ASSAY_OK;
     if (part->event)
         copy.event = assay_copy_text(part->event);
-    if ((part->event && !copy.event) || assay_segment_reserve(out, 1, copy.count, 0) != ASSAY_OK) {
+    if ((part->event && !copy.event) || assay_shard_reserve(out, 1, copy.count, 0) != ASSAY_OK) {
         free(copy.event);
         return ASSAY_ENOMEM;
     }
@@ -203,12 +203,12 @@ static int copy_part(const assay_segment *s, const assay_part *part, const uint8
     return ASSAY_OK;
 }
 
-int assay_segment_tail(const assay_segment *s, const uint8_t *wanted, uint32_t tensors, uint32_t back, int64_t since,
-                       assay_segment *out)
+int assay_shard_tail(const assay_shard *s, const uint8_t *wanted, uint32_t tensors, uint32_t back, int64_t since,
+                     assay_shard *out)
 {
-    assay_segment tail;
+    assay_shard tail;
     assay_history *h = NULL;
-    assay_segment_init(&tail);
+    assay_shard_init(&tail);
     uint8_t *keep = assay_alloc_zeroed(s->entry_count, 1);
     int status = keep ? assay_history_new(s, wanted, tensors, &h) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
@@ -220,6 +220,6 @@ int assay_segment_tail(const assay_segment *s, const uint8_t *wanted, uint32_t t
     if (status == ASSAY_OK)
         *out = tail;
     else
-        assay_segment_release(&tail);
+        assay_shard_release(&tail);
     return status;
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "trial/frame.h"
-#include "trial/record.h"
-#include "trial/typed.h"
+#include "tfrecord/frame.h"
+#include "trial/format/tfrecord/record.h"
+#include "trial/format/tfrecord/typed.h"
 
 enum {
     WINDOW_LEAST = 64 << 10,

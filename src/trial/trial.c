@@ -8,9 +8,9 @@
 void assay_trial_release(assay_trial_files *trial)
 {
     assay_problems_release(&trial->problems);
-    assay_segment_release(&trial->segment);
+    assay_shard_release(&trial->shard);
     assay_dict_free(trial->tensors);
-    assay_listing_release(&trial->listing);
+    assay_catalog_release(&trial->catalog);
     assay_store_close(trial->store);
     *trial = (assay_trial_files){0};
 }
@@ -21,7 +21,7 @@ static int sort_names(assay_trial_files *t)
     uint32_t *new_id = assay_alloc_zeroed(assay_dict_count(t->tensors), sizeof *new_id);
     int status = new_id ? assay_dict_sort(t->tensors, new_id) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        assay_segment_renumber(&t->segment, new_id);
+        assay_shard_renumber(&t->shard, new_id);
     free(new_id);
     return status;
 }
@@ -29,19 +29,19 @@ static int sort_names(assay_trial_files *t)
 int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err)
 {
     assay_trial_files t = {0};
-    assay_segment_init(&t.segment);
+    assay_shard_init(&t.shard);
     assay_problems_init(&t.problems);
     int status = assay_store_open(location, &t.store, err);
     if (status == ASSAY_OK)
-        status = assay_listing_read(t.store, &t.listing, err);
+        status = assay_catalog_read(t.store, &t.catalog, err);
     if (status != ASSAY_OK) {
         assay_trial_release(&t);
         return status;
     }
     t.tensors = assay_dict_new();
-    status = t.tensors ? assay_problems_append(&t.problems, &t.listing.problems) : ASSAY_ENOMEM;
+    status = t.tensors ? assay_problems_append(&t.problems, &t.catalog.problems) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = assay_index_read(t.store, &t.listing, 0, t.listing.count, t.tensors, &t.segment, &t.problems);
+        status = assay_index_read(t.store, &t.catalog, 0, t.catalog.unit_count, t.tensors, &t.shard, &t.problems);
     if (status == ASSAY_OK)
         status = sort_names(&t);
     if (status == ASSAY_OK)

@@ -4,13 +4,13 @@
 
 #include "trial/reader.h"
 #include "trial/index.h"
-#include "trial/listing.h"
+#include "trial/catalog.h"
 
 typedef struct assay_trial_files {
     assay_store *store;
-    assay_listing listing;
+    assay_catalog catalog;
     assay_dict *tensors;     /* byte order */
-    assay_segment segment;   /* every part */
+    assay_shard shard;       /* every part */
     assay_problems problems; /* those of the listing and of the index files */
 } assay_trial_files;
 

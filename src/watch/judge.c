@@ -20,11 +20,11 @@ typedef struct step_state {
 /* Parts [first, end) are those of one step. */
 static step_state state_of(const watched_source *source, size_t first, size_t end)
 {
-    const assay_listing *listing = &source->listing;
+    const assay_catalog *catalog = &source->catalog;
     step_state state = {0};
     size_t i = first;
-    for (uint32_t w = 0; w < listing->workers; w++) {
-        const watched_part *part = i < end && listing->files[i].worker == w ? source->part[i++] : NULL;
+    for (uint32_t w = 0; w < catalog->workers; w++) {
+        const watched_part *part = i < end && catalog->units[i].worker == w ? source->part[i++] : NULL;
         state.absent += !source->late[w] && !(part && part->ready);
         if (!part)
             continue;
@@ -33,44 +33,45 @@ static step_state state_of(const watched_source *source, size_t first, size_t en
         state.since = part->since > state.since ? part->since : state.since;
     }
     if (!source->unnamed_late)
-        state.absent += listing->expected_workers - listing->workers;
+        state.absent += catalog->expected_workers - catalog->workers;
     if (!source->collections_late)
-        state.absent += listing->collections.num_workers == 0;
+        state.absent += catalog->collections.num_workers == 0;
     return state;
 }
 
 /* Nobody waits for those any more who have not written the step. */
 static void give_up_on_absent(watched_source *source, const char *name, size_t first, size_t end)
 {
-    const assay_listing *listing = &source->listing;
+    const assay_catalog *catalog = &source->catalog;
     size_t i = first;
-    for (uint32_t w = 0; w < listing->workers; w++) {
-        const watched_part *part = i < end && listing->files[i].worker == w ? source->part[i++] : NULL;
+    for (uint32_t w = 0; w < catalog->workers; w++) {
+        const watched_part *part = i < end && catalog->units[i].worker == w ? source->part[i++] : NULL;
         if (source->late[w] || (part && part->ready))
             continue;
         source->late[w] = 1;
         assay_log_warn(
             "%s: %s has not written step %lld: it is evaluated without, and steps do not wait for this worker until "
             "it has caught up",
-            name, listing->worker[w], (long long)source->part[first]->step);
+            name, catalog->worker[w], (long long)source->part[first]->step);
     }
-    if (listing->expected_workers > listing->workers && !source->unnamed_late)
+    if (catalog->expected_workers > catalog->workers && !source->unnamed_late)
         assay_log_warn("%s: %u of %u workers wrote nothing so far: steps do not wait for them", name,
-                       listing->expected_workers - listing->workers, listing->expected_workers);
-    source->unnamed_late = source->unnamed_late || listing->expected_workers > listing->workers;
-    source->collections_late = source->collections_late || listing->collections.num_workers == 0;
+                       catalog->expected_workers - catalog->workers, catalog->expected_workers);
+    source->unnamed_late = source->unnamed_late || catalog->expected_workers > catalog->workers;
+    source->collections_late = source->collections_late || catalog->collections.num_workers == 0;
 }
 
 /* A late worker that has written the newest step is waited for again. */
 static void welcome_back(watched_source *source)
 {
-    const assay_listing *listing = &source->listing;
-    for (size_t i = listing->count; i-- > 0 && listing->files[i].step == listing->files[listing->count - 1].step;)
+    const assay_catalog *catalog = &source->catalog;
+    for (size_t i = catalog->unit_count;
+         i-- > 0 && catalog->units[i].step == catalog->units[catalog->unit_count - 1].step;)
         if (source->part[i]->ready)
-            source->late[listing->files[i].worker] = 0;
-    if (listing->expected_workers == listing->workers)
+            source->late[catalog->units[i].worker] = 0;
+    if (catalog->expected_workers == catalog->workers)
         source->unnamed_late = false;
-    if (listing->collections.num_workers > 0)
+    if (catalog->collections.num_workers > 0)
         source->collections_late = false;
 }
 
@@ -78,13 +79,13 @@ static void welcome_back(watched_source *source)
 static uint64_t view_of(const watched_source *source)
 {
     uint64_t view = source->listed ? source->facts : 0;
-    for (size_t i = 0; source->listed && i < source->listing.count; i++) {
+    for (size_t i = 0; source->listed && i < source->catalog.unit_count; i++) {
         const watched_part *part = source->part[i];
         if (!watched_part_seen(part))
             continue;
         const uint64_t numbers[] = {view,
                                     (uint64_t)part->step,
-                                    source->listing.files[i].worker,
+                                    source->catalog.units[i].worker,
                                     part->index.size,
                                     (uint64_t)part->index.time,
                                     part->index.node,
@@ -99,11 +100,11 @@ static uint64_t view_of(const watched_source *source)
 watched_steps assay_watched_judge(watched_source *source, const char *name, double now, double lag)
 {
     watched_steps steps = {0};
-    const assay_listing *listing = &source->listing;
-    if (source->listed && listing->count > 0)
+    const assay_catalog *catalog = &source->catalog;
+    if (source->listed && catalog->unit_count > 0)
         welcome_back(source);
-    for (size_t first = 0, end; source->listed && first < listing->count; first = end) {
-        for (end = first + 1; end < listing->count && listing->files[end].step == listing->files[first].step;)
+    for (size_t first = 0, end; source->listed && first < catalog->unit_count; first = end) {
+        for (end = first + 1; end < catalog->unit_count && catalog->units[end].step == catalog->units[first].step;)
             end++;
         step_state state = state_of(source, first, end);
         bool tired = now - state.since >= lag;

@@ -63,9 +63,9 @@ static int common_key(const assay_plan *plan, const assay_source *seen, watched_
     assay_buf_init(&text, SIZE_MAX);
     assay_put_u64(&text, source->numbers.generation);
     assay_put_u64(&text, to->window > 0 ? source->train_changes : 0);
-    for (uint32_t w = 0; w < seen->listing.workers; w++)
-        assay_put_text(&text, seen->listing.worker_file[w]);
-    assay_collections_pack(&seen->listing.collections, &text);
+    for (uint32_t w = 0; w < seen->catalog.workers; w++)
+        assay_put_text(&text, seen->catalog.worker_key[w]);
+    assay_collections_pack(&seen->catalog.collections, &text);
     for (uint32_t u = 0; u < plan->use_count; u++) {
         const assay_use_scope *scope = &to->scope[u];
         assay_put_u32(&text, scope->modes);
@@ -80,12 +80,12 @@ static int common_key(const assay_plan *plan, const assay_source *seen, watched_
 }
 
 /* The first file of the step, or of one behind it. */
-static size_t find_file(const assay_listing *listing, int64_t step)
+static size_t find_file(const assay_catalog *catalog, int64_t step)
 {
-    size_t low = 0, high = listing->count;
+    size_t low = 0, high = catalog->unit_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (listing->files[middle].step < step)
+        if (catalog->units[middle].step < step)
             low = middle + 1;
         else
             high = middle;
@@ -96,10 +96,10 @@ static size_t find_file(const assay_listing *listing, int64_t step)
 /* The files of a compared trial at the step. */
 static uint64_t mix_other(uint64_t key, const watched_source *other, int64_t step)
 {
-    const assay_listing *listing = &other->listing;
-    for (size_t i = find_file(listing, step); i < listing->count && listing->files[i].step == step; i++)
+    const assay_catalog *catalog = &other->catalog;
+    for (size_t i = find_file(catalog, step); i < catalog->unit_count && catalog->units[i].step == step; i++)
         if (watched_part_seen(other->part[i]))
-            key = mix_part(key, other->part[i], listing->files[i].worker);
+            key = mix_part(key, other->part[i], catalog->units[i].worker);
     return key;
 }
 
@@ -119,14 +119,14 @@ static int make_keys(assay_watch *watch, const assay_plan *plan, const assay_sou
 {
     watched_source *source = &watch->list[number];
     const assay_source_plan *to = &plan->sources[number];
-    uint64_t common = 0, *chain = assay_alloc_zeroed(source->listing.workers, sizeof *chain);
+    uint64_t common = 0, *chain = assay_alloc_zeroed(source->catalog.workers, sizeof *chain);
     int status = chain ? common_key(plan, &sources->list[number], source, number, &common) : ASSAY_ENOMEM;
     size_t i = 0;
     for (uint64_t c = to->first_chunk; status == ASSAY_OK && c < to->first_chunk + to->chunks; c++) {
         int64_t step = sources->list[number].info->steps[plan->chunks[c].first_step].step;
         uint64_t key = mix_scopes(common, plan, number, step);
-        for (; i < source->listing.count && source->listing.files[i].step <= step; i++) {
-            uint32_t worker = source->listing.files[i].worker;
+        for (; i < source->catalog.unit_count && source->catalog.units[i].step <= step; i++) {
+            uint32_t worker = source->catalog.units[i].worker;
             if (!watched_part_seen(source->part[i]))
                 continue;
             chain[worker] = mix_part(to->looks_back ? chain[worker] : 0, source->part[i], worker);
@@ -202,8 +202,8 @@ int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *
 /* A step of which something could not be read is looked at until that has changed. */
 static void suspect(watched_source *source, int64_t step, bool losses)
 {
-    const assay_listing *listing = &source->listing;
-    for (size_t i = find_file(listing, step); i < listing->count && listing->files[i].step == step; i++) {
+    const assay_catalog *catalog = &source->catalog;
+    for (size_t i = find_file(catalog, step); i < catalog->unit_count && catalog->units[i].step == step; i++) {
         source->part[i]->suspect = losses;
         source->part[i]->settled = source->part[i]->settled && !losses;
     }

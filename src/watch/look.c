@@ -27,28 +27,28 @@ int assay_watched_init(watched_source *source, const char *path)
 static void free_part(watched_part *part)
 {
     if (part)
-        assay_segment_release(&part->segment);
+        assay_shard_release(&part->shard);
     if (part)
         free(part->worker);
     free(part);
 }
 
-static void release_listing(watched_source *source)
+static void release_catalog(watched_source *source)
 {
-    for (size_t i = 0; source->part && i < source->listing.count; i++)
+    for (size_t i = 0; source->part && i < source->catalog.unit_count; i++)
         free_part(source->part[i]);
     free(source->part);
     free(source->late);
     source->part = NULL;
     source->late = NULL;
-    assay_listing_release(&source->listing);
-    source->listing = (assay_listing){0};
+    assay_catalog_release(&source->catalog);
+    source->catalog = (assay_catalog){0};
     source->listed = false;
 }
 
 void assay_watched_release(watched_source *source)
 {
-    release_listing(source);
+    release_catalog(source);
     for (size_t i = 0; i < source->kept_count; i++)
         free(source->kept[i].packed);
     free(source->kept);
@@ -135,15 +135,15 @@ static bool places_changed(watched_source *source, double now, bool *changed)
 
 /* ---- listing ---- */
 
-static watched_part *new_part(const assay_listing *listing, const assay_index_name *file, double now)
+static watched_part *new_part(const assay_catalog *catalog, const assay_unit *file, double now)
 {
     watched_part *part = assay_alloc_zeroed(1, sizeof *part);
     if (!part)
         return NULL;
-    assay_segment_init(&part->segment);
+    assay_shard_init(&part->shard);
     part->step = file->step;
     part->since = now;
-    part->worker = assay_copy_text(listing->worker_file[file->worker]);
+    part->worker = assay_copy_text(catalog->worker_key[file->worker]);
     if (part->worker)
         return part;
     free(part);
@@ -151,23 +151,23 @@ static watched_part *new_part(const assay_listing *listing, const assay_index_na
 }
 
 /* Where the old part stands to the file of the new listing: both lists are in order of step, then worker. */
-static int compare_part(const watched_part *part, const assay_listing *listing, const assay_index_name *file)
+static int compare_part(const watched_part *part, const assay_catalog *catalog, const assay_unit *file)
 {
     if (part->step != file->step)
         return part->step < file->step ? -1 : 1;
-    return assay_worker_compare(part->worker, listing->worker_file[file->worker]);
+    return assay_worker_compare(part->worker, catalog->worker_key[file->worker]);
 }
 
 /* The parts of the new listing: those that were there before, and new ones. Takes the old ones over; those that are
  * gone are freed. */
-static int match_parts(watched_source *source, const assay_listing *fresh, watched_part **part, double now,
+static int match_parts(watched_source *source, const assay_catalog *fresh, watched_part **part, double now,
                        bool *changed)
 {
-    size_t old = 0, count = source->part ? source->listing.count : 0;
+    size_t old = 0, count = source->part ? source->catalog.unit_count : 0;
     int status = ASSAY_OK;
-    for (size_t i = 0; i < fresh->count; i++) {
+    for (size_t i = 0; i < fresh->unit_count; i++) {
         int order = 1;
-        while (old < count && (order = compare_part(source->part[old], fresh, &fresh->files[i])) < 0) {
+        while (old < count && (order = compare_part(source->part[old], fresh, &fresh->units[i])) < 0) {
             free_part(source->part[old]);
             source->part[old++] = NULL;
             *changed = true;
@@ -177,7 +177,7 @@ static int match_parts(watched_source *source, const assay_listing *fresh, watch
             source->part[old++] = NULL;
             continue;
         }
-        part[i] = new_part(fresh, &fresh->files[i], now);
+        part[i] = new_part(fresh, &fresh->units[i], now);
         status = part[i] ? status : ASSAY_ENOMEM;
         *changed = true;
     }
@@ -185,29 +185,29 @@ static int match_parts(watched_source *source, const assay_listing *fresh, watch
 }
 
 /* Who was late stays late; both listings have the workers in natural order. */
-static void match_late(const watched_source *source, const assay_listing *fresh, uint8_t *late)
+static void match_late(const watched_source *source, const assay_catalog *fresh, uint8_t *late)
 {
     uint32_t old = 0;
     for (uint32_t w = 0; w < fresh->workers; w++) {
         int order = 1;
-        while (source->late && old < source->listing.workers &&
-               (order = assay_worker_compare(source->listing.worker_file[old], fresh->worker_file[w])) < 0)
+        while (source->late && old < source->catalog.workers &&
+               (order = assay_worker_compare(source->catalog.worker_key[old], fresh->worker_key[w])) < 0)
             old++;
-        if (order == 0 && source->late && old < source->listing.workers)
+        if (order == 0 && source->late && old < source->catalog.workers)
             late[w] = source->late[old];
     }
 }
 
 /* A hash of what rules may know of the trial besides its steps and tensors. */
-static int hash_facts(const assay_listing *listing, uint64_t *hash)
+static int hash_facts(const assay_catalog *catalog, uint64_t *hash)
 {
     assay_buf text;
     assay_buf_init(&text, SIZE_MAX);
-    for (uint32_t w = 0; w < listing->workers; w++)
-        assay_put_text(&text, listing->worker_file[w]);
-    assay_put_u32(&text, listing->expected_workers);
-    assay_put_u8(&text, listing->ended);
-    assay_collections_pack(&listing->collections, &text);
+    for (uint32_t w = 0; w < catalog->workers; w++)
+        assay_put_text(&text, catalog->worker_key[w]);
+    assay_put_u32(&text, catalog->expected_workers);
+    assay_put_u8(&text, catalog->ended);
+    assay_collections_pack(&catalog->collections, &text);
     int status = assay_buf_status(&text);
     *hash = assay_hash_bytes(text.data, text.size);
     assay_buf_release(&text);
@@ -215,25 +215,25 @@ static int hash_facts(const assay_listing *listing, uint64_t *hash)
 }
 
 /* Takes the new listing over. */
-static int change_listing(watched_source *source, assay_listing *fresh, double now, bool *changed)
+static int change_catalog(watched_source *source, assay_catalog *fresh, double now, bool *changed)
 {
-    watched_part **part = assay_alloc_zeroed(fresh->count, sizeof *part);
+    watched_part **part = assay_alloc_zeroed(fresh->unit_count, sizeof *part);
     uint8_t *late = assay_alloc_zeroed(fresh->workers, 1);
     int status = part && late ? match_parts(source, fresh, part, now, changed) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = hash_facts(fresh, &source->facts);
     if (status == ASSAY_OK)
         match_late(source, fresh, late);
-    for (size_t i = 0; part && status != ASSAY_OK && i < fresh->count; i++)
+    for (size_t i = 0; part && status != ASSAY_OK && i < fresh->unit_count; i++)
         free_part(part[i]);
-    release_listing(source);
+    release_catalog(source);
     if (status != ASSAY_OK) {
         free(part);
         free(late);
-        assay_listing_release(fresh);
+        assay_catalog_release(fresh);
         return status;
     }
-    source->listing = *fresh;
+    source->catalog = *fresh;
     source->listed = true;
     source->part = part;
     source->late = late;
@@ -242,18 +242,18 @@ static int change_listing(watched_source *source, assay_listing *fresh, double n
 
 static int list_again(watched_source *source, double now, bool *changed, assay_error *err)
 {
-    assay_listing fresh = {0};
+    assay_catalog fresh = {0};
     int status = add_places_below(source, "collections", true, now);
     if (status == ASSAY_OK)
         status = add_places_below(source, "index", false, now);
     if (status == ASSAY_OK)
         status = add_place(source, "training_job_end.ts", now);
     if (status == ASSAY_OK)
-        status = assay_listing_read(source->store, &fresh, err);
+        status = assay_catalog_read(source->store, &fresh, err);
     if (status == ASSAY_OK)
-        return change_listing(source, &fresh, now, changed);
+        return change_catalog(source, &fresh, now, changed);
     if (status != ASSAY_ENOMEM)
-        release_listing(source);
+        release_catalog(source);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK; /* no trial yet */
 }
 
@@ -264,17 +264,17 @@ static int read_index(watched_source *source, size_t number)
     watched_part *part = source->part[number];
     assay_problems problems;
     assay_problems_init(&problems);
-    assay_segment_release(&part->segment);
-    assay_segment_init(&part->segment);
-    int status = assay_index_read(source->store, &source->listing, number, 1, source->names, &part->segment, &problems);
+    assay_shard_release(&part->shard);
+    assay_shard_init(&part->shard);
+    int status = assay_index_read(source->store, &source->catalog, number, 1, source->names, &part->shard, &problems);
     if (status == ASSAY_OK && problems.losses > 0) { /* cut short, as far as one can know: not yet there */
-        assay_segment_release(&part->segment);
-        assay_segment_init(&part->segment);
+        assay_shard_release(&part->shard);
+        assay_shard_init(&part->shard);
     }
     assay_problems_release(&problems);
     part->need = 0;
-    for (size_t e = 0; e < part->segment.entry_count; e++) {
-        const assay_entry *entry = &part->segment.entries[e];
+    for (size_t e = 0; e < part->shard.entry_count; e++) {
+        const assay_entry *entry = &part->shard.entries[e];
         part->need = entry->offset + entry->length > part->need ? entry->offset + entry->length : part->need;
     }
     return status;
@@ -285,21 +285,21 @@ static int look_at_part(watched_source *source, size_t number, double now, bool 
 {
     watched_part *part = source->part[number];
     char path[PATH_ROOM];
-    bool fresh = part->segment.count == 0;
-    assay_index_path(&source->listing, &source->listing.files[number], path, sizeof path);
+    bool fresh = part->shard.count == 0;
+    assay_index_path(&source->catalog, &source->catalog.units[number], path, sizeof path);
     if (look_at(source->store, path, &part->index)) {
         fresh = true;
         part->since = now;
         *changed = true;
     }
     int status = fresh ? read_index(source, number) : ASSAY_OK;
-    if (status != ASSAY_OK || part->segment.count == 0) {
+    if (status != ASSAY_OK || part->shard.count == 0) {
         part->ready = false;
         return status;
     }
-    const char *event = part->segment.parts[0].event;
-    uint32_t worker = source->listing.files[number].worker;
-    if (!event && assay_event_path(&source->listing, part->step, worker, path, sizeof path) < (int)sizeof path)
+    const char *event = part->shard.parts[0].event;
+    uint32_t worker = source->catalog.units[number].worker;
+    if (!event && assay_event_path(&source->catalog, part->step, worker, path, sizeof path) < (int)sizeof path)
         event = path;
     if (event && look_at(source->store, event, &part->event)) {
         part->since = now;
@@ -321,7 +321,7 @@ int assay_watched_look(watched_source *source, double now, bool *changed, assay_
     source->store = status == ASSAY_OK ? store : NULL;
     if (status != ASSAY_OK) {
         *changed = *changed || source->listed;
-        release_listing(source);
+        release_catalog(source);
         return ASSAY_OK;
     }
     assay_store_stamp stamp;
@@ -329,7 +329,7 @@ int assay_watched_look(watched_source *source, double now, bool *changed, assay_
     bool again = places_changed(source, now, changed);
     if (again || !source->listed)
         status = list_again(source, now, changed, err);
-    for (size_t i = 0; status == ASSAY_OK && source->listed && i < source->listing.count; i++)
+    for (size_t i = 0; status == ASSAY_OK && source->listed && i < source->catalog.unit_count; i++)
         if (!source->part[i]->settled)
             status = look_at_part(source, i, now, changed);
     return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory while it is watched", source->path);

@@ -16,7 +16,7 @@ int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_wa
     watch->comm = comm;
     watch->lag = lag;
     watch->view = (assay_run_view){.context = watch,
-                                   .list = assay_watch_put_listings,
+                                   .list = assay_watch_put_catalogs,
                                    .read_index = assay_watch_read_index,
                                    .recall = assay_watch_recall,
                                    .keep = assay_watch_keep};
@@ -60,7 +60,7 @@ int assay_watch_look(assay_watch *watch, double now, assay_watch_sight *sight, a
         sight->steps += steps.complete;
         sight->waiting += steps.waiting;
         sight->due = sight->due || source->view != source->evaluated;
-        if (s < watch->sources.job_trials && (!source->listed || !source->listing.ended || steps.pending))
+        if (s < watch->sources.job_trials && (!source->listed || !source->catalog.ended || steps.pending))
             sight->ended = false;
     }
     return status;

@@ -11,13 +11,13 @@ typedef struct watched_part {
     int64_t step;
     char *worker; /* as in file names; owned */
     assay_store_stamp index, event;
-    assay_segment segment; /* what the index says: one part, none while it cannot be used */
-    uint64_t need;         /* bytes that the event file must have */
-    double since;          /* when one of the two was last seen to change */
-    bool ready;            /* the index can be used, and the event file has what it promises */
-    bool taken;            /* its step is evaluated */
-    bool settled;          /* nothing has changed for long: it is not looked at any more */
-    bool suspect;          /* something of its step could not be read: it is looked at for ever */
+    assay_shard shard; /* what the index says: one part, none while it cannot be used */
+    uint64_t need;     /* bytes that the event file must have */
+    double since;      /* when one of the two was last seen to change */
+    bool ready;        /* the index can be used, and the event file has what it promises */
+    bool taken;        /* its step is evaluated */
+    bool settled;      /* nothing has changed for long: it is not looked at any more */
+    bool suspect;      /* something of its step could not be read: it is looked at for ever */
 } watched_part;
 
 /* A directory, or a file that is no part, whose change means that the trial is to be listed again. */
@@ -37,14 +37,14 @@ typedef struct kept_node {
 typedef struct watched_source {
     const char *path; /* borrowed of watch->sources */
     assay_store *store;
-    assay_listing listing; /* the whole of it */
+    assay_catalog catalog; /* the whole of it */
     bool listed;
     bool constant;       /* a storage whose contents never change */
-    watched_part **part; /* [listing.count], in the same order; owned */
-    uint8_t *late;       /* [listing.workers] workers that are not waited for */
+    watched_part **part; /* [catalog.unit_count], in the same order; owned */
+    uint8_t *late;       /* [catalog.workers] workers that are not waited for */
     bool unnamed_late;   /* nor are workers that were announced and never wrote a name */
     bool collections_late;
-    assay_dict *names;       /* tensors, in order of occurrence: how the parts' segments are numbered */
+    assay_dict *names;       /* tensors, in order of occurrence: how the parts' shards are numbered */
     watched_numbers numbers; /* of the tensors, as evaluations see them */
     uint8_t *train;          /* [train_known] by name: 0 not seen so far, else 1 + whether it was saved in mode TRAIN */
     uint32_t train_known;
@@ -80,8 +80,8 @@ static inline bool watched_part_seen(const watched_part *part)
 }
 
 /* The calls of assay_run_view; `context` is the assay_watch. */
-int assay_watch_put_listings(void *context, assay_sources *sources, assay_buf *out);
-int assay_watch_read_index(void *context, uint32_t source, assay_dict *names, assay_segment *segment);
+int assay_watch_put_catalogs(void *context, assay_sources *sources, assay_buf *out);
+int assay_watch_read_index(void *context, uint32_t source, assay_dict *names, assay_shard *shard);
 int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
                        assay_error *err);
 int assay_watch_keep(void *context, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,

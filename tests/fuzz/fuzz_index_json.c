@@ -6,21 +6,21 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_pack(const assay_segment *s)
+static void check_pack(const assay_shard *s)
 {
     assay_buf out, again;
-    assay_segment copy;
-    assay_segment_init(&copy);
+    assay_shard copy;
+    assay_shard_init(&copy);
     assay_buf_init(&out, SIZE_MAX / 4);
     assay_buf_init(&again, SIZE_MAX / 4);
-    assay_segment_pack(s, 0, s->count, &out);
+    assay_shard_pack(s, 0, s->count, &out);
     assay_cursor in = assay_cursor_over(out.data, out.size);
-    if (assay_segment_unpack(&in, &copy, NULL) != ASSAY_OK || assay_cursor_bad(&in))
+    if (assay_shard_unpack(&in, &copy, NULL) != ASSAY_OK || assay_cursor_bad(&in))
         abort();
-    assay_segment_pack(&copy, 0, copy.count, &again);
+    assay_shard_pack(&copy, 0, copy.count, &again);
     if (out.size != again.size || memcmp(out.data, again.data, out.size) != 0)
         abort();
-    assay_segment_release(&copy);
+    assay_shard_release(&copy);
     assay_buf_release(&out);
     assay_buf_release(&again);
 }
@@ -29,26 +29,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char worker[] = "worker_0";
     static char *workers[] = {worker};
-    const assay_listing listing = {.worker_file = workers, .worker = workers, .workers = 1};
-    const assay_index_name name = {.step = 10};
+    const assay_catalog catalog = {.worker_key = workers, .worker = workers, .workers = 1};
+    const assay_unit name = {.step = 10};
     assay_dict *dict = assay_dict_new();
-    assay_segment segment;
+    assay_shard shard;
     assay_problems problems;
-    assay_segment_init(&segment);
+    assay_shard_init(&shard);
     assay_problems_init(&problems);
-    if (!dict || assay_index_parse(&listing, &name, data, size, dict, &segment, &problems) != ASSAY_OK)
+    if (!dict || assay_index_parse(&catalog, &name, data, size, dict, &shard, &problems) != ASSAY_OK)
         abort();
-    if (segment.count == 0 && problems.total == 0)
+    if (shard.count == 0 && problems.total == 0)
         abort(); /* nothing is left out without a word */
-    for (size_t i = 0; i < segment.entry_count; i++) {
-        const assay_entry *e = &segment.entries[i];
+    for (size_t i = 0; i < shard.entry_count; i++) {
+        const assay_entry *e = &shard.entries[i];
         if (e->tensor >= assay_dict_count(dict) || e->length < 16 || e->offset > INT64_MAX - e->length ||
             (i > 0 && e->offset < e[-1].offset))
             abort();
     }
-    check_pack(&segment);
+    check_pack(&shard);
     assay_dict_free(dict);
-    assay_segment_release(&segment);
+    assay_shard_release(&shard);
     assay_problems_release(&problems);
     return 0;
 }

@@ -36,9 +36,9 @@ static void try_instance(assay_instance *instance, const uint8_t *data, size_t s
 {
     static char worker[] = "worker_0";
     static char *workers[] = {worker};
-    static assay_listing listing = {.worker = workers, .workers = 1, .expected_workers = 1};
+    static assay_catalog catalog = {.worker = workers, .workers = 1, .expected_workers = 1};
     const assay_rule_ops *ops = instance->ops;
-    assay_trial trial = {.listing = &listing, .tensors = assay_dict_new()};
+    assay_trial trial = {.catalog = &catalog, .tensors = assay_dict_new()};
     assay_rule rule = {
         .ops = ops, .params = instance->params, .data = instance->data, .trial = &trial, .end_step = INT64_MAX};
     assay_cursor in = assay_cursor_over(data, size);

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/record.h"
-#include "trial/typed.h"
+#include "trial/format/tfrecord/record.h"
+#include "trial/format/tfrecord/typed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -109,7 +109,7 @@ static bool make_steps(maker *m, bool global)
         mode_step[mode] += 3;
     }
     trial->step_count = WORLD_STEPS;
-    return assay_trial_info_finish(trial, &m->w->listing.problems) == ASSAY_OK;
+    return assay_trial_info_finish(trial, &m->w->catalog.problems) == ASSAY_OK;
 }
 
 static void name_tensor(const maker *m, uint32_t slot, uint32_t k, char *out, size_t room)
@@ -349,10 +349,10 @@ bool world_make(world *w, const assay_instance *instance, uint64_t seed)
     if (!w->arena)
         return false;
     maker m = {.w = w, .random = seed * 0x9E3779B97F4A7C15u + 1};
-    w->listing.workers = w->listing.expected_workers = WORLD_WORKERS;
-    w->listing.worker = workers;
-    assay_problems_init(&w->listing.problems);
-    w->trial.listing = &w->listing;
+    w->catalog.workers = w->catalog.expected_workers = WORLD_WORKERS;
+    w->catalog.worker = workers;
+    assay_problems_init(&w->catalog.problems);
+    w->trial.catalog = &w->catalog;
     w->trial.name = mine;
     w->trial.steps = take(&m, WORLD_STEPS, sizeof *w->trial.steps);
     if (m.failed || !make_steps(&m, seed % 3 == 2) || !make_names(&m))
@@ -377,6 +377,6 @@ void world_release(world *w)
     free(w->trial.matchers);
     if (w->trial.tensors)
         assay_dict_free(w->trial.tensors);
-    assay_problems_release(&w->listing.problems);
+    assay_problems_release(&w->catalog.problems);
     assay_arena_free(w->arena);
 }

@@ -13,7 +13,7 @@ enum { WORLD_STEPS = 12, WORLD_WORKERS = 3, WORLD_TENSORS = 4 /* a slot */ };
 typedef struct world {
     const assay_instance *instance;
     assay_trial trial, other;
-    assay_listing listing;
+    assay_catalog catalog;
     assay_arena *arena; /* of everything below */
     assay_step_view views[WORLD_STEPS];
     uint64_t view_count; /* steps that the rule's map sees: its range, and what comes before if it looks back */

@@ -13,7 +13,7 @@ assay_tensor_result_form assay_deferred_form(const assay_mapper *m)
                                       .measure_count = m->plan->measure_count,
                                       .plan = &m->plan->sources[m->source],
                                       .tensors = assay_dict_count(source->info->tensors),
-                                      .workers = source->listing.workers};
+                                      .workers = source->catalog.workers};
 }
 
 assay_needs assay_deferred_needs(const assay_mapper *m)

@@ -175,11 +175,11 @@ static uint64_t end_of_steps(const assay_mapper *m)
     return last->source == m->source ? last->first_step + last->steps - shared : 0;
 }
 
-static const assay_part *part_of(const assay_segment *segment, int64_t step, uint32_t worker)
+static const assay_part *part_of(const assay_shard *shard, int64_t step, uint32_t worker)
 {
-    for (size_t p = assay_segment_find(segment, step); p < segment->count && segment->parts[p].step == step; p++)
-        if (segment->parts[p].worker == worker)
-            return &segment->parts[p];
+    for (size_t p = assay_shard_find(shard, step); p < shard->count && shard->parts[p].step == step; p++)
+        if (shard->parts[p].worker == worker)
+            return &shard->parts[p];
     return NULL;
 }
 
@@ -194,11 +194,11 @@ static void find_parts(assay_mapper *m, const assay_part *part)
     a->part_count = 0;
     if (a->off || part->count == 0)
         return;
-    const assay_entry *last = &source->segment.entries[part->first + part->count - 1];
-    uint64_t most = AT_ONCE / source->listing.workers / (last->offset + last->length); /* the index may say any place */
+    const assay_entry *last = &source->shard.entries[part->first + part->count - 1];
+    uint64_t most = AT_ONCE / source->catalog.workers / (last->offset + last->length); /* the index may say any place */
     uint64_t step = number_of(m, m->step), end = end_of_steps(m);
     for (uint64_t s = step + 1; s < end && s < step + ASSAY_STRIP && s - step < most; s++) {
-        const assay_part *next = part_of(&source->segment, source->info->steps[s].step, part->worker);
+        const assay_part *next = part_of(&source->shard, source->info->steps[s].step, part->worker);
         if (!next)
             continue;
         a->parts[a->part_count] = next;
@@ -233,12 +233,12 @@ static bool is_worth_while(const assay_mapper *m, const assay_part *part, const 
 }
 
 /* The raw record of a tensor in a part; as a rule it has the place that it had in the part before. */
-static const assay_entry *entry_of(const assay_segment *segment, const assay_part *part, uint32_t tensor, size_t place)
+static const assay_entry *entry_of(const assay_shard *shard, const assay_part *part, uint32_t tensor, size_t place)
 {
-    const assay_entry *guess = place < part->count ? &segment->entries[part->first + place] : NULL;
+    const assay_entry *guess = place < part->count ? &shard->entries[part->first + place] : NULL;
     if (guess && guess->tensor == tensor && guess->kind == ASSAY_RAW)
         return guess;
-    return assay_part_raw(segment, part, tensor);
+    return assay_part_raw(shard, part, tensor);
 }
 
 /* Opens the file of a later part as m->main; that of the step under way, `main`, stays open. */
@@ -269,7 +269,7 @@ static int measure(assay_mapper *m, const assay_part *part, const assay_entry *e
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     assay_reader_expect(m->main->file, entry->offset, entry->offset + entry->length);
     assay_tensor_result item = {.view = {.tensor = entry->tensor, .worker = part->worker, .dtype = -1}};
-    item.view.order = (uint32_t)(entry - &source->segment.entries[part->first]);
+    item.view.order = (uint32_t)(entry - &source->shard.entries[part->first]);
     item.view.name = assay_dict_name(source->info->tensors, entry->tensor, NULL);
     bool taken;
     assay_arena_clear(m->arena);
@@ -296,13 +296,13 @@ int assay_lookahead_measure(assay_mapper *m, const assay_part *part, const assay
     assay_arena *arena = m->arena;
     assay_partial *node = m->node;
     bool alone = m->alone;
-    size_t place = (size_t)(entry - &source->segment.entries[part->first]);
+    size_t place = (size_t)(entry - &source->shard.entries[part->first]);
     int status = ASSAY_OK;
     assay_arena_clear_to(a->arena, a->memory + assay_arena_idle(arena));
     m->arena = a->arena;
     m->node = &a->node;
     for (int i = 0; status == ASSAY_OK && i < a->part_count; i++) {
-        const assay_entry *next = entry_of(&source->segment, a->parts[i], entry->tensor, place);
+        const assay_entry *next = entry_of(&source->shard, a->parts[i], entry->tensor, place);
         m->step = &source->info->steps[a->part_step[i]];
         if (next)
             status = measure(m, a->parts[i], next, main);

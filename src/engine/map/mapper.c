@@ -18,7 +18,7 @@ static size_t look_ups(const assay_plan *plan, const assay_sources *sources)
         size_t tensors = sources->list[s].info ? assay_dict_count(sources->list[s].info->tensors) : 0;
         size_t bytes = tensors * sizeof(uint32_t);
         if (plan->sources[s].looks_back)
-            bytes += 8 * sources->list[s].segment.entry_count + 4 * tensors;
+            bytes += 8 * sources->list[s].shard.entry_count + 4 * tensors;
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -99,7 +99,7 @@ int assay_mapper_enter(assay_mapper *m, uint32_t source)
         return ASSAY_ENOMEM;
     if (!plan->looks_back)
         return ASSAY_OK;
-    return assay_history_new(&m->sources->list[source].segment, plan->looks_back, tensors, &m->history);
+    return assay_history_new(&m->sources->list[source].shard, plan->looks_back, tensors, &m->history);
 }
 
 /* Decoded values may take a quarter of the memory, so of all files only the main one holds any. */
@@ -145,7 +145,7 @@ static assay_tensor_result *item_for(assay_mapper *m, const assay_part *part, ui
 /* The first entry of a part that this rank reads, and the one behind the last. */
 static size_t first_of(const assay_mapper *m, const assay_part *part)
 {
-    size_t p = (size_t)(part - m->sources->list[m->source].segment.parts);
+    size_t p = (size_t)(part - m->sources->list[m->source].shard.parts);
     if (!m->stretch || part->step != m->step->step || p > m->stretch->first_part)
         return part->first;
     return p == m->stretch->first_part ? m->stretch->first : part->first + part->count;
@@ -153,7 +153,7 @@ static size_t first_of(const assay_mapper *m, const assay_part *part)
 
 static size_t end_of(const assay_mapper *m, const assay_part *part)
 {
-    size_t p = (size_t)(part - m->sources->list[m->source].segment.parts);
+    size_t p = (size_t)(part - m->sources->list[m->source].shard.parts);
     if (!m->stretch || part->step != m->step->step || p < m->stretch->end_part)
         return part->first + part->count;
     return p == m->stretch->end_part ? m->stretch->end : part->first;
@@ -181,12 +181,12 @@ static bool is_wanted(assay_mapper *m, const assay_part *part, int mode, const a
 }
 
 /* The end of the stretch from entry e on in which what is wanted of the part lies close together. */
-static uint64_t end_of_run(assay_mapper *m, const assay_part *part, int mode, const assay_segment *segment, size_t e)
+static uint64_t end_of_run(assay_mapper *m, const assay_part *part, int mode, const assay_shard *shard, size_t e)
 {
     enum { GAP = 1 << 16 };
-    uint64_t end = segment->entries[e].offset + segment->entries[e].length;
+    uint64_t end = shard->entries[e].offset + shard->entries[e].length;
     for (size_t k = e + 1; k < end_of(m, part); k++) {
-        const assay_entry *next = &segment->entries[k];
+        const assay_entry *next = &shard->entries[k];
         if (next->offset > end + GAP)
             break;
         if (assay_lookahead_has(m, next))
@@ -198,18 +198,17 @@ static uint64_t end_of_run(assay_mapper *m, const assay_part *part, int mode, co
 }
 
 /* Tells the event file which stretch around entry e is wanted, so that neighbours come with one read. */
-static void expect_run(assay_mapper *m, const assay_part *part, const assay_segment *segment, size_t e,
-                       uint64_t *expected)
+static void expect_run(assay_mapper *m, const assay_part *part, const assay_shard *shard, size_t e, uint64_t *expected)
 {
-    const assay_entry *entry = &segment->entries[e];
+    const assay_entry *entry = &shard->entries[e];
     if (entry->offset + entry->length <= *expected)
         return;
-    *expected = end_of_run(m, part, m->step->mode, segment, e);
+    *expected = end_of_run(m, part, m->step->mode, shard, e);
     assay_reader_expect(m->main->file, entry->offset, *expected);
 }
 
 /* Asks for the first stretch of a part's event file that will be read. */
-static void ask_for(assay_mapper *m, const assay_part *part, const assay_segment *segment)
+static void ask_for(assay_mapper *m, const assay_part *part, const assay_shard *shard)
 {
     enum { MOST = 2 << 20 }; /* of one file; then the kernel has seen that it is read from one end to the other */
     const assay_source *source = &m->sources->list[m->source];
@@ -217,29 +216,29 @@ static void ask_for(assay_mapper *m, const assay_part *part, const assay_segment
     char name[ASSAY_PATH_ROOM];
     const char *path = assay_part_path(source, part, name);
     assay_demand_next(&m->wants);
-    while (e < end && !is_wanted(m, part, part->mode, &segment->entries[e]))
+    while (e < end && !is_wanted(m, part, part->mode, &shard->entries[e]))
         e++;
     if (e >= end || !path)
         return;
-    uint64_t from = segment->entries[e].offset, size = end_of_run(m, part, part->mode, segment, e) - from;
+    uint64_t from = shard->entries[e].offset, size = end_of_run(m, part, part->mode, shard, e) - from;
     assay_store_ahead(source->store, path, from, size < MOST ? size : MOST);
 }
 
 /* While reads have to wait: asks for the event files behind part p, as many as hold some mebibytes if they are like its
  * own. Without that, small files would be waited for one by one. */
-static void ask_ahead(assay_mapper *m, const assay_segment *segment, size_t p)
+static void ask_ahead(assay_mapper *m, const assay_shard *shard, size_t p)
 {
     enum { BYTES = 8 << 20 };
-    const assay_part *part = &segment->parts[p];
+    const assay_part *part = &shard->parts[p];
     if (part->count == 0 || !assay_store_waits(m->sources->list[m->source].store))
         return;
-    const assay_entry *last = &segment->entries[part->first + part->count - 1];
-    uint64_t files = BYTES / (last->offset + last->length - segment->entries[part->first].offset);
+    const assay_entry *last = &shard->entries[part->first + part->count - 1];
+    uint64_t files = BYTES / (last->offset + last->length - shard->entries[part->first].offset);
     files = files < 1 ? 1 : files < ASSAY_STORE_AHEAD ? files : ASSAY_STORE_AHEAD;
     if (m->asked <= p)
         m->asked = p + 1;
-    for (; m->asked < segment->count && m->asked <= p + files; m->asked++)
-        ask_for(m, &segment->parts[m->asked], segment);
+    for (; m->asked < shard->count && m->asked <= p + files; m->asked++)
+        ask_for(m, &shard->parts[m->asked], shard);
 }
 
 /* Reads a record into its item, unless that was done before the step's turn. */
@@ -253,7 +252,7 @@ static int take_entry(assay_mapper *m, const assay_part *part, const assay_entry
         return ASSAY_OK;
     }
     if (item->kinds == 0)
-        item->view.order = (uint32_t)(entry - &m->sources->list[m->source].segment.entries[part->first]);
+        item->view.order = (uint32_t)(entry - &m->sources->list[m->source].shard.entries[part->first]);
     int status = assay_lookahead_take(m, entry, item, taken);
     if (status != ASSAY_OK || *taken)
         return status;
@@ -261,17 +260,17 @@ static int take_entry(assay_mapper *m, const assay_part *part, const assay_entry
     return status == ASSAY_OK && *taken ? assay_lookahead_measure(m, part, entry, wanted, item) : status;
 }
 
-static int read_part(assay_mapper *m, const assay_part *part, const assay_segment *segment)
+static int read_part(assay_mapper *m, const assay_part *part, const assay_shard *shard)
 {
     uint64_t expected = 0;
     int opened = 1, status = ASSAY_OK; /* opened 1: not tried */
     size_t first = first_of(m, part), end = end_of(m, part);
     m->first_item = m->item_count;
     if (first < end)
-        ask_ahead(m, segment, (size_t)(part - segment->parts));
+        ask_ahead(m, shard, (size_t)(part - shard->parts));
     assay_demand_next(&m->wants);
     for (size_t e = first; status == ASSAY_OK && e < end; e++) {
-        const assay_entry *entry = &segment->entries[e];
+        const assay_entry *entry = &shard->entries[e];
         const assay_record_demand *wanted = assay_demand_of(&m->wants, part, m->step->mode, entry->tensor);
         if (!(wanted->kinds >> entry->kind & 1))
             continue;
@@ -291,7 +290,7 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
         bool taken = false;
         if (opened == ASSAY_OK) {
             if (!assay_lookahead_has(m, entry))
-                expect_run(m, part, segment, e, &expected);
+                expect_run(m, part, shard, e, &expected);
             status = take_entry(m, part, entry, wanted, &taken);
         }
         if (!taken)
@@ -301,11 +300,11 @@ static int read_part(assay_mapper *m, const assay_part *part, const assay_segmen
 }
 
 /* Room for all items that the step can have. */
-static void list_items(assay_mapper *m, const assay_segment *segment, size_t first)
+static void list_items(assay_mapper *m, const assay_shard *shard, size_t first)
 {
     size_t most = 0;
-    for (size_t p = first; p < segment->count && segment->parts[p].step == m->step->step; p++)
-        most += segment->parts[p].count;
+    for (size_t p = first; p < shard->count && shard->parts[p].step == m->step->step; p++)
+        most += shard->parts[p].count;
     m->items = assay_arena_take(m->arena, most * sizeof(assay_tensor_result *));
     m->item_room = most;
     m->item_count = 0;
@@ -313,13 +312,13 @@ static void list_items(assay_mapper *m, const assay_segment *segment, size_t fir
 
 int assay_mapper_read_step(assay_mapper *m)
 {
-    const assay_segment *segment = &m->sources->list[m->source].segment;
+    const assay_shard *shard = &m->sources->list[m->source].shard;
     int status = ASSAY_OK;
     assay_arena_clear(m->arena);
-    size_t p = assay_segment_find(segment, m->step->step);
-    list_items(m, segment, p);
-    for (; status == ASSAY_OK && p < segment->count && segment->parts[p].step == m->step->step; p++)
-        status = read_part(m, &segment->parts[p], segment);
+    size_t p = assay_shard_find(shard, m->step->step);
+    list_items(m, shard, p);
+    for (; status == ASSAY_OK && p < shard->count && shard->parts[p].step == m->step->step; p++)
+        status = read_part(m, &shard->parts[p], shard);
     return status;
 }
 

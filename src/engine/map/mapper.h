@@ -33,7 +33,7 @@ typedef struct assay_open_file { /* an event file that stays open while it may b
 /* A stretch of a step's entries: from entry `first` of one part to the one before entry `end` of the same or a later
  * part. */
 typedef struct assay_entry_range {
-    size_t first_part, first, end_part, end; /* in the segment's lists; empty when first_part > end_part */
+    size_t first_part, first, end_part, end; /* in the shard's lists; empty when first_part > end_part */
 } assay_entry_range;
 
 typedef struct assay_mapper {

@@ -10,7 +10,7 @@ const char *assay_part_path(const assay_source *source, const assay_part *part, 
 {
     if (part->event)
         return part->event;
-    int length = assay_event_path(&source->listing, part->step, part->worker, name, ASSAY_PATH_ROOM);
+    int length = assay_event_path(&source->catalog, part->step, part->worker, name, ASSAY_PATH_ROOM);
     return length < ASSAY_PATH_ROOM ? name : NULL;
 }
 

@@ -182,14 +182,14 @@ static int find_oldest(assay_mapper *m, const assay_measure *measure, const assa
     return oldest.part ? open_candidate(m, &m->sources->list[m->source], oldest, out, err) : 0;
 }
 
-static int find_in_step(assay_mapper *m, const assay_segment *segment, const assay_source *source, int64_t step,
+static int find_in_step(assay_mapper *m, const assay_shard *shard, const assay_source *source, int64_t step,
                         uint32_t tensor, const char *worker, assay_reference *out, assay_error *err)
 {
-    for (size_t p = assay_segment_find(segment, step); p < segment->count && segment->parts[p].step == step; p++) {
-        const assay_part *part = &segment->parts[p];
-        if (worker && strcmp(source->listing.worker[part->worker], worker) != 0)
+    for (size_t p = assay_shard_find(shard, step); p < shard->count && shard->parts[p].step == step; p++) {
+        const assay_part *part = &shard->parts[p];
+        if (worker && strcmp(source->catalog.worker[part->worker], worker) != 0)
             continue;
-        const assay_entry *entry = assay_part_raw(segment, part, tensor);
+        const assay_entry *entry = assay_part_raw(shard, part, tensor);
         if (entry)
             return open_candidate(m, source, (assay_place){part, entry}, out, err);
     }
@@ -200,12 +200,12 @@ static int find_in_step(assay_mapper *m, const assay_segment *segment, const ass
 static int find_other(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
                       assay_reference *out, assay_error *err)
 {
-    const char *worker = m->sources->list[m->source].listing.worker[part->worker];
+    const char *worker = m->sources->list[m->source].catalog.worker[part->worker];
     for (uint32_t p = 0; p < m->plan->pair_count; p++) {
         const assay_pair *pair = &m->plan->pairs[p];
         if (pair->source != m->source || pair->other != measure->form || pair->tensor[tensor] == ASSAY_NO_ID)
             continue;
-        return find_in_step(m, &pair->segment, &m->sources->list[pair->other], part->step, pair->tensor[tensor], worker,
+        return find_in_step(m, &pair->shard, &m->sources->list[pair->other], part->step, pair->tensor[tensor], worker,
                             out, err);
     }
     return 0;
@@ -223,6 +223,6 @@ int assay_reference_find(assay_mapper *m, const assay_measure *measure, const as
     case ASSAY_REFERENCE_OTHER_TRIAL:
         return find_other(m, measure, part, tensor, out, err);
     default:
-        return find_in_step(m, &source->segment, source, part->step, tensor, NULL, out, err);
+        return find_in_step(m, &source->shard, source, part->step, tensor, NULL, out, err);
     }
 }

@@ -22,17 +22,17 @@ static uint64_t cost_of(assay_mapper *m, const assay_part *part, const assay_ent
 }
 
 /* Entries of one tensor stay together, with all that lie between them. */
-static void find_in_part(assay_mapper *m, const assay_segment *segment, size_t p, range *r)
+static void find_in_part(assay_mapper *m, const assay_shard *shard, size_t p, range *r)
 {
-    const assay_part *part = &segment->parts[p];
+    const assay_part *part = &shard->parts[p];
     double group = ASSAY_COST_OF_FILE;
     size_t begin = SIZE_MAX, reach = 0;
     assay_demand_next(&m->wants);
     for (size_t e = part->first; e < part->first + part->count; e++)
-        if (cost_of(m, part, &segment->entries[e]) > 0)
-            r->last[segment->entries[e].tensor] = e;
+        if (cost_of(m, part, &shard->entries[e]) > 0)
+            r->last[shard->entries[e].tensor] = e;
     for (size_t e = part->first; e < part->first + part->count; e++) {
-        const assay_entry *entry = &segment->entries[e];
+        const assay_entry *entry = &shard->entries[e];
         uint64_t cost = cost_of(m, part, entry);
         if (cost == 0)
             continue;
@@ -59,14 +59,14 @@ static void find_in_part(assay_mapper *m, const assay_segment *segment, size_t p
 static int read_share(assay_mapper *m, const assay_share *share, int rank)
 {
     const assay_source *source = &m->sources->list[m->source];
-    const assay_segment *segment = &source->segment;
+    const assay_shard *shard = &source->shard;
     range r = {.share = share, .rank = rank, .found = {.first_part = SIZE_MAX}};
     r.last = assay_alloc(assay_dict_count(source->info->tensors) * sizeof *r.last);
     if (!r.last)
         return ASSAY_ENOMEM;
-    size_t p = assay_segment_find(segment, m->step->step);
-    for (; p < segment->count && segment->parts[p].step == m->step->step; p++)
-        find_in_part(m, segment, p, &r);
+    size_t p = assay_shard_find(shard, m->step->step);
+    for (; p < shard->count && shard->parts[p].step == m->step->step; p++)
+        find_in_part(m, shard, p, &r);
     free(r.last);
     m->stretch = &r.found;
     m->alone = false;

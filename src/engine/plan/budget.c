@@ -19,9 +19,9 @@ static uint64_t index_bytes(const assay_source *source, const assay_source_plan 
     enum { LOOK_BACK = 8, A_NAME = 16 + 8 + 1 + 4, LOOK_UPS = 4 + 4 };
     const assay_trial *info = source->info;
     uint64_t names = assay_dict_count(info->tensors), bytes = assay_dict_bytes(info->tensors) + names * A_NAME;
-    bytes += records * sizeof(assay_entry) + parts * sizeof(assay_part) + source->files * sizeof(assay_index_name);
+    bytes += records * sizeof(assay_entry) + parts * sizeof(assay_part) + source->units * sizeof(assay_unit);
     bytes += info->step_count * (sizeof *info->steps + sizeof *info->mode_rank);
-    bytes += source->listing.collections.count * names / 8;
+    bytes += source->catalog.collections.count * names / 8;
     if (plan)
         bytes += names * LOOK_UPS;
     return bytes + (plan && plan->looks_back ? records * LOOK_BACK : 0);
@@ -57,14 +57,14 @@ static bool enter_part(const assay_source_plan *source, const assay_part *part, 
 }
 
 /* Adds the rows of this rank's part of a source to those of its uses. */
-static void count_rows(const assay_source_plan *source, const assay_segment *segment, keepers *k, uint64_t *rows)
+static void count_rows(const assay_source_plan *source, const assay_shard *shard, keepers *k, uint64_t *rows)
 {
-    for (size_t p = 0; p < segment->count; p++) {
-        const assay_part *part = &segment->parts[p];
+    for (size_t p = 0; p < shard->count; p++) {
+        const assay_part *part = &shard->parts[p];
         if (!enter_part(source, part, k))
             continue;
         for (uint32_t i = 0; i < part->count; i++) {
-            const assay_entry *entry = &segment->entries[part->first + i];
+            const assay_entry *entry = &shard->entries[part->first + i];
             const assay_use_class *class = &source->classes[source->tensor_class[entry->tensor]];
             for (uint32_t u = 0; u < class->uses; u++)
                 rows[class->use[u]] += k->kind[class->use[u]] == entry->kind;
@@ -96,14 +96,14 @@ static int add_up_rows(assay_comm *comm, const assay_plan *plan, const assay_sou
             k.use[k.count++] = u;
     }
     for (uint32_t s = 0; status == ASSAY_OK && k.count > 0 && s < trials; s++)
-        count_rows(&plan->sources[s], &sources->list[s].segment, &k, rows + (size_t)s * uses);
+        count_rows(&plan->sources[s], &sources->list[s].shard, &k, rows + (size_t)s * uses);
     if (status == ASSAY_OK && k.count > 0)
         status = assay_comm_sum(comm, rows, (int)(uses * trials));
     *sum = 0;
     for (uint32_t s = 0; status == ASSAY_OK && s < trials; s++)
         for (uint32_t i = 0; i < k.count; i++)
             *sum += row_bytes(&slot_of(plan, k.use[i])->rows, rows[(size_t)s * uses + k.use[i]],
-                              sources->list[s].listing.workers);
+                              sources->list[s].catalog.workers);
     free(k.use);
     free(k.kind);
     free(rows);
@@ -115,8 +115,8 @@ static int add_up_index(assay_comm *comm, const assay_plan *plan, const assay_so
     uint64_t *count = assay_alloc_zeroed(2 * (size_t)sources->count, sizeof *count);
     int status = assay_comm_agree(comm, count ? ASSAY_OK : ASSAY_ENOMEM, NULL);
     for (uint32_t s = 0; count && s < sources->count; s++) {
-        count[2 * s] = sources->list[s].segment.entry_count;
-        count[2 * s + 1] = sources->list[s].segment.count;
+        count[2 * s] = sources->list[s].shard.entry_count;
+        count[2 * s + 1] = sources->list[s].shard.count;
     }
     if (status == ASSAY_OK)
         status = assay_comm_sum(comm, count, (int)(2 * sources->count));

@@ -135,12 +135,12 @@ static uint64_t larger(uint64_t a, uint64_t b)
 }
 
 /* What one index file asks for. */
-static step_cost part_cost(assay_demand *wants, const assay_segment *segment, const assay_part *part)
+static step_cost part_cost(assay_demand *wants, const assay_shard *shard, const assay_part *part)
 {
     step_cost cost = {0};
     assay_demand_next(wants);
     for (size_t e = part->first; e < part->first + part->count; e++) {
-        const assay_entry *entry = &segment->entries[e];
+        const assay_entry *entry = &shard->entries[e];
         uint64_t of_record = assay_record_cost(assay_demand_of(wants, part, part->mode, entry->tensor), entry);
         if (of_record == 0)
             continue;
@@ -155,14 +155,14 @@ static step_cost part_cost(assay_demand *wants, const assay_segment *segment, co
 
 static int add_up_source(const assay_plan *plan, const assay_sources *sources, uint32_t source, cost_rows *rows)
 {
-    const assay_segment *segment = &sources->list[source].segment;
+    const assay_shard *shard = &sources->list[source].shard;
     assay_demand wants;
     int status = assay_demand_init(&wants, plan, source);
-    for (size_t p = 0, next; status == ASSAY_OK && p < segment->count; p = next) {
-        int64_t step = segment->parts[p].step;
+    for (size_t p = 0, next; status == ASSAY_OK && p < shard->count; p = next) {
+        int64_t step = shard->parts[p].step;
         step_cost sum = {.position = assay_trial_find_step(sources->list[source].info, step)};
-        for (next = p; next < segment->count && segment->parts[next].step == step; next++) {
-            step_cost cost = part_cost(&wants, segment, &segment->parts[next]);
+        for (next = p; next < shard->count && shard->parts[next].step == step; next++) {
+            step_cost cost = part_cost(&wants, shard, &shard->parts[next]);
             sum.bytes += cost.bytes;
             sum.records += cost.records;
             sum.cost += cost.cost;

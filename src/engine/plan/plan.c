@@ -35,7 +35,7 @@ void assay_plan_release(assay_plan *plan)
         free(plan->measure_number[i]);
     for (uint32_t p = 0; p < plan->pair_count; p++) {
         assay_history_free(plan->pairs[p].history);
-        assay_segment_release(&plan->pairs[p].segment);
+        assay_shard_release(&plan->pairs[p].shard);
         free(plan->pairs[p].tensor);
     }
     free(plan->pairs);

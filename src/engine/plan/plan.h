@@ -67,7 +67,7 @@ typedef struct assay_share {
 typedef struct assay_pair {
     uint32_t source, other;
     uint32_t *tensor; /* tensor id of `source` -> of `other`, ASSAY_NO_ID */
-    assay_segment segment;
+    assay_shard shard;
     assay_history *history;
 } assay_pair;
 
@@ -97,7 +97,7 @@ int assay_plan_make(assay_comm *comm, const assay_job *job, assay_sources *sourc
 void assay_plan_release(assay_plan *plan);
 
 /* Sends every index entry to the rank that has its chunk and to those that help with its step, with what look-back and
- * comparisons need. Afterwards each source's segment holds the parts of this rank's steps and, marked `before`, those
+ * comparisons need. Afterwards each source's shard holds the parts of this rank's steps and, marked `before`, those
  * ahead of them. Collective. */
 int assay_plan_redistribute(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err);
 

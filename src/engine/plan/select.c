@@ -60,10 +60,10 @@ static int list_uses(assay_plan *plan, const assay_sources *sources)
     return ASSAY_OK;
 }
 
-static uint32_t find_worker(const assay_listing *listing, const char *name)
+static uint32_t find_worker(const assay_catalog *catalog, const char *name)
 {
-    for (uint32_t w = 0; w < listing->workers; w++)
-        if (strcmp(listing->worker[w], name) == 0 || strcmp(listing->worker_file[w], name) == 0)
+    for (uint32_t w = 0; w < catalog->workers; w++)
+        if (strcmp(catalog->worker[w], name) == 0 || strcmp(catalog->worker_key[w], name) == 0)
             return w;
     return ASSAY_ALL_WORKERS;
 }
@@ -100,7 +100,7 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
         scope.to = end < scope.to ? end : scope.to;
     }
     if (instance->worker) {
-        scope.worker = find_worker(&source->listing, instance->worker);
+        scope.worker = find_worker(&source->catalog, instance->worker);
         scope.nowhere = scope.nowhere || scope.worker == ASSAY_ALL_WORKERS;
     }
     return scope;
@@ -293,7 +293,7 @@ static int add_pair(assay_plan *plan, const assay_sources *sources, uint32_t sou
             return ASSAY_OK;
     assay_pair *pair = &plan->pairs[plan->pair_count++];
     *pair = (assay_pair){.source = source, .other = other};
-    assay_segment_init(&pair->segment);
+    assay_shard_init(&pair->shard);
     const assay_dict *own = sources->list[source].info->tensors, *theirs = sources->list[other].info->tensors;
     pair->tensor = assay_alloc(assay_dict_count(own) * sizeof *pair->tensor);
     if (!pair->tensor)

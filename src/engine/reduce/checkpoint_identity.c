@@ -39,11 +39,11 @@ static int add_up_index(const assay_sources *sources, uint64_t *sum)
     assay_buf_init(&part, SIZE_MAX);
     int status = ASSAY_OK;
     for (uint32_t s = 0; status == ASSAY_OK && s < sources->count; s++) {
-        const assay_segment *segment = &sources->list[s].segment;
-        for (size_t p = 0; status == ASSAY_OK && p < segment->count; p++) {
+        const assay_shard *shard = &sources->list[s].shard;
+        for (size_t p = 0; status == ASSAY_OK && p < shard->count; p++) {
             assay_buf_clear(&part);
             assay_put_u32(&part, s);
-            assay_segment_pack(segment, p, 1, &part);
+            assay_shard_pack(shard, p, 1, &part);
             status = assay_buf_status(&part);
             *sum += assay_hash_bytes(part.data, part.size);
         }
@@ -58,7 +58,7 @@ static void put_source(const assay_source *source, assay_buf *out)
     assay_put_i64(out, source->status);
     if (source->status != ASSAY_OK || !source->info)
         return;
-    assay_listing_pack(&source->listing, out);
+    assay_catalog_pack(&source->catalog, out);
     for (uint32_t t = 0; t < assay_dict_count(source->info->tensors); t++)
         assay_put_text(out, assay_dict_name(source->info->tensors, t, NULL));
 }

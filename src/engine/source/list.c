@@ -27,7 +27,7 @@ static int add_source(assay_sources *s, const char *path, const char *name)
     assay_source *source = &s->list[s->count++];
     source->path = assay_copy_text(path);
     source->name = assay_copy_text(name);
-    assay_segment_init(&source->segment);
+    assay_shard_init(&source->shard);
     assay_problems_init(&source->problems);
     return source->path && source->name ? ASSAY_OK : ASSAY_ENOMEM;
 }
@@ -57,10 +57,10 @@ void assay_sources_release(assay_sources *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         assay_source *source = &s->list[i];
-        assay_segment_release(&source->segment);
+        assay_shard_release(&source->shard);
         assay_problems_release(&source->problems);
         assay_trial_info_free(source->info);
-        assay_listing_release(&source->listing);
+        assay_catalog_release(&source->catalog);
         free(source->listed);
         assay_store_close(source->store);
         free(source->path);
@@ -74,23 +74,23 @@ void assay_sources_release(assay_sources *s)
 /* Lists one trial and packs what came of it, but for the index files. */
 static int list_source(assay_source *source, uint32_t number, assay_buf *out)
 {
-    assay_listing listing = {0};
+    assay_catalog catalog = {0};
     assay_error error = {""};
     assay_store *store = NULL;
     int status = assay_store_open(source->path, &store, &error);
     if (status == ASSAY_OK)
-        status = assay_listing_read(store, &listing, &error);
+        status = assay_catalog_read(store, &catalog, &error);
     assay_put_u32(out, number);
     assay_put_i64(out, status);
     assay_put_text(out, error.text);
     if (status == ASSAY_OK) {
-        source->listed = listing.files;
-        assay_put_u64(out, listing.count);
-        listing.files = NULL;
-        listing.count = 0;
-        assay_listing_pack(&listing, out);
+        source->listed = catalog.units;
+        assay_put_u64(out, catalog.unit_count);
+        catalog.units = NULL;
+        catalog.unit_count = 0;
+        assay_catalog_pack(&catalog, out);
     }
-    assay_listing_release(&listing);
+    assay_catalog_release(&catalog);
     assay_store_close(store);
     return status == ASSAY_ENOMEM ? status : assay_buf_status(out);
 }
@@ -111,8 +111,8 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
             assay_fail(&source->error, status, "%.*s", (int)length, text);
             continue;
         }
-        source->files = assay_get_u64(&in);
-        int rc = assay_listing_unpack(&in, &source->listing, err);
+        source->units = assay_get_u64(&in);
+        int rc = assay_catalog_unpack(&in, &source->catalog, err);
         if (rc == ASSAY_OK)
             rc = assay_store_open(source->path, &source->store, err);
         if (rc != ASSAY_OK)
@@ -126,7 +126,7 @@ static void share_of_all(const assay_sources *s, int rank, int ranks, uint64_t *
 {
     uint64_t total = 0, r = (uint64_t)rank, size = (uint64_t)ranks;
     for (uint32_t i = 0; i < s->count; i++)
-        total += s->list[i].files;
+        total += s->list[i].units;
     *from = total / size * r + total % size * r / size;
     *to = total / size * (r + 1) + total % size * (r + 1) / size;
     if (s->view) { /* rank 0 has read them all */
@@ -138,7 +138,7 @@ static void share_of_all(const assay_sources *s, int rank, int ranks, uint64_t *
 void assay_sources_share(const assay_sources *s, uint32_t source, uint64_t base, int rank, int ranks, uint64_t *first,
                          uint64_t *end)
 {
-    uint64_t from, to, count = s->list[source].files;
+    uint64_t from, to, count = s->list[source].units;
     share_of_all(s, rank, ranks, &from, &to);
     *first = from > base ? from - base : 0;
     *end = to > base ? to - base : 0;
@@ -152,30 +152,30 @@ static void files_of_rank(const assay_sources *s, uint32_t source, uint64_t base
 {
     assay_sources_share(s, source, base, rank, ranks, first, end);
     if (rank == 0)
-        *end = s->list[source].files;
+        *end = s->list[source].units;
 }
 
 /* Packs the files that the other ranks get of the trials that this one has listed, and keeps its own. */
 static void deal_out_files(assay_sources *s, int rank, int ranks, assay_buf *to)
 {
     uint64_t base = 0, first, end;
-    for (uint32_t i = 0; i < s->count; base += s->list[i++].files) {
+    for (uint32_t i = 0; i < s->count; base += s->list[i++].units) {
         assay_source *source = &s->list[i];
         for (int r = 0; source->listed && r < ranks; r++) {
             files_of_rank(s, i, base, r, ranks, &first, &end);
             if (r == rank || first == end)
                 continue;
             assay_put_u32(&to[r], i);
-            assay_index_names_pack(source->listed + first, end - first, &to[r]);
+            assay_units_pack(source->listed + first, end - first, &to[r]);
         }
         if (!source->listed)
             continue;
         files_of_rank(s, i, base, rank, ranks, &first, &end);
         memmove(source->listed, source->listed + first, (end - first) * sizeof *source->listed);
-        assay_index_name *own = assay_realloc_array(source->listed, end - first, sizeof *own);
-        free(source->listing.files); /* an empty list, as it came with the rest */
-        source->listing.files = own ? own : source->listed;
-        source->listing.count = end - first;
+        assay_unit *own = assay_realloc_array(source->listed, end - first, sizeof *own);
+        free(source->catalog.units); /* an empty list, as it came with the rest */
+        source->catalog.units = own ? own : source->listed;
+        source->catalog.unit_count = end - first;
         source->listed = NULL;
     }
 }
@@ -186,7 +186,7 @@ static int unpack_files(assay_sources *s, const assay_buf *all, assay_error *err
     int status = ASSAY_OK;
     while (status == ASSAY_OK && assay_cursor_left(&in) > 0) {
         uint32_t number = assay_get_u32(&in);
-        status = number < s->count ? assay_index_names_unpack(&in, &s->list[number].listing) : ASSAY_EFORMAT;
+        status = number < s->count ? assay_units_unpack(&in, &s->list[number].catalog) : ASSAY_EFORMAT;
     }
     if (status == ASSAY_EFORMAT)
         return assay_fail(err, ASSAY_EINTERNAL, "the names of index files did not survive their way between ranks");

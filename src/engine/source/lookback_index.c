@@ -5,9 +5,9 @@
 
 #include "base/fault.h"
 
-typedef struct reached {     /* by one worker */
-    uint64_t left;           /* positions of the steps that were not read yet: [0, left) */
-    assay_segment *segments; /* of one part each, newest first */
+typedef struct reached { /* by one worker */
+    uint64_t left;       /* positions of the steps that were not read yet: [0, left) */
+    assay_shard *shards; /* of one part each, newest first */
     size_t count, room;
 } reached;
 
@@ -19,7 +19,7 @@ struct assay_lookback_index {
 /* The position of the first step that is this rank's own. */
 static uint64_t own_position(const assay_source *source)
 {
-    const assay_segment *s = &source->segment;
+    const assay_shard *s = &source->shard;
     size_t p = 0;
     while (p < s->count && s->parts[p].before)
         p++;
@@ -29,14 +29,14 @@ static uint64_t own_position(const assay_source *source)
 assay_lookback_index *assay_lookback_index_new(const assay_source *source)
 {
     assay_lookback_index *f = assay_alloc_zeroed(1, sizeof *f);
-    reached *of = assay_alloc_zeroed(source->listing.workers, sizeof *of);
+    reached *of = assay_alloc_zeroed(source->catalog.workers, sizeof *of);
     if (!f || !of) {
         free(f);
         free(of);
         return NULL;
     }
     uint64_t own = own_position(source);
-    for (uint32_t w = 0; w < source->listing.workers; w++)
+    for (uint32_t w = 0; w < source->catalog.workers; w++)
         of[w].left = own;
     *f = (assay_lookback_index){source, of};
     return f;
@@ -44,10 +44,10 @@ assay_lookback_index *assay_lookback_index_new(const assay_source *source)
 
 void assay_lookback_index_free(assay_lookback_index *f)
 {
-    for (uint32_t w = 0; f && w < f->source->listing.workers; w++) {
+    for (uint32_t w = 0; f && w < f->source->catalog.workers; w++) {
         for (size_t i = 0; i < f->of[w].count; i++)
-            assay_segment_release(&f->of[w].segments[i]);
-        free(f->of[w].segments);
+            assay_shard_release(&f->of[w].shards[i]);
+        free(f->of[w].shards);
     }
     if (f)
         free(f->of);
@@ -55,12 +55,12 @@ void assay_lookback_index_free(assay_lookback_index *f)
 }
 
 /* Gives the tensors their common numbers, and brings the part to what all ranks agreed on. */
-static int settle(const assay_source *source, const assay_dict *names, uint64_t position, assay_segment *segment)
+static int settle(const assay_source *source, const assay_dict *names, uint64_t position, assay_shard *shard)
 {
     uint32_t count = assay_dict_count(names);
     uint64_t set_aside = 0;
     uint32_t *new_id = assay_alloc(count * sizeof *new_id);
-    if (!new_id || assay_segment_set_raw_aside(segment, count, &set_aside) != ASSAY_OK) {
+    if (!new_id || assay_shard_set_raw_aside(shard, count, &set_aside) != ASSAY_OK) {
         free(new_id);
         return ASSAY_ENOMEM;
     }
@@ -69,30 +69,30 @@ static int settle(const assay_source *source, const assay_dict *names, uint64_t 
         const char *name = assay_dict_name(names, i, &length);
         new_id[i] = assay_dict_find(source->info->tensors, name, length);
     }
-    assay_segment_drop_shapes(segment);
-    assay_segment_renumber(segment, new_id);
-    for (size_t p = 0; p < segment->count; p++) {
-        segment->parts[p].mode = source->info->steps[position].mode;
-        segment->parts[p].mode_step = source->info->steps[position].mode_step;
+    assay_shard_drop_shapes(shard);
+    assay_shard_renumber(shard, new_id);
+    for (size_t p = 0; p < shard->count; p++) {
+        shard->parts[p].mode = source->info->steps[position].mode;
+        shard->parts[p].mode_step = source->info->steps[position].mode_step;
     }
     free(new_id);
     return ASSAY_OK;
 }
 
-/* Reads the index file of a step and worker; a segment without parts when there is none. */
-static int read_step(const assay_source *source, uint64_t position, uint32_t worker, assay_segment *segment)
+/* Reads the index file of a step and worker; a shard without parts when there is none. */
+static int read_step(const assay_source *source, uint64_t position, uint32_t worker, assay_shard *shard)
 {
     int64_t step = source->info->steps[position].step;
-    assay_index_name name = {step, worker, (uint32_t)(step / ASSAY_STEPS_A_BUCKET)};
-    assay_listing listing = source->listing;
+    assay_unit name = {step, worker, (uint32_t)(step / ASSAY_STEPS_A_BUCKET)};
+    assay_catalog catalog = source->catalog;
     assay_problems unnamed;
     assay_dict *names = assay_dict_new();
-    listing.files = &name;
-    listing.count = 1;
+    catalog.units = &name;
+    catalog.unit_count = 1;
     assay_problems_init(&unnamed);
-    int status = names ? assay_index_read(source->store, &listing, 0, 1, names, segment, &unnamed) : ASSAY_ENOMEM;
+    int status = names ? assay_index_read(source->store, &catalog, 0, 1, names, shard, &unnamed) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = settle(source, names, position, segment);
+        status = settle(source, names, position, shard);
     assay_problems_release(&unnamed);
     assay_dict_free(names);
     return status;
@@ -103,22 +103,22 @@ static int read_more(assay_lookback_index *f, uint32_t worker)
 {
     reached *w = &f->of[worker];
     while (w->left > 0) {
-        assay_segment segment;
-        assay_segment_init(&segment);
+        assay_shard shard;
+        assay_shard_init(&shard);
         if (w->count == w->room) {
             size_t room = w->room ? 2 * w->room : 16;
-            assay_segment *grown = assay_realloc_array(w->segments, room, sizeof *grown);
+            assay_shard *grown = assay_realloc_array(w->shards, room, sizeof *grown);
             if (!grown)
                 return ASSAY_ENOMEM;
-            w->segments = grown;
+            w->shards = grown;
             w->room = room;
         }
-        int status = read_step(f->source, --w->left, worker, &segment);
-        if (status == ASSAY_OK && segment.count > 0) {
-            w->segments[w->count++] = segment;
+        int status = read_step(f->source, --w->left, worker, &shard);
+        if (status == ASSAY_OK && shard.count > 0) {
+            w->shards[w->count++] = shard;
             return 1;
         }
-        assay_segment_release(&segment);
+        assay_shard_release(&shard);
         if (status != ASSAY_OK)
             return status;
     }
@@ -132,7 +132,7 @@ int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32
         int more = i < f->of[worker].count ? 1 : read_more(f, worker);
         if (more <= 0)
             return more;
-        const assay_segment *s = &f->of[worker].segments[i];
+        const assay_shard *s = &f->of[worker].shards[i];
         const assay_entry *entry = s->parts[0].step < step ? assay_part_raw(s, &s->parts[0], tensor) : NULL;
         if (entry) {
             *out = (assay_place){&s->parts[0], entry};

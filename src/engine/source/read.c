@@ -1,9 +1,9 @@
 /* read.c - reads the index files of all trials, each rank a contiguous share of them, and tells everyone what
  * steps and tensors there are:
- *   1. parse the share into a segment and a dictionary of its own, per trial
+ *   1. parse the share into a shard and a dictionary of its own, per trial
  *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (tree.h)
  *   3. sort the names, check the steps, broadcast both
- *   4. renumber the own segment by the common dictionary
+ *   4. renumber the own shard by the common dictionary
  * The names of the own share are the first of those that join them, with the same numbers: no copy of them is needed.
  */
 #include "engine/source/source.h"
@@ -76,22 +76,22 @@ static int add_step(summary *s, const assay_step_info *step)
     return ASSAY_OK;
 }
 
-static int summarize_segment(summary *s, assay_segment *segment, bool verbatim)
+static int summarize_shard(summary *s, assay_shard *shard, bool verbatim)
 {
     s->modes = assay_alloc_zeroed(assay_dict_count(s->names), 1);
-    if (!s->modes || assay_segment_set_raw_aside(segment, assay_dict_count(s->names), &s->set_aside) != ASSAY_OK)
+    if (!s->modes || assay_shard_set_raw_aside(shard, assay_dict_count(s->names), &s->set_aside) != ASSAY_OK)
         return ASSAY_ENOMEM;
-    for (size_t p = 0; p < segment->count; p++) {
-        const assay_part *part = &segment->parts[p];
+    for (size_t p = 0; p < shard->count; p++) {
+        const assay_part *part = &shard->parts[p];
         for (size_t e = part->first; e < part->first + part->count; e++)
-            if (segment->entries[e].kind == ASSAY_RAW)
-                s->modes[segment->entries[e].tensor] |= (uint8_t)(1u << part->mode);
+            if (shard->entries[e].kind == ASSAY_RAW)
+                s->modes[shard->entries[e].tensor] |= (uint8_t)(1u << part->mode);
         assay_step_info step = {part->step, part->mode_step, part->mode};
         if (add_step(s, &step) != ASSAY_OK)
             return ASSAY_ENOMEM;
     }
     if (!verbatim)
-        assay_segment_drop_shapes(segment);
+        assay_shard_drop_shapes(shard);
     return ASSAY_OK;
 }
 
@@ -189,14 +189,14 @@ static int read_share(assay_sources *sources, summaries *all, int rank, int rank
     for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
         assay_source *source = &sources->list[i];
         assay_sources_share(sources, i, base, rank, ranks, &first, &end);
-        base += source->files;
+        base += source->units;
         if (first < end && sources->view)
-            status = sources->view->read_index(sources->view->context, i, all->list[i].names, &source->segment);
+            status = sources->view->read_index(sources->view->context, i, all->list[i].names, &source->shard);
         else if (first < end)
-            status = assay_index_read(source->store, &source->listing, 0, (size_t)(end - first), all->list[i].names,
-                                      &source->segment, &all->list[i].problems);
+            status = assay_index_read(source->store, &source->catalog, 0, (size_t)(end - first), all->list[i].names,
+                                      &source->shard, &all->list[i].problems);
         if (status == ASSAY_OK)
-            status = summarize_segment(&all->list[i], &source->segment, sources->verbatim);
+            status = summarize_shard(&all->list[i], &source->shard, sources->verbatim);
         if (status == ASSAY_OK)
             status = all->list[i].problems.status;
     }
@@ -313,7 +313,7 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
     source->info = info;
     info->name = assay_copy_text(source->name);
     info->path = assay_copy_text(source->path);
-    info->listing = &source->listing;
+    info->catalog = &source->catalog;
     info->tensors = s->names;
     info->tensor_modes = s->modes;
     info->steps = s->steps;
@@ -325,7 +325,7 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
     assay_problems_init(&unkept);
     int status = info->name && info->path ? ASSAY_OK : ASSAY_ENOMEM;
     if (status == ASSAY_OK && keep_problems)
-        status = assay_problems_append(&source->problems, &source->listing.problems);
+        status = assay_problems_append(&source->problems, &source->catalog.problems);
     if (status == ASSAY_OK && keep_problems)
         status = assay_problems_append(&source->problems, &s->problems);
     if (status == ASSAY_OK)
@@ -335,12 +335,12 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
 }
 
 /* Where workers disagree on a step, the first one's word goes for the records of all. */
-static void settle_steps(assay_segment *segment, const assay_trial *info)
+static void settle_steps(assay_shard *shard, const assay_trial *info)
 {
     uint64_t position = UINT64_MAX;
-    for (size_t p = 0; p < segment->count; p++) {
-        assay_part *part = &segment->parts[p];
-        if (p == 0 || part->step != segment->parts[p - 1].step)
+    for (size_t p = 0; p < shard->count; p++) {
+        assay_part *part = &shard->parts[p];
+        if (p == 0 || part->step != shard->parts[p - 1].step)
             position = assay_trial_find_step(info, part->step);
         part->mode = info->steps[position].mode;
         part->mode_step = info->steps[position].mode_step;
@@ -361,7 +361,7 @@ static int conclude(summaries *joined)
     return status;
 }
 
-/* Rank 0's summaries to the others, which replace theirs by them. Their own segments' numbers are looked up before. */
+/* Rank 0's summaries to the others, which replace theirs by them. Their own shards' numbers are looked up before. */
 static int broadcast_summaries(assay_comm *comm, summaries *joined, assay_error *err)
 {
     bool first = assay_comm_rank(comm) == 0;
@@ -398,14 +398,14 @@ static int share_summaries(assay_comm *comm, assay_sources *sources, summaries *
         status = broadcast_summaries(comm, joined, err);
     for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
         assay_source *source = &sources->list[i];
-        assay_segment_renumber(&source->segment, joined->list[i].new_id);
+        assay_shard_renumber(&source->shard, joined->list[i].new_id);
         status = make_info(source, &joined->list[i], first);
         if (status == ASSAY_OK && !sources->verbatim)
-            settle_steps(&source->segment, source->info);
+            settle_steps(&source->shard, source->info);
         if (!first && !sources->verbatim) { /* read, and not needed any more */
-            free(source->listing.files);
-            source->listing.files = NULL;
-            source->listing.count = 0;
+            free(source->catalog.units);
+            source->catalog.units = NULL;
+            source->catalog.unit_count = 0;
         }
     }
     return assay_comm_agree(comm, status, err);

@@ -3,14 +3,14 @@
  *   1. each rank packs those parts of its share that others have, for their owners; parts of a compared trial go where
  * the same step of the comparing trial is. Most parts are where they belong and stay there
  *   2. one exchange; then each rank has the parts of its chunks
- *   3. where rules look back: rank after rank passes on what later ranks may refer to (assay_segment_tail) */
+ *   3. where rules look back: rank after rank passes on what later ranks may refer to (assay_shard_tail) */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>
 
 #include "base/fault.h"
 
-/* A message holds runs: source number, or PAIR + pair number; then one packed segment. */
+/* A message holds runs: source number, or PAIR + pair number; then one packed shard. */
 enum { PAIR = 1 << 30 };
 
 typedef struct outbox {
@@ -42,28 +42,28 @@ typedef struct range {
 } range;
 
 /* Behind the parts from `first` on that go to the same ranks. */
-static size_t run_end(const assay_plan *plan, const assay_sources *sources, uint32_t source,
-                      const assay_segment *segment, size_t first, receivers to, int ranks)
+static size_t run_end(const assay_plan *plan, const assay_sources *sources, uint32_t source, const assay_shard *shard,
+                      size_t first, receivers to, int ranks)
 {
     size_t next = first + 1;
-    for (; next < segment->count; next++) {
-        if (segment->parts[next].step == segment->parts[next - 1].step)
+    for (; next < shard->count; next++) {
+        if (shard->parts[next].step == shard->parts[next - 1].step)
             continue;
-        receivers other = receivers_of(plan, sources, source, segment->parts[next].step, ranks);
+        receivers other = receivers_of(plan, sources, source, shard->parts[next].step, ranks);
         if (other.first != to.first || other.last != to.last)
             break;
     }
     return next;
 }
 
-/* Packs the parts of a segment in runs that go to the same ranks. Steps that `source` does not have go nowhere. With
+/* Packs the parts of a shard in runs that go to the same ranks. Steps that `source` does not have go nowhere. With
  * `own`, those of this rank, which are neighbours, are told there and not packed for it. */
 static void pack_runs(const assay_plan *plan, const assay_sources *sources, outbox *box, uint32_t label,
-                      uint32_t source, const assay_segment *segment, range *own)
+                      uint32_t source, const assay_shard *shard, range *own)
 {
-    for (size_t first = 0, next; first < segment->count; first = next) {
-        receivers to = receivers_of(plan, sources, source, segment->parts[first].step, box->ranks);
-        next = run_end(plan, sources, source, segment, first, to, box->ranks);
+    for (size_t first = 0, next; first < shard->count; first = next) {
+        receivers to = receivers_of(plan, sources, source, shard->parts[first].step, box->ranks);
+        next = run_end(plan, sources, source, shard, first, to, box->ranks);
         for (int r = to.first; r <= to.last; r++) {
             if (own && r == box->rank) {
                 own->first = own->count > 0 ? own->first : first;
@@ -71,7 +71,7 @@ static void pack_runs(const assay_plan *plan, const assay_sources *sources, outb
                 continue;
             }
             assay_put_u32(&box->to[r], label);
-            assay_segment_pack(segment, first, next - first, &box->to[r]);
+            assay_shard_pack(shard, first, next - first, &box->to[r]);
         }
     }
 }
@@ -80,17 +80,17 @@ static void pack_runs(const assay_plan *plan, const assay_sources *sources, outb
 static int pack_all(const assay_plan *plan, const assay_sources *sources, outbox *box)
 {
     for (uint32_t p = 0; p < plan->pair_count; p++)
-        pack_runs(plan, sources, box, PAIR + p, plan->pairs[p].source, &sources->list[plan->pairs[p].other].segment,
+        pack_runs(plan, sources, box, PAIR + p, plan->pairs[p].source, &sources->list[plan->pairs[p].other].shard,
                   NULL);
     for (uint32_t s = 0; s < sources->count; s++) {
-        assay_segment *segment = &sources->list[s].segment;
+        assay_shard *shard = &sources->list[s].shard;
         range own = {0, 0};
         if (s < plan->source_count)
-            pack_runs(plan, sources, box, s, s, segment, &own);
+            pack_runs(plan, sources, box, s, s, shard, &own);
         if (own.count > 0)
-            assay_segment_keep(segment, own.first, own.count);
+            assay_shard_keep(shard, own.first, own.count);
         else
-            assay_segment_release(segment);
+            assay_shard_release(shard);
     }
     int status = ASSAY_OK;
     for (int r = 0; r < box->ranks; r++)
@@ -106,9 +106,9 @@ static int unpack_all(assay_plan *plan, assay_sources *sources, const uint8_t *b
     while (status == ASSAY_OK && assay_cursor_left(&cursor) > 0) {
         uint32_t label = assay_get_u32(&cursor);
         if (label < plan->source_count)
-            status = assay_segment_unpack(&cursor, &sources->list[label].segment, err);
+            status = assay_shard_unpack(&cursor, &sources->list[label].shard, err);
         else if (label >= PAIR && label - PAIR < plan->pair_count)
-            status = assay_segment_unpack(&cursor, &plan->pairs[label - PAIR].segment, err);
+            status = assay_shard_unpack(&cursor, &plan->pairs[label - PAIR].shard, err);
         else
             status = assay_fail(err, ASSAY_EINTERNAL, "index entries did not survive their way between ranks");
     }
@@ -123,17 +123,17 @@ static int unpack_in_order(assay_plan *plan, assay_sources *sources, const assay
     if (!kept)
         return ASSAY_ENOMEM;
     for (uint32_t s = 0; s < plan->source_count; s++)
-        kept[s] = sources->list[s].segment.count;
+        kept[s] = sources->list[s].shard.count;
     int status = unpack_all(plan, sources, in->data, own, err);
     for (uint32_t s = 0; s < plan->source_count; s++)
-        assay_segment_turn(&sources->list[s].segment, kept[s]);
+        assay_shard_turn(&sources->list[s].shard, kept[s]);
     if (status == ASSAY_OK && in->size > own)
         status = unpack_all(plan, sources, in->data + own, in->size - own, err);
     free(kept);
     return status;
 }
 
-static int exchange_segments(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
+static int exchange_shards(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
 {
     outbox box = {.ranks = assay_comm_size(comm), .rank = assay_comm_rank(comm)};
     box.to = assay_alloc_zeroed((size_t)box.ranks, sizeof *box.to);
@@ -191,13 +191,13 @@ static int64_t window_start(const assay_plan *plan, const assay_trial *info, uin
 }
 
 /* Puts the parts that came from the ranks before in front of the own ones. */
-static int prepend(assay_segment *segment, const assay_buf *before, assay_error *err)
+static int prepend(assay_shard *shard, const assay_buf *before, assay_error *err)
 {
-    size_t own = segment->count;
+    size_t own = shard->count;
     assay_cursor in = assay_cursor_over(before->data, before->size);
-    int status = before->size > 0 ? assay_segment_unpack(&in, segment, err) : ASSAY_OK;
+    int status = before->size > 0 ? assay_shard_unpack(&in, shard, err) : ASSAY_OK;
     if (status == ASSAY_OK)
-        assay_segment_turn(segment, own);
+        assay_shard_turn(shard, own);
     return status;
 }
 
@@ -208,15 +208,15 @@ static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_
     const assay_source_plan *s = &plan->sources[number];
     uint64_t position = first_position(plan, source->info, number, next);
     int64_t since = window_start(plan, source->info, number, position);
-    assay_segment ahead = source->segment, tail;
-    assay_segment_init(&tail);
+    assay_shard ahead = source->shard, tail;
+    assay_shard_init(&tail);
     if (position < source->info->step_count)
-        ahead.count = assay_segment_find(&ahead, source->info->steps[position].step);
+        ahead.count = assay_shard_find(&ahead, source->info->steps[position].step);
     int status =
-        assay_segment_tail(&ahead, s->looks_back, assay_dict_count(source->info->tensors), s->back, since, &tail);
+        assay_shard_tail(&ahead, s->looks_back, assay_dict_count(source->info->tensors), s->back, since, &tail);
     if (status == ASSAY_OK)
-        assay_segment_pack(&tail, 0, tail.count, out);
-    assay_segment_release(&tail);
+        assay_shard_pack(&tail, 0, tail.count, out);
+    assay_shard_release(&tail);
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
@@ -230,7 +230,7 @@ static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *sourc
     assay_buf_init(&after, SIZE_MAX);
     if (rank > 0) {
         status = assay_comm_receive(comm, rank - 1, &before);
-        rc = status == ASSAY_OK ? prepend(&source->segment, &before, err) : status;
+        rc = status == ASSAY_OK ? prepend(&source->shard, &before, err) : status;
         status = assay_buf_status(&before) == ASSAY_OK ? rc : assay_buf_status(&before);
     }
     if (rank < last) {
@@ -249,7 +249,7 @@ static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *sourc
 int assay_plan_redistribute(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
 {
     bool stays = assay_comm_size(comm) == 1 && plan->pair_count == 0; /* everything is where it belongs */
-    int status = stays ? ASSAY_OK : exchange_segments(comm, plan, sources, err);
+    int status = stays ? ASSAY_OK : exchange_shards(comm, plan, sources, err);
     for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
         if (plan->sources[s].looks_back)
             status = pass_on(comm, plan, &sources->list[s], s, err);

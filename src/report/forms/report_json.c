@@ -220,15 +220,15 @@ static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *t
     put_key(out, "path");
     assay_json_put_text(out, trial->trial->path);
     put_key(out, "workers");
-    for (uint32_t w = 0; w < trial->listing.workers; w++) {
+    for (uint32_t w = 0; w < trial->catalog.workers; w++) {
         assay_put_bytes(out, w ? ", " : "[", w ? 2 : 1);
-        assay_json_put_text(out, trial->listing.worker[w]);
+        assay_json_put_text(out, trial->catalog.worker[w]);
     }
-    assay_put_format(out, trial->listing.workers ? "]" : "[]");
+    assay_put_format(out, trial->catalog.workers ? "]" : "[]");
     put_modes(info, out);
     assay_put_format(out, ",\n   \"steps\": %" PRIu64 ", \"tensors\": %" PRIu32 ", \"ended\": %s",
                      info ? assay_trial_steps(info) : 0, info ? assay_trial_tensors(info) : 0,
-                     trial->listing.ended ? "true" : "false");
+                     trial->catalog.ended ? "true" : "false");
     put_incomplete(trial, names, out);
     put_problems(trial, out);
     assay_put_format(out, ",\n   \"rules\": [");
@@ -251,7 +251,7 @@ int assay_report_put_body(const assay_outcome *outcome, assay_buf *out)
     assay_put_format(out, "{\"schema\": \"assay-report/1\",\n \"trials\": [");
     for (size_t i = 0; i < outcome->trial_count; i++) {
         assay_worker_names names;
-        int status = assay_worker_names_init(&names, &outcome->trials[i].listing);
+        int status = assay_worker_names_init(&names, &outcome->trials[i].catalog);
         if (status != ASSAY_OK)
             return status;
         put_item_start(out, i, "  ");

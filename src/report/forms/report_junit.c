@@ -185,7 +185,7 @@ static int put_suite(const assay_outcome *outcome, const assay_trial_outcome *tr
 {
     suite_counts n = count(outcome, trial);
     assay_worker_names names;
-    int status = assay_worker_names_init(&names, &trial->listing);
+    int status = assay_worker_names_init(&names, &trial->catalog);
     if (status != ASSAY_OK)
         return status;
     assay_put_format(out, " <testsuite");

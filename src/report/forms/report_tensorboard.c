@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "report/forms/forms.h"
 #include "report/model/curves.h"
-#include "tensor/tfevent.h"
+#include "tfrecord/tfevent.h"
 
 enum { NAME_MOST = 100 };
 static const char FILE_NAME[] = "events.out.tfevents.0.assay";

@@ -23,18 +23,18 @@ void assay_report_put_heading(assay_buf *out, const char *heading)
 
 static void put_workers(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
 {
-    const assay_listing *listing = &trial->listing;
+    const assay_catalog *catalog = &trial->catalog;
     assay_buf line;
     assay_buf_init(&line, ASSAY_REPORT_CEILING);
-    assay_put_format(&line, "%" PRIu32, listing->workers);
-    for (uint32_t w = 0; w < listing->workers && w < WORKERS_SHOWN; w++) {
+    assay_put_format(&line, "%" PRIu32, catalog->workers);
+    for (uint32_t w = 0; w < catalog->workers && w < WORKERS_SHOWN; w++) {
         assay_put_bytes(&line, w ? ", " : ": ", 2);
-        put_name(&line, listing->worker[w]);
+        put_name(&line, catalog->worker[w]);
     }
-    if (listing->workers > WORKERS_SHOWN)
+    if (catalog->workers > WORKERS_SHOWN)
         assay_put_format(&line, ", ...");
-    if (listing->expected_workers > listing->workers)
-        assay_put_format(&line, " (of %" PRIu32 " expected)", listing->expected_workers);
+    if (catalog->expected_workers > catalog->workers)
+        assay_put_format(&line, " (of %" PRIu32 " expected)", catalog->expected_workers);
     assay_text_put_wrapped(out, draw, 11, "workers", (const char *)line.data, line.size);
     assay_buf_release(&line);
 }
@@ -62,7 +62,7 @@ void assay_report_put_head(const assay_trial_outcome *trial, const assay_draw *d
             assay_put_format(out, ", %s 1 (%" PRId64 ")", assay_mode_name(m), mode[m].first);
     }
     assay_put_format(out, "\ntensors    %" PRIu32 "\ntraining   %s\n", assay_trial_tensors(info),
-                     trial->listing.ended ? "has ended" : "no end marker: it may still be running, or was stopped");
+                     trial->catalog.ended ? "has ended" : "no end marker: it may still be running, or was stopped");
 }
 
 static void put_status_row(const assay_trial *info, const report_rule *rule, assay_table *table)
@@ -211,7 +211,7 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
 {
     assay_worker_names names;
     bool rule_errors = false, aggregation_errors = false;
-    int status = assay_worker_names_init(&names, &trial->listing);
+    int status = assay_worker_names_init(&names, &trial->catalog);
     if (status != ASSAY_OK)
         return status;
     assay_report_put_head(trial, draw, out);

@@ -99,9 +99,9 @@ static void put_facts(html_page *page, const assay_trial_outcome *trial)
     report_count_modes(trial->info, mode);
     html_put(page, "<p class=\"facts\"><span>");
     html_text_n(page, trial->trial->path, strlen(trial->trial->path), HTML_TITLE);
-    html_put(page, "</span><span>%" PRIu32 " worker%s", trial->listing.workers, assay_plural(trial->listing.workers));
-    if (trial->listing.expected_workers > trial->listing.workers)
-        html_put(page, " of %" PRIu32 " expected", trial->listing.expected_workers);
+    html_put(page, "</span><span>%" PRIu32 " worker%s", trial->catalog.workers, assay_plural(trial->catalog.workers));
+    if (trial->catalog.expected_workers > trial->catalog.workers)
+        html_put(page, " of %" PRIu32 " expected", trial->catalog.expected_workers);
     html_put(page, "</span><span>%" PRIu64 " step%s", assay_trial_steps(trial->info),
              assay_plural(assay_trial_steps(trial->info)));
     for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
@@ -110,7 +110,7 @@ static void put_facts(html_page *page, const assay_trial_outcome *trial)
     }
     html_put(page, "</span><span>%" PRIu32 " tensor%s</span><span>%s</span></p>\n", assay_trial_tensors(trial->info),
              assay_plural(assay_trial_tensors(trial->info)),
-             trial->listing.ended ? "training has ended" : "no end marker: still running, or stopped");
+             trial->catalog.ended ? "training has ended" : "no end marker: still running, or stopped");
 }
 
 /* "3 rules found issues, 1 has no data". */

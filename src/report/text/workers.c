@@ -33,14 +33,14 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int assay_worker_names_init(assay_worker_names *names, const assay_listing *listing)
+int assay_worker_names_init(assay_worker_names *names, const assay_catalog *catalog)
 {
-    uint32_t *taken = assay_alloc_zeroed(listing->workers, sizeof *taken);
+    uint32_t *taken = assay_alloc_zeroed(catalog->workers, sizeof *taken);
     if (!taken)
         return ASSAY_ENOMEM;
-    *names = (assay_worker_names){.listing = listing, .taken = taken};
-    for (uint32_t w = 0; w < listing->workers; w++) {
-        int64_t number = worker_number(listing->worker[w]);
+    *names = (assay_worker_names){.catalog = catalog, .taken = taken};
+    for (uint32_t w = 0; w < catalog->workers; w++) {
+        int64_t number = worker_number(catalog->worker[w]);
         if (number >= 0)
             taken[names->taken_count++] = (uint32_t)number;
     }
@@ -56,10 +56,10 @@ void assay_worker_names_release(assay_worker_names *names)
 
 const char *assay_worker_name(const assay_worker_names *names, uint32_t worker, char room[ASSAY_WORKER_ROOM])
 {
-    if (worker < names->listing->workers)
-        return names->listing->worker[worker];
+    if (worker < names->catalog->workers)
+        return names->catalog->worker[worker];
     /* taken[i] - i numbers below taken[i] are free: each taken one at or below the answer pushes it up by one. */
-    uint64_t free_rank = worker - names->listing->workers;
+    uint64_t free_rank = worker - names->catalog->workers;
     size_t low = 0, high = names->taken_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -91,7 +91,7 @@ static size_t run_length(const assay_worker_names *names, const uint32_t *worker
 
 void assay_worker_names_put(const assay_worker_names *names, const uint32_t *worker, size_t count, assay_buf *out)
 {
-    if (count == names->listing->expected_workers && count > 1) {
+    if (count == names->catalog->expected_workers && count > 1) {
         assay_put_format(out, "all %zu workers", count);
         return;
     }

@@ -2,10 +2,10 @@
 #ifndef ASSAY_REPORT_TEXT_WORKERS_H
 #define ASSAY_REPORT_TEXT_WORKERS_H
 
-#include "trial/listing.h"
+#include "trial/catalog.h"
 
 typedef struct assay_worker_names {
-    const assay_listing *listing; /* borrowed */
+    const assay_catalog *catalog; /* borrowed */
     uint32_t *taken;              /* the K of every known "worker_K", ascending; owned */
     size_t taken_count;
 } assay_worker_names;
@@ -13,7 +13,7 @@ typedef struct assay_worker_names {
 enum { ASSAY_WORKER_ROOM = 24 };
 
 /* Returns 0 or ASSAY_ENOMEM. Not collective. */
-int assay_worker_names_init(assay_worker_names *names, const assay_listing *listing);
+int assay_worker_names_init(assay_worker_names *names, const assay_catalog *catalog);
 void assay_worker_names_release(assay_worker_names *names);
 /* The name of a worker number below listing.expected_workers: those behind the known ones are called "worker_K", K in
  * ascending order over the numbers that no known worker has. The text lies in the listing or in `room`. Not collective.

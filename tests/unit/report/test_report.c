@@ -65,10 +65,10 @@ static void make_trial(made *m)
     static char first[] = "worker_0", second[] = "worker_1", name[] = "t", path[] = "p";
     m->workers[0] = first;
     m->workers[1] = second;
-    m->trial[0].listing = (assay_listing){.worker = m->workers, .workers = 2, .expected_workers = 3, .ended = true};
+    m->trial[0].catalog = (assay_catalog){.worker = m->workers, .workers = 2, .expected_workers = 3, .ended = true};
     m->info = (assay_trial){.name = name,
                             .path = path,
-                            .listing = &m->trial[0].listing,
+                            .catalog = &m->trial[0].catalog,
                             .tensors = assay_dict_new(),
                             .steps = m->steps,
                             .mode_rank = m->ranks,
@@ -243,7 +243,7 @@ static void test_digest(void)
     assay_sha256_hex(&hash, by_hand);
     CU_ASSERT_STRING_EQUAL(first, by_hand);
     CU_ASSERT(body.size > 0 && body.data[body.size - 1] == '\n'); /* "run" begins a line of its own */
-    m.trial[0].listing.ended = false;
+    m.trial[0].catalog.ended = false;
     CU_ASSERT(assay_report_digest(&m.outcome, again, NULL) == ASSAY_OK);
     CU_ASSERT_STRING_NOT_EQUAL(first, again);
     assay_buf_release(&body);

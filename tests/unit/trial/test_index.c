@@ -1,4 +1,4 @@
-/* Index files: what they may look like, what is wrong with them, and segments made of them. */
+/* Index files: what they may look like, what is wrong with them, and shards made of them. */
 #include "trial/index.h"
 
 #include <assay/rule.h>
@@ -12,23 +12,23 @@
 
 static char worker_0[] = "worker_0", worker_1[] = "worker_1";
 static char *worker_files[] = {worker_0, worker_1};
-static const assay_listing listing = {.worker_file = worker_files, .worker = worker_files, .workers = 2};
-static const assay_index_name file_name = {.step = 5, .worker = 1, .bucket = 0};
+static const assay_catalog catalog = {.worker_key = worker_files, .worker = worker_files, .workers = 2};
+static const assay_unit file_name = {.step = 5, .worker = 1, .place = 0};
 
 typedef struct parsed {
     assay_dict *dict;
-    assay_segment s;
+    assay_shard s;
     assay_problems problems;
 } parsed;
 
 static void parse_bytes(parsed *p, const char *text, size_t size)
 {
     p->dict = assay_dict_new();
-    assay_segment_init(&p->s);
+    assay_shard_init(&p->s);
     assay_problems_init(&p->problems);
     char *exact = malloc(size ? size : 1); /* so that a sanitizer sees reads past the end */
     memcpy(exact, text, size);
-    CU_ASSERT_EQUAL(assay_index_parse(&listing, &file_name, exact, size, p->dict, &p->s, &p->problems), 0);
+    CU_ASSERT_EQUAL(assay_index_parse(&catalog, &file_name, exact, size, p->dict, &p->s, &p->problems), 0);
     free(exact);
 }
 
@@ -40,7 +40,7 @@ static void parse(parsed *p, const char *text)
 static void drop(parsed *p)
 {
     assay_dict_free(p->dict);
-    assay_segment_release(&p->s);
+    assay_shard_release(&p->s);
     assay_problems_release(&p->problems);
 }
 
@@ -240,10 +240,10 @@ static void test_read(void)
     workspace w;
     assay_store *store = NULL;
     parsed p = {.dict = assay_dict_new()};
-    static assay_index_name names[] = {{1, 0, 0}, {2, 0, 0}, {3, 0, 0}};
-    assay_listing three = listing;
-    three.files = names;
-    three.count = 3;
+    static assay_unit names[] = {{1, 0, 0}, {2, 0, 0}, {3, 0, 0}};
+    assay_catalog three = catalog;
+    three.units = names;
+    three.unit_count = 3;
     workspace_make(&w);
     workspace_index(&w, 1, "worker_0");
     workspace_index(&w, 3, "worker_0");
@@ -294,10 +294,10 @@ static void test_large(void)
     size_t size;
     char *text = large_text(&size);
     parsed whole, read = {.dict = assay_dict_new()};
-    static assay_index_name names[] = {{5, 1, 0}};
-    assay_listing one = listing;
-    one.files = names;
-    one.count = 1;
+    static assay_unit names[] = {{5, 1, 0}};
+    assay_catalog one = catalog;
+    one.units = names;
+    one.unit_count = 1;
     parse_bytes(&whole, text, size);
     CU_ASSERT(whole.s.entry_count == 100000 - 100 && whole.problems.total == 100 && whole.s.shape_count == 1);
     workspace_make(&w);

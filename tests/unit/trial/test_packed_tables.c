@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/packed.h"
+#include "trial/storage/packed.h"
 #include "unit.h"
 
 typedef struct sample {

@@ -1,6 +1,6 @@
 /* Reading gives the same bytes whether they are in memory or not, and files that were opened ahead are those of their
  * name. */
-#include "trial/storage.h"
+#include "trial/storage/storage.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -39,7 +39,7 @@ static bool read_record(assay_reader *file, const assay_entry *e, assay_record *
 static void read_part(const assay_trial_files *t, const assay_part *part, assay_reader *file, total *sum)
 {
     for (size_t i = 0; i < part->count; i++) {
-        const assay_entry *e = &t->segment.entries[part->first + i];
+        const assay_entry *e = &t->shard.entries[part->first + i];
         assay_record r;
         assay_error err;
         size_t length = 0;
@@ -57,11 +57,11 @@ static void read_part(const assay_trial_files *t, const assay_part *part, assay_
 
 static void read_trial(const assay_trial_files *t, total *sum)
 {
-    for (size_t p = 0; p < t->segment.count; p++) {
-        const assay_part *part = &t->segment.parts[p];
+    for (size_t p = 0; p < t->shard.count; p++) {
+        const assay_part *part = &t->shard.parts[p];
         assay_reader *file = NULL;
         char path[512];
-        assay_event_path(&t->listing, part->step, part->worker, path, sizeof path);
+        assay_event_path(&t->catalog, part->step, part->worker, path, sizeof path);
         CU_ASSERT_EQUAL_FATAL(assay_reader_open(t->store, path, 0, &file, NULL), 0);
         assay_reader_expect(file, 0, UINT64_MAX);
         read_part(t, part, file, sum);
@@ -88,12 +88,12 @@ static void test_bundled(void)
         total sum = {0};
         CU_ASSERT_EQUAL_FATAL(open_trial(rows[i].name, &t, &err), 0);
         CU_ASSERT_EQUAL(t.problems.total, 0);
-        CU_ASSERT_EQUAL(t.listing.workers, rows[i].workers);
-        CU_ASSERT_EQUAL(t.listing.expected_workers, rows[i].workers);
-        CU_ASSERT_TRUE(t.listing.ended);
-        CU_ASSERT_EQUAL(t.segment.count, rows[i].parts);
-        CU_ASSERT_EQUAL(t.segment.entry_count, rows[i].entries);
-        CU_ASSERT_EQUAL(t.segment.shape_count, rows[i].shapes);
+        CU_ASSERT_EQUAL(t.catalog.workers, rows[i].workers);
+        CU_ASSERT_EQUAL(t.catalog.expected_workers, rows[i].workers);
+        CU_ASSERT_TRUE(t.catalog.ended);
+        CU_ASSERT_EQUAL(t.shard.count, rows[i].parts);
+        CU_ASSERT_EQUAL(t.shard.entry_count, rows[i].entries);
+        CU_ASSERT_EQUAL(t.shard.shape_count, rows[i].shapes);
         CU_ASSERT_EQUAL(assay_dict_count(t.tensors), rows[i].tensors);
         for (uint32_t id = 1; id < assay_dict_count(t.tensors); id++)
             CU_ASSERT(strcmp(assay_dict_name(t.tensors, id - 1, NULL), assay_dict_name(t.tensors, id, NULL)) < 0);
@@ -155,7 +155,7 @@ static void test_read_fails(void)
         CU_ASSERT_EQUAL_FATAL(t.problems.total, 1);
         CU_ASSERT_EQUAL(t.problems.list[0].kind, ASSAY_PROBLEM_READ);
         CU_ASSERT(strstr(t.problems.list[0].text, t.problems.list[0].file) != NULL);
-        CU_ASSERT_EQUAL(t.segment.count, n == 1 ? 10 : 9);
+        CU_ASSERT_EQUAL(t.shard.count, n == 1 ? 10 : 9);
         assay_trial_release(&t);
     }
 }
@@ -170,14 +170,14 @@ static void test_record_fails(void)
         for (int n = 1; n < 40; n++) {
             assay_reader *file = NULL;
             char path[512];
-            assay_event_path(&t.listing, t.segment.parts[0].step, 0, path, sizeof path);
+            assay_event_path(&t.catalog, t.shard.parts[0].step, 0, path, sizeof path);
             arm(k ? "read" : "alloc", n);
             int status = assay_reader_open(t.store, path, 0, &file, &err);
             CU_ASSERT(status == 0 || (k == 0 && status == ASSAY_ENOMEM));
-            for (size_t i = 0; status == 0 && i < t.segment.parts[0].count; i++) {
+            for (size_t i = 0; status == 0 && i < t.shard.parts[0].count; i++) {
                 assay_record r;
                 total sum = {0};
-                const assay_entry *e = &t.segment.entries[t.segment.parts[0].first + i];
+                const assay_entry *e = &t.shard.entries[t.shard.parts[0].first + i];
                 if (!read_record(file, e, &r, &sum, &err))
                     CU_ASSERT(strstr(err.text, path) != NULL);
             }

@@ -24,7 +24,7 @@ typedef struct made {
     size_t trials, steps;
     assay_job job;
     assay_trial info;
-    assay_listing listing;
+    assay_catalog catalog;
     assay_trial_outcome *trial;
     assay_rule_outcome rules[RULES], aggregations[4];
     assay_implicit_outcome implicit[ASSAY_IMPLICITS];
@@ -112,11 +112,11 @@ static void make_trial(made *m)
         m->workers[w] = hostile_name(w, 3000);
         m->missing[w] = w;
     }
-    m->listing = (assay_listing){.worker = m->workers, .workers = WORKERS, .expected_workers = WORKERS};
+    m->catalog = (assay_catalog){.worker = m->workers, .workers = WORKERS, .expected_workers = WORKERS};
     static char name[] = "t", path[] = "p";
     m->info = (assay_trial){.name = name,
                             .path = path,
-                            .listing = &m->listing,
+                            .catalog = &m->catalog,
                             .tensors = assay_dict_new(),
                             .steps = m->step,
                             .mode_rank = m->rank,
@@ -251,7 +251,7 @@ static void make(made *m, size_t trials, size_t steps)
     for (size_t t = 0; t < trials; t++)
         m->trial[t] = (assay_trial_outcome){.trial = &m->job.trials[t],
                                             .info = &m->info,
-                                            .listing = m->listing,
+                                            .catalog = m->catalog,
                                             .problems = m->problems,
                                             .incomplete = m->incomplete,
                                             .incomplete_count = (steps + 1) / 2,

@@ -172,10 +172,10 @@ static void test_workers(void)
 {
     static char w1[] = "worker_1", w3[] = "worker_3", w4[] = "worker_4", zed[] = "zed";
     char *known[] = {w1, w3, w4, zed};
-    assay_listing listing = {.worker = known, .workers = 4, .expected_workers = 8};
+    assay_catalog catalog = {.worker = known, .workers = 4, .expected_workers = 8};
     assay_worker_names names;
     char room[ASSAY_WORKER_ROOM];
-    CU_ASSERT_FATAL(assay_worker_names_init(&names, &listing) == ASSAY_OK);
+    CU_ASSERT_FATAL(assay_worker_names_init(&names, &catalog) == ASSAY_OK);
     static const char *const expected[] = {"worker_1", "worker_3", "worker_4", "zed",
                                            "worker_0", "worker_2", "worker_5", "worker_6"};
     for (uint32_t w = 0; w < 8; w++)

@@ -1,0 +1,63 @@
+/* view.c - fetches what a look does not find in the window. */
+#include "base/view.h"
+
+#include <string.h>
+
+#include "base/crc32c.h"
+
+/* The part of assay_view_look() that is not in the window. */
+const uint8_t *assay_view_fetch(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status,
+                                assay_error *err)
+{
+    uint64_t wanted = end - at, inside = at - view->block_at;
+    if (inside >= view->block_size ||
+        (view->block_size - inside < ASSAY_VIEW_LEAST && view->block_size - inside < wanted)) {
+        uint64_t left = view->limit - at;
+        size_t take = left < view->block_room ? (size_t)left : view->block_room;
+        if (take == 0 || at >= view->limit) {
+            *status = assay_fail(err, ASSAY_EINTERNAL, "%s: offset %llu: a look outside the record", view->path,
+                                 (unsigned long long)at);
+            return NULL;
+        }
+        view->block_size = 0;
+        *status = view->read(view->context, at, view->block, take, err);
+        if (*status != ASSAY_OK)
+            return NULL;
+        view->block_at = at;
+        view->block_size = take;
+        inside = 0;
+    }
+    size_t have = view->block_size - (size_t)inside;
+    *size = have < wanted ? have : (size_t)wanted;
+    return view->block + inside;
+}
+
+int assay_view_copy(assay_view *view, uint64_t at, uint64_t end, void *out, assay_error *err)
+{
+    uint8_t *to = out;
+    while (at < end) {
+        size_t size = 0;
+        int status = ASSAY_OK;
+        const uint8_t *bytes = assay_view_look(view, at, end, &size, &status, err);
+        if (!bytes)
+            return status;
+        memcpy(to, bytes, size);
+        to += size;
+        at += size;
+    }
+    return ASSAY_OK;
+}
+
+int assay_view_crc(assay_view *view, uint64_t at, uint64_t end, uint32_t *crc, assay_error *err)
+{
+    while (at < end) {
+        size_t size = 0;
+        int status = ASSAY_OK;
+        const uint8_t *bytes = assay_view_look(view, at, end, &size, &status, err);
+        if (!bytes)
+            return status;
+        *crc = assay_crc32c(*crc, bytes, size);
+        at += size;
+    }
+    return ASSAY_OK;
+}

@@ -1,0 +1,50 @@
+/* frame.c - checks of the TFRecord frame. */
+#include "tfrecord/frame.h"
+
+#include <string.h>
+
+#include "base/crc32c.h"
+
+static uint64_t load_le(const uint8_t *bytes, unsigned size)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < size; i++)
+        value |= (uint64_t)bytes[i] << (8 * i);
+    return value;
+}
+
+int assay_frame_check_head(const uint8_t *head, uint64_t record_length, const char *path, uint64_t offset,
+                           assay_error *err)
+{
+    uint64_t payload = load_le(head, 8);
+    uint32_t said = (uint32_t)load_le(head + 8, 4), is = assay_crc32c_mask(assay_crc32c(0, head, 8));
+    if (said != is)
+        return assay_fail(
+            err, ASSAY_EFORMAT,
+            "%s: offset %llu: the checksum of the record's length is wrong (it says %08x, computed %08x): "
+            "either the record is damaged or none begins here",
+            path, (unsigned long long)offset, said, is);
+    if (payload != record_length - ASSAY_FRAME_BYTES)
+        return assay_fail(err, ASSAY_EFORMAT,
+                          "%s: offset %llu: the record says that its payload has %llu bytes, the index says %llu", path,
+                          (unsigned long long)offset, (unsigned long long)payload,
+                          (unsigned long long)(record_length - ASSAY_FRAME_BYTES));
+    return ASSAY_OK;
+}
+
+uint32_t assay_frame_foot(const uint8_t *foot)
+{
+    return (uint32_t)load_le(foot, ASSAY_FRAME_FOOT);
+}
+
+int assay_frame_check_foot(uint32_t foot, uint32_t crc, const char *path, uint64_t offset, assay_error *err)
+{
+    uint32_t is = assay_crc32c_mask(crc);
+    if (foot == is)
+        return ASSAY_OK;
+    return assay_fail(
+        err, ASSAY_EFORMAT,
+        "%s: offset %llu: the payload's checksum is wrong (it says %08x, computed %08x, and it is not the "
+        "constant that the reference hook writes): the record is damaged",
+        path, (unsigned long long)offset, foot, is);
+}

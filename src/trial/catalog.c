@@ -1,0 +1,109 @@
+/* catalog.c - carries a listing from rank 0 to the others. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/catalog.h"
+
+enum { PACKED_FILE = 16 };
+
+void assay_catalog_release(assay_catalog *catalog)
+{
+    for (uint32_t i = 0; i < catalog->workers; i++) {
+        free(catalog->worker_key[i]);
+        free(catalog->worker[i]);
+    }
+    free(catalog->worker_key);
+    free(catalog->worker);
+    free(catalog->units);
+    assay_collections_release(&catalog->collections);
+    assay_problems_release(&catalog->problems);
+    *catalog = (assay_catalog){0};
+}
+
+void assay_units_pack(const assay_unit *files, size_t count, assay_buf *out)
+{
+    assay_put_u64(out, count);
+    for (size_t i = 0; i < count; i++) {
+        assay_put_i64(out, files[i].step);
+        assay_put_u32(out, files[i].worker);
+        assay_put_u32(out, files[i].place);
+    }
+}
+
+void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out)
+{
+    assay_put_u64(out, catalog->workers);
+    for (uint32_t i = 0; i < catalog->workers; i++)
+        assay_put_text(out, catalog->worker_key[i]);
+    assay_put_u32(out, catalog->expected_workers);
+    assay_put_u8(out, catalog->ended);
+    assay_units_pack(catalog->units, catalog->unit_count, out);
+    assay_collections_pack(&catalog->collections, out);
+    assay_problems_pack(&catalog->problems, out);
+}
+
+static int unpack_workers(assay_cursor *in, assay_catalog *catalog)
+{
+    uint64_t count = assay_get_count(in, 4);
+    if (in->failed || count >= ASSAY_NO_ID)
+        return ASSAY_EFORMAT;
+    catalog->worker_key = assay_alloc_zeroed(count, sizeof(char *));
+    catalog->worker = assay_alloc_zeroed(count, sizeof(char *));
+    if (!catalog->worker_key || !catalog->worker)
+        return ASSAY_ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *name = assay_get_text(in, &length);
+        if (in->failed)
+            return ASSAY_EFORMAT;
+        catalog->worker_key[i] = assay_copy_bytes_as_text(name, length);
+        catalog->worker[i] = assay_alloc(length + 1);
+        catalog->workers = i + 1;
+        if (!catalog->worker_key[i] || !catalog->worker[i])
+            return ASSAY_ENOMEM;
+        assay_worker_display_name(name, length, catalog->worker[i]);
+    }
+    return ASSAY_OK;
+}
+
+int assay_units_unpack(assay_cursor *in, assay_catalog *catalog)
+{
+    uint64_t count = assay_get_count(in, PACKED_FILE);
+    assay_unit *grown = assay_realloc_array(catalog->units, catalog->unit_count + count, sizeof *grown);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    catalog->units = grown;
+    for (uint64_t i = 0; i < count; i++) {
+        assay_unit *f = &catalog->units[catalog->unit_count++];
+        f->step = assay_get_i64(in);
+        f->worker = assay_get_u32(in);
+        f->place = assay_get_u32(in);
+        if (f->worker >= catalog->workers)
+            return ASSAY_EFORMAT;
+    }
+    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+}
+
+int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
+{
+    assay_catalog catalog = {0};
+    int status = unpack_workers(in, &catalog);
+    if (status == ASSAY_OK) {
+        catalog.expected_workers = assay_get_u32(in);
+        catalog.ended = assay_get_u8(in) != 0;
+        status = assay_units_unpack(in, &catalog);
+    }
+    if (status == ASSAY_OK)
+        status = assay_collections_unpack(in, &catalog.collections, NULL);
+    if (status == ASSAY_OK)
+        status = assay_problems_unpack(in, &catalog.problems, NULL);
+    if (status != ASSAY_OK) {
+        assay_catalog_release(&catalog);
+        return assay_fail(err, status,
+                          status == ASSAY_ENOMEM ? "out of memory for the listing of a trial"
+                                                 : "the packed listing of a trial is damaged");
+    }
+    *out = catalog;
+    return ASSAY_OK;
+}

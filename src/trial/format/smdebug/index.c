@@ -1,0 +1,394 @@
+/* index.c - index files into shards: ranges checked, names numbered, doubles taken out. */
+#include "trial/index.h"
+
+#include <assay/rule.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/heap.h"
+#include "tfrecord/frame.h"
+#include "trial/format/smdebug/index_json.h"
+#include "trial/shard.h"
+
+enum { PATH_ROOM = 768, EVENT_NAME_MOST = 4096, FILE_MOST = 1 << 30, SHAPE_KIND = ASSAY_KINDS - 1 };
+
+/* Memory that is kept from file to file. */
+typedef struct parser {
+    assay_index_doc doc;
+    uint64_t *
+        stamp; /* by tensor id: the file that named it last (upper half), and in which kinds (lower half, a bit each) */
+    size_t stamps;
+    uint32_t serial; /* of the file, from 1 */
+    uint32_t *ready; /* by the storage's tensor number: the id, of tables that need no parsing */
+    size_t readies;
+    char *text; /* of the file, when it need not stay as it is; NULL: it must */
+} parser;
+
+/* What is being parsed. */
+typedef struct job {
+    parser *p;
+    const char *path;
+    int64_t step;
+    assay_dict *dict;
+    assay_shard *shard;
+    assay_problems *problems;
+} job;
+
+static void parser_release(parser *p)
+{
+    assay_index_json_release(&p->doc);
+    free(p->stamp);
+    free(p->ready);
+}
+
+/* Bounds how long a name gets in a message. */
+static int shown(size_t length)
+{
+    return length < 200 ? (int)length : 200;
+}
+
+static void bad_item(const job *j, const assay_index_item *item, const char *what)
+{
+    assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, j->step, j->path, item->at,
+                       "%s: offset %lld: \"%.*s\": %s; it is left out", j->path, (long long)item->at,
+                       shown(item->length), item->name, what);
+}
+
+static int grow_stamps(parser *p, size_t room)
+{
+    uint64_t *grown = assay_realloc_array(p->stamp, room, sizeof *grown);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    memset(grown + p->stamps, 0, (room - p->stamps) * sizeof *grown);
+    p->stamp = grown;
+    p->stamps = room;
+    return ASSAY_OK;
+}
+
+/* Marks (tensor, kind) as named by this file. 1: it was already. */
+static int mark(parser *p, uint32_t tensor, int kind)
+{
+    /* By a quarter only: zeroing makes all of it resident. */
+    if (tensor >= p->stamps && grow_stamps(p, ((size_t)tensor + 64) / 4 * 5) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    uint64_t *stamp = &p->stamp[tensor], bit = (uint64_t)1 << kind;
+    if (*stamp >> 32 != p->serial)
+        *stamp = (uint64_t)p->serial << 32;
+    if (*stamp & bit)
+        return 1;
+    *stamp |= bit;
+    return 0;
+}
+
+/* Numbers the item's own tensor. 1: the file has it already. */
+static int number_item(const job *j, const assay_index_item *item, bool is_shape, uint32_t *tensor, int *kind)
+{
+    const char *base = NULL;
+    size_t length = 0;
+    *kind = assay_reduction_split(item->name, item->length, &base, &length);
+    *tensor = assay_dict_add(j->dict, base, length);
+    return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : mark(j->p, *tensor, is_shape ? SHAPE_KIND : *kind);
+}
+
+static const char *wrong_range(const assay_index_item *item)
+{
+    if (item->length == 0)
+        return "a tensor without a name";
+    if (item->start < 0)
+        return "start_idx is negative";
+    if (item->size < ASSAY_FRAME_BYTES)
+        return "length is less than the 16 bytes of an empty record";
+    if (item->start > INT64_MAX - item->size)
+        return "start_idx and length together are beyond 64 bits";
+    return NULL;
+}
+
+/* Gives back what the items before the i-th lie in, the first `done` of which were given back already. A large file's
+ * text and items take more than what is made of them. Returns how many are given back now. */
+static size_t forget_items(const job *j, size_t done, size_t i)
+{
+    enum { AT_ONCE = 1 << 15 };
+    const assay_index_items *items = &j->p->doc.tensors;
+    if (!j->p->text || i - done < AT_ONCE)
+        return done;
+    const uint32_t from = items->item[done].at, to = items->item[i].at;
+    if (to > from) /* one list has them in order, and nothing else between them */
+        assay_heap_forget(j->p->text + from, to - from);
+    assay_heap_forget(&items->item[done], (i - done) * sizeof *items->item);
+    return i;
+}
+
+static int add_entries(const job *j, assay_part *part)
+{
+    const assay_index_items *items = &j->p->doc.tensors;
+    if (items->count == 0)
+        return ASSAY_OK;
+    assay_entry *to = j->shard->entries + part->first;
+    bool sorted = true;
+    for (size_t i = 0, done = 0; i < items->count; i++) {
+        const assay_index_item *item = &items->item[i];
+        done = forget_items(j, done, i);
+        const char *wrong = wrong_range(item);
+        uint32_t tensor = 0;
+        int kind = 0, status = wrong ? 0 : number_item(j, item, false, &tensor, &kind);
+        if (status < 0)
+            return status;
+        if (wrong || status == 1) {
+            bad_item(j, item, wrong ? wrong : "listed twice");
+            continue;
+        }
+        to[part->count] = (assay_entry){(uint64_t)item->start, (uint64_t)item->size, tensor, (uint8_t)kind};
+        sorted = sorted && (part->count == 0 || to[part->count - 1].offset < to[part->count].offset);
+        part->count++;
+    }
+    if (!sorted)
+        qsort(to, part->count, sizeof *to, assay_entry_compare);
+    return ASSAY_OK;
+}
+
+static int add_shapes(const job *j, assay_part *part)
+{
+    const assay_index_doc *doc = &j->p->doc;
+    if (doc->shapes.count == 0)
+        return ASSAY_OK;
+    int64_t *block = assay_alloc_zeroed(doc->dim_count, sizeof *block);
+    int status = block ? ASSAY_OK : ASSAY_ENOMEM;
+    if (block && doc->dim_count)
+        memcpy(block, doc->dims, doc->dim_count * sizeof *block);
+    for (size_t i = 0; i < doc->shapes.count && status >= 0; i++) {
+        const assay_index_item *item = &doc->shapes.item[i];
+        uint32_t tensor = 0;
+        int kind = 0;
+        status = item->length ? number_item(j, item, true, &tensor, &kind) : 0;
+        if (item->length == 0 || status == 1)
+            bad_item(j, item, status == 1 ? "its shape is listed twice" : "a shape without a name");
+        else if (status == 0)
+            j->shard->shapes[part->first_shape + part->shapes++] =
+                (assay_shape_entry){tensor, item->dims, block + item->first_dim};
+    }
+    if (status < 0 || part->shapes == 0) {
+        free(block);
+        part->shapes = 0;
+        return status < 0 ? status : ASSAY_OK;
+    }
+    /* The first shape owns the block, so it has to start where the block does. */
+    assay_shape_entry *first = &j->shard->shapes[part->first_shape];
+    if (first->dim != block) {
+        memmove(block, first->dim, first->dims * sizeof *block);
+        first->dim = block;
+    }
+    return ASSAY_OK;
+}
+
+/* A path below the trial's root, and no way out of it. */
+static bool stays_inside(const char *path, size_t length)
+{
+    if (length == 0 || length > EVENT_NAME_MOST || path[0] == '/' || memchr(path, '\0', length))
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        size_t end = i;
+        while (end < length && path[end] != '/')
+            end++;
+        if (end - i == 2 && path[i] == '.' && path[i + 1] == '.')
+            return false;
+        i = end;
+    }
+    return true;
+}
+
+/* Keeps the event file's name unless it is the usual one. 1: the name is refused. */
+static int set_event(const job *j, const assay_catalog *catalog, assay_part *part)
+{
+    const assay_index_doc *doc = &j->p->doc;
+    char usual[PATH_ROOM];
+    if (!doc->event)
+        return ASSAY_OK;
+    if (!stays_inside(doc->event, doc->event_length)) {
+        assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, j->step, j->path, -1,
+                           "%s: event_file_name \"%.*s\" is not a path inside the trial; the file is not used", j->path,
+                           shown(doc->event_length), doc->event);
+        return 1;
+    }
+    int length = assay_event_path(catalog, part->step, part->worker, usual, sizeof usual);
+    if (length > 0 && (size_t)length == doc->event_length && memcmp(usual, doc->event, doc->event_length) == 0)
+        return ASSAY_OK;
+    part->event = assay_copy_bytes_as_text(doc->event, doc->event_length);
+    return part->event ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* A trial's first index file has most of its names. */
+static int expect_names(parser *p, assay_dict *dict)
+{
+    const assay_index_items *items = &p->doc.tensors;
+    size_t bytes = 0;
+    for (size_t i = 0; i < items->count; i++)
+        bytes += items->item[i].length;
+    if (items->count > p->stamps && grow_stamps(p, items->count) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    return assay_dict_reserve(dict, items->count, bytes);
+}
+
+static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name, const char *path, const void *text,
+                 size_t size, assay_dict *dict, assay_shard *s, assay_problems *problems)
+{
+    const job j = {p, path, name->step, dict, s, problems};
+    assay_part part = {.step = name->step, .worker = name->worker};
+    int status = assay_index_json_read(&p->doc, path, name->step, text, size, problems);
+    if (status == ASSAY_OK)
+        status = set_event(&j, catalog, &part);
+    if (status != ASSAY_OK)
+        return status < 0 ? status : ASSAY_OK;
+    part.mode_step = p->doc.mode_step;
+    part.mode = (uint8_t)p->doc.mode;
+    part.first = (uint32_t)s->entry_count;
+    part.first_shape = (uint32_t)s->shape_count;
+    p->serial++;
+    status = assay_dict_count(dict) == 0 ? expect_names(p, dict) : ASSAY_OK;
+    if (status == ASSAY_OK)
+        status = assay_shard_reserve(s, 1, p->doc.tensors.count, p->doc.shapes.count);
+    if (status == ASSAY_OK)
+        status = add_entries(&j, &part);
+    if (status == ASSAY_OK)
+        status = add_shapes(&j, &part);
+    if (status != ASSAY_OK) {
+        free(part.event);
+        return status;
+    }
+    s->entry_count += part.count;
+    s->shape_count += part.shapes;
+    s->parts[s->count++] = part;
+    return ASSAY_OK;
+}
+
+/* The id of a tensor that the storage has numbered. 1: it has no such number. */
+static int number_ready(const job *j, const assay_store *store, uint32_t number, uint32_t *tensor)
+{
+    parser *p = j->p;
+    size_t length = 0;
+    const char *name = assay_store_ready_tensor(store, number, &length);
+    if (!name)
+        return 1;
+    if (number >= p->readies) {
+        size_t room = ((size_t)number + 64) * 2;
+        uint32_t *grown = assay_realloc_array(p->ready, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        memset(grown + p->readies, 0xff, (room - p->readies) * sizeof *grown);
+        p->ready = grown;
+        p->readies = room;
+    }
+    if (p->ready[number] == ASSAY_NO_ID)
+        p->ready[number] = assay_dict_add(j->dict, name, length);
+    *tensor = p->ready[number];
+    return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : 0;
+}
+
+/* Adds the part that the storage has ready. 1: a row of its tables is wrong. */
+static int take_ready(const job *j, assay_store *store, const assay_unit *name, const assay_ready_part *ready)
+{
+    assay_part part = {.step = name->step,
+                       .worker = name->worker,
+                       .mode_step = ready->mode_step,
+                       .mode = (uint8_t)ready->mode,
+                       .first = (uint32_t)j->shard->entry_count,
+                       .first_shape = (uint32_t)j->shard->shape_count};
+    int status = ready->mode <= ASSAY_MODE_NONE || ready->mode >= ASSAY_MODES
+                     ? 1
+                     : assay_shard_reserve(j->shard, 1, ready->count, 0);
+    j->p->serial++;
+    for (; status == ASSAY_OK && part.count < ready->count; part.count++) {
+        const assay_ready_entry *from = &ready->entries[part.count];
+        assay_entry *to = &j->shard->entries[part.first + part.count];
+        const assay_index_item range = {.length = 1, .start = (int64_t)from->offset, .size = (int64_t)from->length};
+        if (wrong_range(&range) || from->kind >= SHAPE_KIND || (part.count > 0 && to[-1].offset > from->offset))
+            return 1;
+        *to = (assay_entry){from->offset, from->length, 0, (uint8_t)from->kind};
+        status = number_ready(j, store, from->tensor, &to->tensor);
+        if (status == ASSAY_OK)
+            status = mark(j->p, to->tensor, to->kind);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    j->shard->entry_count += part.count;
+    j->shard->parts[j->shard->count++] = part;
+    return ASSAY_OK;
+}
+
+/* From the storage's tables. *done is false when the file's text is to be read. */
+static int read_ready(const job *j, assay_store *store, const assay_unit *name, bool *done)
+{
+    assay_ready_part ready;
+    assay_error why = {{0}};
+    int status = assay_store_ready_part(store, name->step, name->worker, &ready, &why);
+    *done = status != 0;
+    if (status == 1)
+        status = take_ready(j, store, name, &ready);
+    if (status == 1)
+        assay_fail(&why, ASSAY_EFORMAT, "%s: the packed index is damaged at step %lld; pack the trial again",
+                   assay_store_location(store), (long long)name->step);
+    if (status == ASSAY_OK || status == ASSAY_ENOMEM)
+        return status;
+    assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, name->step, j->path, -1,
+                       "%s; this worker's step is not evaluated", why.text);
+    return ASSAY_OK;
+}
+
+int assay_index_parse(const assay_catalog *catalog, const assay_unit *name, const void *text, size_t size,
+                      assay_dict *dict, assay_shard *shard, assay_problems *problems)
+{
+    parser p = {0};
+    char path[PATH_ROOM];
+    assay_index_path(catalog, name, path, sizeof path);
+    int status = parse(&p, catalog, name, path, text, size, dict, shard, problems);
+    parser_release(&p);
+    return status;
+}
+
+/* Asks for the index files behind the i-th, up to the end-th, that were not asked for yet. */
+static void ask_ahead(assay_store *store, const assay_catalog *catalog, size_t i, size_t end, size_t *asked)
+{
+    enum { MOST = 1 << 20 }; /* of one file; a longer one is read ahead when it is its turn */
+    size_t to = end - i > ASSAY_STORE_AHEAD ? i + 1 + ASSAY_STORE_AHEAD : end;
+    for (size_t k = *asked > i ? *asked : i + 1; k < to && assay_store_waits(store); k++) {
+        char path[PATH_ROOM];
+        assay_index_path(catalog, &catalog->units[k], path, sizeof path);
+        assay_store_ahead(store, path, 0, MOST);
+        *asked = k + 1;
+    }
+}
+
+int assay_index_read(assay_store *store, const assay_catalog *catalog, size_t first, size_t count, assay_dict *dict,
+                     assay_shard *shard, assay_problems *problems)
+{
+    parser p = {0};
+    assay_buf text;
+    assay_buf_init(&text, FILE_MOST);
+    int status = ASSAY_OK;
+    size_t asked = first;
+    for (size_t i = first; i < first + count && status == ASSAY_OK; i++) {
+        const assay_unit *name = &catalog->units[i];
+        char path[PATH_ROOM];
+        assay_error why = {{0}};
+        bool ready = false;
+        assay_index_path(catalog, name, path, sizeof path);
+        const job j = {&p, path, name->step, dict, shard, problems};
+        status = read_ready(&j, store, name, &ready);
+        if (ready || status != ASSAY_OK)
+            continue;
+        ask_ahead(store, catalog, i, first + count, &asked);
+        status = assay_store_read(store, path, FILE_MOST, &text, &why);
+        if (status == ASSAY_OK) {
+            p.text = (char *)text.data;
+            status = parse(&p, catalog, name, path, text.data, text.size, dict, shard, problems);
+        } else if (status != ASSAY_ENOMEM) {
+            status = ASSAY_OK;
+            assay_problems_add(problems, ASSAY_PROBLEM_READ, name->step, path, -1,
+                               "%s; this worker's step is not evaluated", why.text);
+        }
+    }
+    assay_buf_release(&text);
+    parser_release(&p);
+    return status;
+}

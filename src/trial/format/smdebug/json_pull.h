@@ -1,0 +1,48 @@
+/* json_pull.h - a strict pull scanner over JSON bytes, for index files and collections: there may be a million of them,
+ * or of names in one, and building a tree would cost several times the read. Inside trial only.
+ *
+ * The first thing that is wrong is kept in `fault` and every later call fails. RFC 8259, but strings may hold bytes
+ * that are no UTF-8 (tensor names do), and a surrogate without its pair is taken as three bytes. */
+#ifndef ASSAY_SMDEBUG_JSON_PULL_H
+#define ASSAY_SMDEBUG_JSON_PULL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ASSAY_PULL_DEPTH = 64 }; /* deeper nesting is refused */
+
+typedef struct assay_pull {
+    const char *from, *at, *end;
+    char *decoded; /* strings with escapes; room for as many bytes as the text has; owned, kept over texts */
+    size_t decoded_size, decoded_room;
+    const char *fault; /* what is wrong, a constant; NULL: nothing yet */
+    const char *fault_at;
+    bool no_memory;
+} assay_pull;
+
+/* Starts on another text; what was decoded before is forgotten. */
+void assay_pull_start(assay_pull *s, const void *text, size_t size);
+void assay_pull_release(assay_pull *s);
+/* The next character that is no white space, '\0' at the end or after a fault. */
+char assay_pull_peek(assay_pull *s);
+/* Takes one punctuation mark. False, and a fault that names it, when it is not there. */
+bool assay_pull_take(assay_pull *s, char mark);
+/* After an item: true when a comma was taken and another item follows, false at the closing mark (taken) or a fault. */
+bool assay_pull_more(assay_pull *s, char closing);
+/* Opens an object or array: true when it has items. */
+bool assay_pull_open(assay_pull *s, char opening, char closing);
+/* A string, pointing into the text or into what was decoded; valid until the next start. */
+bool assay_pull_string(assay_pull *s, const char **text, size_t *length);
+/* A key and its colon. */
+bool assay_pull_key(assay_pull *s, const char **text, size_t *length);
+/* A number. *fits is false when it is well-formed and no int64 (1e3 and 1.0 are). */
+bool assay_pull_integer(assay_pull *s, int64_t *value, bool *fits);
+/* Passes over any value, without recursion. */
+bool assay_pull_skip(assay_pull *s);
+/* True when nothing but white space is left. */
+bool assay_pull_end(assay_pull *s);
+/* Sets the fault unless there is one. Returns false. */
+bool assay_pull_fault(assay_pull *s, const char *at, const char *what);
+
+#endif

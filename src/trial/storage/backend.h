@@ -1,0 +1,57 @@
+/* backend.h - what a kind of storage provides. Inside trial only. */
+#ifndef ASSAY_STORAGE_BACKEND_H
+#define ASSAY_STORAGE_BACKEND_H
+
+#include <stdbool.h>
+
+#include "trial/storage/storage.h"
+
+typedef struct assay_store_ops assay_store_ops;
+
+struct assay_store {
+    const assay_store_ops *ops;
+    char *location; /* as it was given; owned */
+    void *root;     /* the backend's */
+};
+
+struct assay_store_file {
+    const assay_store_ops *ops;
+    uint64_t size;
+    char *path; /* for messages; owned */
+    void *handle;
+    int number; /* for backends that have one */
+};
+
+/* The calls of storage.h for one backend. `place` is the location without its scheme. A backend that this build lacks
+ * has no open. Failing opens leave nothing behind. */
+struct assay_store_ops {
+    const char *scheme; /* "file://" */
+    int (*open)(assay_store *store, const char *place, assay_error *err);
+    void (*close)(assay_store *store);
+    int (*list)(assay_store *store, const char *directory, assay_names *out, assay_error *err);
+    int (*exists)(assay_store *store, const char *path, assay_error *err);
+    int (*open_file)(assay_store *store, const char *path, assay_store_file *file, assay_error *err);
+    void (*close_file)(assay_store_file *file);
+    int (*read_at)(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
+    int (*stamp)(assay_store *store, const char *path, assay_store_stamp *out,
+                 assay_error *err); /* NULL: never changes */
+    /* Both or neither: of storages that fetch what comes next. */
+    bool (*waits)(const assay_store *store);
+    void (*ahead)(assay_store *store, const char *path, uint64_t offset, uint64_t size);
+    /* Of storages that keep the index in tables; NULL elsewhere. */
+    int (*ready_part)(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err);
+    const char *(*ready_tensor)(const assay_store *store, uint32_t tensor, size_t *length);
+};
+
+extern const assay_store_ops assay_store_posix;
+extern const assay_store_ops assay_store_hdf5; /* without HDF5 it has no open */
+
+/* True when the place is an HDF5 file, or one with the name of a trial in it behind: "run.h5", "runs.h5/resnet-17".
+ * Then *length is that of the file's part. Not collective. */
+bool assay_is_hdf5_place(const char *place, size_t *length);
+
+/* Makes *out of `count` terminated names that lie one behind the other in `text`: sorted, in one block. Returns 0 or
+ * ASSAY_ENOMEM. */
+int assay_names_from_text(const char *text, size_t size, size_t count, assay_names *out);
+
+#endif

@@ -1,0 +1,12 @@
+/* hdf5_reason.h - what readers and writers of HDF5 share: messages. Only in builds with HDF5. */
+#ifndef ASSAY_STORAGE_HDF5_REASON_H
+#define ASSAY_STORAGE_HDF5_REASON_H
+
+#include <stddef.h>
+
+/* HDF5's own words for the last failure, the innermost one, cut to fit; what it would print by itself is switched off
+ * with the first call of assay_hdf5_quiet(). Not collective. */
+const char *assay_hdf5_reason(char *room, size_t size);
+void assay_hdf5_quiet(void);
+
+#endif

@@ -1,0 +1,70 @@
+/* packed.h - the tables of a packed trial (docs/packed.md) in memory: checked once, then looked up in. Inside trial,
+ * and for what writes and reads them: the rows are what lies in the file. */
+#ifndef ASSAY_STORAGE_PACKED_H
+#define ASSAY_STORAGE_PACKED_H
+
+#include <stdbool.h>
+
+#include "trial/storage/storage.h"
+
+enum { ASSAY_PACKED_VERSION = 1, ASSAY_PACKED_BLOCK = 1 << 20 /* bytes a chunk, and a checksum */ };
+#define ASSAY_PACKED_FORMAT "assay-packed-trials"
+
+typedef enum assay_packed_kind {
+    ASSAY_PACKED_FILE,
+    ASSAY_PACKED_DIRECTORY, /* an empty one */
+    ASSAY_PACKED_UNREADABLE /* it was there when the trial was packed, and could not be read */
+} assay_packed_kind;
+
+typedef struct assay_packed_file { /* a row of `files`, in byte order of the names */
+    uint64_t name_at;              /* in `names` */
+    uint32_t name_length;
+    uint32_t kind;
+    uint64_t at, size; /* in `bytes`; of an unreadable file in `names`: why */
+} assay_packed_file;
+
+typedef struct assay_packed_part { /* a row of `parts`, in order of (step, worker) */
+    int64_t step, mode_step;
+    uint32_t worker; /* into `workers` order: natural order of the names */
+    uint32_t mode;
+    uint64_t first_entry, entries;
+} assay_packed_part;
+
+typedef assay_ready_entry assay_packed_entry; /* a row of `entries`; `tensor` is a row of `tensors` */
+
+typedef struct assay_packed_tensor { /* a row of `tensors` */
+    uint64_t name_at;                /* in `tensor_names` */
+    uint64_t name_length;
+} assay_packed_tensor;
+
+typedef struct assay_packed {
+    assay_packed_file *files;
+    uint64_t file_count;
+    char *names;
+    uint64_t name_bytes;
+    assay_packed_part *parts;
+    uint64_t part_count;
+    assay_packed_tensor *tensors;
+    uint64_t tensor_count;
+    char *tensor_names;
+    uint64_t tensor_name_bytes;
+    uint64_t bytes, entries; /* lengths of the datasets that stay on disk */
+    uint32_t *sums;          /* CRC-32C of each block of `bytes` */
+    uint64_t sum_count;
+} assay_packed;
+
+/* Frees the tables. Not collective. */
+void assay_packed_release(assay_packed *packed);
+/* Checks every range and order in tables as they came from a file, so that look-ups need not. ASSAY_EFORMAT names the
+ * table, the row and what is wrong; `where` is the file's name. Not collective. */
+int assay_packed_check(const assay_packed *packed, const char *where, assay_error *err);
+/* The row of a file, or NULL. O(log n). Not collective. */
+const assay_packed_file *assay_packed_find(const assay_packed *packed, const char *path);
+/* The names in a directory; ASSAY_ENOTFOUND when there is none, ASSAY_EIO for a file. Not collective. */
+int assay_packed_list(const assay_packed *packed, const char *directory, assay_names *out, assay_error *err);
+/* Is the path a directory that has something in it, or an empty one? Not collective. */
+bool assay_packed_is_directory(const assay_packed *packed, const char *path);
+/* The row of a step of a worker, or NULL. O(log n). Not collective. */
+const assay_packed_part *assay_packed_find_part(const assay_packed *packed, int64_t step, uint32_t worker);
+
+#endif

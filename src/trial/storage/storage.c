@@ -1,0 +1,230 @@
+/* storage.c - chooses the backend by the location's scheme and passes calls on to it. */
+#include "trial/storage/storage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/storage/backend.h"
+
+static const assay_store_ops store_s3 = {.scheme = "s3://"}; /* known, and not read */
+static const assay_store_ops *const backends[] = {&assay_store_posix, &store_s3};
+
+static const assay_store_ops *choose_local(const char *place)
+{
+    size_t length = 0;
+    return assay_is_hdf5_place(place, &length) ? &assay_store_hdf5 : &assay_store_posix;
+}
+
+/* The backend for a location, and in *place what follows the scheme. A colon and two slashes make a scheme. */
+static const assay_store_ops *choose(const char *location, const char **place)
+{
+    *place = location;
+    if (!strstr(location, "://"))
+        return choose_local(location);
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        size_t length = strlen(backends[i]->scheme);
+        if (strncmp(location, backends[i]->scheme, length) == 0) {
+            *place = location + length;
+            return backends[i] == &assay_store_posix ? choose_local(*place) : backends[i];
+        }
+    }
+    return NULL;
+}
+
+int assay_store_open(const char *location, assay_store **out, assay_error *err)
+{
+    const char *place = NULL;
+    const assay_store_ops *ops = choose(location, &place);
+    if (!ops)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: unknown kind of location; give a directory, or file:// and a path",
+                          location);
+    if (!ops->open && ops == &assay_store_hdf5)
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: this build has no parallel HDF5 and cannot read packed trials; give the directory, or "
+                          "build assay with ASSAY_WITH_HDF5 and MPI",
+                          location);
+    if (!ops->open)
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: assay does not read %s; copy the trial to a directory and name that", location,
+                          ops->scheme);
+    assay_store *store = assay_alloc_zeroed(1, sizeof *store);
+    if (!store)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);
+    store->ops = ops;
+    store->location = assay_copy_text(location);
+    int status = store->location ? ops->open(store, place, err)
+                                 : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);
+    if (status != ASSAY_OK) {
+        free(store->location);
+        free(store);
+        return status;
+    }
+    *out = store;
+    return ASSAY_OK;
+}
+
+void assay_store_close(assay_store *store)
+{
+    if (!store)
+        return;
+    store->ops->close(store);
+    free(store->location);
+    free(store);
+}
+
+const char *assay_store_location(const assay_store *store)
+{
+    return store->location;
+}
+
+int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
+{
+    return store->ops->list(store, directory, out, err);
+}
+
+int assay_store_exists(assay_store *store, const char *path, assay_error *err)
+{
+    return store->ops->exists(store, path, err);
+}
+
+int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
+{
+    *out = (assay_store_stamp){0};
+    if (!store->ops->stamp)
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: its contents never change", store->location);
+    return store->ops->stamp(store, path, out, err);
+}
+
+int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err)
+{
+    assay_store_file *file = assay_alloc_zeroed(1, sizeof *file);
+    char *copy = file ? assay_copy_text(path) : NULL;
+    int status = copy ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", path);
+    if (status == ASSAY_OK) {
+        file->ops = store->ops;
+        file->path = copy;
+        status = store->ops->open_file(store, path, file, err);
+    }
+    if (status != ASSAY_OK) {
+        free(copy);
+        free(file);
+        return status;
+    }
+    *out = file;
+    return ASSAY_OK;
+}
+
+void assay_store_close_file(assay_store_file *file)
+{
+    if (!file)
+        return;
+    file->ops->close_file(file);
+    free(file->path);
+    free(file);
+}
+
+uint64_t assay_store_file_size(const assay_store_file *file)
+{
+    return file->size;
+}
+
+int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
+                        assay_error *err)
+{
+    if (assay_fault_now(ASSAY_FAULT_READ))
+        return assay_fail(err, ASSAY_EIO, "%s: offset %llu: reading failed (asked for by ASSAY_FAULT)", file->path,
+                          (unsigned long long)offset);
+    return file->ops->read_at(file, offset, bytes, size, got, err);
+}
+
+bool assay_store_waits(const assay_store *store)
+{
+    return store->ops->waits && store->ops->waits(store);
+}
+
+void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
+{
+    if (store->ops->ahead)
+        store->ops->ahead(store, path, offset, size);
+}
+
+int assay_store_ready_part(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err)
+{
+    return store->ops->ready_part ? store->ops->ready_part(store, step, worker, out, err) : 0;
+}
+
+const char *assay_store_ready_tensor(const assay_store *store, uint32_t tensor, size_t *length)
+{
+    return store->ops->ready_tensor ? store->ops->ready_tensor(store, tensor, length) : NULL;
+}
+
+/* The file may grow or shrink while it is read: what counts is what the reads give. */
+static int read_all(assay_store_file *file, size_t ceiling, assay_buf *out, assay_error *err)
+{
+    uint8_t piece[32768];
+    size_t got = sizeof piece;
+    if (file->size <= ceiling) /* at once: what a large text grew out of would stay behind it */
+        assay_buf_reserve(out, (size_t)file->size);
+    for (uint64_t at = 0; got == sizeof piece; at += got) {
+        int status = assay_store_read_at(file, at, piece, sizeof piece, &got, err);
+        if (status != ASSAY_OK)
+            return status;
+        if (got > ceiling - out->size)
+            return assay_fail(err, ASSAY_EBUDGET, "%s: larger than the %zu bytes that such a file may have", file->path,
+                              ceiling);
+        assay_put_bytes(out, piece, got);
+        if (assay_buf_status(out) != ASSAY_OK)
+            return assay_fail(err, assay_buf_status(out), "%s: %s while reading it", file->path,
+                              assay_status_text(assay_buf_status(out)));
+    }
+    return ASSAY_OK;
+}
+
+int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err)
+{
+    assay_store_file *file = NULL;
+    int status = assay_store_open_file(store, path, &file, err);
+    if (status != ASSAY_OK)
+        return status;
+    assay_buf_clear(out);
+    status = read_all(file, ceiling, out, err);
+    if (status != ASSAY_OK)
+        assay_buf_clear(out);
+    assay_store_close_file(file);
+    return status;
+}
+
+void assay_names_release(assay_names *names)
+{
+    free(names->name); /* the texts lie in the same block */
+    *names = (assay_names){0};
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int assay_names_from_text(const char *text, size_t size, size_t count, assay_names *out)
+{
+    size_t table = 0, block = 0;
+    if (__builtin_mul_overflow(count, sizeof(char *), &table) || __builtin_add_overflow(table, size, &block))
+        return ASSAY_ENOMEM;
+    char **names = assay_alloc(block);
+    if (!names)
+        return ASSAY_ENOMEM;
+    char *at = (char *)(names + count);
+    if (size)
+        memcpy(at, text, size);
+    bool sorted = true;
+    for (size_t i = 0; i < count; i++) {
+        names[i] = at;
+        sorted = sorted && (i == 0 || strcmp(names[i - 1], at) < 0);
+        at += strlen(at) + 1;
+    }
+    if (!sorted)
+        qsort(names, count, sizeof *names, compare_names);
+    *out = (assay_names){names, count};
+    return ASSAY_OK;
+}

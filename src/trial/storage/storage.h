@@ -1,0 +1,85 @@
+/* storage.h - where a trial lies. A scheme (none or file://, for a directory or a packed trial's file) is chosen by the
+ * location; everything above reads through these calls only. All paths are relative to the trial's root and use '/'. */
+#ifndef ASSAY_STORAGE_STORAGE_H
+#define ASSAY_STORAGE_STORAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <assay/pack.h>
+#include <assay/status.h>
+
+typedef struct assay_store assay_store;           /* one trial's root */
+typedef struct assay_store_file assay_store_file; /* one file open for reading */
+
+/* Names in one directory, byte order, without "." and ".."; release with assay_names_release(). */
+typedef struct assay_names {
+    char **name; /* owned */
+    size_t count;
+} assay_names;
+void assay_names_release(assay_names *names);
+
+/* Opens the root. ASSAY_ENOTFOUND when there is no such directory (the message says what to do), ASSAY_EUNSUPPORTED for
+ * a scheme that is known but not built in, ASSAY_EUSAGE for one that is unknown. Close with assay_store_close(). Not
+ * collective. */
+int assay_store_open(const char *location, assay_store **out, assay_error *err);
+void assay_store_close(assay_store *store);
+/* The location as it was given. */
+const char *assay_store_location(const assay_store *store);
+
+/* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. Not
+ * collective. */
+int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
+/* 1 when a file of that name exists, 0 when not, negative on error. */
+int assay_store_exists(assay_store *store, const char *path, assay_error *err);
+
+/* By what a change of a file or directory is noticed without reading it: equal stamps, nothing happened. */
+typedef struct assay_store_stamp {
+    uint64_t size; /* bytes of a file */
+    int64_t time;  /* of the last change, nanoseconds of the storage's own clock */
+    uint64_t node; /* another number, another file of that name */
+} assay_store_stamp;
+/* The stamp of a file or directory: 1 with *out; 0 with *out all zero when there is none; negative on error,
+ * ASSAY_EUNSUPPORTED for storages whose contents never change. Not collective. */
+int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err);
+
+/* Opens a file for reading at any offset. ASSAY_ENOTFOUND, ASSAY_EIO. Not collective. */
+int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err);
+void assay_store_close_file(assay_store_file *file);
+uint64_t assay_store_file_size(const assay_store_file *file);
+/* Reads up to `size` bytes at `offset`; *got is smaller only at the end of the file. Honours ASSAY_FAULT_READ. */
+int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
+                        assay_error *err);
+
+/* True after a read that had to wait for a disk or a server: what comes next is worth asking for ahead. False while all
+ * is in memory, and for storages that cannot tell. Not collective. */
+bool assay_store_waits(const assay_store *store);
+/* Says that the `size` bytes at `offset` of a file (0: to its end) will be read soon; the file is opened and its bytes
+ * are fetched meanwhile, where the storage can do that. What goes wrong is left for assay_store_open_file() to tell. At
+ * most ASSAY_STORE_AHEAD files stay open so, the last ones. Not collective. */
+enum { ASSAY_STORE_AHEAD = 32 };
+void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size);
+
+/* An index file's contents as a packed trial keeps them in tables, ready to use: saves parsing its text. */
+typedef struct assay_ready_entry {
+    uint64_t offset, length; /* of the record in its event file */
+    uint32_t tensor;         /* number in this storage */
+    uint32_t kind;           /* ASSAY_RAW or a reduction */
+} assay_ready_entry;
+typedef struct assay_ready_part {
+    int64_t mode_step;
+    int mode;
+    const assay_ready_entry *entries; /* in order of offset; valid until the next call on this storage */
+    size_t count;
+} assay_ready_part;
+
+/* The step of a worker (its number in natural order of the names) from the storage's tables. 1: it is there; 0: it is
+ * not, and the index file's text is to be read; negative: ASSAY_EIO, ASSAY_EFORMAT, ASSAY_ENOMEM. Not collective. */
+int assay_store_ready_part(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err);
+/* The name of a tensor of such a part, not terminated; NULL when there is no such number. Not collective. */
+const char *assay_store_ready_tensor(const assay_store *store, uint32_t tensor, size_t *length);
+
+/* Reads a whole file of at most `ceiling` bytes into an initialised buffer. Not collective. */
+int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err);
+
+#endif
