@@ -33,8 +33,8 @@ void assay_dict_pack(const assay_dict *d, assay_buf *out);
 /* Saved reductions. A tensor entry's kind is ASSAY_RAW or one of these: [abs_]min .. l2. X(enum, text) */
 #define ASSAY_REDUCTION_LIST(X)                                                                                        \
     X(MIN, "min")                                                                                                      \
-    X(MAX, "max") X(MEAN, "mean") X(STD, "std") X(VARIANCE, "variance") X(SUM, "sum") X(PROD, "prod") X(L1, "l1")      \
-        X(L2, "l2")
+    X(MAX, "max")                                                                                                      \
+    X(MEAN, "mean") X(STD, "std") X(VARIANCE, "variance") X(SUM, "sum") X(PROD, "prod") X(L1, "l1") X(L2, "l2")
 /* Splits a recorded name: "smdebug/reductions/abs_mean/fc1.weight" is (kind of abs_mean, "fc1.weight"); any other name
  * is (ASSAY_RAW, itself). *base and *base_length get the tensor's own name, inside `name`. Kinds: assay/rule.h. */
 int assay_reduction_split(const char *name, size_t length, const char **base, size_t *base_length);
