@@ -56,7 +56,6 @@ enum {
     ASSAY_L2,
     ASSAY_ABS = 16,
     ASSAY_ABS_MEAN = ASSAY_ABS + ASSAY_MEAN,
-    ASSAY_SET_ASIDE = 31, /* a raw record that the index says is not there (docs/format.md); rules never see it */
     ASSAY_KINDS = 32
 };
 

@@ -56,13 +56,7 @@ int assay_index_parse(const assay_catalog *catalog, const assay_unit *name, cons
 int assay_index_read(assay_store *store, const assay_catalog *catalog, size_t first, size_t count, assay_dict *dict,
                      assay_shard *shard, assay_problems *problems);
 
-/* A tensor with saved reductions whose shape stands in shape_payload was, by the index, not saved raw (FORMAT.md): a
- * raw record of it all the same, which the reference's hook writes of losses, is set aside, and its reductions speak
- * for it. Tensors have numbers below `tensors`; *count grows by the records that were set aside. Returns 0 or
- * ASSAY_ENOMEM. Not collective. */
-int assay_shard_set_raw_aside(assay_shard *s, uint32_t tensors, uint64_t *count);
-
-/* Lets go of the shapes: an evaluation needs them only to tell which raw records are set aside. */
+/* Lets go of the shapes, which an evaluation takes from the records. */
 void assay_shard_drop_shapes(assay_shard *s);
 
 /* new_id[old id], after the dictionaries were merged; entries at one place are put in the order of these. */

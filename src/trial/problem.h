@@ -19,8 +19,7 @@
     X(ASSAY_PROBLEM_ORPHAN, "events-without-index", true)                                                              \
     X(ASSAY_PROBLEM_BUDGET, "memory-budget", true) /* not evaluated: needs more than --memory */                       \
     X(ASSAY_PROBLEM_EMPTY, "empty-trial", true)                                                                        \
-    X(ASSAY_PROBLEM_NAME, "foreign-file", false) /* a file name that is none of ours */                                \
-    X(ASSAY_PROBLEM_SET_ASIDE, "raw-beside-reductions", false)
+    X(ASSAY_PROBLEM_NAME, "foreign-file", false) /* a file name that is none of ours */
 
 typedef enum assay_problem_kind {
 #define ASSAY_PROBLEM_ENUM(name, word, loss) name,

@@ -26,38 +26,6 @@ void assay_shard_release(assay_shard *s)
     *s = (assay_shard){0};
 }
 
-/* `mark` holds for every tensor what was seen of it in the part, over a number that is the part's own. */
-static uint64_t set_aside_in_part(assay_shard *s, size_t number, uint64_t *mark)
-{
-    enum { SHAPED = 1, REDUCED = 2, SEEN = 3 };
-    const assay_part *part = &s->parts[number];
-    const uint64_t own = (uint64_t)(number + 1) << 2;
-    uint64_t count = 0;
-    for (size_t i = part->first_shape; i < part->first_shape + part->shapes; i++)
-        mark[s->shapes[i].tensor] = own | SHAPED;
-    for (size_t e = part->first; e < part->first + part->count; e++)
-        if (s->entries[e].kind != ASSAY_RAW && mark[s->entries[e].tensor] >> 2 == number + 1)
-            mark[s->entries[e].tensor] |= REDUCED;
-    for (size_t e = part->first; e < part->first + part->count; e++)
-        if (s->entries[e].kind == ASSAY_RAW && mark[s->entries[e].tensor] == (own | SEEN)) {
-            s->entries[e].kind = ASSAY_SET_ASIDE;
-            count++;
-        }
-    return count;
-}
-
-int assay_shard_set_raw_aside(assay_shard *s, uint32_t tensors, uint64_t *count)
-{
-    uint64_t *mark = assay_alloc_zeroed(tensors, sizeof *mark);
-    if (!mark)
-        return ASSAY_ENOMEM;
-    for (size_t p = 0; p < s->count; p++)
-        if (s->parts[p].shapes > 0)
-            *count += set_aside_in_part(s, p, mark);
-    free(mark);
-    return ASSAY_OK;
-}
-
 void assay_shard_drop_shapes(assay_shard *s)
 {
     for (size_t i = 0; i < s->count; i++) {

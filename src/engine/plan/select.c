@@ -82,8 +82,7 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
 {
     const assay_instance *instance = assay_job_instance(plan->job, use->instance);
     const assay_slot_need *slot = &instance->need->slots[use->slot];
-    assay_use_scope scope = {
-        .kinds = slot->kinds & ~(1u << ASSAY_SET_ASIDE), .modes = slot->modes, .worker = ASSAY_ALL_WORKERS};
+    assay_use_scope scope = {.kinds = slot->kinds, .modes = slot->modes, .worker = ASSAY_ALL_WORKERS};
     scope.nowhere = instance->status != ASSAY_OK;
     scope.from = instance->start_step > options->from ? instance->start_step : options->from;
     scope.to = instance->end_step < options->to ? instance->end_step : options->to;

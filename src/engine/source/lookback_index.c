@@ -58,12 +58,9 @@ void assay_lookback_index_free(assay_lookback_index *f)
 static int settle(const assay_source *source, const assay_dict *names, uint64_t position, assay_shard *shard)
 {
     uint32_t count = assay_dict_count(names);
-    uint64_t set_aside = 0;
     uint32_t *new_id = assay_alloc(count * sizeof *new_id);
-    if (!new_id || assay_shard_set_raw_aside(shard, count, &set_aside) != ASSAY_OK) {
-        free(new_id);
+    if (!new_id)
         return ASSAY_ENOMEM;
-    }
     for (uint32_t i = 0; i < count; i++) {
         size_t length;
         const char *name = assay_dict_name(names, i, &length);

@@ -22,7 +22,6 @@ typedef struct summary {
     uint8_t *modes;   /* [names]: modes in which a tensor was saved raw */
     assay_step_info *steps;
     size_t step_count, step_room;
-    uint64_t set_aside; /* raw records of tensors that were saved reduced */
     assay_problems problems;
 } summary;
 
@@ -79,7 +78,7 @@ static int add_step(summary *s, const assay_step_info *step)
 static int summarize_shard(summary *s, assay_shard *shard, bool verbatim)
 {
     s->modes = assay_alloc_zeroed(assay_dict_count(s->names), 1);
-    if (!s->modes || assay_shard_set_raw_aside(shard, assay_dict_count(s->names), &s->set_aside) != ASSAY_OK)
+    if (!s->modes)
         return ASSAY_ENOMEM;
     for (size_t p = 0; p < shard->count; p++) {
         const assay_part *part = &shard->parts[p];
@@ -108,7 +107,6 @@ static int pack_summaries(const void *mine, assay_buf *out)
             assay_put_i64(out, s->steps[k].mode_step);
             assay_put_u8(out, (uint8_t)s->steps[k].mode);
         }
-        assay_put_u64(out, s->set_aside);
         assay_problems_pack(&s->problems, out);
     }
     return assay_buf_status(out);
@@ -172,7 +170,6 @@ static int join_summaries(void *mine, assay_cursor *later, assay_error *err)
         status = join_names(&all->list[i], later);
         if (status == ASSAY_OK)
             status = join_steps(&all->list[i], later);
-        all->list[i].set_aside += assay_get_u64(later);
         if (status == ASSAY_OK)
             status = join_problems(&all->list[i].problems, later, err);
     }
@@ -294,16 +291,6 @@ static int find_names(summary *own, const assay_dict *common)
     return ASSAY_OK;
 }
 
-static void remark_on_set_aside(summary *s)
-{
-    if (s->set_aside > 0)
-        assay_problems_add(
-            &s->problems, ASSAY_PROBLEM_SET_ASIDE, -1, "", -1,
-            "%llu raw record%s of tensors that were saved reduced %s set aside: the index says that they were not "
-            "saved raw, and rules take their reductions; `assay show` shows both",
-            (unsigned long long)s->set_aside, assay_plural(s->set_aside), s->set_aside == 1 ? "is" : "are");
-}
-
 /* Moves a joined summary into the source's trial info. Problems are rank 0's to keep. */
 static int make_info(assay_source *source, summary *s, bool keep_problems)
 {
@@ -356,7 +343,6 @@ static int conclude(summaries *joined)
         decide_on_steps(&joined->list[i]);
         if (status == ASSAY_OK)
             status = check_steps(&joined->list[i]);
-        remark_on_set_aside(&joined->list[i]);
     }
     return status;
 }
