@@ -313,7 +313,7 @@ static void tell_tally(const assay_actions *actions)
                        actions->failed, actions->failed + actions->done, actions->directory, ASSAY_ACTIONS_LOG);
 }
 
-void assay_actions_end(assay_actions *actions, const assay_outcome *outcome, int code)
+void assay_actions_end(assay_actions *actions, const assay_report *report, int code)
 {
     bool any = false;
     char digest[65];
@@ -324,9 +324,9 @@ void assay_actions_end(assay_actions *actions, const assay_outcome *outcome, int
     for (size_t i = 0; i < actions->count; i++)
         any |= actions->list[i].at_end;
     if (any) {
-        int status = assay_report_digest(outcome, digest, &err);
+        int status = assay_report_digest(report, digest, &err);
         if (status == ASSAY_OK) {
-            status = action_event_end(&event, outcome, code, digest);
+            status = action_event_end(&event, report->outcome, code, digest);
             for (size_t i = 0; i < actions->count && status == ASSAY_OK; i++) {
                 if (actions->list[i].at_end)
                     fire(actions, i, &event);

@@ -3,7 +3,7 @@
  *     assay_actions_parse(job, &actions, &err);                    (NULL: the job has none)
  *     assay_actions_prepare(actions, "report", ASSAY_ACTIONS_DO, &err);
  *     assay_actions_findings(actions, &outcome);                   (as often as there is something new to look at)
- *     assay_actions_end(actions, &outcome, exit code);             (once, when the report is written)
+ *     assay_actions_end(actions, &report, exit code);              (once, when the report is written)
  *     assay_actions_free(actions);
  *
  * Everything is done at most once for a finding and a target, also over several runs that share an output directory:
@@ -12,7 +12,7 @@
 #ifndef ASSAY_ACTION_ACTIONS_H
 #define ASSAY_ACTION_ACTIONS_H
 
-#include "engine/engine.h"
+#include "report/report.h"
 
 typedef struct assay_actions assay_actions;
 
@@ -40,7 +40,7 @@ void assay_actions_findings(assay_actions *actions, const assay_outcome *outcome
 
 /* Runs the actions "on": "end", and says in one line how many actions failed and how many were not repeated. `code` is
  * the exit code that goes into the message. */
-void assay_actions_end(assay_actions *actions, const assay_outcome *outcome, int code);
+void assay_actions_end(assay_actions *actions, const assay_report *report, int code);
 
 /* Appends what the actions are, a line each: for --dry-run. Works before assay_actions_prepare() too. Returns the
  * buffer's status. */

@@ -58,29 +58,29 @@ static char *command_line(const cli_context *context)
 }
 
 /* Writes the files; the message of a failure is logged. */
-static int write_files(const cli_context *context, const run_options *options, const assay_outcome *outcome)
+static int write_files(const cli_context *context, const run_options *options, const assay_report *report)
 {
     assay_error err = {""};
     char *command = command_line(context);
     assay_report_origin origin = {context->version, assay_comm_library(context->comm), command ? command : ""};
-    int status = assay_report_write(outcome, &origin, run_directory(options, outcome->job), &err);
+    int status = assay_report_write(report, &origin, run_directory(options, report->outcome->job), &err);
     free(command);
     if (status != ASSAY_OK)
         assay_log_error("%s", err.text);
     return status;
 }
 
-static int print_report(const run_options *options, const assay_outcome *outcome)
+static int print_report(const run_options *options, const assay_report *report)
 {
     char hex[65];
     assay_error err = {""};
     assay_draw draw;
     assay_buf text;
     assay_buf_init(&text, ASSAY_REPORT_CEILING);
-    int status = options->dry_run ? run_put_plan(outcome, &text)
-                                  : assay_report_put_text(outcome, cli_draw_style(CLI_DRAW_AUTO, &draw), &text);
+    int status = options->dry_run ? run_put_plan(report->outcome, &text)
+                                  : assay_report_put_text(report, cli_draw_style(CLI_DRAW_AUTO, &draw), &text);
     if (status == ASSAY_OK && options->digest && !options->dry_run) {
-        status = assay_report_digest(outcome, hex, &err);
+        status = assay_report_digest(report, hex, &err);
         if (status == ASSAY_OK)
             assay_put_format(&text, "digest %s\n", hex);
     }
@@ -113,18 +113,19 @@ static bool all_unread(const assay_outcome *outcome)
 }
 
 /* On rank 0: everything that leaves the program, and the exit code. */
-static int conclude(const cli_context *context, const run_options *options, const assay_outcome *outcome)
+static int conclude(const cli_context *context, const run_options *options, const assay_report *report)
 {
+    const assay_outcome *outcome = report->outcome;
     assay_error err = {""};
     int seen = options->witness.see ? options->witness.see(options->witness.context, outcome, &err) : ASSAY_OK;
     if (seen != ASSAY_OK)
         assay_log_error("%s", err.text);
-    int printed = print_report(options, outcome);
-    int written = options->dry_run ? ASSAY_OK : write_files(context, options, outcome);
+    int printed = print_report(options, report);
+    int written = options->dry_run ? ASSAY_OK : write_files(context, options, report);
     if (seen != ASSAY_OK || printed != ASSAY_OK || written != ASSAY_OK)
         return CLI_FAILED;
     assay_severity least = (assay_severity)(options->fail_on - 1);
-    bool outside = outcome->bands && assay_band_report_fires(outcome->bands) && least <= ASSAY_WARNING;
+    bool outside = report->bands && assay_band_report_fires(report->bands) && least <= ASSAY_WARNING;
     if (options->fail_on != RUN_FAIL_NEVER && (outside || assay_outcome_fails(outcome, least)))
         return CLI_FINDINGS;
     return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
@@ -144,35 +145,38 @@ static int learn(const char *path, const assay_outcome *outcome, assay_error *er
     return status;
 }
 
-/* On rank 0: compares the trials, with each other and with the bands, then concludes. */
+/* On rank 0: compares the trials, with each other and with the bands, then concludes. What was made for the report
+ * stays in it until release_report(). */
 static int compare_and_conclude(const cli_context *context, const run_options *options, const assay_bands *bands,
-                                assay_outcome *outcome)
+                                assay_report *report)
 {
+    const assay_outcome *outcome = report->outcome;
     assay_comparison *comparison = NULL;
     assay_band_report *against = NULL;
     assay_error err = {""};
-    int code = CLI_FAILED, status = ASSAY_OK;
+    int status = ASSAY_OK;
     if (all_unread(outcome))
         return CLI_USAGE;
     if (!options->dry_run)
         status = assay_comparison_make(outcome, &comparison);
     if (status == ASSAY_OK && bands && !options->dry_run)
         status = assay_bands_check(bands, outcome, &against);
+    report->comparison = comparison;
+    report->bands = against;
     if (status != ASSAY_OK)
         assay_fail(&err, status, "out of memory while the trials were compared");
     if (status == ASSAY_OK && options->learn && !options->dry_run)
         status = learn(options->learn, outcome, &err);
-    outcome->comparison = comparison;
-    outcome->bands = against;
     if (status == ASSAY_OK)
-        code = conclude(context, options, outcome);
-    else
-        assay_log_error("%s", err.text);
-    outcome->comparison = NULL;
-    outcome->bands = NULL;
-    assay_band_report_free(against);
-    assay_comparison_free(comparison);
-    return code;
+        return conclude(context, options, report);
+    assay_log_error("%s", err.text);
+    return CLI_FAILED;
+}
+
+static void release_report(assay_report *report)
+{
+    assay_band_report_free((assay_band_report *)report->bands);
+    assay_comparison_free((assay_comparison *)report->comparison);
 }
 
 /* results.h5, by all ranks. Collective. */
@@ -214,6 +218,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     assay_error err = {""};
     assay_bands bands = {0};
     assay_outcome outcome = {0};
+    assay_report report = {.outcome = &outcome};
     assay_engine_options engine = run_engine_options(options);
     bool tables = (job->formats & 1u << ASSAY_FORMAT_HDF5) && !options->dry_run;
     assay_results *results = tables ? assay_results_new(job) : NULL;
@@ -233,7 +238,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
         return run_checkpoint_fail(status, &err);
     }
     if (assay_comm_rank(context->comm) == 0)
-        code = compare_and_conclude(context, options, options->against ? &bands : NULL, &outcome);
+        code = compare_and_conclude(context, options, options->against ? &bands : NULL, &report);
     code = cli_share_code(context->comm, code);
     if (results && (code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES)) {
         int wrote = write_results(context, options, &outcome, text, results);
@@ -241,7 +246,8 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     }
     if (assay_comm_rank(context->comm) == 0 && !options->dry_run)
         run_checkpoint_end(&options->checkpoint, code);
-    run_actions_end(&options->actions, &outcome, code);
+    run_actions_end(&options->actions, &report, code);
+    release_report(&report);
     assay_results_free(results);
     assay_outcome_release(&outcome);
     assay_bands_release(&bands);

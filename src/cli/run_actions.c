@@ -28,7 +28,7 @@ void run_actions_seen(const run_actions *run, const assay_outcome *outcome)
         assay_actions_findings(run->actions, outcome);
 }
 
-void run_actions_end(const run_actions *run, const assay_outcome *outcome, int code)
+void run_actions_end(const run_actions *run, const assay_report *report, int code)
 {
     assay_buf list;
     bool reported = code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES;
@@ -37,8 +37,8 @@ void run_actions_end(const run_actions *run, const assay_outcome *outcome, int c
     if (!reported) {
         assay_log_warn("no action was run: there is no complete report");
     } else if (!run->dry_run) {
-        assay_actions_findings(run->actions, outcome);
-        assay_actions_end(run->actions, outcome, code);
+        assay_actions_findings(run->actions, report->outcome);
+        assay_actions_end(run->actions, report, code);
     } else {
         assay_buf_init(&list, 1 << 20);
         (void)assay_actions_put_list(run->actions, &list);

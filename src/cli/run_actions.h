@@ -22,7 +22,7 @@ void run_actions_seen(const run_actions *run, const assay_outcome *outcome);
 /* Runs what is due on findings and at the end, when the run has ended with that exit code and the report is written;
  * after a failure nothing, and a dry run lists the actions on standard output. The exit code stands, whatever comes of
  * the actions. For rank 0; nothing elsewhere. Not collective. */
-void run_actions_end(const run_actions *run, const assay_outcome *outcome, int code);
+void run_actions_end(const run_actions *run, const assay_report *report, int code);
 void run_actions_release(run_actions *run);
 
 #endif

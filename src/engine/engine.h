@@ -89,8 +89,6 @@ typedef struct assay_outcome {
     size_t trial_count;
     assay_plan_figures plan;
     assay_run_figures run;
-    const struct assay_comparison *comparison; /* report/compare/comparison.h; borrowed; NULL: not compared */
-    const struct assay_band_report *bands;     /* report/compare/bands.h; borrowed; NULL: no --against */
 } assay_outcome;
 
 /* Runs the job. Collective on comm; `job` and `options` must be the same on every rank. The outcome is filled on rank 0

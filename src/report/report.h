@@ -7,6 +7,13 @@
 #include "report/text/draw.h"
 #include "report/text/workers.h"
 
+/* What a report is made of; all borrowed. */
+typedef struct assay_report {
+    const assay_outcome *outcome;
+    const struct assay_comparison *comparison; /* report/compare/comparison.h; NULL: the trials are not compared */
+    const struct assay_band_report *bands;     /* report/compare/bands.h; NULL: no bands to hold them against */
+} assay_report;
+
 /* What the report says about the run besides the engine's figures; borrowed. */
 typedef struct assay_report_origin {
     const char *version; /* of assay */
@@ -17,7 +24,7 @@ typedef struct assay_report_origin {
 /* Appends the members of report.json that do not depend on how the job was run: everything up to the line of "run", the
  * last line's comma included. The bytes are the same at any rank count. Returns the buffer's status or ASSAY_ENOMEM.
  * Not collective. */
-int assay_report_put_body(const assay_outcome *outcome, assay_buf *out);
+int assay_report_put_body(const assay_report *report, assay_buf *out);
 /* Appends what follows the body: the line of "run" and the closing brace. Not collective. */
 void assay_report_put_run(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 
@@ -28,18 +35,18 @@ int assay_report_put_results(const char *name, const void *text, size_t size, co
 
 /* SHA-256 over the body, what `sed '/^ "run":/,$d' report.json | sha256sum` gives. `hex` gets 64 digits. Not
  * collective. */
-int assay_report_digest(const assay_outcome *outcome, char hex[65], assay_error *err);
+int assay_report_digest(const assay_report *report, char hex[65], assay_error *err);
 
 /* Appends the text report, with drawings where `draw` is not NULL. Returns the buffer's status or ASSAY_ENOMEM.
  * Not collective. */
-int assay_report_put_text(const assay_outcome *outcome, const assay_draw *draw, assay_buf *out);
+int assay_report_put_text(const assay_report *report, const assay_draw *draw, assay_buf *out);
 /* Appends the result of an aggregation, an object of report.json, in the same way. False, and nothing is appended, when
  * it has none of the forms that are known. Not collective. */
 bool assay_report_put_members(const cJSON *members, const assay_draw *draw, assay_buf *out);
 
 /* Writes the job's formats into `directory` (made when missing), each file complete or not at all. ASSAY_EIO with the
  * path; the files that could be written are there all the same. Not collective. */
-int assay_report_write(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory,
+int assay_report_write(const assay_report *report, const assay_report_origin *origin, const char *directory,
                        assay_error *err);
 
 /* Parts of the text report that other listings of a trial use too; of the outcome they look at the trial alone, not at

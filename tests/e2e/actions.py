@@ -35,10 +35,10 @@ class Bench:
     def __init__(self, assay, checks, directory, launch=False):
         self.assay, self.checks, self.directory, self.launch, self.count = assay, checks, directory, launch, 0
 
-    def job(self, actions, rules=RULES):
+    def job(self, actions, rules=RULES, trials=("dead_relu",)):
         self.count += 1
         path = self.directory / ("job%d.json" % self.count)
-        path.write_text(json.dumps({"trials": [str(TRIALS / "dead_relu")], "rules": rules, "actions": actions,
+        path.write_text(json.dumps({"trials": [str(TRIALS / t) for t in trials], "rules": rules, "actions": actions,
                                     "output": {"directory": str(self.directory / ("report%d" % self.count))}}))
         return path
 
@@ -64,6 +64,15 @@ class Bench:
 
 def notify(url, **more):
     return {"notify": dict({"url": url, "backoff": 0.01}, **more)}
+
+
+def test_digest_of_several_trials(b):
+    """The comparison belongs to the report, so also to the digest that a message tells."""
+    with Webhook() as hook:
+        done = b.run(b.job([dict(notify(hook.url("/end")), on="end")], trials=("dead_relu", "healthy")), "--digest")
+    b.expect(done.code == 0, "two trials: %s" % done)
+    told = json.loads(hook.requests[0].body)["digest"]
+    b.expect(done.out.split()[-1] == told, "the report's digest is %s, told was %s" % (done.out.split()[-1], told))
 
 
 def test_forms(b):
@@ -382,7 +391,7 @@ def main():
             b.expect(done.code == 2 and "ASSAY_WITH_CURL" in done.err, "without libcurl: %s" % done)
             test_mail(b)
         else:
-            tests = {"forms": test_forms, "attempts": test_attempts, "certificates": test_certificates, "secrets": test_secrets,
+            tests = {"forms": test_forms, "digest": test_digest_of_several_trials, "attempts": test_attempts, "certificates": test_certificates, "secrets": test_secrets,
                      "stopped": test_stopped, "once": test_once, "watch": test_watch, "limits": test_limits, "mail": test_mail,
                      "refusals": test_refusals, "listed": test_listed}
             for what in arguments.what or tests:

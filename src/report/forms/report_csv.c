@@ -44,8 +44,9 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
     assay_put_u8(out, '\n');
 }
 
-int report_put_findings_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+int report_put_findings_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     (void)origin;
     assay_put_format(out,
                      "trial,rule,kind,severity,step,mode,mode_step,worker,tensor,test,value,threshold,cells,note\n");
@@ -100,8 +101,9 @@ static void put_classes(const aggregation_rows *rows, const cJSON *members)
     }
 }
 
-int report_put_class_counts_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+int report_put_class_counts_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     (void)origin;
     assay_put_format(out, "trial,aggregation,class,count\n");
     return put_aggregations(outcome, put_classes, out);
@@ -136,15 +138,17 @@ static void put_confusion(const aggregation_rows *rows, const cJSON *members)
         put_cell(rows, number_at(cell, 0), number_at(cell, 1), number_at(cell, 2));
 }
 
-int report_put_confusion_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+int report_put_confusion_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     (void)origin;
     assay_put_format(out, "trial,aggregation,label,prediction,count\n");
     return put_aggregations(outcome, put_confusion, out);
 }
 
-int report_put_loss_csv(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+int report_put_loss_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     (void)origin;
     assay_put_format(out, "trial,tensor,mode,step,mode_step,loss\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {

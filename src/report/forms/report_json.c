@@ -246,8 +246,9 @@ static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *t
     assay_put_bytes(out, "]}", 2);
 }
 
-int assay_report_put_body(const assay_outcome *outcome, assay_buf *out)
+int assay_report_put_body(const assay_report *report, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     assay_put_format(out, "{\"schema\": \"assay-report/1\",\n \"trials\": [");
     for (size_t i = 0; i < outcome->trial_count; i++) {
         assay_worker_names names;
@@ -259,10 +260,10 @@ int assay_report_put_body(const assay_outcome *outcome, assay_buf *out)
         assay_worker_names_release(&names);
     }
     assay_put_format(out, "],\n");
-    if (outcome->comparison)
-        report_put_comparison_json(outcome->comparison, out);
-    if (outcome->bands)
-        report_put_bands_json(outcome->bands, out);
+    if (report->comparison)
+        report_put_comparison_json(report->comparison, out);
+    if (report->bands)
+        report_put_bands_json(report->bands, out);
     return assay_buf_status(out);
 }
 
@@ -301,12 +302,12 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
     assay_put_format(out, "}}\n");
 }
 
-int assay_report_digest(const assay_outcome *outcome, char hex[65], assay_error *err)
+int assay_report_digest(const assay_report *report, char hex[65], assay_error *err)
 {
     assay_buf body;
     assay_sha256 hash;
     assay_buf_init(&body, ASSAY_REPORT_CEILING);
-    int status = assay_report_put_body(outcome, &body);
+    int status = assay_report_put_body(report, &body);
     if (status == ASSAY_OK) {
         assay_sha256_init(&hash);
         assay_sha256_add(&hash, body.data, body.size);

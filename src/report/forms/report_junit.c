@@ -210,8 +210,9 @@ static int put_suite(const assay_outcome *outcome, const assay_trial_outcome *tr
     return ASSAY_OK;
 }
 
-int report_put_junit(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+int report_put_junit(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     (void)origin;
     suite_counts all = {0, 0, 0, 0};
     for (size_t t = 0; t < outcome->trial_count; t++) {

@@ -311,8 +311,9 @@ static void put_summary(const assay_outcome *outcome, page *p)
     flush(p);
 }
 
-int report_put_markdown(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+int report_put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     (void)origin;
     page p = {.out = out, .most = TABLE_END};
     assay_buf_init(&p.piece, ASSAY_REPORT_CEILING);

@@ -240,18 +240,19 @@ static void put_figures(const assay_outcome *outcome, assay_buf *out)
                      assay_plural((uint64_t)run->nodes), run->seconds);
 }
 
-int assay_report_put_text(const assay_outcome *outcome, const assay_draw *draw, assay_buf *out)
+int assay_report_put_text(const assay_report *report, const assay_draw *draw, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     for (size_t i = 0; i < outcome->trial_count; i++) {
         assay_put_format(out, i ? "\n\n" : "");
         int status = put_trial(outcome, &outcome->trials[i], draw, out);
         if (status != ASSAY_OK)
             return status;
     }
-    if (outcome->comparison)
-        report_put_comparison_text(outcome->comparison, draw, out);
-    if (outcome->bands)
-        report_put_bands_text(outcome->bands, draw, out);
+    if (report->comparison)
+        report_put_comparison_text(report->comparison, draw, out);
+    if (report->bands)
+        report_put_bands_text(report->bands, draw, out);
     put_figures(outcome, out);
     return assay_buf_status(out);
 }

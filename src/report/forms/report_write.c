@@ -5,26 +5,26 @@
 #include "report/forms/forms.h"
 #include "report/html/html.h"
 
-static int put_json(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+static int put_json(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
-    int status = assay_report_put_body(outcome, out);
+    int status = assay_report_put_body(report, out);
     if (status != ASSAY_OK)
         return status;
-    assay_report_put_run(outcome, origin, out);
+    assay_report_put_run(report->outcome, origin, out);
     return assay_buf_status(out);
 }
 
-static int put_text(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+static int put_text(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     (void)origin;
-    return assay_report_put_text(outcome, NULL, out);
+    return assay_report_put_text(report, NULL, out);
 }
 
 /* One file of a form; a form may have several. */
 typedef struct form_file {
     int form; /* assay_format */
     const char *name;
-    int (*put)(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+    int (*put)(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 } form_file;
 
 /* In the order they are written. results.h5 is not among them: all ranks write it (results.h). */
@@ -40,13 +40,13 @@ static const form_file FILES[] = {
     {ASSAY_FORMAT_HTML, "report.html", report_put_html},
 };
 
-static int write_file(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory,
+static int write_file(const assay_report *report, const assay_report_origin *origin, const char *directory,
                       const form_file *file, assay_error *err)
 {
     assay_buf text;
     assay_buf_init(&text, ASSAY_REPORT_CEILING);
     char *path = assay_path_join(directory, file->name);
-    int status = path ? file->put(outcome, origin, &text) : ASSAY_ENOMEM;
+    int status = path ? file->put(report, origin, &text) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = assay_file_write(path, text.data, text.size, err);
     else
@@ -56,20 +56,20 @@ static int write_file(const assay_outcome *outcome, const assay_report_origin *o
     return status;
 }
 
-int assay_report_write(const assay_outcome *outcome, const assay_report_origin *origin, const char *directory,
+int assay_report_write(const assay_report *report, const assay_report_origin *origin, const char *directory,
                        assay_error *err)
 {
     int first = assay_dir_make(directory, err);
     if (first != ASSAY_OK)
         return first;
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
-        if (!(outcome->job->formats & 1u << FILES[i].form))
+        if (!(report->outcome->job->formats & 1u << FILES[i].form))
             continue;
-        int status = write_file(outcome, origin, directory, &FILES[i], first == ASSAY_OK ? err : NULL);
+        int status = write_file(report, origin, directory, &FILES[i], first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;
     }
-    if (outcome->job->formats & 1u << ASSAY_FORMAT_TENSORBOARD) {
-        int status = report_write_tensorboard(outcome, directory, first == ASSAY_OK ? err : NULL);
+    if (report->outcome->job->formats & 1u << ASSAY_FORMAT_TENSORBOARD) {
+        int status = report_write_tensorboard(report->outcome, directory, first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;
     }
     return first;

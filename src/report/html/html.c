@@ -198,13 +198,18 @@ static const assay_params *find_classes(const assay_job *job)
     return NULL;
 }
 
-int report_put_html(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out)
+int report_put_html(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
+    const assay_outcome *outcome = report->outcome;
     assay_buf body, nav;
     assay_buf_init(&body, ASSAY_REPORT_CEILING);
     assay_buf_init(&nav, ASSAY_REPORT_CEILING);
-    html_page page = {
-        .outcome = outcome, .origin = origin, .out = &body, .nav = &nav, .classes = find_classes(outcome->job)};
+    html_page page = {.outcome = outcome,
+                      .comparison = report->comparison,
+                      .origin = origin,
+                      .out = &body,
+                      .nav = &nav,
+                      .classes = find_classes(outcome->job)};
     put_sections(&page);
     page.out = out;
     put_head(&page);

@@ -43,6 +43,7 @@ enum {
 
 typedef struct html_page {
     const assay_outcome *outcome;
+    const struct assay_comparison *comparison; /* NULL: not compared */
     const assay_report_origin *origin;
     assay_buf *out;              /* of the sections */
     assay_buf *nav;              /* the list of links to them */
@@ -172,6 +173,6 @@ void html_run(html_page *page);
 cJSON *html_members(html_page *page, const report_rule *rule);
 
 /* Appends report.html (docs/report-html.md). Returns the buffer's status or ASSAY_ENOMEM. Not collective. */
-int report_put_html(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
+int report_put_html(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 
 #endif

@@ -382,7 +382,7 @@ void html_comparison(html_page *page)
     static void (*const parts[])(html_page *, const assay_comparison *) = {
         put_matrix, put_groups, put_firsts, put_outliers, put_losses, put_classes, put_tensors};
     size_t count = sizeof parts / sizeof *parts;
-    const assay_comparison *c = page->outcome->comparison;
+    const assay_comparison *c = page->comparison;
     if (!c)
         return;
     html_section(page, "comparison", "Trials side by side", HTML_BUDGET_COMPARISON);
