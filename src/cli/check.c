@@ -82,7 +82,7 @@ static void put_job(const assay_job *job, const assay_actions *actions, assay_bu
     for (int f = 0; f < ASSAY_FORMATS; f++) {
         if (!(job->formats & 1u << f))
             continue;
-        assay_put_format(out, "%s\"%s\"", any ? ", " : "", assay_job_format_word(f));
+        assay_put_format(out, "%s\"%s\"", any ? ", " : "", job->forms->list[f].word);
         any = true;
     }
     assay_put_format(out, "], \"max_findings\": %zu}}\n", job->max_findings);
@@ -133,7 +133,7 @@ static int check(const cli_context *context, int argc, char **argv)
     if (status == ASSAY_OK)
         status = cli_read_job_text(path[0], &text, &err);
     if (status == ASSAY_OK)
-        status = assay_job_parse(path[0], text.data, text.size, &job, &err);
+        status = assay_job_parse(path[0], text.data, text.size, &assay_report_forms, &job, &err);
     if (status == ASSAY_OK)
         status = assay_actions_parse(&job, &actions, &err);
     assay_buf_release(&text);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "parallel/interrupt.h"
+#include "report/report.h"
 
 int run_checkpoint_begin(run_checkpoint *checkpoint, const assay_job *job, const assay_buf *text,
                          assay_engine_options *engine, assay_error *err)

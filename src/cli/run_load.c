@@ -10,13 +10,14 @@
 #include "hdf5/hdf5_file.h"
 #include "rule/guard.h"
 #include "rule/module.h"
+#include "report/report.h"
 
 static int set_formats(const char *list, assay_job *job, assay_error *err)
 {
     unsigned formats = 0;
     for (const char *word = list; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
         size_t length = strcspn(word, ",");
-        int format = assay_job_format(word, length);
+        int format = assay_job_form_find(&assay_report_forms, word, length);
         if (format < 0)
             return assay_fail(err, ASSAY_EUSAGE, "run: --format: unknown format \"%.*s\"; known:" ASSAY_FORMAT_WORDS,
                               (int)(length < 40 ? length : 40), word);
@@ -129,7 +130,7 @@ static int parse_job(const char *path, const run_options *options, const assay_b
 {
     int status = prepare_rules(options, err);
     if (status == ASSAY_OK)
-        status = assay_job_parse(path ? path : "compare", text->data, text->size, job, err);
+        status = assay_job_parse(path ? path : "compare", text->data, text->size, &assay_report_forms, job, err);
     if (status == ASSAY_OK && (options->trials.count > 0 || options->trials_from))
         status = set_trials(options, list, job, err);
     if (status == ASSAY_OK && job->trial_count == 0)

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "hdf5/hdf5_file.h"
 #include "report/results/results.h"
+#include "report/report.h"
 
 typedef struct stats_options {
     const char *out;
@@ -85,7 +86,7 @@ static int make_job(const char *const *trials, size_t count, assay_job *job, ass
         "{\"trials\": [], \"aggregations\": [{\"name\": \"everything\", \"kind\": \"everything\"}]}";
     int status = assay_rule_register(&EVERYTHING, err);
     if (status == ASSAY_OK)
-        status = assay_job_parse("stats", text, sizeof text - 1, job, err);
+        status = assay_job_parse("stats", text, sizeof text - 1, &assay_report_forms, job, err);
     return status == ASSAY_OK ? assay_job_set_trials(job, trials, count, err) : status;
 }
 

@@ -13,13 +13,6 @@
 #define TOLERANCE 1e-3 /* by which two tensors may differ */
 enum { MAX_FINDINGS = 1000, MOST_FINDINGS = 10000000 };
 
-static const char *const FORMAT_WORDS[ASSAY_FORMATS] = {
-#define FORMAT_WORD(name, word) word,
-    ASSAY_FORMAT_LIST(FORMAT_WORD)
-#undef FORMAT_WORD
-};
-static const char *const DRAWING_FORMATS[] = {"html", "csv", "tensorboard", NULL};
-
 int job_fail(const job_reader *r, const char *place, const char *format, ...)
 {
     char text[ASSAY_ERROR_TEXT];
@@ -96,41 +89,40 @@ char *job_name_free(const job_names *names, const char *base)
     return name;
 }
 
-const char *assay_job_format_word(int format)
+int assay_job_form_find(const assay_job_forms *forms, const char *word, size_t length)
 {
-    return FORMAT_WORDS[format];
-}
-
-bool assay_job_format_draws(int format)
-{
-    for (size_t i = 0; DRAWING_FORMATS[i]; i++)
-        if (strcmp(FORMAT_WORDS[format], DRAWING_FORMATS[i]) == 0)
-            return true;
-    return false;
-}
-
-int assay_job_format(const char *word, size_t length)
-{
-    for (int f = 0; f < ASSAY_FORMATS; f++) {
-        if (strlen(FORMAT_WORDS[f]) == length && memcmp(FORMAT_WORDS[f], word, length) == 0)
+    for (int f = 0; f < forms->count; f++)
+        if (strlen(forms->list[f].word) == length && memcmp(forms->list[f].word, word, length) == 0)
             return f;
-    }
     return -1;
+}
+
+/* Fails with `text` and the words of all forms. */
+static int fail_with_forms(const job_reader *r, const assay_job_forms *forms, const char *text)
+{
+    char words[256] = "";
+    size_t length = 0;
+    for (int f = 0; f < forms->count && length < sizeof words; f++)
+        length += (size_t)snprintf(words + length, sizeof words - length, " %s", forms->list[f].word);
+    return job_fail(r, "output.formats", "%s:%s", text, words);
 }
 
 static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
 {
+    char text[64];
     if (!list)
         return ASSAY_OK;
     if (!cJSON_IsArray(list) || !list->child)
-        return job_fail(r, "output.formats", "expected a list of formats, of these:" ASSAY_FORMAT_WORDS);
+        return fail_with_forms(r, job->forms, "expected a list of formats, of these");
     job->formats = 0;
     for (const cJSON *item = list->child; item; item = item->next) {
         const char *word = cJSON_IsString(item) ? item->valuestring : "";
-        int format = assay_job_format(word, strlen(word));
-        if (format < 0)
-            return job_fail(r, "output.formats", "unknown format \"%.40s\"; known:" ASSAY_FORMAT_WORDS, word);
-        job->formats |= 1u << format;
+        int form = assay_job_form_find(job->forms, word, strlen(word));
+        if (form < 0) {
+            snprintf(text, sizeof text, "unknown format \"%.40s\"; known", word);
+            return fail_with_forms(r, job->forms, text);
+        }
+        job->formats |= 1u << form;
     }
     return ASSAY_OK;
 }
@@ -219,12 +211,13 @@ static int read_document(const job_reader *r, cJSON *document, assay_job *job)
     return status == ASSAY_OK ? job_read_rules(r, document, job) : status;
 }
 
-int assay_job_parse(const char *file, const void *text, size_t size, assay_job *out, assay_error *err)
+int assay_job_parse(const char *file, const void *text, size_t size, const assay_job_forms *forms, assay_job *out,
+                    assay_error *err)
 {
     const job_reader r = {file, err};
-    assay_job job = {.formats = 1u << ASSAY_FORMAT_JSON | 1u << ASSAY_FORMAT_TEXT,
-                     .max_findings = MAX_FINDINGS,
-                     .tolerance = TOLERANCE};
+    assay_job job = {.forms = forms, .max_findings = MAX_FINDINGS, .tolerance = TOLERANCE};
+    for (int f = 0; f < forms->count; f++)
+        job.formats |= (unsigned)forms->list[f].by_default << f;
     cJSON *document = NULL;
     int status = assay_json_parse(file, text, size, &document, err);
     if (status != ASSAY_OK)

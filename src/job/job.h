@@ -10,33 +10,20 @@ typedef struct assay_job_trial {
     bool named; /* the name was given */
 } assay_job_trial;
 
-/* X(enum, bit, word): the forms a report can be written in. */
-#define ASSAY_FORMAT_LIST(X)                                                                                           \
-    X(ASSAY_FORMAT_JSON, "json")                                                                                       \
-    X(ASSAY_FORMAT_TEXT, "text")                                                                                       \
-    X(ASSAY_FORMAT_HDF5, "hdf5")                                                                                       \
-    X(ASSAY_FORMAT_CSV, "csv")                                                                                         \
-    X(ASSAY_FORMAT_JUNIT, "junit")                                                                                     \
-    X(ASSAY_FORMAT_MARKDOWN, "markdown")                                                                               \
-    X(ASSAY_FORMAT_TENSORBOARD, "tensorboard")                                                                         \
-    X(ASSAY_FORMAT_HTML, "html")
+/* A form that a report can be written in, as far as a job needs to know it. Who writes reports hands in the list. */
+typedef struct assay_job_form {
+    const char *word;
+    bool draws;      /* it draws curves, of losses and of tensors */
+    bool by_default; /* it is written unless the job says otherwise */
+} assay_job_form;
 
-typedef enum assay_format {
-#define ASSAY_FORMAT_ENUM(name, word) name,
-    ASSAY_FORMAT_LIST(ASSAY_FORMAT_ENUM)
-#undef ASSAY_FORMAT_ENUM
-        ASSAY_FORMATS
-} assay_format;
+typedef struct assay_job_forms {
+    const assay_job_form *list;
+    int count; /* at most 32 */
+} assay_job_forms;
 
-/* " json text ...": all words, for messages and help. */
-#define ASSAY_FORMAT_NEXT_WORD(name, word) " " word
-#define ASSAY_FORMAT_WORDS                 ASSAY_FORMAT_LIST(ASSAY_FORMAT_NEXT_WORD)
-
-/* The format called so, or -1; and its word. Not collective. */
-int assay_job_format(const char *word, size_t length);
-const char *assay_job_format_word(int format);
-/* Does it draw curves: of losses, of tensors? Not collective. */
-bool assay_job_format_draws(int format);
+/* The number of the form called so, or -1. */
+int assay_job_form_find(const assay_job_forms *forms, const char *word, size_t length);
 
 typedef struct assay_job {
     char *file; /* the job file's name for messages */
@@ -48,12 +35,13 @@ typedef struct assay_job {
     size_t aggregation_count;
     assay_instance **implicit; /* aggregations that the report needs and nobody asked for: assay_job_add_implicit() */
     size_t implicit_count;
-    bool wants_curves;      /* somebody besides the formats and the comparison needs them */
-    cJSON *actions;         /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
-    char *output_directory; /* NULL: not said */
-    unsigned formats;       /* bit 1 << assay_format; json and text unless the job says otherwise */
-    char *baseline_name;    /* as the job says, NULL: it does not; owned */
-    size_t baseline;        /* number of the trial that the others are compared with */
+    bool wants_curves;            /* somebody besides the formats and the comparison needs them */
+    cJSON *actions;               /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
+    char *output_directory;       /* NULL: not said */
+    const assay_job_forms *forms; /* all that there are; borrowed */
+    unsigned formats;             /* bit 1 << number in forms: those to be written */
+    char *baseline_name;          /* as the job says, NULL: it does not; owned */
+    size_t baseline;              /* number of the trial that the others are compared with */
     double tolerance;    /* relative difference from which on two tensors part; 0.001 unless the job says otherwise */
     size_t max_findings; /* a rule keeps so many in full; 1000 unless "output": {"max_findings": n} */
 } assay_job;
@@ -76,9 +64,11 @@ static inline const assay_instance *assay_job_instance(const assay_job *job, siz
  * ("rules[2].severity"). Faults in a rule's own parameters are no failure: that rule is reported as Error. SageMaker's
  * entries (RuleConfigurationName, RuleParameters with rule_to_invoke) count as rules, also under the key
  * "DebugRuleConfigurations". `trials` may be missing: the caller sees to it. Rules without a name are called like the
- * rule, the second one "DeadRelu-2". Every rank parses the same text. Not collective. Release with assay_job_release().
+ * rule, the second one "DeadRelu-2". Every rank parses the same text. `forms` are those that
+ * "output.formats" may name; they outlive the job. Not collective. Release with assay_job_release().
  */
-int assay_job_parse(const char *file, const void *text, size_t size, assay_job *out, assay_error *err);
+int assay_job_parse(const char *file, const void *text, size_t size, const assay_job_forms *forms, assay_job *out,
+                    assay_error *err);
 void assay_job_release(assay_job *job);
 
 /* What a trial at this path is called by default: the last part of the path, without ".h5". The caller frees it; NULL

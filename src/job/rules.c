@@ -277,8 +277,8 @@ int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
 static bool needs_implicit(const assay_job *job)
 {
     bool draws = false;
-    for (int f = 0; f < ASSAY_FORMATS; f++)
-        draws = draws || ((job->formats >> f & 1) && assay_job_format_draws(f));
+    for (int f = 0; f < job->forms->count; f++)
+        draws = draws || ((job->formats >> f & 1) && job->forms->list[f].draws);
     return draws || job->wants_curves || job->trial_count > 1;
 }
 

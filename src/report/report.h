@@ -7,6 +7,29 @@
 #include "report/text/draw.h"
 #include "report/text/workers.h"
 
+/* The forms of a report, in the order of help and messages: X(NAME, word, draws curves, written by default). */
+#define ASSAY_REPORT_FORM_LIST(X)                                                                                      \
+    X(JSON, "json", false, true)                                                                                       \
+    X(TEXT, "text", false, true)                                                                                       \
+    X(HDF5, "hdf5", false, false)                                                                                      \
+    X(CSV, "csv", true, false)                                                                                         \
+    X(JUNIT, "junit", false, false)                                                                                    \
+    X(MARKDOWN, "markdown", false, false)                                                                              \
+    X(TENSORBOARD, "tensorboard", true, false)                                                                         \
+    X(HTML, "html", true, false)
+
+typedef enum assay_format { /* numbers in assay_report_forms */
+#define ASSAY_FORMAT_ENUM(name, word, draws, by_default) ASSAY_FORMAT_##name,
+                            ASSAY_REPORT_FORM_LIST(ASSAY_FORMAT_ENUM)
+#undef ASSAY_FORMAT_ENUM
+                                ASSAY_FORMATS
+} assay_format;
+extern const assay_job_forms assay_report_forms; /* for assay_job_parse() */
+
+/* " json text ...": all words, for messages and help. */
+#define ASSAY_FORMAT_NEXT_WORD(name, word, draws, by_default) " " word
+#define ASSAY_FORMAT_WORDS                                    ASSAY_REPORT_FORM_LIST(ASSAY_FORMAT_NEXT_WORD)
+
 /* What a report is made of; all borrowed. */
 typedef struct assay_report {
     const assay_outcome *outcome;

@@ -4,6 +4,7 @@
 
 #include "../support/sample_rule.h"
 #include "job/job.h"
+#include "report/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!registered)
         must(sample_register(&err) == ASSAY_OK);
     registered = true;
-    int status = assay_job_parse("f", data, size, &job, &err);
+    int status = assay_job_parse("f", data, size, &assay_report_forms, &job, &err);
     if (status != ASSAY_OK) {
         must(status == ASSAY_EJOB && err.text[0] == 'f' && job.rules == NULL);
         return 0;

@@ -5,6 +5,13 @@
 #include "report/forms/forms.h"
 #include "report/html/html.h"
 
+static const assay_job_form FORMS[] = {
+#define FORM(name, word, draws, by_default) {word, draws, by_default},
+    ASSAY_REPORT_FORM_LIST(FORM)
+#undef FORM
+};
+const assay_job_forms assay_report_forms = {FORMS, ASSAY_FORMATS};
+
 static int put_json(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     int status = assay_report_put_body(report, out);

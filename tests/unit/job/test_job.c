@@ -6,10 +6,14 @@
 #include "sample_rule.h"
 #include "unit.h"
 
+enum { JSON, TEXT, HTML };
+static const assay_job_form FORM_LIST[] = {{"json", false, true}, {"text", false, true}, {"html", true, false}};
+static const assay_job_forms FORMS = {FORM_LIST, 3};
+
 static int parse(const char *text, assay_job *job, assay_error *err)
 {
     *err = (assay_error){""};
-    return assay_job_parse("job.json", text, strlen(text), job, err);
+    return assay_job_parse("job.json", text, strlen(text), &FORMS, job, err);
 }
 
 static void test_whole_job(void)
@@ -44,7 +48,7 @@ static void test_whole_job(void)
     CU_ASSERT(assay_param_int(job.aggregations[0]->params, "count") == 9);
     CU_ASSERT_STRING_EQUAL(job.aggregations[1]->name, "sample_counts");
     CU_ASSERT_STRING_EQUAL(job.output_directory, "out");
-    CU_ASSERT(job.formats == 1u << ASSAY_FORMAT_TEXT && job.max_findings == 17);
+    CU_ASSERT(job.formats == 1u << TEXT && job.max_findings == 17);
     assay_job_release(&job);
     CU_ASSERT(job.rules == NULL && job.trial_count == 0);
 }
@@ -56,7 +60,7 @@ static void test_defaults(void)
     CU_ASSERT_FATAL(parse("{}", &job, &err) == ASSAY_OK);
     CU_ASSERT(job.trial_count == 0 && job.rule_count == 0 && job.aggregation_count == 0);
     CU_ASSERT(job.output_directory == NULL && job.max_findings == 1000);
-    CU_ASSERT(job.formats == (1u << ASSAY_FORMAT_JSON | 1u << ASSAY_FORMAT_TEXT));
+    CU_ASSERT(job.formats == (1u << JSON | 1u << TEXT));
     assay_job_release(&job);
 }
 

@@ -104,7 +104,7 @@ static void make(made *m, size_t trials)
         " \"aggregations\": [{\"kind\": \"sample_counts\", \"name\": \"counts\"}]}";
     assay_error err = {""};
     memset(m, 0, sizeof *m);
-    CU_ASSERT_FATAL(assay_job_parse("j", text, strlen(text), &m->job, &err) == ASSAY_OK);
+    CU_ASSERT_FATAL(assay_job_parse("j", text, strlen(text), &assay_report_forms, &m->job, &err) == ASSAY_OK);
     make_verdicts(m);
     make_trial(m);
     m->outcome = (assay_outcome){.job = &m->job, .trials = m->trial, .trial_count = trials};

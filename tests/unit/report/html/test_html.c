@@ -94,7 +94,7 @@ static void make_job(made *m)
         put_name(&text, i);
     }
     assay_put_format(&text, "]}, \"output\": {\"formats\": [\"html\"]}}");
-    int status = assay_job_parse("j", text.data, text.size, &m->job, &err);
+    int status = assay_job_parse("j", text.data, text.size, &assay_report_forms, &m->job, &err);
     if (status != ASSAY_OK)
         printf("%s\n", err.text);
     CU_ASSERT_EQUAL_FATAL(status, ASSAY_OK);
@@ -363,7 +363,7 @@ static void nothing_to_show(void)
     assay_error err = {""};
     assay_job job;
     assay_buf page;
-    CU_ASSERT_EQUAL_FATAL(assay_job_parse("j", text, strlen(text), &job, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_job_parse("j", text, strlen(text), &assay_report_forms, &job, &err), ASSAY_OK);
     assay_trial_outcome trial = {
         .trial = &job.trials[0], .status = ASSAY_ENOTFOUND, .error = {"gone: no <such> directory"}};
     const assay_outcome outcome = {.job = &job, .trials = &trial, .trial_count = 1};
