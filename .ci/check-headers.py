@@ -2,8 +2,8 @@
 """check-headers.py [--cc COMPILER] [--cxx COMPILER] - the rules about headers. Prints each breach; exit 1 if there is one.
 
 Every prototype in a header has a contract: a comment above it, at the end of its line, or above the group of lines that
-it is in. Whoever takes a communicator says whether it is collective; where no communicator is in sight the
-word is noise, and only a header's first comment may use it. The public headers compile alone as C and as C++.
+it is in. Whoever takes a communicator says whether it is collective; where no communicator is in sight, "not
+collective" is noise that only a header's first comment may make. The public headers compile alone as C and as C++.
 """
 import argparse
 import re
@@ -13,8 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACES = ("include", "src", "rules", "tests", "bench")
+LATER = ("src/trial/", "src/engine/map/")  # only compiled so far
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-HEAD_SAYS = re.compile(r"every function is collective", re.I)  # a first comment that speaks for all that say nothing else
+HEAD_SAYS = re.compile(r"every (function|call) is collective", re.I)  # a first comment that speaks for all that say nothing else
 FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wstrict-prototypes", "-Werror", "-fsyntax-only", "-I", str(ROOT / "include")]
 
 
@@ -106,11 +107,12 @@ def check_header(path, text, carriers):
         if re.search(r"\bassay_comm\b", function.parameters) and not said and not re.search("collective", function.contract, re.I):
             yield function.line, "%s takes a communicator: say Collective or Not collective" % function.name
     code = COMMENT.sub("", text)
-    if not any(re.search(r"\b%s\b" % name, code) for name in carriers):
+    some_are = re.search(r"(?<!not )\bcollective\b", re.sub(r"[\s*]+", " ", text[len(head):]), re.I)
+    if not some_are and not any(re.search(r"\b%s\b" % name, code) for name in carriers):
         for comment in comments[1:] if head else comments:
-            if re.search(r"\bcollective\b", comment.group(0), re.I):
+            if re.search(r"\bnot\W+collective\b", comment.group(0), re.I):
                 line = text.count("\n", 0, comment.start()) + 1
-                yield line, "no communicator is in sight: nobody asks whether this is collective"
+                yield line, "no communicator is in sight: leave out that it is not collective"
 
 
 def compile_alone(path, command):
@@ -129,7 +131,7 @@ def main():
     carriers = carriers_of(texts.values())
     breaches, functions = [], 0
     for path, text in texts.items():
-        found = list(check_header(path, text, carriers))
+        found = [] if path.startswith(LATER) else list(check_header(path, text, carriers))
         if path.startswith("include/"):
             found += compile_alone(ROOT / path, [args.cc, "-std=c11", "-x", "c"])
             found += compile_alone(ROOT / path, [args.cxx, "-std=c++11", "-Wno-strict-prototypes", "-x", "c++"])

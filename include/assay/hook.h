@@ -45,59 +45,54 @@ typedef enum assay_hook_mode {
  * ASSAY_HOOK_CONFIG or else SMDEBUG_CONFIG_FILE_PATH may name a JSON file: what it says wins over the program, and its
  * LocalPath over `directory`; directory may be NULL then. ASSAY_HOOK=off or USE_SMDEBUG=false opt out: *hook gets NULL
  * and 0 is returned. Nothing is written before the first step. *hook is NULL after a failure; free it with
- * assay_hook_close(). Not collective. */
+ * assay_hook_close(). */
 int assay_hook_open(const char *directory, int rank, int num_workers, assay_hook **hook, assay_error *err);
 
 /* Sets one of the reference's HookParameters or one of assay's own (docs/hook.md), all values as text: "save_interval",
  * "eval.save_steps", "reductions", "queue_memory", ... ASSAY_ENOTFOUND for an unknown key, ASSAY_EPARAM for a bad
- * value, ASSAY_EUSAGE after the first step. Not collective. */
+ * value, ASSAY_EUSAGE after the first step. */
 int assay_hook_set(assay_hook *hook, const char *key, const char *value);
-/* Declares a collection and includes it: its tensors are saved. Built-in ones have their patterns. At most 64 exist.
- * Not collective. */
+/* Declares a collection and includes it: its tensors are saved. Built-in ones have their patterns. At most 64 exist. */
 int assay_hook_collection(assay_hook *hook, const char *collection);
-/* Declares, and sets one of the CollectionParameters. Statuses as assay_hook_set(). Not collective. */
+/* Declares, and sets one of the CollectionParameters. Statuses as assay_hook_set(). */
 int assay_hook_collection_set(assay_hook *hook, const char *collection, const char *key, const char *value);
-/* Declares, and adds one pattern as it stands: unlike the parameter include_regex, it may hold commas.
- * Not collective. */
+/* Declares, and adds one pattern as it stands: unlike the parameter include_regex, it may hold commas. */
 int assay_hook_collection_regex(assay_hook *hook, const char *collection, const char *pattern);
 /* Declares, and adds one tensor by name. This one may be called after the first step too, but then only for a
- * collection that exists: built-in or declared. Not collective. */
+ * collection that exists: built-in or declared. */
 int assay_hook_collection_name(assay_hook *hook, const char *collection, const char *tensor);
-/* Reads a configuration file in the reference's format as if its contents had been set by calls. Not collective. */
+/* Reads a configuration file in the reference's format as if its contents had been set by calls. */
 int assay_hook_load(assay_hook *hook, const char *path);
 
 /* Fixes the configuration and takes this worker's place in the directory now, which otherwise the first step does:
  * tells before the training starts whether it can be recorded. After a failure the hook is off. ASSAY_EUSAGE for a
- * directory that holds something (parameter "existing"), ASSAY_EIO. Not collective. */
+ * directory that holds something (parameter "existing"), ASSAY_EIO. */
 int assay_hook_begin(assay_hook *hook);
 
-/* The mode of the steps that begin from now on; GLOBAL before the first call. Not collective. */
+/* The mode of the steps that begin from now on; GLOBAL before the first call. */
 int assay_hook_set_mode(assay_hook *hook, int mode);
 /* Closes the current step and begins the next one of the current mode. Global and mode steps count from 0. The first
- * call fixes the configuration. Not collective. */
+ * call fixes the configuration. */
 int assay_hook_step(assay_hook *hook);
 /* Makes the next assay_hook_step() begin this global step and this step of `mode`: for a training that goes on from a
- * checkpoint. Other modes keep their counts. Not collective. */
+ * checkpoint. Other modes keep their counts. */
 int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mode_step);
-/* True when the current step saves any collection. False for NULL. Not collective. */
+/* True when the current step saves any collection. False for NULL. */
 bool assay_hook_active(const assay_hook *hook);
-/* True when a tensor of this name would be saved now: lets a caller spare itself a copy from a device.
- * Not collective. */
+/* True when a tensor of this name would be saved now: lets a caller spare itself a copy from a device. */
 bool assay_hook_wants(assay_hook *hook, const char *tensor);
 
 /* Saves a tensor of the current step if its collections want it: `data` holds the elements in C order, shape[0..ndim)
  * its extents (ndim 0 is a scalar). The bytes are copied before this returns. Saving a name twice in a step writes two
- * records. ASSAY_EUSAGE before the first step, for unknown dtypes, too many or negative extents, or no data. Not
- * collective. */
+ * records. ASSAY_EUSAGE before the first step, for unknown dtypes, too many or negative extents, or no data. */
 int assay_hook_save(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data);
-/* Saves a one-dimensional tensor of strings. Not collective. */
+/* Saves a one-dimensional tensor of strings. */
 int assay_hook_save_strings(assay_hook *hook, const char *tensor, size_t count, const char *const *texts);
 /* Saves a float64 of shape (1) named "scalar/<name>" at the current step, whatever the save interval says, unless a
- * collection matches that name: then that collection's steps hold. Also drawn by TensorBoard, when on.
- * Not collective. */
+ * collection matches that name: then that collection's steps hold. Also drawn by TensorBoard, when on. */
 int assay_hook_save_scalar(assay_hook *hook, const char *name, double value);
 
-/* Waits until every step closed so far is on disk. Not collective. */
+/* Waits until every step closed so far is on disk. */
 int assay_hook_flush(assay_hook *hook);
 
 typedef struct assay_hook_counts {
@@ -110,11 +105,11 @@ typedef struct assay_hook_counts {
     char text[ASSAY_ERROR_TEXT]; /* the first failure's text */
 } assay_hook_counts;
 
-/* Fills *counts; zeros for NULL. Not collective. */
+/* Fills *counts; zeros for NULL. */
 void assay_hook_get_counts(assay_hook *hook, assay_hook_counts *counts);
 
 /* Closes the last step, waits for the writer, marks this worker as closed (and the training as ended when it is the
- * last one) and frees the hook. Returns the first failure's status, or 0. Not collective. */
+ * last one) and frees the hook. Returns the first failure's status, or 0. */
 int assay_hook_close(assay_hook *hook);
 
 #ifdef __cplusplus

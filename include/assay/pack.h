@@ -23,20 +23,20 @@ typedef struct assay_buf {
     int status;     /* ASSAY_OK, or the first failure */
 } assay_buf;
 
-/* Makes an empty buffer that never grows past `ceiling` bytes. Release it with assay_buf_release(). Not collective. */
+/* Makes an empty buffer that never grows past `ceiling` bytes. Release it with assay_buf_release(). */
 void assay_buf_init(assay_buf *buf, size_t ceiling);
-/* Frees the bytes; the buffer must be initialised again before use. Not collective. */
+/* Frees the bytes; the buffer must be initialised again before use. */
 void assay_buf_release(assay_buf *buf);
-/* Forgets contents and failure, keeps the allocation. Not collective. */
+/* Forgets contents and failure, keeps the allocation. */
 void assay_buf_clear(assay_buf *buf);
-/* ASSAY_OK, ASSAY_ENOMEM or ASSAY_EBUDGET (the ceiling). Not collective. */
+/* ASSAY_OK, ASSAY_ENOMEM or ASSAY_EBUDGET (the ceiling). */
 int assay_buf_status(const assay_buf *buf);
 
 /* Makes room for `size` more bytes behind those in use: they may be written at data + size and counted by adding to
- * size. Returns the buffer's status. Not collective. */
+ * size. Returns the buffer's status. */
 int assay_buf_reserve(assay_buf *buf, size_t size);
 
-/* Appends. Not collective. Failures are remembered in the buffer. */
+/* Appends. Failures are remembered in the buffer. */
 void assay_put_bytes(assay_buf *buf, const void *bytes, size_t size);
 void assay_put_u8(assay_buf *buf, uint8_t value);
 void assay_put_u32(assay_buf *buf, uint32_t value);
@@ -56,7 +56,7 @@ static inline const char *assay_plural(uint64_t count)
 }
 
 /* JSON text. Strings are quoted and escaped; bytes that are not UTF-8 become U+FFFD each. Numbers take the fewest of
- * 15, 16 or 17 digits that read back the same; non-finite ones are the strings "nan", "inf", "-inf". Not collective. */
+ * 15, 16 or 17 digits that read back the same; non-finite ones are the strings "nan", "inf", "-inf". */
 void assay_json_put_text(assay_buf *out, const char *text);
 void assay_json_put_text_n(assay_buf *out, const char *text, size_t length);
 void assay_json_put_number(assay_buf *out, double value);
@@ -67,14 +67,14 @@ typedef struct assay_cursor {
     bool failed; /* a read went past the end */
 } assay_cursor;
 
-/* A reader over borrowed bytes. Not collective. */
+/* A reader over borrowed bytes. */
 assay_cursor assay_cursor_over(const void *data, size_t size);
-/* True when a read went past the end or bytes are left over: what an unpack function checks last. Not collective. */
+/* True when a read went past the end or bytes are left over: what an unpack function checks last. */
 bool assay_cursor_bad(const assay_cursor *in);
-/* Bytes not read so far. Not collective. */
+/* Bytes not read so far. */
 size_t assay_cursor_left(const assay_cursor *in);
 
-/* Reads; past the end they return 0 (NULL, "") and mark the cursor as failed. Not collective. */
+/* Reads; past the end they return 0 (NULL, "") and mark the cursor as failed. */
 const uint8_t *assay_get_bytes(assay_cursor *in, size_t size); /* points into the data */
 uint8_t assay_get_u8(assay_cursor *in);
 uint32_t assay_get_u32(assay_cursor *in);

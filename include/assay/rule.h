@@ -70,6 +70,8 @@ typedef struct assay_step_info {
     int mode;
 } assay_step_info;
 
+/* What is known of a trial. Texts belong to the trial; for a number out of range they are empty, and a step is
+ * NULL. */
 const char *assay_trial_name(const assay_trial *trial);
 const char *assay_trial_path(const assay_trial *trial); /* as the job gives it */
 uint32_t assay_trial_workers(const assay_trial *trial); /* ids 0 .. n-1 in natural order of the names */
@@ -249,6 +251,7 @@ typedef struct assay_finding {
 } assay_finding;
 
 typedef struct assay_findings assay_findings;
+/* Counts datapoints that did not fire. */
 void assay_findings_datapoints(assay_findings *findings, uint64_t count);
 /* Counts a finding, and keeps it while there are fewer than the job's maximum (default 1000) before it in the order
  * (step, tensor, worker, test). Any order will do; ascending is cheapest. 0 or ASSAY_ENOMEM. */
@@ -339,8 +342,8 @@ struct assay_rule_ops {
     uint32_t series_width; /* doubles a row of the common state's series */
 
     /* Reads the parameters (types and ranges are checked already), declares slots and measures, and may leave data of
-     * its own in *data, which data_free releases. ASSAY_EPARAM with a message that names the parameter and its value.
-     */
+     * its own in *data, which data_free releases. ASSAY_EPARAM with a message that names the parameter and its
+     * value. */
     int (*setup)(const assay_params *params, assay_need *need, void **data, assay_error *err);
     void (*data_free)(void *data);
 
@@ -357,6 +360,8 @@ struct assay_rule_ops {
     const char *const *remedies;
 };
 
+/* The functions of the common state, as assay_rule_ops asks for them: findings, a series of ops->series_width doubles a
+ * row, and a counter. */
 void *assay_common_new(const assay_rule *rule);
 void assay_common_free(void *state);
 int assay_common_combine(const assay_rule *rule, void *earlier, const void *later, assay_error *err);

@@ -37,11 +37,11 @@ typedef struct assay_error {
     char text[ASSAY_ERROR_TEXT]; /* one sentence, cut to fit, always terminated; "" when nothing failed */
 } assay_error;
 
-/* The fixed short text of a status. Not collective. Returns a constant string, never NULL. */
+/* The fixed short text of a status. Returns a constant string, never NULL. */
 const char *assay_status_text(int status);
 
 /* Fills *err (unless NULL) from a printf format and returns `status`, so that a failure is one expression:
- * `return assay_fail(err, ASSAY_EFORMAT, "%s: ...", path);`  Not collective. */
+ * `return assay_fail(err, ASSAY_EFORMAT, "%s: ...", path);` */
 int assay_fail(assay_error *err, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #ifdef __cplusplus

@@ -39,14 +39,13 @@ typedef enum assay_dtype {
 
 enum { ASSAY_MAX_DIMS = 64 };
 
-/* Bytes an element; 0 for strings and for numbers that are no dtype. Not collective. */
+/* Bytes an element; 0 for strings and for numbers that are no dtype. */
 size_t assay_dtype_size(int dtype);
-/* "float32", ...; "unknown" for numbers that are no dtype. Not collective. */
+/* "float32", ...; "unknown" for numbers that are no dtype. */
 const char *assay_dtype_name(int dtype);
-/* True for the dtypes of ASSAY_DTYPE_LIST, strings included. Not collective. */
+/* True for the dtypes of ASSAY_DTYPE_LIST, strings included. */
 bool assay_dtype_known(int dtype);
-/* True for float and complex types: those that can hold NaN and infinities (float8_e4m3fn holds NaN only). Not
- * collective. */
+/* True for float and complex types: those that can hold NaN and infinities (float8_e4m3fn holds NaN only). */
 bool assay_dtype_is_float(int dtype);
 
 /* What one pass over a tensor gives. Elements are widened to double; a complex element counts by its magnitude |z|.
@@ -62,7 +61,7 @@ typedef struct assay_stats {
                           finite */
 } assay_stats;
 
-/* Derived figures, as numpy gives them in float64; NaN for an empty tensor. Not collective. */
+/* Derived figures, as numpy gives them in float64; NaN for an empty tensor. */
 double assay_stats_mean(const assay_stats *s);
 double assay_stats_variance(const assay_stats *s); /* population: N in the denominator */
 double assay_stats_std(const assay_stats *s);

@@ -15,7 +15,7 @@ enum { SECTION, A, B, C, D, WIDTH }; /* values of a row */
 enum { NO_TASK, BINARY, MULTICLASS, REGRESSION, TASKS };
 enum { BINS = 1024 /* of scores in 0..1 */ };
 
-/* Writes every section that the series has rows for. 0 or ASSAY_ENOMEM. Not collective. */
+/* Writes every section that the series has rows for. 0 or ASSAY_ENOMEM. */
 int xgboost_sections_put(const assay_rule *rule, const assay_series *series, assay_buf *json, assay_buf *text);
 
 #endif

@@ -29,7 +29,7 @@ typedef struct assay_audit_key {
 } assay_audit_key;
 
 /* Prepares a log at that path; nothing is read or written before the first claim. With NULL as path there is only the
- * memory, and no file. NULL without memory. Not collective. */
+ * memory, and no file. NULL without memory. */
 assay_audit *assay_audit_new(const char *path);
 void assay_audit_free(assay_audit *audit);
 
@@ -43,11 +43,10 @@ typedef enum assay_audit_claim_result {
  * or
  * `"a": 1, `) goes into the line. Reads what was appended since the last time. Lines that are no such ones, like a last
  * one that was cut, are counted and left alone. ASSAY_EIO when the log cannot be read or written: then nothing may be
- * done. ASSAY_EBUDGET when it is larger than 256 MiB; ASSAY_ENOMEM. Not collective. */
+ * done. ASSAY_EBUDGET when it is larger than 256 MiB; ASSAY_ENOMEM. */
 int assay_audit_claim(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_claim_result *out,
                       assay_error *err);
-/* Appends what came of a claimed key: `attempt` from 1 (0: leave it out), `text` in a few words. Errors as above.
- * Not collective. */
+/* Appends what came of a claimed key: `attempt` from 1 (0: leave it out), `text` in a few words. Errors as above. */
 int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_result result,
                      unsigned attempt, const char *text, assay_error *err);
 
@@ -55,7 +54,7 @@ int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const char 
 uint64_t assay_audit_strangers(const assay_audit *audit);
 
 /* Takes in lines as they stand in a log, without touching a file; how many bytes of whole lines there were. A failure
- * is ASSAY_ENOMEM. Not collective. */
+ * is ASSAY_ENOMEM. */
 int assay_audit_take(assay_audit *audit, const char *text, size_t size, size_t *taken);
 /* True when the key is taken. For tests. */
 bool assay_audit_has(const assay_audit *audit, const assay_audit_key *key);

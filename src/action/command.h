@@ -34,11 +34,11 @@ typedef struct assay_command_result {
  * raised here. A descendant that keeps the outputs open is not waited for. *result is filled in any case and released
  * with assay_command_release(). ASSAY_OK when it exited with 0; ASSAY_ENOTFOUND when there is no such program,
  * ASSAY_EIO when it could not be started, failed or took too long, each with the program's name, how it ended and the
- * first line of its standard error; ASSAY_ENOMEM. Blocks; not collective. */
+ * first line of its standard error; ASSAY_ENOMEM. Blocks. */
 int assay_command_run(const assay_command *command, assay_command_result *result, assay_error *err);
 void assay_command_release(assay_command_result *result);
 
-/* Sleeps, also when signals arrive meanwhile. Not collective. */
+/* Sleeps, also when signals arrive meanwhile. */
 void assay_command_sleep(double seconds);
 
 #endif

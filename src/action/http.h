@@ -30,8 +30,7 @@ typedef struct assay_http_answer {
 bool assay_http_available(void);
 
 /* Sends the request once. ASSAY_OK for an answer of 2xx; ASSAY_EIO with a few words ("HTTP 503", "cannot connect: ...")
- * without URL or headers; ASSAY_EUNSUPPORTED without libcurl; ASSAY_ENOMEM. *answer is filled in any case.
- * Not collective. */
+ * without URL or headers; ASSAY_EUNSUPPORTED without libcurl; ASSAY_ENOMEM. *answer is filled in any case. */
 int assay_http_post(const assay_http_request *request, assay_http_answer *answer, assay_error *err);
 
 #endif

@@ -41,8 +41,14 @@ enum { NOTIFY_BODY = 1 << 20 }; /* a message is not larger */
 int notify_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char *fallback,
                 char **out);
 
+/* Reads a target of the job file into *target, whose owner releases it in any case. ASSAY_EJOB with the place and the
+ * reason, ASSAY_EUNSUPPORTED without libcurl, ASSAY_ENOMEM. */
 int notify_webhook_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target);
+/* Fetches the secrets that URL and headers refer to, and checks the URL. ASSAY_EJOB with the place, never with a value;
+ * ASSAY_ENOMEM. */
 int notify_webhook_prepare(assay_notify *target, assay_error *err);
+/* Sends one message, with the target's retries; `attempt` (may be NULL) hears of each. ASSAY_EIO when all failed, with
+ * the last reason; ASSAY_ENOMEM. *delivery says how it went. */
 int notify_webhook_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
                         assay_delivery *delivery, assay_error *err);
 /* Appends the body in the target's style. */
@@ -58,6 +64,7 @@ void notify_put_url(const char *url, bool host_only, assay_buf *out);
 double notify_wait(double backoff, unsigned attempt, double asked);
 enum { NOTIFY_LONGEST_WAIT = 60 };
 
+/* As notify_webhook_parse() and notify_webhook_send(), through sendmail. */
 int notify_mail_parse(const job_reader *r, const char *place, const cJSON *object, assay_notify *target);
 int notify_mail_send(assay_notify *target, const assay_message *message, assay_attempt_fn *attempt, void *context,
                      assay_delivery *delivery, assay_error *err);

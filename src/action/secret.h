@@ -13,14 +13,13 @@ typedef struct assay_secret {
 } assay_secret;
 
 /* Reads "text", {"env": NAME} or {"file": PATH}. ASSAY_EJOB with the place. Touches neither environment nor file.
- * Not collective. Release with assay_secret_release(), also after a failure. */
+ * Release with assay_secret_release(), also after a failure. */
 int assay_secret_read(const job_reader *r, const char *place, const cJSON *item, assay_secret *out);
 void assay_secret_release(assay_secret *secret);
 
 /* Fetches the value; does nothing when that is done. A file has to be a regular one that belongs to the user or to root
  * and that nobody else may read or write; one line feed at its end is left out. An empty value, and one with control
- * characters, is refused: it would end a header. ASSAY_EJOB with the place and the reason, never with the value. Not
- * collective. */
+ * characters, is refused: it would end a header. ASSAY_EJOB with the place and the reason, never with the value. */
 int assay_secret_fetch(assay_secret *secret, const char *place, assay_error *err);
 
 /* "env:NAME" or "file:PATH"; "" for a literal. */

@@ -10,11 +10,11 @@
 
 enum { ASSAY_SLURM_ID = 32 }; /* room for a job's id and its terminator */
 
-/* True for "123" and "123_4": what may be handed to a command as a job's id. Not collective. */
+/* True for "123" and "123_4": what may be handed to a command as a job's id. */
 bool assay_slurm_is_id(const char *job);
 
 /* Cancels a job (scancel). One that has ended already is no failure. ASSAY_EUSAGE when it is no id; ASSAY_ENOTFOUND
- * without scancel; ASSAY_EIO with what scancel said, and for a job that Slurm does not know. Not collective. */
+ * without scancel; ASSAY_EIO with what scancel said, and for a job that Slurm does not know. */
 int assay_slurm_cancel(const char *job, assay_error *err);
 
 typedef struct assay_slurm_script {
@@ -27,8 +27,7 @@ typedef struct assay_slurm_script {
 
 /* Submits a script (sbatch --parsable); job gets the new job's id. The new job sees our environment and `environment`,
  * unless the script's own --export says otherwise and `environment` is empty. *uncertain (may be NULL) tells after a
- * failure that sbatch was started and gave no answer in time: the job may be there. Errors as assay_slurm_cancel(). Not
- * collective. */
+ * failure that sbatch was started and gave no answer in time: the job may be there. Errors as assay_slurm_cancel(). */
 int assay_slurm_submit(const assay_slurm_script *script, char job[ASSAY_SLURM_ID], bool *uncertain, assay_error *err);
 
 typedef enum assay_slurm_phase {
@@ -46,20 +45,20 @@ typedef struct assay_slurm_job {
 } assay_slurm_job;
 
 /* Lets a job run that was submitted with --hold (scontrol release); harmless for one that may run already. ASSAY_EIO
- * for a job that no longer waits, too. Errors as assay_slurm_cancel(). Not collective. */
+ * for a job that no longer waits, too. Errors as assay_slurm_cancel(). */
 int assay_slurm_release(const char *job, assay_error *err);
 
 /* What has become of a job: asked of scontrol, and of sacct for a job that scontrol has forgotten (UNKNOWN where there
  * is no accounting either, which is no failure). ASSAY_EIO also for a state that no Slurm is known to have. Errors as
- * assay_slurm_cancel(). Not collective. */
+ * assay_slurm_cancel(). */
 int assay_slurm_state(const char *job, assay_slurm_job *out, assay_error *err);
 
 /* The id of the newest job of this user that is called so, waiting, running or ended, or "" when there is none: after a
  * crash it tells whether the submission took place. Asked of squeue and of sacct, where there is accounting; else jobs
- * count for Slurm's MinJobAge. Errors as assay_slurm_cancel(). Not collective. */
+ * count for Slurm's MinJobAge. Errors as assay_slurm_cancel(). */
 int assay_slurm_find(const char *name, char job[ASSAY_SLURM_ID], assay_error *err);
 
-/* Cancels this user's waiting jobs that are called so, but for `keep`. Errors as assay_slurm_find(). Not collective. */
+/* Cancels this user's waiting jobs that are called so, but for `keep`. Errors as assay_slurm_find(). */
 int assay_slurm_cancel_waiting(const char *name, const char *keep, assay_error *err);
 
 #endif

@@ -8,29 +8,28 @@ typedef struct assay_arena assay_arena;
 
 enum { ASSAY_ARENA_BLOCKS = 64 }; /* a block for small pieces is at most such a part of the ceiling */
 
-/* An arena that never holds more than `ceiling` bytes; NULL without memory. Free with assay_arena_free(). Not
- * collective. */
+/* An arena that never holds more than `ceiling` bytes; NULL without memory. Free with assay_arena_free(). */
 assay_arena *assay_arena_new(size_t ceiling);
 void assay_arena_free(assay_arena *arena);
-/* `size` bytes aligned for any type, zeroed on request; NULL beyond the ceiling or without memory. Not collective. */
+/* `size` bytes aligned for any type, zeroed on request; NULL beyond the ceiling or without memory. */
 void *assay_arena_take(assay_arena *arena, size_t size);
 void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size);
 /* `size` bytes as above that can be given back before the rest with assay_arena_return(); those that are not go back
  * with assay_arena_clear(). They count towards the ceiling. The borrower could do with `needed` of them and be slower:
- * assay_arena_most() counts these. NULL beyond the ceiling or without memory. Not collective. */
+ * assay_arena_most() counts these. NULL beyond the ceiling or without memory. */
 void *assay_arena_borrow(assay_arena *arena, size_t size, size_t needed);
-/* Gives back what assay_arena_borrow() gave, once; NULL is ignored. Not collective. */
+/* Gives back what assay_arena_borrow() gave, once; NULL is ignored. */
 void assay_arena_return(assay_arena *arena, void *borrowed);
 /* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. What
- * can be taken then does not depend on what was taken before. This and all below: not collective. */
+ * can be taken then does not depend on what was taken before. */
 void assay_arena_clear(assay_arena *arena);
 /* As assay_arena_clear(), and from now on it has another ceiling. */
 void assay_arena_clear_to(assay_arena *arena, size_t ceiling);
 /* Bytes in use, and the most that could still be taken at once. */
 size_t assay_arena_used(const assay_arena *arena);
 size_t assay_arena_left(const assay_arena *arena);
-/* Bytes below the ceiling that it does not hold, the block that is kept included: another one may hold these meanwhile.
- */
+/* Bytes below the ceiling that it does not hold, the block that is kept included: another one may hold these
+ * meanwhile. */
 size_t assay_arena_idle(const assay_arena *arena);
 /* The largest size that assay_arena_borrow() can give now: what is left in a block cannot be lent. */
 size_t assay_arena_lendable(const assay_arena *arena);

@@ -4,7 +4,7 @@
 
 #include <assay/pack.h>
 
-/* Appends the bytes in base64, padded, without line ends. Not collective. */
+/* Appends the bytes in base64, padded, without line ends. */
 void assay_base64_put(assay_buf *out, const void *bytes, size_t size);
 
 #endif

@@ -2,11 +2,10 @@
 #ifndef ASSAY_BASE_CLOCK_H
 #define ASSAY_BASE_CLOCK_H
 
-/* Seconds of a clock that never goes back. Not collective. */
+/* Seconds of a clock that never goes back. */
 double assay_clock_seconds(void);
 
-/* Seconds of processor time of this process, all its threads together, in its own code and in the system's. Not
- * collective. */
+/* Seconds of processor time of this process, all its threads together, in its own code and in the system's. */
 double assay_clock_processor(void);
 
 #endif

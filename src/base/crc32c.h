@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /* The checksum of what went before (`crc`, 0 to start) and `n` more bytes. Uses the processor's instructions where it
- * has them and ASSAY_SIMD is not "scalar". Not collective. Thread-safe. */
+ * has them and ASSAY_SIMD is not "scalar". Thread-safe. */
 uint32_t assay_crc32c(uint32_t crc, const void *bytes, size_t n);
 
 /* The form in which record files store it: rotated and offset, so that a checksum of data that holds checksums stays
- * good. Not collective. */
+ * good. */
 uint32_t assay_crc32c_mask(uint32_t crc);
 
 #endif

@@ -1,4 +1,4 @@
-/* crc32c_ways.h - the three ways of computing CRC-32C. Inside tensor and for its tests only.
+/* crc32c_ways.h - the three ways of computing CRC-32C. Inside base and for its tests only.
  *
  * All take and give the register as the hardware holds it: bit-reversed and not inverted. */
 #ifndef ASSAY_BASE_CRC32C_WAYS_H
@@ -8,14 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* On any machine. */
 uint32_t assay_crc32c_by_table(uint32_t state, const uint8_t *at, size_t n);
 
-/* True when this build and machine have SSE4.2 and PCLMULQDQ. Not collective. */
+/* True when this build and machine have SSE4.2 and PCLMULQDQ. */
 bool assay_crc32c_has_sse42(void);
 /* Only where assay_crc32c_has_sse42(). */
 uint32_t assay_crc32c_by_sse42(uint32_t state, const uint8_t *at, size_t n);
 
-/* True when this build and machine have AVX-512 and its VPCLMULQDQ besides. Not collective. */
+/* True when this build and machine have AVX-512 and its VPCLMULQDQ besides. */
 bool assay_crc32c_has_avx512(void);
 /* Only where assay_crc32c_has_avx512(). */
 uint32_t assay_crc32c_by_avx512(uint32_t state, const uint8_t *at, size_t n);

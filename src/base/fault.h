@@ -24,19 +24,18 @@ typedef enum assay_fault_kind {
     ASSAY_FAULT_KINDS
 } assay_fault_kind;
 
-/* Reads ASSAY_FAULT for this rank. Called once by main, before threads start. Not collective. */
+/* Reads ASSAY_FAULT for this rank. Called once by main, before threads start. */
 void assay_fault_arm(int rank);
-/* True when this call has to fail. Thread-safe. Not collective. */
+/* True when this call has to fail. Thread-safe. */
 bool assay_fault_now(assay_fault_kind kind);
-/* Waits as slow:N asks for; a signal ends the wait. Not collective. */
+/* Waits as slow:N asks for; a signal ends the wait. */
 void assay_fault_wait(void);
 
-/* Ends the process by SIGKILL, after a line on standard error, when a test asks for the death at this point. Not
- * collective. */
+/* Ends the process by SIGKILL, after a line on standard error, when a test asks for the death at this point. */
 void assay_fault_die(const char *point);
 
 /* malloc, calloc and realloc through the fault counter. Sizes of arrays are checked for overflow: NULL then.
- * A request of 0 bytes gives a valid pointer. Free with free(). Not collective. */
+ * A request of 0 bytes gives a valid pointer. Free with free(). */
 void *assay_alloc(size_t size);
 void *assay_alloc_zeroed(size_t count, size_t size);
 void *assay_realloc_array(void *old, size_t count, size_t size);

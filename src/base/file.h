@@ -9,18 +9,18 @@
 #include <assay/status.h>
 
 /* Reads a whole file of at most `ceiling` bytes into `out` (initialised by the caller). Messages name the path.
- * ASSAY_ENOTFOUND when it does not exist, ASSAY_EIO, ASSAY_EBUDGET when larger, ASSAY_ENOMEM. Not collective. */
+ * ASSAY_ENOTFOUND when it does not exist, ASSAY_EIO, ASSAY_EBUDGET when larger, ASSAY_ENOMEM. */
 int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_error *err);
 
 /* Writes `size` bytes to `path` under a temporary name in the same directory, flushes to disk (fsync) and renames.
  * The permissions of a file that was at `path` stay. On failure the temporary file is removed and what was at `path` is
- * untouched. Not collective. */
+ * untouched. */
 int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err);
 
-/* Makes a directory and its parents; one that exists already is fine. Not collective. */
+/* Makes a directory and its parents; one that exists already is fine. */
 int assay_dir_make(const char *path, assay_error *err);
 
-/* "a/b" from "a" and "b"; the caller frees it; NULL without memory. Not collective. */
+/* "a/b" from "a" and "b"; the caller frees it; NULL without memory. */
 char *assay_path_join(const char *directory, const char *name);
 
 #endif

@@ -11,6 +11,7 @@ typedef struct assay_sha256 {
     uint8_t block[64];
 } assay_sha256;
 
+/* Starts a computation, and adds bytes to it: any number, in any pieces. */
 void assay_sha256_init(assay_sha256 *h);
 void assay_sha256_add(assay_sha256 *h, const void *bytes, size_t size);
 /* Ends the computation; `hex` gets 64 lower-case digits and a terminator. */

@@ -7,34 +7,33 @@
 
 /* From now on large blocks come from the system one by one: they grow in place and go back when they are freed. What
  * grows otherwise leaves as much behind it in holes as it takes. For lists that grow, not for work that takes a block
- * and gives it back again and again. Without glibc nothing happens, as in the two calls below. Not collective. */
+ * and gives it back again and again. Without glibc nothing happens, as in the two calls below. */
 void assay_heap_grow_in_place(void);
-/* Large blocks are reused again, and what is free now goes back to the system. Not collective. */
+/* Large blocks are reused again, and what is free now goes back to the system. */
 void assay_heap_reuse(void);
-/* Gives back what is free. Not collective. */
+/* Gives back what is free. */
 void assay_heap_trim(void);
 
 /* `size` bytes that are gone through again and again: of 2 MiB on from the system itself, in large pages where it has
- * them. NULL without memory. Give them back with assay_heap_give_large() and the same size; NULL is ignored. Not
- * collective. */
+ * them. NULL without memory. Give them back with assay_heap_give_large() and the same size; NULL is ignored. */
 void *assay_heap_take_large(size_t size);
 void assay_heap_give_large(void *bytes, size_t size);
 
 /* A list of `old_size` bytes made `size` bytes long, as realloc() does it. Of 256 KiB on it lies in a mapping of its
  * own, which grows without a copy, leaves no hole behind, and takes no memory for room that was never used. NULL
  * without memory, and then the list is as it was. Give it back with assay_heap_drop_list() and its size; NULL is
- * ignored. Not collective. */
+ * ignored. */
 void *assay_heap_resize_list(void *list, size_t old_size, size_t size);
 void assay_heap_drop_list(void *list, size_t size);
 
 /* What lies in the bytes is needed no more: whole pages of them go back to the system, though the block they are of is
- * still the caller's. They may hold anything until they are written again. Not collective. */
+ * still the caller's. They may hold anything until they are written again. */
 void assay_heap_forget(void *bytes, size_t size);
 
 /* The most bytes that were resident at once. Not what getrusage() says, which counts in the program that forked to
- * start this one, as it was then. Not collective. */
+ * start this one, as it was then. */
 size_t assay_heap_most_resident(void);
-/* Bytes resident now; the most so far where the system does not tell. Not collective. */
+/* Bytes resident now; the most so far where the system does not tell. */
 size_t assay_heap_resident(void);
 
 #endif

@@ -18,18 +18,18 @@ enum { ASSAY_JSON_DEPTH = 64 }; /* deeper nesting is refused */
 
 /* Parses exactly one JSON document of `size` bytes (UTF-8, optional byte order mark, no NUL, nothing behind it).
  * `name` is the file's name for messages, which give line and column. The caller frees *out with cJSON_Delete().
- * ASSAY_EFORMAT or ASSAY_ENOMEM. Not collective. */
+ * ASSAY_EFORMAT or ASSAY_ENOMEM. */
 int assay_json_parse(const char *name, const void *text, size_t size, cJSON **out, assay_error *err);
 
-/* Checks a document as assay_json_parse() does, and makes nothing of it. ASSAY_EFORMAT. Not collective. */
+/* Checks a document as assay_json_parse() does, and makes nothing of it. ASSAY_EFORMAT. */
 int assay_json_check(const char *name, const void *text, size_t size, assay_error *err);
 
 /* Fails (ASSAY_EFORMAT) when `object` is no object, has a key twice or a key that is not in the NULL-terminated list;
- * the message gives `place`, the key, and the keys that are known. Not collective. */
+ * the message gives `place`, the key, and the keys that are known. */
 int assay_json_known_keys(const cJSON *object, const char *place, const char *const *known, assay_error *err);
 
 /* True when the number is integral and at most 2^53 in magnitude (beyond, cJSON's double may not be the number that was
- * written); *out is set then. Not collective. */
+ * written); *out is set then. */
 bool assay_json_i64(const cJSON *item, int64_t *out);
 
 #endif

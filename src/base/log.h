@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-/* Said once by main after MPI is up. Not collective. */
+/* Said once by main after MPI is up. */
 void assay_log_init(int rank, bool all_ranks, bool quiet);
-/* One line "assay: <text>" for people. Not collective. */
+/* One line "assay: <text>" for people. */
 void assay_log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line "assay: warning: <text>". */
 void assay_log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

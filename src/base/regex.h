@@ -10,12 +10,12 @@
 typedef struct assay_regex assay_regex;
 
 /* Compiles a pattern (with JIT where the machine has it). ASSAY_EFORMAT with PCRE2's text and the column, ASSAY_ENOMEM.
- * Free with assay_regex_free(). Not collective. */
+ * Free with assay_regex_free(). */
 int assay_regex_new(const char *pattern, assay_regex **out, assay_error *err);
 void assay_regex_free(assay_regex *regex);
 
 /* 1 when the pattern occurs anywhere in the text (bytes that need not be UTF-8), 0 when not, negative when matching
- * gave up (backtracking limit): that text counts as no match, and the caller names it. Thread-safe. Not collective. */
+ * gave up (backtracking limit): that text counts as no match, and the caller names it. Thread-safe. */
 int assay_regex_search(const assay_regex *regex, const char *text, size_t length);
 
 #endif

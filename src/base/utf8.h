@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /* Bytes of the well-formed character at `bytes`, of which `left` may be read: 1 to 4, or 0 when it is none (overlong,
- * surrogate, beyond U+10FFFF, cut short). A NUL byte is a character of 1. Not collective. */
+ * surrogate, beyond U+10FFFF, cut short). A NUL byte is a character of 1. */
 size_t assay_utf8_length(const void *bytes, size_t left);
 
 /* The same for a reader that goes on over bad bytes: *code gets the character, or U+FFFD for a byte that belongs to
- * none, which then is 1 long. `left` is not 0. Not collective. */
+ * none, which then is 1 long. `left` is not 0. */
 enum { ASSAY_UTF8_BAD = 0xfffd };
 size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code);
 

@@ -27,15 +27,15 @@ typedef struct overview {
     assay_trial_outcome outcome; /* the same trial with its incomplete steps; borrows from the fields above */
 } overview;
 
-/* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. Not collective.
- */
+/* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. */
 int overview_read(const char *location, overview *out, assay_error *err);
 void overview_release(overview *o);
 
+/* Append the overview, for programs and for people; drawings where `draw` is not NULL. The buffer's status. */
 int overview_put_json(const overview *o, assay_buf *out);
 int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out);
 
-/* "abs_mean" for a kind. Not collective. `room` holds the text. */
+/* "abs_mean" for a kind. `room` holds the text. */
 const char *overview_kind_name(int kind, char room[32]);
 
 #endif

@@ -43,9 +43,9 @@ typedef struct show_chart {
     size_t longest; /* label, in columns */
 } show_chart;
 
-/* Adds a row. 0 or ASSAY_ENOMEM. Not collective. */
+/* Adds a row. 0 or ASSAY_ENOMEM. */
 int show_chart_add(show_chart *chart, const show_row *row);
-/* Appends the rows since the last call as sparklines. Not collective. */
+/* Appends the rows since the last call as sparklines. */
 void show_chart_put(show_chart *chart, assay_buf *out);
 void show_chart_release(show_chart *chart);
 
@@ -60,21 +60,21 @@ typedef struct show_sink {
     show_chart chart;          /* TEXT: of that tensor */
 } show_sink;
 
-/* Statistics: one row. The record of the row's raw tensor is still open in `reader` for its strings. Not collective. */
+/* Statistics: one row. The record of the row's raw tensor is still open in `reader` for its strings. */
 int show_put_row(show_sink *sink, const show_row *row, const cli_reader *reader, assay_error *err);
-/* What comes before the first and behind the last row. Not collective. */
+/* What comes before the first and behind the last row. */
 void show_put_start(show_sink *sink);
 int show_put_end(show_sink *sink, assay_error *err);
 
 /* Values: all elements of the row's tensor, whose record is open in `reader`. Damage that shows behind the elements is
- * logged, printed with the row and sets *damaged. Not collective. */
+ * logged, printed with the row and sets *damaged. */
 int show_put_values(show_sink *sink, const show_row *row, cli_reader *reader, bool *damaged, assay_error *err);
 
-/* Prints the buffer when it has become large, or in any case. Not collective. */
+/* Prints the buffer when it has become large, or in any case. */
 int show_flush(show_sink *sink, bool always, assay_error *err);
-/* The members that every JSON row begins with, without the closing brace. Not collective. */
+/* The members that every JSON row begins with, without the closing brace. */
 void show_put_json_head(assay_buf *out, const show_row *row);
-/* The fields that every CSV row begins with. Not collective. */
+/* The fields that every CSV row begins with. */
 void show_put_csv_head(assay_buf *out, const show_row *row);
 
 #endif

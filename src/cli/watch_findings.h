@@ -22,12 +22,12 @@ typedef struct watch_findings {
     int least;       /* assay_severity */
 } watch_findings;
 
-/* 0 or ASSAY_ENOMEM. Not collective. */
+/* 0 or ASSAY_ENOMEM. */
 int watch_findings_init(watch_findings *findings, int least);
 void watch_findings_release(watch_findings *findings);
 
 /* Prints a line on standard output for every finding of the outcome that was not told of yet, and for every one told of
- * that it has no more; docs/watch.md has the columns. On rank 0. ASSAY_ENOMEM, ASSAY_EIO. Not collective. */
+ * that it has no more; docs/watch.md has the columns. On rank 0. ASSAY_ENOMEM, ASSAY_EIO. */
 int watch_findings_tell(watch_findings *findings, const assay_outcome *outcome, assay_error *err);
 
 #endif

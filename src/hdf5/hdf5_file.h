@@ -46,6 +46,7 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
 /* The name that the file has until assay_hdf5_rename(). Not collective. */
 const char *assay_hdf5_temporary(const assay_hdf5_file *file);
 
+/* Creates a group; its parent exists. ASSAY_EIO. */
 int assay_hdf5_group(assay_hdf5_file *file, const char *name, assay_error *err);
 
 /* Adds a data set of `rows` rows of `row` bytes, in chunks of `chunk` rows. Without columns (count 0) items are plain,

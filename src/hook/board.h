@@ -6,12 +6,14 @@
 
 #include "hook/output.h"
 
+/* Sets up TensorBoard's part of *out; off unless the configuration asks for it. 0 or ASSAY_ENOMEM; release
+ * either way. */
 int hook_board_init(hook_output *out);
 void hook_board_release(hook_output *out);
-/* Takes what TensorBoard shows of an item. Not collective. */
+/* Takes what TensorBoard shows of an item. */
 void hook_board_item(hook_output *out, const hook_item *item);
 /* Appends what was taken, or forgets it when the step could not be written. A failure turns TensorBoard off with a
- * warning. Not collective. */
+ * warning. */
 void hook_board_close_step(hook_output *out, bool written);
 
 #endif

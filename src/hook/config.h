@@ -77,38 +77,38 @@ typedef struct hook_config {
     char *worker;      /* owned; name instead of worker_<rank>, or NULL */
 } hook_config;
 
-/* Built-in collections and defaults. Release in any case with hook_config_release(). Not collective. */
+/* Built-in collections and defaults. Release in any case with hook_config_release(). */
 int hook_config_init(hook_config *config);
 void hook_config_release(hook_config *config);
 
-/* Index of a collection, or -1. Not collective. */
+/* Index of a collection, or -1. */
 int hook_config_find(const hook_config *config, const char *collection);
-/* Declares a collection and includes it; *index may be NULL. Not collective. */
+/* Declares a collection and includes it; *index may be NULL. */
 int hook_config_declare(hook_config *config, const char *collection, int *index, assay_error *err);
 /* Sets a parameter of the hook (collection NULL) or of a declared collection. ASSAY_ENOTFOUND, ASSAY_EPARAM,
- * ASSAY_ENOMEM. Not collective. */
+ * ASSAY_ENOMEM. */
 int hook_config_set(hook_config *config, const char *collection, const char *key, const char *value, assay_error *err);
-/* Declares a collection (NULL: "default") and adds one pattern, or one tensor name. Not collective. */
+/* Declares a collection (NULL: "default") and adds one pattern, or one tensor name. */
 int hook_config_add_pattern(hook_config *config, const char *collection, const char *pattern, assay_error *err);
 int hook_config_add_name(hook_config *config, const char *collection, const char *tensor, assay_error *err);
 /* Takes over a file of the reference's format. `name` is for messages. Keys that the reference has and the hook does
- * not need are passed over; unknown ones give a warning each when `warn`. Not collective. */
+ * not need are passed over; unknown ones give a warning each when `warn`. */
 int hook_config_load(hook_config *config, const char *name, const void *text, size_t size, bool warn, assay_error *err);
 
-/* Compiles patterns and resolves steps and reductions. Not collective. */
+/* Compiles patterns and resolves steps and reductions. */
 int hook_config_freeze(hook_config *config, assay_error *err);
-/* Does the steps rule save this step of its mode? Not collective. */
+/* Does the steps rule save this step of its mode? */
 bool hook_steps_hit(const hook_steps *rule, int64_t step);
-/* The collections saved at this step of this mode (0..3), one bit each. Frozen configurations only. Not collective. */
+/* The collections saved at this step of this mode (0..3), one bit each. Frozen configurations only. */
 uint64_t hook_config_step_mask(const hook_config *config, int mode, int64_t mode_step);
-/* The saved collections that a tensor belongs to. Frozen configurations only. Thread-safe. Not collective. */
+/* The saved collections that a tensor belongs to. Frozen configurations only. Thread-safe. */
 uint64_t hook_config_match(const hook_config *config, const char *tensor, size_t length);
 
-/* Parses "min, abs_max, l1_norm". Not collective. */
+/* Parses "min, abs_max, l1_norm". */
 int hook_reductions_parse(const char *text, hook_reductions *out, assay_error *err);
 /* The operation of a code as it stands in file names of reductions ("min", "l2"); *absolute tells its form. */
 const char *hook_reduction_name(int code, bool *absolute);
-/* Writes a list the way it stands in a collections file: "min,l1_norm,abs_mean". Not collective. */
+/* Writes a list the way it stands in a collections file: "min,l1_norm,abs_mean". */
 void hook_reductions_put(assay_buf *out, const hook_reductions *reductions);
 
 #endif

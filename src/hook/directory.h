@@ -13,14 +13,14 @@
 #include "hook/config.h"
 
 /* ASSAY_EUSAGE when `path` holds anything that a run of `workers` workers did not put there. Fine when it does not
- * exist or is empty. Changes nothing. Not collective. */
+ * exist or is empty. Changes nothing. */
 int hook_directory_check(const char *path, int workers, assay_error *err);
 
 /* Makes the directory and takes this worker's place in it; refuses what is there already unless `go_on`, which also
- * takes an end marker away. Not collective. */
+ * takes an end marker away. */
 int hook_directory_claim(const char *path, const char *worker, int workers, bool go_on, assay_error *err);
 
-/* Marks this worker as closed, and the training as ended according to `end`. Not collective. */
+/* Marks this worker as closed, and the training as ended according to `end`. */
 int hook_directory_close(const char *path, const char *worker, int workers, hook_end end, assay_error *err);
 
 typedef struct hook_position {
@@ -28,7 +28,7 @@ typedef struct hook_position {
 } hook_position;
 
 /* Finds how far a trial has come: the last global step of any worker, and the last step of each mode of this one. What
- * cannot be read counts as not there. Not collective. */
+ * cannot be read counts as not there. */
 void hook_directory_position(const char *path, const char *worker, hook_position *position);
 
 #endif

@@ -30,7 +30,7 @@ typedef struct hook_record {
 
 /* Writes the frame header and all of the message before the content into `head`, the rest of the message into `tail`
  * (both are cleared first). Returns the message's size, or 0 when it would reach HOOK_MESSAGE_CEILING or a buffer
- * failed. Not collective. */
+ * failed. */
 uint64_t hook_encode_tensor(const hook_record *record, assay_buf *head, assay_buf *tail);
 
 /* The same for a string tensor: `texts` are `record->shape[0]` times (u64 length, bytes). All goes into `head`. */
@@ -46,7 +46,7 @@ typedef struct hook_histogram {
     size_t buckets;
 } hook_histogram;
 
-/* Appends a whole framed record, with true checksums, for TensorBoard. Not collective. */
+/* Appends a whole framed record, with true checksums, for TensorBoard. */
 void hook_encode_histogram(assay_buf *out, double wall_time, int64_t step, const char *tag, const hook_histogram *h);
 
 #endif

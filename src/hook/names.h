@@ -21,16 +21,16 @@ typedef struct hook_names {
     uint64_t version; /* goes up when a collection gains a tensor */
 } hook_names;
 
+/* An empty table, and its end. */
 void hook_names_init(hook_names *names);
 void hook_names_release(hook_names *names);
 
 /* Finds a name or takes it in, matching it against the collections once. Names are UTF-8 of 1 to HOOK_NAME_LENGTH
- * bytes; at most HOOK_NAMES different ones. ASSAY_EUSAGE, ASSAY_EBUDGET, ASSAY_ENOMEM. Not thread-safe.
- * Not collective. */
+ * bytes; at most HOOK_NAMES different ones. ASSAY_EUSAGE, ASSAY_EBUDGET, ASSAY_ENOMEM. Not thread-safe. */
 int hook_names_find(hook_names *names, const hook_config *config, const char *text, hook_name **out, assay_error *err);
 
 /* The bytes of a collections file: every base, included or filled collection with its parameters and tensors.
- * `known` are `count` names with their masks. Not collective. */
+ * `known` are `count` names with their masks. */
 int hook_collections_write(const hook_config *config, int num_workers, const hook_name *known, size_t count,
                            assay_buf *out);
 

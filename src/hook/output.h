@@ -29,19 +29,19 @@ typedef struct hook_output {
     uint64_t records, bytes; /* of the open step */
 } hook_output;
 
-/* `config`, `directory` and `worker` stay the caller's. Not collective. */
+/* `config`, `directory` and `worker` stay the caller's. */
 int hook_output_init(hook_output *out, const hook_config *config, const char *directory, const char *worker,
                      int num_workers);
 void hook_output_release(hook_output *out);
 
-/* Writes one item into its step, which it opens when none is open. A failure spoils the step. Not collective. */
+/* Writes one item into its step, which it opens when none is open. A failure spoils the step. */
 int hook_output_item(hook_output *out, const hook_item *item, assay_error *err);
 /* Ends the open step: event file, then (when they changed) the collections, then the index. `known` are the names of
- * `version`. On failure nothing of the step is left. Not collective. */
+ * `version`. On failure nothing of the step is left. */
 int hook_output_close_step(hook_output *out, const hook_name *known, size_t count, uint64_t version, assay_error *err);
 /* True when the collections file on disk is not of this version. */
 bool hook_output_wants_collections(const hook_output *out, uint64_t version);
-/* Writes the collections file. Not collective. */
+/* Writes the collections file. */
 int hook_output_collections(hook_output *out, const hook_name *known, size_t count, uint64_t version, assay_error *err);
 
 #endif

@@ -33,14 +33,14 @@ typedef struct hook_queue {
     uint64_t pushed, popped;      /* items ever */
 } hook_queue;
 
-/* Allocates the ring; pages that were never used take no memory. Not collective. */
+/* Allocates the ring; pages that were never used take no memory. */
 int hook_queue_init(hook_queue *queue, size_t room);
 void hook_queue_release(hook_queue *queue);
 
-/* Bytes that an item with so many extents and so much content takes; SIZE_MAX when that overflows. Not collective. */
+/* Bytes that an item with so many extents and so much content takes; SIZE_MAX when that overflows. */
 size_t hook_item_size(int ndim, size_t bytes);
 /* A place for such an item, `size` and pointers set, not ready; NULL while there is no room. `bytes` 0 leaves `data`
- * NULL. The caller holds the lock. Not collective. */
+ * NULL. The caller holds the lock. */
 hook_item *hook_queue_reserve(hook_queue *queue, int ndim, size_t bytes);
 /* The oldest item, ready or not; NULL when there is none. The caller holds the lock. */
 hook_item *hook_queue_front(hook_queue *queue);

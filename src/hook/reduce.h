@@ -13,7 +13,7 @@
 
 enum { HOOK_BUCKETS = 2048 };
 
-/* Values of the reductions `codes` (config.h) in the same order. `elements` is at least 1. Not collective. */
+/* Values of the reductions `codes` (config.h) in the same order. `elements` is at least 1. */
 void hook_reduce(int dtype, const void *data, uint64_t elements, const uint8_t *codes, size_t count,
                  bool sample_variance, double *values);
 
@@ -23,7 +23,7 @@ typedef struct hook_buckets {
 } hook_buckets;
 
 /* Counts elements in TensorBoard's buckets: bounds grow by a tenth from 1e-12 to 1e20, both signs. False when an
- * element is not finite, for which there is no bucket. Not collective. */
+ * element is not finite, for which there is no bucket. */
 bool hook_count_buckets(int dtype, const void *data, uint64_t elements, hook_buckets *buckets);
 
 #endif

@@ -65,14 +65,13 @@ static inline const assay_instance *assay_job_instance(const assay_job *job, siz
  * entries (RuleConfigurationName, RuleParameters with rule_to_invoke) count as rules, also under the key
  * "DebugRuleConfigurations". `trials` may be missing: the caller sees to it. Rules without a name are called like the
  * rule, the second one "DeadRelu-2". Every rank parses the same text. `forms` are those that
- * "output.formats" may name; they outlive the job. Not collective. Release with assay_job_release().
- */
+ * "output.formats" may name; they outlive the job. Release with assay_job_release(). */
 int assay_job_parse(const char *file, const void *text, size_t size, const assay_job_forms *forms, assay_job *out,
                     assay_error *err);
 void assay_job_release(assay_job *job);
 
 /* What a trial at this path is called by default: the last part of the path, without ".h5". The caller frees it; NULL
- * without memory. Not collective. */
+ * without memory. */
 char *assay_job_trial_name(const char *path);
 
 /* Replaces the trials (those of the command line). `path` may be "NAME=PATH". ASSAY_EUSAGE when one is listed twice. */
@@ -81,21 +80,21 @@ int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count,
 /* Puts in the place of each trial whose path is a shell pattern ("runs/[ab]*"; not one that exists by that very name,
  * nor a URL) the directories and .h5 files that it matches, in byte order, without those that the job has already.
  * ASSAY_EJOB when there is none, or there are several for a trial with a name, or too many trials in all. Looks at the
- * file system: one rank calls it, and the others take its trials through pack and unpack. Not collective. */
+ * file system: one rank calls it, and the others take its trials through pack and unpack. */
 int assay_job_expand_trials(assay_job *job, assay_error *err);
 void assay_job_pack_trials(const assay_job *job, assay_buf *out);
-/* Replaces the trials by those packed. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. Not collective. */
+/* Replaces the trials by those packed. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. */
 int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err);
 
 /* The trial that the others are compared with: `name` (NULL: what the job says, else the first). Call once the trials
- * are final. ASSAY_EUSAGE when there is none of that name. Not collective. */
+ * are final. ASSAY_EUSAGE when there is none of that name. */
 int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err);
 
 /* Adds what the report needs besides the rules and aggregations that the job names: with several trials, a format that
  * draws, or `wants_curves`, one loss_curve and one tensor_curves over everything (report/model/curves.h reads them).
  * The more trials, the fewer rows a trial has: ASSAY_CURVE_ROWS in all, and ASSAY_LOSS_ROWS of each loss in a mode.
- * Call once the trials and formats are final. Does nothing when they are there. 0 or ASSAY_ENOMEM. Not collective: the
- * same on every rank. */
+ * Call once the trials and formats are final. Does nothing when they are there. 0 or ASSAY_ENOMEM. The same
+ * on every rank. */
 int assay_job_add_implicit(assay_job *job);
 enum { ASSAY_CURVE_ROWS = 1 << 21, ASSAY_CURVE_ROWS_OF_TRIAL = 1 << 18 };
 enum { ASSAY_LOSS_ROWS = 1 << 22, ASSAY_LOSS_ROWS_OF_TRIAL = 100000 };

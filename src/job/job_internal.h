@@ -20,32 +20,33 @@ typedef struct job_names {
     const char *(*at)(const void *list, size_t i);
 } job_names;
 
+/* True when the list has the name. */
 bool job_name_taken(const job_names *names, const char *name);
 /* "BASE", or the first of "BASE-2", "BASE-3", ... that is free (numbers may be left out). The caller frees it; NULL
- * without memory. Not collective. */
+ * without memory. */
 char *job_name_free(const job_names *names, const char *base);
 
-/* ASSAY_EJOB with "FILE: PLACE: " before the text; an empty place is left out. Not collective. */
+/* ASSAY_EJOB with "FILE: PLACE: " before the text; an empty place is left out. */
 int job_fail(const job_reader *r, const char *place, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* ASSAY_ENOMEM with the job file's name. Not collective. */
+/* ASSAY_ENOMEM with the job file's name. */
 int job_no_memory(const job_reader *r);
-/* assay_json_known_keys() with the file in front and ASSAY_EJOB as status. Not collective. */
+/* assay_json_known_keys() with the file in front and ASSAY_EJOB as status. */
 int job_known_keys(const job_reader *r, const char *place, const cJSON *object, const char *const *known);
 /* *out gets the text under `key` (borrowed), or NULL where the key is missing; anything but a text that is not empty
- * is ASSAY_EJOB. Not collective. */
+ * is ASSAY_EJOB. */
 int job_text(const job_reader *r, const char *place, const cJSON *object, const char *key, const char **out);
 
 /* *out gets the number under `key`, and stays as it is where the key is missing; anything but a number from `least` to
- * `most` is ASSAY_EJOB. Not collective. */
+ * `most` is ASSAY_EJOB. */
 int job_number(const job_reader *r, const char *place, const cJSON *object, const char *key, double least, double most,
                double *out);
 
-/* Reads "trials" (NULL: not there) into the job; patterns stay as they are. Not collective. */
+/* Reads "trials" (NULL: not there) into the job; patterns stay as they are. */
 int job_read_trials(const job_reader *r, const cJSON *list, assay_job *job);
 void job_release_trials(assay_job *job);
 
 /* Reads "rules", "DebugRuleConfigurations" and "aggregations" of the document into the job. Takes items out of the
- * document on the way. Not collective. */
+ * document on the way. */
 int job_read_rules(const job_reader *r, cJSON *document, assay_job *job);
 
 #endif

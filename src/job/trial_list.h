@@ -13,7 +13,7 @@ typedef struct assay_trial_list {
 } assay_trial_list;
 
 /* Reads such a file: blank lines and those that begin with # are left out. `name` is for messages. ASSAY_EUSAGE: it is
- * no text; ASSAY_ENOMEM. Release with assay_trial_list_release(), also after a failure. Not collective. */
+ * no text; ASSAY_ENOMEM. Release with assay_trial_list_release(), also after a failure. */
 int assay_trial_list_read(const char *name, const void *text, size_t size, assay_trial_list *out, assay_error *err);
 void assay_trial_list_release(assay_trial_list *list);
 

@@ -45,36 +45,33 @@ typedef struct assay_report_origin {
 } assay_report_origin;
 
 /* Appends the members of report.json that do not depend on how the job was run: everything up to the line of "run", the
- * last line's comma included. The bytes are the same at any rank count. Returns the buffer's status or ASSAY_ENOMEM.
- * Not collective. */
+ * last line's comma included. The bytes are the same at any rank count. Returns the buffer's status or ASSAY_ENOMEM. */
 int assay_report_put_body(const assay_report *report, assay_buf *out);
-/* Appends what follows the body: the line of "run" and the closing brace. Not collective. */
+/* Appends what follows the body: the line of "run" and the closing brace. */
 void assay_report_put_run(const assay_outcome *outcome, const assay_report_origin *origin, assay_buf *out);
 
 /* Appends what the rules and aggregations of a report.json came to; drawings where `draw` is not NULL. `name` is the
- * file's for messages. ASSAY_EFORMAT for what is none, ASSAY_ENOMEM. Not collective. */
+ * file's for messages. ASSAY_EFORMAT for what is none, ASSAY_ENOMEM. */
 int assay_report_put_results(const char *name, const void *text, size_t size, const assay_draw *draw, assay_buf *out,
                              assay_error *err);
 
-/* SHA-256 over the body, what `sed '/^ "run":/,$d' report.json | sha256sum` gives. `hex` gets 64 digits. Not
- * collective. */
+/* SHA-256 over the body, what `sed '/^ "run":/,$d' report.json | sha256sum` gives. `hex` gets 64 digits. */
 int assay_report_digest(const assay_report *report, char hex[65], assay_error *err);
 
-/* Appends the text report, with drawings where `draw` is not NULL. Returns the buffer's status or ASSAY_ENOMEM.
- * Not collective. */
+/* Appends the text report, with drawings where `draw` is not NULL. Returns the buffer's status or ASSAY_ENOMEM. */
 int assay_report_put_text(const assay_report *report, const assay_draw *draw, assay_buf *out);
 /* Appends the result of an aggregation, an object of report.json, in the same way. False, and nothing is appended, when
- * it has none of the forms that are known. Not collective. */
+ * it has none of the forms that are known. */
 bool assay_report_put_members(const cJSON *members, const assay_draw *draw, assay_buf *out);
 
 /* Writes the job's formats into `directory` (made when missing), each file complete or not at all. ASSAY_EIO with the
- * path; the files that could be written are there all the same. Not collective. */
+ * path; the files that could be written are there all the same. */
 int assay_report_write(const assay_report *report, const assay_report_origin *origin, const char *directory,
                        assay_error *err);
 
 /* Parts of the text report that other listings of a trial use too; of the outcome they look at the trial alone, not at
  * its rules. The head is name, path, workers, steps and tensors. `draw` has the width of the terminal; NULL: 100
- * columns. Not collective. */
+ * columns. */
 void assay_report_put_heading(assay_buf *out, const char *heading);
 void assay_report_put_head(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
 void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names,

@@ -4,25 +4,25 @@
 
 #include <assay/rule.h>
 
-/* Rows of `width` doubles. Free with assay_series_free(). NULL without memory. Not collective. */
+/* Rows of `width` doubles. Free with assay_series_free(). NULL without memory. */
 assay_series *assay_series_new(uint32_t width);
 void assay_series_free(assay_series *series);
 /* The memory that a row takes. */
 size_t assay_series_row_bytes(uint32_t width);
-/* Appends the rows of `later`. 0 or ASSAY_ENOMEM. Not collective. */
+/* Appends the rows of `later`. 0 or ASSAY_ENOMEM. */
 int assay_series_append(assay_series *earlier, const assay_series *later);
 void assay_series_pack(const assay_series *series, assay_buf *out);
-/* ASSAY_EFORMAT when the width is another, steps go down, or bytes are missing. Not collective. */
+/* ASSAY_EFORMAT when the width is another, steps go down, or bytes are missing. */
 int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, assay_error *err);
 
-/* Adds the counts of `later`. 0 or ASSAY_ENOMEM. Not collective. */
+/* Adds the counts of `later`. 0 or ASSAY_ENOMEM. */
 int assay_counter_join(assay_counter *earlier, const assay_counter *later);
 void assay_counter_pack(const assay_counter *counter, assay_buf *out);
-/* ASSAY_EFORMAT when pairs are out of order, a count is 0, or bytes are missing. Not collective. */
+/* ASSAY_EFORMAT when pairs are out of order, a count is 0, or bytes are missing. */
 int assay_counter_unpack(assay_cursor *in, assay_counter **out, assay_error *err);
 
-/* assay_common_new() and assay_common_unpack() for a rule whose rows differ in width from one configuration to another.
- * Not collective. */
+/* assay_common_new() and assay_common_unpack() for a rule whose rows differ in width from one configuration to
+ * another. */
 void *assay_common_new_wide(uint32_t series_width);
 int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assay_cursor *in, void **state,
                              assay_error *err);

@@ -110,7 +110,7 @@ typedef struct assay_expression {
 } assay_expression;
 
 /* Compiles a condition. ASSAY_EPARAM with the column, what is wrong, and the text with a caret below the place;
- * ASSAY_ENOMEM. Free with assay_expression_free(). Not collective. */
+ * ASSAY_ENOMEM. Free with assay_expression_free(). */
 int assay_expression_compile(const char *text, assay_expression **out, assay_error *err);
 void assay_expression_free(assay_expression *expression);
 
@@ -126,21 +126,21 @@ typedef struct assay_expression_answer {
 } assay_expression_answer;
 
 /* Runs a program over the figures of a step and (NULL: none) of the saved step before. False when a figure it wants is
- * not there: there is nothing to test then. Not collective. */
+ * not there: there is nothing to test then. */
 bool assay_expression_run(const assay_expression *e, assay_expression_program program,
                           const assay_expression_figures *now, const assay_expression_figures *before,
                           assay_expression_answer *out);
 
 /* ---- statistics by name (expression_statistics.c) ---- */
 
-/* The number of the statistic called so, or -1; its name, NULL behind the last. Not collective. */
+/* The number of the statistic called so, or -1; its name, NULL behind the last. */
 int assay_expression_statistic(const char *word, size_t length);
 const char *assay_expression_statistic_name(int statistic);
-/* The saved reduction that stands in where the tensor itself was not saved, or -1. Not collective. */
+/* The saved reduction that stands in where the tensor itself was not saved, or -1. */
 int assay_expression_reduction(int statistic);
-/* True when it comes from the element-wise comparison with the saved step before. Not collective. */
+/* True when it comes from the element-wise comparison with the saved step before. */
 bool assay_expression_is_update(int statistic);
-/* The figure of one tensor; `change` is NULL without such a comparison. False when it has none. Not collective. */
+/* The figure of one tensor; `change` is NULL without such a comparison. False when it has none. */
 bool assay_expression_figure(int statistic, const assay_tensor_view *item, const assay_result *change, double *out);
 
 /* The rule "Expression", which the job's entries with "when" become. */

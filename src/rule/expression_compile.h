@@ -28,6 +28,8 @@ typedef struct expression_compiler {
     bool in_pool, in_before; /* inside workers_...(), previous() and the like */
 } expression_compiler;
 
+/* Append an operation to `main`, a value of either type to the stack of types, an entry to the stack of what is open.
+ * ASSAY_EPARAM with the place `at` in the text when the condition is too long or too deep. */
 int expression_emit(expression_compiler *c, int code, int argument, double number, size_t at);
 int expression_push_value(expression_compiler *c, bool condition, size_t at);
 int expression_push_entry(expression_compiler *c, expression_entry entry);

@@ -9,17 +9,17 @@
 
 #include <assay/rule.h>
 
-/* Seconds that one guarded call may take, by the clock; 0: any time. 60 unless set. Not collective. */
+/* Seconds that one guarded call may take, by the clock; 0: any time. 60 unless set. */
 void assay_guard_set_seconds(double seconds);
 
 /* Calls function(context). ASSAY_OK when it came back; ASSAY_EINTERNAL when not, with *err like "crashed: segmentation
  * fault (SIGSEGV)" or "did not come back within 60 s". What it had allocated or locked stays so. Only the program's
- * first thread makes guarded calls; one inside another is part of it. Not collective. */
+ * first thread makes guarded calls; one inside another is part of it. */
 int assay_guard_call(void (*function)(void *), void *context, assay_error *err);
 
 /* Makes guarded ops out of those of a rule: each function of the rule runs under assay_guard_call(), and one that does
  * not come back gives the rule the status Error on that trial, on every rank alike. *out lives as long as the program,
- * like `inner` has to. ASSAY_ENOMEM. Not collective. */
+ * like `inner` has to. ASSAY_ENOMEM. */
 int assay_guard_rule(const assay_rule_ops *inner, const assay_rule_ops **out, assay_error *err);
 
 #endif

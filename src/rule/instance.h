@@ -9,8 +9,8 @@
 
 /* Adds a rule, or an aggregation (trait ASSAY_RULE_AGGREGATION): the two have names of their own, so that "confusion"
  * may be both. ASSAY_EUSAGE when its abi or size is not ours, a function is missing, a parameter's default is no value
- * of it, or the name is taken. The ops must outlive the program's use of the registry. Not collective; call before any
- * job is read. */
+ * of it, or the name is taken. The ops must outlive the program's use of the registry. Call before any job is
+ * read. */
 int assay_rule_register(const assay_rule_ops *ops, assay_error *err);
 /* Adds every built-in rule and aggregation once; later calls do nothing. Defined in rules/builtin.c (library
  * assay_rules). */
@@ -25,10 +25,11 @@ const assay_rule_ops *assay_rule_at(size_t i);
 void assay_rule_snake_name(const char *name, char *out, size_t room);
 
 typedef enum assay_severity { ASSAY_INFO, ASSAY_WARNING, ASSAY_ERROR } assay_severity;
+/* "info", "warning" or "error"; "" for other numbers. */
 const char *assay_severity_name(int severity);
 
-/* One entry of the job's rules (or aggregations). A bad one is kept with its status and text: it is reported as Error.
- */
+/* One entry of the job's rules (or aggregations). A bad one is kept with its status and text: it is reported as
+ * Error. */
 typedef struct assay_instance {
     char *name;                /* owned */
     char *rule_name;           /* as the job gave it; owned */
@@ -45,7 +46,7 @@ typedef struct assay_instance {
 
 /* Configures a rule. `parameters` is a JSON object of texts, numbers, booleans and lists (borrowed), or NULL. What is
  * wrong with the rule or its parameters goes into the instance (status, error), not into the return value, which is 0
- * or ASSAY_ENOMEM. Not collective. */
+ * or ASSAY_ENOMEM. */
 int assay_instance_new(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
                        assay_instance **out);
 /* The same for an entry of the job's aggregations. */

@@ -30,6 +30,8 @@ struct assay_need {
     char *other_trial; /* owned, NULL: none */
 };
 
+/* An empty need; borrows the parameters. NULL without memory. Free with assay_need_free(); NULL is
+ * ignored. */
 assay_need *assay_need_new(const assay_params *params);
 void assay_need_free(assay_need *need);
 

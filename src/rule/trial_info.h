@@ -28,7 +28,7 @@ int assay_trial_info_finish(assay_trial *trial, assay_problems *problems);
  * ASSAY_ENOMEM. */
 int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog);
 /* 1 when the tensor belongs to the collection, 0 when not, or ASSAY_ENOMEM. Of a collection's regexes the first name
- * that one gives up on is a problem, unless `problems` is NULL; it counts as no match. Not collective. */
+ * that one gives up on is a problem, unless `problems` is NULL; it counts as no match. */
 int assay_trial_is_member(const assay_trial *trial, const char *collection, uint32_t tensor, assay_problems *problems);
 void assay_trial_info_free(assay_trial *trial);
 

@@ -20,32 +20,32 @@ typedef struct assay_meter assay_meter;
 
 /* Makes a meter in `arena`; its result lives there too. ASSAY_EBUDGET when it would need more than `budget` bytes (the
  * message says how much), ASSAY_ENOMEM; 1 when the measure does not apply to the tensor (strings, no elements). CHANGE
- * also needs `reference`: NULL means that there is none. Not collective. */
+ * also needs `reference`: NULL means that there is none. */
 int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
                     assay_arena *arena, assay_meter **out, assay_error *err);
 
 /* Feeds `elements` elements that follow those fed before; any alignment. For CHANGE with a reference of the same shape,
- * `reference` holds the same elements of it, in its own dtype; else NULL. Not collective. */
+ * `reference` holds the same elements of it, in its own dtype; else NULL. */
 int assay_meter_feed(assay_meter *meter, const void *bytes, const void *reference, uint64_t elements, assay_error *err);
 
 /* Where the meter would copy all of the content as it is fed, or NULL. Whoever puts it there and feeds it from there,
- * from the first element on, saves the copy. Not collective. */
+ * from the first element on, saves the copy. */
 uint8_t *assay_meter_place(const assay_meter *meter);
 
 /* The next `elements` elements are known to be finite. True where that is all the meter wants to know: they count as
- * fed. Not collective. */
+ * fed. */
 bool assay_meter_pass_finite(assay_meter *meter, uint64_t elements);
 
 /* After the last piece. 1: the meter wants the whole content fed once more (quantiles that do not fit the budget);
  * 0: *result is set. After 0 and after a failure the meter is gone: what it borrowed is back in the arena. A meter
- * that is dropped before goes with assay_arena_clear(). Not collective. */
+ * that is dropped before goes with assay_arena_clear(). */
 int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
 
 /* The bytes of a result that are of use for its kind: a copy needs no more room. */
 size_t assay_result_size(const assay_measure *measure);
 
 /* Pools `earlier`, the result of an earlier saved step, into `result` (UNITS with a window). Shapes that differ leave
- * it as it is. Not collective. */
+ * it as it is. */
 void assay_meter_pool(assay_result *result, const assay_result *earlier);
 
 /* True when the measure is about strings (TEXTS) and is taken by assay_texts_new() instead. */
@@ -54,9 +54,9 @@ static inline int assay_measure_is_text(const assay_measure *m)
     return m->kind == ASSAY_MEASURE_TEXTS;
 }
 
-/* Starts the result of TEXTS with `count` empty strings in `arena`. ASSAY_EBUDGET, ASSAY_ENOMEM. Not collective. */
+/* Starts the result of TEXTS with `count` empty strings in `arena`. ASSAY_EBUDGET, ASSAY_ENOMEM. */
 int assay_texts_new(assay_arena *arena, uint64_t count, assay_result *result, assay_error *err);
-/* Copies string i, which need not be terminated, into the arena. ASSAY_EBUDGET, ASSAY_ENOMEM. Not collective. */
+/* Copies string i, which need not be terminated, into the arena. ASSAY_EBUDGET, ASSAY_ENOMEM. */
 int assay_texts_set(assay_arena *arena, assay_result *result, uint64_t i, const char *bytes, size_t length,
                     assay_error *err);
 

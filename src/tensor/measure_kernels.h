@@ -47,8 +47,8 @@ typedef struct measure_kernels {
     /* How many are low <= x <= high. */
     uint64_t (*inside32)(const uint8_t *x, size_t n, float low, float high);
     uint64_t (*inside64)(const uint8_t *x, size_t n, double low, double high);
-    /* Writes those with low <= x <= high to `out`, in order; returns how many. May write up to 16 floats behind them.
-     */
+    /* Writes those with low <= x <= high to `out`, in order; returns how many. May write up to 16 floats behind
+     * them. */
     size_t (*collect32)(const float *x, size_t n, float low, float high, float *out);
     /* Adds to split[0] how many are < low, to split[1] how many are equal to it; writes those with low < x < high to
      * `out`, as collect32 does, and returns how many. */
@@ -58,7 +58,7 @@ typedef struct measure_kernels {
     void (*channel_sums)(channel_lanes *s, const double *x, size_t groups);
 } measure_kernels;
 
-/* The kernels of a level that this machine has (assay_simd_has). Not collective. */
+/* The kernels of a level that this machine has (assay_simd_has). */
 const measure_kernels *assay_measure_kernels_of(assay_simd level);
 
 #endif

@@ -33,15 +33,13 @@ typedef struct assay_stats_acc {
     uint64_t nan, pos_inf, neg_inf, zeros;
 } assay_stats_acc;
 
-/* Starts the statistics of one tensor. ASSAY_EUNSUPPORTED for strings and for numbers that are no dtype.
- * Not collective. */
+/* Starts the statistics of one tensor. ASSAY_EUNSUPPORTED for strings and for numbers that are no dtype. */
 int assay_stats_init(assay_stats_acc *acc, int dtype);
-/* Adds the next elements (little-endian, any alignment). Not collective. */
+/* Adds the next elements (little-endian, any alignment). */
 void assay_stats_feed(assay_stats_acc *acc, const void *bytes, size_t elements);
-/* Is every element so far finite? Not collective. */
+/* Is every element so far finite? */
 bool assay_stats_is_finite(const assay_stats_acc *acc);
-/* Ends the pass and gives the figures; NaN among them are all the same NaN. Start again with assay_stats_init().
- * Not collective. */
+/* Ends the pass and gives the figures; NaN among them are all the same NaN. Start again with assay_stats_init(). */
 void assay_stats_finish(assay_stats_acc *acc, assay_stats *out);
 
 #endif

@@ -37,7 +37,7 @@ typedef struct assay_stats_kernels {
     stats_widen *widen[STATS_DTYPES];
 } assay_stats_kernels;
 
-/* The kernels of a level that this machine has (assay_simd_has). Not collective. */
+/* The kernels of a level that this machine has (assay_simd_has). */
 const assay_stats_kernels *assay_stats_kernels_of(assay_simd level);
 
 extern const assay_stats_kernels assay_stats_scalar, assay_stats_avx2, assay_stats_avx512;

@@ -1,7 +1,7 @@
 /* tfevent.h - writes protobuf fields and the records of event files that TensorBoard reads: a TFRecord frame around an
  * Event.
  *
- * Failures stay in the buffer. None of these is collective. */
+ * Failures stay in the buffer. */
 #ifndef ASSAY_TFRECORD_TFEVENT_H
 #define ASSAY_TFRECORD_TFEVENT_H
 
@@ -14,6 +14,7 @@
 #include "tfrecord/frame.h" /* bytes of the frame before and behind a message */
 #include "tfrecord/wire.h"  /* wire types */
 
+/* A number as a varint; the key of a field. */
 void assay_pb_put_varint(assay_buf *out, uint64_t value);
 void assay_pb_put_key(assay_buf *out, int field, int wire);
 /* A length-delimited field: its key, its length, its bytes. */

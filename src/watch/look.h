@@ -4,12 +4,12 @@
 
 #include "watch/watch_internal.h"
 
-/* `path` is borrowed. 0 or ASSAY_ENOMEM. Not collective. */
+/* `path` is borrowed. 0 or ASSAY_ENOMEM. */
 int assay_watched_init(watched_source *source, const char *path);
 void assay_watched_release(watched_source *source);
 
 /* Lists the trial again if a directory of it changed, and looks at the files that are not settled. *changed is set when
- * something was written. Errors as assay_watch_look(). Not collective. */
+ * something was written. Errors as assay_watch_look(). */
 int assay_watched_look(watched_source *source, double now, bool *changed, assay_error *err);
 
 typedef struct watched_steps {
@@ -18,7 +18,7 @@ typedef struct watched_steps {
 } watched_steps;
 /* Decides which steps are evaluated, and computes source->view. A step waits `lag` seconds from its last change for
  * workers that have not written it; they are then late, and not waited for until they have caught up. `name` is for
- * messages. Not collective. */
+ * messages. */
 watched_steps assay_watched_judge(watched_source *source, const char *name, double now, double lag);
 
 #endif

@@ -13,11 +13,12 @@ typedef struct watched_numbers { /* zero to begin with */
     uint64_t generation; /* counts how often all numbers changed */
 } watched_numbers;
 
+/* Frees the numbers; they are zero afterwards. */
 void assay_watch_numbers_release(watched_numbers *numbers);
 
 /* Adds to `out`, which is empty, the names in order of their numbers: those of `all` that are wanted[id], those that
  * were in earlier calls, and fillers of gaps. new_id[id] gets the number of each. Numbers stay what they were unless
- * `generation` changes. 0 or ASSAY_ENOMEM. Not collective. */
+ * `generation` changes. 0 or ASSAY_ENOMEM. */
 int assay_watch_number(watched_numbers *numbers, const assay_dict *all, const uint8_t *wanted, assay_dict *out,
                        uint32_t *new_id);
 

@@ -56,7 +56,7 @@ static const assay_rule_ops sample_aggregation = {.abi = ASSAY_RULE_ABI,
                                                   .map = sample_map,
                                                   ASSAY_COMMON_STATE};
 
-/* Registers both; 0 or a negative status. Not collective. */
+/* Registers both; 0 or a negative status. */
 static inline int sample_register(assay_error *err)
 {
     int status = assay_rule_register(&sample_rule, err);

@@ -29,21 +29,20 @@ typedef struct assay_demand {
     uint64_t stamp;          /* of the part under way */
 } assay_demand;
 
-/* Begins with a source of the plan, which must outlive it. Returns 0 or ASSAY_ENOMEM; release either way. Not
- * collective. */
+/* Begins with a source of the plan, which must outlive it. Returns 0 or ASSAY_ENOMEM; release either way. */
 int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source);
 void assay_demand_release(assay_demand *w);
 
-/* Begins with another part. Not collective. */
+/* Begins with another part. */
 static inline void assay_demand_next(assay_demand *w)
 {
     w->stamp++;
 }
 
-/* What is wanted of a tensor of the part under way. Valid until the next part. Not collective. */
+/* What is wanted of a tensor of the part under way. Valid until the next part. */
 const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *part, int mode, uint32_t tensor);
 
-/* What a record costs, in bytes as above, the opening of its file apart; 0: it is not wanted. Not collective. */
+/* What a record costs, in bytes as above, the opening of its file apart; 0: it is not wanted. */
 static inline uint64_t assay_record_cost(const assay_record_demand *wanted, const assay_entry *entry)
 {
     return wanted->kinds >> entry->kind & 1 ? entry->length * wanted->byte_cost / ASSAY_COST_UNIT + ASSAY_COST_OF_RECORD

@@ -30,6 +30,7 @@ typedef struct assay_checkpoint {
     assay_buf bytes;
 } assay_checkpoint;
 
+/* An empty one, and its end: frees the nodes and their bytes. Not collective. */
 void assay_checkpoint_init(assay_checkpoint *c);
 void assay_checkpoint_release(assay_checkpoint *c);
 

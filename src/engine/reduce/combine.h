@@ -25,6 +25,7 @@ typedef struct assay_combiner { /* of one trial on one rank */
     size_t count, room;
 } assay_combiner;
 
+/* Of a trial of so many chunks; `rules` are borrowed. Release frees the nodes that are held. Not collective. */
 void assay_combiner_init(assay_combiner *fold, const assay_rule *rules, uint32_t rule_count, uint64_t chunks);
 void assay_combiner_release(assay_combiner *fold);
 

@@ -9,14 +9,13 @@
 
 typedef struct assay_lookback_index assay_lookback_index;
 
-/* Of a source after the exchange, which it borrows; NULL without memory. Not collective. */
+/* Of a source after the exchange, which it borrows; NULL without memory. */
 assay_lookback_index *assay_lookback_index_new(const assay_source *source);
-/* The places that it gave are gone then. NULL is ignored. Not collective. */
+/* The places that it gave are gone then. NULL is ignored. */
 void assay_lookback_index_free(assay_lookback_index *f);
 
 /* The newest raw record of a tensor and worker at a step before `step`, of those ahead of this rank's own. 1, 0 when
- * there is none, or ASSAY_ENOMEM. An index file that cannot be read has none: the rank that it belongs to names it. Not
- * collective. */
+ * there is none, or ASSAY_ENOMEM. An index file that cannot be read has none: the rank that it belongs to names it. */
 int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32_t worker, int64_t step,
                                 assay_place *out);
 

@@ -2,8 +2,8 @@
  * against others.
  *
  * The file (schema "assay-bands/1") is JSON: for each tensor, mode and figure the mode steps and, at each, five
- * quantiles over the good runs; the last line has the SHA-256 of what stands before it. docs/compare.md describes it.
- */
+ * quantiles over the good runs; the last line has the SHA-256 of what stands before it. docs/compare.md describes
+ * it. */
 #ifndef ASSAY_REPORT_COMPARE_BANDS_H
 #define ASSAY_REPORT_COMPARE_BANDS_H
 
@@ -19,7 +19,7 @@ typedef enum assay_band_figure {
 const char *assay_band_word(int figure); /* "loss", "norm", "magnitude", "zeros" */
 /* Of finite numbers the one at `part`, 0 to 1, of the way from a to b; finite even where their difference is not. */
 double assay_band_between(double a, double b, double part);
-/* That figure of a tensor at a step; not the loss. Not collective. */
+/* That figure of a tensor at a step; not the loss. */
 double assay_band_value(const assay_tensor_point *point, int figure);
 
 enum {
@@ -36,7 +36,7 @@ enum {
 /* ---- learning ---- */
 
 /* Appends the file: the bands of the outcome's trials, at the mode steps where at least two have a finite value. Its
- * bytes follow from the trials alone. The buffer's status or ASSAY_ENOMEM. Not collective. */
+ * bytes follow from the trials alone. The buffer's status or ASSAY_ENOMEM. */
 int assay_bands_put(const assay_outcome *outcome, assay_buf *out);
 
 /* ---- reading ---- */
@@ -58,7 +58,7 @@ typedef struct assay_bands {
 } assay_bands;
 
 /* Reads such a file; `name` is for messages, which say where in it what is wrong. ASSAY_EFORMAT: it is no such file,
- * was changed, cut, or says what cannot be; ASSAY_ENOMEM. Release with assay_bands_release(). Not collective. */
+ * was changed, cut, or says what cannot be; ASSAY_ENOMEM. Release with assay_bands_release(). */
 int assay_bands_parse(const char *name, const void *text, size_t size, assay_bands *out, assay_error *err);
 void assay_bands_release(assay_bands *bands);
 
@@ -89,7 +89,7 @@ typedef struct assay_band_report {
 
 /* Holds every trial against the bands. Between two learned mode steps the band is on the line between them; outside of
  * them nothing is compared. A value that is not finite leaves every band. Free with assay_band_report_free(), before
- * bands and outcome. 0 or ASSAY_ENOMEM. Not collective. */
+ * bands and outcome. 0 or ASSAY_ENOMEM. */
 int assay_bands_check(const assay_bands *bands, const assay_outcome *outcome, assay_band_report **out);
 void assay_band_report_free(assay_band_report *report);
 /* True when a trial leaves a band: counts as findings of severity warning. */

@@ -6,8 +6,7 @@
 #include "report/compare/comparison.h"
 #include "report/model/report_model.h"
 
-/* Fill the parts of a comparison whose `trials`, `baseline`, `tolerance` and `trial` are set. 0 or ASSAY_ENOMEM. Not
- * collective. */
+/* Fill the parts of a comparison whose `trials`, `baseline`, `tolerance` and `trial` are set. 0 or ASSAY_ENOMEM. */
 int compare_groups(assay_comparison *c);
 int compare_losses(assay_comparison *c);
 int compare_tensors(assay_comparison *c);

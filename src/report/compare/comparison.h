@@ -133,7 +133,7 @@ typedef struct assay_comparison {
 } assay_comparison;
 
 /* Compares the trials of an outcome. *out stays NULL for a single trial. Free it with assay_comparison_free(), before
- * the outcome. 0 or ASSAY_ENOMEM. Not collective. */
+ * the outcome. 0 or ASSAY_ENOMEM. */
 int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out);
 void assay_comparison_free(assay_comparison *comparison);
 

@@ -8,21 +8,20 @@
 #include "report/model/report_model.h"
 #include "report/report.h"
 
-/* Appends a finding as an object of report.json. Not collective. */
+/* Appends a finding as an object of report.json. */
 void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *finding, assay_buf *out);
 
-/* Appends the result of one aggregation as text; with `draw` (NULL: plain) as drawings where there are some. Not
- * collective. */
+/* Appends the result of one aggregation as text; with `draw` (NULL: plain) as drawings where there are some. */
 void report_put_aggregation(const report_rule *rule, const assay_draw *draw, assay_buf *out);
 
 /* Append the members of an aggregation's result as drawings: "classes"; "matrix", of at least one class; and the list
- * "losses" or "curves", whose values stand under `key`. Not collective. */
+ * "losses" or "curves", whose values stand under `key`. */
 void report_draw_classes(const assay_draw *draw, const cJSON *classes, assay_buf *out);
 void report_draw_matrix(const assay_draw *draw, const cJSON *matrix, assay_buf *out);
 void report_draw_curves(const assay_draw *draw, const cJSON *curves, const char *key, assay_buf *out);
 
 /* The files of the forms beside report.json and report.txt, whole. Their bytes do not depend on the number of ranks.
- * Return the buffer's status or ASSAY_ENOMEM. Not collective. */
+ * Return the buffer's status or ASSAY_ENOMEM. */
 int report_put_findings_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_class_counts_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_confusion_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
@@ -31,18 +30,18 @@ int report_put_junit(const assay_report *report, const assay_report_origin *orig
 int report_put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 
 /* Writes tensorboard/TRIAL/events.out.tfevents.* of every trial below `directory`, whatever fails; the first failure,
- * with the path. Not collective. */
+ * with the path. */
 int report_write_tensorboard(const assay_outcome *outcome, const char *directory, assay_error *err);
 
-/* Appends the evidence of one rule that fired. Not collective. */
+/* Appends the evidence of one rule that fired. */
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
                          size_t most, const assay_draw *draw, assay_buf *out);
 
-/* Append the comparison to report.json (" \"comparison\": {...},\n") and to the text report. Not collective. */
+/* Append the comparison to report.json (" \"comparison\": {...},\n") and to the text report. */
 void report_put_comparison_json(const assay_comparison *c, assay_buf *out);
 void report_put_comparison_text(const assay_comparison *c, const assay_draw *draw, assay_buf *out);
 
-/* The same of what leaves the bands of good runs (" \"bands\": {...},\n"). Not collective. */
+/* The same of what leaves the bands of good runs (" \"bands\": {...},\n"). */
 void report_put_bands_json(const assay_band_report *report, assay_buf *out);
 void report_put_bands_text(const assay_band_report *report, const assay_draw *draw, assay_buf *out);
 

@@ -54,14 +54,14 @@ typedef struct html_page {
 
 /* ---- text: html_text.c ---- */
 
-/* Appends markup in printf form: what is put in has to be numbers or constant texts. Not collective. */
+/* Appends markup in printf form: what is put in has to be numbers or constant texts. */
 void html_put(html_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends text from a trial or a job, for an element or an attribute in double quotes: the one place that escapes.
  * Control characters and those that turn the direction of writing are shown as \n, \u202e; bytes that are not UTF-8 as
- * U+FFFD. At most `most` characters, then "...". Not collective. */
+ * U+FFFD. At most `most` characters, then "...". */
 void html_text_n(html_page *page, const char *text, size_t length, size_t most);
 void html_text(html_page *page, const char *text); /* HTML_MESSAGE characters */
-/* A name: <span class="name">, cut in its middle when it is long, the whole in its title. Not collective. */
+/* A name: <span class="name">, cut in its middle when it is long, the whole in its title. */
 void html_name(html_page *page, const char *name);
 /* The same as plain text without markup, for attributes and for elements of SVG. */
 void html_short_name(html_page *page, const char *name, size_t most);
@@ -172,7 +172,7 @@ void html_run(html_page *page);
 /* What an aggregation put into report.json, parsed; NULL when there is nothing or no memory. The caller frees it. */
 cJSON *html_members(html_page *page, const report_rule *rule);
 
-/* Appends report.html (docs/report-html.md). Returns the buffer's status or ASSAY_ENOMEM. Not collective. */
+/* Appends report.html (docs/report-html.md). Returns the buffer's status or ASSAY_ENOMEM. */
 int report_put_html(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 
 #endif

@@ -7,7 +7,7 @@
 #include <assay/pack.h>
 
 /* Appends a PNG file of 8-bit pixels [height][width][channels], 1 (grey) or 3 channels (red, green, blue), at most 4096
- * pixels wide and high. Failures stay in the buffer. Not collective. */
+ * pixels wide and high. Failures stay in the buffer. */
 void assay_png_put(assay_buf *out, const uint8_t *pixel, uint32_t width, uint32_t height, uint32_t channels);
 
 #endif

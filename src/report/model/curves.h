@@ -57,15 +57,15 @@ typedef struct assay_curves {
 } assay_curves;
 
 /* The curves of trial number `trial` of an outcome that a run has filled. A trial that could not be opened has none.
- * Release them with assay_curves_release(), before the outcome. 0 or ASSAY_ENOMEM. Not collective. */
+ * Release them with assay_curves_release(), before the outcome. 0 or ASSAY_ENOMEM. */
 int assay_curves_make(const assay_outcome *outcome, size_t trial, assay_curves *out);
 void assay_curves_release(assay_curves *curves);
 
-/* The curve of a tensor in a mode; NULL: there is none. O(log curves). Not collective. */
+/* The curve of a tensor in a mode; NULL: there is none. O(log curves). */
 const assay_loss_curve *assay_curves_loss(const assay_curves *curves, uint32_t tensor, int mode);
 const assay_tensor_curve *assay_curves_tensor(const assay_curves *curves, uint32_t tensor, int mode);
 
-/* Appends the lengths of a shape's axes, "[64, 3, 7, 7]"; "[]" for a scalar. Not collective. */
+/* Appends the lengths of a shape's axes, "[64, 3, 7, 7]"; "[]" for a scalar. */
 void assay_curves_put_shape(const assay_curves *curves, int64_t shape, assay_buf *out);
 
 #endif

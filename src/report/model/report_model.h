@@ -15,23 +15,22 @@ typedef struct report_rule {
     size_t message_size;
 } report_rule;
 
-/* Rule i of the trial (aggregation i when `aggregation`). Not collective. */
+/* Rule i of the trial (aggregation i when `aggregation`). */
 report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation);
 
-/* What the rule is called in the registry, whatever the job calls it. Not collective. */
+/* What the rule is called in the registry, whatever the job calls it. */
 const char *report_kind(const report_rule *rule);
 
 /* The members that an aggregation put into report.json, as one object that the caller frees with cJSON_Delete().
- * *members stays NULL, and that is no failure, where there are none. ASSAY_ENOMEM, or the status of reading them. Not
- * collective. */
+ * *members stays NULL, and that is no failure, where there are none. ASSAY_ENOMEM, or the status of reading them. */
 int report_members(const report_rule *rule, cJSON **members);
 
-/* Datapoints, findings, and the first finding (NULL: none). Not collective. */
+/* Datapoints, findings, and the first finding (NULL: none). */
 uint64_t report_datapoints(const report_rule *rule);
 uint64_t report_findings_total(const report_rule *rule);
 const assay_finding *report_first(const report_rule *rule);
 
-/* What the report calls the finding's parts; "" and "*" as in assay/rule.h. `info` may not be NULL. Not collective. */
+/* What the report calls the finding's parts; "" and "*" as in assay/rule.h. `info` may not be NULL. */
 const char *report_finding_tensor(const assay_trial *info, const assay_finding *finding);
 const char *report_finding_worker(const assay_trial *info, const assay_finding *finding);
 const char *report_finding_test(const report_rule *rule, const assay_finding *finding); /* NULL: no test names */
@@ -44,8 +43,7 @@ typedef struct report_mode {
 } report_mode;
 void report_count_modes(const assay_trial *info, report_mode mode[ASSAY_MODES]);
 
-/* Appends ascending global steps as runs over the trial's saved steps: "0-50 (6 steps), 70"; at most `most` runs.
- * Not collective. */
+/* Appends ascending global steps as runs over the trial's saved steps: "0-50 (6 steps), 70"; at most `most` runs. */
 void report_put_steps(const assay_trial *info, const int64_t *step, size_t count, size_t most, assay_buf *out);
 
 enum { REPORT_RUNS_OF_STEPS = 12 }; /* that a line of text lists */

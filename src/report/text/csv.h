@@ -6,12 +6,12 @@
 
 #include <assay/pack.h>
 
-/* Appends the text's bytes, in quotes where a reader would otherwise take them apart. Not collective. */
+/* Appends the text's bytes, in quotes where a reader would otherwise take them apart. */
 void assay_csv_put_bytes(assay_buf *out, const void *text, size_t length);
-/* The same as valid UTF-8: a byte that belongs to no character becomes U+FFFD, as in report.json. Not collective. */
+/* The same as valid UTF-8: a byte that belongs to no character becomes U+FFFD, as in report.json. */
 void assay_csv_put_text(assay_buf *out, const char *text);
 /* A number in the fewest digits that read back the same, "nan", "inf" or "-inf"; whole ones get ".0", so that a reader
- * takes a column of them for floating point. Not collective. */
+ * takes a column of them for floating point. */
 void assay_csv_put_real(assay_buf *out, double value);
 
 #endif

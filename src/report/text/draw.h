@@ -22,24 +22,22 @@ typedef enum assay_draw_colour {
 } assay_draw_colour;
 
 /* Appends a sparkline of at most `columns` characters, low to high between the least and the largest finite value; more
- * values are averaged. A value that is not finite is a cross. Not collective. */
+ * values are averaged. A value that is not finite is a cross. */
 void assay_draw_sparkline(const assay_draw *draw, const double *value, size_t count, unsigned columns, assay_buf *out);
 
-/* Appends a bar of `share` (0 to 1) of `columns` characters, and nothing behind it. A share above 0 is never empty.
- * Not collective. */
+/* Appends a bar of `share` (0 to 1) of `columns` characters, and nothing behind it. A share above 0 is never empty. */
 void assay_draw_bar(const assay_draw *draw, double share, unsigned columns, assay_buf *out);
 
-/* Appends one character, `times` over, the darker the larger the share (0 to 1); a share above 0 is never blank.
- * Not collective. */
+/* Appends one character, `times` over, the darker the larger the share (0 to 1); a share above 0 is never blank. */
 void assay_draw_shade(const assay_draw *draw, double share, assay_draw_colour colour, unsigned times, assay_buf *out);
 
-/* Appends a strip of `columns` characters, dots but where one of the places (0 to 1) lies. Not collective. */
+/* Appends a strip of `columns` characters, dots but where one of the places (0 to 1) lies. */
 void assay_draw_marks(const assay_draw *draw, const double *place, size_t count, unsigned columns, assay_buf *out);
 
-/* How many columns labels get in a list of series, the longest of which has `longest`. Not collective. */
+/* How many columns labels get in a list of series, the longest of which has `longest`. */
 unsigned assay_draw_label_columns(const assay_draw *draw, size_t longest);
 /* Appends a line "    label  sparkline  least .. most, last x" of at least one value: the label, a cleaned text, in
- * `width` columns (6 or more), cut to fit; in narrow lines the last value only. Not collective. */
+ * `width` columns (6 or more), cut to fit; in narrow lines the last value only. */
 void assay_draw_series(const assay_draw *draw, const char *label, unsigned width, const double *value, size_t count,
                        assay_buf *out);
 

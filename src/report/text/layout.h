@@ -16,37 +16,37 @@ enum {
 };
 
 /* Appends a text from a trial or a job: control characters, characters that turn the direction of writing, and bytes
- * that are not UTF-8 come out as \n, \x1b, \u202e, \xff. The lines form keeps line feeds. Failures stay in the buffer.
- * Not collective. */
+ * that are not UTF-8 come out as \n, \x1b, \u202e, \xff. The lines form keeps line feeds. Failures stay in the
+ * buffer. */
 void assay_text_put_clean(assay_buf *out, const char *text, size_t length);
 void assay_text_put_clean_lines(assay_buf *out, const char *text, size_t length, unsigned indent);
 
-/* Appends the character at `text`, of which `left` bytes may be read, cleaned so; returns its bytes. Not collective. */
+/* Appends the character at `text`, of which `left` bytes may be read, cleaned so; returns its bytes. */
 size_t assay_text_put_character(assay_buf *out, const char *text, size_t left);
 
+/* Appends so many spaces. */
 void assay_text_put_blanks(assay_buf *out, size_t count);
 
 /* Appends a cleaned text broken between words, each line behind `indent` blanks; the first line's are replaced by
- * `lead` when it is not NULL (at most `indent` columns). Lines have at most 100 columns on a wider terminal, too. Not
- * collective. */
+ * `lead` when it is not NULL (at most `indent` columns). Lines have at most 100 columns on a wider terminal, too. */
 void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead, const char *text,
                             size_t length);
 
-/* Columns a cleaned text takes: one a character. Not collective. */
+/* Columns a cleaned text takes: one a character. */
 size_t assay_text_columns(const char *text, size_t length);
 
 /* Appends a cleaned text in at most `columns` (3 or more): a longer one keeps its head and its tail around "...",
- * because both tell names of one model apart. Not collective. */
+ * because both tell names of one model apart. */
 void assay_text_put_cut(assay_buf *out, const char *text, size_t length, size_t columns);
 
-/* How many columns a line may take. Not collective. */
+/* How many columns a line may take. */
 size_t assay_text_line_columns(const assay_draw *draw);
 
-/* A number in the six digits that people read; "nan", "inf", "-inf". Not collective. */
+/* A number in the six digits that people read; "nan", "inf", "-inf". */
 void assay_text_put_number(assay_buf *out, double value);
-/* A number in the fewest digits that read back the same; words as above. Not collective. */
+/* A number in the fewest digits that read back the same; words as above. */
 void assay_text_put_full(assay_buf *out, double value);
-/* "1.5 MB" and the like, powers of 1000. Not collective. */
+/* "1.5 MB" and the like, powers of 1000. */
 void assay_text_put_bytes(assay_buf *out, uint64_t bytes);
 
 /* A table: cells are added row by row, and all columns are as wide as they need to be. */
@@ -56,15 +56,15 @@ typedef struct assay_table {
     assay_buf text; /* the cells, each terminated */
 } assay_table;
 
-/* Starts a table; `heads` has as many texts as `align` has characters. Not collective. */
+/* Starts a table; `heads` has as many texts as `align` has characters. */
 void assay_table_init(assay_table *table, const char *align, const char *const *heads);
 void assay_table_release(assay_table *table);
-/* Adds one cell, cleaned. Not collective. */
+/* Adds one cell, cleaned. */
 void assay_table_cell(assay_table *table, const char *text);
 void assay_table_cell_n(assay_table *table, const char *text, size_t length);
 void assay_table_format(assay_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void assay_table_number(assay_table *table, double value);
-/* Appends the table, each line behind `indent` blanks. A failure to hold a cell passes on to `out`. Not collective. */
+/* Appends the table, each line behind `indent` blanks. A failure to hold a cell passes on to `out`. */
 void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw, assay_buf *out);
 
 #endif

@@ -12,16 +12,15 @@ typedef struct assay_worker_names {
 
 enum { ASSAY_WORKER_ROOM = 24 };
 
-/* Returns 0 or ASSAY_ENOMEM. Not collective. */
+/* Returns 0 or ASSAY_ENOMEM. */
 int assay_worker_names_init(assay_worker_names *names, const assay_catalog *catalog);
 void assay_worker_names_release(assay_worker_names *names);
 /* The name of a worker number below listing.expected_workers: those behind the known ones are called "worker_K", K in
- * ascending order over the numbers that no known worker has. The text lies in the listing or in `room`. Not collective.
- */
+ * ascending order over the numbers that no known worker has. The text lies in the listing or in `room`. */
 const char *assay_worker_name(const assay_worker_names *names, uint32_t worker, char room[ASSAY_WORKER_ROOM]);
 
-/* Appends "all 4 workers", or the names of `count` workers (ascending numbers), runs of worker_K joined ("worker_0-2").
- * Not collective. */
+/* Appends "all 4 workers", or the names of `count` workers (ascending numbers), runs of worker_K joined
+ * ("worker_0-2"). */
 void assay_worker_names_put(const assay_worker_names *names, const uint32_t *worker, size_t count, assay_buf *out);
 
 #endif
