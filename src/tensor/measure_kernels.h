@@ -50,9 +50,9 @@ typedef struct measure_kernels {
     /* Writes those with low <= x <= high to `out`, in order; returns how many. May write up to 16 floats behind
      * them. */
     size_t (*collect32)(const float *x, size_t n, float low, float high, float *out);
-    /* Adds to split[0] how many are < low, to split[1] how many are equal to it; writes those with low < x < high to
-     * `out`, as collect32 does, and returns how many. */
-    size_t (*split32)(const float *x, size_t n, float low, float high, float *out, uint64_t split[2]);
+    /* Adds to split[0] how many are < low, to split[1] and split[2] how many are equal to low and to high; writes those
+     * with low < x < high to `out`, as collect32 does, and returns how many. */
+    size_t (*split32)(const float *x, size_t n, float low, float high, float *out, uint64_t split[3]);
     /* sum[i] += x[i], squares[i] += x[i]^2. */
     void (*column_sums)(double *sum, double *squares, const double *x, size_t n);
     void (*channel_sums)(channel_lanes *s, const double *x, size_t groups);

@@ -39,9 +39,9 @@ typedef struct quantiles_state {
     uint64_t prefix[MOST_RANKS]; /* of the tables in use, ascending */
     uint64_t *count;             /* [tables << digit] */
     void *keys;                  /* [used], NULL: they pass by again */
-    float *scratch;              /* of order.h; not NULL: the elements themselves are kept in the place of keys */
-    float value[MOST_RANKS];     /* at the ranks, when order.h found them */
-    bool found;
+    float *elements;             /* [elements], not NULL: they are kept as floats for order.h, and nothing is counted */
+    void *scratch;               /* of order.h */
+    float value[MOST_RANKS];     /* at the ranks, that order.h found */
 } quantiles_state;
 
 static bool is_single(int dtype)
@@ -118,20 +118,19 @@ static int start(assay_meter *m, assay_error *err)
     if (keeps && s->tables > MOST_TABLES_KEPT)
         s->tables = MOST_TABLES_KEPT;
     s->active = 1; /* of the first pass: the empty prefix */
-    size_t scratch = meter_bytes(assay_order_scratch(m->elements, m->measure.numbers), sizeof(float));
-    bool whole = keeps && m->dtype == ASSAY_FLOAT32 && m->measure.numbers <= ORDER_MOST &&
-                 meter_sum(meter_sum(one, keys), scratch) <= half;
-    if (whole)
-        s->tables = 1;
-    int status = meter_take(m, kept, s->tables * table + (keeps ? keys : 0) + (whole ? scratch : 0),
-                            sizeof(uint64_t) << SMALL_DIGIT, err);
+    size_t elements = meter_sum(meter_bytes(m->elements, sizeof(float)), 15) / 16 * 16; /* scratch is aligned */
+    size_t scratch = assay_order_scratch(m->elements, m->measure.numbers), floats = meter_sum(elements, scratch);
+    bool whole = s->single && m->measure.numbers <= ORDER_MOST && meter_sum(kept, floats) <= half;
+    size_t counted = s->tables * table + (keeps ? keys : 0);
+    int status = meter_take(m, kept, whole ? floats : counted, sizeof(uint64_t) << SMALL_DIGIT, err);
     if (status != ASSAY_OK)
         return status;
-    s->count = m->borrowed;
-    s->keys = keeps ? s->count + ((size_t)s->tables << s->digit) : NULL;
-    s->scratch = whole ? (float *)s->keys + m->elements : NULL;
-    m->place = whole ? s->keys : NULL;
-    if (!whole) /* else as a rule nothing is counted */
+    s->elements = whole ? m->borrowed : NULL;
+    s->scratch = whole ? (uint8_t *)m->borrowed + elements : NULL;
+    m->place = whole && m->dtype == ASSAY_FLOAT32 ? m->borrowed : NULL;
+    s->count = whole ? NULL : m->borrowed;
+    s->keys = keeps && !whole ? s->count + ((size_t)s->tables << s->digit) : NULL;
+    if (!whole)
         memset(s->count, 0, table);
     return ASSAY_OK;
 }
@@ -175,11 +174,21 @@ static void keep_keys(quantiles_state *s, const uint64_t *key, size_t n)
         memcpy((uint64_t *)s->keys + s->used, key, n * sizeof *key);
 }
 
+static void keep_elements(float *to, const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (float)x[i];
+}
+
 static void feed(assay_meter *m, const double *x, size_t n)
 {
     quantiles_state *s = meter_state(m);
     uint64_t key[METER_BLOCK];
     size_t used = 0;
+    if (s->elements) {
+        keep_elements(s->elements + m->position, x, n);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         key[used] = key_of(s, x[i]);
         used += !isnan(x[i]);
@@ -211,27 +220,6 @@ static void count_kept(quantiles_state *s)
             key[i] = ((const uint32_t *)s->keys)[from + i];
         count_keys(s, s->single ? key : (const uint64_t *)s->keys + from, n);
     }
-}
-
-/* The elements were kept as they are: finds the values at the ranks, or else turns the elements into keys in their
- * place and counts them as the first pass does. */
-static void order_kept(assay_meter *m)
-{
-    quantiles_state *s = meter_state(m);
-    float *x = s->keys;
-    s->found = assay_order_find(m->kernels, x, m->elements, m->measure.number, m->measure.numbers, s->scratch, &s->used,
-                                s->value);
-    if (s->found)
-        return;
-    s->used = 0;
-    memset(s->count, 0, sizeof *s->count << s->digit);
-    for (uint64_t i = 0; i < m->elements; i++) {
-        uint32_t key = (uint32_t)key_of(s, x[i]);
-        bool is_number = !isnan(x[i]);
-        ((uint32_t *)s->keys)[s->used] = key;
-        s->used += is_number;
-    }
-    count_kept(s);
 }
 
 /* Ranks floor(h) and the one after it, for h = (n - 1) q. */
@@ -306,8 +294,8 @@ static void set_values(assay_meter *m)
     double *value = m->kept;
     for (uint32_t k = 0; k < m->measure.numbers; k++) {
         double h = s->used > 0 ? (double)(s->used - 1) * m->measure.number[k] : 0;
-        double a = s->found ? (double)s->value[2 * k] : value_of(s, s->rank[2 * k].prefix);
-        double b = s->found ? (double)s->value[2 * k + 1] : value_of(s, s->rank[2 * k + 1].prefix);
+        double a = s->elements ? (double)s->value[2 * k] : value_of(s, s->rank[2 * k].prefix);
+        double b = s->elements ? (double)s->value[2 * k + 1] : value_of(s, s->rank[2 * k + 1].prefix);
         double between_them = between(a, b, h - floor(h));
         value[k] = s->used > 0 && !isnan(between_them) ? between_them : (double)NAN;
     }
@@ -316,12 +304,13 @@ static void set_values(assay_meter *m)
 static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     quantiles_state *s = meter_state(m);
-    if (s->scratch)
-        order_kept(m);
-    if (!s->counted && s->used > 0)
+    if (s->elements)
+        s->used = assay_order_find(m->kernels, s->elements, m->elements, m->measure.number, m->measure.numbers,
+                                   s->scratch, s->value, NULL);
+    else if (!s->counted && s->used > 0)
         set_ranks(m);
     s->counted = true;
-    while (s->used > 0 && !s->found) {
+    while (s->used > 0 && !s->elements) {
         if (!advance(s))
             return assay_fail(err, ASSAY_EFORMAT,
                               "the tensor changed while it was read: analyse the trial when it is complete");

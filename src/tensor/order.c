@@ -4,68 +4,53 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/order_exact.h"
+
 enum {
-    SAMPLE = 4096,
-    MARGIN =
-        64, /* places in the sample on each side: at least two standard deviations of a rank's place, four for tails */
-    FEW = 2048, /* elements that are selected from directly; of more a bracket is kept first */
-    FEW_SAMPLE = 512,
-    FEW_MARGIN = 40, /* places in that sample: at least three and a half standard deviations */
-    BLOCK = 2048     /* floats that are looked at by all brackets while they are in the first cache */
+    SAMPLE = ORDER_SAMPLE,
+    DEVIATIONS = 5, /* of a rank's place in the sample, on each side of it */
+    PLACES = 8,     /* and so many more: they count where q is 0 or 1 */
+    NARROW_SAMPLE = 512,
+    NARROW_PLACES = 57, /* five deviations of the middle rank */
+    VECTOR = 16,        /* floats that a kernel may write behind the last */
+    BLOCK = 2048        /* floats that are looked at by all brackets while they are in the first cache */
 };
 
 typedef struct bracket {
     float low, high;   /* the value is expected in [low, high] */
-    uint64_t split[2]; /* elements < low and == low */
+    uint64_t split[3]; /* elements < low, == low and == high */
     uint64_t inner;    /* strictly inside */
-    float *kept;       /* those inside; owned by the scratch */
+    float *kept;       /* those inside; in the scratch */
     size_t room;
+    bool missed;
 } bracket;
+
+/* What the scratch holds. */
+typedef struct order_scratch {
+    uint64_t *digits, *table; /* [ORDER_COUNTS] each; set aside where not all elements are the sample */
+    float *sample;            /* [SAMPLE] */
+    float *kept;              /* [shares][room] */
+} order_scratch;
 
 static size_t room_for(uint64_t n)
 {
-    return (size_t)(n / 8) + 2 * MARGIN + 16; /* 16: what a vector may write behind the last */
+    return (size_t)(n / 8) + BLOCK + VECTOR;
 }
 
 size_t assay_order_scratch(uint64_t n, uint32_t shares)
 {
-    return SAMPLE + shares * room_for(n);
+    if (n <= SAMPLE)
+        return SAMPLE * sizeof(float);
+    return 2 * ORDER_COUNTS * sizeof(uint64_t) + (SAMPLE + shares * room_for(n)) * sizeof(float);
 }
 
-static void swap(float *a, float *b)
+static order_scratch divide_scratch(void *scratch, uint64_t n)
 {
-    float t = *a;
-    *a = *b;
-    *b = t;
-}
-
-/* Moves the element of rank r to a[r], none larger before it and none smaller behind it (Hoare 1961, in three parts so
- * that equal elements cost nothing). Pivots are medians of three from changing places. No NaN. */
-static void select_rank(float *a, size_t n, size_t r)
-{
-    uint64_t state = n;
-    for (size_t low = 0, high = n; high - low > 1;) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        size_t span = high - low;
-        float x = a[low + (size_t)(state >> 33) % span], y = a[low + span / 2],
-              z = a[low + (size_t)(state >> 17) % span];
-        float pivot = x < y ? (y < z ? y : x < z ? z : x) : (x < z ? x : y < z ? z : y);
-        size_t less = low, more = high;
-        for (size_t i = low; i < more;) {
-            if (a[i] < pivot)
-                swap(&a[less++], &a[i++]);
-            else if (a[i] > pivot)
-                swap(&a[i], &a[--more]);
-            else
-                i++;
-        }
-        if (r < less)
-            high = less;
-        else if (r >= more)
-            low = more;
-        else
-            return;
-    }
+    uint64_t *tables = scratch;
+    if (n <= SAMPLE)
+        return (order_scratch){.sample = scratch};
+    float *sample = (float *)(tables + 2 * ORDER_COUNTS);
+    return (order_scratch){tables, tables + ORDER_COUNTS, sample, sample + SAMPLE};
 }
 
 static uint64_t floor_rank(uint64_t used, double share)
@@ -74,69 +59,73 @@ static uint64_t floor_rank(uint64_t used, double share)
     return below >= (double)(used - 1) ? used - 1 : (uint64_t)below;
 }
 
-/* Every so many elements, NaN left out. Returns how many there are. */
-static size_t take_sample(const float *x, uint64_t n, uint64_t stride, float *sample)
+/* A hash of i without a pattern (the finaliser of splitmix64: Steele, Lea and Flood 2014). */
+static uint64_t mix(uint64_t i)
 {
-    size_t count = 0;
-    for (uint64_t i = 0; i < n; i += stride) {
-        sample[count] = x[i];
-        count += !isnan(x[i]);
+    uint64_t z = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+uint64_t assay_order_place(uint64_t n, uint64_t count, uint64_t i)
+{
+    uint64_t length = n / count, longer = n % count, first = i * length + (i < longer ? i : longer);
+    return first + (uint64_t)((unsigned __int128)mix(i) * (length + (i < longer)) >> 64);
+}
+
+/* NaN are left out. Returns how many there are. */
+static size_t take_sample(const float *x, uint64_t n, size_t count, float *sample)
+{
+    size_t taken = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        sample[taken] = x[assay_order_place(n, count, i)];
+        taken += !isnan(sample[taken]);
     }
-    return count;
+    return taken;
 }
 
-static void set_bracket(bracket *b, float *sample, size_t count, double share)
+static void set_bracket(bracket *b, const float *sample, size_t count, double share)
 {
-    size_t at = (size_t)floor_rank(count, share), first = at > MARGIN ? at - MARGIN : 0;
-    size_t last = at + MARGIN + 1 < count ? at + MARGIN + 1 : count;
-    b->low = -INFINITY;
-    b->high = INFINITY;
-    /* The second one is looked for on its side of the first, which comes to be the smaller side. */
-    if (at < count / 2 && last < count)
-        select_rank(sample, count, last);
-    if (first > 0)
-        select_rank(sample, at < count / 2 ? last : count, first);
-    if (at >= count / 2 && last < count)
-        select_rank(sample + first, count - first, last - first);
-    if (first > 0)
-        b->low = sample[first];
-    if (last < count)
-        b->high = sample[last];
+    size_t at = count > 0 ? (size_t)floor_rank(count, share) : 0;
+    size_t margin = (size_t)(DEVIATIONS * sqrt((double)count * share * (1 - share))) + PLACES;
+    b->low = at > margin ? sample[at - margin] : -INFINITY;
+    b->high = at + margin + 1 < count ? sample[at + margin + 1] : INFINITY;
 }
 
-/* Counts and collects a block's elements for one bracket. False: there are too many inside. */
-static bool look_at(const measure_kernels *kernels, bracket *b, const float *x, size_t n)
+/* Counts and collects a block's elements for one bracket. */
+static void look_at(const measure_kernels *kernels, bracket *b, const float *x, size_t n, uint64_t *looked)
 {
-    float above = nextafterf(b->low, INFINITY), under = nextafterf(b->high, -INFINITY);
-    if (b->inner + n > b->room && b->inner + kernels->inside32((const uint8_t *)x, n, above, under) > b->room)
-        return false;
+    if (b->inner + n > b->room) {
+        float above = nextafterf(b->low, INFINITY), under = nextafterf(b->high, -INFINITY);
+        b->missed = b->inner + kernels->inside32((const uint8_t *)x, n, above, under) > b->room;
+        *looked += n;
+    }
+    if (b->missed)
+        return;
     b->inner += kernels->split32(x, n, b->low, b->high, b->kept + b->inner, b->split);
-    return true;
+    *looked += n;
 }
 
-/* Keeps, of more than a few elements without NaN, those about rank *r, in front: so many that they hold ranks *r and *r
- * + 1. *r becomes the rank among them. Returns how many there are: all of them where the sample missed the rank. */
-static size_t narrow(const measure_kernels *kernels, float *a, size_t n, size_t *r)
+/* Keeps, of more than are sorted, those about rank *r, in front: so many that they hold ranks *r and *r + 1. *r becomes
+ * the rank among them. Returns how many there are: too many where the sample missed the rank. */
+static size_t narrow(const measure_kernels *kernels, float *a, size_t n, size_t *r, uint64_t *looked)
 {
-    while (n > FEW) {
-        float sample[FEW_SAMPLE];
-        size_t stride = n / FEW_SAMPLE, at = *r / stride, first = at > FEW_MARGIN ? at - FEW_MARGIN : 0;
-        for (size_t i = 0; i < FEW_SAMPLE; i++)
-            sample[i] = a[i * stride];
-        float low = -INFINITY, high = INFINITY;
-        if (first > 0 && first < FEW_SAMPLE) {
-            select_rank(sample, FEW_SAMPLE, first);
-            low = sample[first];
-        }
-        if (at + FEW_MARGIN < FEW_SAMPLE) {
-            select_rank(sample, FEW_SAMPLE, at + FEW_MARGIN);
-            high = sample[at + FEW_MARGIN];
-        }
+    while (n > ORDER_SORTED) {
+        float sample[NARROW_SAMPLE], low = -INFINITY, high = INFINITY;
+        size_t count = take_sample(a, n, NARROW_SAMPLE, sample), at = *r / (n / NARROW_SAMPLE);
+        assay_sort_few(sample, count);
+        if (at > NARROW_PLACES && at - NARROW_PLACES < count)
+            low = sample[at - NARROW_PLACES];
+        if (at + NARROW_PLACES < count)
+            high = sample[at + NARROW_PLACES];
         const uint8_t *bytes = (const uint8_t *)a;
         size_t below = low > -INFINITY ? kernels->inside32(bytes, n, -INFINITY, nextafterf(low, -INFINITY)) : 0;
         size_t inside = kernels->inside32(bytes, n, low, high), last = *r + 1 < n ? *r + 1 : *r;
+        *looked += 2 * n;
         if (*r < below || last >= below + inside || inside > n / 2)
             break;
+        *looked += n;
         /* What is written ends where reading goes on at the latest. */
         n = kernels->collect32(a, n, low, high, a);
         *r -= below;
@@ -144,80 +133,128 @@ static size_t narrow(const measure_kernels *kernels, float *a, size_t n, size_t 
     return n;
 }
 
-/* The element of rank r + 1 once a[r] is in its place: the smallest behind it. */
-static float next_of(const float *a, size_t n, size_t r)
+/* The values of ranks r and next among those that are inside the bracket. */
+static void select_inside(const measure_kernels *kernels, const bracket *b, size_t r, size_t next,
+                          const order_scratch *scratch, float at[2], uint64_t *looked)
 {
-    float least = r + 1 < n ? a[r + 1] : a[r];
-    for (size_t i = r + 1; i < n; i++)
-        least = a[i] < least ? a[i] : least;
-    return least;
+    size_t step = next - r, some = narrow(kernels, b->kept, (size_t)b->inner, &r, looked);
+    *looked += some;
+    if (some <= ORDER_SORTED) {
+        assay_sort_few(b->kept, some);
+        at[0] = b->kept[r];
+        at[1] = b->kept[r + step];
+        return;
+    }
+    *looked += some;
+    assay_digits_count(b->kept, some, scratch->digits);
+    assay_digits_find(b->kept, some, scratch->digits, r, r + step, scratch->table, at);
 }
 
-/* The values of rank r and of the next one (r itself again for the last), or false when the bracket missed one. */
-static bool values_at(const measure_kernels *kernels, bracket *b, const float *x, uint64_t n, uint64_t used, uint64_t r,
-                      float at[2])
+/* The values of ranks r and next. False: one of them is not in the bracket. */
+static bool values_at(const measure_kernels *kernels, const bracket *b, uint64_t r, uint64_t next,
+                      const order_scratch *scratch, float at[2], uint64_t *looked)
 {
-    uint64_t next = r + 1 < used ? r + 1 : r, inside = b->split[0] + b->split[1], behind = inside + b->inner;
-    if (r < b->split[0])
+    uint64_t first = b->split[0] + b->split[1], behind = first + b->inner;
+    if (r < b->split[0] || next >= behind + (b->high == b->low ? 0 : b->split[2]))
         return false;
-    if (next >= behind &&
-        (b->high == b->low || next - behind >= kernels->inside32((const uint8_t *)x, (size_t)n, b->high, b->high)))
-        return false;
-    at[0] = r < inside ? b->low : b->high;
-    at[1] = next < inside ? b->low : b->high;
-    if (b->inner > 0 && next >= inside && r < behind) {
-        size_t first = r >= inside ? (size_t)(r - inside) : 0,
-               some = narrow(kernels, b->kept, (size_t)b->inner, &first);
-        select_rank(b->kept, some, first);
-        at[0] = r >= inside ? b->kept[first] : b->low;
-        if (next < behind)
-            at[1] = r < inside ? b->kept[first] : next == r ? at[0] : next_of(b->kept, some, first);
+    at[0] = r < first ? b->low : b->high;
+    at[1] = next < first ? b->low : b->high;
+    if (next >= first && r < behind && b->inner > 0) {
+        uint64_t from = r >= first ? r - first : 0, to = next < behind ? next - first : b->inner - 1;
+        float inside[2];
+        select_inside(kernels, b, (size_t)from, (size_t)to, scratch, inside, looked);
+        at[0] = r >= first ? inside[0] : at[0];
+        at[1] = next < behind ? inside[1] : at[1];
     }
-    at[0] += 0.0f;
-    at[1] += 0.0f;
     return true;
 }
 
 /* Few elements: all of them are the sample. */
-static void find_directly(float *sample, size_t count, const double *share, uint32_t shares, float *at)
+static uint64_t find_directly(const float *x, uint64_t n, const double *share, uint32_t shares, float *sorted,
+                              float *at)
+{
+    size_t used = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        sorted[used] = x[i];
+        used += !isnan(x[i]);
+    }
+    assay_sort_few(sorted, used);
+    for (uint32_t k = 0; used > 0 && k < shares; k++) {
+        size_t r = (size_t)floor_rank(used, share[k]);
+        at[2 * k] = sorted[r] + 0.0f;
+        at[2 * k + 1] = sorted[r + 1 < used ? r + 1 : r] + 0.0f;
+    }
+    return used;
+}
+
+/* One pass for all brackets, block by block. Returns how many elements are not NaN. */
+static uint64_t look_at_all(const measure_kernels *kernels, bracket *about, uint32_t shares, const float *x, uint64_t n,
+                            uint64_t *looked)
+{
+    uint64_t used = 0;
+    for (uint64_t i = 0; i < n; i += BLOCK) {
+        size_t some = n - i < BLOCK ? (size_t)(n - i) : BLOCK;
+        used += kernels->inside32((const uint8_t *)(x + i), some, -INFINITY, INFINITY);
+        for (uint32_t k = 0; k < shares; k++)
+            if (!about[k].missed)
+                look_at(kernels, &about[k], x + i, some, looked);
+    }
+    *looked += n;
+    return used;
+}
+
+static void find_in_brackets(const measure_kernels *kernels, bracket *about, uint32_t shares, const double *share,
+                             uint64_t used, const order_scratch *scratch, float *at, uint64_t *looked)
 {
     for (uint32_t k = 0; k < shares; k++) {
-        size_t r = (size_t)floor_rank(count, share[k]);
-        select_rank(sample, count, r);
-        at[2 * k] = sample[r] + 0.0f;
-        at[2 * k + 1] = next_of(sample, count, r) + 0.0f;
+        uint64_t r = floor_rank(used, share[k]), next = r + 1 < used ? r + 1 : r;
+        if (!about[k].missed)
+            about[k].missed = !values_at(kernels, &about[k], r, next, scratch, &at[2 * k], looked);
     }
 }
 
-bool assay_order_find(const measure_kernels *kernels, const float *x, uint64_t n, const double *share, uint32_t shares,
-                      float *scratch, uint64_t *used, float *at)
+/* Of the shares whose bracket missed. */
+static void find_by_digits(const bracket *about, uint32_t shares, const double *share, const float *x, uint64_t n,
+                           uint64_t used, const order_scratch *scratch, float *at, uint64_t *looked)
+{
+    bool counted = false;
+    for (uint32_t k = 0; k < shares; k++) {
+        uint64_t r = floor_rank(used, share[k]), next = r + 1 < used ? r + 1 : r;
+        if (!about[k].missed)
+            continue;
+        if (!counted)
+            assay_digits_count(x, n, scratch->digits);
+        *looked += counted ? n : 2 * n;
+        counted = true;
+        assay_digits_find(x, n, scratch->digits, r, next, scratch->table, &at[2 * k]);
+    }
+}
+
+uint64_t assay_order_find(const measure_kernels *kernels, const float *x, uint64_t n, const double *share,
+                          uint32_t shares, void *scratch, float *at, uint64_t *looked)
 {
     bracket about[ORDER_MOST] = {{0}};
-    uint64_t stride = n <= SAMPLE ? 1 : (n + SAMPLE - 1) / SAMPLE;
-    size_t count = take_sample(x, n, stride, scratch);
-    *used = stride == 1 ? count : 0;
-    if (stride == 1 && count > 0)
-        find_directly(scratch, count, share, shares, at);
-    if (stride == 1)
-        return true;
-    if (count == 0) {
-        *used = kernels->inside32((const uint8_t *)x, (size_t)n, -INFINITY, INFINITY);
-        return *used == 0;
+    order_scratch parts = divide_scratch(scratch, n);
+    uint64_t seen = n < SAMPLE ? n : SAMPLE, used;
+    if (n <= SAMPLE) {
+        used = find_directly(x, n, share, shares, parts.sample, at);
+    } else {
+        size_t count = take_sample(x, n, SAMPLE, parts.sample);
+        assay_sort_few(parts.sample, count);
+        for (uint32_t k = 0; k < shares; k++) {
+            set_bracket(&about[k], parts.sample, count, share[k]);
+            about[k].kept = parts.kept + k * room_for(n);
+            about[k].room = room_for(n) - VECTOR;
+        }
+        used = look_at_all(kernels, about, shares, x, n, &seen);
     }
-    for (uint32_t k = 0; k < shares; k++) {
-        set_bracket(&about[k], scratch, count, share[k]);
-        about[k].kept = scratch + SAMPLE + k * room_for(n);
-        about[k].room = room_for(n) - 16;
+    if (n > SAMPLE && used > 0) {
+        find_in_brackets(kernels, about, shares, share, used, &parts, at, &seen);
+        find_by_digits(about, shares, share, x, n, used, &parts, at, &seen);
+        for (uint32_t k = 0; k < 2 * shares; k++)
+            at[k] += 0.0f;
     }
-    for (uint64_t i = 0; i < n; i += BLOCK) {
-        size_t some = n - i < BLOCK ? (size_t)(n - i) : BLOCK;
-        *used += kernels->inside32((const uint8_t *)(x + i), some, -INFINITY, INFINITY);
-        for (uint32_t k = 0; k < shares; k++)
-            if (!look_at(kernels, &about[k], x + i, some))
-                return false;
-    }
-    for (uint32_t k = 0; k < shares; k++)
-        if (!values_at(kernels, &about[k], x, n, *used, floor_rank(*used, share[k]), &at[2 * k]))
-            return false;
-    return true;
+    if (looked)
+        *looked += seen;
+    return used;
 }

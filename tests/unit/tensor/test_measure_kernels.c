@@ -24,7 +24,7 @@ typedef struct output {
     double number[2 * LONGEST + 2 * MEASURE_LANES];
     uint32_t count[LONGEST];
     float kept[LONGEST + BEHIND];
-    uint64_t counted, split[2];
+    uint64_t counted, split[3];
 } output;
 
 typedef void run_kernel(const measure_kernels *k, const input *in, output *out);
@@ -132,7 +132,7 @@ static void clear(output *out, size_t n)
     memset(out->number + LONGEST, 0, n * sizeof out->number[0]);
     memset(out->count, 0, n * sizeof out->count[0]);
     memset(out->kept, 0, (n + BEHIND) * sizeof out->kept[0]);
-    out->counted = out->split[0] = out->split[1] = 0;
+    out->counted = out->split[0] = out->split[1] = out->split[2] = 0;
 }
 
 static bool same(const output *x, const output *y, size_t n)

@@ -1,0 +1,275 @@
+/* Order statistics: right, and at most twice the usual number of elements looked at, whatever the values are. */
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "tensor/order.h"
+
+enum { MOST = 150001, COLUMNS = 1024 };
+
+static float x[MOST], copy[MOST], sorted[MOST];
+
+static int ascending(const void *a, const void *b)
+{
+    float p = *(const float *)a, q = *(const float *)b;
+    return (p > q) - (p < q);
+}
+
+static uint64_t random_bits(void) /* Marsaglia's xorshift */
+{
+    static uint64_t state = 88172645463325252U;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+static float uniform(void)
+{
+    return (float)(random_bits() >> 40) * 0x1p-24F;
+}
+
+static uint64_t used; /* elements of `sorted` */
+
+/* Sorts what x holds. */
+static void sort_values(uint64_t n)
+{
+    memcpy(copy, x, n * sizeof *x);
+    used = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        sorted[used] = x[i];
+        used += !isnan(x[i]);
+    }
+    qsort(sorted, used, sizeof *sorted, ascending);
+}
+
+static const double SHARES[] = {0.05, 0.95, 0.5, 0};
+static const uint32_t GROUPS[][2] = {{0, 2}, {2, 1}, {0, 4}, {3, 1}}; /* of SHARES: the first one, and how many */
+enum { GROUP_COUNT = sizeof GROUPS / sizeof GROUPS[0] };
+
+/* The elements looked at for a group of shares; *wrong grows by what is not as in `sorted`. */
+static uint64_t find(uint64_t n, int group, assay_simd level, unsigned *wrong)
+{
+    const double *share = &SHARES[GROUPS[group][0]];
+    uint32_t shares = GROUPS[group][1];
+    void *scratch = malloc(assay_order_scratch(n, shares)); /* of the size that is asked for, for sanitizers to watch */
+    float at[2 * ORDER_MOST];
+    uint64_t looked = 0;
+    uint64_t got = assay_order_find(assay_measure_kernels_of(level), x, n, share, shares, scratch, at, &looked);
+    for (uint32_t k = 0; used > 0 && k < shares; k++) {
+        uint64_t r = (uint64_t)((double)(used - 1) * share[k]), next = r + 1 < used ? r + 1 : r;
+        *wrong += at[2 * k] != sorted[r] || at[2 * k + 1] != sorted[next] || (at[2 * k] == 0 && signbit(at[2 * k]));
+    }
+    *wrong += got != used || memcmp(copy, x, n * sizeof *x) != 0;
+    free(scratch);
+    return looked;
+}
+
+/* What random numbers without ties take, for each group. */
+static void find_usual(uint64_t n, uint64_t looked[GROUP_COUNT])
+{
+    unsigned wrong = 0;
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = uniform();
+    sort_values(n);
+    for (int group = 0; group < GROUP_COUNT; group++)
+        looked[group] = find(n, group, assay_simd_level(), &wrong);
+    CU_ASSERT_EQUAL(wrong, 0);
+}
+
+static float random_normal(void) /* near enough: the sum of 4 uniform numbers */
+{
+    return uniform() + uniform() + uniform() + uniform() - 2;
+}
+
+enum pattern {
+    CONSTANT,
+    ZEROS_OF_BOTH_SIGNS,
+    TWO_VALUES,
+    SORTED,
+    REVERSED,
+    INTERLEAVED,
+    ALL_NAN,
+    ONE_NUMBER,
+    HALF_NAN,
+    INFINITIES,
+    MASK,
+    DENORMAL,
+    BFLOAT16,
+    OUTLIER,
+    OUTLIERS,
+    COLUMN_SCALES,
+    ROW_SCALES,
+    DEAD_COLUMNS,
+    FEW_COLUMNS,
+    PERIOD,
+    TAILS,
+    RELU,
+    TINY_RANGE,
+    PATTERNS
+};
+
+static float pattern_value(enum pattern pattern, uint64_t n, uint64_t i)
+{
+    float normal = random_normal();
+    uint64_t column = i % COLUMNS, row = i / COLUMNS;
+    switch (pattern) {
+    case CONSTANT:
+        return 0.37F;
+    case ZEROS_OF_BOTH_SIGNS:
+        return i % 2 ? 0.0F : -0.0F;
+    case TWO_VALUES:
+        return normal > 0 ? 1 : 2;
+    case SORTED:
+        return (float)i;
+    case REVERSED:
+        return -(float)i;
+    case INTERLEAVED:
+        return i % 2 ? (float)i : -(float)i;
+    case ALL_NAN:
+        return NAN;
+    case ONE_NUMBER:
+        return i == n / 3 ? 1.0F : (i % 2 ? NAN : -NAN);
+    case HALF_NAN:
+        return normal > 0 ? NAN : normal;
+    case INFINITIES:
+        return i % 3 == 0 ? INFINITY : i % 3 == 1 ? -INFINITY : normal;
+    case MASK:
+        return column > row ? -INFINITY : normal;
+    case DENORMAL:
+        return normal * 1e-42F;
+    case BFLOAT16: {
+        uint32_t bits;
+        memcpy(&bits, &normal, sizeof bits);
+        bits &= 0xffff0000U;
+        memcpy(&normal, &bits, sizeof bits);
+        return normal;
+    }
+    case OUTLIER:
+        return i == n / 3 ? 1e30F : 0;
+    case OUTLIERS:
+        return i % 17 == 0 ? 1e30F : normal;
+    case COLUMN_SCALES:
+        return normal * (float)exp((double)(column * 7919 % 100) / 10);
+    case ROW_SCALES:
+        return normal * (float)exp((double)(row * 7919 % 100) / 10);
+    case DEAD_COLUMNS:
+        return column * 7919 % 10 < 5 ? 0 : normal * (float)(column * 104729 % 31);
+    case FEW_COLUMNS:
+        return column % 256 == 0 ? normal : normal * 100;
+    case PERIOD:
+        return (float)(i % 64);
+    case TAILS:
+        return (float)exp((double)normal * 30);
+    case RELU:
+        return normal > 0 ? normal : 0;
+    default:
+        return 1 + normal * 1e-6F;
+    }
+}
+
+static void patterns(void)
+{
+    static const uint64_t LENGTHS[] = {1, 2, 4095, 4097, 20000, 65536, 100000, MOST};
+    for (size_t l = 0; l < sizeof LENGTHS / sizeof LENGTHS[0]; l++) {
+        uint64_t n = LENGTHS[l], usual[GROUP_COUNT];
+        find_usual(n, usual);
+        for (enum pattern pattern = 0; pattern < PATTERNS; pattern++) {
+            assay_simd level = (assay_simd)((unsigned)pattern % 3);
+            unsigned wrong = 0;
+            for (uint64_t i = 0; i < n; i++)
+                x[i] = pattern_value(pattern, n, i);
+            sort_values(n);
+            for (int group = 0; group < GROUP_COUNT; group++) {
+                uint64_t looked = find(n, group, assay_simd_has(level) ? level : ASSAY_SIMD_SCALAR, &wrong);
+                CU_ASSERT_TRUE(looked <= 2 * usual[group]);
+            }
+            CU_ASSERT_EQUAL(wrong, 0);
+        }
+    }
+}
+
+/* What the elements that are in the sample and the others are made of. */
+typedef struct attack {
+    float place[2], width[2]; /* of the values of either kind */
+    unsigned steps[2];        /* so many different ones; 0: any */
+    unsigned order;           /* 0: random, 1: ascending, 2: every other element of the sample is like the others */
+} attack;
+
+static float draw(const attack *a, int kind, double share)
+{
+    double u = a->order == 1 ? share : (double)uniform();
+    if (a->steps[kind] > 0)
+        u = floor(u * a->steps[kind]) / a->steps[kind];
+    return a->place[kind] + a->width[kind] * (float)u;
+}
+
+static void lay_out(const attack *a, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = draw(a, 1, (double)i / (double)n);
+    for (uint64_t i = 0; i < ORDER_SAMPLE; i++)
+        if (a->order != 2 || i % 2)
+            x[assay_order_place(n, ORDER_SAMPLE, i)] = draw(a, 0, (double)i / ORDER_SAMPLE);
+}
+
+static float any_size(void)
+{
+    return random_bits() % 4 == 0 ? 0 : (float)exp((double)uniform() * 60 - 50) * (random_bits() % 2 ? 1 : -1);
+}
+
+static attack changed(attack a)
+{
+    int kind = (int)(random_bits() % 2);
+    switch (random_bits() % 4) {
+    case 0:
+        a.place[kind] = any_size();
+        break;
+    case 1:
+        a.width[kind] = any_size();
+        break;
+    case 2:
+        a.steps[kind] = (unsigned)(random_bits() % 4 == 0 ? 0 : random_bits() % 300);
+        break;
+    default:
+        a.order = (unsigned)(random_bits() % 3);
+    }
+    return a;
+}
+
+/* Climbs from misleading samples to those that make most work. They are known to mislead: the usual way is not taken.
+ */
+static void attacks(void)
+{
+    enum { CLIMBS = 12, CHANGES = 12, N = 50021 };
+    uint64_t usual[GROUP_COUNT];
+    find_usual(N, usual);
+    for (int group = 0; group < GROUP_COUNT; group++) {
+        uint64_t dearest = 0;
+        unsigned wrong = 0;
+        for (int climb = 0; climb < CLIMBS; climb++) {
+            attack best = {
+                .place = {climb % 2 ? 5 : 0, 0}, .width = {climb % 3 ? 1e-3F : 0, 1}, .steps = {0, climb > 6 ? 3 : 0}};
+            uint64_t most = 0;
+            for (int change = 0; change < CHANGES; change++) {
+                attack next = change > 0 ? changed(best) : best;
+                lay_out(&next, N);
+                sort_values(N);
+                uint64_t looked = find(N, group, assay_simd_level(), &wrong);
+                best = looked >= most ? next : best;
+                most = looked >= most ? looked : most;
+            }
+            dearest = most > dearest ? most : dearest;
+        }
+        CU_ASSERT_EQUAL(wrong, 0);
+        CU_ASSERT_TRUE(dearest <= 2 * usual[group]);
+        CU_ASSERT_TRUE(dearest > usual[group] + N / 2); /* else nothing was misled */
+    }
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"patterns", patterns}, {"attacks", attacks}, CU_TEST_INFO_NULL};
+    return unit_main("order", tests);
+}
