@@ -61,6 +61,13 @@ int assay_hook_collection_regex(assay_hook *hook, const char *collection, const 
 /* Declares, and adds one tensor by name. This one may be called after the first step too, but then only for a
  * collection that exists: built-in or declared. */
 int assay_hook_collection_name(assay_hook *hook, const char *collection, const char *tensor);
+/* Records a setting of the run in its trial, such as the learning rate or the seed: `assay compare` sets those of
+ * several runs side by side. `value` is a number, true, false or null as JSON writes them, else it is a text. The value
+ * of a name that looks like a secret's ("password", "api_key") is masked. A second value of a name replaces the first;
+ * at most 1000 of these and of versions. ASSAY_EPARAM, ASSAY_EUSAGE after the first step. */
+int assay_hook_setting(assay_hook *hook, const char *name, const char *value);
+/* The same for the version of a library that the training uses: ("torch", "2.4.0"). */
+int assay_hook_version(assay_hook *hook, const char *name, const char *version);
 /* Reads a configuration file in the reference's format as if its contents had been set by calls. */
 int assay_hook_load(assay_hook *hook, const char *path);
 

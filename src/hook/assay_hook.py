@@ -18,7 +18,9 @@ import atexit
 import ctypes
 import ctypes.util
 import enum
+import json
 import os
+import sys
 import warnings
 import weakref
 
@@ -51,6 +53,7 @@ _SIGNATURES = {
     "seek": [_HOOK, ctypes.c_int64, ctypes.c_int, ctypes.c_int64],
     "save": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p],
     "save_strings": [_HOOK, _TEXT, ctypes.c_size_t, ctypes.POINTER(_TEXT)],
+    "setting": [_HOOK, _TEXT, _TEXT], "version": [_HOOK, _TEXT, _TEXT],
     "save_scalar": [_HOOK, _TEXT, ctypes.c_double], "flush": [_HOOK], "get_counts": [_HOOK, ctypes.POINTER(_Counts)],
     "close": [_HOOK],
 }
@@ -64,8 +67,8 @@ def _load_library():
     prefix = os.path.normpath(os.path.join(here, "..", "..", ".."))
     for lib in ("lib", "lib64", os.path.join("lib", getattr(os.uname(), "machine", "") + "-linux-gnu")):
         places.append(os.path.join(prefix, lib, name))
-    found = next((p for p in places if p and os.path.exists(p)), None) or ctypes.util.find_library("assay_hook") or name
-    library = ctypes.CDLL(found)
+    found = next((p for p in places if p and os.path.exists(p)), None) or ctypes.util.find_library("assay_hook")
+    library = ctypes.CDLL(found or name)
     for function, arguments in _SIGNATURES.items():
         entry = getattr(library, "assay_hook_" + function)
         entry.argtypes = arguments
@@ -82,9 +85,7 @@ _DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8
 
 
 def _text(value):
-    if isinstance(value, bool):
-        return b"true" if value else b"false"
-    return str(value).encode()
+    return str(value).lower().encode() if isinstance(value, bool) else str(value).encode()
 
 
 class SaveConfigMode:
@@ -173,9 +174,18 @@ class Collection:
         self.include(([name + "_input_"] if inputs else []) + ([name + "_output_"] if outputs else []))
 
 
+def _settings(value, prefix=""):
+    """Each setting as (name, text): {"optim": {"lr": 0.1}} is ("optim.lr", "0.1")."""
+    for key, item in dict(value if hasattr(value, "items") else vars(value)).items():
+        if hasattr(item, "items"):
+            yield from _settings(item, "%s%s." % (prefix, key))
+        else:
+            plain = item is None or isinstance(item, (bool, list, tuple))
+            yield "%s%s" % (prefix, key), json.dumps(item, default=str) if plain else str(item)
+
+
 def _torch():
     """PyTorch, when the training uses it: this file never imports it first."""
-    import sys
     return sys.modules.get("torch")
 
 
@@ -198,11 +208,12 @@ def _refuse_existing(path):
 
 
 class Hook:
-    """One training process's recorder. Arguments as the reference's; `parameters` are assay's own (docs/hook.md)."""
+    """One training process's recorder. Arguments as the reference's; `config` are the run's settings, a dictionary
+    or an argparse.Namespace, and `parameters` are assay's own (docs/hook.md)."""
 
     def __init__(self, out_dir=None, export_tensorboard=False, tensorboard_dir=None, dry_run=False,
                  reduction_config=None, save_config=None, include_regex=None, include_collections=None, save_all=False,
-                 include_workers="one", config_file=None, **parameters):
+                 include_workers="one", config_file=None, config=None, **parameters):
         self._handle, self._pid = _HOOK(), os.getpid()
         self._begun = self._active = False
         self._names, self._shapes, self._written = {}, {}, {}
@@ -214,19 +225,19 @@ class Hook:
                 _refuse_existing(out_dir)
         error = _Error()
         rank, workers = _rank_and_workers()
-        path = None if out_dir is None else os.fsencode(out_dir)
+        path = os.fsencode(out_dir) if out_dir is not None else None
         if _lib.assay_hook_open(path, rank, workers, ctypes.byref(self._handle), ctypes.byref(error)) < 0:
             raise ValueError(error.text.decode(errors="replace"))
         if config_file is not None:
             self._must(_lib.assay_hook_load(self._handle, os.fsencode(config_file)))
+        flags = dict(export_tensorboard=export_tensorboard, save_all=save_all, dry_run=dry_run)
+        parameters.update({key: True for key, value in flags.items() if value})
         parameters.update(include_workers=include_workers) if include_workers != "one" else None
-        for key, value in dict(export_tensorboard=export_tensorboard, save_all=save_all, dry_run=dry_run).items():
-            parameters.update({key: True}) if value else None
         if tensorboard_dir is not None:
             parameters["tensorboard_dir"] = os.path.expanduser(tensorboard_dir)
         pairs = list(parameters.items())
-        for config in (SaveConfig.parse(save_config), reduction_config):
-            pairs += config.parameters() if config is not None else []
+        for part in (SaveConfig.parse(save_config), reduction_config):
+            pairs += part.parameters() if part is not None else []
         for key, value in pairs:
             self._must(_lib.assay_hook_set(self._handle, key.encode(), _text(value)))
         for name in include_collections or []:
@@ -234,6 +245,7 @@ class Hook:
             self.get_collection(name)
         for pattern in [include_regex] if isinstance(include_regex, str) else include_regex or []:
             self._must(_lib.assay_hook_collection_regex(self._handle, b"default", pattern.encode()))
+        self._set_facts(config)
         self._included = set(include_collections or []) | {"losses"} | ({"default"} if include_regex else set())
         self._save_all = save_all or "all" in self._included
         atexit.register(self.close)
@@ -246,6 +258,15 @@ class Hook:
             raise FileNotFoundError("neither ASSAY_HOOK_CONFIG nor SMDEBUG_CONFIG_FILE_PATH names a configuration file")
         return cls(config_file=json_file_path)
 
+    def _set_facts(self, config):
+        """Settings and versions, which `assay compare` sets side by side."""
+        for name, value in _settings(config or {}):
+            _lib.assay_hook_setting(self._handle, name.encode(errors="replace"), value.encode(errors="replace"))
+        versions = {m: getattr(sys.modules.get(m), "__version__", "") for m in ("torch", "numpy", "xgboost")}
+        versions.update(python=sys.version.split()[0], cuda=getattr(getattr(_torch(), "version", None), "cuda", ""))
+        for name, version in versions.items():
+            _lib.assay_hook_version(self._handle, name.encode(), str(version).encode()) if version else None
+
     def _must(self, status):
         if status < 0:
             text = self.counts()["text"]
@@ -255,9 +276,7 @@ class Hook:
     # -- configuration until the first step
 
     def get_collection(self, name, create=True):
-        if name not in self._collections and not create:
-            raise KeyError(name)
-        return self._collections.setdefault(name, Collection(name))
+        return self._collections.setdefault(name, Collection(name)) if create else self._collections[name]
 
     def get_collections(self):
         return dict(self._collections)
@@ -302,10 +321,9 @@ class Hook:
 
     def _forked(self):
         """True in a child process, which has no writer: there the hook is off."""
-        if self._pid == os.getpid():
-            return False
-        self._active = False
-        return True
+        forked = self._pid != os.getpid()
+        self._active = self._active and not forked
+        return forked
 
     def seek(self, global_step, mode, mode_step):
         """The next step gets these numbers: for a training that goes on from a checkpoint."""
@@ -360,10 +378,8 @@ class Hook:
 
     def _save(self, name, value):
         torch = _torch()
-        if torch is not None and isinstance(value, torch.Tensor):
-            self._save_torch(name, value)
-        else:
-            self._save_array(name, value)
+        is_tensor = torch is not None and isinstance(value, torch.Tensor)
+        self._save_torch(name, value) if is_tensor else self._save_array(name, value)
 
     def save_tensor(self, tensor_name, tensor_value, collections_to_write="default"):
         """Saves a PyTorch tensor or anything that numpy makes an array of, as a member of these collections."""

@@ -44,6 +44,21 @@ static void take_position(assay_hook *hook)
         hook->step = position.global;
 }
 
+void hook_write_facts(assay_hook *hook, bool ended)
+{
+    assay_buf text;
+    assay_error err = {""};
+    if (!hook->config.run_facts)
+        return;
+    assay_buf_init(&text, HOOK_FACTS_CEILING);
+    hook_facts_put(&hook->facts, &hook->config, hook->worker, hook->rank, hook->num_workers,
+                   ended ? &hook->recorded : NULL, &text);
+    int rc = hook_output_facts(&hook->output, &text, ended, &err);
+    if (rc < 0)
+        hook_failed(hook, rc, err.text);
+    assay_buf_release(&text);
+}
+
 static int start(assay_hook *hook, assay_error *err)
 {
     int rc = configure(hook, err);
@@ -64,6 +79,7 @@ static int start(assay_hook *hook, assay_error *err)
         hook_output_init(&hook->output, &hook->config, hook->directory, hook->worker, hook_workers(hook)) < 0)
         return assay_fail(err, ASSAY_ENOMEM, "hook: no memory for a queue of %llu bytes",
                           (unsigned long long)hook->config.memory);
+    hook_write_facts(hook, false);
     return hook_writer_start(hook, err);
 }
 

@@ -69,7 +69,8 @@ typedef struct hook_config {
     size_t count;
     hook_steps steps[HOOK_MODES + 1];
     hook_reductions reductions;
-    bool save_all, all_workers, dry_run, export_tensorboard, constant_checksum, drop, go_on, sample_variance, durable;
+    bool save_all, all_workers, dry_run, export_tensorboard, constant_checksum, drop, go_on, sample_variance, durable,
+        run_facts;
     hook_end end;
     uint64_t memory;   /* bytes of the queue */
     char *directory;   /* owned; LocalPath, or NULL */

@@ -80,6 +80,7 @@ static void release(assay_hook *hook)
     hook_queue_release(&hook->queue);
     hook_names_release(&hook->names);
     hook_config_release(&hook->config);
+    hook_facts_release(&hook->facts);
     assay_buf_release(&hook->file);
     free(hook->file_name);
     free(hook->directory);
@@ -127,6 +128,7 @@ int assay_hook_open(const char *directory, int rank, int num_workers, assay_hook
         pthread_cond_init(&made->done, NULL);
         assay_buf_init(&made->file, HOOK_CONFIG_CEILING);
         hook_names_init(&made->names);
+        hook_facts_init(&made->facts);
         for (int m = 0; m < HOOK_MODES; m++) {
             made->mode_step[m] = -1;
             made->output.board_file[m] = -1;
@@ -259,6 +261,33 @@ int assay_hook_collection_name(assay_hook *hook, const char *collection, const c
     return rc;
 }
 
+/* Facts are no part of the configuration, but stand in a file that is written at the first step. */
+static int add_fact(assay_hook *hook, hook_fact_kind kind, const char *name, const char *value)
+{
+    if (!hook)
+        return ASSAY_OK;
+    assay_error err = {""};
+    pthread_mutex_lock(&hook->lock);
+    int rc = hook->frozen
+                 ? assay_fail(&err, ASSAY_EUSAGE, "%s: the first step has begun, it is too late for a fact of the run",
+                              name ? name : "")
+                 : hook_facts_add(&hook->facts, kind, name ? name : "", value ? value : "", &err);
+    if (rc < 0)
+        hook_failed(hook, rc, err.text);
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
+int assay_hook_setting(assay_hook *hook, const char *name, const char *value)
+{
+    return add_fact(hook, HOOK_SETTING, name, value);
+}
+
+int assay_hook_version(assay_hook *hook, const char *name, const char *version)
+{
+    return add_fact(hook, HOOK_VERSION, name, version);
+}
+
 void assay_hook_get_counts(assay_hook *hook, assay_hook_counts *counts)
 {
     if (!counts)
@@ -294,6 +323,19 @@ int assay_hook_begin(assay_hook *hook)
     return rc;
 }
 
+/* Said once of a run, by its first worker: a report of a part shall not be taken for one of the whole. */
+static void say_what_was_left_out(const assay_hook *hook)
+{
+    assay_buf text;
+    assay_buf_init(&text, HOOK_FACTS_CEILING);
+    hook_recorded_put(&hook->recorded, &hook->config, hook->num_workers, &text);
+    assay_put_u8(&text, '\0');
+    if (hook->rank == 0 && text.size > 1 && assay_buf_status(&text) == ASSAY_OK)
+        assay_log_note("%s: recorded %s, as configured: no report can judge the rest", hook->directory,
+                       (const char *)text.data);
+    assay_buf_release(&text);
+}
+
 int assay_hook_close(assay_hook *hook)
 {
     if (!hook)
@@ -303,6 +345,8 @@ int assay_hook_close(assay_hook *hook)
     if (!hook->off) {
         assay_error err = {""};
         int rc = hook_writer_collections(hook, &err);
+        hook_write_facts(hook, true);
+        say_what_was_left_out(hook);
         if (rc == ASSAY_OK)
             rc = hook_directory_close(hook->directory, hook->worker, hook_workers(hook), hook->config.end, &err);
         if (rc < 0)

@@ -7,6 +7,7 @@
 
 #include <assay/hook.h>
 #include "hook/config.h"
+#include "hook/facts.h"
 #include "hook/names.h"
 #include "hook/output.h"
 #include "hook/queue.h"
@@ -36,6 +37,8 @@ struct assay_hook {
     pthread_t writer;
     hook_output output; /* the writer's own while it runs */
     assay_hook_counts counts;
+    hook_facts facts;
+    hook_recorded recorded;
     bool warned;
 };
 
@@ -54,6 +57,10 @@ void hook_take_mask(assay_hook *hook);
 /* Fixes the configuration, takes the place in the directory and starts the writer, once; a failure turns the hook off.
  * The caller holds the lock. */
 int hook_begin(assay_hook *hook);
+
+/* Writes run/<worker>.json, with how much was recorded when `ended`. A failure is noted as any other. While the writer
+ * does not run. */
+void hook_write_facts(assay_hook *hook, bool ended);
 
 /* Starts and ends the writer thread. hook_writer_stop() waits until all is written; the lock is not held. */
 int hook_writer_start(assay_hook *hook, assay_error *err);

@@ -328,3 +328,34 @@ int hook_output_collections(hook_output *out, const hook_name *known, size_t cou
     assay_buf_release(&text);
     return rc;
 }
+
+/* The facts of the run that is gone on with get the first number that is free. */
+static int keep_earlier(hook_output *out, const char *path, assay_error *err)
+{
+    enum { RUNS_MOST = 10000 };
+    for (int n = 1; access(path, F_OK) == 0 && n < RUNS_MOST; n++) {
+        char *earlier = make_path(out, err, "run/earlier/%d_%s.json", n, out->worker);
+        if (!earlier)
+            return ASSAY_EIO;
+        bool is_free = access(earlier, F_OK) != 0, moved = is_free && rename(path, earlier) == 0;
+        if (is_free && !moved)
+            assay_fail(err, ASSAY_EIO, "%s: cannot be renamed to %s: %s", path, earlier, strerror(errno));
+        free(earlier);
+        if (is_free)
+            return moved ? ASSAY_OK : ASSAY_EIO;
+    }
+    return ASSAY_OK;
+}
+
+int hook_output_facts(hook_output *out, const assay_buf *text, bool again, assay_error *err)
+{
+    char *path = make_path(out, err, "run/%s.json", out->worker);
+    int rc = path ? ASSAY_OK : ASSAY_EIO;
+    if (rc == ASSAY_OK && !again)
+        rc = keep_earlier(out, path, err);
+    if (rc < 0) {
+        free(path);
+        return rc;
+    }
+    return write_file(out, path, text, err);
+}

@@ -246,7 +246,8 @@ static int set_hook(const setting *s)
                  {"dry_run", &c->dry_run},
                  {"export_tensorboard", &c->export_tensorboard},
                  {"sample_variance", &c->sample_variance},
-                 {"durable", &c->durable}};
+                 {"durable", &c->durable},
+                 {"run_facts", &c->run_facts}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (strcmp(s->key, flags[i].key) == 0)
             return parse_bool(s, flags[i].flag);

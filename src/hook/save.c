@@ -44,6 +44,8 @@ int assay_hook_step(assay_hook *hook)
         if (hook->mode != ASSAY_HOOK_GLOBAL - 1)
             hook->mode_step[ASSAY_HOOK_GLOBAL - 1] = hook->step;
         hook_take_mask(hook);
+        hook->recorded.passed[hook->step_mode]++;
+        hook->recorded.saved[hook->step_mode] += atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
         atomic_store_explicit(&hook->recording, true, memory_order_relaxed);
         if (hook->queue.items || hook->writing)
             pthread_cond_signal(&hook->work);

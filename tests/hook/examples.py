@@ -4,6 +4,7 @@ Usage: examples.py WORK_DIR ASSAY TRAIN_MPI        (TRAIN_MPI "none": the PyTorc
 """
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -62,7 +63,8 @@ def right_share(confusion):
 def pytorch():
     trial = fresh("pytorch")
     done = run([sys.executable, ROOT / "jobs" / "examples" / "train_pytorch.py", trial])
-    CHECKS.expect(done.code == 0 and not done.err, "train_pytorch.py: %s" % done)
+    CHECKS.expect(done.code == 0 and re.fullmatch(
+        r"assay: .*/pytorch: recorded 20 of 200 TRAIN steps \(every 10th\), as configured.*\n", done.err), "%s" % done)
     report = analyse(ROOT / "jobs" / "image-classifier.json", trial, 1)
     expect_steps(report, 20, 4)
     expect_labels(report, 20 * 32)

@@ -38,7 +38,9 @@ def check(trial, on_disk):
         elif path.endswith(".json"):
             with open(path) as file:
                 text = json.load(file)
-            if "_collections" in path:
+            if os.path.basename(os.path.dirname(path)) == "run":
+                assert text["schema"] == "assay-run/1", path
+            elif "_collections" in path:
                 assert text["_meta"]["num_workers"] == 1
             else:
                 assert os.path.exists(os.path.join(trial, text["meta"]["event_file_name"])), path

@@ -1,0 +1,57 @@
+/* facts.h - what a run was: its command, host, user, Slurm job, commit, versions and settings. They go into the trial
+ * as run/<worker>.json, beside what other readers of the format look at.
+ *
+ * Each worker writes a file of its own: workers do not talk to each other, so none can know that another has written
+ * the same already, and each has its own host and start. Written when recording begins, so that a run that dies has it,
+ * and again at the end with what was recorded of how much. docs/format.md has the members. */
+#ifndef ASSAY_HOOK_FACTS_H
+#define ASSAY_HOOK_FACTS_H
+
+#include <time.h>
+
+#include "hook/config.h"
+
+enum {
+    HOOK_FACTS = 1000,      /* settings and versions at most */
+    HOOK_FACT_NAME = 200,   /* bytes of a name; a longer one is refused */
+    HOOK_FACT_VALUE = 1000, /* bytes of a value that are kept */
+    HOOK_COMMAND_ARGUMENTS = 256,
+    HOOK_FACTS_CEILING = 1 << 20 /* bytes of the file */
+};
+
+typedef enum hook_fact_kind { HOOK_SETTING, HOOK_VERSION } hook_fact_kind;
+
+typedef struct hook_fact {
+    hook_fact_kind kind;
+    char *name, *value; /* owned; the value as it stands in JSON, without secrets */
+} hook_fact;
+
+typedef struct hook_facts {
+    hook_fact *list; /* owned */
+    size_t count;
+    time_t started;
+} hook_facts;
+
+/* Begins with now as the start. Release with hook_facts_release(). */
+void hook_facts_init(hook_facts *facts);
+void hook_facts_release(hook_facts *facts);
+
+/* Adds a fact, or replaces the one of that name. A number, true, false or null stays what it is, all else becomes a
+ * text; what looks like a secret is masked. ASSAY_EPARAM for a name that is empty or too long, or one fact too many,
+ * ASSAY_ENOMEM. */
+int hook_facts_add(hook_facts *facts, hook_fact_kind kind, const char *name, const char *value, assay_error *err);
+
+/* How much of a run was recorded, of one worker. */
+typedef struct hook_recorded {
+    uint64_t passed[HOOK_MODES], saved[HOOK_MODES]; /* steps */
+} hook_recorded;
+
+/* Appends the file. `recorded` is NULL while the run goes on. */
+void hook_facts_put(const hook_facts *facts, const hook_config *config, const char *worker, int rank, int workers,
+                    const hook_recorded *recorded, assay_buf *out);
+
+/* Appends what was left out by choice, "1 of 4 workers, 1 of 60 TRAIN steps (every 500th)"; nothing when all was
+ * recorded. */
+void hook_recorded_put(const hook_recorded *recorded, const hook_config *config, int workers, assay_buf *out);
+
+#endif

@@ -1,0 +1,25 @@
+/* mask.h - takes secrets out of what is recorded about a run: passwords, tokens and keys have no place in a file that
+ * is read by whoever reads the trial. */
+#ifndef ASSAY_HOOK_MASK_H
+#define ASSAY_HOOK_MASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <assay/pack.h>
+
+/* What stands in the place of a secret. */
+#define HOOK_MASK "***"
+
+/* True when the name of a setting says that its value is secret: "password", "db.passwd", "HF_TOKEN", "api-key",
+ * "awsSecretAccessKey"; false for "max_tokens" and "tokenizer". */
+bool hook_name_is_secret(const char *name, size_t length);
+
+/* Appends a text without the secrets in it: values behind secret names ("--password=x", "token: x", "?sig=x"), user and
+ * password of a URL, and texts that begin as the tokens of well-known services do. */
+void hook_put_masked(assay_buf *out, const char *text);
+
+/* True when the argument is an option whose value is the next argument, and that value is secret: "--password". */
+bool hook_option_is_secret(const char *argument);
+
+#endif
