@@ -321,6 +321,8 @@ enum {
 typedef struct assay_rule_ops assay_rule_ops;
 
 /* A configured rule on one trial. */
+enum { ASSAY_MAX_FINDINGS = 1000 };
+
 typedef struct assay_rule {
     const assay_rule_ops *ops;
     const assay_params *params;
@@ -328,6 +330,7 @@ typedef struct assay_rule {
     const assay_trial *trial;
     const assay_trial *other;     /* of assay_need_other_trial, else NULL */
     int64_t start_step, end_step; /* [start, end) in global steps */
+    size_t max_findings;          /* so many are kept in full, 0: ASSAY_MAX_FINDINGS; all are counted */
 } assay_rule;
 
 struct assay_rule_ops {

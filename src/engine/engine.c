@@ -51,6 +51,7 @@ static int configure(run *r)
                 .trial = r->sources.list[t].info,
                 .other = other == ASSAY_NO_ID ? NULL : r->sources.list[other].info,
                 .start_step = instance->start_step > r->options->from ? instance->start_step : r->options->from,
+                .max_findings = r->job->max_findings,
                 .end_step = instance->end_step < r->options->to ? instance->end_step : r->options->to,
             };
         }
@@ -214,7 +215,6 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     *out = (assay_outcome){.job = job};
     assay_checkpoint_init(&r.checkpoint);
     assay_buf_init(&r.mapped, SIZE_MAX);
-    assay_findings_set_most(job->max_findings);
     assay_partial *whole = assay_alloc_zeroed(trials, sizeof *whole);
     int status = whole ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint32_t t = 0; status == ASSAY_OK && t < trials; t++)

@@ -79,7 +79,7 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
                  const assay_source *other, assay_partial_rule *node)
 {
     out->instance = instance;
-    int status = assay_verdict_init(&out->verdict);
+    int status = assay_verdict_init(&out->verdict, assay_rule_max_findings(rule));
     if (status != ASSAY_OK)
         return status;
     if (instance->status != ASSAY_OK)

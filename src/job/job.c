@@ -11,7 +11,7 @@
 #include "rule/module.h"
 
 #define TOLERANCE 1e-3 /* by which two tensors may differ */
-enum { MAX_FINDINGS = 1000, MOST_FINDINGS = 10000000 };
+enum { MOST_FINDINGS = 10000000 };
 
 int job_fail(const job_reader *r, const char *place, const char *format, ...)
 {
@@ -141,7 +141,7 @@ static int read_output(const job_reader *r, const cJSON *output, assay_job *job)
     if (status != ASSAY_OK)
         return status;
     const cJSON *most = cJSON_GetObjectItemCaseSensitive(output, "max_findings");
-    int64_t number = MAX_FINDINGS;
+    int64_t number = ASSAY_MAX_FINDINGS;
     if (most && (!assay_json_i64(most, &number) || number < 1 || number > MOST_FINDINGS))
         return job_fail(r, "output.max_findings", "expected a whole number from 1 to %d", MOST_FINDINGS);
     job->max_findings = (size_t)number;
@@ -215,7 +215,7 @@ int assay_job_parse(const char *file, const void *text, size_t size, const assay
                     assay_error *err)
 {
     const job_reader r = {file, err};
-    assay_job job = {.forms = forms, .max_findings = MAX_FINDINGS, .tolerance = TOLERANCE};
+    assay_job job = {.forms = forms, .max_findings = ASSAY_MAX_FINDINGS, .tolerance = TOLERANCE};
     for (int f = 0; f < forms->count; f++)
         job.formats |= (unsigned)forms->list[f].by_default << f;
     cJSON *document = NULL;

@@ -19,15 +19,15 @@ void assay_common_free(void *state)
 
 void *assay_common_new(const assay_rule *rule)
 {
-    return assay_common_new_wide(rule->ops->series_width);
+    return assay_common_new_wide(rule, rule->ops->series_width);
 }
 
-void *assay_common_new_wide(uint32_t series_width)
+void *assay_common_new_wide(const assay_rule *rule, uint32_t series_width)
 {
     assay_common_state *s = assay_alloc_zeroed(1, sizeof *s);
     if (!s)
         return NULL;
-    s->findings = assay_findings_new(assay_findings_most());
+    s->findings = assay_findings_new(assay_rule_max_findings(rule));
     s->series = assay_series_new(series_width);
     s->counter = assay_counter_new();
     if (!s->findings || !s->series || !s->counter) {
@@ -70,7 +70,7 @@ int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assa
     assay_common_state *s = assay_alloc_zeroed(1, sizeof *s);
     if (!s)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    int status = assay_findings_unpack(in, assay_findings_most(), &s->findings, err);
+    int status = assay_findings_unpack(in, assay_rule_max_findings(rule), &s->findings, err);
     if (status == ASSAY_OK)
         status = assay_series_unpack(in, series_width, &s->series, err);
     if (status == ASSAY_OK)

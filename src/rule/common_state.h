@@ -23,7 +23,7 @@ int assay_counter_unpack(assay_cursor *in, assay_counter **out, assay_error *err
 
 /* assay_common_new() and assay_common_unpack() for a rule whose rows differ in width from one configuration to
  * another. */
-void *assay_common_new_wide(uint32_t series_width);
+void *assay_common_new_wide(const assay_rule *rule, uint32_t series_width);
 int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assay_cursor *in, void **state,
                              assay_error *err);
 

@@ -115,7 +115,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static void *state_new(const assay_rule *rule)
 {
-    return assay_common_new_wide(width(rule->data));
+    return assay_common_new_wide(rule, width(rule->data));
 }
 
 static int unpack(const assay_rule *rule, assay_cursor *in, void **state, assay_error *err)

@@ -9,18 +9,6 @@
 
 #include "base/fault.h"
 
-static size_t most_kept = 1000;
-
-void assay_findings_set_most(size_t most)
-{
-    most_kept = most;
-}
-
-size_t assay_findings_most(void)
-{
-    return most_kept;
-}
-
 assay_findings *assay_findings_new(size_t most)
 {
     assay_findings *f = assay_alloc_zeroed(1, sizeof *f);

@@ -12,13 +12,13 @@ const char *assay_verdict_status_name(int status)
     return status >= ASSAY_ISSUES_FOUND && status <= ASSAY_RULE_ERROR ? names[status] : "";
 }
 
-int assay_verdict_init(assay_verdict *v)
+int assay_verdict_init(assay_verdict *v, size_t max_findings)
 {
     *v = (assay_verdict){.status = ASSAY_NO_DATA};
     assay_buf_init(&v->message, MESSAGE_CEILING);
     assay_buf_init(&v->json, RESULT_CEILING);
     assay_buf_init(&v->text, RESULT_CEILING);
-    v->findings = assay_findings_new(assay_findings_most());
+    v->findings = assay_findings_new(max_findings);
     return v->findings ? ASSAY_OK : ASSAY_ENOMEM;
 }
 

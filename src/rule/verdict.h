@@ -29,16 +29,20 @@ int assay_findings_append(assay_findings *earlier, const assay_findings *later);
 void assay_findings_pack(const assay_findings *f, assay_buf *out);
 int assay_findings_unpack(assay_cursor *in, size_t most, assay_findings **out, assay_error *err);
 
-/* The most findings that a rule keeps; set once from the job before any state is made (default 1000). */
-void assay_findings_set_most(size_t most);
-size_t assay_findings_most(void);
+/* The most findings that a rule keeps. */
+static inline size_t assay_rule_max_findings(const assay_rule *rule)
+{
+    return rule->max_findings > 0 ? rule->max_findings : ASSAY_MAX_FINDINGS;
+}
 
 struct assay_verdict {
     assay_verdict_status status;
     assay_findings *findings; /* owned */
     assay_buf message, json, text;
 };
-int assay_verdict_init(assay_verdict *v);
+/* An empty verdict that keeps at most `max_findings` findings. 0 or ASSAY_ENOMEM; release with assay_verdict_release().
+ */
+int assay_verdict_init(assay_verdict *v, size_t max_findings);
 void assay_verdict_release(assay_verdict *v);
 
 /* Runs finalize over the combined state of a configured rule: fills *v (initialised) and sets its status by RULES.md,

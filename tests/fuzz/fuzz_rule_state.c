@@ -25,7 +25,7 @@ static void use_state(const assay_rule *rule, void *state)
     must(rule->ops->unpack(rule, &in, &again, NULL) == ASSAY_OK);
     must(rule->ops->combine(rule, state, again, NULL) == ASSAY_OK);
     rule->ops->state_free(again);
-    must(assay_verdict_init(&verdict) == ASSAY_OK);
+    must(assay_verdict_init(&verdict, ASSAY_MAX_FINDINGS) == ASSAY_OK);
     must(assay_verdict_reach(rule, state, &verdict) == ASSAY_OK);
     assay_verdict_release(&verdict);
     assay_buf_release(&bytes);

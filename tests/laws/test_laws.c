@@ -43,7 +43,7 @@ static assay_buf verdict_of(const world *w, const void *state)
     assay_buf buf;
     assay_verdict v;
     assay_buf_init(&buf, (size_t)1 << 28);
-    int status = assay_verdict_init(&v);
+    int status = assay_verdict_init(&v, assay_rule_max_findings(&w->rule));
     if (status == ASSAY_OK)
         status = assay_verdict_reach(&w->rule, state, &v);
     if (status == ASSAY_OK)
@@ -171,7 +171,8 @@ static void count_up(const world *w, const void *state, tally *t)
 {
     assay_verdict v;
     t->worlds++;
-    if (assay_verdict_init(&v) == ASSAY_OK && assay_verdict_reach(&w->rule, state, &v) == ASSAY_OK) {
+    if (assay_verdict_init(&v, assay_rule_max_findings(&w->rule)) == ASSAY_OK &&
+        assay_verdict_reach(&w->rule, state, &v) == ASSAY_OK) {
         t->datapoints += v.findings->datapoints;
         t->findings += v.findings->total;
         t->json += v.json.size;
@@ -208,12 +209,11 @@ static void check_instance(const assay_instance *instance, tally *t)
         world w;
         bool made = world_make(&w, instance, seed);
         CU_ASSERT_TRUE(made);
-        assay_findings_set_most(most[seed % 2]);
+        w.rule.max_findings = most[seed % 2];
         if (made)
             check_world(&w, t);
         world_release(&w);
     }
-    assay_findings_set_most(1000);
 }
 
 static void every_rule_keeps_the_laws(void)

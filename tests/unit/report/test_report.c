@@ -42,7 +42,7 @@ static void make_verdicts(made *m)
 {
     for (int i = 0; i < 3; i++) {
         m->rules[i].instance = m->job.rules[i];
-        CU_ASSERT_FATAL(assay_verdict_init(&m->rules[i].verdict) == ASSAY_OK);
+        CU_ASSERT_FATAL(assay_verdict_init(&m->rules[i].verdict, ASSAY_MAX_FINDINGS) == ASSAY_OK);
     }
     assay_findings *f = assay_verdict_findings(&m->rules[0].verdict);
     assay_findings_datapoints(f, 9);
@@ -54,7 +54,7 @@ static void make_verdicts(made *m)
     m->rules[0].verdict.status = ASSAY_ISSUES_FOUND;
     m->rules[1].verdict.status = ASSAY_NO_DATA;
     m->aggregations[0].instance = m->job.aggregations[0];
-    CU_ASSERT_FATAL(assay_verdict_init(&m->aggregations[0].verdict) == ASSAY_OK);
+    CU_ASSERT_FATAL(assay_verdict_init(&m->aggregations[0].verdict, ASSAY_MAX_FINDINGS) == ASSAY_OK);
     assay_put_format(assay_verdict_json(&m->aggregations[0].verdict),
                      "\"classes\": {\"0\": 3, \"7\": 1}, \"samples\": 4");
 }

@@ -61,6 +61,28 @@ static void the_first_are_kept_whatever_the_order(void)
     assay_findings_free(down);
 }
 
+/* Two jobs in one process may keep different numbers. */
+static void each_rule_has_its_own_maximum(void)
+{
+    static const assay_rule_ops ops = {.name = "Sample"};
+    const assay_rule few = {.ops = &ops, .max_findings = 2}, many = {.ops = &ops, .max_findings = 7},
+                     unsaid = {.ops = &ops};
+    assay_common_state *a = assay_common_new(&few), *b = assay_common_new(&many), *c = assay_common_new(&unsaid);
+    CU_ASSERT_FATAL(a && b && c);
+    for (int64_t i = 0; i < 10; i++) {
+        const assay_finding x = at(i, 0, 0, 0);
+        assay_findings_add(a->findings, &x);
+        assay_findings_add(b->findings, &x);
+        assay_findings_add(c->findings, &x);
+    }
+    CU_ASSERT_EQUAL(a->findings->kept, 2);
+    CU_ASSERT_EQUAL(b->findings->kept, 7);
+    CU_ASSERT_EQUAL(c->findings->kept, 10);
+    assay_common_free(a);
+    assay_common_free(b);
+    assay_common_free(c);
+}
+
 static void nothing_is_kept_of_a_maximum_of_none(void)
 {
     assay_findings *f = assay_findings_new(0);
@@ -297,6 +319,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"findings are ordered", findings_are_ordered},
                            {"the first are kept whatever the order", the_first_are_kept_whatever_the_order},
+                           {"each rule has its own maximum", each_rule_has_its_own_maximum},
                            {"nothing is kept of a maximum of none", nothing_is_kept_of_a_maximum_of_none},
                            {"appending copies cells and notes", appending_copies_cells_and_notes},
                            {"findings survive packing", findings_survive_packing},

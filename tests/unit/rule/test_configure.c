@@ -274,7 +274,7 @@ static void status_follows_from_findings(void)
         for (int fails = 0; fails < 2; fails++) {
             assay_verdict v;
             rule.ops = fails ? &failing : &sample;
-            CU_ASSERT_EQUAL_FATAL(assay_verdict_init(&v), ASSAY_OK);
+            CU_ASSERT_EQUAL_FATAL(assay_verdict_init(&v, ASSAY_MAX_FINDINGS), ASSAY_OK);
             CU_ASSERT_EQUAL(assay_verdict_reach(&rule, state, &v), ASSAY_OK);
             CU_ASSERT_EQUAL(v.status, fails ? ASSAY_RULE_ERROR : (assay_verdict_status)cases[i].status);
             CU_ASSERT_EQUAL(v.findings->total, fails ? 0 : (uint64_t)cases[i].findings);

@@ -108,7 +108,7 @@ static void evaluate(const char *when, int for_steps, int start_step, bool reduc
             .step = step * 10, .mode = ASSAY_MODE_TRAIN, .slots = instance->need->slot_count, .slot = m.slot};
         CU_ASSERT_EQUAL(rule.ops->map(&rule, state, &view, NULL), ASSAY_OK);
     }
-    CU_ASSERT_EQUAL_FATAL(assay_verdict_init(verdict), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_verdict_init(verdict, ASSAY_MAX_FINDINGS), ASSAY_OK);
     CU_ASSERT_EQUAL(assay_verdict_reach(&rule, state, verdict), ASSAY_OK);
     rule.ops->state_free(state);
     assay_instance_free(instance);

@@ -145,7 +145,7 @@ static void make_rules(made *m)
     char *note = hostile_name(3, NAME);
     for (size_t i = 0; i < RULES; i++) {
         m->rules[i].instance = m->job.rules[i];
-        CU_ASSERT_FATAL(assay_verdict_init(&m->rules[i].verdict) == ASSAY_OK);
+        CU_ASSERT_FATAL(assay_verdict_init(&m->rules[i].verdict, ASSAY_MAX_FINDINGS) == ASSAY_OK);
         for (uint32_t k = 0; k < 300; k++)
             assay_findings_add(assay_verdict_findings(&m->rules[i].verdict),
                                &(assay_finding){.step = (int64_t)(k * 7 % m->steps),
@@ -207,7 +207,7 @@ static void make_aggregations(made *m)
 {
     for (size_t i = 0; i < 4; i++) {
         m->aggregations[i].instance = m->job.aggregations[i];
-        CU_ASSERT_FATAL(assay_verdict_init(&m->aggregations[i].verdict) == ASSAY_OK);
+        CU_ASSERT_FATAL(assay_verdict_init(&m->aggregations[i].verdict, ASSAY_MAX_FINDINGS) == ASSAY_OK);
         m->aggregations[i].verdict.status = ASSAY_NO_ISSUES_FOUND;
     }
     assay_buf *json = assay_verdict_json(&m->aggregations[0].verdict);
