@@ -2,8 +2,10 @@
 """check-tree.py - the rules about the source tree that a compiler does not check. Prints each breach; exit 1 if there is one.
 
 Includes point down the list of modules only; foreign libraries are met where docs/design.md says; files stay short; functions
-that write without a bound are not used; nothing names a path of somebody's machine.
+that write without a bound are not used; test scripts import each other's code from tests/support only; nothing names a path of
+somebody's machine.
 """
+import ast
 import re
 import sys
 from pathlib import Path
@@ -62,8 +64,19 @@ def check_source(path, text):
             breach(path, number, "MPI_COMM_WORLD is named in src/parallel/comm_mpi.c only")
 
 
+def check_script(path, text, scripts):
+    """What two test scripts share is in tests/support: a script that imports another one runs with its folder, or not at all."""
+    for node in ast.walk(ast.parse(text)):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+        for name in names:
+            if name.split(".")[0] in scripts:
+                breach(path, node.lineno, "imports the test script %s.py: what is shared belongs in tests/support" % name)
+
+
 def main():
     sources = 0
+    scripts = {p.stem for p in ROOT.glob("tests/**/*.py")} - {p.stem for p in ROOT.glob("tests/support/*.py")}
     for path in sorted(p.relative_to(ROOT).as_posix() for top in PLACES for p in ROOT.glob(top) if p.is_file()):
         if path.startswith("tests/data/") or "/__pycache__/" in path or path == ".git":  # a linked work tree's .git is a file
             continue
@@ -74,6 +87,8 @@ def main():
         if re.search(r"\.([ch]|inc)$", path):
             check_source(path, text)
             sources += 1
+        if path.startswith("tests/") and path.endswith(".py"):
+            check_script(path, text, scripts)
         lines = text.splitlines()
         if re.search(r"\.([ch]|inc|py)$", path) and len(lines) > MOST_LINES:
             breach(path, len(lines), "more than %d lines" % MOST_LINES)

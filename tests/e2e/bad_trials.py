@@ -13,10 +13,9 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "mpi"))
 from launch import TRIALS, Checks, mpirun, run  # noqa: E402
 from records import TAG, TENSOR, Part, field, fields, inside, join, varint  # noqa: E402
-from same_report import body_of  # noqa: E402
+from reports import body_of  # noqa: E402
 
 SOURCE = "ddp_partial"
 STEP, WORKER = 20, "worker_1"

@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import parallel_training as training  # noqa: E402
 from launch import TRIALS, Checks, mpirun, run  # noqa: E402
+from reports import body_of  # noqa: E402
 
 RULES = ("ReplicaDivergence", "GradientNotSynchronized", "DuplicateShard", "MissingWorker", "StragglerWorker",
          "WeightFrozenDespiteGradient", "NormSpike", "LossSpike", "PredictionCollapse", "LabelOutOfRange",
@@ -74,7 +75,7 @@ def analyse(checks, assay, folder, trials, ranks, rules, parameters):
         done = mpirun(n, [assay, "run", job, "--out", out])
         if not checks.expect(done.code == 0, "%d ranks: %s" % (n, done)):
             checks.done()
-        bodies.append((out / "report.json").read_text().split('\n "run":')[0])
+        bodies.append(body_of(out))
     checks.expect(all(b == bodies[0] for b in bodies), "the report differs between rank counts")
     report = json.loads((out / "report.json").read_text())
     for trial in report["trials"]:

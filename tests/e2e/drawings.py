@@ -13,7 +13,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rules"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import TRIALS, Checks, on_terminal, run  # noqa: E402
 from made import Made  # noqa: E402
@@ -111,7 +110,7 @@ def check_equal_workers(assay, checks, folder):
         checks.expect(done.code == 0 and done.out == run([assay, "show", trial, tensor]).out, "%s: %s" % (tensor, done))
 
 
-def report_of(assay, folder):
+def write_report(assay, folder):
     job = folder / "job.json"
     job.write_text(json.dumps(dict(JOB, trials=[str(TRIALS / "healthy")])))
     run([assay, "run", job, "--out", folder / "out"])
@@ -119,7 +118,7 @@ def report_of(assay, folder):
 
 
 def check_report(assay, checks, folder):
-    path = report_of(assay, folder)
+    path = write_report(assay, folder)
     loss, counts, confusion = json.loads(path.read_text())["trials"][0]["aggregations"]
     classes, matrix = counts["classes"], confusion["matrix"]
     most = max(classes.values())

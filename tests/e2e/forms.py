@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy
 import pandas
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("support", "rules")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import hostile  # noqa: E402
 import tfevents  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402

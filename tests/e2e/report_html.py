@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import hostile  # noqa: E402
 from browser import Browser  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+from reports import report_of  # noqa: E402
 from tfevents import Trial  # noqa: E402
 
 MOST = 5000000
@@ -32,11 +33,11 @@ SHAPE = {"IssuesFound": "\u25b2", "NoIssuesFound": "\u2713", "NoData": "\u25cb",
 WIDTHS = (400, 1600)
 
 
-def report_of(checks, done, folder, name):
+def page_and_report(checks, done, folder, name):
     checks.expect(done.code in (0, 3), "%s: %s" % (name, done))
     page = Path(folder) / "report.html"
     checks.expect(page.stat().st_size < MOST, "%s: %d bytes" % (name, page.stat().st_size))
-    return page, json.loads((Path(folder) / "report.json").read_text())
+    return page, report_of(folder)
 
 
 def without_run(path):
@@ -236,7 +237,7 @@ def check_story(checks, browser, assay, folder, ranks):
     for n in ranks:
         out = Path(folder) / ("story%d" % n)
         done = mpirun(n, [assay, "run", JOB, *trials, "--format", "html,json,csv", "--out", out])
-        path, report = report_of(checks, done, out, "story on %d" % n)
+        path, report = page_and_report(checks, done, out, "story on %d" % n)
         pages.append(path)
         checks.expect(without_run(path) == without_run(pages[0]), "other bytes at %d ranks" % n)
     page = browser.open(pages[0])
@@ -271,7 +272,7 @@ def shown(name):
 def check_hostile(checks, browser, assay, folder):
     job = hostile.make(Path(folder), ["html"])
     done = run([assay, "run", job, "--out", Path(folder) / "hostile"])
-    path, report = report_of(checks, done, Path(folder) / "hostile", "hostile")
+    path, report = page_and_report(checks, done, Path(folder) / "hostile", "hostile")
     page = browser.open(path)
     check_harmless(checks, page, "hostile")
     names = page.run("return [...new Set([...document.querySelectorAll('.name')].map(e => e.textContent))]")

@@ -10,10 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("support", "rules", "mpi")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import LAUNCHER, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
-from same_report import body_of  # noqa: E402
+from reports import body_of  # noqa: E402
 
 import numpy  # noqa: E402
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rules"))
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
+from reports import body_of, report_of  # noqa: E402
 
 NAMES = ["healthy", "flip", "ddp", "dead_relu", "zero_init"]
 LOSS = "CrossEntropyLoss_output_0"
@@ -46,14 +46,6 @@ def recorded(trial):
                 "zeros": sum(r["zero"] for r in of) / count.sum(),
                 "loss": numpy.mean([r["mean"] for r in of])}
     return found
-
-
-def report_of(folder):
-    return json.loads((folder / "report.json").read_text())
-
-
-def body_of(folder):
-    return re.sub(rb'(?m)^ "run":.*\Z', b"", (folder / "report.json").read_bytes(), flags=re.S)
 
 
 def check_losses(checks, comparison, values):

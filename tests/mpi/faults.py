@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import SUITE, TRIALS, Checks, mpirun  # noqa: E402
-from same_report import body_of  # noqa: E402
+from reports import body_of  # noqa: E402
 
 TIMEOUT = 60
 TRIAL = "ddp_partial"

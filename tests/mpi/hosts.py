@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import ROOT, SUITE, TRIALS, Checks, mpirun, run  # noqa: E402
-from same_report import body_of  # noqa: E402
+from reports import body_of  # noqa: E402
 
 TESTBED = ROOT / "tests" / "support" / "netns-testbed"
 SHAPES = [(2, 2), (4, 3), (7, 3)]  # ranks, hosts

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "rules")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import Checks, mpirun  # noqa: E402
 from made import Made, Typed  # noqa: E402
-from same_report import body_of  # noqa: E402
+from reports import body_of  # noqa: E402
 
 STEPS = 18
 TRIALS = ((STEPS, 80000),  # of 320 kB: enough to be measured ahead, and more steps than at once (lookahead.h)

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "rules")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import Checks, mpirun  # noqa: E402
 from made import Made  # noqa: E402
-from same_report import body_of  # noqa: E402
+from reports import body_of  # noqa: E402
 
 STEPS, ELEMENTS = 24, 40000  # a step is a chunk
 EMPTY = {"worker_0": {5, 6, 7, 8, 9, 14}, "worker_1": {1, 2, 20}}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import LAUNCHER, SUITE, Checks, environment, mpirun  # noqa: E402
-from same_report import body_of  # noqa: E402
+from reports import body_of  # noqa: E402
 
 MEBI = 1 << 20
 ROWS = "rules that keep a row of every tensor and step"

@@ -6,29 +6,21 @@ files are in memory or not, and whether tensors are measured at their step's tur
 """
 import argparse
 import hashlib
-import re
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import SUITE, TRIALS, Checks, mpirun  # noqa: E402
+from reports import body_of, digest_of  # noqa: E402
 
 WAYS_OF_READING = ["cold:1+", "cold:9+,short:1+,ahead:1+", "nowait:1,ahead:4+", "cold:100,ahead:1+"]  # base/fault.h
-
-
-def body_of(report):
-    """The bytes up to the line of the last member, `run`; None when there is no such line."""
-    cut = report.find(b'\n "run":')
-    return report[:cut + 1] if cut >= 0 and b"\n" not in report[cut + 1:].strip().rstrip(b"}").strip() else None
 
 
 def analyse(assay, trial, ranks, where, env):
     out = Path(where) / ("out-%d-%s" % (ranks, "-".join(env.values())))
     done = mpirun(ranks, [assay, "run", SUITE, "--trial", TRIALS / trial, "--out", out, "--digest"], env=env)
-    report = out / "report.json"
-    digest = re.search(r"\b[0-9a-f]{64}\b", done.out)
-    return done, body_of(report.read_bytes()) if report.exists() else None, digest and digest.group(0)
+    return done, body_of(out), digest_of(done.out)
 
 
 def main():

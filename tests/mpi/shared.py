@@ -21,10 +21,11 @@ from pathlib import Path
 import numpy
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "rules"), str(HERE)]
-from checkpoint import Run, STOPPED, digest_of  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import SUITE, Checks, mpirun  # noqa: E402
 from made import Made  # noqa: E402
+from reports import digest_of  # noqa: E402
+from slow_run import STOPPED, Run  # noqa: E402
 
 STEPS, LIGHT = 10, 240
 HEAVY = {4: 60000, 7: 25000}  # elements of most tensors of these steps; the others have LIGHT

@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import LAUNCHER, SUITE, TRIALS, Checks, environment, mpirun  # noqa: E402
+from reports import body_of  # noqa: E402
 
 END = "training_job_end.ts"
 PATIENCE = 90  # seconds for something that comes at once
@@ -96,11 +97,6 @@ def findings_of(report):
             for t in report["trials"] for r in t["rules"] for f in r["findings"]}
 
 
-def body(path):
-    text = (Path(path) / "report.json").read_bytes()
-    return text[:text.index(b'\n "run":')]
-
-
 class Bench:
     """One place with a job's trials: how they are, and where a writer puts them."""
 
@@ -123,7 +119,7 @@ class Bench:
         report, out = self.analyse(job, trials)
         if not self.checks.expect(code == expected_code and report, "%s: ends well: %s" % (what, watch)):
             return
-        self.checks.expect(body(watch.out) == body(out), "%s: the report is not that of a run" % what)
+        self.checks.expect(body_of(watch.out) == body_of(out), "%s: the report is not that of a run" % what)
         told, found = watch.told(), findings_of(report)
         self.checks.expect(told == found, "%s: told, but not in the report: %s; in the report, but not told: %s" %
                            (what, sorted((told or set()) - found)[:5], sorted(found - (told or set()))[:5]))

@@ -4,19 +4,14 @@ from a few lines of numpy; parameters that the recorded trials do not touch amon
 
     known_answers.py --assay PROGRAM --ranks 1 3 -- [CASE]...
 """
-import argparse
-import json
 import math
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-import known_xgboost  # noqa: E402, F401: its cases
-from expected import CASES, case, fires, rule, values  # noqa: E402
-from launch import Checks, mpirun  # noqa: E402
+from answers import case, fires, main, rule, values  # noqa: E402
 from made import Made  # noqa: E402
 
 
@@ -372,38 +367,6 @@ def zeros_and_variance(folder):
         rule("no limits", "TensorVariance", {"status": "Error"}, tensor_regex=".*"),
         rule("empty pattern", "AllZero", {"status": "Error"}, tensor_regex="("),
     ]
-
-
-def run_case(checks, assay, ranks, function, folder):
-    trial, rules = function(folder / "trial")
-    job = folder / "job.json"
-    job.write_text(json.dumps({"trials": [str(trial)], "rules": [entry for entry, _ in rules]}))
-    for count in ranks:
-        where = "%s on %d ranks" % (function.__name__, count)
-        done = mpirun(count, [assay, "run", job, "--out", folder / "out"])
-        if not checks.expect(done.code == 0, "%s: %s" % (where, done)):
-            continue
-        trial_report = json.loads((folder / "out" / "report.json").read_text())["trials"][0]
-        checks.expect(trial_report["problems"] == [], "%s: %s" % (where, trial_report["problems"]))
-        for (entry, expected), found in zip(rules, trial_report["rules"]):
-            said = expected(found) if callable(expected) else all(found[key] == value for key,
-                 value in expected.items())
-            checks.expect(said, "%s, %s: %s" % (where, entry["name"], {k: found[k] for k in (
-                "status", "message", "datapoints", "findings_total", "steps", "findings")}))
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--assay", required=True)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1])
-    parser.add_argument("cases", nargs="*", help="these cases only, by name")
-    args = parser.parse_args()
-    checks = Checks()
-    for function in CASES:
-        if not args.cases or function.__name__ in args.cases:
-            with tempfile.TemporaryDirectory() as folder:
-                run_case(checks, args.assay, args.ranks, function, Path(folder))
-    checks.done()
 
 
 if __name__ == "__main__":

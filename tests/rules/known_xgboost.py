@@ -1,10 +1,17 @@
-"""Known answers of the rules about boosted trees: cases of known_answers.py."""
+#!/usr/bin/env python3
+"""Rules about boosted trees on made trials whose answers are known beforehand.
+
+    known_xgboost.py --assay PROGRAM --ranks 1 3 -- [CASE]...
+"""
 import math
+import sys
+from pathlib import Path
 
 import numpy
 
-from expected import case, fires, rule, values
-from made import Made
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, fires, main, rule, values  # noqa: E402
+from made import Made  # noqa: E402
 
 
 @case
@@ -80,3 +87,7 @@ def boosted(folder):
 
     return made.end(), [rule("binary", "CreateXgboostReport", binary, end_step=1),
                         rule("regression", "CreateXgboostReport", regression)]
+
+
+if __name__ == "__main__":
+    main()

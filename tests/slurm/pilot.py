@@ -19,10 +19,9 @@ import threading
 import time
 from pathlib import Path
 
-from templates import GOING, Slurm, need_slurm
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import ROOT, Checks, environment, run  # noqa: E402
+from slurm import GOING, Slurm, need_slurm  # noqa: E402
 
 EXAMPLE = ROOT / "jobs" / "pilot"
 POINTS = ("name-written", "submit-done", "submit-written", "release-done", "release-written", "observe-done", "observe-written",

@@ -8,100 +8,17 @@ Exit code 77 where Slurm is not installed.
 import argparse
 import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import ROOT, SUITE, TRIALS, Checks, mpirun, run  # noqa: E402
+from reports import body_of  # noqa: E402
+from slurm import GOING, Slurm, need_slurm  # noqa: E402
 from webhook import Webhook  # noqa: E402
 
-TESTBED = ROOT / "tests" / "support" / "slurm-testbed"
 SIX = ("ddp", "healthy", "ddp_partial", "dead_relu", "flip", "zero_init")
-GOING = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "STAGE_OUT")
-NODES, PATIENCE = 4, 150
-
-
-class Slurm:
-    """A cluster, and a working directory with a copy of what users copy."""
-
-    def __init__(self, assay, copied=ROOT / "slurm"):
-        self.directory = Path(tempfile.mkdtemp(prefix="sl", dir="/tmp"))
-        self.bed, self.work = self.directory / "b", self.directory / "w"
-        shutil.copytree(copied, self.work)
-        self.env = dict(os.environ, LC_ALL="C.UTF-8", ASSAY=str(assay), JOB=str(SUITE), TB_CPUS="8")
-        started = subprocess.run([str(TESTBED), "start", str(self.bed), str(NODES)], env=self.env, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, timeout=120)
-        if started.returncode:
-            self.stop()
-            raise SystemExit("slurm-testbed did not start: %s" % started.stdout.decode())
-        shown = subprocess.run(["bash", "-c", '. "$0" && env -0', str(self.bed / "env")], env=self.env,
-                               stdout=subprocess.PIPE, check=True).stdout
-        self.env = dict(line.split("=", 1) for line in shown.decode().split("\0") if "=" in line)
-
-    def call(self, *argv, **env):
-        done = subprocess.run([str(a) for a in argv], cwd=self.work, env=dict(self.env, **env), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=60)
-        if done.returncode:
-            raise SystemExit("%s: exit %d\n%s" % (argv, done.returncode, done.stderr.decode()))
-        return done.stdout.decode().strip()
-
-    def sbatch(self, *argv, **env):
-        return self.call("sbatch", "--parsable", *argv, **env)
-
-    def show(self, job):
-        """One dictionary for each task of the job."""
-        lines = self.call("scontrol", "-o", "show", "job", job).splitlines()
-        return [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
-
-    def wait(self, job, until=lambda tasks: all(t["JobState"] not in GOING for t in tasks)):
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            tasks = self.show(job)
-            if until(tasks):
-                return tasks
-            time.sleep(0.3)
-        raise SystemExit("job %s: still %s after %d s\n%s" % (job, tasks, PATIENCE, self.logs()))
-
-    def ended(self, job):
-        """(state, exit code) of a job without tasks."""
-        task = self.wait(job)[0]
-        return task["JobState"], int(task["ExitCode"].split(":")[0])
-
-    def when_started(self, actions):
-        """{job: what to do}: each is done once the run of its job has been under way for a moment."""
-        left, since, end = dict(actions), {}, time.monotonic() + PATIENCE
-        while left and time.monotonic() < end:
-            for job in list(left):
-                if "starts anew" in self.text(self.log(job)):
-                    since.setdefault(job, time.monotonic())
-                if time.monotonic() > since.get(job, end) + 1:
-                    left.pop(job)()
-            time.sleep(0.2)
-
-    def log(self, job):
-        return self.show(job)[0]["StdOut"]
-
-    def text(self, path):
-        return Path(path).read_text(errors="replace") if Path(path).exists() else ""
-
-    def logs(self):
-        return "\n".join("--- %s\n%s" % (p.name, p.read_text(errors="replace")[-3000:]) for p in sorted(self.work.glob("*.log")))
-
-    def node(self, what, node):
-        self.call(TESTBED, what, self.bed, node)
-
-    def stop(self):
-        subprocess.run([str(TESTBED), "stop", str(self.bed)], env=self.env, stdout=subprocess.DEVNULL, timeout=120)
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-
-def body_of(report):
-    """What is the same at any rank count; None without a report."""
-    return report.read_bytes().split(b'\n "run":')[0] if report.exists() else None
 
 
 class Expected:
@@ -115,7 +32,7 @@ class Expected:
             out = self.folder / str(len(self.known))
             words = [w for t in trials for w in ("--trial", t)]
             mpirun(1, [self.assay, "run", SUITE, *words, "--out", out, "--quiet"])
-            self.known[trials] = body_of(out / "report.json")
+            self.known[trials] = body_of(out)
         return self.known[trials]
 
 
@@ -148,7 +65,7 @@ def test_templates(checks, slurm, expected):
     for name, job in list(one.items()) + [("nodes-" + how, job) for how, job in nodes.items()]:
         checks.expect(slurm.ended(job) == ("COMPLETED", 0), "%s: %s\n%s" % (name, slurm.show(job), slurm.text(slurm.log(job))))
         out = name if "-" in name else "one-" + name
-        checks.expect(body_of(slurm.work / out / "report.json") == expected.of(ddp), "%s: the report differs" % out)
+        checks.expect(body_of(slurm.work / out) == expected.of(ddp), "%s: the report differs" % out)
     checks.expect(slurm.ended(missing) == ("FAILED", 2), "a trial that is not there: %s" % slurm.show(missing))
     checks.expect(slurm.ended(chain["train"]) == ("FAILED", 1), "the training failed, as it should")
     checks.expect(slurm.ended(chain["analyse"]) == ("COMPLETED", 0), "analysed all the same: %s" % slurm.show(chain["analyse"]))
@@ -165,10 +82,10 @@ def test_templates(checks, slurm, expected):
     checks.expect(len(tasks) == 6 and all(t["JobState"] == "COMPLETED" for t in tasks),
                   "the array: %s\n%s" % (tasks, slurm.logs()))
     for i, trial in enumerate(SIX):
-        checks.expect(body_of(slurm.work / "reports" / str(i + 1) / "report.json") == expected.of(TRIALS / trial),
+        checks.expect(body_of(slurm.work / "reports" / str(i + 1)) == expected.of(TRIALS / trial),
                       "report of task %d" % (i + 1))
     checks.expect(slurm.ended(comparison) == ("COMPLETED", 0), "the comparison: %s\n%s" % (slurm.show(comparison), slurm.logs()))
-    checks.expect(body_of(slurm.work / "reports" / "comparison" / "report.json") ==
+    checks.expect(body_of(slurm.work / "reports" / "comparison") ==
                   expected.of(*(TRIALS / t for t in SIX)), "the report over all trials")
 
 
@@ -226,12 +143,12 @@ def test_watch(checks, slurm, expected):
     for how in more:
         checks.expect(slurm.ended(watch[how]) == ("FAILED", 1), "watch under %s: %s" % (how, slurm.text(slurm.log(watch[how]))[-2000:]))
         checks.expect(slurm.ended(trained[how])[0] == "CANCELLED", "the training is stopped: %s" % slurm.show(trained[how]))
-        checks.expect(has_issues(body_of(slurm.work / ("watched-" + how) / "report.json") or b""), "its report (%s)" % how)
+        checks.expect(has_issues(body_of(slurm.work / ("watched-" + how)) or b""), "its report (%s)" % how)
     checks.expect(slurm.ended(short) == ("COMPLETED", 0), "a training that ends: %s" % slurm.show(short))
     checks.expect(slurm.ended(followed) == ("COMPLETED", 0), "its watch ends with it: %s" % slurm.text(slurm.log(followed))[-2000:])
     whole = run([expected.assay, "run", job, "--trial", "run-plain", "--out", "ran", "--no-actions"], cwd=slurm.work)
-    checks.expect(whole.code == 0 and body_of(slurm.work / "ran" / "report.json") ==
-                  body_of(slurm.work / "watched-plain" / "report.json"), "the report of the watch is that of a run: %s" % whole)
+    checks.expect(whole.code == 0 and body_of(slurm.work / "ran") ==
+                  body_of(slurm.work / "watched-plain"), "the report of the watch is that of a run: %s" % whole)
     slurm.call("scancel", waiting)
     checks.expect(slurm.ended(waiting)[0] == "CANCELLED", "a watch of nothing is cancelled: %s" % slurm.show(waiting))
 
@@ -242,7 +159,7 @@ def expect_resumed(checks, slurm, job, out, report, name):
     going = re.search(r"going on with (\d+) of (\d+)", slurm.text(slurm.log(job)))
     print("%s: %s" % (name, going and going.group(0)), flush=True)
     checks.expect(going and 0 < int(going.group(1)) < int(going.group(2)), "%s: did not go on\n%s" % (name, slurm.text(slurm.log(job))))
-    checks.expect(body_of(slurm.work / out / "report.json") == report, "%s: the report differs" % name)
+    checks.expect(body_of(slurm.work / out) == report, "%s: the report differs" % name)
     checks.expect(not list(slurm.work.glob("assay-%s*.checkpoint*" % job)), "%s: the checkpoint is still there" % name)
 
 
@@ -271,7 +188,7 @@ def test_limits(checks, slurm, expected):
                              CHECKPOINT=str(kept))
         checks.expect(slurm.ended(again) == ("COMPLETED", 0) and "going on with" in slurm.text(slurm.log(again)),
                       "goes on by hand under %s: %s" % (how, slurm.text(slurm.log(again))))
-        checks.expect(body_of(slurm.work / ("term-" + how) / "report.json") == expected.of(healthy), "its report (%s)" % how)
+        checks.expect(body_of(slurm.work / ("term-" + how)) == expected.of(healthy), "its report (%s)" % how)
     for how, job in signalled.items():
         expect_resumed(checks, slurm, job, "usr1-" + how, expected.of(healthy), "USR1 under " + how)
     expect_resumed(checks, slurm, limited, "limit", expected.of(healthy), "time limit")
@@ -303,12 +220,6 @@ def test_all_templates(checks, slurm, expected):
     test_barrier(checks, slurm, expected)
     test_actions(checks, slurm, expected)
     test_watch(checks, slurm, expected)
-
-
-def need_slurm():
-    if not all(shutil.which(p, path=os.environ["PATH"] + ":/usr/sbin:/sbin") for p in ("sbatch", "slurmctld", "slurmd", "munged")):
-        print("Slurm is not installed: slurm-wlm, munge")
-        sys.exit(77)
 
 
 def main():

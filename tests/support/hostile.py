@@ -7,13 +7,11 @@ Names come as os.fsdecode() gives them: bytes that are no UTF-8 are lone surroga
 """
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "rules"))
-from made import Made  # noqa: E402
+from made import Made
 
 LONG = "long, <b>" + "x" * 9983 + "|end</b>"  # 10 000 characters
 

@@ -1,4 +1,5 @@
 /* Arenas: alignment, ceilings, loans, what clearing keeps, failing allocations. */
+#include "random.h"
 #include "unit.h"
 
 #include <stdint.h>
@@ -8,13 +9,7 @@
 #include "base/arena.h"
 #include "base/fault.h"
 
-static uint32_t state = 1;
-
-static uint32_t random_number(void) /* Numerical Recipes' linear congruential generator */
-{
-    state = state * 1664525 + 1013904223;
-    return state >> 8;
-}
+static uint64_t state = 1;
 
 typedef struct piece {
     uint8_t *at;
@@ -40,14 +35,14 @@ static void pieces_do_not_overlap(void)
     assay_arena *arena = assay_arena_new(64 << 20);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < PIECES; i++) {
-            size_t size = random_number() % (i % 50 == 0 ? 300000 : 3000);
+            size_t size = random_below(&state, i % 50 == 0 ? 300000 : 3000);
             bool loan = i % 3 == 0;
             uint8_t *at = loan ? assay_arena_borrow(arena, size, size) : assay_arena_take(arena, size);
             CU_ASSERT_PTR_NOT_NULL_FATAL(at);
             CU_ASSERT_EQUAL((uintptr_t)at % 16, 0);
-            list[i] = (piece){at, size, (uint8_t)random_number(), loan};
+            list[i] = (piece){at, size, (uint8_t)random_below(&state, 256), loan};
             memset(at, list[i].mark, size);
-            int other = (int)(random_number() % (uint32_t)(i + 1));
+            int other = (int)random_below(&state, (uint32_t)(i + 1));
             if (list[other].loan && list[other].at) {
                 CU_ASSERT_TRUE(holds(&list[other]));
                 assay_arena_return(arena, list[other].at);
@@ -106,7 +101,7 @@ static void what_is_left(void)
             assay_arena *arena = assay_arena_new(CEILINGS[i]);
             size_t sum = 0;
             for (int k = 0; k < before; k++) {
-                size_t size = random_number() % (CEILINGS[i] / 8 + 1);
+                size_t size = random_below(&state, (uint32_t)(CEILINGS[i] / 8 + 1));
                 void *at = k % 4 == 0 ? assay_arena_borrow(arena, size, size) : assay_arena_take(arena, size);
                 sum += at ? size : 0;
                 if (k % 5 == 4)

@@ -1,5 +1,6 @@
 /* Dealing out: every chunk has a rank, steps are shared by neighbours that get their records in order, nobody helps
  * twice, and few large steps do not keep the rest waiting. */
+#include "random.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -14,13 +15,7 @@ typedef struct made {
     assay_plan plan;
 } made;
 
-static uint32_t state = 1;
-
-static uint32_t random_number(uint32_t below) /* Numerical Recipes' linear congruential generator */
-{
-    state = state * 1664525 + 1013904223;
-    return (state >> 8) % below;
-}
+static uint64_t state = 1;
 
 static void make(made *m, uint64_t count)
 {
@@ -94,13 +89,13 @@ static void any_costs(void)
     static made m;
     uint64_t shared = 0;
     for (int trial = 0; trial < 300; trial++) {
-        make(&m, 1 + random_number(40));
+        make(&m, 1 + random_below(&state, 40));
         for (uint64_t c = 0; c < m.plan.chunk_count; c++) {
-            uint64_t record = random_number(5) == 0 ? random_number(1 << 22) : random_number(9000);
-            set_chunk(&m.chunks[c], random_number(2) * random_number(300000), record);
-            m.chunks[c].done = random_number(8) == 0;
+            uint64_t record = random_below(&state, 5) == 0 ? random_below(&state, 1 << 22) : random_below(&state, 9000);
+            set_chunk(&m.chunks[c], random_below(&state, 2) * random_below(&state, 300000), record);
+            m.chunks[c].done = random_below(&state, 8) == 0;
         }
-        shared += check(&m, 1 + (int)random_number(100));
+        shared += check(&m, 1 + (int)random_below(&state, 100));
         release(&m);
     }
     CU_ASSERT_TRUE(shared > 300);

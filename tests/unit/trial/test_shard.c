@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "random.h"
 #include "unit.h"
 
 enum { TENSORS = 5, WORKERS = 3 };
 
-static uint32_t random_state;
+static uint64_t random_state;
 
 static uint32_t pick(uint32_t below)
 {
-    random_state = random_state * 1664525u + 1013904223u;
-    return (random_state >> 8) % below;
+    return random_below(&random_state, below);
 }
 
 static void add_part(assay_shard *s, int64_t step, uint32_t worker)

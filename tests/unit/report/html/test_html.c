@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "report/compare/comparison.h"
 #include "report/html/html.h"
+#include "random.h"
 #include "unit.h"
 
 enum { LIMIT = 5000000, RULES = 40, NAME = 10000, TENSORS = 300, WORKERS = 70 };
@@ -179,7 +180,7 @@ static void put_matrix(assay_buf *json, int classes)
 static void make_pictures(made *m)
 {
     assay_wrong_predictions *wrong = calloc(1, sizeof *wrong);
-    unsigned bits = 1;
+    uint64_t bits = 1;
     *wrong = (assay_wrong_predictions){.list = calloc(ASSAY_PICTURES_MOST, sizeof *wrong->list),
                                        .count = ASSAY_PICTURES_MOST,
                                        .samples = 1000,
@@ -198,7 +199,7 @@ static void make_pictures(made *m)
                              .width = ASSAY_PICTURE_SIDE,
                              .pixel = malloc(size)};
         for (size_t k = 0; k < size; k++)
-            p->pixel[k] = (uint8_t)((bits = bits * 1664525 + 1013904223) >> 24); /* noise, which does not compress */
+            p->pixel[k] = (uint8_t)(random_next(&bits) >> 56); /* noise, which does not compress */
     }
     m->aggregations[3].state = wrong;
 }

@@ -2,13 +2,11 @@
 import json
 import os
 import struct
-import sys
 from pathlib import Path
 
 import numpy
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
-from records import field, frame, varint  # noqa: E402
+from records import field, frame, varint
 
 DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int64": 9, "bool": 10}
 MODES = {"TRAIN": b"1", "EVAL": b"2", "PREDICT": b"3", "GLOBAL": b"4"}
