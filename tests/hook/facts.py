@@ -89,7 +89,7 @@ def commit_of(folder):
 
 
 def test_commit():
-    tree = fresh("tree")
+    tree, linked = fresh("tree"), fresh("linked")
     (tree / "deep" / "er").mkdir(parents=True)
     git("init", "-q", cwd=tree)
     assert commit_of(tree) == (None, "main")  # a branch without a commit
@@ -98,8 +98,8 @@ def test_commit():
     assert commit_of(tree) == (head, "main") == commit_of(tree / "deep" / "er")
     git("pack-refs", "--all", cwd=tree)
     assert commit_of(tree) == (head, "main")
-    git("worktree", "add", "-q", "-b", "side", "../linked", cwd=tree)
-    assert commit_of(WORK / "linked") == (head, "side")
+    git("worktree", "add", "-q", "-b", "side", linked, cwd=tree)
+    assert commit_of(linked) == (head, "side")
     git("checkout", "-q", "--detach", cwd=tree)
     assert commit_of(tree) == (head, None)
     for broken in ("ref: ../../../../etc/passwd\n", "ref: refs/../../x\n", "", "g" * 40, "ref: refs/heads/" + "x" * 4000):
