@@ -17,6 +17,7 @@ void assay_catalog_release(assay_catalog *catalog)
     free(catalog->worker);
     free(catalog->units);
     assay_collections_release(&catalog->collections);
+    assay_run_facts_release(&catalog->facts);
     assay_problems_release(&catalog->problems);
     *catalog = (assay_catalog){0};
 }
@@ -40,6 +41,7 @@ void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out)
     assay_put_u8(out, catalog->ended);
     assay_units_pack(catalog->units, catalog->unit_count, out);
     assay_collections_pack(&catalog->collections, out);
+    assay_run_facts_pack(&catalog->facts, out);
     assay_problems_pack(&catalog->problems, out);
 }
 
@@ -96,6 +98,8 @@ int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
     }
     if (status == ASSAY_OK)
         status = assay_collections_unpack(in, &catalog.collections, NULL);
+    if (status == ASSAY_OK)
+        status = assay_run_facts_unpack(in, &catalog.facts);
     if (status == ASSAY_OK)
         status = assay_problems_unpack(in, &catalog.problems, NULL);
     if (status != ASSAY_OK) {

@@ -7,6 +7,7 @@
 #include "trial/collections.h"
 #include "trial/names.h"
 #include "trial/problem.h"
+#include "trial/run_facts.h"
 #include "trial/storage/storage.h"
 
 enum { ASSAY_STEPS_A_BUCKET = 1000 };
@@ -26,6 +27,7 @@ typedef struct assay_catalog {
     uint32_t expected_workers; /* the larger of `workers` and _meta.num_workers */
     bool ended;                /* training_job_end.ts is there */
     assay_collections collections;
+    assay_run_facts facts;
     assay_problems problems;
 } assay_catalog;
 

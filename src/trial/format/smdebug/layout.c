@@ -337,6 +337,8 @@ int assay_catalog_read(assay_store *store, assay_catalog *out, assay_error *err)
         sort_files(&catalog);
         status = list_events(&l);
     }
+    if (status == ASSAY_OK && assay_run_facts_read(store, &catalog.facts, &catalog.problems) != ASSAY_OK)
+        status = no_memory(&l);
     if (status == ASSAY_OK)
         status = conclude(&l);
     assay_dict_free(l.workers);
