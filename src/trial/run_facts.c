@@ -87,12 +87,22 @@ static bool is_scalar(const cJSON *item)
     return cJSON_IsString(item) || cJSON_IsNumber(item) || cJSON_IsBool(item) || cJSON_IsNull(item);
 }
 
+/* Whose file it is: no fact of the run. */
+static bool is_label(const char *key)
+{
+    static const char *const labels[] = {"schema", "worker", "rank", "workers"};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (strcmp(key, labels[i]) == 0)
+            return true;
+    return false;
+}
+
 /* The scalars of an object. */
 static int add_scalars(assay_run_facts *facts, const char *prefix, const cJSON *object)
 {
     int status = ASSAY_OK;
     for (const cJSON *item = object ? object->child : NULL; status == ASSAY_OK && item; item = item->next)
-        if (item->string && is_scalar(item))
+        if (item->string && is_scalar(item) && (*prefix || !is_label(item->string)))
             status = add_fact(facts, join_name(prefix, item->string), value_text(item));
     return status;
 }
@@ -293,9 +303,8 @@ static char *take_text(assay_cursor *in)
 
 int assay_run_facts_unpack(assay_cursor *in, assay_run_facts *out)
 {
-    assay_run_facts facts = {.files = assay_get_u32(in),
-                             .recorded_workers = assay_get_u64(in),
-                             .run_workers = assay_get_u64(in)};
+    assay_run_facts facts = {
+        .files = assay_get_u32(in), .recorded_workers = assay_get_u64(in), .run_workers = assay_get_u64(in)};
     for (int m = 0; m < ASSAY_MODES; m++) {
         facts.recorded[m].steps = assay_get_u64(in);
         facts.recorded[m].of = assay_get_u64(in);

@@ -211,6 +211,35 @@ static void put_problems(const assay_trial_outcome *trial, assay_buf *out)
     assay_put_u8(out, ']');
 }
 
+/* What the run says of itself; nothing where it says nothing. */
+static void put_facts(const assay_run_facts *facts, assay_buf *out)
+{
+    bool any = false;
+    if (facts->files == 0)
+        return;
+    assay_put_format(out, ",\n   \"facts\": {");
+    for (size_t i = 0; i < facts->count; i++) {
+        assay_put_format(out, i ? ", " : "");
+        assay_json_put_text(out, facts->list[i].name);
+        assay_put_format(out, ": ");
+        assay_json_put_text(out, facts->list[i].value);
+    }
+    assay_put_u8(out, '}');
+    if (facts->run_workers == 0)
+        return;
+    assay_put_format(out, ",\n   \"recorded\": {\"workers\": %" PRIu64 ", \"of\": %" PRIu64 ", \"modes\": {",
+                     facts->recorded_workers, facts->run_workers);
+    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
+        const assay_run_recorded *r = &facts->recorded[m];
+        if (r->of == 0)
+            continue;
+        assay_put_format(out, "%s\"%s\": {\"steps\": %" PRIu64 ", \"of\": %" PRIu64 ", \"every\": %" PRIu64 "}",
+                         any ? ", " : "", assay_mode_name(m), r->steps, r->of, r->every);
+        any = true;
+    }
+    assay_put_format(out, "}}");
+}
+
 static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_worker_names *names,
                       assay_buf *out)
 {
@@ -229,6 +258,7 @@ static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *t
     assay_put_format(out, ",\n   \"steps\": %" PRIu64 ", \"tensors\": %" PRIu32 ", \"ended\": %s",
                      info ? assay_trial_steps(info) : 0, info ? assay_trial_tensors(info) : 0,
                      trial->catalog.ended ? "true" : "false");
+    put_facts(&trial->catalog.facts, out);
     put_incomplete(trial, names, out);
     put_problems(trial, out);
     assay_put_format(out, ",\n   \"rules\": [");
