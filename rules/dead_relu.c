@@ -71,7 +71,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     layer_limits limits = {.measure = 0,
                            .inactivity = assay_param_real(rule->params, "threshold_inactivity"),
                            .layer = assay_param_real(rule->params, "threshold_layer"),
-                           .causes = s->series};
+                           .causes = s};
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
         n = same_tensor(slot, i);
@@ -79,6 +79,11 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             status = layer_test_workers(s->findings, view, &limits, slot->items + i, n);
     }
     return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    return first_cause_put(rule, state, NULL, "went dead", verdict, err);
 }
 
 const assay_rule_ops assay_rule_dead_relu = {
@@ -92,9 +97,8 @@ const assay_rule_ops assay_rule_dead_relu = {
     .remedies = remedies,
     .params = params,
     .traits = ASSAY_RULE_POOLS,
-    .series_width = FIRST_CAUSE_WIDTH,
     .setup = setup,
     .map = map,
-    .finalize = first_cause_finalize,
+    .finalize = finalize,
     ASSAY_COMMON_STATE,
 };

@@ -2,7 +2,12 @@
  *
  * Per worker: value = number of offending elements, fires when there is one. Where only reductions were saved, those
  * that are not finite are counted, with the remark "indirect": a float32 sum can overflow over finite elements. std and
- * variance are left out, being NaN for a healthy scalar in PyTorch. */
+ * variance are left out, being NaN for a healthy scalar in PyTorch.
+ *
+ * Which tensors have such elements on purpose is known at the end only, so map keeps a row of every bad datapoint, and
+ * finalize makes findings of them. */
+#include <stdlib.h>
+
 #include "parts/first_cause.h"
 #include "selection.h"
 
@@ -13,6 +18,11 @@ static const uint32_t REDUCTIONS = FORM(ASSAY_MIN) | FORM(ASSAY_MAX) | FORM(ASSA
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
     {.name = "only_nan", .type = ASSAY_PARAM_BOOL, .initial = "False", .help = "Only NaN counts, infinities do not."},
+    {.name = "strict",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Tensors that have such elements at every saved step from the first on, as masks, padding and leaf marks do, "
+             "count as well."},
     {0},
 };
 
@@ -42,13 +52,31 @@ static const assay_first_bad *first_bad(const assay_step_view *view, const assay
     return result && !(only_nan && isinf(result->of.first_bad.value)) ? &result->of.first_bad : NULL;
 }
 
-static uint64_t bad_reductions(const assay_tensor_view *item, bool only_nan)
+enum { BAD, INDIRECT, ROW_WIDTH }; /* values of a row, which stands for a datapoint that is bad */
+
+/* What is bad in a tensor: elements, or saved reductions. */
+typedef struct badness {
+    uint64_t count, nan;
+    bool whole; /* nothing else is in it */
+} badness;
+
+static badness bad_elements(const assay_tensor_view *item, bool only_nan)
 {
-    uint64_t bad = 0;
-    for (int kind = 0; kind < ASSAY_KINDS; kind++)
-        if (item->reductions & REDUCTIONS & 1u << kind)
-            bad += only_nan ? isnan(item->reduction[kind]) : !isfinite(item->reduction[kind]);
-    return bad;
+    const assay_stats *s = item->stats;
+    uint64_t bad = s->nan + (only_nan ? 0 : s->pos_inf + s->neg_inf);
+    return (badness){bad, s->nan, bad == s->count};
+}
+
+static badness bad_reductions(const assay_tensor_view *item, bool only_nan)
+{
+    badness b = {0, 0, false};
+    for (int kind = 0; kind < ASSAY_KINDS; kind++) {
+        if (!(item->reductions & REDUCTIONS & 1u << kind))
+            continue;
+        b.nan += isnan(item->reduction[kind]);
+        b.count += only_nan ? isnan(item->reduction[kind]) : !isfinite(item->reduction[kind]);
+    }
+    return b;
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
@@ -60,20 +88,115 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
         bool indirect = item->dtype < 0 && (item->reductions & REDUCTIONS);
-        uint64_t bad;
-        if (assay_view_has_values(item))
-            bad = item->stats->nan + (only_nan ? 0 : item->stats->pos_inf + item->stats->neg_inf);
-        else if (indirect)
-            bad = bad_reductions(item, only_nan);
-        else
+        if (!assay_view_has_values(item) && !indirect)
             continue;
-        assay_finding finding = finding_of(view, item, (double)bad, 0);
-        finding.note = indirect ? "indirect" : NULL;
-        status = assay_findings_test(s->findings, bad > 0, &finding);
-        if (status == ASSAY_OK && bad > 0)
-            status = first_cause_add(s->series, view, item, item->worker, first_bad(view, item, only_nan));
+        badness b = indirect ? bad_reductions(item, only_nan) : bad_elements(item, only_nan);
+        unsigned kind = (b.nan > 0 ? FIRST_CAUSE_NAN : 0u) | (b.count > b.nan ? FIRST_CAUSE_INF : 0u);
+        assay_findings_datapoints(s->findings, 1);
+        status = first_cause_judge(s, view, item->tensor, item->worker,
+                                   (assay_judgement){.bad = b.count > 0, .whole = b.whole, .kind = kind},
+                                   first_bad(view, item, only_nan));
+        if (status == ASSAY_OK && b.count > 0)
+            status = assay_series_add(s->series, view->step, item->tensor, item->worker,
+                                      (double[ROW_WIDTH]){(double)b.count, indirect});
     }
     return status;
+}
+
+/* Can such elements be meant in the tensor? Never in weights, gradients and losses. */
+static bool may_be_meant(const assay_rule *rule, uint32_t tensor)
+{
+    assay_role role = assay_trial_role(rule->trial, tensor);
+    return role == ASSAY_ROLE_INPUT || role == ASSAY_ROLE_LABEL || role == ASSAY_ROLE_ACTIVATION;
+}
+
+/* The first step at which a weight, gradient or loss was bad; ASSAY_NO_STEP: none was. */
+static int64_t first_harm(const assay_rule *rule, const assay_onsets *onsets)
+{
+    int64_t first = ASSAY_NO_STEP;
+    for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
+        const assay_onset *o = assay_onsets_get(onsets, i);
+        bool harm = o->first_bad != ASSAY_NO_STEP && !may_be_meant(rule, o->tensor);
+        if (harm && (first == ASSAY_NO_STEP || o->first_bad < first))
+            first = o->first_bad;
+    }
+    return first;
+}
+
+/* Fills meant[tensor]: bad on every worker at every saved step from the first on, never as a whole throughout, and
+ * without harm to what is computed from it. */
+static void find_meant(const assay_rule *rule, const assay_onsets *onsets, bool *meant)
+{
+    int64_t harm = first_harm(rule, onsets);
+    uint64_t count = assay_onsets_count(onsets);
+    for (uint64_t i = 0, next; i < count; i = next) {
+        uint32_t tensor = assay_onsets_get(onsets, i)->tensor;
+        uint64_t tested = 0, bad = 0, whole = 0;
+        int64_t first = INT64_MAX;
+        for (next = i; next < count && assay_onsets_get(onsets, next)->tensor == tensor; next++) {
+            const assay_onset *o = assay_onsets_get(onsets, next);
+            for (int m = 0; m < ASSAY_MODES; m++)
+                tested += o->tested[m];
+            bad += o->bad;
+            whole += o->whole;
+            first = o->first_bad != ASSAY_NO_STEP && o->first_bad < first ? o->first_bad : first;
+        }
+        if (tensor < assay_trial_tensors(rule->trial))
+            meant[tensor] = bad > 0 && bad == tested && whole < bad && may_be_meant(rule, tensor) &&
+                            (harm == ASSAY_NO_STEP || harm > first);
+    }
+}
+
+static int add_findings(const assay_rule *rule, const assay_series *series, const bool *meant, assay_findings *findings)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
+        assay_row row = assay_series_row(series, i);
+        if (row.tensor < assay_trial_tensors(rule->trial) && meant[row.tensor])
+            continue;
+        assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = row.value[BAD]};
+        finding.note = row.value[INDIRECT] != 0 ? "indirect" : NULL;
+        status = assay_findings_add(findings, &finding);
+    }
+    return status;
+}
+
+static void remark_on_meant(const assay_rule *rule, const bool *meant, assay_verdict *verdict)
+{
+    assay_buf *json = assay_verdict_json(verdict);
+    uint32_t count = 0, first = 0;
+    for (uint32_t t = 0; t < assay_trial_tensors(rule->trial); t++) {
+        if (!meant[t])
+            continue;
+        first = count == 0 ? t : first;
+        assay_put_format(json, "%s", count++ ? ", " : json->size ? ", \"meant\": [" : "\"meant\": [");
+        assay_json_put_text(json, assay_trial_tensor(rule->trial, t));
+    }
+    if (count == 0)
+        return;
+    assay_put_format(json, "]");
+    assay_verdict_message(verdict,
+                          "%u tensor%s, such as %.200s, ha%s elements that are not finite at every saved step from the first "
+                          "on: taken as meant (masks, padding, leaf marks); strict=True counts them.",
+                          (unsigned)count, assay_plural(count), assay_trial_tensor(rule->trial, first),
+                          count == 1 ? "s" : "ve");
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_common_state *s = state;
+    bool *meant = calloc((size_t)assay_trial_tensors(rule->trial) + 1, sizeof *meant);
+    if (!meant)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    if (!assay_param_bool(rule->params, "strict"))
+        find_meant(rule, s->onsets, meant);
+    int status = add_findings(rule, s->series, meant, assay_verdict_findings(verdict));
+    if (status == ASSAY_OK)
+        status = first_cause_put(rule, s, meant, NULL, verdict, err);
+    if (status == ASSAY_OK)
+        remark_on_meant(rule, meant, verdict);
+    free(meant);
+    return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
 const assay_rule_ops assay_rule_exploding_tensor = {
@@ -88,9 +211,9 @@ const assay_rule_ops assay_rule_exploding_tensor = {
         "roots, and in half precision check the loss scale.",
     .remedies = remedies,
     .params = params,
-    .series_width = FIRST_CAUSE_WIDTH,
+    .series_width = ROW_WIDTH,
     .setup = setup,
     .map = map,
-    .finalize = first_cause_finalize,
+    .finalize = finalize,
     ASSAY_COMMON_STATE,
 };

@@ -14,7 +14,7 @@ typedef struct layer_limits {
     int measure;          /* UNITS, by the rule's number */
     double inactivity;    /* a unit with less activity, in percent, is inactive */
     double layer;         /* more inactive units, in percent, fire */
-    assay_series *causes; /* takes the layers that fired (parts/first_cause.h); NULL: nobody asks */
+    const assay_common_state *causes; /* takes what is judged (parts/first_cause.h); NULL: nobody asks */
 } layer_limits;
 
 static inline const assay_units *layer_units(const assay_step_view *view, const layer_limits *limits,
@@ -58,8 +58,9 @@ static inline int layer_test(assay_findings *findings, const assay_step_view *vi
     assay_finding finding = finding_of(view, items[0], share, limits->layer);
     finding.worker = worker;
     int status = assay_findings_test(findings, share > limits->layer, &finding);
-    return status == ASSAY_OK && limits->causes && share > limits->layer
-               ? first_cause_add(limits->causes, view, items[0], worker, NULL)
+    return status == ASSAY_OK && limits->causes
+               ? first_cause_judge(limits->causes, view, items[0]->tensor, worker,
+                                   (assay_judgement){.bad = share > limits->layer}, NULL)
                : status;
 }
 

@@ -52,10 +52,15 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         assay_finding finding = finding_of(view, item, mean, threshold);
         status = assay_findings_test(s->findings, mean < threshold, &finding);
-        if (status == ASSAY_OK && mean < threshold)
-            status = first_cause_add(s->series, view, item, item->worker, NULL);
+        if (status == ASSAY_OK)
+            status = first_cause_judge(s, view, item->tensor, item->worker, (assay_judgement){.bad = mean < threshold}, NULL);
     }
     return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    return first_cause_put(rule, state, NULL, "vanished", verdict, err);
 }
 
 const assay_rule_ops assay_rule_vanishing_gradient = {
@@ -69,9 +74,8 @@ const assay_rule_ops assay_rule_vanishing_gradient = {
         "precision scale the loss so that small gradients are not flushed to zero.",
     .remedies = remedies,
     .params = params,
-    .series_width = FIRST_CAUSE_WIDTH,
     .setup = setup,
     .map = map,
-    .finalize = first_cause_finalize,
+    .finalize = finalize,
     ASSAY_COMMON_STATE,
 };

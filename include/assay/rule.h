@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-enum { ASSAY_RULE_ABI = 2 }; /* grows when what rules are given changes its layout: modules are then compiled anew */
+enum { ASSAY_RULE_ABI = 3 }; /* grows when what rules are given changes its layout: modules are then compiled anew */
 
 typedef enum assay_mode {
     ASSAY_MODE_NONE,
@@ -93,6 +93,22 @@ const char *assay_trial_tensor(const assay_trial *trial, uint32_t tensor);
 unsigned assay_trial_tensor_modes(const assay_trial *trial, uint32_t tensor);
 /* True when the tensor belongs to the collection. */
 bool assay_trial_in_collection(const assay_trial *trial, const char *collection, uint32_t tensor);
+
+/* What a tensor is in the training, by its collections and, where those do not say, by its name. */
+typedef enum assay_role {
+    ASSAY_ROLE_INPUT, /* of the whole model: data */
+    ASSAY_ROLE_LABEL,
+    ASSAY_ROLE_WEIGHT, /* and bias */
+    ASSAY_ROLE_ACTIVATION, /* and whatever else a forward pass computes */
+    ASSAY_ROLE_LOSS,
+    ASSAY_ROLE_GRADIENT,
+    ASSAY_ROLE_OPTIMIZER
+} assay_role;
+assay_role assay_trial_role(const assay_trial *trial, uint32_t tensor);
+/* Where the tensor stands in a step, in order of computation: data, weights that are saved before the forward pass,
+ * activations, loss, gradients, updates; among equals in the order in which they were saved. A number below
+ * assay_trial_tensors(), different for each tensor. */
+uint32_t assay_trial_order(const assay_trial *trial, uint32_t tensor);
 
 /* ---- parameters ---- */
 
@@ -288,12 +304,43 @@ uint64_t assay_counter_size(const assay_counter *counter); /* different pairs */
 /* The i-th pair in ascending order (a, b). */
 void assay_counter_get(const assay_counter *counter, uint64_t i, int64_t *a, int64_t *b, uint64_t *count);
 
-/* ---- the common state: findings, a series, a counter; rules that use it set ASSAY_COMMON_STATE in their ops ---- */
+/* ---- onsets: when each tensor of each worker was first bad, and last good before that ---- */
+
+#define ASSAY_NO_STEP INT64_MIN
+
+typedef struct assay_onset {
+    uint32_t tensor, worker;
+    uint32_t tested[ASSAY_MODES]; /* steps of each mode at which it was judged */
+    uint64_t bad, whole;          /* steps at which it was bad; and bad as a whole */
+    int64_t last_good;            /* the last good step before first_bad; ASSAY_NO_STEP: none */
+    int64_t first_bad;            /* ASSAY_NO_STEP: never */
+    double detail[2];             /* of the first bad one, as the rule says */
+    uint32_t kind;                /* likewise */
+} assay_onset;
+
+/* What a rule says of one tensor at one step. */
+typedef struct assay_judgement {
+    bool bad, whole;
+    double detail[2];
+    uint32_t kind;
+} assay_judgement;
+
+typedef struct assay_onsets assay_onsets;
+/* Notes one judgement; steps must not go down. Cheapest in ascending order of (tensor, worker) within a step. 0 or
+ * ASSAY_ENOMEM. */
+int assay_onsets_add(assay_onsets *onsets, const assay_step_view *view, uint32_t tensor, uint32_t worker,
+                     const assay_judgement *judgement);
+/* In ascending order of (tensor, worker). */
+uint64_t assay_onsets_count(const assay_onsets *onsets);
+const assay_onset *assay_onsets_get(const assay_onsets *onsets, uint64_t i);
+
+/* ---- the common state: findings, a series, a counter, onsets; rules that use it set ASSAY_COMMON_STATE in their ops ---- */
 
 typedef struct assay_common_state {
     assay_findings *findings;
     assay_series *series;
     assay_counter *counter;
+    assay_onsets *onsets;
 } assay_common_state;
 
 /* ---- verdict ---- */

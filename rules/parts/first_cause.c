@@ -1,298 +1,229 @@
-/* first_cause.c - see first_cause.h. */
+/* first_cause.c - see first_cause.h: finding the first cause. */
 #include "parts/first_cause.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDER, ELEMENT, VALUE }; /* values of a row; ELEMENT is -1 without one */
-enum { STAGES_MOST = 32, NAMES_MOST = 8, TEXT_ROOM = 1 << 16 };
+#include "parts/first_cause_internal.h"
 
-int first_cause_add(assay_series *series, const assay_step_view *view, const assay_tensor_view *item, uint32_t worker,
-                    const assay_first_bad *bad)
+int first_cause_judge(const assay_common_state *state, const assay_step_view *view, uint32_t tensor, uint32_t worker,
+                      assay_judgement judgement, const assay_first_bad *first)
 {
-    bool known = bad && bad->index != UINT64_MAX;
-    double row[FIRST_CAUSE_WIDTH] = {item->order, known ? (double)bad->index : -1, known ? bad->value : 0};
-    return assay_series_add(series, view->step, item->tensor, worker, row);
+    bool known = first && first->index != UINT64_MAX;
+    judgement.detail[0] = known ? (double)first->index : -1;
+    judgement.detail[1] = known ? first->value : 0;
+    return assay_onsets_add(state->onsets, view, tensor, worker, &judgement);
 }
 
-/* The first time that a tensor of a worker was bad. */
-typedef struct onset {
-    int64_t step;
-    double order, element, value;
-    uint32_t worker, tensor;
-} onset;
+typedef struct place { /* of an onset in the order in which faults begin */
+    const assay_onset *onset;
+    uint32_t order;
+} place;
 
-static int compare_onsets(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
-    const onset *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->order < y->order || x->order > y->order)
+    const place *x = a, *y = b;
+    if (x->onset->first_bad != y->onset->first_bad)
+        return x->onset->first_bad < y->onset->first_bad ? -1 : 1;
+    if (x->order != y->order)
         return x->order < y->order ? -1 : 1;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    return (x->tensor > y->tensor) - (x->tensor < y->tensor);
+    return (x->onset->worker > y->onset->worker) - (x->onset->worker < y->onset->worker);
 }
 
-/* How far the fault has come by the end of a step. */
-typedef struct stage {
-    int64_t step;
-    uint64_t tensors;  /* bad so far, whatever the worker */
-    uint32_t workers;  /* likewise */
-    uint32_t from, to; /* the workers new at this step: arrival[from .. to) */
-} stage;
-
-typedef struct spread {
-    const assay_rule *rule;
-    onset *onset; /* ascending */
-    uint64_t count;
-    stage stage[STAGES_MOST];
-    uint32_t stages;
-    uint32_t *arrival;     /* [workers] in the order in which they were first bad */
-    bool *worker, *tensor; /* bad so far */
-} spread;
-
-/* Keeps the first row of each (tensor, worker), from the rule's first step on. */
-static int collect(spread *s, const assay_series *series)
+/* The onsets that were bad, in order. */
+static int collect_onsets(cause *c, const assay_onsets *onsets, const bool *leave_out)
 {
-    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
-    uint32_t workers = assay_trial_workers(s->rule->trial), tensors = assay_trial_tensors(s->rule->trial);
-    s->onset = calloc(count + 1, sizeof *s->onset);
-    s->arrival = calloc((size_t)workers + 1, sizeof *s->arrival);
-    s->worker = calloc((size_t)workers + 1, sizeof *s->worker);
-    s->tensor = calloc((size_t)tensors + 1, sizeof *s->tensor);
-    bool ready = order && s->onset && s->arrival && s->worker && s->tensor;
-    for (uint64_t i = 0; ready && i < count; i++) {
-        assay_row row = assay_series_row(series, order[i]);
-        const onset *last = s->count ? &s->onset[s->count - 1] : NULL;
-        bool known = last && last->tensor == row.tensor && last->worker == row.worker;
-        bool named = row.tensor < tensors && (row.worker < workers || row.worker == ASSAY_ALL_WORKERS);
-        if (row.step >= s->rule->start_step && named && !known)
-            s->onset[s->count++] =
-                (onset){row.step, row.value[ORDER], row.value[ELEMENT], row.value[VALUE], row.worker, row.tensor};
+    uint64_t all = assay_onsets_count(onsets);
+    uint32_t workers = assay_trial_workers(c->rule->trial), tensors = assay_trial_tensors(c->rule->trial);
+    place *list = malloc((size_t)(all + 1) * sizeof *list);
+    c->onset = malloc((size_t)(all + 1) * sizeof *c->onset);
+    c->first = calloc((size_t)workers + 1, sizeof *c->first);
+    c->arrival = calloc((size_t)workers + 1, sizeof *c->arrival);
+    c->worker_bad = calloc((size_t)workers + 1, sizeof *c->worker_bad);
+    c->tensor_bad = calloc((size_t)tensors + 1, sizeof *c->tensor_bad);
+    bool ready = list && c->onset && c->first && c->arrival && c->worker_bad && c->tensor_bad;
+    for (uint64_t i = 0; ready && i < all; i++) {
+        const assay_onset *o = assay_onsets_get(onsets, i);
+        bool named = o->tensor < tensors && (o->worker < workers || o->worker == ASSAY_ALL_WORKERS);
+        if (o->first_bad != ASSAY_NO_STEP && named && !(leave_out && leave_out[o->tensor]))
+            list[c->count++] = (place){o, assay_trial_order(c->rule->trial, o->tensor)};
     }
-    free(order);
     if (ready)
-        qsort(s->onset, s->count, sizeof *s->onset, compare_onsets);
+        qsort(list, c->count, sizeof *list, compare_places);
+    for (uint64_t i = 0; ready && i < c->count; i++)
+        c->onset[i] = list[i].onset;
+    free(list);
     return ready ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 /* One stage for each step at which the fault came further; the last one takes in what is beyond STAGES_MOST. */
-static void find_stages(spread *s)
+static void find_stages(cause *c)
 {
     stage now = {0};
-    uint32_t workers = assay_trial_workers(s->rule->trial);
-    for (uint64_t i = 0; i < s->count; i++) {
-        const onset *o = &s->onset[i];
-        if (i > 0 && o->step != now.step && s->stages < STAGES_MOST - 1) {
-            s->stage[s->stages++] = now;
+    uint32_t workers = assay_trial_workers(c->rule->trial);
+    for (uint64_t i = 0; i < c->count; i++) {
+        const assay_onset *o = c->onset[i];
+        if (i > 0 && o->first_bad != now.step && c->stages < STAGES_MOST - 1) {
+            c->stage[c->stages++] = now;
             now.from = now.to;
         }
-        now.step = o->step;
-        now.tensors += !s->tensor[o->tensor];
-        s->tensor[o->tensor] = true;
-        if (o->worker < workers && !s->worker[o->worker]) {
-            s->worker[o->worker] = true;
-            s->arrival[now.to++] = o->worker;
+        now.step = o->first_bad;
+        now.tensors += !c->tensor_bad[o->tensor];
+        c->tensor_bad[o->tensor] = true;
+        if (o->worker < workers && !c->worker_bad[o->worker]) {
+            c->worker_bad[o->worker] = true;
+            c->first[now.to] = o;
+            c->arrival[now.to++] = o->worker;
             now.workers++;
         }
     }
-    s->stage[s->stages++] = now;
+    c->stage[c->stages++] = now;
+    c->bad_workers = c->stage[0].to;
 }
 
-/* Bytes of a tensor's name that name its layer: without "gradient/" before, and what the layer's tensor is behind. */
-static size_t layer_of(const char **name)
+static const assay_step_info *step_info(const cause *c, int64_t step)
 {
-    static const char *const tails[] = {".weight", ".bias", "_input_", "_output_", ":"};
-    if (strncmp(*name, "gradient", 8) == 0 && strchr(*name, '/'))
-        *name = strchr(*name, '/') + 1;
-    size_t length = strlen(*name);
-    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
-        const char *at = strstr(*name, tails[i]);
-        if (at && at > *name && (size_t)(at - *name) < length)
-            length = (size_t)(at - *name);
+    return assay_trial_step(c->rule->trial, assay_trial_find_step(c->rule->trial, step));
+}
+
+/* The last step before the first bad one at which the tensor was good, or else anything was; and whether steps that
+ * nobody recorded lie between. Steps of other modes in between do not count. */
+static void find_last_good(cause *c, const assay_onsets *onsets)
+{
+    c->last_good = c->onset[0]->last_good;
+    for (uint64_t i = 0; c->onset[0]->last_good == ASSAY_NO_STEP && i < assay_onsets_count(onsets); i++) {
+        int64_t good = assay_onsets_get(onsets, i)->last_good;
+        c->last_good = good < c->step && good > c->last_good ? good : c->last_good;
     }
-    return length;
+    const assay_step_info *good = c->last_good == ASSAY_NO_STEP ? NULL : step_info(c, c->last_good);
+    if (!good)
+        c->gap = c->step > 0;
+    else if (c->info && good->mode == c->info->mode)
+        c->gap = c->info->mode_step - good->mode_step > 1;
+    else
+        c->gap = c->step - c->last_good > 1;
 }
 
-static bool is_backward(const spread *s, uint32_t tensor)
+static const assay_onset *find_onset(const assay_onsets *onsets, uint32_t tensor, uint32_t worker)
 {
-    return assay_trial_in_collection(s->rule->trial, "gradients", tensor) ||
-           strncmp(assay_trial_tensor(s->rule->trial, tensor), "gradient", 8) == 0;
-}
-
-static void put_plain(assay_buf *out, const char *text)
-{
-    assay_put_bytes(out, text, strlen(text));
-}
-
-/* "worker_1, worker_2", or how many they are. */
-static void put_worker_names(const spread *s, const stage *t, assay_buf *out)
-{
-    if (t->to - t->from > NAMES_MOST) {
-        assay_put_format(out, "%" PRIu32 " more workers", t->to - t->from);
-        return;
+    uint64_t low = 0, high = assay_onsets_count(onsets);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        const assay_onset *o = assay_onsets_get(onsets, middle);
+        if (o->tensor < tensor || (o->tensor == tensor && o->worker < worker))
+            low = middle + 1;
+        else
+            high = middle;
     }
-    for (uint32_t w = t->from; w < t->to; w++) {
-        put_plain(out, w > t->from ? ", " : "");
-        put_plain(out, assay_trial_worker(s->rule->trial, s->arrival[w]));
-    }
+    const assay_onset *o = low < assay_onsets_count(onsets) ? assay_onsets_get(onsets, low) : NULL;
+    return o && o->tensor == tensor && o->worker == worker ? o : NULL;
 }
 
-/* "layer act2 on worker_3 at step 40, all workers at step 50". */
-static void put_sentence(const spread *s, assay_buf *out)
+/* Does a worker's result hold what only this worker did: is it computed before workers exchange gradients? */
+static bool is_own_work(const cause *c, const assay_onset *o)
 {
-    const onset *first = &s->onset[0];
-    const char *name = assay_trial_tensor(s->rule->trial, first->tensor);
-    size_t length = layer_of(&name);
-    uint32_t workers = assay_trial_workers(s->rule->trial);
-    bool pooled = first->worker == ASSAY_ALL_WORKERS;
-    put_plain(out, "layer ");
-    assay_put_bytes(out, name, length);
-    if (!pooled) {
-        put_plain(out, " on ");
-        put_plain(out, assay_trial_worker(s->rule->trial, first->worker));
-    }
-    assay_put_format(out, " at step %" PRId64, first->step);
-    for (uint32_t i = 0; i < s->stages; i++) {
-        const stage *t = &s->stage[i];
-        bool all = t->workers == workers, more = i > 0 ? t->to > t->from : t->workers > 1;
-        if (workers < 2 || pooled || !more)
+    assay_role role = assay_trial_role(c->rule->trial, o->tensor);
+    return role == ASSAY_ROLE_INPUT || role == ASSAY_ROLE_LABEL || role == ASSAY_ROLE_ACTIVATION ||
+           role == ASSAY_ROLE_LOSS;
+}
+
+/* Did the worker save the tensor of `o` as often as the one of `o`, and was it good at the first bad step? */
+static bool was_good_elsewhere(const cause *c, const assay_onsets *onsets, const assay_onset *o, uint32_t worker)
+{
+    const assay_onset *other = find_onset(onsets, o->tensor, worker);
+    int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
+    return other && (other->first_bad == ASSAY_NO_STEP || other->first_bad > c->step) &&
+           other->tested[mode] >= o->tested[mode];
+}
+
+/* Who was first, where several are bad at the first bad step: see first_cause.h, 3. */
+static bool is_alone(const cause *c, const assay_onsets *onsets)
+{
+    if (c->bad_workers == 1)
+        return true;
+    if (c->gap || !is_own_work(c, c->onset[0]))
+        return false;
+    for (uint32_t i = 0; i < c->bad_workers; i++) {
+        const assay_onset *o = c->first[i];
+        if (o->worker == c->onset[0]->worker)
             continue;
-        put_plain(out, ", ");
-        if (all)
-            put_plain(out, "all workers");
-        else
-            put_worker_names(s, t, out);
-        assay_put_format(out, " at step %" PRId64, t->step);
+        bool later = !is_own_work(c, o) && assay_trial_order(c->rule->trial, o->tensor) >
+                                               assay_trial_order(c->rule->trial, c->onset[0]->tensor);
+        if (!later || !was_good_elsewhere(c, onsets, c->onset[0], o->worker))
+            return false;
     }
-    const stage *last = &s->stage[s->stages - 1];
-    if (last->tensors > 1)
-        assay_put_format(out, "; %" PRIu64 " tensors by step %" PRId64, last->tensors, last->step);
+    return true;
 }
 
-/* As one word of a shell. */
-static void put_quoted(assay_buf *out, const char *text)
+/* Tensors of the worker that are computed before the first bad one, are saved in this mode, and were not at this step. */
+static void count_unrecorded(cause *c, const assay_onsets *onsets)
 {
-    put_plain(out, "'");
-    for (; *text; text++) {
-        if (*text == '\'')
-            put_plain(out, "'\\''");
-        else
-            assay_put_bytes(out, text, 1);
-    }
-    put_plain(out, "'");
-}
-
-static void put_command(const spread *s, assay_buf *out)
-{
-    const onset *first = &s->onset[0];
-    put_plain(out, "assay show ");
-    put_quoted(out, assay_trial_path(s->rule->trial));
-    put_plain(out, " ");
-    put_quoted(out, assay_trial_tensor(s->rule->trial, first->tensor));
-    assay_put_format(out, " --step %" PRId64, first->step);
-    if (first->worker != ASSAY_ALL_WORKERS) {
-        put_plain(out, " --worker ");
-        put_plain(out, assay_trial_worker(s->rule->trial, first->worker));
-    }
-}
-
-static void put_json_text(const spread *s, void (*put)(const spread *, assay_buf *), assay_buf *out)
-{
-    assay_buf text;
-    assay_buf_init(&text, TEXT_ROOM);
-    put(s, &text);
-    assay_json_put_text_n(out, text.data ? (const char *)text.data : "", text.size);
-    assay_buf_release(&text);
-}
-
-static void put_stages(const spread *s, assay_buf *out)
-{
-    uint32_t workers = assay_trial_workers(s->rule->trial);
-    for (uint32_t i = 0; i < s->stages; i++) {
-        const stage *t = &s->stage[i];
-        assay_put_format(out,
-                         "%s{\"step\": %" PRId64 ", \"tensors\": %" PRIu64 ", \"workers\": %" PRIu32
-                         ", \"all_workers\": %s, \"new_workers\": [",
-                         i ? ", " : "", t->step, t->tensors, t->workers,
-                         t->workers == workers || s->onset[0].worker == ASSAY_ALL_WORKERS ? "true" : "false");
-        for (uint32_t w = t->from; w < t->to; w++) {
-            put_plain(out, w > t->from ? ", " : "");
-            assay_json_put_text(out, assay_trial_worker(s->rule->trial, s->arrival[w]));
+    const assay_onset *cause_of = c->onset[0];
+    uint32_t order = assay_trial_order(c->rule->trial, cause_of->tensor), nearest = 0;
+    int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
+    for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
+        const assay_onset *o = assay_onsets_get(onsets, i);
+        uint32_t at = assay_trial_order(c->rule->trial, o->tensor);
+        if (o->worker != cause_of->worker || at >= order || o->tested[mode] == 0 || o->first_bad == c->step)
+            continue;
+        if (o->tested[mode] < cause_of->tested[mode]) {
+            c->unrecorded_tensor = c->unrecorded == 0 || at < nearest ? o->tensor : c->unrecorded_tensor;
+            nearest = c->unrecorded == 0 || at < nearest ? at : nearest;
+            c->unrecorded++;
         }
-        put_plain(out, "]}");
     }
 }
 
-static void put_json(const spread *s, assay_buf *out)
+bool first_cause_is_certain(const cause *c)
 {
-    const onset *first = &s->onset[0];
-    const char *name = assay_trial_tensor(s->rule->trial, first->tensor), *layer = name;
-    size_t length = layer_of(&layer);
-    const assay_step_info *info = assay_trial_step(s->rule->trial, assay_trial_find_step(s->rule->trial, first->step));
-    assay_put_format(out,
-                     "%s\"first_cause\": {\"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64
-                     ", \"phase\": \"%s\", \"layer\": ",
-                     out->size ? ", " : "", first->step, assay_mode_name(info ? info->mode : ASSAY_MODE_NONE),
-                     info ? info->mode_step : -1, is_backward(s, first->tensor) ? "backward" : "forward");
-    assay_json_put_text_n(out, layer, length);
-    put_plain(out, ", \"tensor\": ");
-    assay_json_put_text(out, name);
-    put_plain(out, ", \"worker\": ");
-    assay_json_put_text(out,
-                        first->worker == ASSAY_ALL_WORKERS ? "*" : assay_trial_worker(s->rule->trial, first->worker));
-    put_plain(out, ", \"element\": ");
-    if (first->element >= 0) {
-        assay_put_format(out, "%.0f, \"value\": ", first->element);
-        assay_json_put_number(out, first->value);
-    } else {
-        put_plain(out, "null");
-    }
-    put_plain(out, ",\n     \"text\": ");
-    put_json_text(s, put_sentence, out);
-    put_plain(out, ",\n     \"spread\": [");
-    put_stages(s, out);
-    put_plain(out, "],\n     \"show\": ");
-    put_json_text(s, put_command, out);
-    put_plain(out, "}");
+    return !c->gap && c->unrecorded == 0 && c->silent_workers == 0 && (c->pooled || c->worker != ASSAY_ALL_WORKERS);
 }
 
-static void put_text(const spread *s, assay_buf *out)
+const char *first_cause_phase(const cause *c)
 {
-    const onset *first = &s->onset[0];
-    put_plain(out, "First cause: ");
-    put_sentence(s, out);
-    assay_put_format(out, "\nIt began in the %s pass, in ", is_backward(s, first->tensor) ? "backward" : "forward");
-    put_plain(out, assay_trial_tensor(s->rule->trial, first->tensor));
-    if (first->element >= 0) {
-        const char *sign = first->value < 0 ? "-" : "";
-        assay_put_format(out, ", element %.0f (%s%s)", first->element, sign, isnan(first->value) ? "nan" : "inf");
+    switch (assay_trial_role(c->rule->trial, c->onset[0]->tensor)) {
+    case ASSAY_ROLE_INPUT:
+    case ASSAY_ROLE_LABEL:
+        return "data";
+    case ASSAY_ROLE_GRADIENT:
+        return "backward";
+    case ASSAY_ROLE_WEIGHT:
+    case ASSAY_ROLE_OPTIMIZER:
+        return "update";
+    case ASSAY_ROLE_ACTIVATION:
+    case ASSAY_ROLE_LOSS:
+    default:
+        return "forward";
     }
-    put_plain(out, "\nTo see it: ");
-    put_command(s, out);
-    put_plain(out, "\n");
 }
 
-int first_cause_put(const assay_rule *rule, const assay_series *series, assay_verdict *verdict, assay_error *err)
+static void find_cause(cause *c, const assay_onsets *onsets)
 {
-    spread s = {.rule = rule};
-    int status = assay_series_count(series) ? collect(&s, series) : ASSAY_OK;
-    if (status == ASSAY_OK && s.count > 0) {
-        find_stages(&s);
-        put_json(&s, assay_verdict_json(verdict));
-        put_text(&s, assay_verdict_text(verdict));
+    uint32_t workers = assay_trial_workers(c->rule->trial), expected = assay_trial_expected_workers(c->rule->trial);
+    c->step = c->onset[0]->first_bad;
+    c->info = step_info(c, c->step);
+    c->pooled = c->onset[0]->worker == ASSAY_ALL_WORKERS;
+    find_stages(c);
+    find_last_good(c, onsets);
+    c->worker = c->pooled || !is_alone(c, onsets) ? ASSAY_ALL_WORKERS : c->onset[0]->worker;
+    c->silent_workers = expected > workers ? expected - workers : 0;
+    count_unrecorded(c, onsets);
+}
+
+int first_cause_put(const assay_rule *rule, const assay_common_state *state, const bool *leave_out, const char *became,
+                    assay_verdict *verdict, assay_error *err)
+{
+    cause c = {.rule = rule, .became = became};
+    int status = assay_onsets_count(state->onsets) ? collect_onsets(&c, state->onsets, leave_out) : ASSAY_OK;
+    if (status == ASSAY_OK && c.count > 0) {
+        find_cause(&c, state->onsets);
+        first_cause_put_json(&c, assay_verdict_json(verdict));
+        first_cause_put_text(&c, assay_verdict_text(verdict));
     }
-    free(s.onset);
-    free(s.arrival);
-    free(s.worker);
-    free(s.tensor);
+    free(c.onset);
+    free(c.first);
+    free(c.arrival);
+    free(c.worker_bad);
+    free(c.tensor_bad);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
-}
-
-int first_cause_finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
-{
-    return first_cause_put(rule, ((const assay_common_state *)state)->series, verdict, err);
 }

@@ -1,4 +1,4 @@
-/* common_state.c - the state that most rules use: findings, a series, a counter. */
+/* common_state.c - the state that most rules use: findings, a series, a counter, onsets. */
 #include "rule/common_state.h"
 
 #include <stdlib.h>
@@ -14,6 +14,7 @@ void assay_common_free(void *state)
     assay_findings_free(s->findings);
     assay_series_free(s->series);
     assay_counter_free(s->counter);
+    assay_onsets_free(s->onsets);
     free(s);
 }
 
@@ -30,10 +31,12 @@ void *assay_common_new_wide(const assay_rule *rule, uint32_t series_width)
     s->findings = assay_findings_new(assay_rule_max_findings(rule));
     s->series = assay_series_new(series_width);
     s->counter = assay_counter_new();
-    if (!s->findings || !s->series || !s->counter) {
+    s->onsets = assay_onsets_new();
+    if (!s->findings || !s->series || !s->counter || !s->onsets) {
         assay_common_free(s);
         return NULL;
     }
+    assay_findings_order_by(s->findings, rule->trial);
     return s;
 }
 
@@ -46,6 +49,8 @@ int assay_common_combine(const assay_rule *rule, void *earlier, const void *late
         status = assay_series_append(a->series, b->series);
     if (status == ASSAY_OK)
         status = assay_counter_join(a->counter, b->counter);
+    if (status == ASSAY_OK)
+        status = assay_onsets_join(a->onsets, b->onsets);
     return status ? assay_fail(err, status, "%s: out of memory", rule->ops->name) : ASSAY_OK;
 }
 
@@ -56,6 +61,7 @@ int assay_common_pack(const assay_rule *rule, const void *state, assay_buf *out)
     assay_findings_pack(s->findings, out);
     assay_series_pack(s->series, out);
     assay_counter_pack(s->counter, out);
+    assay_onsets_pack(s->onsets, out);
     return assay_buf_status(out);
 }
 
@@ -70,11 +76,13 @@ int assay_common_unpack_wide(const assay_rule *rule, uint32_t series_width, assa
     assay_common_state *s = assay_alloc_zeroed(1, sizeof *s);
     if (!s)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    int status = assay_findings_unpack(in, assay_rule_max_findings(rule), &s->findings, err);
+    int status = assay_findings_unpack(in, assay_rule_max_findings(rule), rule->trial, &s->findings, err);
     if (status == ASSAY_OK)
         status = assay_series_unpack(in, series_width, &s->series, err);
     if (status == ASSAY_OK)
         status = assay_counter_unpack(in, &s->counter, err);
+    if (status == ASSAY_OK)
+        status = assay_onsets_unpack(in, &s->onsets, err);
     if (status == ASSAY_OK && assay_cursor_bad(in))
         status = assay_fail(err, ASSAY_EFORMAT, "%s: its packed state has bytes left over", rule->ops->name);
     if (status) {

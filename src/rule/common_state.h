@@ -21,6 +21,15 @@ void assay_counter_pack(const assay_counter *counter, assay_buf *out);
 /* ASSAY_EFORMAT when pairs are out of order, a count is 0, or bytes are missing. */
 int assay_counter_unpack(assay_cursor *in, assay_counter **out, assay_error *err);
 
+/* Empty; free with assay_onsets_free(). NULL without memory. */
+assay_onsets *assay_onsets_new(void);
+void assay_onsets_free(assay_onsets *onsets);
+/* Joins those of later steps. 0 or ASSAY_ENOMEM. */
+int assay_onsets_join(assay_onsets *earlier, const assay_onsets *later);
+void assay_onsets_pack(const assay_onsets *onsets, assay_buf *out);
+/* ASSAY_EFORMAT when they are out of order, contradict themselves, or bytes are missing. */
+int assay_onsets_unpack(assay_cursor *in, assay_onsets **out, assay_error *err);
+
 /* assay_common_new() and assay_common_unpack() for a rule whose rows differ in width from one configuration to
  * another. */
 void *assay_common_new_wide(const assay_rule *rule, uint32_t series_width);

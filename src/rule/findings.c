@@ -1,4 +1,5 @@
-/* findings.c - datapoints counted, findings kept up to a maximum in the order (step, tensor, worker, test).
+/* findings.c - datapoints counted, findings kept up to a maximum in the order (step, order of
+ * computation of the tensor, worker, test).
  *
  * What is kept is always the first `most` of all findings in that order, whatever the order they came in: so append is
  * associative under the maximum, and the report does not depend on how the steps were cut. */
@@ -44,12 +45,22 @@ static int compare_u32(uint32_t a, uint32_t b)
     return (a > b) - (a < b);
 }
 
+void assay_findings_order_by(assay_findings *f, const assay_trial *trial)
+{
+    f->trial = trial;
+}
+
 /* "" and "*" are UINT32_MAX and come first: one more wraps them to 0. */
-static int compare(const assay_finding *a, const assay_finding *b)
+static uint32_t place_of(const assay_findings *f, uint32_t tensor)
+{
+    return (f->trial && tensor != ASSAY_NO_TENSOR ? assay_trial_order(f->trial, tensor) : tensor) + 1;
+}
+
+static int compare(const assay_findings *f, const assay_finding *a, const assay_finding *b)
 {
     if (a->step != b->step)
         return a->step < b->step ? -1 : 1;
-    int c = compare_u32(a->tensor + 1, b->tensor + 1);
+    int c = compare_u32(place_of(f, a->tensor), place_of(f, b->tensor));
     if (c == 0)
         c = compare_u32(a->worker + 1, b->worker + 1);
     return c ? c : compare_u32(a->test, b->test);
@@ -59,11 +70,11 @@ static int compare(const assay_finding *a, const assay_finding *b)
 static size_t position(const assay_findings *f, const assay_finding *finding)
 {
     size_t low = 0, high = f->kept;
-    if (high && compare(finding, &f->list[high - 1]) >= 0)
+    if (high && compare(f, finding, &f->list[high - 1]) >= 0)
         return high;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare(finding, &f->list[middle]) < 0)
+        if (compare(f, finding, &f->list[middle]) < 0)
             high = middle;
         else
             low = middle + 1;
@@ -244,6 +255,16 @@ static int unpack_steps(assay_cursor *in, assay_findings *f)
     return count <= f->total && (count > 0) == (f->total > 0) ? ASSAY_OK : ASSAY_EFORMAT;
 }
 
+/* Moves the last finding to where it belongs. */
+static void sink(assay_findings *f)
+{
+    assay_finding moved = f->list[--f->kept];
+    size_t at = position(f, &moved);
+    memmove(f->list + at + 1, f->list + at, (f->kept - at) * sizeof *f->list);
+    f->list[at] = moved;
+    f->kept++;
+}
+
 static int unpack_list(assay_cursor *in, assay_findings *f)
 {
     uint64_t count = assay_get_count(in, PACKED_FINDING);
@@ -259,17 +280,22 @@ static int unpack_list(assay_cursor *in, assay_findings *f)
         f->kept++;
         if (status)
             return status;
-        if (f->kept > 1 && compare(x - 1, x) > 0)
-            return ASSAY_EFORMAT;
+        if (f->kept > 1 && compare(f, x - 1, x) > 0) {
+            if (!f->trial || x[-1].step > x->step)
+                return ASSAY_EFORMAT;
+            sink(f);
+        }
     }
     return ASSAY_OK;
 }
 
-int assay_findings_unpack(assay_cursor *in, size_t most, assay_findings **out, assay_error *err)
+int assay_findings_unpack(assay_cursor *in, size_t most, const assay_trial *trial, assay_findings **out,
+                          assay_error *err)
 {
     assay_findings *f = assay_findings_new(most);
     if (!f)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    assay_findings_order_by(f, trial);
     f->datapoints = assay_get_u64(in);
     f->total = assay_get_u64(in);
     int status = unpack_steps(in, f);

@@ -41,7 +41,7 @@ int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
         if (status)
             return status;
     }
-    return ASSAY_OK;
+    return assay_trial_order_find(trial);
 }
 
 int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog)
@@ -80,6 +80,9 @@ void assay_trial_info_free(assay_trial *trial)
     free(trial->mode_rank);
     free(trial->steps);
     free(trial->tensor_modes);
+    free(trial->position);
+    free(trial->order);
+    free(trial->role);
     if (trial->tensors)
         assay_dict_free(trial->tensors);
     free(trial->name);

@@ -12,6 +12,10 @@ struct assay_trial {
     const assay_catalog *catalog; /* borrowed */
     assay_dict *tensors;          /* owned, byte order */
     uint8_t *tensor_modes;        /* [tensors] bit 1 << mode where saved raw */
+    uint32_t *position;           /* [tensors] in the order in which they were saved; NULL: not known */
+    uint32_t *order;              /* [tensors] in order of computation */
+    uint8_t *role;                /* [tensors] assay_role */
+    bool weights_first;           /* weights are saved before the pass that uses them */
     assay_step_info *steps;       /* ascending in step */
     uint32_t *mode_rank;          /* [step_count] */
     uint64_t step_count;
@@ -30,6 +34,8 @@ int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog);
 /* 1 when the tensor belongs to the collection, 0 when not, or ASSAY_ENOMEM. Of a collection's regexes the first name
  * that one gives up on is a problem, unless `problems` is NULL; it counts as no match. */
 int assay_trial_is_member(const assay_trial *trial, const char *collection, uint32_t tensor, assay_problems *problems);
+/* Fills role and order from names, collections and position. 0 or ASSAY_ENOMEM. (trial_order.c) */
+int assay_trial_order_find(assay_trial *trial);
 void assay_trial_info_free(assay_trial *trial);
 
 #endif

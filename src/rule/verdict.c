@@ -62,6 +62,7 @@ static int turn_into_error(assay_verdict *v, const char *text)
     assay_findings *empty = assay_findings_new(v->findings->most);
     if (!empty)
         return ASSAY_ENOMEM;
+    assay_findings_order_by(empty, v->findings->trial);
     assay_findings_free(v->findings);
     v->findings = empty;
     assay_buf_clear(&v->message);
@@ -75,6 +76,7 @@ static int turn_into_error(assay_verdict *v, const char *text)
 int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict *v)
 {
     int status = ASSAY_OK;
+    assay_findings_order_by(v->findings, rule->trial);
     if (rule->ops->state_free == assay_common_free) /* what it frees is a common state, whoever made it */
         status = assay_findings_append(v->findings, ((const assay_common_state *)state)->findings);
     if (status)

@@ -15,7 +15,8 @@ typedef enum assay_verdict_status {
 const char *assay_verdict_status_name(int status); /* "IssuesFound", ... */
 
 struct assay_findings {
-    assay_finding *list; /* sorted by (step, tensor, worker, test); cells and notes owned */
+    assay_finding *list;      /* sorted by (step, order of computation of the tensor, worker, test); cells and notes owned */
+    const assay_trial *trial; /* knows that order; NULL: by tensor id; borrowed */
     size_t kept, room;
     size_t most; /* at most so many are kept: the job's maximum */
     uint64_t total, datapoints;
@@ -24,10 +25,15 @@ struct assay_findings {
     int status;
 };
 assay_findings *assay_findings_new(size_t most);
+/* Sorts what is added from now on by the trial's order of computation; to be called while there is nothing. */
+void assay_findings_order_by(assay_findings *f, const assay_trial *trial);
 void assay_findings_free(assay_findings *f);
 int assay_findings_append(assay_findings *earlier, const assay_findings *later);
 void assay_findings_pack(const assay_findings *f, assay_buf *out);
-int assay_findings_unpack(assay_cursor *in, size_t most, assay_findings **out, assay_error *err);
+/* `trial` as of assay_findings_order_by(). Findings that were packed before the order was known in full (a trial that
+ * grows) are sorted again. */
+int assay_findings_unpack(assay_cursor *in, size_t most, const assay_trial *trial, assay_findings **out,
+                          assay_error *err);
 
 /* The most findings that a rule keeps. */
 static inline size_t assay_rule_max_findings(const assay_rule *rule)

@@ -355,7 +355,7 @@ bool world_make(world *w, const assay_instance *instance, uint64_t seed)
     w->trial.catalog = &w->catalog;
     w->trial.name = mine;
     w->trial.steps = take(&m, WORLD_STEPS, sizeof *w->trial.steps);
-    if (m.failed || !make_steps(&m, seed % 3 == 2) || !make_names(&m))
+    if (m.failed || !make_names(&m) || !make_steps(&m, seed % 3 == 2))
         return false;
     w->rule = (assay_rule){.ops = instance->ops,
                            .params = instance->params,
@@ -375,6 +375,8 @@ void world_release(world *w)
 {
     free(w->trial.mode_rank);
     free(w->trial.matchers);
+    free(w->trial.order);
+    free(w->trial.role);
     if (w->trial.tensors)
         assay_dict_free(w->trial.tensors);
     assay_problems_release(&w->catalog.problems);

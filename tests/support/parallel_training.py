@@ -14,16 +14,18 @@ WORKERS, STEPS, BATCH, INPUTS, HIDDEN, CLASSES = 4, 24, 16, 8, 16, 4
 FAULT_STEP = 12  # from here on, or here
 NAMES = ("TinyNet_fc1.weight", "TinyNet_fc1.bias", "TinyNet_fc2.weight", "TinyNet_fc2.bias")
 FAULTS = ("healthy", "flipped", "unsynchronized", "duplicate", "missing", "absent", "straggler", "frozen",
-          "gradient_spike", "loss_spike", "collapse", "bad_label", "tiny_gradients", "infinite")
+          "gradient_spike", "loss_spike", "collapse", "bad_label", "tiny_gradients", "infinite",
+          "nan_input", "nan_gradient", "nan_update", "nan_loss", "overflow", "several", "masked")
 
 
 class Worker:
-    def __init__(self, path, rank, fault):
+    def __init__(self, path, rank, fault, interval, include):
         assay_hook._rank_and_workers = lambda: (rank, WORKERS)
         self.rank, self.fault = rank, fault
-        self.hook = assay_hook.Hook(path, include_workers="all", save_config=assay_hook.SaveConfig(save_interval=1),
+        self.hook = assay_hook.Hook(path, include_workers="all",
+                                    save_config=assay_hook.SaveConfig(save_interval=interval),
                                     include_collections=["weights", "biases", "gradients", "losses"],
-                                    include_regex=["TinyNet_input_0", "act2_output", "CrossEntropyLoss_input"])
+                                    include_regex=list(include))
         self.hook.set_mode(assay_hook.modes.TRAIN)
         start = numpy.random.default_rng(1)
         self.parameters = [start.normal(0, 0.3, (HIDDEN, INPUTS)), numpy.zeros(HIDDEN),
@@ -38,6 +40,8 @@ class Worker:
         inputs = centres[labels] + random.normal(0, 0.5, (BATCH, INPUTS))
         if self.fault == "loss_spike" and step == FAULT_STEP:
             inputs = inputs * -50
+        if step == FAULT_STEP and (self.fault == "nan_input" and self.rank == 2 or self.fault == "several" and self.rank in (1, 3)):
+            inputs[3, 2] = numpy.nan
         return inputs.astype(numpy.float32), labels.astype(numpy.int64)
 
     def save(self, name, value):
@@ -54,11 +58,17 @@ class Worker:
         hidden = numpy.maximum(x @ w1.T + b1, 0)
         if self.fault == "infinite" and here and self.rank == 3:
             hidden[1, 1] = numpy.inf
+        if self.fault == "overflow" and here and self.rank == 1:
+            hidden = hidden * numpy.float32(3e38)
+        if self.fault == "masked":  # attention: what is not to be looked at
+            self.save("attention_mask_output_0", numpy.where(numpy.eye(4) > 0, numpy.float32(0), numpy.float32(-numpy.inf)))
         scores = hidden @ w2.T + b2
         wide = scores.astype(numpy.float64)
         share = numpy.exp(wide - wide.max(1, keepdims=True))
         share /= share.sum(1, keepdims=True)
         loss = -numpy.log(share[numpy.arange(BATCH), labels] + 1e-30).mean()
+        if self.fault == "nan_loss" and here and self.rank == 0:
+            loss = numpy.nan
         shown = labels.copy()
         if self.fault == "bad_label" and here and self.rank == 2:
             shown[5] = CLASSES
@@ -70,6 +80,8 @@ class Worker:
         back = (share @ w2) * (hidden > 0)
         result = [back.T @ x, back.sum(0), share.T @ hidden, share.sum(0)]
         result = [g.astype(numpy.float32) for g in result]
+        if self.fault == "nan_gradient" and here and self.rank == 1:
+            result[2][0, 5] = numpy.nan
         if self.fault == "gradient_spike" and here and self.rank == 1:
             self.save("gradient/" + NAMES[2], result[2] * numpy.float32(2 ** 20))
         else:
@@ -85,15 +97,20 @@ class Worker:
             self.parameters[k] = self.parameters[k] - numpy.float32(0.1) * g
         if self.fault == "flipped" and self.rank == 3 and step == FAULT_STEP - 1:
             self.parameters[0][2, 3] += numpy.float32(0.5)
+        if self.fault == "nan_update" and step == FAULT_STEP - 1:  # the optimizer's own state, the same on all workers
+            self.parameters[2][1, 1] = numpy.nan
         if self.fault == "collapse" and step == FAULT_STEP - 1:
             self.parameters[3][1] += numpy.float32(100)
 
 
-def record(path, fault):
-    """Records a training with the fault into `path`."""
+SHOWN = ("TinyNet_input_0", "act2_output", "CrossEntropyLoss_input", "attention_mask")
+
+
+def record(path, fault, interval=1, include=SHOWN):
+    """Records a training with the fault into `path`, every so many steps, with the tensors of those names."""
     assert fault in FAULTS
     kept = assay_hook._rank_and_workers
-    workers = [Worker(path, rank, fault) for rank in range(WORKERS)]
+    workers = [Worker(path, rank, fault, interval, include) for rank in range(WORKERS)]
     assay_hook._rank_and_workers = kept
     numpy.seterr(invalid="ignore")  # the infinite one
     for step in range(STEPS):

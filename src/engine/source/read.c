@@ -14,12 +14,14 @@
 #include "base/fault.h"
 #include "parallel/rank_reduce.h"
 #include "engine/run_view.h"
+#include "engine/source/saved_order.h"
 
 /* What one trial's index files showed, of some contiguous part of them. */
 typedef struct summary {
     assay_dict *names;
     uint32_t *new_id; /* rank 0, after sorting: [names before it] */
     uint8_t *modes;   /* [names]: modes in which a tensor was saved raw */
+    uint32_t *saved;  /* [names]: predecessors (saved_order.h); once the names are sorted: positions */
     assay_step_info *steps;
     size_t step_count, step_room;
     assay_problems problems;
@@ -36,6 +38,7 @@ static void release_summaries(summaries *s)
         assay_dict_free(s->list[i].names);
         free(s->list[i].new_id);
         free(s->list[i].modes);
+        free(s->list[i].saved);
         free(s->list[i].steps);
         assay_problems_release(&s->list[i].problems);
     }
@@ -78,7 +81,8 @@ static int add_step(summary *s, const assay_step_info *step)
 static int summarize_shard(summary *s, assay_shard *shard, bool verbatim)
 {
     s->modes = assay_alloc_zeroed(assay_dict_count(s->names), 1);
-    if (!s->modes)
+    s->saved = saved_order_of(shard, assay_dict_count(s->names));
+    if (!s->modes || !s->saved)
         return ASSAY_ENOMEM;
     for (size_t p = 0; p < shard->count; p++) {
         const assay_part *part = &shard->parts[p];
@@ -101,6 +105,8 @@ static int pack_summaries(const void *mine, assay_buf *out)
         const summary *s = &all->list[i];
         assay_dict_pack(s->names, out);
         assay_put_bytes(out, s->modes, assay_dict_count(s->names));
+        for (uint32_t n = 0; n < assay_dict_count(s->names); n++)
+            assay_put_u32(out, s->saved[n]);
         assay_put_u64(out, s->step_count);
         for (size_t k = 0; k < s->step_count; k++) {
             assay_put_i64(out, s->steps[k].step);
@@ -112,10 +118,28 @@ static int pack_summaries(const void *mine, assay_buf *out)
     return assay_buf_status(out);
 }
 
-/* Names in the form of assay_dict_pack(), then their modes. */
+/* Takes over the later names' modes and predecessors; `id` are their numbers here, the first `known` were here before. */
+static int join_saved(summary *s, const uint32_t *id, uint64_t count, uint32_t known, const uint8_t *modes,
+                      assay_cursor *later)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t before = assay_get_u32(later);
+        s->modes[id[i]] = (uint8_t)((id[i] < known ? s->modes[id[i]] : 0) | modes[i]);
+        if (later->failed || (before != SAVED_FIRST && before != SAVED_NEVER && before > count))
+            return ASSAY_EINTERNAL;
+        if (before != SAVED_FIRST && before != SAVED_NEVER)
+            before = id[before - 1] + 1;
+        if (id[i] >= known || s->saved[id[i]] == SAVED_NEVER)
+            s->saved[id[i]] = before;
+    }
+    return ASSAY_OK;
+}
+
+/* Names in the form of assay_dict_pack(), then their modes and predecessors. */
 static int join_names(summary *s, assay_cursor *later)
 {
     size_t length;
+    uint32_t known = assay_dict_count(s->names);
     uint64_t count = assay_get_count(later, 4);
     assay_cursor name = *later;
     for (uint64_t i = 0; i < count; i++)
@@ -123,18 +147,21 @@ static int join_names(summary *s, assay_cursor *later)
     const uint8_t *modes = assay_get_bytes(later, count);
     if (later->failed)
         return ASSAY_EINTERNAL;
-    uint8_t *grown = assay_realloc_array(s->modes, (size_t)assay_dict_count(s->names) + count, 1);
-    if (!grown)
-        return ASSAY_ENOMEM;
-    s->modes = grown;
-    for (uint64_t i = 0; i < count; i++) {
+    uint8_t *grown = assay_realloc_array(s->modes, (size_t)known + count, 1);
+    s->modes = grown ? grown : s->modes;
+    uint32_t *saved = assay_realloc_array(s->saved, (size_t)known + count, sizeof *saved);
+    s->saved = saved ? saved : s->saved;
+    uint32_t *id = assay_alloc(count * sizeof *id);
+    int status = grown && saved && id ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
         const char *text = assay_get_text(&name, &length);
-        uint32_t before = assay_dict_count(s->names), id = assay_dict_add(s->names, text, length);
-        if (id == ASSAY_NO_ID)
-            return ASSAY_ENOMEM;
-        s->modes[id] = (uint8_t)((id == before ? 0 : s->modes[id]) | modes[i]);
+        id[i] = assay_dict_add(s->names, text, length);
+        status = id[i] == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
     }
-    return ASSAY_OK;
+    if (status == ASSAY_OK)
+        status = join_saved(s, id, count, known, modes, later);
+    free(id);
+    return status;
 }
 
 static int join_steps(summary *s, assay_cursor *later)
@@ -258,19 +285,23 @@ static int check_steps(summary *s)
     return s->problems.status;
 }
 
-/* On rank 0: brings the names into byte order. */
+/* On rank 0: brings the names into byte order; what they have goes with them, positions in place of predecessors. */
 static int sort_names(summary *s)
 {
     uint32_t count = assay_dict_count(s->names);
     s->new_id = assay_alloc(count * sizeof *s->new_id);
     uint8_t *modes = assay_alloc_zeroed(count, 1);
-    int status = s->new_id && modes ? assay_dict_sort(s->names, s->new_id) : ASSAY_ENOMEM;
+    uint32_t *position = saved_order_positions(s->saved, count);
+    int status = s->new_id && modes && position ? assay_dict_sort(s->names, s->new_id) : ASSAY_ENOMEM;
+    for (uint32_t i = 0; status == ASSAY_OK && i < count; i++) {
+        modes[s->new_id[i]] = s->modes[i];
+        s->saved[s->new_id[i]] = position[i];
+    }
+    free(position);
     if (status != ASSAY_OK) {
         free(modes);
         return status;
     }
-    for (uint32_t i = 0; i < count; i++)
-        modes[s->new_id[i]] = s->modes[i];
     free(s->modes);
     s->modes = modes;
     return ASSAY_OK;
@@ -303,10 +334,12 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
     info->catalog = &source->catalog;
     info->tensors = s->names;
     info->tensor_modes = s->modes;
+    info->position = s->saved;
     info->steps = s->steps;
     info->step_count = s->step_count;
     s->names = NULL;
     s->modes = NULL;
+    s->saved = NULL;
     s->steps = NULL;
     assay_problems unkept;
     assay_problems_init(&unkept);

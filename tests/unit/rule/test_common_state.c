@@ -118,7 +118,7 @@ static void appending_copies_cells_and_notes(void)
 static int unpack_findings(const assay_buf *bytes, size_t size, size_t most, assay_findings **out)
 {
     assay_cursor in = assay_cursor_over(bytes->data, size);
-    return assay_findings_unpack(&in, most, out, NULL);
+    return assay_findings_unpack(&in, most, NULL, out, NULL);
 }
 
 static void findings_survive_packing(void)

@@ -1,0 +1,373 @@
+/* first_cause_text.c - see first_cause.h: saying what the first cause is. */
+#include "parts/first_cause_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { TEXT_ROOM = 1 << 16 };
+
+static void put_plain(assay_buf *out, const char *text)
+{
+    assay_put_bytes(out, text, strlen(text));
+}
+
+static const char *tensor_name(const cause *c)
+{
+    return assay_trial_tensor(c->rule->trial, c->onset[0]->tensor);
+}
+
+/* Bytes of a tensor's name that name its layer: without "gradient/" before, and what the layer's tensor is behind. */
+static size_t layer_of(const char **name)
+{
+    static const char *const tails[] = {".weight", ".bias", "_input_", "_output_", ":"};
+    if (strncmp(*name, "gradient", 8) == 0 && strchr(*name, '/'))
+        *name = strchr(*name, '/') + 1;
+    size_t length = strlen(*name);
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        const char *at = strstr(*name, tails[i]);
+        if (at && at > *name && (size_t)(at - *name) < length)
+            length = (size_t)(at - *name);
+    }
+    return length;
+}
+
+static const char *kind_name(const cause *c)
+{
+    switch (c->onset[0]->kind) {
+    case FIRST_CAUSE_INF:
+        return "Inf";
+    case FIRST_CAUSE_NAN | FIRST_CAUSE_INF:
+        return "NaN and Inf";
+    default:
+        return "NaN";
+    }
+}
+
+/* "worker_1 and worker_2", or how many they are. */
+static void put_new_workers(const cause *c, const stage *t, assay_buf *out)
+{
+    if (t->to - t->from > NAMES_MOST) {
+        assay_put_format(out, "%" PRIu32 " more workers", t->to - t->from);
+        return;
+    }
+    for (uint32_t w = t->from; w < t->to; w++) {
+        put_plain(out, w == t->from ? "" : w + 1 == t->to ? " and " : ", ");
+        put_plain(out, assay_trial_worker(c->rule->trial, c->arrival[w]));
+    }
+}
+
+static bool names_workers(const cause *c)
+{
+    return !c->pooled && assay_trial_expected_workers(c->rule->trial) > 1;
+}
+
+/* How many workers had the first bad tensor bad at the first bad step: their onsets come first. */
+static uint32_t count_holders(const cause *c)
+{
+    uint32_t n = 0;
+    while (n < c->count && c->onset[n]->tensor == c->onset[0]->tensor && c->onset[n]->first_bad == c->step)
+        n++;
+    return n;
+}
+
+/* Those who held it: "worker_2", "worker_0 and worker_3", "all 4 workers". */
+static void put_who(const cause *c, assay_buf *out)
+{
+    uint32_t workers = assay_trial_workers(c->rule->trial), n = count_holders(c);
+    if (n > 1 && (n == workers || n > NAMES_MOST)) {
+        assay_put_format(out, "%s%" PRIu32 " workers", n == workers ? "all " : "", n);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        put_plain(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
+        put_plain(out, assay_trial_worker(c->rule->trial, c->onset[i]->worker));
+    }
+}
+
+/* " at step 33", or the steps between which it began. */
+static void put_when(const cause *c, assay_buf *out)
+{
+    if (c->gap && c->last_good != ASSAY_NO_STEP)
+        assay_put_format(out, " between steps %" PRId64 " and %" PRId64, c->last_good + 1, c->step);
+    else if (c->gap)
+        assay_put_format(out, " by step %" PRId64 ", the first that was recorded", c->step);
+    else
+        assay_put_format(out, " at step %" PRId64, c->step);
+}
+
+static void put_of_whom(const cause *c, assay_buf *out)
+{
+    if (!names_workers(c))
+        return;
+    put_plain(out, " of ");
+    put_who(c, out);
+}
+
+static bool comes_before_pass(const cause *c)
+{
+    assay_role role = assay_trial_role(c->rule->trial, c->onset[0]->tensor);
+    for (uint32_t t = 0; role == ASSAY_ROLE_WEIGHT && t < assay_trial_tensors(c->rule->trial); t++) {
+        assay_role other = assay_trial_role(c->rule->trial, t);
+        if (other == ASSAY_ROLE_ACTIVATION || other == ASSAY_ROLE_LOSS || other == ASSAY_ROLE_GRADIENT)
+            return assay_trial_order(c->rule->trial, t) > assay_trial_order(c->rule->trial, c->onset[0]->tensor);
+    }
+    return role == ASSAY_ROLE_WEIGHT;
+}
+
+/* "worker_2 fed NaN", "act2_output_0 of worker_3 overflowed to Inf", "the update before it made fc1.weight NaN". */
+static void put_event(const cause *c, assay_buf *out)
+{
+    assay_role role = assay_trial_role(c->rule->trial, c->onset[0]->tensor);
+    bool data = role == ASSAY_ROLE_INPUT || role == ASSAY_ROLE_LABEL;
+    if (!c->became && data) {
+        if (names_workers(c))
+            put_who(c, out);
+        else
+            put_plain(out, "training");
+        assay_put_format(out, names_workers(c) ? " fed %s" : " was fed %s", kind_name(c));
+        put_plain(out, role == ASSAY_ROLE_LABEL ? " labels" : "");
+    } else if (!c->became && comes_before_pass(c)) {
+        if (c->gap)
+            put_plain(out, "an update made ");
+        else
+            assay_put_format(out, "the update before step %" PRId64 " made ", c->step);
+        put_plain(out, tensor_name(c));
+        put_of_whom(c, out);
+        assay_put_format(out, " %s", kind_name(c));
+    } else if (!c->became && role == ASSAY_ROLE_WEIGHT) {
+        put_plain(out, "the update made ");
+        put_plain(out, tensor_name(c));
+        put_of_whom(c, out);
+        assay_put_format(out, " %s", kind_name(c));
+    } else {
+        put_plain(out, tensor_name(c));
+        put_of_whom(c, out);
+        assay_put_format(out, " %s", c->became ? c->became
+                                     : c->onset[0]->kind == FIRST_CAUSE_INF ? "overflowed to Inf"
+                                                                             : "became NaN");
+    }
+}
+
+/* "worker_2 fed NaN at step 33; all workers by step 34". */
+static void put_sentence(const cause *c, assay_buf *out)
+{
+    uint32_t workers = assay_trial_workers(c->rule->trial);
+    put_event(c, out);
+    if (c->gap || c->became || !comes_before_pass(c))
+        put_when(c, out);
+    for (uint32_t i = 0; i < c->stages && workers > 1 && !c->pooled; i++) {
+        const stage *t = &c->stage[i];
+        if (i == 0 ? t->to <= count_holders(c) : t->to == t->from)
+            continue;
+        put_plain(out, "; ");
+        if (t->workers == workers)
+            put_plain(out, "all workers");
+        else if (i == 0)
+            assay_put_format(out, "%" PRIu32 " of %" PRIu32 " workers", t->workers, workers);
+        else
+            put_new_workers(c, t, out);
+        assay_put_format(out, " by step %" PRId64, t->step);
+    }
+}
+
+/* As one word of a shell. */
+static void put_quoted(assay_buf *out, const char *text)
+{
+    put_plain(out, "'");
+    for (; *text; text++) {
+        if (*text == '\'')
+            put_plain(out, "'\\''");
+        else
+            assay_put_bytes(out, text, 1);
+    }
+    put_plain(out, "'");
+}
+
+static void put_command(const cause *c, assay_buf *out)
+{
+    put_plain(out, "assay show ");
+    put_quoted(out, assay_trial_path(c->rule->trial));
+    put_plain(out, " ");
+    put_quoted(out, tensor_name(c));
+    assay_put_format(out, " --step %" PRId64, c->step);
+    if (c->worker != ASSAY_ALL_WORKERS) {
+        put_plain(out, " --worker ");
+        put_plain(out, assay_trial_worker(c->rule->trial, c->worker));
+    }
+}
+
+/* A hook's configuration file that records the steps in which it began, of all workers. */
+static void put_configuration(const cause *c, assay_buf *out)
+{
+    static const char *const modes[ASSAY_MODES] = {"", "train.", "eval.", "predict.", ""};
+    int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
+    const assay_step_info *good =
+        assay_trial_step(c->rule->trial, assay_trial_find_step(c->rule->trial, c->last_good));
+    int64_t last = c->info && mode != ASSAY_MODE_GLOBAL ? c->info->mode_step : c->step, first = 0;
+    if (!c->gap)
+        first = last;
+    else if (good && good->mode == mode)
+        first = (mode != ASSAY_MODE_GLOBAL ? good->mode_step : c->last_good) + 1;
+    assay_put_format(out,
+                     "{\"HookParameters\": {\"save_all\": \"true\", \"include_workers\": \"all\", \"%ssave_interval\": \"1\", "
+                     "\"%sstart_step\": \"%" PRId64 "\", \"%send_step\": \"%" PRId64 "\"}}",
+                     modes[mode], modes[mode], first, modes[mode], last + 1);
+}
+
+static void put_json_text(const cause *c, void (*put)(const cause *, assay_buf *), assay_buf *out)
+{
+    assay_buf text;
+    assay_buf_init(&text, TEXT_ROOM);
+    put(c, &text);
+    assay_json_put_text_n(out, text.data ? (const char *)text.data : "", text.size);
+    assay_buf_release(&text);
+}
+
+static void put_stages(const cause *c, assay_buf *out)
+{
+    uint32_t workers = assay_trial_workers(c->rule->trial);
+    for (uint32_t i = 0; i < c->stages; i++) {
+        const stage *t = &c->stage[i];
+        assay_put_format(out,
+                         "%s{\"step\": %" PRId64 ", \"tensors\": %" PRIu64 ", \"workers\": %" PRIu32
+                         ", \"all_workers\": %s, \"new_workers\": [",
+                         i ? ", " : "", t->step, t->tensors, t->workers,
+                         t->workers == workers || c->pooled ? "true" : "false");
+        for (uint32_t w = t->from; w < t->to; w++) {
+            put_plain(out, w > t->from ? ", " : "");
+            assay_json_put_text(out, assay_trial_worker(c->rule->trial, c->arrival[w]));
+        }
+        put_plain(out, "]}");
+    }
+}
+
+/* Everyone who was bad at the first bad step, and the first bad tensor of each. */
+static void put_bad_workers(const cause *c, assay_buf *out)
+{
+    for (uint32_t i = 0; i < c->bad_workers; i++) {
+        put_plain(out, i ? ", " : "");
+        put_plain(out, "{\"worker\": ");
+        assay_json_put_text(out, assay_trial_worker(c->rule->trial, c->arrival[i]));
+        put_plain(out, ", \"tensor\": ");
+        assay_json_put_text(out, assay_trial_tensor(c->rule->trial, c->first[i]->tensor));
+        put_plain(out, "}");
+    }
+}
+
+static void put_element(const cause *c, assay_buf *out)
+{
+    put_plain(out, ", \"element\": ");
+    if (c->onset[0]->detail[0] >= 0) {
+        assay_put_format(out, "%.0f, \"value\": ", c->onset[0]->detail[0]);
+        assay_json_put_number(out, c->onset[0]->detail[1]);
+    } else {
+        put_plain(out, "null");
+    }
+}
+
+void first_cause_put_json(const cause *c, assay_buf *out)
+{
+    const char *name = tensor_name(c), *layer = name;
+    size_t length = layer_of(&layer);
+    bool certain = first_cause_is_certain(c);
+    assay_put_format(out,
+                     "%s\"first_cause\": {\"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64
+                     ", \"phase\": \"%s\", \"layer\": ",
+                     out->size ? ", " : "", c->step, assay_mode_name(c->info ? c->info->mode : ASSAY_MODE_NONE),
+                     c->info ? c->info->mode_step : -1, first_cause_phase(c));
+    assay_json_put_text_n(out, layer, length);
+    put_plain(out, ", \"tensor\": ");
+    assay_json_put_text(out, name);
+    put_plain(out, ", \"worker\": ");
+    if (c->worker != ASSAY_ALL_WORKERS || c->pooled)
+        assay_json_put_text(out, c->pooled ? "*" : assay_trial_worker(c->rule->trial, c->worker));
+    else
+        put_plain(out, "null");
+    assay_put_format(out, ", \"certain\": %s, \"last_good_step\": ", certain ? "true" : "false");
+    if (c->last_good == ASSAY_NO_STEP)
+        put_plain(out, "null");
+    else
+        assay_put_format(out, "%" PRId64, c->last_good);
+    put_element(c, out);
+    put_plain(out, ",\n     \"text\": ");
+    put_json_text(c, put_sentence, out);
+    put_plain(out, ",\n     \"workers\": [");
+    put_bad_workers(c, out);
+    put_plain(out, "],\n     \"spread\": [");
+    put_stages(c, out);
+    put_plain(out, "],\n     \"show\": ");
+    put_json_text(c, put_command, out);
+    if (!certain) {
+        put_plain(out, ",\n     \"record\": ");
+        put_json_text(c, put_configuration, out);
+    }
+    put_plain(out, "}");
+}
+
+/* What keeps the records from proving more, a line each. */
+static void put_doubts(const cause *c, assay_buf *out)
+{
+    if (c->gap && c->last_good != ASSAY_NO_STEP)
+        assay_put_format(out, "Not certain: the last good step is %" PRId64 "; those up to %" PRId64 " were not recorded.\n",
+                         c->last_good, c->step);
+    else if (c->gap)
+        put_plain(out, "Not certain: nothing was recorded before.\n");
+    if (!c->pooled && c->worker == ASSAY_ALL_WORKERS) {
+        put_plain(out, "No worker can be named: bad at the same step are");
+        for (uint32_t i = 0; i < c->bad_workers && i < NAMES_MOST; i++) {
+            put_plain(out, i ? ", " : " ");
+            put_plain(out, assay_trial_worker(c->rule->trial, c->arrival[i]));
+            put_plain(out, " (");
+            put_plain(out, assay_trial_tensor(c->rule->trial, c->first[i]->tensor));
+            put_plain(out, ")");
+        }
+        if (c->bad_workers > NAMES_MOST)
+            assay_put_format(out, " and %" PRIu32 " more", c->bad_workers - NAMES_MOST);
+        put_plain(out, ".\n");
+    }
+    if (c->silent_workers > 0)
+        assay_put_format(out, "Not certain: %" PRIu32 " of %" PRIu32 " workers recorded nothing.\n", c->silent_workers,
+                         assay_trial_expected_workers(c->rule->trial));
+    if (c->unrecorded > 0) {
+        assay_put_format(out, "Not certain: %" PRIu32 " tensor%s computed before %s not recorded at every such step, such as ",
+                         c->unrecorded, assay_plural(c->unrecorded), c->unrecorded == 1 ? "was" : "were");
+        put_plain(out, assay_trial_tensor(c->rule->trial, c->unrecorded_tensor));
+        put_plain(out, ".\n");
+    }
+}
+
+static void put_place(const cause *c, assay_buf *out)
+{
+    const assay_onset *first = c->onset[0];
+    const char *phase = first_cause_phase(c);
+    put_plain(out, "First bad record: ");
+    put_plain(out, tensor_name(c));
+    assay_put_format(out, " (%s%s) at step %" PRId64, phase,
+                     strcmp(phase, "forward") == 0 || strcmp(phase, "backward") == 0 ? " pass" : "", c->step);
+    if (first->detail[0] >= 0) {
+        const char *sign = first->detail[1] < 0 ? "-" : "";
+        assay_put_format(out, ", element %.0f (%s%s)", first->detail[0], sign, isnan(first->detail[1]) ? "nan" : "inf");
+    }
+    const stage *last = &c->stage[c->stages - 1];
+    if (last->tensors > 1)
+        assay_put_format(out, "; %" PRIu64 " tensors by step %" PRId64, last->tensors, last->step);
+    put_plain(out, "\n");
+}
+
+void first_cause_put_text(const cause *c, assay_buf *out)
+{
+    put_plain(out, "First cause: ");
+    put_sentence(c, out);
+    put_plain(out, "\n");
+    put_place(c, out);
+    put_doubts(c, out);
+    put_plain(out, "To see it: ");
+    put_command(c, out);
+    put_plain(out, "\n");
+    if (!first_cause_is_certain(c)) {
+        put_plain(out, "To record how it begins: write this into a file, and start with ASSAY_HOOK_CONFIG=FILE:\n  ");
+        put_configuration(c, out);
+        put_plain(out, "\n");
+    }
+}

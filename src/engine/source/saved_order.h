@@ -1,0 +1,21 @@
+/* saved_order.h - in which order tensors are saved within a step, found from index files that several ranks read.
+ *
+ * Of every tensor its predecessor is kept: the tensor whose record lies before its own where it was first saved, by (step,
+ * worker). That is the same however the index files are cut, and joins like a first-come dictionary. Placing each tensor
+ * right behind its predecessor gives one order of all of them, also of those that are saved at different steps. */
+#ifndef ASSAY_ENGINE_SOURCE_SAVED_ORDER_H
+#define ASSAY_ENGINE_SOURCE_SAVED_ORDER_H
+
+#include "trial/index.h"
+
+/* A predecessor: the number of a tensor + 1, or one of these. */
+enum { SAVED_FIRST = 0, SAVED_NEVER = UINT32_MAX };
+
+/* The predecessors of `tensors` tensors in a shard; the caller frees the list. NULL: out of memory. */
+uint32_t *saved_order_of(const assay_shard *shard, uint32_t tensors);
+
+/* The position of each of `tensors` tensors, [tensors], different for each; those that were never saved come last. The
+ * caller frees it. NULL: out of memory. */
+uint32_t *saved_order_positions(const uint32_t *predecessor, uint32_t tensors);
+
+#endif

@@ -1,0 +1,177 @@
+/* trial_order.c - what each tensor is in the training (its role), and where it stands in the order of computation.
+ *
+ * How it works:
+ *   1. the role comes from the collections gradients, losses, optimizer_variables, weights, biases and labels; for trials
+ *      without them, from the names that the common hooks give
+ *   2. roles fall into phases of a step; weights that a hook saves before the forward pass hold the result of the update
+ *      before it, and come before the activations
+ *   3. within a phase tensors keep the order in which they were saved (source/read.c finds it) */
+#include "rule/trial_info.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+enum { PHASE_DATA, PHASE_STATE, PHASE_FORWARD, PHASE_LOSS, PHASE_BACKWARD, PHASE_UPDATE };
+
+static bool name_begins(const char *name, const char *head)
+{
+    for (; *head; name++, head++)
+        if (tolower((unsigned char)*name) != *head)
+            return false;
+    return true;
+}
+
+static bool name_contains(const char *name, const char *part)
+{
+    for (; *name; name++)
+        if (name_begins(name, part))
+            return true;
+    return false;
+}
+
+/* The number at the end of "X_input_<n>", and where "_input_" begins; -1 for other names. */
+static int input_number(const char *name, size_t *head)
+{
+    const char *at = NULL;
+    for (const char *next = strstr(name, "_input_"); next; next = strstr(next + 1, "_input_"))
+        at = next;
+    if (!at || !at[7] || strspn(at + 7, "0123456789") != strlen(at + 7))
+        return -1;
+    *head = (size_t)(at - name);
+    return at[7] == '0' ? 0 : 1;
+}
+
+/* Is "X" of "X_input_0" the whole model? Then its weights are named "X_layer.weight". */
+static bool is_model(const assay_trial *trial, const char *name, size_t head)
+{
+    uint32_t low = 0, high = assay_trial_tensors(trial);
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (strncmp(assay_trial_tensor(trial, middle), name, head + 1) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < assay_trial_tensors(trial); low++) {
+        const char *other = assay_trial_tensor(trial, low);
+        if (strncmp(other, name, head + 1) != 0)
+            return false;
+        if (strchr(other + head, '.') && (name_contains(other + head, "weight") || name_contains(other + head, "bias")))
+            return true;
+    }
+    return false;
+}
+
+static assay_role role_by_name(const assay_trial *trial, const char *name)
+{
+    size_t head = 0;
+    int input = input_number(name, &head);
+    if (name_begins(name, "gradient"))
+        return ASSAY_ROLE_GRADIENT;
+    if (name_begins(name, "optimizer"))
+        return ASSAY_ROLE_OPTIMIZER;
+    if (input >= 0 && name_contains(name, "loss"))
+        return input > 0 ? ASSAY_ROLE_LABEL : ASSAY_ROLE_ACTIVATION;
+    if (name_contains(name, "loss"))
+        return ASSAY_ROLE_LOSS;
+    if (name_begins(name, "label") || name_begins(name, "target"))
+        return ASSAY_ROLE_LABEL;
+    if (name_begins(name, "input") || name_begins(name, "image") || (input >= 0 && is_model(trial, name, head)))
+        return ASSAY_ROLE_INPUT;
+    if (input < 0 && !strstr(name, "_output_") && !strchr(name, '/') &&
+        (name_contains(name, "weight") || name_contains(name, "bias")))
+        return ASSAY_ROLE_WEIGHT;
+    return ASSAY_ROLE_ACTIVATION;
+}
+
+static int find_role(const assay_trial *trial, uint32_t tensor, uint8_t *role)
+{
+    static const struct {
+        const char *collection;
+        assay_role role;
+    } known[] = {{"gradients", ASSAY_ROLE_GRADIENT}, {"losses", ASSAY_ROLE_LOSS},
+                 {"optimizer_variables", ASSAY_ROLE_OPTIMIZER}, {"weights", ASSAY_ROLE_WEIGHT},
+                 {"biases", ASSAY_ROLE_WEIGHT}, {"labels", ASSAY_ROLE_LABEL}};
+    assay_role named = role_by_name(trial, assay_trial_tensor(trial, tensor));
+    *role = (uint8_t)named;
+    if (named != ASSAY_ROLE_ACTIVATION)
+        return ASSAY_OK; /* a collection whose pattern is too wide does not make a gradient a weight */
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        int member = assay_trial_is_member(trial, known[i].collection, tensor, NULL);
+        if (member == ASSAY_ENOMEM)
+            return member;
+        if (member == 1) {
+            *role = (uint8_t)known[i].role;
+            return ASSAY_OK;
+        }
+    }
+    return ASSAY_OK;
+}
+
+static int phase_of(assay_role role, bool weights_first)
+{
+    switch (role) {
+    case ASSAY_ROLE_INPUT:
+    case ASSAY_ROLE_LABEL:
+        return PHASE_DATA;
+    case ASSAY_ROLE_WEIGHT:
+        return weights_first ? PHASE_STATE : PHASE_UPDATE;
+    case ASSAY_ROLE_LOSS:
+        return PHASE_LOSS;
+    case ASSAY_ROLE_GRADIENT:
+        return PHASE_BACKWARD;
+    case ASSAY_ROLE_OPTIMIZER:
+        return PHASE_UPDATE;
+    case ASSAY_ROLE_ACTIVATION:
+    default:
+        return PHASE_FORWARD;
+    }
+}
+
+/* Is the first weight saved before the first result of a pass? True as well where nothing but weights is saved. */
+static bool weights_come_first(const assay_trial *trial, const uint32_t *by_position, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int role = trial->role[by_position[i]];
+        if (role == ASSAY_ROLE_WEIGHT)
+            return true;
+        if (role == ASSAY_ROLE_ACTIVATION || role == ASSAY_ROLE_LOSS || role == ASSAY_ROLE_GRADIENT)
+            return false;
+    }
+    return true;
+}
+
+int assay_trial_order_find(assay_trial *trial)
+{
+    uint32_t count = trial->tensors ? assay_trial_tensors(trial) : 0, next = 0;
+    uint32_t *by_position = assay_alloc(count * sizeof *by_position);
+    trial->role = assay_alloc(count);
+    trial->order = assay_alloc(count * sizeof *trial->order);
+    int status = by_position && trial->role && trial->order ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint32_t t = 0; status == ASSAY_OK && t < count; t++) {
+        by_position[trial->position ? trial->position[t] : t] = t;
+        status = find_role(trial, t, &trial->role[t]);
+    }
+    if (status == ASSAY_OK) {
+        trial->weights_first = weights_come_first(trial, by_position, count);
+        for (int phase = PHASE_DATA; phase <= PHASE_UPDATE; phase++)
+            for (uint32_t i = 0; i < count; i++)
+                if (phase_of((assay_role)trial->role[by_position[i]], trial->weights_first) == phase)
+                    trial->order[by_position[i]] = next++;
+    }
+    free(by_position);
+    return status;
+}
+
+assay_role assay_trial_role(const assay_trial *trial, uint32_t tensor)
+{
+    return trial->role && tensor < assay_trial_tensors(trial) ? (assay_role)trial->role[tensor] : ASSAY_ROLE_ACTIVATION;
+}
+
+uint32_t assay_trial_order(const assay_trial *trial, uint32_t tensor)
+{
+    return trial->order && tensor < assay_trial_tensors(trial) ? trial->order[tensor] : tensor;
+}
