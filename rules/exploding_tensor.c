@@ -21,8 +21,9 @@ static const assay_param_def params[] = {
     {.name = "strict",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "Tensors that have such elements at every saved step from the first on, as masks, padding and leaf marks do, "
-             "count as well."},
+     .help =
+         "Tensors that have such elements at every saved step from the first on, as masks, padding and leaf marks do, "
+         "count as well."},
     {0},
 };
 
@@ -175,11 +176,11 @@ static void remark_on_meant(const assay_rule *rule, const bool *meant, assay_ver
     if (count == 0)
         return;
     assay_put_format(json, "]");
-    assay_verdict_message(verdict,
-                          "%u tensor%s, such as %.200s, ha%s elements that are not finite at every saved step from the first "
-                          "on: taken as meant (masks, padding, leaf marks); strict=True counts them.",
-                          (unsigned)count, assay_plural(count), assay_trial_tensor(rule->trial, first),
-                          count == 1 ? "s" : "ve");
+    assay_verdict_message(
+        verdict,
+        "%u tensor%s, such as %.200s, ha%s elements that are not finite at every saved step from the first "
+        "on: taken as meant (masks, padding, leaf marks); strict=True counts them.",
+        (unsigned)count, assay_plural(count), assay_trial_tensor(rule->trial, first), count == 1 ? "s" : "ve");
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)

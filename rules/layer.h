@@ -11,9 +11,9 @@
 #include "workers.h"
 
 typedef struct layer_limits {
-    int measure;          /* UNITS, by the rule's number */
-    double inactivity;    /* a unit with less activity, in percent, is inactive */
-    double layer;         /* more inactive units, in percent, fire */
+    int measure;                      /* UNITS, by the rule's number */
+    double inactivity;                /* a unit with less activity, in percent, is inactive */
+    double layer;                     /* more inactive units, in percent, fire */
     const assay_common_state *causes; /* takes what is judged (parts/first_cause.h); NULL: nobody asks */
 } layer_limits;
 

@@ -53,7 +53,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         assay_finding finding = finding_of(view, item, mean, threshold);
         status = assay_findings_test(s->findings, mean < threshold, &finding);
         if (status == ASSAY_OK)
-            status = first_cause_judge(s, view, item->tensor, item->worker, (assay_judgement){.bad = mean < threshold}, NULL);
+            status = first_cause_judge(s, view, item->tensor, item->worker, (assay_judgement){.bad = mean < threshold},
+                                       NULL);
     }
     return status;
 }

@@ -98,7 +98,7 @@ bool assay_trial_in_collection(const assay_trial *trial, const char *collection,
 typedef enum assay_role {
     ASSAY_ROLE_INPUT, /* of the whole model: data */
     ASSAY_ROLE_LABEL,
-    ASSAY_ROLE_WEIGHT, /* and bias */
+    ASSAY_ROLE_WEIGHT,     /* and bias */
     ASSAY_ROLE_ACTIVATION, /* and whatever else a forward pass computes */
     ASSAY_ROLE_LOSS,
     ASSAY_ROLE_GRADIENT,
@@ -334,7 +334,8 @@ int assay_onsets_add(assay_onsets *onsets, const assay_step_view *view, uint32_t
 uint64_t assay_onsets_count(const assay_onsets *onsets);
 const assay_onset *assay_onsets_get(const assay_onsets *onsets, uint64_t i);
 
-/* ---- the common state: findings, a series, a counter, onsets; rules that use it set ASSAY_COMMON_STATE in their ops ---- */
+/* ---- the common state: findings, a series, a counter, onsets; rules that use it set ASSAY_COMMON_STATE in their ops
+ * ---- */
 
 typedef struct assay_common_state {
     assay_findings *findings;

@@ -155,7 +155,8 @@ static bool is_alone(const cause *c, const assay_onsets *onsets)
     return true;
 }
 
-/* Tensors of the worker that are computed before the first bad one, are saved in this mode, and were not at this step. */
+/* Tensors of the worker that are computed before the first bad one, are saved in this mode, and were not at this step.
+ */
 static void count_unrecorded(cause *c, const assay_onsets *onsets)
 {
     const assay_onset *cause_of = c->onset[0];

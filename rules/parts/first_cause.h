@@ -1,13 +1,13 @@
 /* first_cause.h - where a numeric fault began, as far as the records prove it, and how it spread.
  *
  * How it works:
- *   1. map judges every tensor of every worker (first_cause_judge()): the common state's onsets keep when each was first
- *      bad, and last good before
+ *   1. map judges every tensor of every worker (first_cause_judge()): the common state's onsets keep when each was
+ * first bad, and last good before
  *   2. the first cause is the earliest onset, by step and then by order of computation (assay_trial_order())
  *   3. a worker is named only where no other can have been first: it alone is bad at that step, or it alone in the pass
  *      before gradients are exchanged while the others saved the same tensor and it was good
- *   4. `certain` holds where the step before was good, nothing that is computed earlier went unrecorded, and a worker is
- *      named; otherwise the report says between which steps it began and what to record to know more */
+ *   4. `certain` holds where the step before was good, nothing that is computed earlier went unrecorded, and a worker
+ * is named; otherwise the report says between which steps it began and what to record to know more */
 #ifndef ASSAY_RULES_FIRST_CAUSE_H
 #define ASSAY_RULES_FIRST_CAUSE_H
 
@@ -21,9 +21,9 @@ enum { FIRST_CAUSE_NAN = 1, FIRST_CAUSE_INF = 2 };
 int first_cause_judge(const assay_common_state *state, const assay_step_view *view, uint32_t tensor, uint32_t worker,
                       assay_judgement judgement, const assay_first_bad *first);
 
-/* Adds "first_cause" to the verdict's JSON and lines to its text, when a tensor was bad. Tensors with leave_out[tensor] do
- * not count (NULL: all do). `became` tells what happened to a tensor: "vanished"; NULL: NaN and Inf, by the kind. 0 or
- * ASSAY_ENOMEM. */
+/* Adds "first_cause" to the verdict's JSON and lines to its text, when a tensor was bad. Tensors with leave_out[tensor]
+ * do not count (NULL: all do). `became` tells what happened to a tensor: "vanished"; NULL: NaN and Inf, by the kind. 0
+ * or ASSAY_ENOMEM. */
 int first_cause_put(const assay_rule *rule, const assay_common_state *state, const bool *leave_out, const char *became,
                     assay_verdict *verdict, assay_error *err);
 

@@ -17,26 +17,27 @@ typedef struct stage {
 
 typedef struct cause {
     const assay_rule *rule;
-    const char *became;         /* as of first_cause_put() */
-    const assay_onset **onset;  /* those that were bad, by (step, order of computation, worker) */
+    const char *became;        /* as of first_cause_put() */
+    const assay_onset **onset; /* those that were bad, by (step, order of computation, worker) */
     uint64_t count;
-    int64_t step;               /* of the first */
+    int64_t step;                /* of the first */
     const assay_step_info *info; /* of that step; NULL: unknown */
-    bool pooled;                /* over the workers */
-    uint32_t worker;            /* who was first; ASSAY_ALL_WORKERS: not known, or pooled */
-    uint32_t bad_workers;       /* at the first bad step: arrival[0 .. bad_workers) */
-    const assay_onset **first;  /* [workers] of each bad worker its first onset */
-    int64_t last_good;          /* step; ASSAY_NO_STEP: none */
-    bool gap;                   /* steps lie between last_good and step */
-    uint32_t unrecorded;        /* tensors that are computed before, and were not saved at that step */
-    uint32_t unrecorded_tensor; /* the first of them */
-    uint32_t silent_workers;    /* that recorded nothing at all */
+    bool pooled;                 /* over the workers */
+    uint32_t worker;             /* who was first; ASSAY_ALL_WORKERS: not known, or pooled */
+    uint32_t bad_workers;        /* at the first bad step: arrival[0 .. bad_workers) */
+    const assay_onset **first;   /* [workers] of each bad worker its first onset */
+    int64_t last_good;           /* step; ASSAY_NO_STEP: none */
+    bool gap;                    /* steps lie between last_good and step */
+    uint32_t unrecorded;         /* tensors that are computed before, and were not saved at that step */
+    uint32_t unrecorded_tensor;  /* the first of them */
+    uint32_t silent_workers;     /* that recorded nothing at all */
     stage stage[STAGES_MOST];
     uint32_t stages;
     uint32_t *arrival; /* [workers] in the order in which they were first bad */
     bool *worker_bad, *tensor_bad;
 } cause;
 
+/* Do the records prove it: see first_cause.h, 4. */
 bool first_cause_is_certain(const cause *c);
 /* "data", "forward", "backward" or "update". */
 const char *first_cause_phase(const cause *c);

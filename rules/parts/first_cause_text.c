@@ -143,9 +143,10 @@ static void put_event(const cause *c, assay_buf *out)
     } else {
         put_plain(out, tensor_name(c));
         put_of_whom(c, out);
-        assay_put_format(out, " %s", c->became ? c->became
-                                     : c->onset[0]->kind == FIRST_CAUSE_INF ? "overflowed to Inf"
-                                                                             : "became NaN");
+        assay_put_format(out, " %s",
+                         c->became                              ? c->became
+                         : c->onset[0]->kind == FIRST_CAUSE_INF ? "overflowed to Inf"
+                                                                : "became NaN");
     }
 }
 
@@ -202,17 +203,17 @@ static void put_configuration(const cause *c, assay_buf *out)
 {
     static const char *const modes[ASSAY_MODES] = {"", "train.", "eval.", "predict.", ""};
     int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
-    const assay_step_info *good =
-        assay_trial_step(c->rule->trial, assay_trial_find_step(c->rule->trial, c->last_good));
+    const assay_step_info *good = assay_trial_step(c->rule->trial, assay_trial_find_step(c->rule->trial, c->last_good));
     int64_t last = c->info && mode != ASSAY_MODE_GLOBAL ? c->info->mode_step : c->step, first = 0;
     if (!c->gap)
         first = last;
     else if (good && good->mode == mode)
         first = (mode != ASSAY_MODE_GLOBAL ? good->mode_step : c->last_good) + 1;
-    assay_put_format(out,
-                     "{\"HookParameters\": {\"save_all\": \"true\", \"include_workers\": \"all\", \"%ssave_interval\": \"1\", "
-                     "\"%sstart_step\": \"%" PRId64 "\", \"%send_step\": \"%" PRId64 "\"}}",
-                     modes[mode], modes[mode], first, modes[mode], last + 1);
+    assay_put_format(
+        out,
+        "{\"HookParameters\": {\"save_all\": \"true\", \"include_workers\": \"all\", \"%ssave_interval\": \"1\", "
+        "\"%sstart_step\": \"%" PRId64 "\", \"%send_step\": \"%" PRId64 "\"}}",
+        modes[mode], modes[mode], first, modes[mode], last + 1);
 }
 
 static void put_json_text(const cause *c, void (*put)(const cause *, assay_buf *), assay_buf *out)
@@ -309,7 +310,8 @@ void first_cause_put_json(const cause *c, assay_buf *out)
 static void put_doubts(const cause *c, assay_buf *out)
 {
     if (c->gap && c->last_good != ASSAY_NO_STEP)
-        assay_put_format(out, "Not certain: the last good step is %" PRId64 "; those up to %" PRId64 " were not recorded.\n",
+        assay_put_format(out,
+                         "Not certain: the last good step is %" PRId64 "; those up to %" PRId64 " were not recorded.\n",
                          c->last_good, c->step);
     else if (c->gap)
         put_plain(out, "Not certain: nothing was recorded before.\n");
@@ -330,8 +332,9 @@ static void put_doubts(const cause *c, assay_buf *out)
         assay_put_format(out, "Not certain: %" PRIu32 " of %" PRIu32 " workers recorded nothing.\n", c->silent_workers,
                          assay_trial_expected_workers(c->rule->trial));
     if (c->unrecorded > 0) {
-        assay_put_format(out, "Not certain: %" PRIu32 " tensor%s computed before %s not recorded at every such step, such as ",
-                         c->unrecorded, assay_plural(c->unrecorded), c->unrecorded == 1 ? "was" : "were");
+        assay_put_format(
+            out, "Not certain: %" PRIu32 " tensor%s computed before %s not recorded at every such step, such as ",
+            c->unrecorded, assay_plural(c->unrecorded), c->unrecorded == 1 ? "was" : "were");
         put_plain(out, assay_trial_tensor(c->rule->trial, c->unrecorded_tensor));
         put_plain(out, ".\n");
     }

@@ -64,8 +64,16 @@ static int seal(action_event *event, const char *name)
 static void put_first(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_buf *out)
 {
     const assay_step_info *step = report_finding_step(info, f);
-    const char *tensor = report_finding_tensor(info, f), *worker = report_finding_worker(info, f);
+    report_origin origin;
+    report_find_origin(info, rule, &origin);
+    const char *tensor = origin.tensor, *worker = origin.worker;
     const char *test = report_finding_test(rule, f);
+    if (origin.cause.size > 0) {
+        assay_put_format(out, "First cause: ");
+        assay_text_put_clean(out, (const char *)origin.cause.data,
+                             origin.cause.size < MESSAGE_BYTES ? origin.cause.size : MESSAGE_BYTES);
+        assay_put_u8(out, '\n');
+    }
     assay_put_format(out, "First: step %" PRId64, f->step);
     if (step)
         assay_put_format(out, " (%s %" PRId64 ")", assay_mode_name(step->mode), step->mode_step);
@@ -83,6 +91,7 @@ static void put_first(const assay_trial *info, const report_rule *rule, const as
     assay_put_format(out, ", threshold ");
     assay_text_put_number(out, f->threshold);
     assay_put_u8(out, '\n');
+    report_origin_release(&origin);
 }
 
 static void put_finding_text(const assay_trial_outcome *trial, const report_rule *rule, assay_buf *out)
@@ -151,13 +160,23 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
 {
     const char *status = assay_verdict_status_name(rule->status);
     const assay_finding *first = report_first(rule);
+    report_origin origin;
+    report_find_origin(trial->info, rule, &origin);
     put_name(trial->trial->name, NAME_BYTES, text);
     assay_put_format(text, ": ");
     put_name(rule->instance->name, NAME_BYTES, text);
     assay_put_format(text, " (%s): %s", assay_severity_name(rule->instance->severity), status);
-    if (first)
-        assay_put_format(text, ", %" PRIu64 " finding%s, the first at step %" PRId64, report_findings_total(rule),
-                         assay_plural(report_findings_total(rule)), first->step);
+    if (first) {
+        assay_buf where;
+        assay_buf_init(&where, TEXT);
+        assay_put_format(text, ", %" PRIu64 " finding%s, %s", report_findings_total(rule),
+                         assay_plural(report_findings_total(rule)),
+                         origin.cause.size > 0 ? "first cause: " : "the first at ");
+        report_put_origin(trial->info, &origin, &where);
+        assay_text_put_clean(text, (const char *)where.data, where.size < MESSAGE_BYTES ? where.size : MESSAGE_BYTES);
+        assay_buf_release(&where);
+    }
+    report_origin_release(&origin);
     assay_put_u8(text, '\n');
     assay_put_format(json, "%s{\"trial\": ", comma ? ", " : "");
     assay_json_put_text_n(json, trial->trial->name, strnlen(trial->trial->name, NAME_BYTES));

@@ -177,7 +177,8 @@ static int unpack_onset(assay_cursor *in, const assay_onset *before, assay_onset
     o->detail[0] = assay_get_f64(in);
     o->detail[1] = assay_get_f64(in);
     o->kind = assay_get_u32(in);
-    bool sound = !in->failed && o->whole <= o->bad && o->bad <= tested && (o->bad > 0) == (o->first_bad != ASSAY_NO_STEP);
+    bool sound =
+        !in->failed && o->whole <= o->bad && o->bad <= tested && (o->bad > 0) == (o->first_bad != ASSAY_NO_STEP);
     return sound && (!before || compare_places(before, o->tensor, o->worker) < 0) ? ASSAY_OK : ASSAY_EFORMAT;
 }
 

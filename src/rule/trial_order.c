@@ -1,10 +1,10 @@
 /* trial_order.c - what each tensor is in the training (its role), and where it stands in the order of computation.
  *
  * How it works:
- *   1. the role comes from the collections gradients, losses, optimizer_variables, weights, biases and labels; for trials
- *      without them, from the names that the common hooks give
- *   2. roles fall into phases of a step; weights that a hook saves before the forward pass hold the result of the update
- *      before it, and come before the activations
+ *   1. the role comes from the collections gradients, losses, optimizer_variables, weights, biases and labels; for
+ * trials without them, from the names that the common hooks give
+ *   2. roles fall into phases of a step; weights that a hook saves before the forward pass hold the result of the
+ * update before it, and come before the activations
  *   3. within a phase tensors keep the order in which they were saved (source/read.c finds it) */
 #include "rule/trial_info.h"
 
@@ -92,9 +92,12 @@ static int find_role(const assay_trial *trial, uint32_t tensor, uint8_t *role)
     static const struct {
         const char *collection;
         assay_role role;
-    } known[] = {{"gradients", ASSAY_ROLE_GRADIENT}, {"losses", ASSAY_ROLE_LOSS},
-                 {"optimizer_variables", ASSAY_ROLE_OPTIMIZER}, {"weights", ASSAY_ROLE_WEIGHT},
-                 {"biases", ASSAY_ROLE_WEIGHT}, {"labels", ASSAY_ROLE_LABEL}};
+    } known[] = {{"gradients", ASSAY_ROLE_GRADIENT},
+                 {"losses", ASSAY_ROLE_LOSS},
+                 {"optimizer_variables", ASSAY_ROLE_OPTIMIZER},
+                 {"weights", ASSAY_ROLE_WEIGHT},
+                 {"biases", ASSAY_ROLE_WEIGHT},
+                 {"labels", ASSAY_ROLE_LABEL}};
     assay_role named = role_by_name(trial, assay_trial_tensor(trial, tensor));
     *role = (uint8_t)named;
     if (named != ASSAY_ROLE_ACTIVATION)

@@ -15,7 +15,7 @@ typedef enum assay_verdict_status {
 const char *assay_verdict_status_name(int status); /* "IssuesFound", ... */
 
 struct assay_findings {
-    assay_finding *list;      /* sorted by (step, order of computation of the tensor, worker, test); cells and notes owned */
+    assay_finding *list; /* sorted by (step, order of computation of the tensor, worker, test); cells and notes owned */
     const assay_trial *trial; /* knows that order; NULL: by tensor id; borrowed */
     size_t kept, room;
     size_t most; /* at most so many are kept: the job's maximum */

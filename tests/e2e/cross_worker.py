@@ -119,7 +119,7 @@ def check_first_cause(checks, assay, trial, text):
                 "worker": "worker_3", "element": training.HIDDEN + 1, "value": "inf"}
     for key, value in expected.items():
         checks.expect(cause.get(key) == value, "first cause: %s is %r instead of %r" % (key, cause.get(key), value))
-    sentence = "layer act2 on worker_3 at step %d, all workers at step %d" % (AT, AT + 1)
+    sentence = "act2_output_0 of worker_3 overflowed to Inf at step %d; all workers by step %d" % (AT, AT + 1)
     checks.expect(cause.get("text", "").startswith(sentence), "first cause: %r" % cause.get("text"))
     checks.expect("First cause: " + sentence in text, "the text report does not name the first cause")
     stages = [(s["step"], s["workers"], s["all_workers"]) for s in cause.get("spread", [])]

@@ -173,7 +173,8 @@ def check_junit(forms):
             forms.expect(what == element[rule["status"]], "junit.xml: %s is %s" % (rule["status"], what))
             if rule["status"] == "IssuesFound":
                 first, message = rule["first"], case[0].get("message")
-                forms.expect(xml_text(first["tensor"]) in message and xml_text(first["worker"]) in message and
+                where = [rule["first_cause"]["text"]] if "first_cause" in rule else [first["tensor"], "worker"]
+                forms.expect(all(xml_text(w) in message for w in where) and
                              "%d of %d" % (rule["findings_total"], rule["datapoints"]) in message, "junit.xml: %r" % message)
             elif rule["status"] == "Error":
                 forms.expect(case[0].get("message") == xml_text(rule["message"]), "junit.xml: another message")
@@ -385,7 +386,7 @@ def check_full_disk(args, checks, folder):
     run([args.assay, "run", job, "--out", whole, "--quiet"])
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     (folder / "disk").mkdir()
-    done = run(["unshare", "--mount"] + user + ["sh", "-c", 'mount -t tmpfs -o size=400k tmpfs "$1" || exit 99; "$2" run "$3" '
+    done = run(["unshare", "--mount"] + user + ["sh", "-c", 'mount -t tmpfs -o size=420k tmpfs "$1" || exit 99; "$2" run "$3" '
                 '--out "$1" --quiet; code=$?; cp -r "$1" "$4"; exit $code', "sh", folder / "disk", args.assay, job, left])
     checks.expect(done.code == 4 and str(folder / "disk" / "report.json") in done.err, "full disk: %s" % done)
     files = {name: data for name, data in files_of(left).items()}

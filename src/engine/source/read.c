@@ -118,7 +118,8 @@ static int pack_summaries(const void *mine, assay_buf *out)
     return assay_buf_status(out);
 }
 
-/* Takes over the later names' modes and predecessors; `id` are their numbers here, the first `known` were here before. */
+/* Takes over the later names' modes and predecessors; `id` are their numbers here, the first `known` were here before.
+ */
 static int join_saved(summary *s, const uint32_t *id, uint64_t count, uint32_t known, const uint8_t *modes,
                       assay_cursor *later)
 {

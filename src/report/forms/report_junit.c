@@ -100,20 +100,19 @@ static void put_fault(assay_buf *out, const char *element, const char *type, con
 /* One sentence with the names in full; the body's table cuts them. */
 static void put_summary(const assay_trial *info, const report_rule *rule, assay_buf *out)
 {
-    const assay_finding *f = report_first(rule);
+    report_origin origin;
+    report_find_origin(info, rule, &origin);
     assay_put_format(out, "%" PRIu64 " of %" PRIu64 " datapoints fired", report_findings_total(rule),
                      report_datapoints(rule));
-    if (!f)
-        return;
-    const char *worker = report_finding_worker(info, f), *tensor = report_finding_tensor(info, f);
-    assay_put_format(out, "; first at step %" PRId64 ", worker ", f->step);
-    assay_put_bytes(out, worker, strlen(worker));
-    assay_put_format(out, tensor[0] ? ", tensor " : "");
-    assay_put_bytes(out, tensor, strlen(tensor));
-    assay_put_format(out, ": value ");
-    assay_text_put_number(out, f->value);
-    assay_put_format(out, ", threshold ");
-    assay_text_put_number(out, f->threshold);
+    if (origin.finding) {
+        assay_put_format(out, origin.cause.size > 0 ? "; first cause: " : "; first at ");
+        report_put_origin(info, &origin, out);
+        assay_put_format(out, ": value ");
+        assay_text_put_number(out, origin.finding->value);
+        assay_put_format(out, ", threshold ");
+        assay_text_put_number(out, origin.finding->threshold);
+    }
+    report_origin_release(&origin);
 }
 
 static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,

@@ -115,7 +115,8 @@ static void each_rule(const assay_outcome *outcome, int status, bool aggregation
 
 static void put_row(const assay_trial_outcome *trial, const report_rule *rule, bool several, page *p)
 {
-    const assay_finding *f = report_first(rule);
+    report_origin origin;
+    report_find_origin(trial->info, rule, &origin);
     assay_buf *out = &p->piece;
     assay_put_format(out, "| ");
     put_name(out, rule->instance->name);
@@ -125,15 +126,16 @@ static void put_row(const assay_trial_outcome *trial, const report_rule *rule, b
     }
     assay_put_format(out, " | %s | %" PRIu64 " of %" PRIu64 " | ", assay_severity_name(rule->instance->severity),
                      report_findings_total(rule), report_datapoints(rule));
-    if (f) {
-        assay_put_format(out, "%" PRId64 " | ", f->step);
-        put_name(out, report_finding_worker(trial->info, f));
+    if (origin.finding) {
+        assay_put_format(out, "%" PRId64 " | ", origin.finding->step);
+        put_name(out, origin.worker);
         assay_put_format(out, " | ");
-        put_name(out, report_finding_tensor(trial->info, f));
+        put_name(out, origin.tensor);
     } else {
         assay_put_format(out, " | | ");
     }
     assay_put_format(out, " |\n");
+    report_origin_release(&origin);
     flush(p);
 }
 
@@ -176,6 +178,13 @@ static void put_evidence(const assay_trial_outcome *trial, const report_rule *ru
         assay_put_format(out, " in ");
         put_name(out, trial->trial->name);
     }
+    report_origin origin;
+    report_find_origin(trial->info, rule, &origin);
+    if (origin.cause.size > 0) {
+        assay_put_format(out, ": ");
+        put_code(out, (const char *)origin.cause.data, origin.cause.size, MESSAGE_COLUMNS);
+    }
+    report_origin_release(&origin);
     assay_put_format(out, "\n");
     for (size_t i = 0; found && i < found->kept && i < FINDINGS_SHOWN; i++)
         put_finding(trial, rule, &found->list[i], out);

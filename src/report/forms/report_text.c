@@ -67,7 +67,8 @@ void assay_report_put_head(const assay_trial_outcome *trial, const assay_draw *d
 
 static void put_status_row(const assay_trial *info, const report_rule *rule, assay_table *table)
 {
-    const assay_finding *first = report_first(rule);
+    report_origin origin;
+    report_find_origin(info, rule, &origin);
     assay_table_cell(table, rule->instance->name);
     assay_table_cell(table, assay_verdict_status_name(rule->status));
     assay_table_cell(table, assay_severity_name(rule->instance->severity));
@@ -75,14 +76,13 @@ static void put_status_row(const assay_trial *info, const report_rule *rule, ass
         assay_table_format(table, "%" PRIu64 " of %" PRIu64, report_findings_total(rule), report_datapoints(rule));
     else
         assay_table_cell(table, "-");
-    if (!first) {
-        for (int i = 0; i < 3; i++)
-            assay_table_cell(table, "");
-        return;
-    }
-    assay_table_format(table, "%" PRId64, first->step);
-    assay_table_cell(table, report_finding_worker(info, first));
-    assay_table_cell(table, report_finding_tensor(info, first));
+    if (origin.finding)
+        assay_table_format(table, "%" PRId64, origin.finding->step);
+    else
+        assay_table_cell(table, "");
+    assay_table_cell(table, origin.finding ? origin.worker : "");
+    assay_table_cell(table, origin.finding ? origin.tensor : "");
+    report_origin_release(&origin);
 }
 
 static void put_status_table(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,

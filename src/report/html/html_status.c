@@ -32,10 +32,11 @@ void html_status_cell(html_page *page, int status)
     html_put(page, "<td class=\"%s\">%s</td>", STATUS[status].class, STATUS[status].shape);
 }
 
-static void put_first(html_page *page, const assay_trial *info, const assay_finding *first)
+static void put_first(html_page *page, const assay_trial *info, const report_origin *origin)
 {
+    const assay_finding *first = origin->finding;
     const assay_step_info *step = report_finding_step(info, first);
-    const char *tensor = report_finding_tensor(info, first), *worker = report_finding_worker(info, first);
+    const char *tensor = origin->tensor, *worker = origin->worker;
     html_put(page, "step %" PRId64, first->step);
     if (step)
         html_put(page, " <span class=\"dim\">(%s %" PRId64 ")</span>", assay_mode_name(step->mode), step->mode_step);
@@ -47,13 +48,19 @@ static void put_first(html_page *page, const assay_trial *info, const assay_find
         html_put(page, "<br>");
         html_name(page, tensor);
     }
+    if (origin->cause.size > 0) {
+        html_put(page, "<br><span class=\"dim\">");
+        html_text_n(page, (const char *)origin->cause.data, origin->cause.size, HTML_TITLE);
+        html_put(page, "</span>");
+    }
 }
 
 static void put_row(html_page *page, size_t trial, size_t i)
 {
     const assay_trial_outcome *t = &page->outcome->trials[trial];
     report_rule rule = report_rule_of(page->outcome, t, i, false);
-    const assay_finding *first = report_first(&rule);
+    report_origin origin;
+    report_find_origin(t->info, &rule, &origin);
     bool linked = rule.status == ASSAY_ISSUES_FOUND || rule.message_size > 0;
     html_put(page, "<tr role=\"row\" class=\"is-%s\"><td role=\"cell\" data-head=\"Status\">",
              STATUS[rule.status].class);
@@ -72,11 +79,12 @@ static void put_row(html_page *page, size_t trial, size_t i)
     else
         html_put(page, "\u2013");
     html_put(page, "</td><td role=\"cell\" data-head=\"First finding\">");
-    if (first)
-        put_first(page, t->info, first);
+    if (origin.finding)
+        put_first(page, t->info, &origin);
     else
         html_put(page, "\u2013");
     html_put(page, "</td></tr>\n");
+    report_origin_release(&origin);
 }
 
 static void put_table(html_page *page, size_t trial)

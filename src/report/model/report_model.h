@@ -30,6 +30,21 @@ uint64_t report_datapoints(const report_rule *rule);
 uint64_t report_findings_total(const report_rule *rule);
 const assay_finding *report_first(const report_rule *rule);
 
+/* Where the findings of a rule begin. Every form that names a first finding takes it from here. */
+typedef struct report_origin {
+    const assay_finding *finding; /* the first, in order of computation; NULL: none, and the rest is not set */
+    const char *worker; /* its name; "*" where workers are pooled; "3 workers" where several were first at once */
+    const char *tensor;
+    bool several, certain; /* certain: only where the rule looks for a cause (first_cause) */
+    assay_buf cause;       /* the first cause as a sentence; empty: the rule does not look for it */
+    char room[32];
+} report_origin;
+void report_find_origin(const assay_trial *info, const report_rule *rule, report_origin *origin);
+void report_origin_release(report_origin *origin);
+/* Appends the cause, or else step, worker and tensor of the first finding, of which there must be one. Names in full
+ * and as they are. */
+void report_put_origin(const assay_trial *info, const report_origin *origin, assay_buf *out);
+
 /* What the report calls the finding's parts; "" and "*" as in assay/rule.h. `info` may not be NULL. */
 const char *report_finding_tensor(const assay_trial *info, const assay_finding *finding);
 const char *report_finding_worker(const assay_trial *info, const assay_finding *finding);
