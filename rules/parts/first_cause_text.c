@@ -346,7 +346,7 @@ static void put_place(const cause *c, assay_buf *out)
     const char *phase = first_cause_phase(c);
     put_plain(out, "First bad record: ");
     put_plain(out, tensor_name(c));
-    assay_put_format(out, " (%s%s) at step %" PRId64, phase,
+    assay_put_format(out, " (%s%s)\nAt step %" PRId64, phase,
                      strcmp(phase, "forward") == 0 || strcmp(phase, "backward") == 0 ? " pass" : "", c->step);
     if (first->detail[0] >= 0) {
         const char *sign = first->detail[1] < 0 ? "-" : "";
@@ -354,7 +354,7 @@ static void put_place(const cause *c, assay_buf *out)
     }
     const stage *last = &c->stage[c->stages - 1];
     if (last->tensors > 1)
-        assay_put_format(out, "; %" PRIu64 " tensors by step %" PRId64, last->tensors, last->step);
+        assay_put_format(out, "; %" PRIu64 " tensors bad by step %" PRId64, last->tensors, last->step);
     put_plain(out, "\n");
 }
 
