@@ -4,12 +4,14 @@
  * sum n_c >= samples on, at every step with labels:
  *   imbalance       max n_c / min n_c over the classes seen > threshold_imbalance
  *   misprediction   max over c of (labels c predicted otherwise) / n_c > threshold_misprediction; needs a pair so far
- * Labels without a prediction count in n_c. Values are rounded half to even. */
+ * Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels are no class. With
+ * argmax the classes are on the axis that the labels' shape tells (classes.h). */
 #include <math.h>
 
 #include "pairs.h"
 
-enum { LABELS, PREDICTIONS };                    /* slots and measures */
+enum { LABELS, PREDICTIONS }; /* slots and measures */
+static const class_slot LABEL_CLASSES = {LABELS, LABELS, 0};
 enum { CLASS, COUNT, PAIRS, MISSES, WIDTH };     /* values of a row: one class of one step */
 enum { IMBALANCE, MISPREDICTION };               /* tests */
 static const int64_t LARGEST = INT64_C(1) << 53; /* of a class; beyond, a row's doubles would mix up neighbours */
@@ -37,7 +39,7 @@ static const assay_param_def params[] = {
     {.name = "argmax",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "Predictions are scores: the class is the position of the largest along the last axis."},
+     .help = "Predictions are scores: the class is the position of the largest along their axis of classes."},
     {.name = "labels_regex",
      .type = ASSAY_PARAM_REGEX,
      .initial = ".*labels",
@@ -46,6 +48,7 @@ static const assay_param_def params[] = {
      .type = ASSAY_PARAM_REGEX,
      .initial = ".*predictions",
      .help = "Patterns (re.search) of names of predictions."},
+    IGNORE_LABELS_PARAM,
     {0},
 };
 
@@ -55,22 +58,32 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     assay_slot slot = {.regexes = "labels_regex",
                        .modes = 1u << ASSAY_MODE_TRAIN,
                        .flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS};
-    int status = class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
+    int status = ignored_labels_check(given, "ignore_labels", err);
+    status = status ? status : class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
     slot.regexes = "predictions_regex";
     bool argmax = assay_param_bool(given, "argmax");
     return status ? status : class_slot_add(need, &slot, argmax ? ASSAY_CLASS_ARGMAX : ASSAY_CLASS_ROUND, err);
 }
 
-/* Counts (class, COUNT | PAIRS | MISSES) of the step. */
-static int count_step(const assay_step_view *view, assay_counter *step)
+static class_slot prediction_classes(const assay_rule *rule)
 {
-    class_slot labels = {LABELS, LABELS}, predictions = {PREDICTIONS, PREDICTIONS};
+    return (class_slot){PREDICTIONS, PREDICTIONS, assay_param_bool(rule->params, "argmax") ? PREDICTIONS + 1 : 0};
+}
+
+/* Counts (class, COUNT | PAIRS | MISSES) of the step. */
+static int count_step(const assay_rule *rule, const assay_step_view *view, assay_counter *step)
+{
+    class_slot predictions = prediction_classes(rule);
+    ignored_labels ignored = ignored_labels_of(rule->params, "ignore_labels");
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[LABELS].count; i++) {
-        const assay_classes *l = classes_of(view, labels, i), *p = partner_of(view, labels, i, predictions);
+        const assay_classes *l = classes_of(view, LABEL_CLASSES, i);
+        const assay_classes *p = partner_of(rule->trial, view, LABEL_CLASSES, i, predictions);
         for (uint64_t k = 0; l && status == ASSAY_OK && k < l->count; k++) {
             int64_t class = l->value[k];
             if (class < -LARGEST || class > LARGEST) /* ASSAY_NO_CLASS among them */
+                continue;
+            if (is_ignored_label(&ignored, (double)class))
                 continue;
             bool paired = p && p->value[k] != ASSAY_NO_CLASS;
             status = assay_counter_add(step, class, COUNT, 1);
@@ -105,13 +118,14 @@ static int add_rows(const assay_counter *step, const assay_step_view *view, assa
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
     (void)err;
     assay_common_state *s = state;
     assay_counter *step = assay_counter_new();
     if (!step)
         return ASSAY_ENOMEM;
-    int status = count_step(view, step);
+    int status = count_step(rule, view, step);
+    if (status == ASSAY_OK)
+        status = note_ambiguous_axes(s->counter, view, LABEL_CLASSES, prediction_classes(rule));
     if (status == ASSAY_OK)
         status = add_rows(step, view, s->series);
     assay_counter_free(step);
@@ -182,6 +196,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             status = test_step(rule, so_far, row, assay_verdict_findings(verdict));
     }
     assay_counter_free(so_far);
+    ambiguous_axis_say(rule, ((const assay_common_state *)state)->counter, verdict);
     return status;
 }
 

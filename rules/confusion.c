@@ -2,14 +2,18 @@
  *
  * M[label][prediction] counts the pairs of a step over all workers (with accumulate: of all steps of the mode). Each
  * column with any count is divided by its sum. A cell offends when M[i][i] < min_diag, or M[j][i] > max_off_diag for j
- * != i. value = smallest diagonal share. Tensors of the collections go before the tensors of the names. */
+ * != i. value = smallest diagonal share. Tensors of the collections go before the tensors of the names. Labels of
+ * ignore_labels are left out; scores have their classes on the axis that the labels' shape tells (classes.h). */
 #include <math.h>
 #include <stdlib.h>
 
 #include "modes.h"
 #include "pairs.h"
 
-enum { LABELS_COLLECTION, LABELS_NAME, PREDICTIONS_COLLECTION, PREDICTIONS_NAME }; /* slots and measures */
+enum { LABELS_COLLECTION, LABELS_NAME, PREDICTIONS_COLLECTION, PREDICTIONS_NAME }; /* slots */
+/* Predictions have two measures. */
+static const class_slot SLOTS[] = {
+    {LABELS_COLLECTION, 0, 0}, {LABELS_NAME, 1, 0}, {PREDICTIONS_COLLECTION, 2, 3}, {PREDICTIONS_NAME, 4, 5}};
 
 static const assay_param_def params[] = {
     {.name = "category_no",
@@ -50,6 +54,7 @@ static const assay_param_def params[] = {
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
      .help = "Adds up the steps and tests once, at the last one."},
+    IGNORE_LABELS_PARAM,
     {0},
 };
 
@@ -57,7 +62,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     static const char *const roles[] = {"labels_collection", "labels", "predictions_collection", "predictions"};
-    int status = ASSAY_OK;
+    int status = ignored_labels_check(given, "ignore_labels", err);
     for (int i = 0; status == ASSAY_OK && i <= PREDICTIONS_NAME; i++) {
         const char *chosen = assay_param_text(given, roles[i]);
         bool by_name = i == LABELS_NAME || i == PREDICTIONS_NAME;
@@ -72,8 +77,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 
 static class_slot collection_or_name(const assay_step_view *view, int collection)
 {
-    int slot = view->slot[collection].count ? collection : collection + 1;
-    return (class_slot){slot, slot};
+    return SLOTS[view->slot[collection].count ? collection : collection + 1];
 }
 
 /* The entries of one prediction, which lie together in a counter of (prediction, label). */
@@ -82,12 +86,30 @@ typedef struct column {
     uint64_t from, to, sum, right;
 } column;
 
-static bool in_matrix(const assay_params *p, int64_t class)
+/* What is asked of the matrix. */
+typedef struct matrix_limits {
+    int64_t classes; /* those from here on are left out */
+    double min_diag, max_off_diag;
+    ignored_labels ignored;
+} matrix_limits;
+
+static matrix_limits limits_of(const assay_params *p)
 {
-    return class >= 0 && (!assay_param_has(p, "category_no") || class < assay_param_int(p, "category_no"));
+    return (matrix_limits){
+        .classes = assay_param_has(p, "category_no") ? assay_param_int(p, "category_no") : INT64_MAX,
+        .min_diag = assay_param_real(p, "min_diag"),
+        .max_off_diag = assay_param_real(p, "max_off_diag"),
+        .ignored = ignored_labels_of(p, "ignore_labels"),
+    };
 }
 
-static column next_column(const assay_params *p, const assay_counter *pairs, uint64_t from)
+static bool in_matrix(const matrix_limits *m, int64_t prediction, int64_t label)
+{
+    return prediction >= 0 && prediction < m->classes && label >= 0 && label < m->classes &&
+           !is_ignored_label(&m->ignored, (double)label);
+}
+
+static column next_column(const matrix_limits *m, const assay_counter *pairs, uint64_t from)
 {
     column c = {.from = from, .to = from};
     int64_t prediction, label;
@@ -96,7 +118,7 @@ static column next_column(const assay_params *p, const assay_counter *pairs, uin
         if (c.to > from && prediction != c.prediction)
             break;
         c.prediction = prediction;
-        if (!in_matrix(p, prediction) || !in_matrix(p, label))
+        if (!in_matrix(m, prediction, label))
             continue;
         c.sum += count;
         c.right += prediction == label ? count : 0;
@@ -105,17 +127,16 @@ static column next_column(const assay_params *p, const assay_counter *pairs, uin
 }
 
 /* Adds the offending cells (label, prediction) of a column to the set. */
-static int offending_cells(const assay_params *p, const assay_counter *pairs, const column *c, assay_counter *cells)
+static int offending_cells(const matrix_limits *m, const assay_counter *pairs, const column *c, assay_counter *cells)
 {
     int status = ASSAY_OK;
-    double most = assay_param_real(p, "max_off_diag");
-    if ((double)c->right / (double)c->sum < assay_param_real(p, "min_diag"))
+    if ((double)c->right / (double)c->sum < m->min_diag)
         status = assay_counter_add(cells, c->prediction, c->prediction, 1);
     for (uint64_t i = c->from; status == ASSAY_OK && i < c->to; i++) {
         int64_t prediction, label;
         uint64_t count;
         assay_counter_get(pairs, i, &prediction, &label, &count);
-        if (label != prediction && in_matrix(p, label) && (double)count / (double)c->sum > most)
+        if (label != prediction && in_matrix(m, prediction, label) && (double)count / (double)c->sum > m->max_off_diag)
             status = assay_counter_add(cells, label, prediction, 1);
     }
     return status;
@@ -142,23 +163,21 @@ static int add_finding(assay_findings *findings, assay_finding *finding, const a
 static int test_matrix(const assay_params *p, const assay_counter *pairs, int64_t step, uint32_t tensor,
                        assay_findings *findings)
 {
-    assay_finding finding = {.step = step,
-                             .tensor = tensor,
-                             .worker = ASSAY_ALL_WORKERS,
-                             .value = INFINITY,
-                             .threshold = assay_param_real(p, "min_diag")};
+    matrix_limits m = limits_of(p);
+    assay_finding finding = {
+        .step = step, .tensor = tensor, .worker = ASSAY_ALL_WORKERS, .value = INFINITY, .threshold = m.min_diag};
     assay_counter *cells = assay_counter_new();
     int status = cells ? ASSAY_OK : ASSAY_ENOMEM;
     uint64_t total = 0;
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_counter_size(pairs);) {
-        column c = next_column(p, pairs, i);
+        column c = next_column(&m, pairs, i);
         i = c.to;
         if (c.sum == 0)
             continue;
         total += c.sum;
         double share = (double)c.right / (double)c.sum;
         finding.value = share < finding.value ? share : finding.value;
-        status = offending_cells(p, pairs, &c, cells);
+        status = offending_cells(&m, pairs, &c, cells);
     }
     if (status == ASSAY_OK && total > 0)
         status = add_finding(findings, &finding, cells);
@@ -176,13 +195,15 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     if (!pairs)
         return view->slot[labels.slot].count ? ASSAY_ENOMEM : ASSAY_OK;
     uint32_t tensor = view->slot[labels.slot].items[0]->tensor;
-    int status = add_pairs(pairs, view, labels, predictions, true);
+    int status = add_pairs(pairs, rule->trial, view, labels, predictions, true);
     if (status == ASSAY_OK && !assay_param_bool(rule->params, "accumulate"))
         status = test_matrix(rule->params, pairs, view->step, tensor, s->findings);
     else if (status == ASSAY_OK && assay_counter_size(pairs))
         status = assay_series_add(s->series, view->step, tensor, ASSAY_ALL_WORKERS, NULL);
     if (status == ASSAY_OK && assay_param_bool(rule->params, "accumulate"))
-        status = add_pairs(s->counter, view, labels, predictions, true);
+        status = add_pairs(s->counter, rule->trial, view, labels, predictions, true);
+    if (status == ASSAY_OK)
+        status = note_ambiguous_axes(s->counter, view, labels, predictions);
     assay_counter_free(pairs);
     return status;
 }
@@ -192,6 +213,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     (void)err;
     const assay_common_state *s = state;
     uint64_t steps = assay_series_count(s->series);
+    ambiguous_axis_say(rule, s->counter, verdict);
     if (steps == 0)
         return ASSAY_OK;
     assay_row last = assay_series_row(s->series, steps - 1);

@@ -21,7 +21,8 @@ enum { LABEL_VALUES, LABEL_CLASSES, PREDICTION_VALUES, PREDICTION_CLASSES }; /* 
 enum { INTERVALS = 10, RESIDUALS = 20 };
 static const int64_t LARGEST = INT64_C(1) << 53; /* of a class */
 
-static const class_slot CLASS_LABELS = {LABELS, LABEL_CLASSES}, CLASS_PREDICTIONS = {PREDICTIONS, PREDICTION_CLASSES};
+static const class_slot CLASS_LABELS = {LABELS, LABEL_CLASSES, 0},
+                        CLASS_PREDICTIONS = {PREDICTIONS, PREDICTION_CLASSES, 0};
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
@@ -115,10 +116,11 @@ static int add_counts(assay_common_state *s, const assay_step_view *view, int se
     return status;
 }
 
-static int map_classes(assay_common_state *s, const assay_step_view *view, bool binary)
+static int map_classes(const assay_rule *rule, assay_common_state *s, const assay_step_view *view, bool binary)
 {
     assay_counter *cells = assay_counter_new(), *scores = assay_counter_new();
-    int status = cells && scores ? add_pairs(cells, view, CLASS_LABELS, CLASS_PREDICTIONS, false) : ASSAY_ENOMEM;
+    int status =
+        cells && scores ? add_pairs(cells, rule->trial, view, CLASS_LABELS, CLASS_PREDICTIONS, false) : ASSAY_ENOMEM;
     for (uint32_t i = 0; binary && status == ASSAY_OK && i < view->slot[LABELS].count; i++) {
         paired p;
         uint64_t n = pair_values(view, i, &p) && p.label->count == p.predicted->count ? p.label->count : 0;
@@ -181,7 +183,6 @@ static int map_histogram(assay_common_state *s, const assay_step_view *view, int
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
     (void)err;
     assay_common_state *s = state;
     int task = task_of(view), status = map_scalars(s, view, METRICS, METRIC);
@@ -190,7 +191,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     if (status == ASSAY_OK && task != NO_TASK)
         status = add(s, view, TASK, task, 0, 0, 0);
     if (status == ASSAY_OK && (task == BINARY || task == MULTICLASS))
-        status = map_classes(s, view, task == BINARY);
+        status = map_classes(rule, s, view, task == BINARY);
     if (status == ASSAY_OK && task == REGRESSION)
         status = map_histogram(s, view, ERROR, INTERVALS, true);
     if (status == ASSAY_OK && task == REGRESSION)

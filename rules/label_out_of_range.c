@@ -2,10 +2,9 @@
  *
  * Per worker and tensor of labels, value = how many elements are not whole, below 0, or at least the number of classes;
  * fires when there is one. The number of classes is the parameter `classes`, else the length of the axis of scores in
- * the predictions that belong to the labels (as many tensors of the worker come before): with shapes (N, ...) and
- * (N, ..., C) the last axis, with (N, ...) and (N, C, ...) axis 1; unknown otherwise, then only the first two count.
- * Values of `ignore` are left out. Labels with the shape of floating-point predictions are scores themselves and not
- * tested. */
+ * the predictions that belong to the labels (as many tensors of the worker come before; classes.h); where the shapes do
+ * not tell, only the first two count. Values of ignore_labels are left out. Labels with the shape of floating-point
+ * predictions are scores themselves and not tested. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -30,26 +29,25 @@ static const assay_param_def params[] = {
      .least = 1,
      .most = 0x1p53,
      .help = "Number of classes; by default from the predictions."},
-    {.name = "ignore",
-     .type = ASSAY_PARAM_REALS,
-     .initial = "-100",
-     .help = "Values that stand for no label, such as the loss function's ignore_index."},
+    IGNORE_LABELS_PARAM,
+    {.name = "ignore", .type = ASSAY_PARAM_REALS, .help = "The older name of ignore_labels."},
     {0},
 };
 
 static const char *const remedies[] = {
     "Look at the samples of the step named: an unknown class, a label counted from 1, or a marker for a missing label.",
     "Make the output layer as wide as the number of classes, or map the labels to 0 .. classes - 1 in the dataset.",
-    "If the value means no label, pass it as ignore_index to the loss and in the parameter ignore.",
+    "If the value means no label, pass it as ignore_index to the loss and in the parameter ignore_labels.",
     NULL,
 };
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
     (void)data;
     assay_slot slot = {.regexes = "labels_regex", .flags = ASSAY_SLOT_NO_STRINGS};
-    int number = assay_need_slot(need, &slot, err);
+    int number = ignored_labels_check(given, "ignore_labels", err);
+    number = number ? number : ignored_labels_check(given, "ignore", err);
+    number = number ? number : assay_need_slot(need, &slot, err);
     assay_measure values = {.kind = ASSAY_MEASURE_VALUES};
     if (number >= 0)
         number = assay_need_measure(need, number, &values, err);
@@ -64,25 +62,18 @@ static bool same_shape(const assay_tensor_view *a, const assay_tensor_view *b)
     return a->dims == b->dims && (a->dims == 0 || memcmp(a->shape, b->shape, (size_t)a->dims * sizeof *a->shape) == 0);
 }
 
-/* The length of the axis that the predictions have more than the labels; 0: no such axis. */
-static int64_t classes_by_shape(const assay_tensor_view *labels, const assay_tensor_view *predictions)
+/* The length of the axis of scores; 0 where the shapes do not tell. Where both axes fit, they are of one length. */
+static int64_t classes_by_shape(const assay_tensor_view *labels, const assay_tensor_view *scores)
 {
-    if (predictions->dtype < 0 || predictions->dims != labels->dims + 1 || labels->dims < 1)
-        return 0;
-    bool last = true, second = true;
-    for (int i = 0; i < labels->dims; i++) {
-        last = last && labels->shape[i] == predictions->shape[i];
-        second = second && labels->shape[i] == predictions->shape[i == 0 ? 0 : i + 1];
-    }
-    return last ? predictions->shape[labels->dims] : second ? predictions->shape[1] : 0;
+    unsigned axes = class_axes(labels, scores);
+    return axes == 0 ? 0 : axes & LAST_AXIS ? scores->shape[scores->dims - 1] : scores->shape[1];
 }
 
-static bool ignored(const assay_params *given, double x)
+/* The parameter `ignore` is the older name: given alone, it stands for ignore_labels. */
+static ignored_labels ignored_of(const assay_params *given)
 {
-    for (size_t i = 0; i < assay_param_count(given, "ignore"); i++)
-        if (x == assay_param_number(given, "ignore", i))
-            return true;
-    return false;
+    bool older = assay_param_has(given, "ignore") && !assay_param_given(given, "ignore_labels");
+    return ignored_labels_of(given, older ? "ignore" : "ignore_labels");
 }
 
 typedef struct verdict_on_labels {
@@ -90,13 +81,13 @@ typedef struct verdict_on_labels {
     double value; /* of the first bad one */
 } verdict_on_labels;
 
-static verdict_on_labels look_at(const assay_params *given, const assay_values *values, int64_t classes)
+static verdict_on_labels look_at(const ignored_labels *ignored, const assay_values *values, int64_t classes)
 {
     verdict_on_labels v = {0};
     for (uint64_t k = 0; k < values->count; k++) {
         double x = values->value[k];
         bool good = x >= 0 && x == floor(x) && isfinite(x) && (classes == 0 || x < (double)classes);
-        if (good || ignored(given, x))
+        if (good || is_ignored_label(ignored, x))
             continue;
         if (v.bad++ == 0) {
             v.first = k;
@@ -110,6 +101,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 {
     (void)err;
     const assay_slot_view *slot = &view->slot[LABELS], *predictions = &view->slot[PREDICTIONS];
+    const ignored_labels ignored = ignored_of(rule->params);
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < slot->count; i++) {
         const assay_tensor_view *item = slot->items[i];
@@ -121,7 +113,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         int64_t classes = assay_param_has(rule->params, "classes") ? assay_param_int(rule->params, "classes")
                           : scores                                 ? classes_by_shape(item, scores)
                                                                    : 0;
-        verdict_on_labels v = look_at(rule->params, &result->of.values, classes);
+        verdict_on_labels v = look_at(&ignored, &result->of.values, classes);
         char note[128], width[48] = "";
         if (classes > 0)
             snprintf(width, sizeof width, " with %" PRId64 " classes", classes);

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "classes.h"
+
 enum { MOST_DENSE = 2048 /* classes: beyond, only the cells that occur are written */, MOST_TEXT = 40 };
 
 typedef struct cell {
@@ -18,12 +20,12 @@ typedef struct matrix {
     cell *cells; /* in order of (label, prediction) */
     uint64_t cell_count;
     int64_t classes; /* one more than the largest, or category_no */
-    uint64_t samples, left_out, right;
+    uint64_t samples, left_out, ignored, right;
 } matrix;
 
-/* Takes a counter of (label, prediction); classes from `bound` on are left out (INT64_MAX: none). The caller frees
- * m->cells. 0 or ASSAY_ENOMEM. */
-static inline int take_matrix(const assay_counter *counter, int64_t bound, matrix *m)
+/* Takes a counter of (label, prediction); classes from `bound` on are left out (INT64_MAX: none), and labels that are
+ * ignored. The caller frees m->cells. 0 or ASSAY_ENOMEM. */
+static inline int take_matrix(const assay_counter *counter, int64_t bound, const ignored_labels *ignored, matrix *m)
 {
     uint64_t size = assay_counter_size(counter);
     m->cells = calloc(size ? size : 1, sizeof *m->cells);
@@ -33,6 +35,12 @@ static inline int take_matrix(const assay_counter *counter, int64_t bound, matri
         cell c;
         assay_counter_get(counter, i, &c.label, &c.prediction, &c.count);
         int64_t largest = c.label > c.prediction ? c.label : c.prediction;
+        if (c.label == ASSAY_NO_CLASS) /* what ambiguous_axis_add() keeps */
+            continue;
+        if (is_ignored_label(ignored, (double)c.label)) {
+            m->ignored += c.count;
+            continue;
+        }
         if (c.label < 0 || c.prediction < 0 || largest >= bound) {
             m->left_out += c.count;
             continue;

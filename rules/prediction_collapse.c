@@ -1,9 +1,11 @@
 /* prediction_collapse.c - PredictionCollapse: one class swallows the predictions.
  *
  * Over all workers' predictions of a tensor at a step: share = predictions of the most frequent class / predictions.
- * Where there are labels, `due` is that class's share of the labels, else 0. A step counts when share > threshold and
- * share > excess * due; fires when num_steps saved steps of the tensor in one mode count in a row; value = share. Steps
- * with fewer than min_samples predictions are passed over. An untrained model may well begin with one class. */
+ * Where there are labels, `due` is that class's share of the labels, else 0; labels of ignore_labels count no more than
+ * what is predicted for them. Scores have their classes on the axis that the labels' shape tells (classes.h). A step
+ * counts when share > threshold and share > excess * due; fires when num_steps saved steps of the tensor in one mode
+ * count in a row; value = share. Steps with fewer than min_samples predictions are passed over. An untrained model may
+ * well begin with one class. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +13,11 @@
 #include "pairs.h"
 #include "workers.h"
 
-enum { PREDICTIONS, LABELS };            /* slots and measures */
+enum { PREDICTIONS, LABELS };            /* slots */
 enum { SHARE, DUE, CLASS, MODE, WIDTH }; /* values of a row */
+
+/* Predictions have two measures. */
+static const class_slot PREDICTION_CLASSES = {PREDICTIONS, 0, 1}, LABEL_CLASSES = {LABELS, 2, 0};
 
 static const assay_param_def params[] = {
     {.name = "predictions_regex",
@@ -47,6 +52,7 @@ static const assay_param_def params[] = {
      .least = 1,
      .most = 1000000,
      .help = "Saved steps in a row over which one class has to prevail."},
+    IGNORE_LABELS_PARAM,
     {0},
 };
 
@@ -61,23 +67,14 @@ static const char *const remedies[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
     (void)data;
     assay_slot slot = {.regexes = "predictions_regex", .flags = ASSAY_SLOT_NO_STRINGS};
-    int status = class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err);
+    int status = ignored_labels_check(given, "ignore_labels", err);
+    status = status ? status : class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err);
     if (status == ASSAY_OK)
         status = assay_need_rows(need, PREDICTIONS, &(assay_rows){.width = WIDTH, .pooled = true}, err);
     slot.regexes = "labels_regex";
     return status ? status : class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
-}
-
-static int count_classes(assay_counter *counter, const assay_classes *classes, int64_t what)
-{
-    int status = ASSAY_OK;
-    for (uint64_t k = 0; classes && status == ASSAY_OK && k < classes->count; k++)
-        if (classes->value[k] != ASSAY_NO_CLASS)
-            status = assay_counter_add(counter, what, classes->value[k], 1);
-    return status;
 }
 
 /* The most frequent class among the pairs (what, class), the smallest of several; sets all to the number of them all.
@@ -114,15 +111,40 @@ static double share_of(const assay_counter *counter, int64_t what, int64_t class
     return all ? (double)mine / (double)all : 0;
 }
 
-/* Counts the predictions items[from .. from + n), one tensor's, and the labels that belong to them. */
-static int count_tensor(const assay_step_view *view, uint32_t from, uint32_t n, assay_counter *counter)
+/* Counts the predictions of one tensor and worker, and the labels that belong to them (NULL: there are none). A
+ * prediction for a label that is ignored counts no more than the label. */
+static int count_pairs(assay_counter *counter, const assay_classes *predictions, const assay_classes *labels,
+                       const ignored_labels *ignored)
 {
-    class_slot predictions = {PREDICTIONS, PREDICTIONS}, labels = {LABELS, LABELS};
+    int status = ASSAY_OK;
+    for (uint64_t k = 0; predictions && status == ASSAY_OK && k < predictions->count; k++) {
+        int64_t label = labels ? labels->value[k] : ASSAY_NO_CLASS;
+        if (labels && is_ignored_label(ignored, (double)label))
+            continue;
+        if (predictions->value[k] != ASSAY_NO_CLASS)
+            status = assay_counter_add(counter, PREDICTIONS, predictions->value[k], 1);
+        if (status == ASSAY_OK && label != ASSAY_NO_CLASS)
+            status = assay_counter_add(counter, LABELS, label, 1);
+    }
+    return status;
+}
+
+/* Counts the predictions items[from .. from + n), one tensor's. */
+static int count_tensor(const assay_rule *rule, const assay_step_view *view, uint32_t from, uint32_t n,
+                        assay_counter *counter, assay_counter *axes)
+{
+    const assay_slot_view *predictions = &view->slot[PREDICTIONS], *labels = &view->slot[LABELS];
+    ignored_labels ignored = ignored_labels_of(rule->params, "ignore_labels");
     int status = ASSAY_OK;
     for (uint32_t i = from; status == ASSAY_OK && i < from + n; i++) {
-        status = count_classes(counter, classes_of(view, predictions, i), PREDICTIONS);
-        if (status == ASSAY_OK)
-            status = count_classes(counter, partner_of(view, predictions, i, labels), LABELS);
+        const assay_tensor_view *item = predictions->items[i];
+        uint32_t k = partner_number(predictions, i, labels);
+        const assay_tensor_view *mate = k == UINT32_MAX ? NULL : labels->items[k];
+        const assay_classes *p = predicted_classes(rule->trial, view, PREDICTION_CLASSES, mate, item);
+        const assay_classes *l = mate ? classes_by(view, LABEL_CLASSES.measure, mate) : NULL;
+        status = count_pairs(counter, p, p && l && p->count == l->count ? l : NULL, &ignored);
+        if (status == ASSAY_OK && mate && classes_by(view, PREDICTION_CLASSES.axis_1, item))
+            status = ambiguous_axis_add(axes, mate, item);
     }
     return status;
 }
@@ -137,7 +159,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         int64_t class = 0;
         uint64_t all = 0;
         n = same_tensor(slot, i);
-        status = counter ? count_tensor(view, i, n, counter) : ASSAY_ENOMEM;
+        status =
+            counter ? count_tensor(rule, view, i, n, counter, ((assay_common_state *)state)->counter) : ASSAY_ENOMEM;
         uint64_t most = status == ASSAY_OK ? most_frequent(counter, PREDICTIONS, &class, &all) : 0;
         if (all > 0 && all >= (uint64_t)assay_param_int(rule->params, "min_samples")) {
             double row[WIDTH] = {(double)most / (double)all, share_of(counter, LABELS, class), (double)class,
@@ -184,6 +207,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             status = assay_findings_test(assay_verdict_findings(verdict), run[mode] >= num_steps, &finding);
     }
     free(order);
+    ambiguous_axis_say(rule, ((const assay_common_state *)state)->counter, verdict);
     return status;
 }
 

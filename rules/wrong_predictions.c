@@ -15,7 +15,9 @@
 #include "modes.h"
 #include "pairs.h"
 
-enum { LABELS, PREDICTIONS, IMAGES }; /* slots and measures */
+enum { LABELS, PREDICTIONS, IMAGES }; /* slots */
+enum { IMAGES_MEASURE = 3 };
+static const class_slot LABEL_CLASSES = {LABELS, 0, 0}, PREDICTION_CLASSES = {PREDICTIONS, 1, 2};
 
 static const assay_param_def params[] = {
     {.name = "tensor",
@@ -26,7 +28,7 @@ static const assay_param_def params[] = {
     {.name = "predictions",
      .type = ASSAY_PARAM_TEXT,
      .initial = "predictions",
-     .help = "Name of the tensor of predictions: class numbers, or scores along the last axis."},
+     .help = "Name of the tensor of predictions: class numbers, or scores along an axis of classes."},
     {.name = "mode",
      .type = ASSAY_PARAM_CHOICE,
      .choices = MODE_CHOICES,
@@ -47,6 +49,7 @@ static const assay_param_def params[] = {
      .least = 1,
      .most = ASSAY_PICTURES_MOST,
      .help = "How many of the wrong predictions are kept with their images."},
+    IGNORE_LABELS_PARAM,
     {0},
 };
 
@@ -60,7 +63,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                             .form = last ? ASSAY_IMAGES_CHANNELS_LAST : ASSAY_IMAGES_CHANNELS_FIRST,
                             .numbers = 1,
                             .number = {ASSAY_PICTURE_SIDE}};
-    int status = class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
+    int status = ignored_labels_check(given, "ignore_labels", err);
+    status = status ? status : class_slot_add(need, &slot, ASSAY_CLASS_ROUND, err);
     slot.name = assay_param_text(given, "predictions");
     status = status ? status : class_slot_add(need, &slot, ASSAY_CLASS_AUTO, err);
     slot.name = assay_param_text(given, "tensor");
@@ -300,7 +304,7 @@ static const assay_images *images_of(const assay_rule *rule, const assay_step_vi
         return NULL;
     }
     *item = view->slot[IMAGES].items[k];
-    const assay_result *result = assay_view_result(view, IMAGES, *item);
+    const assay_result *result = assay_view_result(view, IMAGES_MEASURE, *item);
     put_shape(*item, shape, sizeof shape);
     if (!result) {
         snprintf(text, sizeof text,
@@ -338,8 +342,9 @@ static int add_wrong(const assay_rule *rule, assay_wrong_predictions *s, const a
 /* The i-th labels of the step. */
 static int map_labels(const assay_rule *rule, assay_wrong_predictions *s, const assay_step_view *view, uint32_t i)
 {
-    class_slot labels = {LABELS, LABELS}, predictions = {PREDICTIONS, PREDICTIONS};
-    const assay_classes *l = classes_of(view, labels, i), *p = partner_of(view, labels, i, predictions);
+    const assay_classes *l = classes_of(view, LABEL_CLASSES, i);
+    const assay_classes *p = partner_of(rule->trial, view, LABEL_CLASSES, i, PREDICTION_CLASSES);
+    const ignored_labels ignored = ignored_labels_of(rule->params, "ignore_labels");
     const assay_tensor_view *item = NULL;
     char text[ASSAY_PICTURE_NOTE];
     int status = ASSAY_OK;
@@ -353,7 +358,8 @@ static int map_labels(const assay_rule *rule, assay_wrong_predictions *s, const 
     }
     const assay_images *images = images_of(rule, view, i, l->count, s, &item);
     for (uint64_t k = 0; k < l->count && status == ASSAY_OK; k++) {
-        if (l->value[k] == ASSAY_NO_CLASS || p->value[k] == ASSAY_NO_CLASS)
+        if (l->value[k] == ASSAY_NO_CLASS || p->value[k] == ASSAY_NO_CLASS ||
+            is_ignored_label(&ignored, (double)l->value[k]))
             continue;
         s->samples++;
         if (l->value[k] == p->value[k])

@@ -37,12 +37,13 @@ enum {
     ASSAY_UNIT_CHANNEL  /* axis 1; samples and all further axes are pooled */
 };
 
-/* form of CLASSES */
+/* form of CLASSES. Scores have their classes on the last axis; with axis = 1 they have them on axis 1, and tensors with
+ * fewer than three axes, or without scores, have no such result. */
 enum {
     ASSAY_CLASS_ROUND,  /* every element, rounded half to even */
-    ASSAY_CLASS_ARGMAX, /* two or more axes: first index of the maximum over the last axis (NaN is the maximum); else
-                           ROUND */
-    ASSAY_CLASS_AUTO    /* float, two or more axes and last axis > 1: ARGMAX; else all values integral: ROUND; else x >=
+    ASSAY_CLASS_ARGMAX, /* two or more axes: first index of the maximum over the axis (NaN is the maximum); else ROUND
+                         */
+    ASSAY_CLASS_AUTO    /* float, two or more axes and that axis > 1: ARGMAX; else all values integral: ROUND; else x >=
                            0.5 */
 };
 
@@ -68,9 +69,10 @@ enum {
 
 typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */
     uint32_t kind;
-    uint32_t form;       /* UNITS, CLASSES, IMAGES */
-    uint32_t window;     /* UNITS: pooled over this many saved steps, this one included; 0 counts as 1 */
-    int32_t axis;        /* CHANNELS; an axis that the tensor does not have makes one channel of it */
+    uint32_t form;   /* UNITS, CLASSES, IMAGES */
+    uint32_t window; /* UNITS: pooled over this many saved steps, this one included; 0 counts as 1 */
+    int32_t
+        axis; /* CHANNELS; an axis that the tensor does not have makes one channel of it. CLASSES: 0 (the last) or 1 */
     uint32_t numbers;    /* how many of number[] are set */
     uint32_t reference;  /* CHANGE */
     int64_t steps;       /* CHANGE */

@@ -226,7 +226,7 @@ static int put_confusion(const writer *w, uint64_t from, uint64_t to)
     assay_counter *cells = assay_counter_new();
     int status = cells ? cells_of(w, from, to, cells) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = take_matrix(cells, INT64_MAX, &m);
+        status = take_matrix(cells, INT64_MAX, &(ignored_labels){0}, &m);
     if (status == ASSAY_OK && m.samples) {
         put_labels(w, &m);
         assay_put_format(w->json, ", \"confusion\": {");

@@ -141,6 +141,9 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
         (measure->kind == ASSAY_MEASURE_IMAGES && measure->form > ASSAY_IMAGES_CHANNELS_LAST))
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no form %u", NAMES[measure->kind],
                           (unsigned)measure->form);
+    if (measure->kind == ASSAY_MEASURE_CLASSES && measure->axis != 0 && measure->axis != 1)
+        return assay_fail(err, ASSAY_EPARAM, "the measure '%s' takes scores on axis 1 or the last, not on axis %d",
+                          NAMES[measure->kind], (int)measure->axis);
     if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures > ASSAY_CHANGE_SQUARES)
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no figures %u", NAMES[measure->kind],
                           (unsigned)measure->figures);

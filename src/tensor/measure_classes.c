@@ -5,21 +5,42 @@
 #include "tensor/measure_kind.h"
 
 typedef struct classes_state {
-    uint64_t row;     /* argmax over rows of so many elements; 0: every element by itself */
+    uint64_t row;     /* argmax over an axis of so many elements; 0: every element by itself */
+    uint64_t inner;   /* elements behind that axis: 1 where it is the last, and the scores of a sample lie together */
     uint64_t best_at; /* in the open row */
     double best;
     bool probabilities; /* AUTO: a finite element was not integral */
 } classes_state;
 
+/* The axis of the scores, or -1 where every element is a class. */
+static int axis_of_scores(const assay_meter *m)
+{
+    int axis = m->measure.axis == 1 ? 1 : m->dims - 1;
+    if (m->measure.form == ASSAY_CLASS_ROUND || m->dims < 2)
+        return -1;
+    bool scores = m->measure.form == ASSAY_CLASS_ARGMAX || (assay_dtype_is_float(m->dtype) && m->dim[axis] > 1);
+    return scores ? axis : -1;
+}
+
 static int start(assay_meter *m, assay_error *err)
 {
     classes_state *s = meter_state(m);
-    uint64_t last = m->dims >= 2 ? (uint64_t)m->dim[m->dims - 1] : 0;
-    bool by_row = m->measure.form == ASSAY_CLASS_ARGMAX ||
-                  (m->measure.form == ASSAY_CLASS_AUTO && assay_dtype_is_float(m->dtype) && last > 1);
-    s->row = by_row ? last : 0;
+    int axis = axis_of_scores(m);
+    if (m->measure.axis == 1 && (axis < 0 || m->dims < 3)) /* it is the last, or there are no scores */
+        return 1;
+    s->row = axis < 0 ? 0 : (uint64_t)m->dim[axis];
+    s->inner = 1;
+    for (int d = axis + 1; axis >= 0 && d < m->dims; d++)
+        s->inner *= (uint64_t)m->dim[d];
+    size_t best = s->inner > 1 ? meter_bytes(s->inner, sizeof(double)) : 0;
     uint64_t count = s->row > 0 ? m->elements / s->row : m->elements;
-    return meter_take(m, meter_bytes(count, sizeof(int64_t)), 0, 0, err);
+    return meter_take(m, meter_bytes(count, sizeof(int64_t)), best, best, err);
+}
+
+/* The first NaN stays: nothing is greater, and a later NaN comes second. */
+static bool is_better(double x, double best)
+{
+    return x > best || (isnan(x) && !isnan(best));
 }
 
 static void feed_rows(assay_meter *m, const double *x, size_t n)
@@ -28,8 +49,7 @@ static void feed_rows(assay_meter *m, const double *x, size_t n)
     int64_t *class = m->kept;
     uint64_t in_row = m->position % s->row, row = m->position / s->row;
     for (size_t i = 0; i < n; i++) {
-        /* the first NaN stays: nothing is greater, and a later NaN comes second */
-        if (in_row == 0 || x[i] > s->best || (isnan(x[i]) && !isnan(s->best))) {
+        if (in_row == 0 || is_better(x[i], s->best)) {
             s->best = x[i];
             s->best_at = in_row;
         }
@@ -40,12 +60,33 @@ static void feed_rows(assay_meter *m, const double *x, size_t n)
     }
 }
 
+/* The scores of a sample lie `inner` elements apart: the best so far of each are kept side by side. */
+static void feed_columns(assay_meter *m, const double *x, size_t n)
+{
+    classes_state *s = meter_state(m);
+    for (size_t done = 0, take; done < n; done += take) {
+        uint64_t at = m->position + done, column = at % s->inner, number = at / s->inner % s->row;
+        take = s->inner - column < n - done ? (size_t)(s->inner - column) : n - done;
+        double *best = (double *)m->borrowed + column;
+        int64_t *class = (int64_t *)m->kept + at / (s->inner * s->row) * s->inner + column;
+        for (size_t i = 0; i < take; i++) {
+            if (number > 0 && !is_better(x[done + i], best[i]))
+                continue;
+            best[i] = x[done + i];
+            class[i] = (int64_t)number;
+        }
+    }
+}
+
 /* Keeps the doubles where the classes will be: what they mean is known at the end. */
 static void feed(assay_meter *m, const double *x, size_t n)
 {
     classes_state *s = meter_state(m);
     if (s->row > 0) {
-        feed_rows(m, x, n);
+        if (s->inner > 1)
+            feed_columns(m, x, n);
+        else
+            feed_rows(m, x, n);
         return;
     }
     for (size_t i = 0; i < n && !s->probabilities; i++)

@@ -39,12 +39,17 @@ def run_case(checks, assay, ranks, function, folder):
     trial, rules = function(folder / "trial")
     job = folder / "job.json"
     job.write_text(json.dumps({"trials": [str(trial)], "rules": [entry for entry, _ in rules]}))
+    told = None
     for count in ranks:
         where = "%s on %d ranks" % (function.__name__, count)
         done = mpirun(count, [assay, "run", job, "--out", folder / "out"])
         if not checks.expect(done.code == 0, "%s: %s" % (where, done)):
             continue
-        trial_report = json.loads((folder / "out" / "report.json").read_text())["trials"][0]
+        report = json.loads((folder / "out" / "report.json").read_text())
+        del report["run"]
+        told = told or json.dumps(report)
+        checks.expect(json.dumps(report) == told, "%s: another report than on %d" % (where, ranks[0]))
+        trial_report = report["trials"][0]
         checks.expect(trial_report["problems"] == [], "%s: %s" % (where, trial_report["problems"]))
         for (entry, expected), found in zip(rules, trial_report["rules"]):
             said = expected(found) if callable(expected) else all(found[key] == value for key,

@@ -106,6 +106,60 @@ static void check_known(int dims, const int64_t *dim, const double *x, uint32_t 
     assay_arena_free(arena);
 }
 
+/* As numpy.argmax(x, axis=1) over (outer, classes, inner). */
+static unsigned check_axis_1(const tensor *t, const assay_classes *got)
+{
+    uint64_t classes = (uint64_t)t->shape.dim[1], inner = t->shape.elements / classes / (uint64_t)t->shape.dim[0];
+    unsigned wrong = got->count != t->shape.elements / classes;
+    for (uint64_t i = 0; !wrong && i < got->count; i++) {
+        double column[64];
+        for (uint64_t c = 0; c < classes; c++)
+            column[c] = t->wide[(i / inner * classes + c) * inner + i % inner];
+        wrong += got->value[i] != argmax(column, (int64_t)classes);
+    }
+    return wrong;
+}
+
+static void classes_on_axis_1(void)
+{
+    static const int64_t DIMS[][4] = {{3, 5, 7, 1}, {2, 1, 9, 4}, {1, 64, 1100, 1}, {5, 3, 1, 1}, {2, 4, 33, 31}};
+    assay_arena *arena = assay_arena_new(CEILING);
+    for (int type = 0; type < NUMERIC_COUNT; type++) {
+        unsigned wrong = 0;
+        for (int i = 0; i < 5; i++) {
+            for (cut_kind cut = CUT_NONE; cut < CUTS; cut++) {
+                tensor t = tensor_of(NUMERIC[type], DATA_ANY_BITS, i % 2 ? 4 : 3, DIMS[i]);
+                assay_measure measure = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_ARGMAX, .axis = 1};
+                assay_result got;
+                wrong += take(&measure, &t, NULL, assay_simd_level(), cut, arena, &got) != ASSAY_OK ||
+                         check_axis_1(&t, &got.of.classes);
+                assay_arena_clear(arena);
+                tensor_release(&t);
+            }
+        }
+        CU_ASSERT_EQUAL(wrong, 0);
+    }
+    assay_arena_free(arena);
+}
+
+/* Fewer than three axes, one class, whole numbers: no result of that axis. */
+static void classes_without_axis_1(void)
+{
+    static const int64_t DIMS[][3] = {{3, 5, 0}, {3, 1, 4}, {3, 5, 4}};
+    assay_arena *arena = assay_arena_new(CEILING);
+    for (int i = 0; i < 3; i++) {
+        tensor t = tensor_of(i == 2 ? ASSAY_INT64 : ASSAY_FLOAT32, DATA_ORDINARY, i == 0 ? 2 : 3, DIMS[i]);
+        assay_measure measure = {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_AUTO, .axis = 1};
+        assay_meter *meter = NULL;
+        assay_error err = {""};
+        CU_ASSERT_EQUAL(assay_meter_new(&measure, &t.shape, NULL, CEILING, arena, &meter, &err), 1);
+        measure.axis = 2;
+        CU_ASSERT_EQUAL(assay_meter_new(&measure, &t.shape, NULL, CEILING, arena, &meter, &err), ASSAY_EPARAM);
+        tensor_release(&t);
+    }
+    assay_arena_free(arena);
+}
+
 static void classes_known(void)
 {
     const int64_t five = 5, pairs[] = {3, 2}, column[] = {3, 1}, none = ASSAY_NO_CLASS;
@@ -247,6 +301,8 @@ static void texts(void)
 int main(void)
 {
     CU_TestInfo tests[] = {{"classes of every dtype", classes_of_every_dtype},
+                           {"classes on axis 1", classes_on_axis_1},
+                           {"classes without axis 1", classes_without_axis_1},
                            {"classes that are known", classes_known},
                            {"digests do not depend on cuts", digests_of_every_cut},
                            {"digests of flipped bits", digests_of_flipped_bits},

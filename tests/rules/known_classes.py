@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Rules about labels and predictions on made trials: axes of classes, and labels that are none.
+
+    known_classes.py --assay PROGRAM --ranks 1 3 -- [CASE]...
+"""
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, fires, main, rule  # noqa: E402
+from made import Made  # noqa: E402
+
+RANDOM = numpy.random.default_rng(15)
+
+
+def scores_of(classes, count, axis):
+    """Scores whose largest is that class, with the classes on `axis`."""
+    return numpy.moveaxis(numpy.eye(count)[classes] * 3.5 + RANDOM.random(classes.shape + (count,)), -1, axis)
+
+
+def segmentation(folder, predicted, labels, axis=1, name="", weight="conv.weight", steps=12, classes=4):
+    made = Made(folder)
+    for step in range(steps):
+        made.step(step, "TRAIN", step, {
+            name + "labels": labels, name + "predictions": scores_of(predicted, classes, axis), weight: numpy.ones(2)})
+    return made.end()
+
+
+def one_class_swallows_all(predicted):
+    return [
+        rule("collapse", "PredictionCollapse", predicted),
+        rule("confusion", "Confusion", lambda e: e["status"] == "IssuesFound"),
+        rule("imbalance", "ClassImbalance", lambda e: any(f["test"] == "misprediction" for f in e["findings"]),
+             argmax=True, samples=100),
+    ]
+
+
+@case
+def collapsed_segmentation(folder):
+    """(N, C, H, W): every pixel is class 0. Taken along the last axis the scores would say 8 columns."""
+    labels = RANDOM.integers(0, 4, (3, 6, 8))
+    return segmentation(folder, numpy.zeros((3, 6, 8), int), labels), one_class_swallows_all(fires(9, 10, 11))
+
+
+@case
+def sound_segmentation(folder):
+    labels = RANDOM.integers(0, 4, (3, 6, 8))
+    return segmentation(folder, labels, labels), [
+        rule("collapse", "PredictionCollapse", fires(datapoints=12)),
+        rule("confusion", "Confusion", fires(datapoints=12)),
+        rule("imbalance", "ClassImbalance", fires(datapoints=24), argmax=True, samples=100),
+        rule("labels", "LabelOutOfRange", fires(datapoints=12)),
+    ]
+
+
+@case
+def classes_last(folder):
+    """(N, T, C), as language models have them, and labels with an axis of length 1 in the place of the classes."""
+    labels = RANDOM.integers(0, 4, (5, 9))
+    made = Made(folder)
+    for step in range(3):
+        made.step(step, "EVAL", step, {"a_labels": labels, "a_predictions": scores_of(labels, 4, -1),
+                                       "b_labels": labels[:, None], "b_predictions": scores_of(labels, 4, 1)})
+    return made.end(), [
+        rule("last", "Confusion", fires(datapoints=3), labels="a_labels", predictions="a_predictions"),
+        rule("axis 1", "Confusion", fires(datapoints=3), labels="b_labels", predictions="b_predictions"),
+        rule("labels", "LabelOutOfRange", fires(datapoints=6)),
+    ]
+
+
+def says(text, datapoints):
+    return lambda e: text in e["message"] and e["datapoints"] == datapoints and e["status"] == "NoIssuesFound"
+
+
+@case
+def both_axes_fit(folder):
+    """(N, C, W) with C = W: PyTorch's classes are on axis 1."""
+    labels = RANDOM.integers(0, 6, (5, 6))
+    said = says("axis 1 was taken, as PyTorch has it", 12)
+    return segmentation(folder, labels, labels, classes=6), [
+        rule("confusion", "Confusion", said),
+        rule("collapse", "PredictionCollapse", said),
+        rule("imbalance", "ClassImbalance", says("axis 1 was taken", 18), argmax=True, samples=100,
+             threshold_imbalance=100),
+    ]
+
+
+@case
+def both_axes_fit_elsewhere(folder):
+    labels = RANDOM.integers(0, 6, (5, 6))
+    return segmentation(folder, labels, labels, axis=-1, weight="dense/kernel:0", classes=6), [
+        rule("confusion", "Confusion", says("the last one was taken", 12))]
+
+
+@case
+def ignored(folder):
+    """A third of the labels is -100 or 255; what is predicted there is always class 0."""
+    labels = RANDOM.integers(1, 4, (20, 30))
+    predicted = labels.copy()
+    labels[:, :6], labels[:, 6:10] = -100, 255
+    predicted[:, :10] = 0
+    made = Made(folder)
+    for step in range(12):
+        made.step(step, "TRAIN", step, {"labels": labels, "predictions": predicted})
+    both = {"ignore_labels": [-100, 255]}
+    return made.end(), [
+        rule("imbalance", "ClassImbalance", fires(datapoints=22), **both),
+        rule("255 counts", "ClassImbalance", lambda e: e["first"]["test"] == "misprediction"),
+        rule("confusion", "Confusion", fires(datapoints=12), **both),
+        rule("confusion with 255", "Confusion", lambda e: [255, 0] in e["first"]["cells"]),
+        rule("collapse", "PredictionCollapse", fires(datapoints=12), threshold=0.4, **both),
+        rule("labels", "LabelOutOfRange", fires(datapoints=12), classes=4, **both),
+        rule("labels by the older name", "LabelOutOfRange", fires(datapoints=12), classes=4, ignore="-100,255"),
+        rule("labels with 255", "LabelOutOfRange", lambda e: e["first"]["value"] == 80, classes=4),
+        rule("too many", "Confusion", {"status": "Error"}, ignore_labels=list(range(65))),
+    ]
+
+
+@case
+def ignored_predictions(folder):
+    """Nearly all positions are padding, at which class 0 is predicted: what is left is no collapse."""
+    labels = numpy.full((8, 100), -100)
+    labels[:, :5] = RANDOM.integers(1, 4, (8, 5))
+    made = Made(folder)
+    for step in range(12):
+        made.step(step, "TRAIN", step, {"labels": labels, "predictions": numpy.maximum(labels, 0)})
+    return made.end(), [
+        rule("collapse", "PredictionCollapse", fires(datapoints=12)),
+        rule("none is ignored", "PredictionCollapse", fires(9, 10, 11), ignore_labels=-7),
+    ]
+
+
+if __name__ == "__main__":
+    main()
