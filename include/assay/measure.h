@@ -79,7 +79,7 @@ typedef struct assay_measure { /* zero it first: two measures are the same when 
     uint32_t train_only; /* CHANGE: only TRAIN steps are references where the tensor has any */
     uint32_t equal_nan;  /* CHANGE */
     uint32_t figures;    /* CHANGE */
-    uint32_t reserved;   /* 0 */
+    uint32_t other;      /* CHANGE: rules leave it 0; the engine's number of the trial of OTHER_TRIAL */
     double rtol,
         atol; /* CHANGE: close when |a - b| <= atol + rtol * |b|, b the reference; equal infinities are close */
     double number[ASSAY_MEASURE_NUMBERS];

@@ -8,13 +8,18 @@
 
 #include "base/fault.h"
 
-enum { ALIGNMENT = 16, FIRST_BLOCK = 64 * 1024, KEPT_OF_CEILING = 4 };
+enum {
+    ALIGNMENT = 16,
+    FIRST_BLOCK = 64 * 1024,
+    KEPT_OF_CEILING = 4,
+    OWN_BLOCK_OF = 16,     /* a piece of more than such a part of the next block gets a block of its own: what */
+    OWN_BLOCK_LEAST = 1024 /* the block before has left when it is given up is less than that */
+};
 
 /* Before the bytes of a block or a loan. */
 typedef struct arena_block {
     struct arena_block *next, *before; /* `before` only of loans */
     size_t size, used;                 /* bytes behind this head */
-    size_t spare;                      /* of a loan: bytes that are not needed */
 } arena_block;
 
 enum { HEAD = (sizeof(arena_block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT };
@@ -23,8 +28,6 @@ struct assay_arena {
     size_t ceiling;
     size_t held;         /* of all blocks and loans, heads included */
     size_t used;         /* handed out */
-    size_t spare;        /* of all loans */
-    size_t marked, most; /* used - spare at the last mark, and how much more it was at most behind any */
     size_t grow;         /* size of the next block, head included */
     arena_block *blocks; /* bytes are taken from the first */
     arena_block *loans;
@@ -97,15 +100,6 @@ static arena_block *new_block(assay_arena *arena, size_t size)
     return block;
 }
 
-static void count_used(assay_arena *arena, size_t used, size_t spare)
-{
-    arena->used += used;
-    arena->spare += spare;
-    size_t needed = arena->used - arena->spare;
-    if (needed > arena->marked && needed - arena->marked > arena->most)
-        arena->most = needed - arena->marked;
-}
-
 /* Makes a block for `size` bytes the first, unless what the present first one has left is worth more. */
 static arena_block *add_block(assay_arena *arena, size_t size)
 {
@@ -113,11 +107,12 @@ static arena_block *add_block(assay_arena *arena, size_t size)
     wish = wish < most ? wish : most;
     wish = wish < room ? wish : room;
     wish = wish / ALIGNMENT * ALIGNMENT;
-    size_t usable = wish > HEAD + size ? wish - HEAD : size;
+    bool own = size > OWN_BLOCK_LEAST && size > wish / OWN_BLOCK_OF;
+    size_t usable = !own && wish > HEAD + size ? wish - HEAD : size;
     arena_block *block = new_block(arena, usable);
     if (!block)
         return NULL;
-    if (arena->grow <= SIZE_MAX / 2)
+    if (!own && arena->grow <= SIZE_MAX / 2)
         arena->grow *= 2;
     arena_block *first = arena->blocks;
     if (first && first->size - first->used > block->size - size) {
@@ -142,7 +137,7 @@ void *assay_arena_take(assay_arena *arena, size_t size)
         return NULL;
     void *bytes = bytes_of(block) + block->used;
     block->used += rounded;
-    count_used(arena, rounded, 0);
+    arena->used += rounded;
     return bytes;
 }
 
@@ -155,7 +150,7 @@ void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size)
     return taken ? memset(taken, 0, bytes) : NULL;
 }
 
-void *assay_arena_borrow(assay_arena *arena, size_t size, size_t needed)
+void *assay_arena_borrow(assay_arena *arena, size_t size)
 {
     size_t rounded;
     arena_block *loan = round_up(size, &rounded) ? new_block(arena, rounded) : NULL;
@@ -166,8 +161,7 @@ void *assay_arena_borrow(assay_arena *arena, size_t size, size_t needed)
     if (loan->next)
         loan->next->before = loan;
     arena->loans = loan;
-    loan->spare = rounded - (needed < rounded ? needed : rounded);
-    count_used(arena, rounded, loan->spare);
+    arena->used += rounded;
     return bytes_of(loan);
 }
 
@@ -183,7 +177,6 @@ void assay_arena_return(assay_arena *arena, void *borrowed)
     if (loan->next)
         loan->next->before = loan->before;
     arena->used -= loan->size;
-    arena->spare -= loan->spare;
     arena->held -= loan->size + HEAD;
     free(loan);
 }
@@ -208,7 +201,7 @@ void assay_arena_clear(assay_arena *arena)
         free(arena->kept);
     arena->kept = largest;
     arena->loans = NULL;
-    arena->used = arena->held = arena->spare = arena->marked = arena->most = 0;
+    arena->used = arena->held = 0;
     arena->grow = FIRST_BLOCK;
 }
 
@@ -247,12 +240,16 @@ size_t assay_arena_left(const assay_arena *arena)
     return in_new > in_first ? in_new : in_first;
 }
 
-void assay_arena_mark(assay_arena *arena)
+size_t assay_arena_piece_cost(size_t size)
 {
-    arena->marked = arena->used - arena->spare;
+    size_t rounded;
+    if (!round_up(size, &rounded))
+        return SIZE_MAX;
+    return rounded > OWN_BLOCK_LEAST ? rounded + HEAD : rounded;
 }
 
-size_t assay_arena_most(const assay_arena *arena)
+size_t assay_arena_loan_cost(size_t size)
 {
-    return arena->most;
+    size_t rounded;
+    return round_up(size, &rounded) ? rounded + HEAD : SIZE_MAX;
 }

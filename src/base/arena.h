@@ -15,9 +15,8 @@ void assay_arena_free(assay_arena *arena);
 void *assay_arena_take(assay_arena *arena, size_t size);
 void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size);
 /* `size` bytes as above that can be given back before the rest with assay_arena_return(); those that are not go back
- * with assay_arena_clear(). They count towards the ceiling. The borrower could do with `needed` of them and be slower:
- * assay_arena_most() counts these. NULL beyond the ceiling or without memory. */
-void *assay_arena_borrow(assay_arena *arena, size_t size, size_t needed);
+ * with assay_arena_clear(). They count towards the ceiling. NULL beyond the ceiling or without memory. */
+void *assay_arena_borrow(assay_arena *arena, size_t size);
 /* Gives back what assay_arena_borrow() gave, once; NULL is ignored. */
 void assay_arena_return(assay_arena *arena, void *borrowed);
 /* Gives everything back; the largest block is kept for the next step, unless it is over a quarter of the ceiling. What
@@ -35,9 +34,10 @@ size_t assay_arena_idle(const assay_arena *arena);
 size_t assay_arena_lendable(const assay_arena *arena);
 size_t assay_arena_ceiling(const assay_arena *arena);
 
-/* How much the work between two marks needs: the most bytes beside those that were in use at a mark before the next
- * one, since the arena was cleared. */
-void assay_arena_mark(assay_arena *arena);
-size_t assay_arena_most(const assay_arena *arena);
+/* The most that a piece or a loan takes of a ceiling, beside what blocks waste: an arena that holds pieces of
+ * together no more than 3/4 of its ceiling and loans of no more than 1/8 has room for all of them, in any order, if its
+ * ceiling is at least a mebibyte. */
+size_t assay_arena_piece_cost(size_t size);
+size_t assay_arena_loan_cost(size_t size);
 
 #endif

@@ -131,9 +131,9 @@ static int map(run *r, assay_error *err)
     double before = assay_clock_processor();
     status = assay_rank_loop_run(&walk, status, err);
     r->figures.processor_reading = assay_clock_processor() - before;
-    r->figures.bytes_read = mapper.bytes_read;
-    r->figures.records_read = mapper.records_read;
-    r->figures.files_opened = mapper.files_opened;
+    r->figures.bytes_read = mapper.pool.bytes_read;
+    r->figures.records_read = mapper.pool.records_read;
+    r->figures.files_opened = mapper.pool.files_opened;
     r->figures.steps_shared = mapper.steps_shared;
     assay_mapper_release(&mapper);
     assay_heap_trim(); /* what the steps' tensors took is free for joining and finalizing, which take large blocks */

@@ -35,14 +35,14 @@ static int begin_lending(const assay_rank_loop *walk, lending *l, int status, as
     if (plan->helps[rank] != ASSAY_NO_CHUNK) {
         assay_share share = assay_plan_share(plan, ranks, plan->helps[rank]);
         if (status == ASSAY_OK)
-            status = assay_step_sharing_help(walk->mapper, &share, rank, &l->mine, err);
+            status = assay_mapper_help(walk->mapper, &share, rank, &l->mine, err);
         sent = assay_comm_post(walk->comm, share.first, &l->mine);
     }
     uint64_t end = plan->rank_chunk[rank + 1];
     if (plan->rank_chunk[rank] < end && rank + 1 < ranks && plan->helps[rank + 1] == end - 1) {
         l->lender = (assay_step_sharing){assay_plan_share(plan, ranks, end - 1), l, receive_next};
         l->next = rank + 1;
-        walk->mapper->lender = &l->lender;
+        walk->mapper->sharing = &l->lender;
     }
     return status == ASSAY_OK ? sent : status;
 }
@@ -52,15 +52,15 @@ static int end_lending(const assay_rank_loop *walk, lending *l)
 {
     static const struct timespec pause = {0, 500 * 1000};
     int status = ASSAY_OK, sent;
-    while (walk->mapper->lender && l->next <= l->lender.share.last && status == ASSAY_OK) {
+    while (walk->mapper->sharing && l->next <= l->lender.share.last && status == ASSAY_OK) {
         assay_buf lost;
         assay_buf_init(&lost, 0);
         status = receive_next(l, &lost);
         assay_buf_release(&lost);
     }
-    walk->mapper->lender = NULL;
+    walk->mapper->sharing = NULL;
     while ((sent = assay_comm_posted(walk->comm)) == 0) {
-        assay_progress_look(walk->mapper->progress);
+        assay_progress_look(walk->mapper->pool.progress);
         nanosleep(&pause, NULL);
     }
     assay_buf_release(&l->mine);
@@ -145,12 +145,12 @@ int assay_rank_loop_run(const assay_rank_loop *walk, int status, assay_error *er
     assay_call call = ASSAY_CALL_NONE;
     lending lent;
     status = begin_lending(walk, &lent, status, err);
-    walk->mapper->ahead_end = end;
+    walk->mapper->end_chunk = end;
     assay_interrupt_init(&stop, walk->comm, walk->options->checkpoint_every);
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;
         if (calls)
-            call = busy ? assay_interrupt_border(&stop) : assay_interrupt_wait(&stop, walk->mapper->progress);
+            call = busy ? assay_interrupt_border(&stop) : assay_interrupt_wait(&stop, walk->mapper->pool.progress);
         if (call == ASSAY_CALL_SAVE || call == ASSAY_CALL_STOP)
             status = save(walk, call, status, err);
         if (call == ASSAY_CALL_STOP || call == ASSAY_CALL_FINISH)

@@ -85,14 +85,30 @@ static int over_budget(const assay_measure *measure, size_t needed, size_t budge
                       NAMES[measure->kind], needs, has);
 }
 
+/* Is what the meter needs within its limits? Decided before any of it is taken. */
+static int check_needs(assay_meter *meter, size_t kept, size_t needed, assay_error *err)
+{
+    size_t held = kept > 0 ? assay_arena_piece_cost(kept) : 0, work = needed > 0 ? assay_arena_loan_cost(needed) : 0;
+    if (held > meter->most.held)
+        return over_budget(&meter->measure, kept, meter->most.held, err);
+    if (work > meter->most.work - meter->taken.work)
+        return over_budget(&meter->measure, needed, meter->most.work - meter->taken.work, err);
+    meter->taken.held += held;
+    meter->taken.work += work;
+    return ASSAY_OK;
+}
+
 int meter_take(assay_meter *meter, size_t kept, size_t borrowed, size_t needed, assay_error *err)
 {
     if (meter_sum(kept, borrowed) > meter->budget)
         return over_budget(&meter->measure, meter_sum(kept, borrowed), meter->budget, err);
+    int status = check_needs(meter, kept, needed, err);
+    if (status != ASSAY_OK)
+        return status;
     if (kept > 0)
         meter->kept = assay_arena_take_zeroed(meter->arena, 1, kept);
     if (borrowed > 0 && (kept == 0 || meter->kept))
-        meter->borrowed = assay_arena_borrow(meter->arena, borrowed, needed);
+        meter->borrowed = assay_arena_borrow(meter->arena, borrowed);
     bool kept_missing = kept > 0 && !meter->kept, borrowed_missing = !kept_missing && borrowed > 0 && !meter->borrowed;
     size_t left = kept_missing ? assay_arena_left(meter->arena) : assay_arena_lendable(meter->arena);
     size_t missing = kept_missing ? kept : borrowed_missing ? borrowed : 0;
@@ -158,16 +174,26 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
 int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
                     assay_arena *arena, assay_meter **out, assay_error *err)
 {
+    assay_meter_bytes any = {SIZE_MAX, SIZE_MAX}, taken;
+    return assay_meter_new_within(measure, shape, reference, any, budget, arena, &taken, out, err);
+}
+
+int assay_meter_new_within(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference,
+                           assay_meter_bytes most, size_t budget, assay_arena *arena, assay_meter_bytes *taken,
+                           assay_meter **out, assay_error *err)
+{
     int status = check(measure, shape, reference, err);
     if (status != ASSAY_OK)
         return status;
     if (!applies(measure, shape, reference))
         return 1;
     const meter_kind *kind = KINDS[measure->kind];
-    size_t own = METER_HEAD + kind->state, left = assay_arena_lendable(arena);
+    size_t own = METER_HEAD + kind->state, left = assay_arena_lendable(arena), cost = assay_arena_loan_cost(own);
+    if (cost > most.work)
+        return over_budget(measure, own, most.work, err);
     if (own > budget || own > left)
         return over_budget(measure, own, budget < left ? budget : left, err);
-    assay_meter *meter = assay_arena_borrow(arena, own, own);
+    assay_meter *meter = assay_arena_borrow(arena, own);
     if (!meter)
         return assay_fail(err, ASSAY_ENOMEM, "no memory for the measure '%s'", NAMES[measure->kind]);
     memset(meter, 0, own);
@@ -176,6 +202,8 @@ int assay_meter_new(const assay_measure *measure, const assay_shape *shape, cons
     meter->measure = *measure;
     meter->arena = arena;
     meter->budget = budget - own;
+    meter->most = most;
+    meter->taken.work = cost;
     meter->dtype = shape->dtype;
     meter->dims = shape->dims;
     if (shape->dims > 0)
@@ -190,6 +218,7 @@ int assay_meter_new(const assay_measure *measure, const assay_shape *shape, cons
         assay_arena_return(arena, meter);
         return status;
     }
+    *taken = meter->taken;
     *out = meter;
     return ASSAY_OK;
 }
@@ -250,7 +279,12 @@ int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err)
     }
     if (status == ASSAY_OK)
         *result = value;
+    assay_meter_drop(meter);
+    return status;
+}
+
+void assay_meter_drop(assay_meter *meter)
+{
     assay_arena_return(meter->arena, meter->borrowed);
     assay_arena_return(meter->arena, meter);
-    return status;
 }

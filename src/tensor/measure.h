@@ -18,11 +18,24 @@ typedef struct assay_shape { /* of the tensor that passes by, and of its referen
 
 typedef struct assay_meter assay_meter;
 
+/* Bytes of an arena, by what its pieces and loans cost (base/arena.h). */
+typedef struct assay_meter_bytes {
+    size_t held; /* of the result, until the arena is cleared */
+    size_t work; /* of the meter and what it counts in, until its end */
+} assay_meter_bytes;
+
 /* Makes a meter in `arena`; its result lives there too. ASSAY_EBUDGET when it would need more than `budget` bytes (the
  * message says how much), ASSAY_ENOMEM; 1 when the measure does not apply to the tensor (strings, no elements). CHANGE
  * also needs `reference`: NULL means that there is none. */
 int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
                     assay_arena *arena, assay_meter **out, assay_error *err);
+
+/* The same, but refused when it needs more than `most`: that follows from the measure, the shapes and the dtypes alone,
+ * and is decided before memory is taken. A measure that is faster with more memory takes it from the rest of `budget`.
+ * *taken is what the meter needs of `most`. */
+int assay_meter_new_within(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference,
+                           assay_meter_bytes most, size_t budget, assay_arena *arena, assay_meter_bytes *taken,
+                           assay_meter **out, assay_error *err);
 
 /* Feeds `elements` elements that follow those fed before; any alignment. For CHANGE with a reference of the same shape,
  * `reference` holds the same elements of it, in its own dtype; else NULL. */
@@ -37,9 +50,11 @@ uint8_t *assay_meter_place(const assay_meter *meter);
 bool assay_meter_pass_finite(assay_meter *meter, uint64_t elements);
 
 /* After the last piece. 1: the meter wants the whole content fed once more (quantiles that do not fit the budget);
- * 0: *result is set. After 0 and after a failure the meter is gone: what it borrowed is back in the arena. A meter
- * that is dropped before goes with assay_arena_clear(). */
+ * 0: *result is set. After 0 and after a failure the meter is gone: what it borrowed is back in the arena. */
 int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err);
+
+/* Gives back what a meter that has not ended borrowed; its result's room goes with assay_arena_clear(). */
+void assay_meter_drop(assay_meter *meter);
 
 /* The bytes of a result that are of use for its kind: a copy needs no more room. */
 size_t assay_result_size(const assay_measure *measure);
@@ -54,6 +69,8 @@ static inline int assay_measure_is_text(const assay_measure *m)
     return m->kind == ASSAY_MEASURE_TEXTS;
 }
 
+/* The most that `count` strings of together `bytes` bytes take of an arena (SIZE_MAX when that overflows). */
+size_t assay_texts_cost(uint64_t count, uint64_t bytes);
 /* Starts the result of TEXTS with `count` empty strings in `arena`. ASSAY_EBUDGET, ASSAY_ENOMEM. */
 int assay_texts_new(assay_arena *arena, uint64_t count, assay_result *result, assay_error *err);
 /* Copies string i, which need not be terminated, into the arena. ASSAY_EBUDGET, ASSAY_ENOMEM. */

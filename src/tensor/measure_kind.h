@@ -35,6 +35,7 @@ struct assay_meter {
     assay_measure measure;
     assay_arena *arena;
     size_t budget;
+    assay_meter_bytes most, taken; /* what it may need, and what it needs */
     int dtype, reference_dtype;
     bool has_reference, same_shape;
     int dims;

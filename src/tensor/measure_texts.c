@@ -12,6 +12,16 @@ static int no_room(const assay_arena *arena, size_t size, assay_error *err)
     return assay_fail(err, ASSAY_ENOMEM, "no memory for the strings of a tensor");
 }
 
+size_t assay_texts_cost(uint64_t count, uint64_t bytes)
+{
+    size_t each = sizeof(const char *) + assay_arena_piece_cost(1), all; /* its end, and rounding */
+    size_t large = bytes / 16;                                           /* of strings with a block of their own */
+    if (__builtin_mul_overflow(count, each, &all) || __builtin_add_overflow(all, bytes, &all) ||
+        __builtin_add_overflow(all, large + assay_arena_loan_cost(0), &all))
+        return SIZE_MAX;
+    return all;
+}
+
 int assay_texts_new(assay_arena *arena, uint64_t count, assay_result *result, assay_error *err)
 {
     size_t size;

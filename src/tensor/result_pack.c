@@ -178,8 +178,10 @@ static assay_channels get_channels(reader *r)
     assay_channels c = {.images = assay_get_u64(r->in)};
     c.elements = assay_get_u64(r->in);
     c.channels = assay_get_u64(r->in);
-    c.sum = get_doubles(r, c.channels);
-    c.squares = get_doubles(r, c.channels);
+    if (c.channels > UINT64_MAX / 2)
+        r->in->failed = true;
+    c.sum = get_doubles(r, 2 * c.channels); /* the squares follow; one piece, as the measure takes it */
+    c.squares = c.sum ? c.sum + c.channels : NULL;
     return c;
 }
 

@@ -4,81 +4,84 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "engine/map/deferred.h"
-#include "engine/map/step_sharing.h"
+#include "engine/map/record.h"
 
-static const size_t LARGE = 256 << 10; /* bytes of a record, from which on it is worth while */
-static const uint64_t AT_ONCE = UINT64_C(16)
-                                << 30; /* bytes after which a rank comes to a border of chunks at the latest */
+enum { LARGE = 256 << 10 };                            /* bytes of a record that are worth measuring it early */
+static const uint64_t MOST_BYTES = UINT64_C(16) << 30; /* of a strip of steps: chunk borders must come now and then */
 
-typedef struct measured {
+/* A record that was measured early. */
+typedef struct early_result {
     const assay_entry *entry;
-    size_t at, size; /* in bytes */
-} measured;
+    size_t at, size; /* of its packed result in the step's bytes */
+    size_t held;     /* what the step is to be charged for it */
+} early_result;
 
-typedef struct waiting { /* of one step */
-    uint64_t step;       /* its place among the trial's steps */
-    measured *list;      /* by entry: about the order in which they are measured */
+typedef struct early_step {
+    uint64_t step;      /* its position in the source's steps */
+    early_result *list; /* [count] by entry, about the order in which they come */
     size_t count, room;
     assay_buf bytes;
-    uint64_t most; /* bytes that a record took while it was measured */
     bool full;
-} waiting;
+} early_step;
 
 struct assay_lookahead {
-    size_t memory, ceiling;     /* of all, and of what waits of one step */
-    assay_buf probe;            /* only its size matters */
-    waiting steps[ASSAY_STRIP]; /* step s in [s % ASSAY_STRIP] */
-    assay_arena *arena;         /* of the record under way */
-    assay_partial node;         /* takes its problems */
-    bool has_node;
-    assay_demand wants;
-    const assay_part *part; /* whose worker's next parts these are */
-    const assay_part *parts[ASSAY_STRIP];
-    uint64_t part_step[ASSAY_STRIP];
+    const assay_map_source *source;
+    size_t memory;                      /* for measuring, and for all that waits */
+    uint64_t end;                       /* of the steps that may be measured early */
+    early_step steps[ASSAY_OPEN_FILES]; /* step s in [s % ASSAY_OPEN_FILES] */
+    assay_step_work work;               /* the later step whose record is measured */
+    assay_partial partial;              /* takes its problems */
+    assay_demand demand;
+    assay_buf probe; /* only its size matters */
+    /* the parts of a worker in the next steps */
+    const assay_part *part; /* the one before them; NULL: not looked for */
+    const assay_part *parts[ASSAY_OPEN_FILES];
+    uint64_t part_step[ASSAY_OPEN_FILES];
     int part_count;
-    bool off; /* steps need nearly all of the memory: it would be for nothing */
+    bool off; /* the steps need nearly all of the memory: results would wait in vain */
 };
 
-assay_lookahead *assay_lookahead_new(size_t memory)
+static size_t step_ceiling(const assay_lookahead *a)
+{
+    return a->memory / ASSAY_OPEN_FILES;
+}
+
+assay_lookahead *assay_lookahead_new(const assay_map_source *source, size_t memory)
 {
     assay_lookahead *a = assay_alloc_zeroed(1, sizeof *a);
     if (!a)
         return NULL;
+    a->source = source;
     a->memory = memory;
-    a->ceiling = memory / ASSAY_STRIP;
-    for (int i = 0; i < ASSAY_STRIP; i++)
-        assay_buf_init(&a->steps[i].bytes, a->ceiling);
-    assay_buf_init(&a->probe, a->ceiling);
-    a->arena = assay_arena_new(memory);
-    if (!a->arena) {
-        free(a);
-        return NULL;
-    }
-    return a;
+    for (int i = 0; i < ASSAY_OPEN_FILES; i++)
+        assay_buf_init(&a->steps[i].bytes, step_ceiling(a));
+    assay_buf_init(&a->probe, step_ceiling(a));
+    if (assay_step_work_init(&a->work, source, memory) == ASSAY_OK)
+        return a;
+    assay_lookahead_free(a);
+    return NULL;
 }
 
-static void forget(assay_lookahead *a, waiting *w)
+static void forget_step(assay_lookahead *a, early_step *step)
 {
-    assay_buf_release(&w->bytes);
-    free(w->list);
-    *w = (waiting){0};
-    assay_buf_init(&w->bytes, a->ceiling);
+    assay_buf_release(&step->bytes);
+    free(step->list);
+    *step = (early_step){0};
+    assay_buf_init(&step->bytes, step_ceiling(a));
 }
 
-static void forget_all(assay_lookahead *a)
+static void forget_steps(assay_lookahead *a)
 {
-    for (int i = 0; i < ASSAY_STRIP; i++)
-        forget(a, &a->steps[i]);
+    for (int i = 0; i < ASSAY_OPEN_FILES; i++)
+        forget_step(a, &a->steps[i]);
 }
 
 void assay_lookahead_leave(assay_lookahead *a)
 {
-    forget_all(a);
-    assay_demand_release(&a->wants);
-    if (a->has_node)
-        assay_partial_release(&a->node, NULL);
-    a->has_node = a->off = false;
+    forget_steps(a);
+    assay_demand_release(&a->demand);
+    assay_partial_release(&a->partial, NULL);
+    a->off = false;
     a->part = NULL;
 }
 
@@ -88,94 +91,93 @@ void assay_lookahead_free(assay_lookahead *a)
         return;
     assay_lookahead_leave(a);
     assay_buf_release(&a->probe);
-    assay_arena_free(a->arena);
+    assay_step_work_release(&a->work);
     free(a);
 }
 
-int assay_lookahead_enter(assay_mapper *m)
+int assay_lookahead_enter(assay_lookahead *a)
 {
-    assay_lookahead *a = m->ahead;
-    int status = assay_partial_init(&a->node, m->plan->instances);
-    a->has_node = true;
-    return status == ASSAY_OK ? assay_demand_init(&a->wants, m->plan, m->source) : status;
+    a->work.partial = &a->partial;
+    int status = assay_partial_init(&a->partial, a->source->plan->instances);
+    return status == ASSAY_OK ? assay_demand_init(&a->demand, a->source->plan, a->source->number) : status;
 }
 
-/* ---- what waits ---- */
-
-static waiting *waiting_of(assay_lookahead *a, uint64_t step)
+void assay_lookahead_until(assay_lookahead *a, uint64_t end)
 {
-    waiting *w = &a->steps[step % ASSAY_STRIP];
-    return w->count > 0 && w->step == step ? w : NULL;
+    a->end = end;
 }
 
-static uint64_t number_of(const assay_mapper *m, const assay_step_info *step)
+/* ---- results that wait ---- */
+
+static uint64_t step_position(const assay_lookahead *a, const assay_step_info *step)
 {
-    return (uint64_t)(step - m->sources->list[m->source].info->steps);
+    return (uint64_t)(step - a->source->source->info->steps);
+}
+
+static const early_step *find_step(const assay_lookahead *a, const assay_step_info *step)
+{
+    const early_step *early = &a->steps[step_position(a, step) % ASSAY_OPEN_FILES];
+    return early->count > 0 && early->step == step_position(a, step) ? early : NULL;
 }
 
 static int compare_entries(const void *a, const void *b)
 {
-    const assay_entry *x = ((const measured *)a)->entry, *y = ((const measured *)b)->entry;
+    const assay_entry *x = ((const early_result *)a)->entry, *y = ((const early_result *)b)->entry;
     return (x > y) - (x < y);
 }
 
-/* What was measured of an entry of m->step; NULL: nothing. */
-static const measured *find(const assay_mapper *m, const assay_entry *entry)
+static const early_result *find_result(const early_step *early, const assay_entry *entry)
 {
-    const waiting *w = waiting_of(m->ahead, number_of(m, m->step));
-    const measured key = {.entry = entry};
-    return w ? bsearch(&key, w->list, w->count, sizeof key, compare_entries) : NULL;
+    const early_result key = {.entry = entry};
+    return early ? bsearch(&key, early->list, early->count, sizeof key, compare_entries) : NULL;
 }
 
-static int put(assay_mapper *m, uint64_t step, const assay_entry *entry, const assay_tensor_result *item)
+/* Packs the result behind the others of its step. *packed is false when the step has no room left. */
+static int pack_result(const assay_lookahead *a, early_step *early, const assay_tensor_result *result, bool *packed)
 {
-    assay_lookahead *a = m->ahead;
-    waiting *w = &a->steps[step % ASSAY_STRIP];
-    if (w->step != step)
-        forget(a, w);
-    w->step = step;
-    if (w->count == w->room) {
-        size_t room = w->room ? 2 * w->room : 16;
-        measured *grown = assay_realloc_array(w->list, room, sizeof *grown);
+    const size_t before = early->bytes.size;
+    assay_tensor_result_form form = assay_map_source_form(a->source);
+    assay_tensor_result_pack(result, &form, &early->bytes);
+    int status = assay_buf_status(&early->bytes);
+    *packed = status == ASSAY_OK;
+    if (*packed)
+        return ASSAY_OK;
+    early->bytes.size = before;
+    early->bytes.status = ASSAY_OK;
+    early->full = true;
+    return status == ASSAY_EBUDGET ? ASSAY_OK : status;
+}
+
+/* Keeps the result of a record of a->work.step until its turn. */
+static int keep_result(assay_lookahead *a, const assay_entry *entry, const assay_tensor_result *result)
+{
+    const uint64_t step = step_position(a, a->work.step);
+    early_step *early = &a->steps[step % ASSAY_OPEN_FILES];
+    if (early->step != step)
+        forget_step(a, early);
+    early->step = step;
+    if (early->count == early->room) {
+        size_t room = early->room ? 2 * early->room : 16;
+        early_result *grown = assay_realloc_array(early->list, room, sizeof *grown);
         if (!grown)
             return ASSAY_ENOMEM;
-        w->list = grown;
-        w->room = room;
+        early->list = grown;
+        early->room = room;
     }
-    size_t at = w->bytes.size, most = assay_arena_most(a->arena), place = w->count;
-    assay_tensor_result_form form = assay_deferred_form(m);
-    assay_tensor_result_pack(item, &form, &w->bytes);
-    if (assay_buf_status(&w->bytes) != ASSAY_OK) {
-        int status = assay_buf_status(&w->bytes);
-        w->bytes.size = at;
-        w->bytes.status = ASSAY_OK;
-        w->full = true;
-        return status == ASSAY_EBUDGET ? ASSAY_OK : status;
-    }
-    w->count++;
-    for (; place > 0 && w->list[place - 1].entry > entry; place--)
-        w->list[place] = w->list[place - 1];
-    w->list[place] = (measured){entry, at, w->bytes.size - at};
-    w->most = w->most > most ? w->most : most;
+    size_t at = early->bytes.size, place = early->count;
+    bool packed;
+    int status = pack_result(a, early, result, &packed);
+    if (status != ASSAY_OK || !packed)
+        return status;
+    for (early->count++; place > 0 && early->list[place - 1].entry > entry; place--)
+        early->list[place] = early->list[place - 1];
+    early->list[place] = (early_result){entry, at, early->bytes.size - at, a->work.held};
     return ASSAY_OK;
 }
 
 /* ---- measuring ---- */
 
-/* The step behind the last one of this source that this rank may measure before its turn. */
-static uint64_t end_of_steps(const assay_mapper *m)
-{
-    const assay_source_plan *plan = &m->plan->sources[m->source];
-    uint64_t end = plan->first_chunk + plan->chunks;
-    end = end < m->ahead_end ? end : m->ahead_end;
-    if (end == 0)
-        return 0;
-    const assay_chunk *last = &m->plan->chunks[end - 1];
-    bool shared = m->lender && m->lender->share.chunk == end - 1;
-    return last->source == m->source ? last->first_step + last->steps - shared : 0;
-}
-
-static const assay_part *part_of(const assay_shard *shard, int64_t step, uint32_t worker)
+static const assay_part *find_part(const assay_shard *shard, int64_t step, uint32_t worker)
 {
     for (size_t p = assay_shard_find(shard, step); p < shard->count && shard->parts[p].step == step; p++)
         if (shard->parts[p].worker == worker)
@@ -184,10 +186,9 @@ static const assay_part *part_of(const assay_shard *shard, int64_t step, uint32_
 }
 
 /* Finds the worker's parts in the next steps, once a part. */
-static void find_parts(assay_mapper *m, const assay_part *part)
+static void find_parts(assay_lookahead *a, const assay_step_info *step, const assay_part *part)
 {
-    assay_lookahead *a = m->ahead;
-    const assay_source *source = &m->sources->list[m->source];
+    const assay_source *source = a->source->source;
     if (a->part == part)
         return;
     a->part = part;
@@ -195,10 +196,11 @@ static void find_parts(assay_mapper *m, const assay_part *part)
     if (a->off || part->count == 0)
         return;
     const assay_entry *last = &source->shard.entries[part->first + part->count - 1];
-    uint64_t most = AT_ONCE / source->catalog.workers / (last->offset + last->length); /* the index may say any place */
-    uint64_t step = number_of(m, m->step), end = end_of_steps(m);
-    for (uint64_t s = step + 1; s < end && s < step + ASSAY_STRIP && s - step < most; s++) {
-        const assay_part *next = part_of(&source->shard, source->info->steps[s].step, part->worker);
+    uint64_t most =
+        MOST_BYTES / source->catalog.workers / (last->offset + last->length); /* the index may say any place */
+    uint64_t here = step_position(a, step);
+    for (uint64_t s = here + 1; s < a->end && s < here + ASSAY_OPEN_FILES && s - here < most; s++) {
+        const assay_part *next = find_part(&source->shard, source->info->steps[s].step, part->worker);
         if (!next)
             continue;
         a->parts[a->part_count] = next;
@@ -206,34 +208,33 @@ static void find_parts(assay_mapper *m, const assay_part *part)
     }
 }
 
-/* May what was measured wait? That of a tensor which is like the next ones tells it. */
-static bool is_small(const assay_mapper *m, const assay_tensor_result *item)
+/* Is a result small enough to wait? The next ones of the tensor are about as large. */
+static bool is_small(assay_lookahead *a, const assay_tensor_result *result)
 {
-    assay_buf *probe = &m->ahead->probe;
-    assay_tensor_result_form form = assay_deferred_form(m);
-    assay_buf_clear(probe);
-    assay_tensor_result_pack(item, &form, probe);
-    return assay_buf_status(probe) == ASSAY_OK;
+    assay_tensor_result_form form = assay_map_source_form(a->source);
+    assay_buf_clear(&a->probe);
+    assay_tensor_result_pack(result, &form, &a->probe);
+    return assay_buf_status(&a->probe) == ASSAY_OK;
 }
 
-/* Would the next record of the tensor be compared with this one, and no other worker's? */
-static bool is_worth_while(const assay_mapper *m, const assay_part *part, const assay_entry *entry,
-                           const assay_record_demand *wanted)
+/* Will the next record of the tensor be compared with this one, and no other worker's? */
+static bool saves_reading(const assay_lookahead *a, const assay_file_pool *pool, const assay_step_work *work,
+                          const assay_part *part, const assay_entry *entry, const assay_record_demand *demand)
 {
     assay_reference_key key = {entry->tensor, part->worker};
-    if (m->stretch || entry->kind != ASSAY_RAW || (entry->length < LARGE && !assay_fault_now(ASSAY_FAULT_AHEAD)) ||
-        !assay_reference_cache_find(m->kept, key, entry))
+    if (work->range || entry->kind != ASSAY_RAW || (entry->length < LARGE && !assay_fault_now(ASSAY_FAULT_AHEAD)) ||
+        !assay_reference_cache_find(pool->reference_cache, key, entry))
         return false;
-    for (uint32_t k = 0; k < wanted->measures; k++) {
-        const assay_measure *measure = &m->plan->measures[wanted->measure[k]];
+    for (uint32_t k = 0; k < demand->measures; k++) {
+        const assay_measure *measure = &a->source->plan->measures[demand->measure[k]];
         if (measure->kind == ASSAY_MEASURE_CHANGE && measure->reference == ASSAY_REFERENCE_FIRST_WORKER)
             return false;
     }
     return true;
 }
 
-/* The raw record of a tensor in a part; as a rule it has the place that it had in the part before. */
-static const assay_entry *entry_of(const assay_shard *shard, const assay_part *part, uint32_t tensor, size_t place)
+/* The raw record of a tensor in a part. As a rule it has the place that it had in the part before. */
+static const assay_entry *find_entry(const assay_shard *shard, const assay_part *part, uint32_t tensor, size_t place)
 {
     const assay_entry *guess = place < part->count ? &shard->entries[part->first + place] : NULL;
     if (guess && guess->tensor == tensor && guess->kind == ASSAY_RAW)
@@ -241,134 +242,120 @@ static const assay_entry *entry_of(const assay_shard *shard, const assay_part *p
     return assay_part_raw(shard, part, tensor);
 }
 
-/* Opens the file of a later part as m->main; that of the step under way, `main`, stays open. */
-static int open_later(assay_mapper *m, const assay_part *part, const assay_open_file *main, assay_error *err)
+/* Opens the file of a later part as the main one; `turn`, the file of the step whose turn it is, stays open. */
+static int open_later(assay_file_pool *pool, const assay_part *part, const assay_open_file *turn, assay_error *err)
 {
-    assay_open_file *best = assay_mapper_file_of(m, part);
-    for (int i = 0; (!best || best->part != part) && i < ASSAY_STRIP; i++)
-        if (&m->files[i] != main && (!best || m->files[i].used < best->used))
-            best = &m->files[i];
-    best->used = m->tensors_taken;
-    assay_mapper_turn_to(m, best);
-    return assay_file_pool_open(m, best, &m->sources->list[m->source], part, err);
+    assay_open_file *file = assay_file_pool_find(pool, part);
+    for (int i = 0; (!file || file->part != part) && i < ASSAY_OPEN_FILES; i++)
+        if (&pool->files[i] != turn && (!file || pool->files[i].used < file->used))
+            file = &pool->files[i];
+    file->used = pool->tensor;
+    assay_file_pool_turn_to(pool, file);
+    return assay_file_pool_open(pool, file, pool->source->source, part, err);
 }
 
-/* Measures a record of m->step, which is a later one than that under way. */
-static int measure(assay_mapper *m, const assay_part *part, const assay_entry *entry, const assay_open_file *main)
+/* Measures a record of a->work.step, a later step. Only a result without any problem is kept. */
+static int measure_later(assay_lookahead *a, assay_file_pool *pool, const assay_part *part, const assay_entry *entry,
+                         const assay_open_file *turn)
 {
-    assay_lookahead *a = m->ahead;
-    const assay_source *source = &m->sources->list[m->source];
+    const assay_source *source = a->source->source;
+    const early_step *early = find_step(a, a->work.step);
     assay_error err = {""};
-    assay_demand_next(&a->wants);
-    const assay_record_demand *wanted = assay_demand_of(&a->wants, part, m->step->mode, entry->tensor);
-    const waiting *w = waiting_of(a, number_of(m, m->step));
-    if (!(wanted->kinds >> ASSAY_RAW & 1) || find(m, entry) || (w && w->full))
+    bool measured;
+    assay_demand_next(&a->demand);
+    const assay_record_demand *demand = assay_demand_of(&a->demand, part, a->work.step->mode, entry->tensor);
+    if (!(demand->kinds >> ASSAY_RAW & 1) || find_result(early, entry) || (early && early->full))
         return ASSAY_OK;
-    int status = open_later(m, part, main, &err);
+    int status = open_later(pool, part, turn, &err);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
-    assay_reader_expect(m->main->file, entry->offset, entry->offset + entry->length);
-    assay_tensor_result item = {.view = {.tensor = entry->tensor, .worker = part->worker, .dtype = -1}};
-    item.view.order = (uint32_t)(entry - &source->shard.entries[part->first]);
-    item.view.name = assay_dict_name(source->info->tensors, entry->tensor, NULL);
-    bool taken;
-    assay_arena_clear(m->arena);
-    status = assay_record_measure(m, part, entry, wanted, &item, &taken);
-    if (status == ASSAY_OK && a->node.problems.total > 0) {
-        assay_partial_release(&a->node, NULL);
-        return assay_partial_init(&a->node, m->plan->instances);
+    assay_reader_expect(pool->main->reader, entry->offset, entry->offset + entry->length);
+    assay_tensor_result result = {.view = {.tensor = entry->tensor, .worker = part->worker, .dtype = -1}};
+    result.view.order = (uint32_t)(entry - &source->shard.entries[part->first]);
+    result.view.name = assay_dict_name(source->info->tensors, entry->tensor, NULL);
+    assay_step_work_clear(&a->work);
+    status = assay_record_measure(pool, &a->work, part, entry, demand, &result, &measured);
+    if (status == ASSAY_OK && a->partial.problems.total > 0) {
+        assay_partial_release(&a->partial, NULL);
+        return assay_partial_init(&a->partial, a->source->plan->instances);
     }
-    return status == ASSAY_OK && taken ? put(m, number_of(m, m->step), entry, &item) : status;
+    return status == ASSAY_OK && measured ? keep_result(a, entry, &result) : status;
 }
 
-int assay_lookahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry,
-                            const assay_record_demand *wanted, const assay_tensor_result *item)
+int assay_lookahead_measure(assay_lookahead *a, assay_file_pool *pool, const assay_step_work *work,
+                            const assay_part *part, const assay_entry *entry, const assay_record_demand *demand,
+                            const assay_tensor_result *result)
 {
-    assay_lookahead *a = m->ahead;
-    if (!is_worth_while(m, part, entry, wanted))
+    if (!saves_reading(a, pool, work, part, entry, demand))
         return ASSAY_OK;
-    find_parts(m, part);
-    if (a->part_count == 0 || !is_small(m, item))
+    find_parts(a, work->step, part);
+    if (a->part_count == 0 || !is_small(a, result))
         return ASSAY_OK;
-    const assay_source *source = &m->sources->list[m->source];
-    const assay_step_info *step = m->step;
-    assay_open_file *main = m->main;
-    assay_arena *arena = m->arena;
-    assay_partial *node = m->node;
-    bool alone = m->alone;
+    const assay_source *source = a->source->source;
+    assay_open_file *turn = pool->main;
     size_t place = (size_t)(entry - &source->shard.entries[part->first]);
     int status = ASSAY_OK;
-    assay_arena_clear_to(a->arena, a->memory + assay_arena_idle(arena));
-    m->arena = a->arena;
-    m->node = &a->node;
+    assay_step_work_limit(&a->work, a->memory + assay_arena_idle(work->arena), work->work_most);
     for (int i = 0; status == ASSAY_OK && i < a->part_count; i++) {
-        const assay_entry *next = entry_of(&source->shard, a->parts[i], entry->tensor, place);
-        m->step = &source->info->steps[a->part_step[i]];
+        const assay_entry *next = find_entry(&source->shard, a->parts[i], entry->tensor, place);
+        a->work.step = &source->info->steps[a->part_step[i]];
         if (next)
-            status = measure(m, a->parts[i], next, main);
+            status = measure_later(a, pool, a->parts[i], next, turn);
     }
-    m->step = step;
-    assay_mapper_turn_to(m, main);
-    m->arena = arena;
-    m->node = node;
-    m->alone = alone;
-    assay_arena_clear_to(a->arena, a->memory);
-    assay_reference_cache_evict(m->kept, (assay_reference_key){entry->tensor, part->worker});
+    assay_file_pool_turn_to(pool, turn);
+    assay_step_work_limit(&a->work, a->memory, SIZE_MAX);
+    assay_reference_cache_evict(pool->reference_cache, (assay_reference_key){entry->tensor, part->worker});
     return status;
 }
 
 /* ---- the step's turn ---- */
 
-bool assay_lookahead_has(assay_mapper *m, const assay_entry *entry)
+bool assay_lookahead_has(const assay_lookahead *a, const assay_step_work *work, const assay_entry *entry)
 {
-    return find(m, entry) != NULL;
+    return find_result(find_step(a, work->step), entry) != NULL;
 }
 
-int assay_lookahead_take(assay_mapper *m, const assay_entry *entry, assay_tensor_result *item, bool *taken)
+/* A step that has no room for a result: the next ones will have none either. */
+static void give_up(assay_lookahead *a)
 {
-    const measured *found = find(m, entry);
+    a->off = true;
+    a->part = NULL;
+    forget_steps(a);
+}
+
+int assay_lookahead_take(assay_lookahead *a, assay_step_work *work, const assay_entry *entry,
+                         assay_tensor_result *result, bool *taken)
+{
+    const early_step *early = find_step(a, work->step);
+    const early_result *found = find_result(early, entry);
     *taken = false;
     if (!found)
         return ASSAY_OK;
-    const waiting *w = waiting_of(m->ahead, number_of(m, m->step));
-    assay_cursor in = assay_cursor_over(w->bytes.data + found->at, found->size);
-    assay_tensor_result_form form = assay_deferred_form(m);
+    if (!assay_step_work_charge(work, found->held)) {
+        give_up(a);
+        return ASSAY_OK;
+    }
+    assay_cursor in = assay_cursor_over(early->bytes.data + found->at, found->size);
+    assay_tensor_result_form form = assay_map_source_form(a->source);
     assay_tensor_result raw = {0};
-    int status = assay_tensor_result_unpack(&in, &form, m->arena, &raw, NULL);
-    m->alone |= status == ASSAY_EBUDGET;
+    int status = assay_tensor_result_unpack(&in, &form, work->arena, &raw, NULL);
     if (status != ASSAY_OK)
-        return status == ASSAY_EBUDGET ? ASSAY_OK : ASSAY_EINTERNAL;
-    raw.view.name = item->view.name;
-    raw.view.order = item->view.order;
-    raw.view.reduction = item->view.reduction;
-    raw.view.reductions = item->view.reductions;
-    item->view = raw.view;
-    item->kinds |= raw.kinds;
+        return status == ASSAY_EBUDGET ? ASSAY_ENOMEM : ASSAY_EINTERNAL;
+    raw.view.name = result->view.name;
+    raw.view.order = result->view.order;
+    raw.view.reduction = result->view.reduction;
+    raw.view.reductions = result->view.reductions;
+    result->view = raw.view;
+    result->kinds |= raw.kinds;
     *taken = true;
     return ASSAY_OK;
 }
 
-int assay_lookahead_read_step(assay_mapper *m)
+void assay_lookahead_end_step(assay_lookahead *a, const assay_step_work *work)
 {
-    waiting *w = waiting_of(m->ahead, number_of(m, m->step));
-    if (!w)
-        return assay_mapper_read_step(m);
-    assay_partial *whole = m->node, node;
-    int status = assay_partial_init(&node, m->plan->instances);
-    m->node = &node;
-    m->alone = false;
-    if (status == ASSAY_OK)
-        status = assay_mapper_read_step(m);
-    if (status == ASSAY_OK)
-        status = node.problems.status;
-    assay_needs needs = assay_deferred_both(assay_deferred_least(m), assay_deferred_needs(m));
-    needs.most = needs.most > w->most ? needs.most : w->most;
-    m->alone |= !assay_deferred_fits(m, needs);
-    if (m->alone) {
-        m->ahead->off = true;
-        m->ahead->part = NULL;
-        forget_all(m->ahead);
-    }
-    forget(m->ahead, w);
-    return assay_deferred_settle(m, whole, &node, status);
+    const early_step *early = find_step(a, work->step);
+    if (early)
+        forget_step(a, &a->steps[early->step % ASSAY_OPEN_FILES]);
+    if (early && work->refused)
+        give_up(a);
 }

@@ -1,44 +1,49 @@
-/* lookahead.h - large tensors of the next steps, measured out of turn: while what they are compared with is at hand.
+/* lookahead.h - large tensors of the next steps, measured before their step's turn, while what they are compared with
+ * is in memory.
  *
- * A rank goes from step to step, so a tensor that is compared with the one before is compared with what was read a
- * whole step ago. To keep all of a step in memory takes as much of it, and for a large model there is not so much. So
- * when a large tensor was read whose content is kept, the same tensor of the next few steps is read at once, each
- * compared with the one before, and then nothing of them is kept; what was measured waits, packed, for the step's turn
- * (deferred.h). Contents are read once but at the borders of such strips, and what is held of them are two or three
- * contents.
- *
- * Only what was measured without any problem waits; else the record is read once more in its turn, which names the
- * problem. */
+ * How it works:
+ *   1. A rank goes from step to step, so a tensor is compared with what was read a whole step ago. A large model does
+ *      not fit the reference cache, and each of its tensors would be read twice.
+ *   2. So once a large tensor was measured whose content is in the cache, the same tensor of the next few steps is
+ *      measured at once. Each is compared with the one before, whose content is then given up: two or three contents
+ *      are in memory at a time.
+ *   3. The results wait as bytes, with what the step is to be charged for them (step_work.h).
+ *   4. In the step's turn they are unpacked instead of reading the record, provided that the step has room for them.
+ *      Else, and where anything was wrong, the record is read again in its turn, which names the problem.
+ * So a content is read twice only at the borders of such strips of steps. */
 #ifndef ASSAY_ENGINE_MAP_LOOKAHEAD_H
 #define ASSAY_ENGINE_MAP_LOOKAHEAD_H
 
-#include "engine/map/mapper.h"
+#include "engine/map/file_pool.h"
+#include "engine/map/step_work.h"
 
 typedef struct assay_lookahead assay_lookahead;
 
-/* What waits takes at most about `memory` bytes; measuring as much again, and what the step has left. NULL without
- * memory. */
-assay_lookahead *assay_lookahead_new(size_t memory);
+/* Results that wait take at most about `memory` bytes; measuring as much again, and what the step has left. NULL
+ * without memory. */
+assay_lookahead *assay_lookahead_new(const assay_map_source *source, size_t memory);
 /* NULL is ignored. */
 void assay_lookahead_free(assay_lookahead *a);
 
-/* Begins with the mapper's source; what was measured of another one is forgotten. 0 or ASSAY_ENOMEM. */
-int assay_lookahead_enter(assay_mapper *m);
+/* Begins with the source, after leaving the one before. 0 or ASSAY_ENOMEM. */
+int assay_lookahead_enter(assay_lookahead *a);
 void assay_lookahead_leave(assay_lookahead *a);
+/* From now on only steps before this position in the source's steps are measured early. */
+void assay_lookahead_until(assay_lookahead *a, uint64_t end);
 
-/* After a raw record of m->step was taken into `item`: measures the same tensor of the same worker in the next steps,
- * if that saves reading. They are steps of this rank's chunks before m->ahead_end. 0 or ASSAY_ENOMEM. */
-int assay_lookahead_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry,
-                            const assay_record_demand *wanted, const assay_tensor_result *item);
+/* After a raw record of the step was measured: measures the same tensor of the same worker in the next steps, if that
+ * saves reading. The pool's main file is the same before and after. 0 or ASSAY_ENOMEM. */
+int assay_lookahead_measure(assay_lookahead *a, assay_file_pool *pool, const assay_step_work *work,
+                            const assay_part *part, const assay_entry *entry, const assay_record_demand *demand,
+                            const assay_tensor_result *result);
 
-/* Does what was measured of an entry of m->step wait? */
-bool assay_lookahead_has(assay_mapper *m, const assay_entry *entry);
-/* Adds it to the entry's item, which it fits; *taken tells whether there was any and memory for it. 0 or
- * ASSAY_EINTERNAL. */
-int assay_lookahead_take(assay_mapper *m, const assay_entry *entry, assay_tensor_result *item, bool *taken);
-
-/* Reads m->step as assay_mapper_read_step() does, with what was measured before its turn. 0, ASSAY_ENOMEM or
- * ASSAY_EINTERNAL. */
-int assay_lookahead_read_step(assay_mapper *m);
+/* Does the result of an entry of the step wait? */
+bool assay_lookahead_has(const assay_lookahead *a, const assay_step_work *work, const assay_entry *entry);
+/* Takes it into the entry's result; *taken is false when there is none or the step has no room for it. 0, ASSAY_ENOMEM
+ * or ASSAY_EINTERNAL. */
+int assay_lookahead_take(assay_lookahead *a, assay_step_work *work, const assay_entry *entry,
+                         assay_tensor_result *result, bool *taken);
+/* The step was read: what still waits of it is forgotten. */
+void assay_lookahead_end_step(assay_lookahead *a, const assay_step_work *work);
 
 #endif

@@ -4,58 +4,66 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "engine/map/reference.h"
+#include "engine/map/units.h"
 
-/* A measure under way. */
+/* A measure of the record. */
 typedef struct assay_active_measure {
     uint32_t number;    /* the engine's */
     assay_meter *meter; /* NULL: given up, or done */
     assay_reference reference;
     bool pulls;      /* the reference has the same shape: its elements are fed alongside */
     uint32_t leader; /* measures with one reference pull it together: the first of them */
-} taking;
+} active_measure;
 
-/* Room for the measures of one tensor, kept from one to the next. */
-static int reserve(assay_mapper *m, uint32_t measures)
+static const assay_measure *measure_of(const assay_measures *g, const active_measure *active)
 {
-    if (measures <= m->taking_room)
+    return &g->record->step->source->plan->measures[active->number];
+}
+
+/* Room for the measures of one record, kept from one to the next. */
+static int reserve_list(assay_step_work *step, uint32_t measures)
+{
+    if (measures <= step->active_room)
         return ASSAY_OK;
-    taking *grown = assay_realloc_array(m->takings, measures, sizeof *grown);
+    active_measure *grown = assay_realloc_array(step->active, measures, sizeof *grown);
     if (!grown)
         return ASSAY_ENOMEM;
-    m->takings = grown;
-    m->taking_room = measures;
+    step->active = grown;
+    step->active_room = measures;
     return ASSAY_OK;
 }
 
-/* What a measure that was not taken means: not applicable and no reference are no loss; the rest is named. */
-static int give_up(const assay_measures *g, taking *t, int status, const assay_error *err)
+/* What it means that a measure is not taken: not applicable (1) and no reference are no loss; the rest is named. */
+static int give_up(const assay_measures *g, int status, const assay_error *err)
 {
-    t->meter = NULL;
+    const assay_record_work *w = g->record;
     if (status == ASSAY_ENOMEM)
         return status;
     if (status < 0)
-        assay_note_problem(g->m, g->part, assay_problem_kind_of(status), (int64_t)g->entry->offset, err->text);
+        assay_step_work_problem(w->step, w->part, assay_problem_kind_of(status), (int64_t)w->entry->offset, err->text);
     return ASSAY_OK;
 }
 
 /* The first measure of the list that pulls the same reference; `k` itself when there is none. */
-static uint32_t find_leader(const taking *list, uint32_t k)
+static uint32_t find_leader(const active_measure *list, uint32_t k)
 {
     for (uint32_t j = 0; j < k; j++)
-        if (list[j].pulls && list[j].leader == j && list[j].reference.handle == list[k].reference.handle)
+        if (list[j].pulls && list[j].leader == j && list[j].reference.file == list[k].reference.file)
             return j;
     return k;
 }
 
-/* A window goes back to the record of the handle: it is kept while it is read, when it is worth that. */
-static void keep_oldest(const assay_measures *g, assay_open_file *handle)
+/* A window goes back to the record that is open in the file: it is cached while it is read, when it is worth that. */
+static void cache_oldest(const assay_measures *g, assay_open_file *file)
 {
-    assay_reference_key key = {g->entry->tensor, g->part->worker};
-    uint8_t *to = assay_reference_cache_oldest(g->m->kept, key, handle->entry, &handle->record);
+    const assay_record_work *w = g->record;
+    uint8_t *to =
+        assay_reference_cache_oldest(w->pool->reference_cache, assay_record_work_key(w), file->entry, &file->record);
     if (!to)
         return;
-    assay_reader_put_at(handle->file, to);
-    handle->fills = true;
+    assay_reader_put_at(file->reader, to);
+    file->fills_cache = true;
 }
 
 uint8_t *assay_measures_place(const assay_measures *g)
@@ -69,107 +77,139 @@ uint8_t *assay_measures_place(const assay_measures *g)
 bool assay_measures_is_looked_back_at(const assay_measures *g)
 {
     for (uint32_t k = 0; k < g->count; k++) {
-        const assay_measure *measure = &g->m->plan->measures[g->list[k].number];
+        const assay_measure *measure = measure_of(g, &g->list[k]);
         if (measure->kind != ASSAY_MEASURE_CHANGE)
             continue;
         bool before = (measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->steps == 1) ||
                       measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN;
-        if (before && !g->m->stretch)
+        if (before && !g->record->step->range)
             return true;
-        if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER && g->list[k].reference.place.entry == g->entry)
+        if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER && g->list[k].reference.place.entry == g->record->entry)
             return true;
     }
     return false;
 }
 
-/* Starts comparison k. */
-static int start_comparison(const assay_measures *g, uint32_t k, const assay_shape *shape)
+/* ---- starting ---- */
+
+/* Makes the meter, refused if the step or the record's work has no room for what it needs. Quantiles are faster with
+ * more memory: they may use what the arena has, but for what `later` more of them need. */
+static int start_meter(const assay_measures *g, active_measure *active, const assay_shape *shape,
+                       const assay_shape *reference, uint32_t later, assay_error *err)
 {
-    assay_mapper *m = g->m;
-    taking *t = &g->list[k];
-    const assay_measure *measure = &m->plan->measures[t->number];
-    assay_error err = {""};
-    int found = assay_reference_find(m, measure, g->part, g->entry->tensor, &t->reference, &err);
-    if (found < 0)
-        return give_up(g, t, found, &err);
-    const assay_record *r = found ? &t->reference.handle->record : NULL;
-    assay_shape reference = {0};
-    if (found)
-        reference = (assay_shape){r->dtype, r->dims, r->shape, r->elements};
-    int status = assay_meter_new(measure, shape, found ? &reference : NULL, assay_arena_left(m->arena), m->arena,
-                                 &t->meter, &err);
+    enum { OF_QUANTILES = 16 << 10 }; /* the least that a meter of quantiles takes is less than this */
+    assay_record_work *w = g->record;
+    assay_meter_bytes most = assay_record_work_left(w), taken;
+    size_t room = assay_arena_left(w->step->arena), others = (size_t)later * OF_QUANTILES;
+    size_t least = most.held < SIZE_MAX - most.work ? most.held + most.work : SIZE_MAX;
+    size_t budget = room > others && room - others > least ? room - others : least;
+    int status = assay_meter_new_within(measure_of(g, active), shape, reference, most, budget, w->step->arena, &taken,
+                                        &active->meter, err);
     if (status != ASSAY_OK)
-        return give_up(g, t, status, &err);
-    t->pulls = found && reference.dims == shape->dims &&
-               (shape->dims == 0 || memcmp(reference.dim, shape->dim, (size_t)shape->dims * sizeof *shape->dim) == 0);
-    t->leader = t->pulls ? find_leader(g->list, k) : k;
-    if (t->pulls && t->leader == k && t->reference.handle->from == ASSAY_FROM_FILE) {
-        m->bytes_read += r->length;
-        assay_reader_expect(t->reference.handle->file, r->offset, r->offset + r->length);
-    }
-    if (t->pulls && measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN)
-        keep_oldest(g, t->reference.handle);
+        return status;
+    w->work += taken.work;
+    (void)assay_step_work_charge(w->step, taken.held); /* it is within what is left */
     return ASSAY_OK;
 }
 
-int assay_measures_start(assay_measures *g, const assay_record_demand *wanted, const assay_shape *shape)
+/* Starts comparison k. */
+static int start_comparison(const assay_measures *g, uint32_t k, const assay_shape *shape, assay_error *err)
 {
-    assay_mapper *m = g->m;
-    if (reserve(m, wanted->measures) != ASSAY_OK)
-        return ASSAY_ENOMEM;
-    g->list = m->takings;
-    g->count = 0;
-    m->tensors_taken++;
-    assay_reference_cache_next(m->kept);
-    for (uint32_t k = 0; k < wanted->measures; k++) {
-        taking *t = &g->list[g->count++];
-        const assay_measure *measure = &m->plan->measures[wanted->measure[k]];
+    assay_file_pool *pool = g->record->pool;
+    active_measure *active = &g->list[k];
+    const assay_measure *measure = measure_of(g, active);
+    int found = assay_reference_find(g->record, measure, &active->reference, err);
+    if (found < 0)
+        return found;
+    assay_open_file *file = active->reference.file;
+    assay_shape reference = {0};
+    if (found)
+        reference = (assay_shape){file->record.dtype, file->record.dims, file->record.shape, file->record.elements};
+    int status = start_meter(g, active, shape, found ? &reference : NULL, 0, err);
+    if (status != ASSAY_OK)
+        return status;
+    active->pulls =
+        found && reference.dims == shape->dims &&
+        (shape->dims == 0 || memcmp(reference.dim, shape->dim, (size_t)shape->dims * sizeof *shape->dim) == 0);
+    active->leader = active->pulls ? find_leader(g->list, k) : k;
+    if (active->pulls && active->leader == k && file->from == ASSAY_FROM_FILE) {
+        pool->bytes_read += file->record.length;
+        assay_reader_expect(file->reader, file->record.offset, file->record.offset + file->record.length);
+    }
+    if (active->pulls && measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN)
+        cache_oldest(g, file);
+    return ASSAY_OK;
+}
+
+/* Starts the measures that are quantiles, or the others: what is left when all others have what they need is for
+ * quantiles. */
+static int start_measures(const assay_measures *g, const assay_shape *shape, bool quantiles, uint32_t later)
+{
+    for (uint32_t k = 0; k < g->count; k++) {
+        const assay_measure *measure = measure_of(g, &g->list[k]);
         assay_error err = {""};
-        *t = (taking){.number = wanted->measure[k], .leader = k};
-        int status;
-        if (measure->kind == ASSAY_MEASURE_CHANGE) {
-            status = start_comparison(g, k, shape);
-        } else {
-            status = assay_meter_new(measure, shape, NULL, assay_arena_left(m->arena), m->arena, &t->meter, &err);
-            status = status == ASSAY_OK ? ASSAY_OK : give_up(g, t, status, &err);
-        }
-        if (status != ASSAY_OK)
+        if ((measure->kind == ASSAY_MEASURE_QUANTILES) != quantiles)
+            continue;
+        later -= quantiles;
+        int status = measure->kind == ASSAY_MEASURE_CHANGE ? start_comparison(g, k, shape, &err)
+                                                           : start_meter(g, &g->list[k], shape, NULL, later, &err);
+        if (status != ASSAY_OK && (status = give_up(g, status, &err)) != ASSAY_OK)
             return status;
     }
     return ASSAY_OK;
 }
 
+int assay_measures_start(assay_measures *g, const assay_shape *shape)
+{
+    assay_record_work *w = g->record;
+    uint32_t quantiles = 0;
+    if (reserve_list(w->step, w->demand->measures) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    g->list = w->step->active;
+    g->count = w->demand->measures;
+    for (uint32_t k = 0; k < g->count; k++) {
+        g->list[k] = (active_measure){.number = w->demand->measure[k], .leader = k};
+        quantiles += measure_of(g, &g->list[k])->kind == ASSAY_MEASURE_QUANTILES;
+    }
+    w->pool->tensor++;
+    assay_reference_cache_next(w->pool->reference_cache);
+    int status = start_measures(g, shape, false, 0);
+    return status == ASSAY_OK && quantiles > 0 ? start_measures(g, shape, true, quantiles) : status;
+}
+
+/* ---- feeding ---- */
+
 /* The next bytes of a reference, `size` at most and as many as there are in one piece; `piece` are those of the record
- * under way. */
-static int pull(assay_open_file *handle, const uint8_t *piece, size_t most, const uint8_t **pulled, size_t *size,
-                assay_error *err)
+ * itself. */
+static int pull_reference(assay_open_file *file, const uint8_t *piece, size_t most, const uint8_t **pulled,
+                          size_t *size, assay_error *err)
 {
     *size = most;
-    if (handle->from == ASSAY_FROM_FILE) {
-        int status = assay_reader_content(handle->file, most, pulled, size, err);
+    if (file->from == ASSAY_FROM_FILE) {
+        int status = assay_reader_content(file->reader, most, pulled, size, err);
         if (status == ASSAY_OK && *size == 0)
             status = assay_fail(err, ASSAY_EFORMAT, "the reference tensor ends early");
         if (status != ASSAY_OK)
             return status;
     } else {
-        *pulled = handle->from == ASSAY_FROM_ITSELF ? piece : handle->bytes + handle->at;
+        *pulled = file->from == ASSAY_FROM_ITSELF ? piece : file->bytes + file->consumed;
     }
-    handle->at += *size;
+    file->consumed += *size;
     return ASSAY_OK;
 }
 
 /* After the last piece of a reference: is it known to be sound? */
-static int end_reference(const assay_measures *g, assay_open_file *handle, assay_error *err)
+static int end_reference(const assay_measures *g, assay_open_file *file, assay_error *err)
 {
     const uint8_t *rest;
     size_t size;
-    if (handle->from != ASSAY_FROM_FILE)
+    if (file->from != ASSAY_FROM_FILE)
         return ASSAY_OK;
-    int status = assay_reader_content(handle->file, 0, &rest, &size, err);
-    if (status == ASSAY_OK && handle->fills)
-        assay_reference_cache_filled(g->m->kept, (assay_reference_key){g->entry->tensor, g->part->worker},
-                                     handle->entry, &handle->record);
-    handle->fills = false;
+    int status = assay_reader_content(file->reader, 0, &rest, &size, err);
+    if (status == ASSAY_OK && file->fills_cache)
+        assay_reference_cache_filled(g->record->pool->reference_cache, assay_record_work_key(g->record), file->entry,
+                                     &file->record);
+    file->fills_cache = false;
     return status;
 }
 
@@ -178,12 +218,12 @@ static int end_reference(const assay_measures *g, assay_open_file *handle, assay
 static int feed_comparisons(const assay_measures *g, uint32_t leader, const uint8_t *piece, uint64_t elements,
                             size_t element, assay_error *err)
 {
-    const taking *list = g->list;
-    size_t other = assay_dtype_size(list[leader].reference.handle->record.dtype);
+    const active_measure *list = g->list;
+    size_t other = assay_dtype_size(list[leader].reference.file->record.dtype);
     while (elements > 0) {
         const uint8_t *pulled;
         size_t size;
-        int status = pull(list[leader].reference.handle, piece, (size_t)elements * other, &pulled, &size, err);
+        int status = pull_reference(list[leader].reference.file, piece, (size_t)elements * other, &pulled, &size, err);
         uint64_t got = size / other;
         for (uint32_t k = leader; status == ASSAY_OK && k < g->count; k++)
             if (list[k].meter && list[k].pulls && list[k].leader == leader)
@@ -196,57 +236,73 @@ static int feed_comparisons(const assay_measures *g, uint32_t leader, const uint
     return ASSAY_OK;
 }
 
+/* Drops a meter and those of the comparisons that it leads. */
+static void drop_led(const assay_measures *g, uint32_t leader)
+{
+    for (uint32_t k = leader; k < g->count; k++) {
+        active_measure *active = &g->list[k];
+        if (active->meter && (k == leader || (active->pulls && active->leader == leader))) {
+            assay_meter_drop(active->meter);
+            active->meter = NULL;
+        }
+    }
+}
+
 int assay_measures_feed(const assay_measures *g, const uint8_t *piece, uint64_t elements, size_t element, bool finite)
 {
-    taking *list = g->list;
+    active_measure *list = g->list;
     for (uint32_t k = 0; k < g->count; k++) {
-        taking *t = &list[k];
+        active_measure *active = &list[k];
         assay_error err = {""};
-        if (!t->meter || (t->pulls && t->leader != k) || (finite && assay_meter_pass_finite(t->meter, elements)))
+        if (!active->meter || (active->pulls && active->leader != k) ||
+            (finite && assay_meter_pass_finite(active->meter, elements)))
             continue;
-        int status = t->pulls ? feed_comparisons(g, k, piece, elements, element, &err)
-                              : assay_meter_feed(t->meter, piece, NULL, elements, &err);
-        for (uint32_t j = k + 1; status != ASSAY_OK && t->pulls && j < g->count; j++)
-            if (list[j].pulls && list[j].leader == k)
-                list[j].meter = NULL;
-        if (status != ASSAY_OK && (status = give_up(g, t, status, &err)) != ASSAY_OK)
-            return status;
+        int status = active->pulls ? feed_comparisons(g, k, piece, elements, element, &err)
+                                   : assay_meter_feed(active->meter, piece, NULL, elements, &err);
+        if (status != ASSAY_OK) {
+            drop_led(g, k);
+            if ((status = give_up(g, status, &err)) != ASSAY_OK)
+                return status;
+        }
     }
     return ASSAY_OK;
 }
 
-void assay_put_result(assay_mapper *m, assay_tensor_result *item, uint32_t number, const assay_result *result)
+/* ---- ending ---- */
+
+void assay_measures_drop(const assay_measures *g)
 {
-    size_t size = assay_result_size(&m->plan->measures[number]);
-    ((const assay_result **)item->view.results)[item->view.place[number]] = memcpy(m->result, result, size);
-    m->result += size;
+    for (uint32_t k = 0; k < g->count; k++)
+        drop_led(g, k);
 }
 
-int assay_measures_end(const assay_measures *g, assay_tensor_result *item, bool *again)
+int assay_measures_end(const assay_measures *g, bool *again)
 {
-    assay_mapper *m = g->m;
     *again = false;
     for (uint32_t k = 0; k < g->count; k++) {
-        taking *t = &g->list[k];
+        active_measure *active = &g->list[k];
         assay_error err = {""};
         assay_result result;
-        if (!t->meter)
+        if (!active->meter)
             continue;
-        int status = t->pulls ? end_reference(g, g->list[t->leader].reference.handle, &err) : ASSAY_OK;
-        if (status == ASSAY_OK)
-            status = assay_meter_end(t->meter, &result, &err);
+        int status = active->pulls ? end_reference(g, g->list[active->leader].reference.file, &err) : ASSAY_OK;
+        if (status != ASSAY_OK)
+            assay_meter_drop(active->meter);
+        else
+            status = assay_meter_end(active->meter, &result, &err);
         if (status == 1) {
             *again = true;
             continue;
         }
-        const assay_measure *measure = &m->plan->measures[t->number];
+        active->meter = NULL;
+        const assay_measure *measure = measure_of(g, active);
         if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_UNITS && measure->window > 1)
-            status = assay_units_pool(m, measure, g->part, g->entry->tensor, &result, &err);
+            status = assay_units_pool(g->record, measure, &result, &err);
         if (status == ASSAY_OK && measure->kind == ASSAY_MEASURE_CHANGE && result.of.change.found)
-            result.of.change.step = t->reference.place.part->step;
+            result.of.change.step = active->reference.place.part->step;
         if (status == ASSAY_OK)
-            assay_put_result(m, item, t->number, &result);
-        if ((status = give_up(g, t, status, &err)) != ASSAY_OK)
+            assay_record_work_put(g->record, active->number, &result);
+        if ((status = give_up(g, status, &err)) != ASSAY_OK)
             return status;
     }
     return ASSAY_OK;

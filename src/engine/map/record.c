@@ -1,263 +1,265 @@
-/* record.c - one record into its item: head, statistics and measures in one pass over its bytes. */
-#include "engine/map/measures.h"
+/* record.c - see record.h. */
+#include "engine/map/record.h"
 
 #include <string.h>
 
+#include "engine/map/measures.h"
 #include "tensor/convert.h"
 #include "tensor/stats.h"
 
-const char *assay_part_path(const assay_source *source, const assay_part *part, char name[ASSAY_PATH_ROOM])
-{
-    if (part->event)
-        return part->event;
-    int length = assay_event_path(&source->catalog, part->step, part->worker, name, ASSAY_PATH_ROOM);
-    return length < ASSAY_PATH_ROOM ? name : NULL;
-}
-
-int assay_file_pool_open(assay_mapper *m, assay_open_file *handle, const assay_source *source, const assay_part *part,
-                         assay_error *err)
-{
-    char name[ASSAY_PATH_ROOM];
-    if (handle->part == part)
-        return ASSAY_OK;
-    const char *path = assay_part_path(source, part, name);
-    if (!path)
-        return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long",
-                          (long long)part->step);
-    handle->part = NULL;
-    int status = handle->file ? assay_reader_reopen(handle->file, source->store, path, err)
-                              : assay_reader_open(source->store, path, 0, &handle->file, err);
-    if (status != ASSAY_OK)
-        return status;
-    m->files_opened++;
-    handle->part = part;
-    return ASSAY_OK;
-}
-
-void assay_note_problem(assay_mapper *m, const assay_part *part, int kind, int64_t offset, const char *text)
-{
-    char name[ASSAY_PATH_ROOM];
-    const char *path = assay_part_path(&m->sources->list[m->source], part, name);
-    m->alone |= kind == ASSAY_PROBLEM_BUDGET;
-    assay_problems_add(&m->node->problems, kind, part->step, path ? path : name, offset, "%s", text);
-}
-
-int assay_problem_kind_of(int status)
-{
-    return status == ASSAY_EIO       ? ASSAY_PROBLEM_READ
-           : status == ASSAY_EBUDGET ? ASSAY_PROBLEM_BUDGET
-                                     : ASSAY_PROBLEM_RECORD;
-}
-
-static int over_budget(assay_error *err)
-{
-    return assay_fail(err, ASSAY_EBUDGET,
-                      "the tensors of the step need more memory than the budget allows: raise --memory");
-}
-
 /* The recorded name must be the one that the index gives. */
-static bool names_agree(const assay_mapper *m, const assay_entry *entry, const assay_record *record)
+static bool names_agree(const assay_record_work *w)
 {
     const char *base;
     size_t length, expected;
-    int kind = assay_reduction_split(record->tag, record->tag_length, &base, &length);
-    const char *name = assay_dict_name(m->sources->list[m->source].info->tensors, entry->tensor, &expected);
-    return kind == entry->kind && length == expected && memcmp(base, name, length) == 0;
+    int kind = assay_reduction_split(w->record->tag, w->record->tag_length, &base, &length);
+    const char *name = assay_dict_name(w->step->source->source->info->tensors, w->entry->tensor, &expected);
+    return kind == w->entry->kind && length == expected && memcmp(base, name, length) == 0;
 }
 
 /* ---- a saved reduction: one number ---- */
 
-static int take_reduction(assay_mapper *m, const assay_entry *entry, const assay_record *record,
-                          assay_tensor_result *item, assay_error *err)
+static int read_number(assay_record_work *w, double *value, assay_error *err)
 {
     const uint8_t *piece;
     size_t size = 0;
-    if (record->dtype == ASSAY_STRING || record->elements != 1)
+    if (w->record->dtype == ASSAY_STRING || w->record->elements != 1)
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction must be one number");
-    int status = assay_reader_content(m->main->file, 0, &piece, &size, err);
+    int status = assay_reader_content(w->pool->main->reader, 0, &piece, &size, err);
     if (status != ASSAY_OK)
         return status;
-    if (size != assay_dtype_size(record->dtype))
+    if (size != assay_dtype_size(w->record->dtype))
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
-    double value;
-    assay_to_double(record->dtype, piece, 1, &value);
-    status =
-        assay_reader_content(m->main->file, 0, &piece, &size, err); /* the end: the checksum is known to be right */
+    assay_to_double(w->record->dtype, piece, 1, value);
+    /* at the end the checksum is known to be right */
+    return assay_reader_content(w->pool->main->reader, 0, &piece, &size, err);
+}
+
+static int measure_reduction(assay_record_work *w, assay_error *err)
+{
+    double value, *reduction = (double *)w->result->view.reduction;
+    const size_t room = ASSAY_KINDS * sizeof *reduction;
+    int status = read_number(w, &value, err);
     if (status != ASSAY_OK)
         return status;
-    double *reduction = (double *)item->view.reduction;
-    if (!reduction)
-        item->view.reduction = reduction = assay_arena_take_zeroed(m->arena, ASSAY_KINDS, sizeof *reduction);
-    if (!reduction)
-        return over_budget(err);
-    reduction[entry->kind] = value;
-    item->view.reductions |= 1u << entry->kind;
-    if (!(item->kinds & 1u << ASSAY_RAW))
-        item->view.wall_time = record->wall_time;
+    if (!reduction) {
+        if (!assay_step_work_charge(w->step, assay_arena_piece_cost(room)))
+            return assay_step_work_over_budget(err);
+        reduction = assay_arena_take_zeroed(w->step->arena, 1, room);
+        if (!reduction)
+            return ASSAY_ENOMEM;
+        w->result->view.reduction = reduction;
+    }
+    reduction[w->entry->kind] = value;
+    w->result->view.reductions |= 1u << w->entry->kind;
+    if (!(w->result->kinds & 1u << ASSAY_RAW))
+        w->result->view.wall_time = w->record->wall_time;
     return ASSAY_OK;
 }
 
-/* One pass over the content. `keep`: where it is copied, or NULL; a reference may lie there, so that a piece is put
- * there after it was compared. */
-static int pass(const assay_measures *g, const assay_record *record, assay_stats_acc *stats, uint8_t *keep,
-                assay_error *err)
+/* ---- a raw tensor ---- */
+
+/* One pass over the content. `copy_to`: where it is copied, or NULL; a reference may lie there, so each piece is copied
+ * after it was compared. */
+static int read_content(const assay_measures *measures, assay_stats_acc *stats, uint8_t *copy_to, assay_error *err)
 {
-    assay_mapper *m = g->m;
-    size_t element = assay_dtype_size(record->dtype);
+    assay_record_work *w = measures->record;
+    size_t element = assay_dtype_size(w->record->dtype);
     for (;;) {
         const uint8_t *piece;
         size_t size;
-        int status = assay_reader_content(m->main->file, 0, &piece, &size, err);
+        int status = assay_reader_content(w->pool->main->reader, 0, &piece, &size, err);
         if (status != ASSAY_OK || size == 0)
             return status;
         uint64_t elements = size / element;
         if (stats)
             assay_stats_feed(stats, piece, elements);
-        status = assay_measures_feed(g, piece, elements, element, stats && assay_stats_is_finite(stats));
+        status = assay_measures_feed(measures, piece, elements, element, stats && assay_stats_is_finite(stats));
         if (status != ASSAY_OK)
             return status;
-        if (keep) {
-            memcpy(keep, piece, size);
-            keep += size;
+        if (copy_to) {
+            memcpy(copy_to, piece, size);
+            copy_to += size;
         }
-        assay_progress_add(m->progress, size);
-        m->passed += size;
+        assay_progress_add(w->pool->progress, size);
+        w->reported += size;
     }
 }
 
-static int take_values(assay_mapper *m, const assay_part *part, const assay_entry *entry,
-                       const assay_record_demand *wanted, const assay_record *record, assay_tensor_result *item,
-                       assay_error *err)
+/* The first pass, with the statistics, and a copy for the reference cache when a later record is compared with this
+ * one. */
+static int read_first(const assay_measures *measures, assay_stats_acc *stats, assay_error *err)
 {
-    assay_measures measuring = {.m = m, .part = part, .entry = entry};
-    assay_stats_acc acc;
-    bool again = false;
-    assay_shape shape = {record->dtype, record->dims, item->view.shape, record->elements};
-    int status = assay_stats_init(&acc, record->dtype);
-    if (status == ASSAY_OK)
-        status = assay_measures_start(&measuring, wanted, &shape);
-    assay_reference_key key = {entry->tensor, part->worker};
-    uint8_t *keep = NULL;
-    bool apart = record->content_bytes > ASSAY_READER_WINDOW;
-    if (status == ASSAY_OK && assay_measures_is_looked_back_at(&measuring))
-        keep = assay_reference_cache_begin(m->kept, key, record, &apart);
-    uint8_t *place = keep && apart ? keep : status == ASSAY_OK ? assay_measures_place(&measuring) : NULL;
+    assay_record_work *w = measures->record;
+    assay_reference_key key = assay_record_work_key(w);
+    bool apart = w->record->content_bytes > ASSAY_READER_WINDOW;
+    uint8_t *cached = NULL;
+    if (assay_measures_is_looked_back_at(measures))
+        cached = assay_reference_cache_begin(w->pool->reference_cache, key, w->record, &apart);
+    uint8_t *place = cached && apart ? cached : assay_measures_place(measures);
     if (place)
-        assay_reader_put_at(m->main->file, place);
+        assay_reader_put_at(w->pool->main->reader, place);
+    int status = read_content(measures, stats, place == cached ? NULL : cached, err);
+    if (status == ASSAY_OK && cached)
+        assay_reference_cache_end(w->pool->reference_cache, key, w->entry, w->record);
+    return status;
+}
+
+/* One more pass, for measures that need it. */
+static int read_again(const assay_measures *measures, assay_error *err)
+{
+    assay_record_work *w = measures->record;
+    assay_record same;
+    int status = assay_reader_record(w->pool->main->reader, w->entry->offset, w->entry->length, w->pool->value_budget,
+                                     &same, err);
+    return status == ASSAY_OK ? read_content(measures, NULL, NULL, err) : status;
+}
+
+static int measure_values(assay_record_work *w, assay_error *err)
+{
+    assay_measures measures = {.record = w};
+    assay_stats_acc stats;
+    bool again = false;
+    assay_shape shape = {w->record->dtype, w->record->dims, w->result->view.shape, w->record->elements};
+    int status = assay_stats_init(&stats, w->record->dtype);
     if (status == ASSAY_OK)
-        status = pass(&measuring, record, &acc, place == keep ? NULL : keep, err);
-    if (status == ASSAY_OK && keep)
-        assay_reference_cache_end(m->kept, key, entry, record);
+        status = assay_measures_start(&measures, &shape);
     if (status == ASSAY_OK)
-        status = assay_measures_end(&measuring, item, &again);
+        status = read_first(&measures, &stats, err);
+    if (status == ASSAY_OK)
+        status = assay_measures_end(&measures, &again);
     while (status == ASSAY_OK && again) {
-        assay_record once_more;
-        status = assay_reader_record(m->main->file, entry->offset, entry->length, m->value_budget, &once_more, err);
+        status = read_again(&measures, err);
         if (status == ASSAY_OK)
-            status = pass(&measuring, &once_more, NULL, NULL, err);
-        if (status == ASSAY_OK)
-            status = assay_measures_end(&measuring, item, &again);
+            status = assay_measures_end(&measures, &again);
     }
-    if (status != ASSAY_OK)
+    if (status != ASSAY_OK) {
+        assay_measures_drop(&measures);
         return status;
-    assay_stats_finish(&acc, m->stats);
-    item->view.stats = m->stats;
+    }
+    assay_stats_finish(&stats, w->stats);
+    w->result->view.stats = w->stats;
     return ASSAY_OK;
 }
 
-static int take_texts(assay_mapper *m, const assay_record_demand *wanted, const assay_record *record,
-                      assay_tensor_result *item, assay_error *err)
+/* Copies the strings for a measure TEXTS. */
+static int copy_texts(assay_record_work *w, uint32_t number, assay_error *err)
 {
-    for (uint32_t k = 0; k < wanted->measures; k++) {
-        if (!assay_measure_is_text(&m->plan->measures[wanted->measure[k]]))
-            continue;
-        assay_result result;
-        int status = assay_texts_new(m->arena, record->elements, &result, err);
-        for (uint64_t i = 0; status == ASSAY_OK && i < record->elements; i++) {
-            size_t length;
-            const char *text = assay_reader_string(m->main->file, i, &length);
-            status = assay_texts_set(m->arena, &result, i, text, length, err);
-        }
-        if (status != ASSAY_OK)
-            return status;
-        assay_put_result(m, item, wanted->measure[k], &result);
+    assay_result result;
+    assay_arena *arena = w->step->arena;
+    if (!assay_step_work_charge(w->step, assay_texts_cost(w->record->elements, w->record->content_bytes)))
+        return assay_step_work_over_budget(err);
+    int status = assay_texts_new(arena, w->record->elements, &result, err);
+    for (uint64_t i = 0; status == ASSAY_OK && i < w->record->elements; i++) {
+        size_t length;
+        const char *text = assay_reader_string(w->pool->main->reader, i, &length);
+        status = assay_texts_set(arena, &result, i, text, length, err);
     }
-    return ASSAY_OK;
+    if (status == ASSAY_OK)
+        assay_record_work_put(w, number, &result);
+    return status;
+}
+
+static int measure_texts(assay_record_work *w, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (uint32_t k = 0; status == ASSAY_OK && k < w->demand->measures; k++)
+        if (assay_measure_is_text(&w->step->source->plan->measures[w->demand->measure[k]]))
+            status = copy_texts(w, w->demand->measure[k], err);
+    return status;
+}
+
+/* What the results of a record cost, each by itself (as they come from another rank) or all in one piece. */
+static size_t results_cost(const assay_record_work *w, size_t stats, size_t shape, size_t pointers)
+{
+    size_t cost = assay_arena_piece_cost(shape) + (stats > 0 ? assay_arena_piece_cost(stats) : 0) +
+                  (pointers > 0 ? assay_arena_piece_cost(pointers) : 0);
+    for (uint32_t k = 0; k < w->demand->measures; k++)
+        cost += assay_arena_piece_cost(assay_result_size(&w->step->source->plan->measures[w->demand->measure[k]]));
+    return cost;
 }
 
 /* Room for what will be known of a raw tensor, in one piece: there may be a million of them in a step. */
-static int make_room(assay_mapper *m, const assay_entry *entry, const assay_record_demand *wanted,
-                     const assay_record *record, assay_tensor_result *item, assay_error *err)
+static int make_room(assay_record_work *w, assay_error *err)
 {
-    const assay_source_plan *plan = &m->plan->sources[m->source];
-    const assay_use_class *class = &plan->classes[plan->tensor_class[entry->tensor]];
-    size_t stats = wanted->statistics && record->dtype != ASSAY_STRING ? sizeof(assay_stats) : 0;
-    size_t shape = (size_t)record->dims * sizeof *item->view.shape, results = 0;
-    size_t pointers = wanted->measures > 0 ? (class->measures + (size_t)1) * sizeof *item->view.results : 0;
-    for (uint32_t k = 0; k < wanted->measures; k++)
-        results += assay_result_size(&m->plan->measures[wanted->measure[k]]);
-    uint8_t *at = assay_arena_take_zeroed(m->arena, 1, stats + shape + pointers + results);
+    assay_tensor_view *view = &w->result->view;
+    const assay_use_class *class = assay_map_source_class(w->step->source, w->entry->tensor);
+    size_t stats = w->demand->statistics && w->record->dtype != ASSAY_STRING ? sizeof(assay_stats) : 0;
+    size_t shape = (size_t)w->record->dims * sizeof *view->shape, results = 0;
+    size_t pointers = w->demand->measures > 0 ? (class->measures + (size_t)1) * sizeof *view->results : 0;
+    for (uint32_t k = 0; k < w->demand->measures; k++)
+        results += assay_result_size(&w->step->source->plan->measures[w->demand->measure[k]]);
+    if (!assay_step_work_charge(w->step, results_cost(w, stats, shape, pointers)))
+        return assay_step_work_over_budget(err);
+    uint8_t *at = assay_arena_take_zeroed(w->step->arena, 1, stats + shape + pointers + results);
     if (!at)
-        return over_budget(err);
-    m->stats = (assay_stats *)(void *)at;
+        return ASSAY_ENOMEM;
+    w->stats = (assay_stats *)(void *)at;
     at += stats;
     if (shape > 0)
-        memcpy(at, record->shape, shape);
-    item->view.shape = (const int64_t *)(void *)at;
+        memcpy(at, w->record->shape, shape);
+    view->shape = (const int64_t *)(void *)at;
     at += shape;
     if (pointers > 0)
-        item->view.results = (const assay_result **)(void *)at;
-    item->view.place = class->place;
-    m->result = at + pointers;
+        view->results = (const assay_result **)(void *)at;
+    view->place = class->place;
+    w->next_result = at + pointers;
     return ASSAY_OK;
 }
 
-static int take_raw(assay_mapper *m, const assay_part *part, const assay_entry *entry,
-                    const assay_record_demand *wanted, const assay_record *record, assay_tensor_result *item,
-                    assay_error *err)
+static int measure_raw(assay_record_work *w, assay_error *err)
 {
-    int status = make_room(m, entry, wanted, record, item, err);
+    assay_tensor_view *view = &w->result->view;
+    int status = make_room(w, err);
     if (status != ASSAY_OK)
         return status;
-    item->view.dims = record->dims;
-    if (record->dtype == ASSAY_STRING)
-        status = take_texts(m, wanted, record, item, err);
-    else if (wanted->statistics)
-        status = take_values(m, part, entry, wanted, record, item, err);
+    view->dims = w->record->dims;
+    if (w->record->dtype == ASSAY_STRING)
+        status = measure_texts(w, err);
+    else if (w->demand->statistics)
+        status = measure_values(w, err);
     if (status != ASSAY_OK)
         return status;
-    item->view.dtype = record->dtype;
-    item->view.wall_time = record->wall_time;
+    view->dtype = w->record->dtype;
+    view->wall_time = w->record->wall_time;
     return ASSAY_OK;
 }
 
-int assay_record_measure(assay_mapper *m, const assay_part *part, const assay_entry *entry,
-                         const assay_record_demand *wanted, assay_tensor_result *item, bool *taken)
+/* Opens the record in the main file and measures it. */
+static int measure_record(assay_record_work *w, assay_record *record, assay_error *err)
+{
+    int status = assay_reader_record(w->pool->main->reader, w->entry->offset, w->entry->length, w->pool->value_budget,
+                                     record, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (!names_agree(w))
+        return assay_fail(err, ASSAY_EFORMAT, "the index says '%s', the record '%s'", w->result->view.name,
+                          record->tag);
+    return w->entry->kind == ASSAY_RAW ? measure_raw(w, err) : measure_reduction(w, err);
+}
+
+int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const assay_part *part, const assay_entry *entry,
+                         const assay_record_demand *demand, assay_tensor_result *result, bool *measured)
 {
     assay_error err = {""};
     assay_record record;
-    *taken = false;
-    m->passed = 0;
-    assay_arena_mark(m->arena);
-    m->entry = entry;
-    m->record = &record;
-    int status = assay_reader_record(m->main->file, entry->offset, entry->length, m->value_budget, &record, &err);
-    if (status == ASSAY_OK && !names_agree(m, entry, &record))
-        status = assay_fail(&err, ASSAY_EFORMAT, "the index says '%s', the record '%s'", item->view.name, record.tag);
-    if (status == ASSAY_OK)
-        status = entry->kind == ASSAY_RAW ? take_raw(m, part, entry, wanted, &record, item, &err)
-                                          : take_reduction(m, entry, &record, item, &err);
-    m->entry = NULL;
-    m->records_read++;
-    m->bytes_read += entry->length;
-    assay_progress_add(m->progress, entry->length > m->passed ? entry->length - m->passed : 0);
+    assay_record_work w = {.pool = pool,
+                           .step = step,
+                           .part = part,
+                           .entry = entry,
+                           .demand = demand,
+                           .record = &record,
+                           .result = result};
+    int status = measure_record(&w, &record, &err);
+    pool->records_read++;
+    pool->bytes_read += entry->length;
+    assay_progress_add(pool->progress, entry->length > w.reported ? entry->length - w.reported : 0);
+    *measured = status == ASSAY_OK;
     if (status == ASSAY_ENOMEM)
         return status;
-    if (status != ASSAY_OK) {
-        assay_note_problem(m, part, assay_problem_kind_of(status), (int64_t)entry->offset, err.text);
-        return ASSAY_OK;
-    }
-    item->kinds |= 1u << entry->kind;
-    *taken = true;
+    if (status == ASSAY_OK)
+        result->kinds |= 1u << entry->kind;
+    else
+        assay_step_work_problem(step, part, assay_problem_kind_of(status), (int64_t)entry->offset, err.text);
     return ASSAY_OK;
 }

@@ -1,159 +1,160 @@
-/* reference.c - finds and opens the record that a comparison refers to. */
-#include "engine/map/mapper.h"
+/* reference.c - see reference.h. */
+#include "engine/map/reference.h"
 
 #include <string.h>
 
-/* Walks the raw records of a tensor and worker before a step, newest first. */
+/* Goes back over the raw records of a tensor and worker before a step, newest first. */
 enum { PAGE = 32 };
-typedef struct walk {
+typedef struct back_iterator {
     assay_place place[PAGE];
     size_t count, at;
     size_t most;  /* places to look up at once, at most PAGE */
     int64_t step; /* the page's end */
-} walk;
+} back_iterator;
 
-static void begin(walk *w, const assay_part *part, size_t most)
+static void start_back(back_iterator *it, const assay_part *part, size_t most)
 {
-    w->count = w->at = 0;
-    w->most = most;
-    w->step = part->step;
+    it->count = it->at = 0;
+    it->most = most;
+    it->step = part->step;
 }
 
-static bool next_place(const assay_mapper *m, walk *w, uint32_t tensor, uint32_t worker, assay_place *out)
+static bool step_back(const assay_record_work *w, back_iterator *it, assay_place *out)
 {
-    if (w->at == w->count) {
-        if (w->count > 0)
-            w->step = w->place[w->count - 1].part->step;
-        w->count = assay_history_before(m->history, tensor, worker, w->step, w->place, w->most);
-        w->most = PAGE;
-        w->at = 0;
+    if (it->at == it->count) {
+        if (it->count > 0)
+            it->step = it->place[it->count - 1].part->step;
+        it->count =
+            assay_history_before(w->pool->history, w->entry->tensor, w->part->worker, it->step, it->place, it->most);
+        it->most = PAGE;
+        it->at = 0;
     }
-    if (w->at == w->count)
+    if (it->at == it->count)
         return false;
-    *out = w->place[w->at++];
+    *out = it->place[it->at++];
     return true;
 }
 
-/* The handle for a reference: one that has the very record open for this tensor, else one that has the file open, else
- * the one that was not used for longest. NULL when all are in use for this tensor. */
-static assay_open_file *pick_handle(assay_mapper *m, assay_place place)
+/* The file for a reference: one that has the very record open for this tensor, else one that has its event file open,
+ * else the one that was not used for longest. NULL when all are in use for this tensor. */
+static assay_open_file *pick_file(assay_file_pool *pool, assay_place place)
 {
     assay_open_file *best = NULL;
-    for (int i = 0; i < ASSAY_REFERENCES - 1; i++) {
-        assay_open_file *handle = &m->reference[i];
-        if (handle->used == m->tensors_taken && handle->entry == place.entry)
-            return handle;
+    for (int i = 0; i < ASSAY_OPEN_REFERENCES; i++) {
+        assay_open_file *file = &pool->references[i];
+        if (file->used == pool->tensor && file->entry == place.entry)
+            return file;
     }
-    for (int i = 0; i < ASSAY_REFERENCES - 1; i++) {
-        assay_open_file *handle = &m->reference[i];
-        if (handle->used == m->tensors_taken)
+    for (int i = 0; i < ASSAY_OPEN_REFERENCES; i++) {
+        assay_open_file *file = &pool->references[i];
+        if (file->used == pool->tensor)
             continue;
-        if (handle->part == place.part)
-            return handle;
-        if (!best || handle->used < best->used)
-            best = handle;
+        if (file->part == place.part)
+            return file;
+        if (!best || file->used < best->used)
+            best = file;
     }
     return best;
 }
 
-/* A reference that is at hand without reading: the record under way itself, or one that was kept. */
-static bool is_at_hand(assay_mapper *m, assay_open_file *handle, assay_place place)
+/* A reference that is at hand without reading: the record under way itself, or a cached one. */
+static bool is_at_hand(const assay_record_work *w, assay_open_file *file, assay_place place)
 {
-    assay_reference_key key = {place.entry->tensor, place.part->worker};
-    const assay_cached_reference *kept =
-        place.entry == m->entry ? NULL : assay_reference_cache_find(m->kept, key, place.entry);
-    if (place.entry != m->entry && !kept)
-        return false;
-    handle->from = kept ? ASSAY_FROM_MEMORY : ASSAY_FROM_ITSELF;
-    handle->bytes = kept ? kept->bytes : NULL;
-    if (kept) {
-        handle->record.dtype = kept->dtype;
-        handle->record.dims = kept->dims;
-        handle->record.elements = kept->elements;
-        memcpy(handle->record.shape, kept->shape, (size_t)kept->dims * sizeof *kept->shape);
-    } else {
-        handle->record = *m->record;
+    if (place.entry == w->entry) {
+        file->from = ASSAY_FROM_ITSELF;
+        file->record = *w->record;
+        return true;
     }
+    assay_reference_key key = {place.entry->tensor, place.part->worker};
+    const assay_cached_reference *cached = assay_reference_cache_find(w->pool->reference_cache, key, place.entry);
+    if (!cached)
+        return false;
+    file->from = ASSAY_FROM_CACHE;
+    file->bytes = cached->bytes;
+    file->record.dtype = cached->dtype;
+    file->record.dims = cached->dims;
+    file->record.elements = cached->elements;
+    memcpy(file->record.shape, cached->shape, (size_t)cached->dims * sizeof *cached->shape);
     return true;
 }
 
-/* Opens a candidate; it counts only with a raw, numeric, non-empty value (RULES.md, G1). */
-static int open_candidate(assay_mapper *m, const assay_source *source, assay_place place, assay_reference *out,
-                          assay_error *err)
+/* Opens a candidate; only a raw, numeric value that is not empty counts. 1, 0 when it does not count, or negative. */
+static int open_candidate(const assay_record_work *w, const assay_source *source, assay_place place,
+                          assay_reference *out, assay_error *err)
 {
-    assay_open_file *handle = pick_handle(m, place);
-    if (!handle)
+    assay_file_pool *pool = w->pool;
+    assay_open_file *file = pick_file(pool, place);
+    if (!file)
         return assay_fail(err, ASSAY_EBUDGET, "a tensor is compared with more than %d others at once",
-                          ASSAY_REFERENCES - 1);
-    *out = (assay_reference){place, handle};
-    if (handle->used == m->tensors_taken)
+                          ASSAY_OPEN_REFERENCES);
+    *out = (assay_reference){place, file};
+    if (file->used == pool->tensor)
         return 1;
-    handle->from = ASSAY_FROM_FILE;
-    handle->fills = false;
-    handle->at = 0;
-    int status = is_at_hand(m, handle, place) ? ASSAY_OK : assay_file_pool_open(m, handle, source, place.part, err);
-    if (status == ASSAY_OK && handle->from == ASSAY_FROM_FILE)
-        status = assay_reader_record(handle->file, place.entry->offset, place.entry->length, m->value_budget,
-                                     &handle->record, err);
+    file->from = ASSAY_FROM_FILE;
+    file->fills_cache = false;
+    file->consumed = 0;
+    file->bytes = NULL;
+    int status = is_at_hand(w, file, place) ? ASSAY_OK : assay_file_pool_open(pool, file, source, place.part, err);
+    if (status == ASSAY_OK && file->from == ASSAY_FROM_FILE)
+        status = assay_reader_record(file->reader, place.entry->offset, place.entry->length, pool->value_budget,
+                                     &file->record, err);
     if (status != ASSAY_OK)
         return status;
-    if (handle->record.dtype == ASSAY_STRING || handle->record.elements == 0)
+    if (file->record.dtype == ASSAY_STRING || file->record.elements == 0)
         return 0;
-    handle->entry = place.entry;
-    handle->used = m->tensors_taken;
+    file->entry = place.entry;
+    file->used = pool->tensor;
     return 1;
 }
 
-static bool has_train(const assay_mapper *m, uint32_t tensor)
+static bool has_train_steps(const assay_record_work *w)
 {
-    return assay_trial_tensor_modes(m->sources->list[m->source].info, tensor) >> ASSAY_MODE_TRAIN & 1;
+    return assay_trial_tensor_modes(w->pool->source->source->info, w->entry->tensor) >> ASSAY_MODE_TRAIN & 1;
 }
 
-/* Behind the entries that this rank was sent: a reference at a step before `step`. */
-static int find_further(assay_mapper *m, const assay_part *part, uint32_t tensor, int64_t step, bool train,
-                        assay_reference *out, assay_error *err)
+/* A reference before `step`, further back than the entries that this rank was sent. */
+static int find_further_back(const assay_record_work *w, int64_t step, bool train, assay_reference *out,
+                             assay_error *err)
 {
-    const assay_source *source = &m->sources->list[m->source];
+    assay_file_pool *pool = w->pool;
     assay_place place;
-    if (!m->further && !(m->further = assay_lookback_index_new(source)))
+    if (!pool->lookback_index && !(pool->lookback_index = assay_lookback_index_new(pool->source->source)))
         return ASSAY_ENOMEM;
     for (;;) {
-        int found = assay_lookback_index_before(m->further, tensor, part->worker, step, &place);
+        int found = assay_lookback_index_before(pool->lookback_index, w->entry->tensor, w->part->worker, step, &place);
         if (found <= 0)
             return found;
         step = place.part->step;
         if (train && place.part->mode != ASSAY_MODE_TRAIN)
             continue;
-        found = open_candidate(m, source, place, out, err);
+        found = open_candidate(w, pool->source->source, place, out, err);
         if (found != 0)
             return found;
     }
 }
 
 /* The `steps`-th saved step before. Only TRAIN steps count when the measure says so and the tensor has any. */
-static int find_before(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
-                       assay_reference *out, assay_error *err)
+static int find_before(const assay_record_work *w, const assay_measure *measure, assay_reference *out, assay_error *err)
 {
-    bool train = measure->train_only && has_train(m, tensor);
-    walk w;
+    bool train = measure->train_only && has_train_steps(w), was_empty = false;
+    back_iterator it;
     assay_place place;
-    int64_t skip = measure->steps - 1, step = part->step;
-    bool was_empty = false;
-    if (train && part->mode != ASSAY_MODE_TRAIN)
+    int64_t skip = measure->steps - 1, step = w->part->step;
+    if (train && w->part->mode != ASSAY_MODE_TRAIN)
         return 0;
-    begin(&w, part, measure->steps < PAGE ? (size_t)measure->steps : PAGE);
-    while (next_place(m, &w, tensor, part->worker, &place)) {
+    start_back(&it, w->part, measure->steps < PAGE ? (size_t)measure->steps : PAGE);
+    while (step_back(w, &it, &place)) {
         if (was_empty && place.part->before) /* of those this rank has not all */
             break;
         step = place.part->step;
         if ((train && place.part->mode != ASSAY_MODE_TRAIN) || skip-- > 0)
             continue;
-        int found = open_candidate(m, &m->sources->list[m->source], place, out, err);
+        int found = open_candidate(w, w->pool->source->source, place, out, err);
         if (found != 0)
             return found;
         was_empty = true;
     }
-    return was_empty ? find_further(m, part, tensor, step, train, out, err) : 0;
+    return was_empty ? find_further_back(w, step, train, out, err) : 0;
 }
 
 /* How far back a candidate is: in mode steps where the tensor has TRAIN steps, else in global steps. */
@@ -163,66 +164,68 @@ static int64_t distance(const assay_part *part, const assay_part *earlier, bool 
 }
 
 /* The oldest saved step within the window. */
-static int find_oldest(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
-                       assay_reference *out, assay_error *err)
+static int find_oldest(const assay_record_work *w, const assay_measure *measure, assay_reference *out, assay_error *err)
 {
-    bool train = has_train(m, tensor);
-    walk w;
+    bool train = has_train_steps(w);
+    back_iterator it;
     assay_place place, oldest = {NULL, NULL};
-    if (train && part->mode != ASSAY_MODE_TRAIN)
+    if (train && w->part->mode != ASSAY_MODE_TRAIN)
         return 0;
-    begin(&w, part, PAGE);
-    while (next_place(m, &w, tensor, part->worker, &place)) {
+    start_back(&it, w->part, PAGE);
+    while (step_back(w, &it, &place)) {
         if (train && place.part->mode != ASSAY_MODE_TRAIN)
             continue;
-        if (distance(part, place.part, train) > measure->steps)
+        if (distance(w->part, place.part, train) > measure->steps)
             break;
         oldest = place;
     }
-    return oldest.part ? open_candidate(m, &m->sources->list[m->source], oldest, out, err) : 0;
+    return oldest.part ? open_candidate(w, w->pool->source->source, oldest, out, err) : 0;
 }
 
-static int find_in_step(assay_mapper *m, const assay_shard *shard, const assay_source *source, int64_t step,
+/* A record of the step itself: of the first worker that has the tensor, or of the one with that name. */
+static int find_in_step(const assay_record_work *w, const assay_shard *shard, const assay_source *source,
                         uint32_t tensor, const char *worker, assay_reference *out, assay_error *err)
 {
+    int64_t step = w->part->step;
     for (size_t p = assay_shard_find(shard, step); p < shard->count && shard->parts[p].step == step; p++) {
         const assay_part *part = &shard->parts[p];
         if (worker && strcmp(source->catalog.worker[part->worker], worker) != 0)
             continue;
         const assay_entry *entry = assay_part_raw(shard, part, tensor);
         if (entry)
-            return open_candidate(m, source, (assay_place){part, entry}, out, err);
+            return open_candidate(w, source, (assay_place){part, entry}, out, err);
     }
     return 0;
 }
 
-/* The other trial's record of the same step, tensor name and worker name. select.c left the other trial in `form`. */
-static int find_other(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
-                      assay_reference *out, assay_error *err)
+/* The other trial's record of the same step, tensor name and worker name. */
+static int find_other(const assay_record_work *w, const assay_measure *measure, assay_reference *out, assay_error *err)
 {
-    const char *worker = m->sources->list[m->source].catalog.worker[part->worker];
-    for (uint32_t p = 0; p < m->plan->pair_count; p++) {
-        const assay_pair *pair = &m->plan->pairs[p];
-        if (pair->source != m->source || pair->other != measure->form || pair->tensor[tensor] == ASSAY_NO_ID)
-            continue;
-        return find_in_step(m, &pair->shard, &m->sources->list[pair->other], part->step, pair->tensor[tensor], worker,
-                            out, err);
+    const assay_map_source *source = w->pool->source;
+    const char *worker = source->source->catalog.worker[w->part->worker];
+    for (uint32_t p = 0; p < source->plan->pair_count; p++) {
+        const assay_pair *pair = &source->plan->pairs[p];
+        uint32_t tensor = pair->source == source->number && pair->other == measure->other
+                              ? pair->tensor[w->entry->tensor]
+                              : ASSAY_NO_ID;
+        if (tensor != ASSAY_NO_ID)
+            return find_in_step(w, &pair->shard, &source->sources->list[pair->other], tensor, worker, out, err);
     }
     return 0;
 }
 
-int assay_reference_find(assay_mapper *m, const assay_measure *measure, const assay_part *part, uint32_t tensor,
-                         assay_reference *out, assay_error *err)
+int assay_reference_find(const assay_record_work *w, const assay_measure *measure, assay_reference *out,
+                         assay_error *err)
 {
-    const assay_source *source = &m->sources->list[m->source];
+    const assay_source *source = w->pool->source->source;
     switch (measure->reference) {
     case ASSAY_REFERENCE_SAVED_BEFORE:
-        return find_before(m, measure, part, tensor, out, err);
+        return find_before(w, measure, out, err);
     case ASSAY_REFERENCE_OLDEST_WITHIN:
-        return find_oldest(m, measure, part, tensor, out, err);
+        return find_oldest(w, measure, out, err);
     case ASSAY_REFERENCE_OTHER_TRIAL:
-        return find_other(m, measure, part, tensor, out, err);
+        return find_other(w, measure, out, err);
     default:
-        return find_in_step(m, &source->shard, source, part->step, tensor, NULL, out, err);
+        return find_in_step(w, &source->shard, source, w->entry->tensor, NULL, out, err);
     }
 }

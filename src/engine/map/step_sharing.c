@@ -4,180 +4,191 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "engine/map/deferred.h"
 
 /* ---- which records are whose ---- */
 
-typedef struct range {
+typedef struct range_finder {
     const assay_share *share;
+    assay_demand *demand;
     int rank;
     size_t *last; /* [tensors] the last entry of a tensor in the part */
-    double at;    /* cost of the step so far */
+    double cost;  /* of the step so far */
     assay_entry_range found;
-} range;
+} range_finder;
 
-static uint64_t cost_of(assay_mapper *m, const assay_part *part, const assay_entry *entry)
+static uint64_t entry_cost(const range_finder *f, const assay_part *part, const assay_entry *entry)
 {
-    return assay_record_cost(assay_demand_of(&m->wants, part, part->mode, entry->tensor), entry);
+    return assay_record_cost(assay_demand_of(f->demand, part, part->mode, entry->tensor), entry);
 }
 
-/* Entries of one tensor stay together, with all that lie between them. */
-static void find_in_part(assay_mapper *m, const assay_shard *shard, size_t p, range *r)
+static void add_to_range(assay_entry_range *range, size_t p, size_t first, size_t end)
+{
+    if (range->first_part > range->end_part) {
+        range->first_part = p;
+        range->first = first;
+    }
+    range->end_part = p;
+    range->end = end;
+}
+
+/* Entries of one tensor stay together, with all that lie between them: a group. */
+static void find_in_part(range_finder *f, const assay_shard *shard, size_t p)
 {
     const assay_part *part = &shard->parts[p];
-    double group = ASSAY_COST_OF_FILE;
-    size_t begin = SIZE_MAX, reach = 0;
-    assay_demand_next(&m->wants);
+    double group_cost = ASSAY_COST_OF_FILE;
+    size_t group_first = SIZE_MAX, group_last = 0;
+    assay_demand_next(f->demand);
     for (size_t e = part->first; e < part->first + part->count; e++)
-        if (cost_of(m, part, &shard->entries[e]) > 0)
-            r->last[shard->entries[e].tensor] = e;
+        if (entry_cost(f, part, &shard->entries[e]) > 0)
+            f->last[shard->entries[e].tensor] = e;
     for (size_t e = part->first; e < part->first + part->count; e++) {
         const assay_entry *entry = &shard->entries[e];
-        uint64_t cost = cost_of(m, part, entry);
+        uint64_t cost = entry_cost(f, part, entry);
         if (cost == 0)
             continue;
-        begin = begin < e ? begin : e;
-        reach = reach > r->last[entry->tensor] ? reach : r->last[entry->tensor];
-        group += (double)cost;
-        if (e < reach)
+        group_first = group_first < e ? group_first : e;
+        group_last = group_last > f->last[entry->tensor] ? group_last : f->last[entry->tensor];
+        group_cost += (double)cost;
+        if (e < group_last)
             continue;
-        if (assay_share_rank(r->share, r->at + group / 2) == r->rank) {
-            if (r->found.first_part > r->found.end_part) {
-                r->found.first_part = p;
-                r->found.first = begin;
-            }
-            r->found.end_part = p;
-            r->found.end = e + 1;
-        }
-        r->at += group;
-        group = 0;
-        begin = SIZE_MAX;
+        if (assay_share_rank(f->share, f->cost + group_cost / 2) == f->rank)
+            add_to_range(&f->found, p, group_first, e + 1);
+        f->cost += group_cost;
+        group_cost = 0;
+        group_first = SIZE_MAX;
     }
 }
 
-/* Reads what a rank has of the step. */
-static int read_share(assay_mapper *m, const assay_share *share, int rank)
+/* What `rank` has of the step. 0 or ASSAY_ENOMEM. */
+static int find_range(assay_step_reader *reader, const assay_step_work *work, const assay_share *share, int rank,
+                      assay_entry_range *out)
 {
-    const assay_source *source = &m->sources->list[m->source];
+    const assay_source *source = work->source->source;
     const assay_shard *shard = &source->shard;
-    range r = {.share = share, .rank = rank, .found = {.first_part = SIZE_MAX}};
-    r.last = assay_alloc(assay_dict_count(source->info->tensors) * sizeof *r.last);
-    if (!r.last)
+    range_finder f = {.share = share, .demand = &reader->demand, .rank = rank, .found = {.first_part = SIZE_MAX}};
+    f.last = assay_alloc(assay_dict_count(source->info->tensors) * sizeof *f.last);
+    if (!f.last)
         return ASSAY_ENOMEM;
-    size_t p = assay_shard_find(shard, m->step->step);
-    for (; p < shard->count && shard->parts[p].step == m->step->step; p++)
-        find_in_part(m, shard, p, &r);
-    free(r.last);
-    m->stretch = &r.found;
-    m->alone = false;
-    int status = assay_mapper_read_step(m);
-    m->stretch = NULL;
-    return status == ASSAY_OK ? m->node->problems.status : status;
+    size_t p = assay_shard_find(shard, work->step->step);
+    for (; p < shard->count && shard->parts[p].step == work->step->step; p++)
+        find_in_part(&f, shard, p);
+    free(f.last);
+    *out = f.found;
+    return ASSAY_OK;
+}
+
+/* Reads what `rank` has of the step behind the results that are there. */
+static int read_range(assay_step_reader *reader, assay_step_work *work, const assay_share *share, int rank)
+{
+    assay_entry_range range;
+    int status = find_range(reader, work, share, rank, &range);
+    if (status != ASSAY_OK)
+        return status;
+    work->range = &range;
+    status = assay_step_reader_read(reader, work);
+    work->range = NULL;
+    return status;
 }
 
 /* ---- the rank that helps ---- */
 
-static void put_part(const assay_mapper *m, assay_buf *out)
+/* Packs the bytes that were charged since the beginning of the step, the problems and the results. */
+static void pack_range(const assay_step_work *work, size_t charged, assay_buf *out)
 {
-    assay_tensor_result_form form = assay_deferred_form(m);
-    assay_needs n = assay_deferred_needs(m);
-    assay_put_u64(out, n.held);
-    assay_put_u64(out, n.most);
-    if (assay_partial_pack(m->node, assay_deferred_rules(m), out) != ASSAY_OK)
+    assay_tensor_result_form form = assay_map_source_form(work->source);
+    assay_put_u64(out, charged);
+    if (assay_partial_pack(work->partial, work->source->rules, out) != ASSAY_OK)
         out->status = ASSAY_ENOMEM;
-    assay_put_u64(out, m->item_count);
-    for (size_t i = 0; i < m->item_count; i++)
-        assay_tensor_result_pack(m->items[i], &form, out);
+    assay_put_u64(out, work->count);
+    for (size_t i = 0; i < work->count; i++)
+        assay_tensor_result_pack(work->results[i], &form, out);
 }
 
-int assay_step_sharing_help(assay_mapper *m, const assay_share *share, int rank, assay_buf *out, assay_error *err)
+int assay_step_sharing_help(assay_step_reader *reader, assay_step_work *work, const assay_share *share, int rank,
+                            assay_buf *out)
 {
-    const assay_chunk *chunk = &m->plan->chunks[share->chunk];
-    assay_partial node;
-    int status = assay_mapper_enter(m, chunk->source), made = assay_partial_init(&node, m->plan->instances);
-    m->node = &node;
-    m->step = &m->sources->list[chunk->source].info->steps[chunk->first_step + chunk->steps - 1];
-    status = status == ASSAY_OK ? made : status;
-    if (status == ASSAY_OK)
-        status = read_share(m, share, rank);
-    if (status == ASSAY_OK && !m->alone && assay_deferred_fits(m, assay_deferred_needs(m)))
-        put_part(m, out);
+    size_t before = work->held;
+    int status = read_range(reader, work, share, rank);
+    if (status == ASSAY_OK && !assay_step_work_must_reread(work))
+        pack_range(work, work->held - before, out);
     if (assay_buf_status(out) != ASSAY_OK || out->size > ASSAY_COMM_POST_MOST)
         assay_buf_clear(out);
-    assay_partial_release(&node, assay_deferred_rules(m));
-    m->node = NULL;
-    return status == ASSAY_ENOMEM ? assay_mapper_no_memory(m, err) : status;
+    return status;
 }
 
 /* ---- the rank that has the step ---- */
 
-static int get_node(assay_mapper *m, assay_cursor *in, assay_error *err)
+static int unpack_problems(assay_step_work *work, assay_cursor *in, assay_error *err)
 {
-    assay_partial node;
-    int status = assay_partial_init(&node, m->plan->instances);
+    const assay_rule *rules = work->source->rules;
+    assay_partial problems;
+    int status = assay_partial_init(&problems, work->source->plan->instances);
     if (status == ASSAY_OK)
-        status = assay_partial_unpack(in, &node, assay_deferred_rules(m), err);
+        status = assay_partial_unpack(in, &problems, rules, err);
     if (status == ASSAY_OK)
-        status = assay_partial_combine(m->node, &node, assay_deferred_rules(m));
-    assay_partial_release(&node, assay_deferred_rules(m));
+        status = assay_partial_combine(work->partial, &problems, rules);
+    assay_partial_release(&problems, rules);
     return status;
 }
 
-static int get_items(assay_mapper *m, assay_cursor *in, assay_error *err)
+static int unpack_results(assay_step_work *work, assay_cursor *in, assay_error *err)
 {
-    enum { LEAST_ITEM = 4 * 4 + 8 + 1 + 1 + 4 + 1 };
-    assay_tensor_result_form form = assay_deferred_form(m);
-    uint64_t count = assay_get_count(in, LEAST_ITEM);
+    enum { LEAST_RESULT = 4 * 4 + 8 + 1 + 1 + 4 + 1 }; /* bytes of a packed one */
+    const assay_dict *names = work->source->source->info->tensors;
+    assay_tensor_result_form form = assay_map_source_form(work->source);
+    uint64_t count = assay_get_count(in, LEAST_RESULT);
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
-        assay_tensor_result *item = assay_mapper_new_item(m, 0, 0);
-        if (!item)
-            return ASSAY_EBUDGET;
-        status = assay_tensor_result_unpack(in, &form, m->arena, item, err);
+        assay_tensor_result *result = assay_step_work_add(work, 0, 0);
+        if (!result)
+            return ASSAY_ENOMEM;
+        status = assay_tensor_result_unpack(in, &form, work->arena, result, err);
         if (status == ASSAY_OK)
-            item->view.name = assay_dict_name(m->sources->list[m->source].info->tensors, item->view.tensor, NULL);
+            result->view.name = assay_dict_name(names, result->view.tensor, NULL);
     }
     return status == ASSAY_OK && assay_cursor_bad(in) ? ASSAY_EFORMAT : status;
 }
 
-/* Receives the next part and adds it to what is there; m->alone is set when it cannot be used, and no more is added. */
-static int join(assay_mapper *m, assay_needs *sum, assay_error *err)
+/* Takes a range that was sent, if the step has room for it. */
+static int take_range(assay_step_work *work, const assay_buf *bytes, bool *taken, assay_error *err)
 {
-    assay_buf bytes;
-    assay_buf_init(&bytes, SIZE_MAX);
-    int status = m->lender->receive(m->lender->context, &bytes);
+    assay_cursor in = assay_cursor_over(bytes->data, bytes->size);
+    uint64_t charged = bytes->size > 0 ? assay_get_u64(&in) : UINT64_MAX;
+    *taken = charged <= assay_step_work_left(work) && assay_step_work_charge(work, (size_t)charged);
+    if (!*taken)
+        return ASSAY_OK;
+    int status = unpack_problems(work, &in, err);
     if (status == ASSAY_OK)
-        status = assay_buf_status(&bytes);
-    assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
-    if (status == ASSAY_OK && !m->alone) {
-        assay_needs n = {.held = assay_get_u64(&in)};
-        n.most = assay_get_u64(&in);
-        *sum = assay_deferred_both(*sum, n);
-        m->alone = bytes.size == 0 || !assay_deferred_fits(m, *sum);
-    }
-    if (status == ASSAY_OK && !m->alone)
-        status = get_node(m, &in, err);
-    if (status == ASSAY_OK && !m->alone)
-        status = get_items(m, &in, err);
-    assay_buf_release(&bytes);
-    m->alone |= status == ASSAY_EBUDGET;
+        status = unpack_results(work, &in, err);
     if (status == ASSAY_EFORMAT)
         return assay_fail(err, ASSAY_EINTERNAL, "what a rank measured for another one did not survive its way");
-    return status == ASSAY_EBUDGET ? ASSAY_OK : status;
+    return status == ASSAY_EBUDGET ? ASSAY_ENOMEM : status;
 }
 
-int assay_step_sharing_gather(assay_mapper *m, assay_error *err)
+/* Receives the next range and takes it, or else reads it. */
+static int join_range(assay_step_reader *reader, assay_step_work *work, const assay_step_sharing *sharing, int rank,
+                      bool *helped, assay_error *err)
 {
-    const assay_share *share = &m->lender->share;
-    assay_partial *whole = m->node, measured;
-    int status = assay_partial_init(&measured, m->plan->instances);
-    m->node = &measured;
+    assay_buf bytes;
+    bool taken = false;
+    assay_buf_init(&bytes, SIZE_MAX);
+    int status = sharing->receive(sharing->context, &bytes);
     if (status == ASSAY_OK)
-        status = read_share(m, share, share->first);
-    assay_needs sum = assay_deferred_both(assay_deferred_least(m), assay_deferred_needs(m));
+        status = assay_buf_status(&bytes);
+    if (status == ASSAY_OK)
+        status = take_range(work, &bytes, &taken, err);
+    assay_buf_release(&bytes);
+    *helped |= taken;
+    return status == ASSAY_OK && !taken ? read_range(reader, work, &sharing->share, rank) : status;
+}
+
+int assay_step_sharing_gather(assay_step_reader *reader, assay_step_work *work, const assay_step_sharing *sharing,
+                              bool *helped, assay_error *err)
+{
+    const assay_share *share = &sharing->share;
+    *helped = false;
+    int status = read_range(reader, work, share, share->first);
     for (int r = share->first + 1; status == ASSAY_OK && r <= share->last; r++)
-        status = join(m, &sum, err);
-    status = assay_deferred_settle(m, whole, &measured, status);
-    m->steps_shared += status == ASSAY_OK && !m->alone;
+        status = join_range(reader, work, sharing, r, helped, err);
     return status;
 }

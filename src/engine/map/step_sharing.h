@@ -1,12 +1,18 @@
-/* step_sharing.h - a step that several ranks measure and one maps (partition.c says which). A rule sees a step as a
- * whole, but records are measured one by one, and that is by far the most of the work. No MPI inside.
+/* step_sharing.h - a step that several ranks measure and one maps. partition.c says which. A rule sees a step as a
+ * whole, but records are measured one by one, and that is most of the work. No MPI inside.
  *
- * When what another rank measured is used, deferred.h says; nor is it where an event file is missing that two ranks
- * read. */
+ * How it works:
+ *   1. The step's records, in the order of parts and entries, are cut into one range a rank, about equal in cost.
+ *   2. A rank that helps measures its range before its own chunks, and sends the results, the problems and the bytes
+ *      that the step is to be charged for them (step_work.h).
+ *   3. The rank that has the step measures its own range, then takes the other ranges in order.
+ *   4. The report must not tell who measured what. So a range is taken only if the step has room for all of it: then
+ *      one rank would not have refused anything of it either. Else, and where the helper had to refuse something or
+ *      could not open a file, the rank that has the step reads that range itself. */
 #ifndef ASSAY_ENGINE_MAP_STEP_SHARING_H
 #define ASSAY_ENGINE_MAP_STEP_SHARING_H
 
-#include "engine/map/mapper.h"
+#include "engine/map/step_reader.h"
 
 typedef struct assay_step_sharing {
     assay_share share; /* of the last step of this rank's last chunk */
@@ -16,13 +22,14 @@ typedef struct assay_step_sharing {
     int (*receive)(void *context, assay_buf *in);
 } assay_step_sharing;
 
-/* Measures what `rank` has of a shared step and packs it for the rank that has the step; `out` (empty) stays empty when
- * the other one has to do without. Returns 0 or ASSAY_ENOMEM. Not collective. */
-int assay_step_sharing_help(assay_mapper *m, const assay_share *share, int rank, assay_buf *out, assay_error *err);
+/* Measures the range of work->step that is `rank`'s and packs it for the rank that has the step; `out` (empty) stays
+ * empty when the other one has to do without. Returns 0 or ASSAY_ENOMEM. */
+int assay_step_sharing_help(assay_step_reader *reader, assay_step_work *work, const assay_share *share, int rank,
+                            assay_buf *out);
 
-/* Reads m->step into items and m->node as assay_mapper_read_step() does, with the help of others. Returns 0,
- * ASSAY_ENOMEM, ASSAY_EMPI or ASSAY_EINTERNAL; then parts of those that help may be left to be received. Not
- * collective. */
-int assay_step_sharing_gather(assay_mapper *m, assay_error *err);
+/* Reads work->step with the help of others. *helped tells whether any range of others was taken. 0, ASSAY_ENOMEM,
+ * ASSAY_EMPI or ASSAY_EINTERNAL; then parts of those that help may be left to be received. */
+int assay_step_sharing_gather(assay_step_reader *reader, assay_step_work *work, const assay_step_sharing *sharing,
+                              bool *helped, assay_error *err);
 
 #endif

@@ -34,7 +34,6 @@ void assay_plan_release(assay_plan *plan)
     for (uint32_t i = 0; plan->measure_number && i < plan->instances; i++)
         free(plan->measure_number[i]);
     for (uint32_t p = 0; p < plan->pair_count; p++) {
-        assay_history_free(plan->pairs[p].history);
         assay_shard_release(&plan->pairs[p].shard);
         free(plan->pairs[p].tensor);
     }

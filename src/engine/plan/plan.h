@@ -28,6 +28,7 @@ typedef struct assay_use_scope {
 typedef struct assay_use_class {
     uint32_t *use; /* owned, ascending */
     uint32_t uses;
+    uint32_t lists;    /* of its uses, those that are given a list of their own (same_use) */
     uint32_t *measure; /* owned, engine's numbers, each once */
     uint32_t *place;   /* owned, [plan->measure_count]: 1 + where a measure is in the list, 0: nowhere */
     uint32_t measures;
@@ -68,7 +69,6 @@ typedef struct assay_pair {
     uint32_t source, other;
     uint32_t *tensor; /* tensor id of `source` -> of `other`, ASSAY_NO_ID */
     assay_shard shard;
-    assay_history *history;
 } assay_pair;
 
 typedef struct assay_plan {

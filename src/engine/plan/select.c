@@ -27,12 +27,12 @@ static int count_uses(assay_plan *plan)
 }
 
 /* The engine's number of a measure: equal descriptions are taken once. Comparisons with another trial are equal when
- * the trial is: its number goes into `form`, which comparisons do not use. */
+ * the trial is. */
 static uint32_t unite_measure(assay_plan *plan, const assay_measure *asked, uint32_t other)
 {
     assay_measure measure = *asked;
     if (measure.kind == ASSAY_MEASURE_CHANGE && measure.reference == ASSAY_REFERENCE_OTHER_TRIAL)
-        measure.form = other;
+        measure.other = other;
     uint32_t k = 0;
     while (k < plan->measure_count && memcmp(&plan->measures[k], &measure, sizeof measure) != 0)
         k++;
@@ -249,6 +249,9 @@ static int find_same_uses(const assay_plan *plan, assay_source_plan *to)
             first++;
         to->same_use[u] = first;
     }
+    for (uint32_t c = 0; c < to->class_count; c++)
+        for (uint32_t u = 0; u < to->classes[c].uses; u++)
+            to->classes[c].lists += to->same_use[to->classes[c].use[u]] == to->classes[c].use[u];
     return ASSAY_OK;
 }
 

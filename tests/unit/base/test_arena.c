@@ -37,7 +37,7 @@ static void pieces_do_not_overlap(void)
         for (int i = 0; i < PIECES; i++) {
             size_t size = random_below(&state, i % 50 == 0 ? 300000 : 3000);
             bool loan = i % 3 == 0;
-            uint8_t *at = loan ? assay_arena_borrow(arena, size, size) : assay_arena_take(arena, size);
+            uint8_t *at = loan ? assay_arena_borrow(arena, size) : assay_arena_take(arena, size);
             CU_ASSERT_PTR_NOT_NULL_FATAL(at);
             CU_ASSERT_EQUAL((uintptr_t)at % 16, 0);
             list[i] = (piece){at, size, (uint8_t)random_below(&state, 256), loan};
@@ -60,8 +60,7 @@ static void pieces_do_not_overlap(void)
 static void empty_pieces(void)
 {
     assay_arena *arena = assay_arena_new(4096);
-    void *a = assay_arena_take(arena, 0), *b = assay_arena_take_zeroed(arena, 0, 8),
-         *c = assay_arena_borrow(arena, 0, 0);
+    void *a = assay_arena_take(arena, 0), *b = assay_arena_take_zeroed(arena, 0, 8), *c = assay_arena_borrow(arena, 0);
     CU_ASSERT_TRUE(a && b && c && a != b && b != c);
     assay_arena_return(arena, c);
     assay_arena_return(arena, NULL);
@@ -86,7 +85,7 @@ static void impossible_sizes(void)
     assay_arena *arena = assay_arena_new(SIZE_MAX);
     CU_ASSERT_PTR_NULL(assay_arena_take(arena, SIZE_MAX));
     CU_ASSERT_PTR_NULL(assay_arena_take(arena, SIZE_MAX - 20));
-    CU_ASSERT_PTR_NULL(assay_arena_borrow(arena, SIZE_MAX, SIZE_MAX));
+    CU_ASSERT_PTR_NULL(assay_arena_borrow(arena, SIZE_MAX));
     CU_ASSERT_PTR_NULL(assay_arena_take_zeroed(arena, SIZE_MAX / 2, 3));
     CU_ASSERT_PTR_NOT_NULL(assay_arena_take(arena, 100));
     assay_arena_free(arena);
@@ -102,7 +101,7 @@ static void what_is_left(void)
             size_t sum = 0;
             for (int k = 0; k < before; k++) {
                 size_t size = random_below(&state, (uint32_t)(CEILINGS[i] / 8 + 1));
-                void *at = k % 4 == 0 ? assay_arena_borrow(arena, size, size) : assay_arena_take(arena, size);
+                void *at = k % 4 == 0 ? assay_arena_borrow(arena, size) : assay_arena_take(arena, size);
                 sum += at ? size : 0;
                 if (k % 5 == 4)
                     assay_arena_clear(arena), sum = 0;
@@ -110,11 +109,11 @@ static void what_is_left(void)
             size_t left = assay_arena_left(arena);
             CU_ASSERT_TRUE(left <= CEILINGS[i] && assay_arena_used(arena) >= sum && sum + left <= CEILINGS[i]);
             CU_ASSERT_PTR_NULL(assay_arena_take(arena, left + 1));
-            CU_ASSERT_PTR_NULL(assay_arena_borrow(arena, left + 1, 0));
+            CU_ASSERT_PTR_NULL(assay_arena_borrow(arena, left + 1));
             size_t lendable = assay_arena_lendable(arena);
-            void *lent = lendable > 0 ? assay_arena_borrow(arena, lendable, lendable) : NULL;
+            void *lent = lendable > 0 ? assay_arena_borrow(arena, lendable) : NULL;
             CU_ASSERT_TRUE(lendable <= left && (lent != NULL) == (lendable > 0));
-            CU_ASSERT_PTR_NULL(assay_arena_borrow(arena, lendable + 1, 0));
+            CU_ASSERT_PTR_NULL(assay_arena_borrow(arena, lendable + 1));
             assay_arena_return(arena, lent);
             left = assay_arena_left(arena);
             if (left > 0)
@@ -183,7 +182,7 @@ static void allocations_of(int steps, const char *fault, unsigned *failed)
     setenv("ASSAY_FAULT", fault, 1);
     assay_fault_arm(0);
     for (int i = 0; i < steps; i++) {
-        void *loan = assay_arena_borrow(arena, 100, 100);
+        void *loan = assay_arena_borrow(arena, 100);
         *failed += !loan + !assay_arena_take(arena, 3000);
         assay_arena_return(arena, loan);
         if (i % 40 == 39)

@@ -1,0 +1,93 @@
+/* file_pool.c - see file_pool.h. */
+#include "engine/map/file_pool.h"
+
+int assay_file_pool_init(assay_file_pool *pool, const assay_map_source *source, assay_progress *progress,
+                         size_t value_budget, size_t cache_budget)
+{
+    *pool = (assay_file_pool){.source = source, .progress = progress, .value_budget = value_budget};
+    pool->main = &pool->files[0];
+    pool->reference_cache = assay_reference_cache_new(cache_budget);
+    return pool->reference_cache ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static void close_file(assay_open_file *file)
+{
+    if (file->reader)
+        assay_reader_close(file->reader);
+}
+
+void assay_file_pool_release(assay_file_pool *pool)
+{
+    assay_file_pool_leave(pool);
+    for (int i = 0; i < ASSAY_OPEN_FILES; i++)
+        close_file(&pool->files[i]);
+    for (int i = 0; i < ASSAY_OPEN_REFERENCES; i++)
+        close_file(&pool->references[i]);
+    close_file(&pool->window);
+    assay_reference_cache_free(pool->reference_cache);
+    *pool = (assay_file_pool){0};
+}
+
+int assay_file_pool_enter(assay_file_pool *pool)
+{
+    const assay_map_source *source = pool->source;
+    if (!source->wanted->looks_back)
+        return ASSAY_OK;
+    return assay_history_new(&source->source->shard, source->wanted->looks_back,
+                             assay_dict_count(source->source->info->tensors), &pool->history);
+}
+
+/* The parts of the look-back index are gone with it, and another part may come to lie where one of them lay: no open
+ * file may be taken for that one's. */
+static void forget_lookback(assay_file_pool *pool)
+{
+    for (int i = 0; pool->lookback_index && i < ASSAY_OPEN_REFERENCES; i++)
+        pool->references[i].part = NULL;
+    assay_lookback_index_free(pool->lookback_index);
+    pool->lookback_index = NULL;
+}
+
+void assay_file_pool_leave(assay_file_pool *pool)
+{
+    assay_history_free(pool->history);
+    pool->history = NULL;
+    forget_lookback(pool);
+    if (pool->reference_cache)
+        assay_reference_cache_clear(pool->reference_cache);
+}
+
+/* Decoded values may take a quarter of the memory, so of all files only the main one holds any. */
+void assay_file_pool_turn_to(assay_file_pool *pool, assay_open_file *file)
+{
+    if (pool->main != file && pool->main->reader)
+        assay_reader_let_go(pool->main->reader);
+    pool->main = file;
+}
+
+assay_open_file *assay_file_pool_find(assay_file_pool *pool, const assay_part *part)
+{
+    for (int i = 0; i < ASSAY_OPEN_FILES; i++)
+        if (pool->files[i].part == part)
+            return &pool->files[i];
+    return NULL;
+}
+
+int assay_file_pool_open(assay_file_pool *pool, assay_open_file *file, const assay_source *source,
+                         const assay_part *part, assay_error *err)
+{
+    char name[ASSAY_PATH_ROOM];
+    if (file->part == part)
+        return ASSAY_OK;
+    const char *path = assay_part_path(source, part, name);
+    if (!path)
+        return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long",
+                          (long long)part->step);
+    file->part = NULL;
+    int status = file->reader ? assay_reader_reopen(file->reader, source->store, path, err)
+                              : assay_reader_open(source->store, path, 0, &file->reader, err);
+    if (status != ASSAY_OK)
+        return status;
+    pool->files_opened++;
+    file->part = part;
+    return ASSAY_OK;
+}

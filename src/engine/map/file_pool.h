@@ -1,0 +1,64 @@
+/* file_pool.h - the event files that a rank has open, and what it keeps of records that others are compared with.
+ *
+ * Opening a file costs more than reading a small record, so files stay open: those that records are read from (the main
+ * one and, for lookahead.h, those of the next steps), and those that hold references. */
+#ifndef ASSAY_ENGINE_MAP_FILE_POOL_H
+#define ASSAY_ENGINE_MAP_FILE_POOL_H
+
+#include "engine/map/map_source.h"
+#include "engine/map/reference_cache.h"
+#include "engine/source/lookback_index.h"
+#include "parallel/progress.h"
+#include "trial/reader.h"
+
+enum {
+    ASSAY_OPEN_FILES = 16,    /* that records are read from: the steps of a lookahead, this one included */
+    ASSAY_OPEN_REFERENCES = 8 /* what one tensor can be compared with at once */
+};
+
+typedef struct assay_open_file {
+    assay_reader *reader;   /* NULL: no file was opened here yet */
+    const assay_part *part; /* whose event file is open; NULL: none */
+    uint64_t used;          /* the pool's tensor that it was last used for */
+    /* as a reference: the record that is open in it */
+    const assay_entry *entry;
+    assay_record record;
+    enum { ASSAY_FROM_FILE, ASSAY_FROM_CACHE, ASSAY_FROM_ITSELF } from; /* itself: it is the record being measured */
+    const uint8_t *bytes;                                               /* ASSAY_FROM_CACHE: its content */
+    uint64_t consumed;                                                  /* bytes of its content that were handed out */
+    bool fills_cache;                                                   /* its content is cached while it is read */
+} assay_open_file;
+
+typedef struct assay_file_pool {
+    const assay_map_source *source;
+    assay_progress *progress; /* told of every byte that is read */
+    size_t value_budget;      /* bytes for decoding the typed values or strings of a record */
+    assay_open_file files[ASSAY_OPEN_FILES], references[ASSAY_OPEN_REFERENCES], window; /* window: units.h */
+    assay_open_file *main; /* of files: the one that records are read from now */
+    assay_reference_cache *reference_cache;
+    assay_history *history;               /* where earlier records are; NULL: nothing looks back */
+    assay_lookback_index *lookback_index; /* further back than that; NULL: not needed so far */
+    uint64_t tensor;                      /* counts the tensors that were measured */
+    uint64_t bytes_read, records_read, files_opened;
+} assay_file_pool;
+
+/* An empty pool; `cache_budget` bytes are for contents of references. 0 or ASSAY_ENOMEM; release either way. */
+int assay_file_pool_init(assay_file_pool *pool, const assay_map_source *source, assay_progress *progress,
+                         size_t value_budget, size_t cache_budget);
+void assay_file_pool_release(assay_file_pool *pool);
+
+/* Begins with the source, after leaving the one before. 0 or ASSAY_ENOMEM. */
+int assay_file_pool_enter(assay_file_pool *pool);
+/* Forgets what was kept of the source. */
+void assay_file_pool_leave(assay_file_pool *pool);
+
+/* Makes one of pool->files the main one. The main one's record must be done with. */
+void assay_file_pool_turn_to(assay_file_pool *pool, assay_open_file *file);
+/* The one of pool->files that has the event file of a part open; NULL: none. */
+assay_open_file *assay_file_pool_find(assay_file_pool *pool, const assay_part *part);
+/* Opens the event file of a part of `source`; does nothing when it is open there. 0, ASSAY_ENOTFOUND, ASSAY_EIO,
+ * ASSAY_ENOMEM, or ASSAY_EFORMAT when its name is too long. */
+int assay_file_pool_open(assay_file_pool *pool, assay_open_file *file, const assay_source *source,
+                         const assay_part *part, assay_error *err);
+
+#endif

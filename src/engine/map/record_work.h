@@ -1,0 +1,46 @@
+/* record_work.h - a record while it is measured: what record.c, measures.c, reference.c and units.c share. */
+#ifndef ASSAY_ENGINE_MAP_RECORD_WORK_H
+#define ASSAY_ENGINE_MAP_RECORD_WORK_H
+
+#include <string.h>
+
+#include "engine/map/file_pool.h"
+#include "engine/map/step_work.h"
+#include "tensor/measure.h"
+
+typedef struct assay_record_work { /* all borrowed */
+    assay_file_pool *pool;
+    assay_step_work *step;
+    const assay_part *part;
+    const assay_entry *entry;
+    const assay_record_demand *demand;
+    const assay_record *record; /* its head; the content passes by in pool->main */
+    assay_tensor_result *result;
+    assay_stats *stats;   /* room for its statistics */
+    uint8_t *next_result; /* room for the result of its next measure */
+    size_t work;          /* bytes charged for measuring it (step_work.h) */
+    uint64_t reported;    /* bytes that progress was told of */
+} assay_record_work;
+
+/* Which contents of the tensor the reference cache may have. */
+static inline assay_reference_key assay_record_work_key(const assay_record_work *w)
+{
+    return (assay_reference_key){w->entry->tensor, w->part->worker};
+}
+
+/* Puts the result of a measure (by the engine's number) into the room made for it. */
+static inline void assay_record_work_put(assay_record_work *w, uint32_t number, const assay_result *result)
+{
+    size_t size = assay_result_size(&w->step->source->plan->measures[number]);
+    ((const assay_result **)w->result->view.results)[w->result->view.place[number]] =
+        memcpy(w->next_result, result, size);
+    w->next_result += size;
+}
+
+/* What measuring may still take: bytes that the step holds afterwards, and bytes until the record is done. */
+static inline assay_meter_bytes assay_record_work_left(const assay_record_work *w)
+{
+    return (assay_meter_bytes){assay_step_work_left(w->step), w->step->work_most - w->work};
+}
+
+#endif

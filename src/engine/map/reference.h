@@ -1,0 +1,17 @@
+/* reference.h - the record that a comparison refers to. */
+#ifndef ASSAY_ENGINE_MAP_REFERENCE_H
+#define ASSAY_ENGINE_MAP_REFERENCE_H
+
+#include "engine/map/record_work.h"
+
+typedef struct assay_reference {
+    assay_place place;
+    assay_open_file *file; /* its record is open there */
+} assay_reference;
+
+/* Finds the reference of a comparison with the record being measured and opens it in one of pool->references; measures
+ * with the same reference get the same file. 1: found, 0: there is none, negative: it cannot be read. */
+int assay_reference_find(const assay_record_work *w, const assay_measure *measure, assay_reference *out,
+                         assay_error *err);
+
+#endif

@@ -1,0 +1,25 @@
+/* step_reader.h - reads the records of a step, or of a range of it, in the order in which they lie in the event files.
+ */
+#ifndef ASSAY_ENGINE_MAP_STEP_READER_H
+#define ASSAY_ENGINE_MAP_STEP_READER_H
+
+#include "engine/map/lookahead.h"
+
+typedef struct assay_step_reader {
+    assay_file_pool *pool;
+    assay_lookahead *lookahead;
+    assay_demand demand; /* of the part being read */
+    size_t prefetched;   /* the storage was asked for the event files of the parts before this one */
+} assay_step_reader;
+
+/* What it is given is borrowed. */
+void assay_step_reader_init(assay_step_reader *reader, assay_file_pool *pool, assay_lookahead *lookahead);
+/* Begins with the source, after leaving the one before. 0 or ASSAY_ENOMEM. */
+int assay_step_reader_enter(assay_step_reader *reader);
+void assay_step_reader_leave(assay_step_reader *reader);
+
+/* Reads the records of work->step, as far as work->range says, behind the results that are there. What was measured
+ * early is taken as it is. Problems are the step's. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. */
+int assay_step_reader_read(assay_step_reader *reader, assay_step_work *work);
+
+#endif

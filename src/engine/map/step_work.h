@@ -1,0 +1,94 @@
+/* step_work.h - a step while its records are measured: the results so far, the problems met, and the memory they take.
+ *
+ * A value: whoever measures records has one of its own (the step that is mapped, the later steps of lookahead.h).
+ *
+ * Memory is decided on before it is taken. What a record needs follows from its head (dtype, shape, strings) and the
+ * measures wanted of it, nothing else:
+ *   held  bytes that stay until the step was mapped: results, and the lists of them that rules are given
+ *   work  bytes that only measuring the record takes
+ * A step may hold held_most bytes, a record work with work_most; both follow from the budget of a step, which is the
+ * same at any number of ranks. assay_step_work_charge() is asked in the order of records, and what it does not grant is
+ * refused. The arena is large enough for all that is granted, so that it refuses nothing itself. Who measures records
+ * out of turn sends what was charged for them; where the step has that much left, one rank would have been granted the
+ * same, and where it has not, they are measured in their turn. */
+#ifndef ASSAY_ENGINE_MAP_STEP_WORK_H
+#define ASSAY_ENGINE_MAP_STEP_WORK_H
+
+#include "engine/map/map_source.h"
+#include "engine/plan/demand.h"
+#include "engine/reduce/partial.h"
+
+/* Part of a step's entries: from entry `first` of one part to the one before entry `end` of the same or a later part.
+ */
+typedef struct assay_entry_range {
+    size_t first_part, first, end_part, end; /* in the shard's lists; empty when first_part > end_part */
+} assay_entry_range;
+
+typedef struct assay_step_work {
+    const assay_map_source *source;
+    const assay_step_info *step;
+    const assay_entry_range *range; /* what of the step is read; NULL: all of it */
+    assay_partial *partial;         /* takes the problems; borrowed */
+    assay_arena *arena;             /* holds the results */
+    size_t held_most, work_most;    /* bytes, see above */
+    size_t held;                    /* bytes charged so far */
+    assay_tensor_result **results;  /* [count], in the arena */
+    size_t count, room;
+    size_t first_result;                 /* of the part being read */
+    uint32_t *result_of;                 /* [tensors] its place in results; valid from first_result on */
+    const assay_part *unopened;          /* the last part whose event file could not be opened */
+    bool refused;                        /* something needed more memory than the step has */
+    struct assay_active_measure *active; /* measures.c's, kept from record to record */
+    uint32_t active_room;
+} assay_step_work;
+
+/* For steps of `budget` bytes. 0 or ASSAY_ENOMEM; release either way. */
+int assay_step_work_init(assay_step_work *work, const assay_map_source *source, size_t budget);
+void assay_step_work_release(assay_step_work *work);
+/* Makes room for a source's tensors, which only assay_step_work_result() needs. 0 or ASSAY_ENOMEM. */
+int assay_step_work_enter(assay_step_work *work);
+
+/* Begins with a step: forgets the results of the one before. work->partial is the caller's to set. 0 or ASSAY_ENOMEM.
+ */
+int assay_step_work_begin(assay_step_work *work, const assay_step_info *step);
+/* Forgets the results and what was charged; the step stays. */
+void assay_step_work_clear(assay_step_work *work);
+/* The same, and from now on the budget is another one; a record is never granted more than `work_most`. */
+void assay_step_work_limit(assay_step_work *work, size_t budget, size_t work_most);
+
+/* Charges the step for bytes that it will hold; false: refused, and nothing is charged. */
+bool assay_step_work_charge(assay_step_work *work, size_t bytes);
+/* Bytes that the step may still hold. */
+static inline size_t assay_step_work_left(const assay_step_work *work)
+{
+    return work->held_most - work->held;
+}
+
+/* The result of a tensor of the part being read, made and charged for at its first record. 0, ASSAY_EBUDGET (refused)
+ * or ASSAY_ENOMEM. */
+int assay_step_work_result(assay_step_work *work, const assay_part *part, uint32_t tensor, assay_tensor_result **out,
+                           assay_error *err);
+/* Adds an empty result that was charged for. NULL without memory. */
+assay_tensor_result *assay_step_work_add(assay_step_work *work, uint32_t tensor, uint32_t worker);
+
+/* Must the records be measured again, in their turn, by the rank that has the step? Their results or problems may not
+ * be those that it would come to. */
+static inline bool assay_step_work_must_reread(const assay_step_work *work)
+{
+    return work->refused || work->unopened;
+}
+
+/* Adds a problem of an event file; `offset` -1: of the file as a whole. A failure stays in the partial's list. */
+void assay_step_work_problem(assay_step_work *work, const assay_part *part, int kind, int64_t offset, const char *text);
+/* The kind of problem that a status of reading or measuring is. */
+int assay_problem_kind_of(int status);
+/* Says that the step's memory is used up. Returns ASSAY_EBUDGET. */
+int assay_step_work_over_budget(assay_error *err);
+/* Counts a record that could not be read, once for each rule that needs it. */
+void assay_step_work_unreadable(assay_step_work *work, const assay_part *part, const assay_entry *entry);
+
+/* The entries of a part that are read: [first, end). */
+size_t assay_step_work_first(const assay_step_work *work, const assay_part *part);
+size_t assay_step_work_end(const assay_step_work *work, const assay_part *part);
+
+#endif
