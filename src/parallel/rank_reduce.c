@@ -1,4 +1,4 @@
-/* rank_reduce.c - see tree.h. */
+/* rank_reduce.c - see rank_reduce.h. */
 #include "parallel/rank_reduce.h"
 
 static int pack_and_send(assay_comm *comm, const assay_joiner *joiner, const void *mine, int to, int status)
