@@ -4,6 +4,7 @@
 
 #include <assay/rule.h>
 
+#include <stdio.h>
 #include <string.h>
 
 /* The id of a tensor by its name, ASSAY_NO_TENSOR: none. Ids are in byte order of the names. O(log n). */
@@ -28,6 +29,26 @@ static inline uint32_t weight_of_gradient(const assay_trial *trial, uint32_t gra
 {
     const char *name = assay_trial_tensor(trial, gradient), *slash = strchr(name, '/');
     return strncmp(name, "gradient", 8) == 0 && slash ? tensor_by_name(trial, slash + 1) : ASSAY_NO_TENSOR;
+}
+
+/* A tensor has one role, whichever slots a job's patterns put it in: it is a gradient, or it has one. */
+static inline bool is_gradient(const assay_trial *trial, uint32_t tensor)
+{
+    return strncmp(assay_trial_tensor(trial, tensor), "gradient", 8) == 0;
+}
+
+/* The gradient of a weight, ASSAY_NO_TENSOR: none. */
+static inline uint32_t gradient_of_weight(const assay_trial *trial, uint32_t weight)
+{
+    char name[1024];
+    int length = snprintf(name, sizeof name, "gradient/%s", assay_trial_tensor(trial, weight));
+    return length > 0 && (size_t)length < sizeof name ? tensor_by_name(trial, name) : ASSAY_NO_TENSOR;
+}
+
+/* Was the tensor saved in TRAIN steps, by any worker? */
+static inline bool has_train_steps(const assay_trial *trial, uint32_t tensor)
+{
+    return assay_trial_tensor_modes(trial, tensor) >> ASSAY_MODE_TRAIN & 1;
 }
 
 /* The first of order[0..count), which assay_series_by_tensor() gave, that is not before (tensor, worker, step); count:

@@ -1,12 +1,17 @@
 /* unchanged_tensor.c - UnchangedTensor: tensors that stay the same over several saved steps. RULES.md 3.7, R5.
  *
- * Per worker. Two tensors are close when |a - b| <= atol + rtol * |b| for every element, a the newer one.
- * pairs:    value = number of consecutive close pairs of saved steps that end at the step; fires at num_steps - 1.
- * current:  value = how many of the num_steps - 1 saved steps before, the newest first, are close to this one. */
+ * Per worker. With mode = TRAIN only TRAIN steps are looked at where the tensor has any. Two tensors are close when |a
+ * - b| <= atol + rtol * |b| for every element, a the newer one. pairs:    value = number of consecutive close pairs of
+ * saved steps that end at the step; fires at num_steps - 1. current:  value = how many of the num_steps - 1 saved steps
+ * before, the newest first, are close to this one. accumulation (pairs): steps between the regular updates of the
+ * worker are passed over (updates.h). only_trained (pairs): a tensor that never moves and has no gradient is left out
+ * where others have one or move. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "gradients.h"
 #include "selection.h"
+#include "updates.h"
 
 enum { MOST_CURRENT = 8 }; /* steps that `current` may compare with: each is read beside the tensor */
 
@@ -36,12 +41,30 @@ static const assay_param_def params[] = {
      .initial = "pairs",
      .choices = "pairs|current",
      .help = "Compare each saved step with the one before it, or the current one with each of the earlier ones."},
+    {.name = "mode",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "all",
+     .choices = "all|TRAIN",
+     .help = "Steps of all modes, or only TRAIN steps where the tensor has any."},
+    {.name = "accumulation",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "With against = pairs: pass over the steps between the regular updates of accumulated gradients."},
+    {.name = "only_trained",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "With against = pairs: leave out tensors that never move and have no gradient although others have one."},
     {0},
 };
 
 static bool against_current(const assay_params *given)
 {
     return strcmp(assay_param_text(given, "against"), "current") == 0;
+}
+
+static bool only_train(const assay_params *given)
+{
+    return strcmp(assay_param_text(given, "mode"), "TRAIN") == 0;
 }
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
@@ -60,6 +83,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         assay_measure measure = {.kind = ASSAY_MEASURE_CHANGE,
                                  .reference = ASSAY_REFERENCE_SAVED_BEFORE,
                                  .steps = k,
+                                 .train_only = only_train(given),
                                  .figures = ASSAY_CHANGE_CLOSE,
                                  .equal_nan = assay_param_bool(given, "equal_nan"),
                                  .rtol = assay_param_real(given, "rtol"),
@@ -105,29 +129,94 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         const assay_tensor_view *item = view->slot[0].items[i];
         if (!assay_view_has_values(item))
             continue;
-        double unchanged = is_close(view, 0, item);
+        if (only_train(rule->params) && view->mode != ASSAY_MODE_TRAIN && has_train_steps(rule->trial, item->tensor))
+            continue;
+        double what = !found(view, 0, item) ? NO_PAIR : is_close(view, 0, item) ? STOOD_STILL : MOVED;
         status = current ? test_current(rule, s, view, item)
-                         : assay_series_add(s->series, view->step, item->tensor, item->worker, &unchanged);
+                         : assay_series_add(s->series, view->step, item->tensor, item->worker, &what);
     }
     return status;
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+/* What is known of all rows before they are walked. */
+typedef struct outlook {
+    assay_counter *passed; /* (worker, step) between updates */
+    uint8_t *frozen;       /* [tensors] never moved, and no gradient reaches them */
+    uint64_t count;        /* of those that are frozen */
+} outlook;
+
+static void outlook_release(outlook *o)
 {
-    const assay_series *series = ((const assay_common_state *)state)->series;
+    assay_counter_free(o->passed);
+    free(o->frozen);
+}
+
+/* Marks the tensors that were frozen on purpose, as far as the trial tells: they never move and have no gradient,
+ * while others of the rule's have one. */
+static int find_frozen(const assay_rule *rule, const assay_series *series, outlook *o)
+{
+    enum { STILL_ONCE = 1, MOVED_ONCE = 2, FROZEN = 4 };
+    uint32_t tensors = assay_trial_tensors(rule->trial);
+    bool any = false;
+    o->frozen = calloc(tensors + (size_t)1, 1);
+    if (!o->frozen)
+        return ASSAY_ENOMEM;
+    for (uint64_t i = 0; i < assay_series_count(series); i++) {
+        assay_row row = assay_series_row(series, i);
+        if (row.tensor < tensors && row.value[0] >= 0)
+            o->frozen[row.tensor] |= row.value[0] > 0 ? STILL_ONCE : MOVED_ONCE;
+    }
+    for (uint32_t t = 0; t < tensors; t++) {
+        bool has_gradient = o->frozen[t] && gradient_of_weight(rule->trial, t) != ASSAY_NO_TENSOR;
+        any = any || has_gradient;
+        o->frozen[t] = o->frozen[t] == STILL_ONCE && !has_gradient ? FROZEN : 0;
+    }
+    for (uint32_t t = 0; t < tensors; t++) {
+        o->frozen[t] = any && o->frozen[t];
+        o->count += o->frozen[t];
+    }
+    return ASSAY_OK;
+}
+
+static void say_frozen(const assay_rule *rule, const outlook *o, assay_verdict *verdict)
+{
+    uint32_t first = 0;
+    while (o->count > 0 && !o->frozen[first])
+        first++;
+    if (o->count == 1)
+        assay_verdict_message(verdict,
+                              "\"%s\" never moves and has no gradient: taken as frozen on purpose, not tested.",
+                              assay_trial_tensor(rule->trial, first));
+    else if (o->count > 1)
+        assay_verdict_message(verdict,
+                              "%llu tensors, \"%s\" the first, never move and have no gradient: taken as frozen on "
+                              "purpose, not tested.",
+                              (unsigned long long)o->count, assay_trial_tensor(rule->trial, first));
+}
+
+static int outlook_make(const assay_rule *rule, const assay_series *series, outlook *o)
+{
+    *o = (outlook){0};
+    if (assay_param_bool(rule->params, "accumulation") && !(o->passed = updates_between(rule->trial, series, 0)))
+        return ASSAY_ENOMEM;
+    return assay_param_bool(rule->params, "only_trained") ? find_frozen(rule, series, o) : ASSAY_OK;
+}
+
+static int test_rows(const assay_rule *rule, const assay_series *series, const uint64_t *order, const outlook *o,
+                     assay_verdict *verdict)
+{
     int64_t num_steps = assay_param_int(rule->params, "num_steps"), saved = 0, run = 0;
-    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
-    if (count && !order)
-        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     int status = ASSAY_OK;
     assay_row before = {0};
-    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, order[i]);
         bool first = i == 0 || row.tensor != before.tensor || row.worker != before.worker;
         before = row;
+        if (o->passed && !first && updates_passes(o->passed, row.worker, row.step))
+            continue;
         saved = first ? 1 : saved + 1;
         run = row.value[0] > 0 && !first ? run + 1 : 0;
-        if (saved < num_steps || row.step < rule->start_step)
+        if (saved < num_steps || row.step < rule->start_step || (o->frozen && o->frozen[row.tensor]))
             continue;
         assay_finding finding = {.step = row.step,
                                  .tensor = row.tensor,
@@ -136,8 +225,22 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                                  .threshold = (double)(num_steps - 1)};
         status = assay_findings_test(assay_verdict_findings(verdict), run >= num_steps - 1, &finding);
     }
-    free(order);
     return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t *order = assay_series_by_tensor(series);
+    outlook o = {0};
+    int status = order || assay_series_count(series) == 0 ? outlook_make(rule, series, &o) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = test_rows(rule, series, order, &o, verdict);
+    if (status == ASSAY_OK)
+        say_frozen(rule, &o, verdict);
+    outlook_release(&o);
+    free(order);
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory") : status;
 }
 
 const assay_rule_ops assay_rule_unchanged_tensor = {

@@ -1,15 +1,22 @@
 /* weight_frozen_despite_gradient.c - WeightFrozenDespiteGradient: a gradient arrives, and the weight does not move.
  *
- * Per worker and weight W with a saved gradient "gradient/W". A pair of saved steps p, s counts when no element of W
- * changed from p to s and the gradient at p has mean(|g|) > min_gradient. Fires when num_steps - 1 such pairs in a row
- * end at s; value = their number. */
+ * Per worker and weight W with a saved gradient "gradient/W"; where W has TRAIN steps, over these. A pair of saved
+ * steps p, s counts when no element of W changed from p to s and the gradient at p has mean(|g|) > min_gradient (raw,
+ * else the saved reduction abs_mean). Fires when num_steps - 1 such pairs in a row end at s; value = their number.
+ * Pairs between the regular updates of accumulated gradients (updates.h) are passed over, and so are those whose
+ * gradient is not known or not finite: a step with such a gradient is rightly left out. */
 #include <stdlib.h>
 
 #include "gradients.h"
+#include "updates.h"
 #include "workers.h"
 
-enum { WEIGHTS, GRADIENTS };      /* slots */
-enum { STILL, MAGNITUDE, WIDTH }; /* values of a row: the weight did not move; mean |g|; -1: the other kind of row */
+enum { WEIGHTS, GRADIENTS }; /* slots, and roles */
+enum {
+    STILL,
+    MAGNITUDE,
+    WIDTH
+}; /* values of a row: what the weight did (updates.h); mean |g|, -1: no gradient's row */
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights"),
@@ -41,32 +48,57 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     int slot = selection_slot(given, need, 0, true, err);
-    assay_measure change = {.kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_SAVED_BEFORE, .steps = 1};
+    assay_measure change = {
+        .kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_SAVED_BEFORE, .steps = 1, .train_only = 1};
     int status = slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
     if (status >= 0)
-        status = assay_need_slot(need, &(assay_slot){.collection = "gradients", .flags = ASSAY_SLOT_NO_STRINGS}, err);
+        status = assay_need_slot(need,
+                                 &(assay_slot){.collection = "gradients",
+                                               .kinds = 1u << ASSAY_RAW | 1u << ASSAY_ABS_MEAN,
+                                               .flags = ASSAY_SLOT_NO_STRINGS},
+                                 err);
     for (int k = WEIGHTS; status >= 0 && k <= GRADIENTS; k++)
         status = assay_need_rows(need, k, &(assay_rows){.width = WIDTH}, err);
     return status < 0 ? status : ASSAY_OK;
 }
 
+/* What the weight did since the saved step before. */
+static double movement(const assay_step_view *view, const assay_tensor_view *item)
+{
+    const assay_result *result = assay_view_result(view, 0, item);
+    if (!result || !result->of.change.found)
+        return NO_PAIR;
+    return result->of.change.same_shape && result->of.change.close ? STOOD_STILL : MOVED;
+}
+
+/* mean |g|; -1: it was not saved. */
+static double magnitude_of(const assay_tensor_view *item)
+{
+    if (assay_view_has_values(item))
+        return assay_stats_abs_mean(item->stats);
+    return item->dtype < 0 && (item->reductions & 1u << ASSAY_ABS_MEAN) ? item->reduction[ASSAY_ABS_MEAN] : -1;
+}
+
+/* Is the item looked at in this slot? */
+static bool has_role(const assay_rule *rule, const assay_step_view *view, int slot, const assay_tensor_view *item)
+{
+    if (slot == GRADIENTS || is_gradient(rule->trial, item->tensor))
+        return slot == GRADIENTS && is_gradient(rule->trial, item->tensor) && magnitude_of(item) >= 0;
+    return assay_view_has_values(item) &&
+           (view->mode == ASSAY_MODE_TRAIN || !has_train_steps(rule->trial, item->tensor));
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
     (void)err;
     int status = ASSAY_OK;
     for (int k = WEIGHTS; k <= GRADIENTS; k++)
         for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[k].count; i++) {
             const assay_tensor_view *item = view->slot[k].items[i];
-            if (!assay_view_has_values(item))
+            if (!has_role(rule, view, k, item))
                 continue;
-            double row[WIDTH] = {-1, -1};
-            const assay_result *result = k == WEIGHTS ? assay_view_result(view, 0, item) : NULL;
-            if (k == GRADIENTS)
-                row[MAGNITUDE] = assay_stats_abs_mean(item->stats);
-            else
-                row[STILL] =
-                    result && result->of.change.found && result->of.change.same_shape && result->of.change.close;
+            double row[WIDTH] = {k == WEIGHTS ? movement(view, item) : NO_PAIR,
+                                 k == GRADIENTS ? magnitude_of(item) : -1};
             status =
                 assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
         }
@@ -79,6 +111,7 @@ typedef struct rows {
     const assay_series *series;
     const uint64_t *order;
     uint64_t count;
+    const assay_counter *passed; /* (worker, step) between regular updates */
 } rows;
 
 static assay_row row_at(const rows *r, uint64_t i)
@@ -94,13 +127,6 @@ static double magnitude_at(const rows *r, uint32_t tensor, uint32_t worker, int6
     return magnitude >= 0 ? magnitude : NAN;
 }
 
-static uint32_t gradient_of_weight(const assay_trial *trial, uint32_t weight)
-{
-    char name[1024];
-    int length = snprintf(name, sizeof name, "gradient/%s", assay_trial_tensor(trial, weight));
-    return length > 0 && (size_t)length < sizeof name ? tensor_by_name(trial, name) : ASSAY_NO_TENSOR;
-}
-
 /* Tests the weight rows from `from` on that are one tensor's and worker's; returns where the next begin. */
 static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict, int *status)
 {
@@ -114,9 +140,13 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
         if (row.tensor != first.tensor || row.worker != first.worker)
             break;
         double magnitude = magnitude_at(r, gradient, row.worker, before.step);
+        bool is_known = isfinite(magnitude) && !updates_passes(r->passed, row.worker, row.step);
         before = row;
-        run = row.value[STILL] > 0 && magnitude > assay_param_real(p, "min_gradient") ? run + 1 : 0;
-        if (isnan(magnitude) || row.value[STILL] < 0 || row.step < r->rule->start_step || *status)
+        if (row.value[STILL] != STOOD_STILL)
+            run = 0;
+        else if (is_known)
+            run = magnitude > assay_param_real(p, "min_gradient") ? run + 1 : 0;
+        if (!is_known || row.value[STILL] < 0 || row.step < r->rule->start_step || *status)
             continue;
         char note[64];
         snprintf(note, sizeof note, "mean |gradient| %.3g", magnitude);
@@ -135,13 +165,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     rows r = {.rule = rule, .series = ((const assay_common_state *)state)->series};
     uint64_t *order = assay_series_by_tensor(r.series);
+    assay_counter *passed = updates_between(rule->trial, r.series, STILL);
     r.count = assay_series_count(r.series);
     r.order = order;
-    if (r.count && !order)
-        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    int status = ASSAY_OK;
+    r.passed = passed;
+    int status = passed && (order || r.count == 0) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
     for (uint64_t i = 0; status == ASSAY_OK && i < r.count;)
         i = test_weight(&r, i, verdict, &status);
+    assay_counter_free(passed);
     free(order);
     return status;
 }

@@ -1,0 +1,125 @@
+/* updates.h - the steps at which a worker's optimizer moved anything, and those that lie between its regular updates.
+ *
+ * Where gradients are accumulated, no weight moves but at every k-th step. Of each worker the pairs of saved steps are
+ * looked at over which any weight or bias moved: when nearly all of them are one distance of two or more apart, give or
+ * take one, the pairs between them are passed over, and no more of them in a row than that distance leaves. A layer
+ * that stands still at the updates too, or a model that stands still for longer, is not excused. */
+#ifndef ASSAY_RULES_UPDATES_H
+#define ASSAY_RULES_UPDATES_H
+
+#include <assay/rule.h>
+
+#include <stdlib.h>
+
+#include "gradients.h"
+#include "robust.h"
+
+enum { NO_PAIR = -1, MOVED, STOOD_STILL }; /* what a row says of its tensor since the saved step before */
+
+#define UPDATE_MARK ((uint64_t)1 << 32) /* more than there are still pairs of a step */
+
+/* Counts (worker, step): one for each tensor that stood still there, UPDATE_MARK for each that moved. */
+static inline int updates_count(const assay_trial *trial, const assay_series *series, int column, assay_counter *steps)
+{
+    int status = ASSAY_OK;
+    uint32_t tensor = ASSAY_NO_TENSOR;
+    bool counts = false;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
+        assay_row row = assay_series_row(series, i);
+        if (row.value[column] < 0)
+            continue;
+        if (row.tensor != tensor)
+            counts = !is_gradient(trial, row.tensor) && (assay_trial_in_collection(trial, "weights", row.tensor) ||
+                                                         assay_trial_in_collection(trial, "biases", row.tensor));
+        tensor = row.tensor;
+        if (counts)
+            status = assay_counter_add(steps, row.worker, row.step, row.value[column] > 0 ? 1 : UPDATE_MARK);
+    }
+    return status;
+}
+
+/* The usual distance of the updates among entries [from, to) of `steps`, which are one worker's; 1: none that is
+ * regular. `gap` has room for as many. */
+static inline uint64_t updates_period(const assay_counter *steps, uint64_t from, uint64_t to, double *gap)
+{
+    uint64_t gaps = 0, regular = 0, last = UINT64_MAX;
+    double longest = 1;
+    for (uint64_t i = from; i < to; i++) {
+        int64_t worker, step;
+        uint64_t count;
+        assay_counter_get(steps, i, &worker, &step, &count);
+        if (count < UPDATE_MARK)
+            continue;
+        if (last != UINT64_MAX)
+            gap[gaps++] = (double)(i - last);
+        last = i;
+    }
+    double usual = gaps < 2 ? 1 : floor(robust_median(gap, gaps));
+    for (uint64_t k = 0; k < gaps; k++) {
+        bool fits = fabs(gap[k] - usual) <= 1;
+        regular += fits;
+        longest = fits && gap[k] > longest ? gap[k] : longest;
+    }
+    return usual >= 2 && 4 * regular >= 3 * gaps ? (uint64_t)longest : 1;
+}
+
+/* Adds to `passed` the (worker, step) between regular updates. */
+static inline int updates_pass(const assay_counter *steps, assay_counter *passed)
+{
+    uint64_t size = assay_counter_size(steps);
+    double *gap = malloc((size ? size : 1) * sizeof *gap);
+    int status = gap ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint64_t from = 0, to; status == ASSAY_OK && from < size; from = to) {
+        int64_t worker, other, step;
+        uint64_t count, still = 0;
+        assay_counter_get(steps, from, &worker, &step, &count);
+        for (to = from + 1; to < size; to++) {
+            assay_counter_get(steps, to, &other, &step, &count);
+            if (other != worker)
+                break;
+        }
+        uint64_t period = updates_period(steps, from, to, gap);
+        for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+            assay_counter_get(steps, i, &worker, &step, &count);
+            still = count < UPDATE_MARK ? still + 1 : 0;
+            if (still > 0 && still < period)
+                status = assay_counter_add(passed, worker, step, 1);
+        }
+    }
+    free(gap);
+    return status;
+}
+
+/* The (worker, step) that lie between regular updates of the worker; NULL without memory. The rows' `column` says
+ * whether their tensor moved. The caller frees it. */
+static inline assay_counter *updates_between(const assay_trial *trial, const assay_series *series, int column)
+{
+    assay_counter *steps = assay_counter_new(), *passed = assay_counter_new();
+    bool made = steps && passed && updates_count(trial, series, column, steps) == ASSAY_OK &&
+                updates_pass(steps, passed) == ASSAY_OK;
+    assay_counter_free(steps);
+    if (made)
+        return passed;
+    assay_counter_free(passed);
+    return NULL;
+}
+
+/* Is (worker, step) among them? O(log n). */
+static inline bool updates_passes(const assay_counter *passed, uint32_t worker, int64_t step)
+{
+    uint64_t low = 0, high = assay_counter_size(passed);
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2, count;
+        int64_t a, b;
+        assay_counter_get(passed, middle, &a, &b, &count);
+        if (a == worker && b == step)
+            return true;
+        if (a < worker || (a == worker && b < step))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+#endif
