@@ -39,13 +39,12 @@ static const char *const remedies[] = {
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
-    (void)given;
     (void)data;
-    int slot = assay_need_slot(need,
-                               &(assay_slot){.regexes = "tensor_regex",
-                                             .modes = 1u << ASSAY_MODE_TRAIN,
-                                             .flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS},
-                               err);
+    const assay_slot inputs = {.regexes = "tensor_regex",
+                               .modes = 1u << ASSAY_MODE_TRAIN,
+                               .flags = ASSAY_SLOT_PREFER_MODES | ASSAY_SLOT_NO_STRINGS};
+    int slot = refuse_one_worker(given, err);
+    slot = slot ? slot : assay_need_slot(need, &inputs, err);
     assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST};
     int number = slot < 0 ? slot : assay_need_measure(need, slot, &digest, err);
     return number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH, .compared = true}, err);

@@ -7,15 +7,19 @@
  * gradients  the gradient differs at s, d > tolerance, although its weight is replicated at s. Gradients recorded
  *            before they are averaged always differ: then it counts only when the weight drifts over the next num_steps
  *            saved steps.
- * A weight's single jump, as by a bit that flipped, rises once: that is ReplicaDivergence. */
+ * A weight's single jump, as by a bit that flipped, rises once: that is ReplicaDivergence. A weight whose elements are
+ * all one value (zero biases, a normalisation's ones) may be equal by chance: that does not make it replicated. Where
+ * weights are averaged every so often (averaging.h), the steps between are not tested. */
 #include <stdlib.h>
 
+#include "averaging.h"
 #include "gradients.h"
 #include "workers.h"
 
-enum { WEIGHTS, GRADIENTS };      /* slots */
-enum { DIFFERENCE, KIND, WIDTH }; /* values of a row; KIND is the slot */
-enum { DRIFT, DIFFERS };          /* tests */
+enum { WEIGHTS, GRADIENTS };      /* slots, and roles */
+enum { DIFFERENCE, KIND, WIDTH }; /* values of a row; KIND is the role, CONSTANT higher when it is one value */
+enum { CONSTANT = 2 };
+enum { DRIFT, DIFFERS }; /* tests */
 static const char *const tests[] = {"drift", "gradients", NULL};
 
 static const assay_param_def params[] = {
@@ -66,7 +70,8 @@ static int need_change(assay_need *need, int slot, assay_error *err)
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
-    int status = need_change(need, selection_slot(given, need, 0, true, err), err);
+    int status = refuse_one_worker(given, err);
+    status = status ? status : need_change(need, selection_slot(given, need, 0, true, err), err);
     if (status >= 0)
         status = need_change(
             need, assay_need_slot(need, &(assay_slot){.collection = "gradients", .flags = ASSAY_SLOT_NO_STRINGS}, err),
@@ -85,27 +90,33 @@ static double difference(const assay_change *change)
     return isnan(d) ? INFINITY : d;
 }
 
+/* items[0 .. count) are one tensor's; `k` is the slot. */
+static int add_tensor(assay_series *series, const assay_step_view *view, int k, const assay_tensor_view *const *items,
+                      uint32_t count)
+{
+    double row[WIDTH] = {0, k + CONSTANT};
+    uint32_t compared = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const assay_result *result = assay_view_result(view, k, items[i]);
+        if (!result || !result->of.change.found)
+            continue;
+        compared++;
+        row[DIFFERENCE] = fmax(row[DIFFERENCE], difference(&result->of.change));
+        row[KIND] = is_one_value(items[i]) ? row[KIND] : k;
+    }
+    return compared > 1 ? assay_series_add(series, view->step, items[0]->tensor, ASSAY_ALL_WORKERS, row) : ASSAY_OK;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
     (void)err;
     int status = ASSAY_OK;
     for (int k = WEIGHTS; k <= GRADIENTS; k++) {
         const assay_slot_view *slot = &view->slot[k];
         for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
-            double row[WIDTH] = {0, k};
-            uint32_t compared = 0;
             n = same_tensor(slot, i);
-            for (uint32_t j = i; j < i + n; j++) {
-                const assay_result *result = assay_view_result(view, k, slot->items[j]);
-                if (!result || !result->of.change.found)
-                    continue;
-                compared++;
-                row[DIFFERENCE] = fmax(row[DIFFERENCE], difference(&result->of.change));
-            }
-            if (compared > 1)
-                status = assay_series_add(((assay_common_state *)state)->series, view->step, slot->items[i]->tensor,
-                                          ASSAY_ALL_WORKERS, row);
+            if (is_gradient(rule->trial, slot->items[i]->tensor) == (k == GRADIENTS))
+                status = add_tensor(((assay_common_state *)state)->series, view, k, slot->items + i, n);
         }
     }
     return status;
@@ -117,6 +128,7 @@ typedef struct track {
     const assay_series *series;
     const uint64_t *rows;
     uint64_t count;
+    uint64_t between; /* steps between two averagings, at most; 0: it is not averaged */
 } track;
 
 static double distance(const track *t, uint64_t i)
@@ -124,16 +136,22 @@ static double distance(const track *t, uint64_t i)
     return assay_series_row(t->series, t->rows[i]).value[DIFFERENCE];
 }
 
-static bool replicated(const track *t, uint64_t i)
+static bool is_equal(const track *t, uint64_t i)
 {
     return distance(t, i) <= assay_param_real(t->rule->params, "tolerance");
+}
+
+/* Equal, and not only because all elements are one value. */
+static bool replicated(const track *t, uint64_t i)
+{
+    return is_equal(t, i) && assay_series_row(t->series, t->rows[i]).value[KIND] < CONSTANT;
 }
 
 /* True when the distance rose from i - 1 to i. */
 static bool rises(const track *t, uint64_t i)
 {
     double before = distance(t, i - 1), growth = assay_param_real(t->rule->params, "growth");
-    return !replicated(t, i) && distance(t, i) > before * (1 + growth / 100);
+    return !is_equal(t, i) && distance(t, i) > before * (1 + growth / 100);
 }
 
 static int test(const track *t, uint64_t i, uint32_t which, bool fired, double threshold, assay_verdict *verdict)
@@ -153,12 +171,15 @@ static int test(const track *t, uint64_t i, uint32_t which, bool fired, double t
 static int test_drift(const track *t, assay_verdict *verdict)
 {
     int64_t run = 0, num_steps = assay_param_int(t->rule->params, "num_steps");
+    uint64_t apart = 0;
     bool seen = t->count && replicated(t, 0);
     int status = ASSAY_OK;
     for (uint64_t i = 1; status == ASSAY_OK && i < t->count; i++) {
+        apart = is_equal(t, i) ? 0 : apart + 1;
         if (seen) {
             run = rises(t, i) ? run + 1 : 0;
-            status = test(t, i, DRIFT, run >= num_steps, distance(t, i - 1), verdict);
+            if (apart == 0 || apart > t->between)
+                status = test(t, i, DRIFT, run >= num_steps, distance(t, i - 1), verdict);
         }
         seen = seen || replicated(t, i);
     }
@@ -174,9 +195,9 @@ static int test_gradient(const track *gradient, const track *weight, uint32_t of
     for (uint64_t i = 0; status == ASSAY_OK && i < gradient->count; i++) {
         assay_row row = assay_series_row(gradient->series, gradient->rows[i]);
         uint64_t at = row_of(weight->series, weight->rows, weight->count, of, ASSAY_ALL_WORKERS, row.step);
-        if (at == weight->count || !replicated(weight, at) || weight->count - 1 - at < num_steps)
+        if (at == weight->count || !replicated(weight, at) || weight->count - 1 - at < num_steps || weight->between > 0)
             continue;
-        bool fired = !replicated(gradient, i);
+        bool fired = !is_equal(gradient, i);
         for (uint64_t k = 1; fired && k <= num_steps; k++)
             fired = rises(weight, at + k);
         status = test(gradient, i, DIFFERS, fired, assay_param_real(p, "tolerance"), verdict);
@@ -192,6 +213,10 @@ static track track_of(const assay_rule *rule, const assay_series *series, const 
     t.rows = order + first;
     while (first + t.count < count && assay_series_row(series, t.rows[t.count]).tensor == tensor)
         t.count++;
+    averaging a = {0};
+    for (uint64_t i = 0; i < t.count; i++)
+        averaging_take(&a, is_equal(&t, i), false);
+    t.between = averaging_length(&a);
     return t;
 }
 
@@ -201,12 +226,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
     if (count && !order)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    uint64_t averaged = 0;
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count;) {
         assay_row row = assay_series_row(series, order[i]);
         track t = track_of(rule, series, order, count, row.tensor);
         uint32_t of = weight_of_gradient(rule->trial, row.tensor);
-        if (row.value[KIND] == WEIGHTS) {
+        if (!is_gradient(rule->trial, row.tensor)) {
+            averaged += t.between > 0;
             status = test_drift(&t, verdict);
         } else if (of != ASSAY_NO_TENSOR) {
             track weight = track_of(rule, series, order, count, of);
@@ -214,6 +241,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         }
         i += t.count;
     }
+    say_averaged(averaged, verdict);
     free(order);
     return status;
 }

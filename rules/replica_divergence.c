@@ -4,14 +4,18 @@
  * is what the others should have, without such a majority that of the first worker. A worker with another digest is odd
  * when an element is not close too: |a - b| <= atol + rtol * |b|. value = largest |a - b|; infinite for another shape.
  * A tensor is tested from the first step on at which more than half of its workers agreed: one that never was a
- * replica, such as the running statistics of a normalisation, is no divergence. */
+ * replica, such as the running statistics of a normalisation, is no divergence. Agreeing on a tensor all of whose
+ * elements are one value is no evidence, and where tensors are averaged every so often (averaging.h) the steps between
+ * are not tested. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "averaging.h"
 #include "workers.h"
 
-enum { DIGEST, CHANGE };                             /* measures */
-enum { ODD, LARGEST, AGREED, REMARK, WIDTH };        /* values of a row */
+enum { DIGEST, CHANGE };                      /* measures */
+enum { ODD, LARGEST, AGREED, REMARK, WIDTH }; /* values of a row */
+enum { NO_AGREEMENT, MOST_BY_CHANCE, MOST_AGREE, ALL_BY_CHANCE, ALL_AGREE };
 enum { PLAIN, OTHER_SHAPE, NO_MAJORITY, FIRST_ODD }; /* remarks */
 static const char *const remarks[] = {NULL, "another shape or type", "no majority: compared with the first worker",
                                       "the first worker is odd too: the value is the difference from it"};
@@ -49,7 +53,8 @@ static const char *const remedies[] = {
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
-    int slot = selection_slot(given, need, 0, true, err);
+    int slot = refuse_one_worker(given, err);
+    slot = slot ? slot : selection_slot(given, need, 0, true, err);
     if (slot < 0)
         return slot;
     assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST};
@@ -91,6 +96,14 @@ static void compare(const assay_step_view *view, const assay_tensor_view *item, 
         row[ODD] = 0;
 }
 
+static int how_they_agree(const agreement *a, const assay_tensor_view *mate)
+{
+    bool by_chance = is_one_value(mate);
+    if (!agreement_has_majority(a))
+        return NO_AGREEMENT;
+    return a->agree == a->workers ? (by_chance ? ALL_BY_CHANCE : ALL_AGREE) : by_chance ? MOST_BY_CHANCE : MOST_AGREE;
+}
+
 static int add_tensor(assay_series *series, const assay_step_view *view, const assay_tensor_view *const *items,
                       uint32_t count)
 {
@@ -102,7 +115,7 @@ static int add_tensor(assay_series *series, const assay_step_view *view, const a
         if (digest_of(view, DIGEST, items[i], &digest) && digest == a.common)
             mate = items[i];
     for (uint32_t i = 0; status == ASSAY_OK && a.workers > 1 && i < count; i++) {
-        double row[WIDTH] = {[AGREED] = agreement_has_majority(&a)};
+        double row[WIDTH] = {[AGREED] = how_they_agree(&a, mate)};
         if (!digest_of(view, DIGEST, items[i], &digest))
             continue;
         if (digest != a.common)
@@ -131,10 +144,29 @@ static int64_t first_agreed(const assay_series *series, const uint64_t *order, u
     int64_t first = INT64_MAX;
     for (uint64_t i = 0; i < count; i++) {
         assay_row row = assay_series_row(series, order[i]);
-        if (row.value[AGREED] > 0 && row.step < first)
+        if ((row.value[AGREED] == MOST_AGREE || row.value[AGREED] == ALL_AGREE) && row.step < first)
             first = row.step;
     }
     return first;
+}
+
+static bool all_agree(assay_row row)
+{
+    return row.value[AGREED] >= ALL_BY_CHANCE;
+}
+
+/* For how many steps in a row the tensor is apart between two averagings; 0: it is not averaged. Every worker's rows
+ * say how all of them agreed: those of the first will do. */
+static uint64_t averaged_over(const assay_series *series, const uint64_t *order, uint64_t count)
+{
+    averaging a = {0};
+    uint32_t worker = assay_series_row(series, order[0]).worker;
+    for (uint64_t i = 0; i < count; i++) {
+        assay_row row = assay_series_row(series, order[i]);
+        if (row.worker == worker)
+            averaging_take(&a, all_agree(row), row.value[AGREED] > 0);
+    }
+    return averaging_length(&a);
 }
 
 static int test_row(const assay_rule *rule, assay_verdict *verdict, assay_row row)
@@ -150,10 +182,27 @@ static int test_row(const assay_rule *rule, assay_verdict *verdict, assay_row ro
     return assay_findings_test(assay_verdict_findings(verdict), row.value[ODD] > 0, &finding);
 }
 
+/* Tests the rows order[0 .. count), which are one tensor's, from step `from` on. */
+static int test_tensor(const assay_rule *rule, const assay_series *series, const uint64_t *order, uint64_t count,
+                       int64_t from, uint64_t between, assay_verdict *verdict)
+{
+    uint64_t apart = 0;
+    int status = ASSAY_OK;
+    uint32_t worker = ASSAY_ALL_WORKERS;
+    for (uint64_t k = 0; status == ASSAY_OK && k < count; k++) {
+        assay_row row = assay_series_row(series, order[k]);
+        apart = row.value[AGREED] > NO_AGREEMENT ? 0 : row.worker != worker ? 1 : apart + 1;
+        worker = row.worker;
+        if (row.step >= from && row.step >= rule->start_step && (apart == 0 || apart > between))
+            status = test_row(rule, verdict, row);
+    }
+    return status;
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     const assay_series *series = ((const assay_common_state *)state)->series;
-    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series), left_out = 0;
+    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series), left_out = 0, averaged = 0;
     bool always = strcmp(assay_param_text(rule->params, "replicated"), "always") == 0;
     if (count && !order)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
@@ -163,18 +212,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         for (n = 1; i + n < count && assay_series_row(series, order[i + n]).tensor == tensor; n++)
             ;
         int64_t from = always ? INT64_MIN : first_agreed(series, order + i, n);
+        uint64_t between = always ? 0 : averaged_over(series, order + i, n);
         left_out += from == INT64_MAX;
-        for (uint64_t k = 0; status == ASSAY_OK && k < n; k++) {
-            assay_row row = assay_series_row(series, order[i + k]);
-            if (row.step >= from && row.step >= rule->start_step)
-                status = test_row(rule, verdict, row);
-        }
+        averaged += between > 0;
+        status = test_tensor(rule, series, order + i, n, from, between, verdict);
     }
     if (left_out > 0)
         assay_verdict_message(verdict,
-                              "%llu tensor%s at no step equal on most workers: no replicas, so not tested "
-                              "(parameter replicated).",
+                              "%llu tensor%s at no step equal on most workers, but for tensors of one value: no "
+                              "replicas, so not tested (parameter replicated).",
                               (unsigned long long)left_out, left_out == 1 ? " was" : "s were");
+    say_averaged(averaged, verdict);
     free(order);
     return status;
 }

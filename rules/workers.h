@@ -17,6 +17,17 @@
         .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."       \
     }
 
+/* One worker alone cannot be compared: refuses the parameter that narrows a rule to one. 0 or ASSAY_EPARAM. */
+static inline int refuse_one_worker(const assay_params *given, assay_error *err)
+{
+    if (!assay_param_has(given, "worker"))
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EPARAM,
+                      "parameter worker has the value %s: the rule compares workers with each other, and needs all of "
+                      "them; leave the parameter out",
+                      assay_param_text(given, "worker"));
+}
+
 enum { WORKER_NOTE = 160 }; /* bytes of a remark that names a worker */
 
 /* How many items from the i-th on are the same tensor. */
@@ -26,6 +37,24 @@ static inline uint32_t same_tensor(const assay_slot_view *slot, uint32_t i)
     while (i + n < slot->count && slot->items[i + n]->tensor == slot->items[i]->tensor)
         n++;
     return n;
+}
+
+/* Are all elements one value? Such tensors are equal by chance: zero biases, a normalisation's ones. Of one element
+ * alone whole numbers say nothing. */
+static inline bool is_one_value(const assay_tensor_view *item)
+{
+    const assay_stats *s = item->stats;
+    return !s || s->count == 0 || (s->min == s->max && (s->count > 1 || s->min == rint(s->min)));
+}
+
+/* Says that tensors are averaged every so often. */
+static inline void say_averaged(uint64_t tensors, assay_verdict *verdict)
+{
+    if (tensors > 0)
+        assay_verdict_message(verdict,
+                              "%llu tensor%s apart on all workers and equal again in turns, as by local SGD: the steps "
+                              "between are not tested.",
+                              (unsigned long long)tensors, tensors == 1 ? " is" : "s are");
 }
 
 /* The digest of an item (measure DIGEST). False without one. */

@@ -1,7 +1,8 @@
 /* world.c - generates steps, tensors, statistics and measures for the slots of a rule, whatever they select.
  *
  * Names, shapes, dtypes and values are drawn from small pools in which every kind of trouble occurs: missing workers,
- * other shapes, reductions only, empty tensors, NaN, infinities, zeros, repeats of the step before. */
+ * other shapes, reductions only, empty tensors, NaN, infinities, zeros, repeats of the step before
+ * and of the first worker. */
 #include "world.h"
 
 #include <math.h>
@@ -157,7 +158,10 @@ static void make_samples(maker *m)
     for (size_t row = 0; !m->failed && row < rows; row++)
         for (uint32_t worker = 0; worker < WORLD_WORKERS; worker++) {
             uint32_t t = (uint32_t)(row / WORLD_STEPS), step = (uint32_t)(row % WORLD_STEPS);
-            random_sample(m, t, step ? &m->saved[row - 1][worker] : NULL, &m->saved[row][worker]);
+            if (worker > 0 && below(m, 2) == 0)
+                m->saved[row][worker] = m->saved[row][0];
+            else
+                random_sample(m, t, step ? &m->saved[row - 1][worker] : NULL, &m->saved[row][worker]);
             random_sample(m, t, &m->saved[row][worker], &m->elsewhere[row][worker]);
             if (m->saved[row][worker].raw)
                 m->w->trial.tensor_modes[m->id[t]] |= (uint8_t)(1u << m->w->trial.steps[step].mode);

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Rules about weights and gradients on made trainings: healthy ones that look odd, and their faulty twins.
+
+    known_training.py --assay PROGRAM --ranks 1 3 -- [CASE]...
+"""
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, fires, main, rule  # noqa: E402
+from made import Made  # noqa: E402
+
+COLLECTIONS = {"weights": "^(?!gradient).*weight$", "biases": "^(?!gradient).*bias$", "gradients": "^gradient",
+               "losses": "loss"}
+LAYERS = ("fc1.weight", "fc2.weight", "fc3.weight")
+
+
+def layer(name, updates):
+    """The weights of a layer after so many updates: they move, and are unlike those of another layer."""
+    return numpy.random.default_rng(len(name) + ord(name[2])).normal(0, 0.1, (4, 3)) + 0.01 * updates
+
+
+def gradients_of(names, scale=0.1):
+    return {"gradient/" + name: numpy.full((4, 3), scale) for name in names}
+
+
+def fires_of(tensor, first, rule_name="UnchangedTensor", **parameters):
+    """That tensor alone has findings, the first of them at that step."""
+    return rule("%s %s" % (rule_name, sorted(parameters)), rule_name,
+                lambda e: e["findings_total"] > 0 and e["first"]["step"] == first and
+                {f["tensor"] for f in e["findings"]} == {tensor}, **parameters)
+
+
+TRAINED = {"collection_names": "weights", "mode": "TRAIN", "accumulation": True, "only_trained": True}
+
+
+@case
+def evaluations_between(folder):
+    """Two EVAL batches in a row leave the weights as they are; fc3 stands still from the fourth TRAIN step on."""
+    made, step = Made(folder, collections=COLLECTIONS), 0
+    for k in range(8):
+        weights = {name: layer(name, k if name != "fc3.weight" else min(k, 3)) for name in LAYERS}
+        made.step(step, "TRAIN", k, {**weights, **gradients_of(LAYERS)})
+        made.step(step + 1, "EVAL", 2 * k, weights).step(step + 2, "EVAL", 2 * k + 1, weights)
+        step += 3
+    return made.end(), [
+        rule("all modes", "UnchangedTensor", lambda e: e["first"]["step"] == 2, collection_names="weights"),
+        fires_of("fc3.weight", 15, collection_names="weights", mode="TRAIN"),
+        fires_of("fc3.weight", 15, collection_names="weights", mode="TRAIN", against="current"),
+        fires_of("fc3.weight", 15, rule_name="WeightFrozenDespiteGradient"),
+    ]
+
+
+def accumulating(folder, every, frozen=(), until=48, steps=48):
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(steps):
+        updates = min(step, until) // every
+        made.step(step, "TRAIN", step, {
+            **{name: layer(name, 0 if name in frozen else updates) for name in LAYERS}, **gradients_of(LAYERS)})
+    return made.end()
+
+
+@case
+def accumulated_gradients(folder):
+    """Weights move at every fourth step only."""
+    return accumulating(folder, 4), [
+        rule("every step counts", "UnchangedTensor", lambda e: e["first"]["step"] == 2, collection_names="weights"),
+        rule("built in", "UnchangedTensor", fires(datapoints=3 * 10), **TRAINED),
+        rule("despite gradient", "WeightFrozenDespiteGradient", fires(datapoints=3 * 11)),
+    ]
+
+
+@case
+def accumulated_and_frozen(folder):
+    return accumulating(folder, 4, frozen=("fc2.weight",)), [
+        fires_of("fc2.weight", 8, **TRAINED),
+        fires_of("fc2.weight", 8, rule_name="WeightFrozenDespiteGradient"),
+    ]
+
+
+@case
+def accumulated_and_stopped(folder):
+    """The optimizer takes no step after step 24: beyond the usual distance nothing is excused."""
+    return accumulating(folder, 4, until=24), [
+        rule("built in", "UnchangedTensor", lambda e: e["first"]["step"] == 29 and e["findings_total"] == 3 * 19,
+             **TRAINED),
+        rule("despite gradient", "WeightFrozenDespiteGradient", lambda e: e["first"]["step"] == 29),
+    ]
+
+
+@case
+def never_moved(folder):
+    return accumulating(folder, 4, frozen=LAYERS), [
+        rule("built in", "UnchangedTensor", lambda e: e["first"]["step"] == 2 and e["findings_total"] == 3 * 46,
+             **TRAINED)]
+
+
+@case
+def frozen_on_purpose(folder):
+    """fc1 has no gradient and never moves."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(8):
+        made.step(step, "TRAIN", step, {
+            **{name: layer(name, 0 if name == "fc1.weight" else step) for name in LAYERS}, **gradients_of(LAYERS[1:])})
+    return made.end(), [
+        rule("built in", "UnchangedTensor", lambda e: e["status"] == "NoIssuesFound" and e["datapoints"] == 12 and
+             '"fc1.weight" never moves and has no gradient' in e["message"], **TRAINED),
+        fires_of("fc1.weight", 2, collection_names="weights"),
+    ]
+
+
+@case
+def skipped_overflows(folder):
+    """A loss scaler that begins too high: gradients are infinite, and their steps are left out."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(10):
+        made.step(step, "TRAIN", step, {
+            **{name: layer(name, max(0, step - 4)) for name in LAYERS},
+            **gradients_of(LAYERS, numpy.inf if step < 4 else 0.1)})
+    return made.end(), [rule("scaler", "WeightFrozenDespiteGradient", fires(datapoints=3 * 5))]
+
+
+@case
+def saved_reductions(folder):
+    """Of gradients only abs_mean was saved, of weights their values; fc2 stands still."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(6):
+        made.step(step, "TRAIN", step, {
+            **{name: layer(name, 0 if name == "fc2.weight" else step) for name in LAYERS},
+            **{"smdebug/reductions/abs_mean/gradient/" + name: 0.1 for name in LAYERS}})
+    return made.end(), [fires_of("fc2.weight", 2, rule_name="WeightFrozenDespiteGradient")]
+
+
+def parallel(folder, steps, weight_of, gradient_of, workers=4):
+    made = Made(folder, workers=workers, collections=COLLECTIONS)
+    for step in range(steps):
+        made.step(step, "TRAIN", step, {"worker_%d" % w: {
+            **weight_of(step, w), **gradient_of(step, w)} for w in range(workers)})
+    return made.end()
+
+
+def noise(step, worker, scale=1.0, shape=(4, 3)):
+    return scale * numpy.random.default_rng([step, worker]).normal(size=shape)
+
+
+@case
+def patterns_that_match_all(folder):
+    """fc2 stands still; `weight` matches gradients as well as weights. Gradients differ before they are averaged."""
+    trial = parallel(folder, 6, lambda s, w: {n: layer(n, 0 if n == "fc2.weight" else s) for n in LAYERS},
+                     lambda s, w: {"gradient/" + n: noise(s, w) for n in LAYERS})
+    return trial, [
+        rule("frozen", "WeightFrozenDespiteGradient", lambda e: e["findings_total"] == 4 * 4 and
+             {f["tensor"] for f in e["findings"]} == {"fc2.weight"}, tensor_regex="weight"),
+        rule("after", "GradientNotSynchronized", lambda e: e["findings_total"] == 3 * 6 and
+             {f["test"] for f in e["findings"]} == {"gradients"}, tensor_regex="weight", recorded="after"),
+        rule("before", "GradientNotSynchronized", lambda e: e["status"] == "NoIssuesFound" and e["datapoints"] > 0,
+             tensor_regex="weight"),
+    ]
+
+
+@case
+def equal_by_chance(folder):
+    """Models of their own on four workers. Biases begin with zeros, and a normalisation's weights with ones."""
+    trial = parallel(folder, 8, lambda s, w: {
+        "fc1.weight": noise(0, w) + s * noise(1, w, 0.01), "fc1.bias": s * noise(2, w, 0.01),
+        "norm.weight": 1 + s * noise(3, w, 0.01), "scale.bias": numpy.ones(1) + s * noise(4, w, 0.01, (1,))},
+        lambda s, w: {"gradient/" + n: noise(s, w) for n in ("fc1.weight", "fc1.bias", "norm.weight")})
+    return trial, [
+        rule("replicas", "ReplicaDivergence", lambda e: e["findings_total"] == 0 and "4 tensors were" in e["message"]),
+        rule("all of them", "ReplicaDivergence", lambda e: e["findings_total"] > 0, replicated="always"),
+        rule("gradients", "GradientNotSynchronized", lambda e: e["findings_total"] == 0),
+    ]
+
+
+def local_sgd(step, worker, every=4):
+    """Weights that workers train alone, and average at every fourth step."""
+    rounds, alone = divmod(step, every)
+    return layer("fc1.weight", rounds) + alone * noise(rounds, worker, 0.01)
+
+
+@case
+def averaged_now_and_then(folder):
+    trial = parallel(folder, 18, lambda s, w: {"fc1.weight": local_sgd(s, w), "fc1.bias": s // 4 * 0.1 + s % 4 *
+                                               noise(s // 4, w, 0.01)},
+                     lambda s, w: {"gradient/fc1.weight": noise(s, w)})
+    told = "as by local SGD"
+    return trial, [
+        rule("replicas", "ReplicaDivergence", lambda e: e["findings_total"] == 0 and told in e["message"]),
+        rule("gradients", "GradientNotSynchronized", lambda e: e["findings_total"] == 0 and told in e["message"]),
+    ]
+
+
+@case
+def averaged_no_more(folder):
+    """After the fourth averaging, at step 12, there is none: steps 13 to 15 are as usual, 16 is not."""
+    trial = parallel(folder, 24, lambda s, w: {"fc1.weight": local_sgd(s, w) if s < 12 else
+                                               layer("fc1.weight", 3) + (s - 12) * noise(9, w, 0.01)},
+                     lambda s, w: {"gradient/fc1.weight": noise(s, w)})
+    return trial, [
+        rule("replicas", "ReplicaDivergence", lambda e: e["first"]["step"] == 16),
+        rule("gradients", "GradientNotSynchronized", lambda e: e["first"]["step"] == 16 and e["first"]["test"] == "drift"),
+    ]
+
+
+@case
+def odd_between_averagings(folder):
+    """One worker is odd alone at an averaging, of which the others come out equal."""
+    trial = parallel(folder, 18, lambda s, w: {"fc1.weight": local_sgd(s, w) + (w == 2 and s == 8)},
+                     lambda s, w: {})
+    return trial, [rule("replicas", "ReplicaDivergence", lambda e: e["steps"] == [8] and
+                        {f["worker"] for f in e["findings"]} == {"worker_2"})]
+
+
+if __name__ == "__main__":
+    main()
