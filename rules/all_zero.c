@@ -1,7 +1,12 @@
 /* all_zero.c - AllZero: tensors that are zero, or mostly. RULES.md 3.1.
  *
- * Per worker: fires when 100 * #{x = 0} >= threshold * n. -0.0 is a zero, NaN is not. */
+ * Per worker: fires when 100 * #{x = 0} >= threshold * n, at num_steps saved steps of the tensor in a row; then each of
+ * these steps is a finding. -0.0 is a zero, NaN is not. */
 #include "selection.h"
+
+#include <stdlib.h>
+
+enum { PERCENT, FIRES, WIDTH }; /* values of a row */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -11,14 +16,28 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 100,
      .help = "Percentage of zeros from which on the rule fires."},
+    {.name = "num_steps",
+     .type = ASSAY_PARAM_INT,
+     .initial = "1",
+     .least = 1,
+     .most = 1000000,
+     .help =
+         "Saved steps in a row at which the tensor has to be zero: what begins at zero and is learned is no fault."},
     {0},
 };
+
+static bool needs_a_run(const assay_params *given)
+{
+    return assay_param_int(given, "num_steps") > 1;
+}
 
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
     int slot = selection_slot(given, need, 0, true, err);
-    return slot < 0 ? slot : ASSAY_OK;
+    if (slot < 0 || !needs_a_run(given))
+        return slot < 0 ? slot : ASSAY_OK;
+    return assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
@@ -32,9 +51,45 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         if (!assay_view_has_values(item))
             continue;
         double zeros = 100.0 * (double)item->stats->zeros, n = (double)item->stats->count;
+        bool fires = zeros >= threshold * n;
+        double row[WIDTH] = {zeros / n, fires};
         assay_finding finding = finding_of(view, item, zeros / n, threshold);
-        status = assay_findings_test(s->findings, zeros >= threshold * n, &finding);
+        if (needs_a_run(rule->params))
+            status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
+        else
+            status = assay_findings_test(s->findings, fires, &finding);
     }
+    return status;
+}
+
+/* With num_steps above 1: walks each tensor of each worker, run by run. */
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
+    if (count && !order)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = ASSAY_OK;
+    for (uint64_t i = 0, end; status == ASSAY_OK && i < count; i = end) {
+        assay_row first = assay_series_row(series, order[i]);
+        for (end = i + 1; end < count; end++) {
+            assay_row row = assay_series_row(series, order[end]);
+            if (row.tensor != first.tensor || row.worker != first.worker || row.value[FIRES] != first.value[FIRES])
+                break;
+        }
+        bool long_enough = end - i >= (uint64_t)assay_param_int(rule->params, "num_steps");
+        for (uint64_t k = i; status == ASSAY_OK && k < end; k++) {
+            assay_row row = assay_series_row(series, order[k]);
+            assay_finding finding = {.step = row.step,
+                                     .tensor = row.tensor,
+                                     .worker = row.worker,
+                                     .value = row.value[PERCENT],
+                                     .threshold = assay_param_real(rule->params, "threshold")};
+            status =
+                assay_findings_test(assay_verdict_findings(verdict), row.value[FIRES] != 0 && long_enough, &finding);
+        }
+    }
+    free(order);
     return status;
 }
 
@@ -48,7 +103,9 @@ const assay_rule_ops assay_rule_all_zero = {
         "that swallows everything, zero gradients to a detached graph or a frozen layer, zero activations to dead "
         "ReLUs or empty inputs.",
     .params = params,
+    .series_width = WIDTH,
     .setup = setup,
     .map = map,
+    .finalize = finalize,
     ASSAY_COMMON_STATE,
 };

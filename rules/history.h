@@ -1,7 +1,18 @@
-/* history.h - a number's robust score against the saved steps before it (NormSpike, LossSpike).
+/* history.h - does a number jump above its own past? (NormSpike, LossSpike)
  *
- * The history of a step are the last `window` finite values before it, of the same mode; fewer than `min_history` say
- * nothing. */
+ * How it works. Of the finite values before, of the same tensor, worker and mode:
+ *   start   largest of the first HISTORY_NEAR, over all modes: the scale of the whole curve
+ *   level   median of the last HISTORY_NEAR: follows a loss that descends, and is not moved by one bad step
+ *   r       s(value) - s(level), s(x) = asinh(x / c), c a small share of start. Far above c this is the logarithm of
+ *           value / level, so heavy tails become short ones; below c it is linear, so what is next to nothing stays so,
+ *           and a value may be zero or negative
+ *   z       robust score of r among those of the last `window` values
+ *   record  largest r so far; spikes are not taken in
+ *   most    largest |value| so far, over all modes
+ * A value is a spike when value - level > (ratio - 1) * |level|, r > HISTORY_BEYOND * record, and either z > threshold
+ * and value - level > share * start, or value > ratio * most: noise that has reached as far before is no
+ * spike, nor is what is small beside the beginning. And spikes are rare: where more than HISTORY_OFTEN of the curve's
+ * steps have half the size, (value - level) * sqrt(r), heavy tails are its nature. A jump that lasts counts once. */
 #ifndef ASSAY_RULES_HISTORY_H
 #define ASSAY_RULES_HISTORY_H
 
@@ -9,104 +20,287 @@
 
 #include "robust.h"
 
-enum { HISTORY_MOST = 1000 };
+enum { HISTORY_MOST = 1000, HISTORY_NEAR = 5 };
 
 /* What both rules are asked. */
-#define HISTORY_PARAMS(z, ratio_default, what)                                                                         \
+#define HISTORY_PARAMS(z, ratio_default, share_default, what)                                                          \
     {.name = "threshold",                                                                                              \
      .type = ASSAY_PARAM_REAL,                                                                                         \
      .initial = z,                                                                                                     \
      .least = 0,                                                                                                       \
      .most = 1e308,                                                                                                    \
-     .help = "Robust z-score above which " what " is a spike."},                                                       \
+     .help = "Robust z-score of the logarithm above which " what " is a spike."},                                      \
         {.name = "ratio",                                                                                              \
          .type = ASSAY_PARAM_REAL,                                                                                     \
          .initial = ratio_default,                                                                                     \
          .least = 1,                                                                                                   \
          .most = 1e308,                                                                                                \
-         .help = "A spike is also above the median by at least this factor."},                                         \
+         .help = "A spike is also above the level before it by at least this factor."},                                \
+        {.name = "share",                                                                                              \
+         .type = ASSAY_PARAM_REAL,                                                                                     \
+         .initial = share_default,                                                                                     \
+         .least = 0,                                                                                                   \
+         .most = 1e308,                                                                                                \
+         .help = "And by at least this share of " what " at the beginning."},                                          \
         {.name = "window",                                                                                             \
          .type = ASSAY_PARAM_INT,                                                                                      \
          .initial = "20",                                                                                              \
          .least = 2,                                                                                                   \
          .most = HISTORY_MOST,                                                                                         \
-         .help = "Saved steps of the mode before the one in question that make its history."},                         \
+         .help = "Saved steps of the mode before the one in question whose noise it is held against."},                \
     {                                                                                                                  \
         .name = "min_history", .type = ASSAY_PARAM_INT, .initial = "5", .least = 2, .most = HISTORY_MOST,              \
         .help = "Saved steps without which nothing is tested."                                                         \
     }
 
-typedef struct history_ring { /* the newest values of one mode */
-    double value[HISTORY_MOST];
-    uint64_t count; /* ever pushed; the newest is at (count - 1) % window */
-} history_ring;
+#define HISTORY_FLOOR  0.05 /* least spread of r: the noise of a curve that hardly moves is no yardstick */
+#define HISTORY_BEYOND 1.5  /* how far beyond other jumps, as a factor of r */
+#define HISTORY_OFTEN  0.01 /* share of the steps; one other is always allowed */
+
+typedef struct history {
+    double near[HISTORY_NEAR];     /* the newest values, at (count - 1) % HISTORY_NEAR */
+    double residual[HISTORY_MOST]; /* the newest r, at (residuals - 1) % window */
+    double start, record, most;
+    uint64_t count, residuals; /* ever taken in */
+} history;
+
+typedef struct history_score {
+    double level, start, most, z, r, record;
+    double rise, size; /* value - level; and weighed by sqrt(r), 0 where it falls */
+} history_score;
 
 /* A history for each mode; the caller frees it. NULL without memory. */
-static inline history_ring *history_new(void)
+static inline history *history_new(void)
 {
-    return calloc(ASSAY_MODES, sizeof(history_ring));
+    return calloc(ASSAY_MODES, sizeof(history));
 }
 
-static inline void history_clear(history_ring *rings)
+static inline void history_clear(history *h)
 {
     for (int mode = 0; mode < ASSAY_MODES; mode++)
-        rings[mode].count = 0;
+        h[mode].count = h[mode].residuals = 0;
 }
 
-/* Spreads of less than this share of the median are no spread: the noise of a converged training is no yardstick. */
-#define HISTORY_FLOOR 0.01
-
-/* Scores `value` against the history and then takes it in, if it is finite. False without enough history. */
-static inline bool history_score(history_ring *ring, const assay_params *params, double value, robust_score *score)
+static inline double history_level(const history *h)
 {
+    double copy[HISTORY_NEAR];
+    size_t n = h->count < HISTORY_NEAR ? (size_t)h->count : HISTORY_NEAR;
+    for (size_t i = 0; i < n; i++)
+        copy[i] = h->near[i];
+    return robust_median(copy, n);
+}
+
+/* Start and most of all modes: evaluations often begin when a loss has come down already. */
+static inline void history_scale(const history *histories, history_score *score)
+{
+    for (int mode = 0; mode < ASSAY_MODES; mode++) {
+        if (histories[mode].count == 0)
+            continue;
+        score->start = fmax(score->start, histories[mode].start);
+        score->most = fmax(score->most, histories[mode].most);
+    }
+}
+
+/* s(value) - s(level). */
+static inline double history_residual(double value, double level, double c)
+{
+    return asinh(value / c) - asinh(level / c);
+}
+
+/* The score of a value; infinite where it is not finite. False without enough of a past. */
+static inline bool history_look(const history *histories, int mode, const assay_params *params, double linear,
+                                double value, history_score *score)
+{
+    const history *h = &histories[mode];
     uint64_t window = (uint64_t)assay_param_int(params, "window"),
              least = (uint64_t)assay_param_int(params, "min_history");
-    uint64_t n = ring->count < window ? ring->count : window;
-    bool enough = n > 0 && n >= (least < window ? least : window);
+    if (h->count < 2 || h->count < (least < window ? least : window))
+        return false;
+    *score = (history_score){.level = history_level(h), .record = h->record};
+    history_scale(histories, score);
+    score->rise = value - score->level;
+    if (!isfinite(value)) {
+        score->r = score->z = score->rise = score->size = INFINITY;
+        return true;
+    }
+    if (score->level == 0 || h->start == 0) /* zero is no scale: what was off has come on */
+        return true;
+    score->r = history_residual(value, score->level, linear * h->start);
+    score->size = score->r > 0 ? score->rise * sqrt(score->r) : 0;
     double copy[HISTORY_MOST];
-    for (uint64_t i = 0; enough && i < n; i++)
-        copy[i] = ring->value[i];
-    if (enough)
-        *score = robust_score_of(value, robust_center_of(copy, n, HISTORY_FLOOR));
-    if (isfinite(value))
-        ring->value[ring->count++ % window] = value;
-    return enough;
+    uint64_t n = h->residuals < window ? h->residuals : window;
+    for (uint64_t i = 0; i < n; i++)
+        copy[i] = h->residual[i];
+    robust_center center = n > 1 ? robust_center_of(copy, n, 0) : (robust_center){0};
+    center.spread = fmax(center.spread, HISTORY_FLOOR);
+    score->z = robust_score_of(score->r, center).z;
+    return true;
 }
 
-/* Above the median, by the z-score and by the factor. A median of zero is no scale: what was off has come on. */
-static inline bool history_spike(const assay_params *params, double value, robust_score score)
+static inline bool history_spike(const assay_params *params, double value, const history_score *score)
 {
     if (!isfinite(value))
         return true;
-    return score.median != 0 && score.z > assay_param_real(params, "threshold") &&
-           value - score.median > (assay_param_real(params, "ratio") - 1) * fabs(score.median);
+    bool beside_noise = score->z > assay_param_real(params, "threshold") &&
+                        score->rise > assay_param_real(params, "share") * score->start;
+    return (beside_noise || value > assay_param_real(params, "ratio") * score->most) &&
+           score->r > HISTORY_BEYOND * score->record &&
+           score->rise > (assay_param_real(params, "ratio") - 1) * fabs(score->level);
+}
+
+/* Takes a finite value in. `spike`: its residual is no example of noise. */
+static inline void history_push(history *h, const assay_params *params, double linear, double value, bool spike)
+{
+    uint64_t window = (uint64_t)assay_param_int(params, "window");
+    double level = history_level(h);
+    if (h->count == 0)
+        h->record = 0;
+    if (h->count >= 2 && level != 0 && h->start != 0 && !spike) {
+        double r = history_residual(value, level, linear * h->start);
+        h->residual[h->residuals++ % window] = r;
+        h->record = r > h->record ? r : h->record;
+    }
+    if (h->count == 0)
+        h->start = h->most = 0;
+    h->most = fmax(h->most, fabs(value));
+    if (h->count < HISTORY_NEAR)
+        h->start = fmax(h->start, fabs(value));
+    h->near[h->count++ % HISTORY_NEAR] = value;
 }
 
 enum { HISTORY_VALUE, HISTORY_MODE, HISTORY_WIDTH }; /* of the rows that history_walk() takes */
 
-/* Tests the value of a row that has a history. */
-typedef int history_test(const assay_rule *rule, assay_verdict *verdict, assay_row row, robust_score score);
+/* Is told of a row that has a past: its number in the series, and whether it is a spike. */
+typedef int history_test(void *self, assay_row row, uint64_t number, const history_score *score, bool spike);
 
-/* Walks the rows of each tensor and worker, and tests those with enough history from the rule's first step on. */
-static inline int history_walk(const assay_rule *rule, const assay_series *series, assay_verdict *verdict,
-                               history_test *test, assay_error *err)
+/* One curve: the rows of a tensor and worker, row[0 .. count), ascending in step. */
+typedef struct history_curve {
+    const assay_params *params;
+    const assay_series *series;
+    const uint64_t *row;
+    uint64_t count;
+    history_score *score; /* [count] */
+    bool *known, *spike;  /* [count] */
+    double *peak;         /* [count], for passing use */
+} history_curve;
+
+static inline int history_mode(const history_curve *c, uint64_t i)
 {
-    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
-    history_ring *rings = history_new();
-    int status = rings && (order || !count) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    assay_row before = {0};
-    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
-        assay_row row = assay_series_row(series, order[i]);
-        double said = row.value[HISTORY_MODE];
-        robust_score score;
-        if (i == 0 || row.tensor != before.tensor || row.worker != before.worker)
-            history_clear(rings);
-        before = row;
-        int mode = said >= 0 && said < ASSAY_MODES ? (int)said : ASSAY_MODE_NONE;
-        if (history_score(&rings[mode], rule->params, row.value[HISTORY_VALUE], &score) && row.step >= rule->start_step)
-            status = test(rule, verdict, row, score);
+    double said = assay_series_row(c->series, c->row[i]).value[HISTORY_MODE];
+    return said >= 0 && said < ASSAY_MODES ? (int)said : ASSAY_MODE_NONE;
+}
+
+/* Scores the curve, every value against those before. `linear`: the share of the start below which s() is linear. */
+static inline void history_score_curve(history_curve *c, history *histories, double linear)
+{
+    history_clear(histories);
+    for (uint64_t i = 0; i < c->count; i++) {
+        double value = assay_series_row(c->series, c->row[i]).value[HISTORY_VALUE];
+        int mode = history_mode(c, i);
+        c->known[i] = history_look(histories, mode, c->params, linear, value, &c->score[i]);
+        c->spike[i] = c->known[i] && history_spike(c->params, value, &c->score[i]);
+        if (isfinite(value))
+            history_push(&histories[mode], c->params, linear, value, c->spike[i]);
     }
-    free(rings);
+}
+
+/* Sorts the jumps of a mode into c->peak; those that follow another within HISTORY_NEAR steps belong to it. Returns how
+ * many. */
+static inline size_t history_peaks(const history_curve *c, int mode, uint64_t *steps)
+{
+    double recent[HISTORY_NEAR] = {0};
+    size_t peaks = 0;
+    *steps = 0;
+    for (uint64_t i = 0; i < c->count; i++) {
+        if (history_mode(c, i) != mode)
+            continue;
+        double size = c->known[i] && isfinite(c->score[i].size) ? c->score[i].size : 0, before = 0;
+        for (int k = 0; k < HISTORY_NEAR; k++)
+            before = fmax(before, recent[k]);
+        if (size > 2 * before)
+            c->peak[peaks++] = size;
+        recent[(*steps)++ % HISTORY_NEAR] = size;
+    }
+    qsort(c->peak, peaks, sizeof *c->peak, robust_compare);
+    return peaks;
+}
+
+/* Takes back spikes that are too many. */
+static inline void history_leave_rare(history_curve *c, int mode)
+{
+    uint64_t steps;
+    size_t peaks = history_peaks(c, mode, &steps);
+    double allowed = fmax(2, HISTORY_OFTEN * (double)steps); /* itself among them */
+    for (uint64_t i = 0; i < c->count; i++) {
+        if (!c->spike[i] || history_mode(c, i) != mode || !isfinite(c->score[i].size))
+            continue;
+        size_t low = 0, high = peaks;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (c->peak[middle] < c->score[i].size / 2)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        c->spike[i] = (double)(peaks - low) <= allowed;
+    }
+}
+
+static inline int history_walk_curve(history_curve *c, history *histories, double linear, history_test *test,
+                                     void *self)
+{
+    int status = ASSAY_OK;
+    history_score_curve(c, histories, linear);
+    for (int mode = 0; mode < ASSAY_MODES; mode++)
+        history_leave_rare(c, mode);
+    for (uint64_t i = 0; status == ASSAY_OK && i < c->count; i++)
+        if (c->known[i])
+            status = test(self, assay_series_row(c->series, c->row[i]), c->row[i], &c->score[i], c->spike[i]);
+    return status;
+}
+
+/* Where the rows of the tensor and worker end that begin at order[i]. */
+static inline uint64_t history_end(const assay_series *series, const uint64_t *order, uint64_t i, uint64_t count)
+{
+    assay_row first = assay_series_row(series, order[i]);
+    for (i++; i < count; i++) {
+        assay_row row = assay_series_row(series, order[i]);
+        if (row.tensor != first.tensor || row.worker != first.worker)
+            break;
+    }
+    return i;
+}
+
+/* Walks the rows of each tensor and worker. */
+static inline int history_walk(const assay_params *params, const assay_series *series, double linear,
+                               history_test *test, void *self, assay_error *err)
+{
+    uint64_t count = assay_series_count(series), longest = 1, next;
+    uint64_t *order = assay_series_by_tensor(series);
+    history *histories = history_new();
+    int status = histories && (order || !count) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i = next) {
+        next = history_end(series, order, i, count);
+        longest = next - i > longest ? next - i : longest;
+    }
+    history_curve c = {.params = params, .series = series};
+    c.score = calloc(longest, sizeof *c.score);
+    c.known = calloc(longest, sizeof *c.known);
+    c.spike = calloc(longest, sizeof *c.spike);
+    c.peak = calloc(longest, sizeof *c.peak);
+    if (status == ASSAY_OK && !(c.score && c.known && c.spike && c.peak))
+        status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    for (uint64_t i = 0; status == ASSAY_OK && i < count; i = next) {
+        next = history_end(series, order, i, count);
+        c.row = order + i;
+        c.count = next - i;
+        status = history_walk_curve(&c, histories, linear, test, self);
+    }
+    free(c.peak);
+    free(c.spike);
+    free(c.known);
+    free(c.score);
+    free(histories);
     free(order);
     return status;
 }

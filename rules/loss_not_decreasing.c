@@ -3,14 +3,21 @@
  * Per tensor and worker, over its saved steps of the mode: a step s is evaluated when there is a saved p <= s -
  * num_steps and num_steps have passed since the last evaluation; p is the newest such step. d = 100 * (L_p - L_s) /
  * |L_p|, the decrease in percent. d >= 0 fires when d < diff_percent; d < 0 fires when -d > increase_threshold_percent.
- * L is the mean of the tensor. Steps count as mode steps, with mode GLOBAL as global steps of all modes. */
+ * L is the mean of the tensor. Steps count as mode steps, with mode GLOBAL as global steps of all modes.
+ *
+ * With against = start the losses so far are judged as a whole (loss_course.h), at the last step and at up to
+ * EVALUATIONS before it, spread evenly. An evaluation fires when it and all later ones find the same of every loss of
+ * the worker: of two networks that compete, one loss rises. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "loss_course.h"
 #include "modes.h"
 #include "selection.h"
 
 enum { MODE, MODE_STEP, LOSS, WIDTH }; /* values of a row */
+enum { EVALUATIONS = 32 };
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -41,7 +48,21 @@ static const assay_param_def params[] = {
     {.name = "mode",
      .type = ASSAY_PARAM_CHOICE,
      .choices = "TRAIN|EVAL|GLOBAL",
-     .help = "Mode whose losses are compared; by default the first of EVAL and TRAIN that has any, else GLOBAL."},
+     .help = "Mode whose losses are compared; by default the first of EVAL and TRAIN that has any, else GLOBAL. "
+             "Against the "
+             "start: TRAIN if it has any, else GLOBAL."},
+    {.name = "against",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "previous",
+     .choices = "previous|start",
+     .help = "What a loss is compared with: one loss num_steps before, or the whole course since the training began."},
+    {.name = "plateau_percent",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "20",
+     .least = 0,
+     .most = 100,
+     .help = "Against the start: a loss that fell by less than this percentage, early, and stands still since then "
+             "fires too."},
     {0},
 };
 
@@ -80,15 +101,20 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+static bool against_start(const assay_rule *rule)
+{
+    return strcmp(assay_param_text(rule->params, "against"), "start") == 0;
+}
+
 /* Judged on all saved steps of the tensors that were selected, whatever the range of steps. */
 static int default_mode(const assay_rule *rule, const assay_series *series)
 {
     unsigned modes = 0;
     for (uint64_t i = 0; i < assay_series_count(series); i++)
         modes |= assay_trial_tensor_modes(rule->trial, assay_series_row(series, i).tensor);
-    return modes & 1u << ASSAY_MODE_EVAL    ? ASSAY_MODE_EVAL
-           : modes & 1u << ASSAY_MODE_TRAIN ? ASSAY_MODE_TRAIN
-                                            : ASSAY_MODE_GLOBAL;
+    return modes & 1u << ASSAY_MODE_EVAL && !against_start(rule) ? ASSAY_MODE_EVAL
+           : modes & 1u << ASSAY_MODE_TRAIN                      ? ASSAY_MODE_TRAIN
+                                                                 : ASSAY_MODE_GLOBAL;
 }
 
 static double decrease_percent(double before, double now)
@@ -104,6 +130,7 @@ typedef struct walk {
     const uint64_t *rows; /* of one tensor and worker, ascending in step */
     uint64_t count;
     int mode;
+    bool alone; /* the worker has no other loss */
 } walk;
 
 static double step_of(const walk *w, uint64_t i)
@@ -145,6 +172,105 @@ static int evaluate(const walk *w, assay_findings *findings)
     return status;
 }
 
+/* The finite losses of the mode, oldest first; `row` gets the numbers of their rows in the walk. */
+static uint64_t finite_losses(const walk *w, double *loss, uint64_t *row)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < w->count; i++) {
+        double x = assay_series_row(w->series, w->rows[i]).value[LOSS];
+        if (in_mode(w, i) && isfinite(x)) {
+            loss[n] = x;
+            row[n++] = w->rows[i];
+        }
+    }
+    return n;
+}
+
+/* Is the course of loss[0 .. n) bad? Sets the value and the threshold of the finding, and says why. A loss among
+ * several may come back: of two networks that compete, one gains what the other loses. */
+static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double *room, assay_finding *finding,
+                          char *note, size_t size)
+{
+    const assay_params *p = w->rule->params;
+    double least = assay_param_real(p, "diff_percent"), plateau = assay_param_real(p, "plateau_percent");
+    course c;
+    bool told = course_of(loss, n, least, room, &c), flat = c.flat && c.fall < plateau;
+    bool came_back = c.came_back && w->alone;
+    finding->value = c.fall;
+    finding->threshold = came_back || c.never_fell ? least : plateau;
+    if (came_back)
+        snprintf(note, size, "it has lost %.3g %% of what it had gained", c.lost);
+    else
+        snprintf(note, size, flat ? "it stands still, %.3g %% below its beginning" : "%.3g %% below its beginning",
+                 c.fall);
+    return told && (came_back || c.never_fell || flat);
+}
+
+/* Adds the evaluations of one tensor and worker, from the last one back; an evaluation fires where all later ones do.
+ * With `findings` NULL only judges the last. Sets *bad where it fires. */
+static int evaluate_course(const walk *w, double *loss, uint64_t *row, assay_findings *findings, bool *bad)
+{
+    uint64_t n = finite_losses(w, loss, row), evaluations = n < COURSE_LEAST ? 0 : n - COURSE_LEAST + 1;
+    double *room = loss + w->count;
+    bool fires = *bad;
+    int status = ASSAY_OK;
+    evaluations = evaluations > EVALUATIONS ? EVALUATIONS : evaluations;
+    *bad = false;
+    for (uint64_t k = 0; status == ASSAY_OK && k < (findings ? evaluations : evaluations > 0); k++) {
+        uint64_t upto = k ? n - (n - COURSE_LEAST) * k / (evaluations - 1) : n;
+        assay_row at = assay_series_row(w->series, row[upto - 1]);
+        char note[80];
+        assay_finding finding = {.step = at.step, .tensor = at.tensor, .worker = at.worker, .note = note};
+        fires = fires && course_is_bad(w, loss, upto, room, &finding, note, sizeof note);
+        *bad = *bad || fires;
+        if (findings && at.step >= w->rule->start_step)
+            status = assay_findings_test(findings, fires, &finding);
+    }
+    return status;
+}
+
+/* Sets w->rows and w->count to the rows of the tensor and worker that begin at order[i]. */
+static void take_rows(walk *w, const uint64_t *order, uint64_t i, uint64_t count)
+{
+    assay_row first = assay_series_row(w->series, order[i]);
+    w->rows = order + i;
+    for (w->count = 1; i + w->count < count; w->count++) {
+        assay_row row = assay_series_row(w->series, order[i + w->count]);
+        if (row.tensor != first.tensor || row.worker != first.worker)
+            break;
+    }
+}
+
+/* Of each worker: how many losses it has, and how many of them have a bad course. */
+typedef struct worker_losses {
+    uint64_t all, bad;
+} worker_losses;
+
+/* Judges the courses: first the last evaluation of each, then those before where all losses of the worker are bad. */
+static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assay_findings *findings)
+{
+    worker_losses *workers = calloc((size_t)assay_trial_workers(w->rule->trial) + 1, sizeof *workers);
+    double *loss = count <= SIZE_MAX / 2 / sizeof *loss ? calloc(2 * count + 1, sizeof *loss) : NULL;
+    uint64_t *row = calloc(count + 1, sizeof *row);
+    int status = workers && loss && row ? ASSAY_OK : ASSAY_ENOMEM;
+    for (int pass = 0; status == ASSAY_OK && pass < 2; pass++) {
+        for (uint64_t i = 0; status == ASSAY_OK && i < count; i += w->count) {
+            take_rows(w, order, i, count);
+            uint32_t worker = assay_series_row(w->series, order[i]).worker;
+            worker_losses *mine = &workers[worker < assay_trial_workers(w->rule->trial) ? worker : 0];
+            bool bad = pass == 0 || mine->bad == mine->all;
+            w->alone = pass == 0 || mine->all == 1;
+            status = evaluate_course(w, loss, row, pass == 0 ? NULL : findings, &bad);
+            mine->all += pass == 0;
+            mine->bad += pass == 0 && bad;
+        }
+    }
+    free(row);
+    free(loss);
+    free(workers);
+    return status;
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     walk w = {.rule = rule, .series = ((const assay_common_state *)state)->series};
@@ -154,14 +280,10 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const char *mode = assay_param_text(rule->params, "mode");
     w.mode = mode ? assay_mode_parse(mode, strlen(mode)) : default_mode(rule, w.series);
     int status = ASSAY_OK;
-    for (uint64_t i = 0; status == ASSAY_OK && i < count; i += w.count) {
-        assay_row first = assay_series_row(w.series, order[i]), row = first;
-        w.rows = order + i;
-        for (w.count = 1; i + w.count < count; w.count++) {
-            row = assay_series_row(w.series, order[i + w.count]);
-            if (row.tensor != first.tensor || row.worker != first.worker)
-                break;
-        }
+    if (against_start(rule))
+        status = evaluate_courses(&w, order, count, assay_verdict_findings(verdict));
+    for (uint64_t i = 0; status == ASSAY_OK && !against_start(rule) && i < count; i += w.count) {
+        take_rows(&w, order, i, count);
         status = evaluate(&w, assay_verdict_findings(verdict));
     }
     free(order);

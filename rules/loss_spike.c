@@ -1,12 +1,13 @@
 /* loss_spike.c - LossSpike: a loss that jumps far above its own past.
  *
- * Per tensor, worker and mode: x = mean of the tensor, z = 0.6745 * (x - median) / MAD over the `window` saved steps
- * before, MAD at least 1 % of the median. Fires when z > threshold and x exceeds the median by the factor `ratio`, or x
- * is not finite. value = x, threshold = the median of the history. */
+ * Per tensor, worker and mode: x = mean of the tensor, held against the steps before it as history.h says.
+ * A value that is not finite fires where there is a past. value = x, threshold = the level before. */
 #include <stdio.h>
 
 #include "history.h"
 #include "selection.h"
+
+#define LINEAR_BELOW 1e-3 /* of the loss at the beginning */
 
 static const assay_param_def params[] = {
     {.name = "collection_names",
@@ -16,7 +17,7 @@ static const assay_param_def params[] = {
     {.name = "tensor_regex",
      .type = ASSAY_PARAM_REGEX,
      .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."},
-    HISTORY_PARAMS("10", "2", "a loss"),
+    HISTORY_PARAMS("7", "2", "0.3", "a loss"),
     {0},
 };
 
@@ -50,23 +51,32 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
-static int test(const assay_rule *rule, assay_verdict *verdict, assay_row row, robust_score score)
+typedef struct judge {
+    const assay_rule *rule;
+    assay_findings *findings;
+} judge;
+
+static int test(void *self, assay_row row, uint64_t number, const history_score *score, bool spike)
 {
+    const judge *j = self;
+    (void)number;
+    if (row.step < j->rule->start_step)
+        return ASSAY_OK;
     char note[64];
-    snprintf(note, sizeof note, "robust z-score %.4g", score.z);
+    snprintf(note, sizeof note, "robust z-score %.4g", score->z);
     assay_finding finding = {.step = row.step,
                              .tensor = row.tensor,
                              .worker = row.worker,
                              .value = row.value[HISTORY_VALUE],
-                             .threshold = score.median,
+                             .threshold = score->level,
                              .note = note};
-    return assay_findings_test(assay_verdict_findings(verdict),
-                               history_spike(rule->params, row.value[HISTORY_VALUE], score), &finding);
+    return assay_findings_test(j->findings, spike, &finding);
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    return history_walk(rule, ((const assay_common_state *)state)->series, verdict, test, err);
+    judge j = {.rule = rule, .findings = assay_verdict_findings(verdict)};
+    return history_walk(rule->params, ((const assay_common_state *)state)->series, LINEAR_BELOW, test, &j, err);
 }
 
 const assay_rule_ops assay_rule_loss_spike = {

@@ -1,22 +1,26 @@
 /* norm_spike.c - NormSpike: a tensor's norm jumps, against its own past or against the other workers.
  *
- * x = Euclidean norm of the tensor. z = 0.6745 * (x - median) / MAD, MAD at least 1 % of the median.
- * history  over the `window` saved steps before, of the same tensor, worker and mode
- * workers  over the norms of all workers at the same step; needs min_workers of them
- * Fires when z > threshold and x > ratio * median, or x is not finite. value = z, threshold = the limit of z. A fault
- * that flips an exponent's bit multiplies a norm by powers of two, far beyond what a batch does. */
+ * x = Euclidean norm of the tensor.
+ * history  x against the saved steps before it, of the same tensor, worker and mode, as history.h says
+ * workers  z = robust score of ln x among all workers at the same step; needs min_workers of them. Fires when z >
+ * threshold and x > ratio * median, where x is also above its own past, or has none: near the end of a training single
+ *          batches differ by orders of magnitude, from worker to worker as from step to step
+ * x that is not finite fires. value = z, threshold = the limit of z. A fault that flips an exponent's bit multiplies a
+ * norm by powers of two, far beyond what a batch does. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "history.h"
 #include "workers.h"
 
+#define LINEAR_BELOW 1e-6 /* of the first norms */
+
 enum { HISTORY, WORKERS };
 static const char *const tests[] = {"history", "workers", NULL};
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("gradients,weights,biases"),
-    HISTORY_PARAMS("50", "30", "a norm"),
+    HISTORY_PARAMS("8", "30", "1", "a norm"),
     {.name = "min_workers",
      .type = ASSAY_PARAM_INT,
      .initial = "4",
@@ -41,76 +45,102 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = HISTORY_WIDTH}, err);
 }
 
-static int spike(const assay_rule *rule, assay_findings *findings, const assay_finding *where, double norm,
-                 robust_score s)
-{
-    assay_finding finding = *where;
-    char note[96];
-    snprintf(note, sizeof note, "norm %.4g, median %.4g", norm, s.median);
-    finding.value = s.z;
-    finding.threshold = assay_param_real(rule->params, "threshold");
-    finding.note = note;
-    return assay_findings_test(findings, history_spike(rule->params, norm, s), &finding);
-}
-
-/* The norms of one tensor's workers, each against all of them. */
-static int test_workers(const assay_rule *rule, assay_findings *findings, const assay_step_view *view,
-                        const assay_tensor_view *const *items, uint32_t count)
-{
-    uint32_t workers = 0, finite = 0;
-    int status = ASSAY_OK;
-    for (uint32_t i = 0; i < count; i++)
-        workers += assay_view_has_values(items[i]);
-    if (view->step < rule->start_step || workers < (uint64_t)assay_param_int(rule->params, "min_workers"))
-        return ASSAY_OK;
-    double *norm = malloc(count * sizeof *norm);
-    if (!norm)
-        return ASSAY_ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
-        if (assay_view_has_values(items[i]) && isfinite(assay_stats_l2(items[i]->stats)))
-            norm[finite++] = assay_stats_l2(items[i]->stats);
-    robust_center center = robust_center_of(norm, finite, HISTORY_FLOOR);
-    for (uint32_t i = 0; status == ASSAY_OK && finite > 1 && i < count; i++) {
-        if (!assay_view_has_values(items[i]))
-            continue;
-        double x = assay_stats_l2(items[i]->stats);
-        assay_finding where = finding_of(view, items[i], 0, 0);
-        where.test = WORKERS;
-        status = spike(rule, findings, &where, x, robust_score_of(x, center));
-    }
-    free(norm);
-    return status;
-}
-
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
+    (void)rule;
     (void)err;
     assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[0];
     int status = ASSAY_OK;
-    for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
-        n = same_tensor(slot, i);
-        for (uint32_t k = i; status == ASSAY_OK && k < i + n; k++) {
-            if (!assay_view_has_values(slot->items[k]))
-                continue;
-            double row[HISTORY_WIDTH] = {assay_stats_l2(slot->items[k]->stats), view->mode};
-            status = assay_series_add(s->series, view->step, slot->items[k]->tensor, slot->items[k]->worker, row);
-        }
-        if (status == ASSAY_OK)
-            status = test_workers(rule, s->findings, view, slot->items + i, n);
+    for (uint32_t i = 0; status == ASSAY_OK && i < slot->count; i++) {
+        if (!assay_view_has_values(slot->items[i]))
+            continue;
+        double row[HISTORY_WIDTH] = {assay_stats_l2(slot->items[i]->stats), view->mode};
+        status = assay_series_add(s->series, view->step, slot->items[i]->tensor, slot->items[i]->worker, row);
     }
     return status;
 }
 
-static int test_history(const assay_rule *rule, assay_verdict *verdict, assay_row row, robust_score score)
+typedef struct judge {
+    const assay_rule *rule;
+    assay_findings *findings;
+    bool *usual; /* of each row: its own past holds norms like this one */
+} judge;
+
+static int test_norm(const judge *j, assay_row row, unsigned test, double z, double median, bool fires)
 {
-    assay_finding where = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .test = HISTORY};
-    return spike(rule, assay_verdict_findings(verdict), &where, row.value[HISTORY_VALUE], score);
+    char note[96];
+    if (row.step < j->rule->start_step)
+        return ASSAY_OK;
+    snprintf(note, sizeof note, "norm %.4g, median %.4g", row.value[HISTORY_VALUE], median);
+    assay_finding finding = {.step = row.step,
+                             .tensor = row.tensor,
+                             .worker = row.worker,
+                             .test = test,
+                             .value = z,
+                             .threshold = assay_param_real(j->rule->params, "threshold"),
+                             .note = note};
+    return assay_findings_test(j->findings, fires, &finding);
+}
+
+static int test_history(void *self, assay_row row, uint64_t number, const history_score *score, bool spike)
+{
+    judge *j = self;
+    j->usual[number] = !spike;
+    return test_norm(j, row, HISTORY, score->z, score->level, spike);
+}
+
+/* ln x, where x may be 0. */
+static double log_of_norm(double x)
+{
+    return log(fmax(x, 0x1p-1074));
+}
+
+/* The norms of one tensor's workers at a step, rows from .. to - 1 of the series, each against all of them. */
+static int test_workers(const judge *j, const assay_series *series, uint64_t from, uint64_t to, double *room)
+{
+    size_t finite = 0;
+    int status = ASSAY_OK;
+    if (to - from < (uint64_t)assay_param_int(j->rule->params, "min_workers"))
+        return ASSAY_OK;
+    for (uint64_t i = from; i < to; i++)
+        if (isfinite(assay_series_row(series, i).value[HISTORY_VALUE]))
+            room[finite++] = log_of_norm(assay_series_row(series, i).value[HISTORY_VALUE]);
+    robust_center center = robust_center_of(room, finite, 0);
+    center.spread = fmax(center.spread, HISTORY_FLOOR);
+    for (uint64_t i = from; status == ASSAY_OK && finite > 1 && i < to; i++) {
+        assay_row row = assay_series_row(series, i);
+        double x = row.value[HISTORY_VALUE], median = exp(center.median);
+        double z = isfinite(x) ? robust_score_of(log_of_norm(x), center).z : INFINITY;
+        bool above = z > assay_param_real(j->rule->params, "threshold") &&
+                     !(x <= assay_param_real(j->rule->params, "ratio") * median) && center.median > -700;
+        status = test_norm(j, row, WORKERS, z, median, above && !j->usual[i]);
+    }
+    return status;
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    return history_walk(rule, ((const assay_common_state *)state)->series, verdict, test_history, err);
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t rows = assay_series_count(series);
+    uint32_t workers = assay_trial_workers(rule->trial);
+    judge j = {.rule = rule, .findings = assay_verdict_findings(verdict), .usual = calloc(rows + 1, sizeof *j.usual)};
+    double *room = calloc((size_t)workers + 1, sizeof *room);
+    int status = j.usual && room ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    if (status == ASSAY_OK)
+        status = history_walk(rule->params, series, LINEAR_BELOW, test_history, &j, err);
+    for (uint64_t from = 0, to; status == ASSAY_OK && from < rows; from = to) {
+        assay_row first = assay_series_row(series, from);
+        for (to = from + 1; to < rows && to - from < workers; to++) {
+            assay_row row = assay_series_row(series, to);
+            if (row.step != first.step || row.tensor != first.tensor)
+                break;
+        }
+        status = test_workers(&j, series, from, to, room);
+    }
+    free(room);
+    free(j.usual);
+    return status;
 }
 
 const assay_rule_ops assay_rule_norm_spike = {

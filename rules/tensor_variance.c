@@ -1,7 +1,9 @@
 /* tensor_variance.c - TensorVariance: variance outside given limits. RULES.md 3.4, R2.
  *
  * Per worker: v = population variance of the raw tensor, else the saved reduction variance; fires when v >
- * max_threshold or v < min_threshold; the threshold of a finding is the limit broken. A NaN variance does not fire. */
+ * max_threshold or v < min_threshold; the threshold of a finding is the limit broken. A NaN variance does not fire.
+ * min_dims leaves out the tensors that are constant by nature when a training begins: weights of norm layers, biases.
+ * So do tensors that are zero throughout with skip_zero: AllZero tells of them. */
 #include "selection.h"
 
 static const assay_param_def params[] = {
@@ -12,6 +14,16 @@ static const assay_param_def params[] = {
     {.name = "min_threshold",
      .type = ASSAY_PARAM_REAL,
      .help = "Variances below this fire; one of the two limits is required."},
+    {.name = "min_dims",
+     .type = ASSAY_PARAM_INT,
+     .initial = "0",
+     .least = 0,
+     .most = 64,
+     .help = "Tensors of fewer axes are not held against min_threshold: weights of norm layers begin as a constant."},
+    {.name = "skip_zero",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Nor are tensors that are zero throughout, as the last layer of a residual block often begins."},
     {0},
 };
 
@@ -22,6 +34,13 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         return assay_fail(err, ASSAY_EPARAM, "one of the parameters max_threshold and min_threshold is required");
     int slot = selection_slot(given, need, 1u << ASSAY_RAW | 1u << ASSAY_VARIANCE, true, err);
     return slot < 0 ? slot : ASSAY_OK;
+}
+
+/* Is the tensor held against min_threshold? */
+static bool may_be_too_even(const assay_params *given, const assay_tensor_view *item)
+{
+    bool zero = item->stats && item->stats->zeros == item->stats->count;
+    return item->dims >= assay_param_int(given, "min_dims") && !(zero && assay_param_bool(given, "skip_zero"));
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
@@ -44,7 +63,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         bool above = has_most && variance > most;
         assay_finding finding = finding_of(view, item, variance, above ? most : least);
-        status = assay_findings_test(s->findings, above || variance < least, &finding);
+        status = assay_findings_test(s->findings, above || (variance < least && may_be_too_even(rule->params, item)),
+                                     &finding);
     }
     return status;
 }

@@ -106,10 +106,10 @@ class Lstm_Clipped(Plan):
     steps, clip = 250, 1.0
 
     def make(self):
-        self.net, self.data = Lstm(), Waves(self.seed)
+        self.net, self.data = Lstm(), Waves(self.seed, noise=0.3)
 
     def optimizer(self, net):
-        return torch.optim.Adam(net.parameters(), lr=0.01)
+        return torch.optim.Adam(net.parameters(), lr=0.005)
 
 
 @training
@@ -216,7 +216,7 @@ class Bfloat16(Plan):
 
 @training
 class Cyclic(Plan):
-    """The learning rate goes up and down between 0.01 and 0.3."""
+    """The learning rate goes up and down between 0.01 and 0.1."""
 
     steps = 240
 
@@ -227,7 +227,7 @@ class Cyclic(Plan):
         return torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
 
     def schedule(self, optimizer):
-        return torch.optim.lr_scheduler.CyclicLR(optimizer, 0.01, 0.3, step_size_up=30, cycle_momentum=False)
+        return torch.optim.lr_scheduler.CyclicLR(optimizer, 0.01, 0.1, step_size_up=30, cycle_momentum=False)
 
 
 @training

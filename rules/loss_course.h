@@ -1,0 +1,73 @@
+/* loss_course.h - has a loss come down since the training began, and has it stayed down? (LossNotDecreasing)
+ *
+ * Single batches are noisy, and a loss that has converged falls no further: so no two values are compared, and none
+ * with the one before. Of the losses so far, x_1 .. x_n:
+ *   first   median of the first COURSE_FIRST; x_1 where it lies below that by more than four times the noise (a
+ * learning rate that is too high for the first steps throws a loss up, and coming down from there is no progress) block
+ * medians of eight parts of equal length, one after the other; the last two of them together are `last` noise   1.4826
+ * * MAD of x_i - x_(i-1), divided by sqrt(2) error   noise * sqrt(pi / 2) * sqrt(1 / COURSE_FIRST + 4 / n), the
+ * standard error of first - last fall = 100 * (first - the lowest block) / |first|. The loss has never fallen   when
+ * fall < diff_percent stands still       when fall < plateau_percent, and the blocks from the third on neither rise nor
+ * fall by more than COURSE_FLAT of |first| or three standard errors has come back      when it lost more than half of
+ * what the best block had gained, and more than four errors Nothing is said where two errors are more than COURSE_NOISE
+ * of |first|: a fall that counts would not show. */
+#ifndef ASSAY_RULES_LOSS_COURSE_H
+#define ASSAY_RULES_LOSS_COURSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "robust.h"
+
+enum { COURSE_FIRST = 5, COURSE_BLOCKS = 8, COURSE_LEAST = 3 * COURSE_BLOCKS /* losses */ };
+#define COURSE_FLAT  0.02
+#define COURSE_NOISE 0.25
+
+typedef struct course {
+    double fall;                      /* to the lowest block, in percent of the first losses; negative: it only rose */
+    bool never_fell, flat, came_back; /* flat: whatever the fall; came_back: percent in `lost` */
+    double lost;                      /* share of what had been gained, in percent */
+} course;
+
+/* The median of x[from .. to), by way of `room`. */
+static inline double course_median(const double *x, uint64_t from, uint64_t to, double *room)
+{
+    size_t n = 0;
+    for (uint64_t i = from; i < to; i++)
+        room[n++] = x[i];
+    return robust_median(room, n);
+}
+
+/* The standard deviation of the noise about a slow curve. */
+static inline double course_noise(const double *x, uint64_t n, double *room)
+{
+    for (uint64_t i = 1; i < n; i++)
+        room[i - 1] = x[i] - x[i - 1];
+    return 1.4826 * robust_center_of(room, (size_t)n - 1, 0).spread / sqrt(2);
+}
+
+/* Judges x[0 .. n), finite, n >= COURSE_LEAST; `room` has n places. False when the noise is too large to say anything.
+ */
+static inline bool course_of(const double *x, uint64_t n, double diff_percent, double *room, course *c)
+{
+    double block[COURSE_BLOCKS], best = INFINITY, low = INFINITY, high = -INFINITY;
+    double first = course_median(x, 0, COURSE_FIRST, room), last = course_median(x, n - n / 4, n, room);
+    double noise = course_noise(x, n, room) * sqrt(acos(-1) / 2);
+    first = x[0] + 4 * noise < first ? x[0] : first;
+    double error = noise * sqrt(1.0 / COURSE_FIRST + 4.0 / (double)n);
+    for (uint64_t k = 0; k < COURSE_BLOCKS; k++) {
+        block[k] = course_median(x, k * n / COURSE_BLOCKS, (k + 1) * n / COURSE_BLOCKS, room);
+        best = fmin(best, block[k]);
+        low = k >= 2 ? fmin(low, block[k]) : low;
+        high = k >= 2 ? fmax(high, block[k]) : high;
+    }
+    double gained = first - best;
+    c->fall = 100 * gained / fabs(first);
+    c->lost = gained > 0 ? 100 * (last - best) / gained : 0;
+    c->never_fell = c->fall < diff_percent;
+    c->flat = high - low <= fmax(COURSE_FLAT * fabs(first), 3 * noise * sqrt(2.0 * COURSE_BLOCKS / (double)n));
+    c->came_back = gained > diff_percent / 100 * fabs(first) && c->lost > 50 && last - best > 4 * error;
+    return first != 0 && 2 * error <= COURSE_NOISE * fabs(first);
+}
+
+#endif

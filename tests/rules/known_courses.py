@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Rules about losses and norms over a whole training, on made curves, with noise from a seed: what is healthy fires nothing,
+what is planted is found at its step.
+
+    known_courses.py --assay PROGRAM --ranks 1 3 7 -- [CASE]...
+"""
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, fires, main, rule, values  # noqa: E402
+from made import Made  # noqa: E402
+
+
+def noise(seed, n, tails=False):
+    random = numpy.random.default_rng(seed)
+    return random.standard_t(2, n) if tails else random.normal(0, 1, n)
+
+
+def losses(folder, curve, more=None):
+    made = Made(folder, collections={"losses": "^loss$"})
+    for step, loss in enumerate(curve):
+        made.step(step, "TRAIN", step, dict({"loss": float(loss)}, **{k: float(v[step]) for k, v in (more or {}).items()}))
+    return made.end()
+
+
+def descent(seed, steps, begin=2.3, end=0.05, pace=20.0):
+    """Falls from `begin` to `end`, with noise of a fifth of itself."""
+    return (end + (begin - end) * numpy.exp(-numpy.arange(steps) / pace)) * numpy.exp(0.2 * noise(seed, steps))
+
+
+@case
+def jump_right_after_a_descent(folder):
+    """From 4.6 down to 0.3, then 3.3: below what the window still holds."""
+    curve = [4.6, 4.1, 3.4, 2.6, 1.9, 1.3, 0.9, 0.6, 0.42, 0.33, 0.3, 3.3, 0.32, 0.29, 0.3, 0.28, 0.29]
+    return losses(folder, curve), [rule("jump", "LossSpike", values([(11, 3.3)]))]
+
+
+@case
+def noise_of_a_converged_loss(folder):
+    """Single batches of a loss next to zero differ by orders of magnitude, and by nothing beside the 2.3 of the beginning."""
+    curve = descent(3, 200, end=0) + 1e-4 * numpy.exp(1.5 * noise(4, 200))
+    spike = curve.copy()
+    spike[150] = 1.4
+    return losses(folder, curve, {"loss_spike": spike}), [
+        rule("noise", "LossSpike", fires(datapoints=195)),
+        rule("spike", "LossSpike", fires(150), collection_names="none", tensor_regex="loss_spike"),
+    ]
+
+
+@case
+def heavy_tails(folder):
+    """One batch in thirty is ten times as hard: that is what the data are. A batch that is a hundred times as hard is not."""
+    hard = numpy.where(numpy.random.default_rng(5).random(300) < 0.03, 10.0, 1.0)
+    curve = descent(6, 300, begin=2.0, end=1.0) * hard
+    worse = curve.copy()
+    worse[200] = 200.0
+    return losses(folder, curve, {"loss_worse": worse}), [
+        rule("tails", "LossSpike", fires()),
+        rule("beyond", "LossSpike", fires(200), collection_names="none", tensor_regex="loss_worse"),
+    ]
+
+
+@case
+def losses_that_rise_above_zero(folder):
+    """A loss may be negative: a jump is judged by what the loss was at the beginning."""
+    curve = -5 + 6 * numpy.exp(-numpy.arange(60) / 10) + 0.05 * noise(7, 60)
+    curve[40] = 4.0
+    return losses(folder, curve), [rule("negative", "LossSpike", fires(40))]
+
+
+def norms(folder, workers, per_step):
+    """Vectors of one element per worker, so the norm is its size."""
+    made = Made(folder, workers=workers, collections={"gradients": "^gradient"})
+    for step, row in enumerate(per_step):
+        made.step(step, "TRAIN", step, {"worker_%d" % w: {"gradient/w": numpy.array([float(x)])} for w, x in enumerate(row)})
+    return made.end()
+
+
+@case
+def norms_with_heavy_tails(folder):
+    """Near the end, norms of single batches differ by orders of magnitude from step to step and from worker to worker."""
+    fall = numpy.exp(-numpy.arange(120) / 12)[:, None]
+    rows = fall * numpy.exp(1.5 * noise(8, 480).reshape(120, 4))
+    return norms(folder, 4, rows), [rule("tails", "NormSpike", fires(datapoints=4 * 115 + 4 * 120))]
+
+
+@case
+def norm_of_a_flipped_bit(folder):
+    fall = numpy.exp(-numpy.arange(120) / 60)[:, None]
+    rows = fall * numpy.exp(0.5 * noise(9, 480).reshape(120, 4))
+    rows[70, 2] *= 2.0 ** 16
+    return norms(folder, 4, rows), [
+        rule("flip", "NormSpike", lambda e: fires(70, findings_total=2).items() <= e.items() and
+             {f["worker"] for f in e["findings"]} == {"worker_2"} and
+             [f["test"] for f in e["findings"]] == ["history", "workers"])]
+
+
+def judged(name, expected, tensor="^loss$", **more):
+    return rule(name, "LossNotDecreasing", expected, against="start", diff_percent=5, use_losses_collection=False,
+                tensor_regex=tensor, **more)
+
+
+@case
+def losses_that_come_down(folder):
+    """Noisy, with a warm-up, converged for long, or with a floor well above zero: nothing is wrong with them."""
+    steps = numpy.arange(240)
+    warm = 2.3 - 2.0 / (1 + numpy.exp(-(steps - 100) / 15)) + 0.2 * noise(11, 240)
+    floor = 0.9 + 0.7 * numpy.exp(-steps / 5) + 0.1 * noise(12, 240)
+    rival = 0.7 + 0.004 * steps + 0.05 * noise(13, 240)  # its adversary is `loss`
+    return losses(folder, descent(10, 240), {"warm": warm, "floor": floor, "rival": rival}), [
+        judged("noisy", fires()), judged("warm", fires(), "^warm$"), judged("floor", fires(), "^floor$"),
+        judged("adversaries", fires(), "^loss$,^rival$"),
+        judged("alone", lambda e: e["status"] == "IssuesFound", "^rival$"),
+        rule("as documented", "LossNotDecreasing", lambda e: e["findings_total"] > 5)]
+
+
+@case
+def losses_that_do_not(folder):
+    steps = numpy.arange(240)
+    flat = 1.6 + 0.05 * noise(14, 240)
+    over = numpy.where(steps < 8, 1.7 + 3 * numpy.sin(steps / 8 * numpy.pi), 1.61) + 0.02 * noise(15, 240)  # thrown up at first
+    plateau = 1.6 + 0.2 * numpy.exp(-steps / 6) + 0.02 * noise(16, 240)  # down to guessing, and no further
+    back = numpy.where(steps < 120, 0.3 + 2 * numpy.exp(-steps / 20), 2.4) + 0.05 * noise(17, 240)
+    made = losses(folder, flat, {"over": over, "plateau": plateau, "back": back})
+    return made, [
+        judged("flat", lambda e: e["first"]["step"] == 23 and e["findings_total"] == e["datapoints"] == 32),
+        judged("over", lambda e: e["status"] == "IssuesFound", "^over$"),
+        judged("plateau", lambda e: e["first"]["threshold"] == 20, "^plateau$"),
+        judged("back", lambda e: 120 <= e["first"]["step"] < 180 and "gained" in e["first"]["note"], "^back$"),
+        judged("too few", {"status": "NoData"}, "^loss$", end_step=20)]
+
+
+@case
+def constant_weights(folder):
+    """Weights of norm layers begin as ones and residual blocks with zeros; a matrix of equal weights is a mistake."""
+    made = Made(folder)
+    for step in range(6):
+        moved = numpy.linspace(0, 0.01, 4) * step
+        made.step(step, "TRAIN", step, {
+            "norm.weight": 1 + moved, "block.weight": numpy.outer(moved, moved), "even.weight": numpy.full((4, 4), 0.05),
+            "dead.weight": numpy.zeros(4), "late.weight": numpy.ones(4) * (step < 2)})
+    begins = dict(min_dims=2, skip_zero=True)
+    every = list(range(6))
+    return made.end(), [
+        rule("as documented", "TensorVariance", lambda e: e["findings_total"] == 1 + 1 + 6 + 6 + 6, tensor_regex="weight",
+             min_threshold=1e-12),
+        rule("built in", "TensorVariance", lambda e: e["steps"] == every and {f["tensor"] for f in e["findings"]} ==
+             {"even.weight"}, tensor_regex="weight", min_threshold=1e-12, **begins),
+        rule("zero", "AllZero", lambda e: e["findings_total"] == 1 + 6 + 4, tensor_regex="weight"),
+        rule("zero for long", "AllZero", lambda e: e["steps"] == every and e["findings_total"] == 10, tensor_regex="weight",
+             num_steps=3),
+        rule("longer", "AllZero", lambda e: {f["tensor"] for f in e["findings"]} == {"dead.weight"}, tensor_regex="weight",
+             num_steps=5),
+    ]
+
+
+if __name__ == "__main__":
+    main()
