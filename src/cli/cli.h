@@ -43,21 +43,6 @@ int cli_share_code(assay_comm *comm, int code);
 int cli_read_job_text(const char *path, assay_buf *text, assay_error *err);
 enum { CLI_JOB_CEILING = 64 << 20 };
 
-/* The path of a part's event file in the trial; the caller frees it; NULL without memory. Not collective. */
-char *cli_event_path(const assay_trial_files *files, const assay_part *part);
-
-/* Reads records of a trial in any order; stays in a file as long as they do. Zero it but for `files`. */
-typedef struct cli_reader {
-    const assay_trial_files *files; /* borrowed */
-    assay_reader *file;
-    const assay_part *part; /* whose file is open */
-} cli_reader;
-
-/* Opens the record of an entry. Errors as assay_reader_record(). Not collective. */
-int cli_reader_open(cli_reader *reader, const assay_part *part, const assay_entry *entry, assay_record *record,
-                    assay_error *err);
-void cli_reader_close(cli_reader *reader);
-
 /* Appends an item list "[2, 3]" of a shape. Not collective. */
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims);
 

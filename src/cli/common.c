@@ -77,47 +77,6 @@ int cli_read_job_text(const char *path, assay_buf *text, assay_error *err)
                                                           : status; /* what to do is the same: see the path */
 }
 
-char *cli_event_path(const assay_trial_files *files, const assay_part *part)
-{
-    if (part->event)
-        return assay_copy_text(part->event);
-    int length = assay_event_path(&files->catalog, part->step, part->worker, NULL, 0);
-    char *path = length >= 0 ? assay_alloc((size_t)length + 1) : NULL;
-    if (path)
-        assay_event_path(&files->catalog, part->step, part->worker, path, (size_t)length + 1);
-    return path;
-}
-
-int cli_reader_open(cli_reader *reader, const assay_part *part, const assay_entry *entry, assay_record *record,
-                    assay_error *err)
-{
-    enum { BUDGET = 1 << 30 };
-    int status = ASSAY_OK;
-    if (reader->part != part) {
-        char *path = cli_event_path(reader->files, part);
-        if (!path)
-            return assay_fail(err, ASSAY_ENOMEM, "out of memory for the path of an event file");
-        reader->part = NULL;
-        if (reader->file)
-            status = assay_reader_reopen(reader->file, reader->files->store, path, err);
-        else
-            status = assay_reader_open(reader->files->store, path, 0, &reader->file, err);
-        free(path);
-    }
-    if (status != ASSAY_OK)
-        return status;
-    reader->part = part;
-    return assay_reader_record(reader->file, entry->offset, entry->length, BUDGET, record, err);
-}
-
-void cli_reader_close(cli_reader *reader)
-{
-    if (reader->file)
-        assay_reader_close(reader->file);
-    reader->file = NULL;
-    reader->part = NULL;
-}
-
 void cli_put_shape(assay_buf *out, const int64_t *dim, int dims)
 {
     assay_put_u8(out, '[');

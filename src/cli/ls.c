@@ -91,12 +91,13 @@ static int collect_incomplete(overview *o)
 }
 
 /* Looks at the first record of a tensor that can be read. Returns ASSAY_ENOMEM or 0. */
-static int look_at(overview *o, cli_reader *reader, const assay_part *part, const char *path, const assay_entry *entry)
+static int look_at(overview *o, assay_trial_reader *reader, const assay_part *part, const char *path,
+                   const assay_entry *entry)
 {
     assay_record record;
     assay_error err = {""};
     overview_tensor *t = &o->tensor[entry->tensor];
-    int status = cli_reader_open(reader, part, entry, &record, &err);
+    int status = assay_trial_record(reader, part, entry, &record, &err);
     if (status == ASSAY_OK) {
         t->dtype = record.dtype;
         t->dims = record.dims;
@@ -108,35 +109,48 @@ static int look_at(overview *o, cli_reader *reader, const assay_part *part, cons
     return status == ASSAY_ENOMEM ? status : o->files.problems.status;
 }
 
-/* False, and a problem, when the part's event file is not there. */
-static bool has_events(overview *o, const assay_part *part, const char *path)
+/* How many entries of a part are in a file. */
+static uint32_t count_in_file(const assay_shard *s, const assay_part *part, uint32_t file)
 {
-    assay_error err = {""};
-    int there = assay_store_exists(o->files.store, path, &err);
-    if (there < 0)
-        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_READ, part->step, path, -1, "%s", err.text);
-    else if (there == 0)
-        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_EVENT_MISSING, part->step, path, -1,
-                           "the index lists %u record%s in this file, which is not there", part->count,
-                           assay_plural(part->count));
-    return there == 1;
+    uint32_t count = 0;
+    for (size_t i = part->first; i < part->first + part->count; i++)
+        count += s->entries[i].file == file;
+    return count;
 }
 
-static int look_at_part(overview *o, cli_reader *reader, const assay_part *part)
+/* The path of a part's file in `room`; NULL, and a problem, when it is not there. */
+static const char *find_file(overview *o, const assay_part *part, uint32_t file, char room[ASSAY_PATH_ROOM])
+{
+    assay_error err = {""};
+    const char *path = assay_part_file(&o->files.catalog, part, file, room);
+    int there = path ? assay_store_exists(o->files.store, path, &err) : 0;
+    if (there < 0)
+        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_READ, part->step, path, -1, "%s", err.text);
+    if (there != 0)
+        return there == 1 ? path : NULL;
+    uint32_t records = count_in_file(&o->files.shard, part, file);
+    assay_problems_add(&o->files.problems, ASSAY_PROBLEM_EVENT_MISSING, part->step, path ? path : room, -1,
+                       "the index lists %u record%s in this file, which is not there", records, assay_plural(records));
+    return NULL;
+}
+
+static int look_at_part(overview *o, assay_trial_reader *reader, const assay_part *part)
 {
     const assay_shard *s = &o->files.shard;
-    char *path = cli_event_path(&o->files, part);
-    int status = path ? ASSAY_OK : ASSAY_ENOMEM;
-    bool readable = path && part->count > 0 && has_events(o, part, path);
+    char room[ASSAY_PATH_ROOM] = "";
+    const char *path = NULL;
+    int status = ASSAY_OK;
     for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
         const assay_entry *entry = &s->entries[i];
         overview_tensor *t = &o->tensor[entry->tensor];
+        if (i == part->first || entry[-1].file != entry->file)
+            path = find_file(o, part, entry->file, room);
         if (t->last_step != part->step)
             t->steps++;
         t->last_step = part->step;
         if (entry->kind == ASSAY_RAW) {
             t->raw++;
-            if (t->dtype < 0 && readable)
+            if (t->dtype < 0 && path)
                 status = look_at(o, reader, part, path, entry);
         } else {
             t->reductions |= 1u << entry->kind;
@@ -150,7 +164,6 @@ static int look_at_part(overview *o, cli_reader *reader, const assay_part *part)
         t->dims = (int)shape->dims;
         memcpy(t->shape, shape->dim, shape->dims * sizeof *t->shape);
     }
-    free(path);
     return status;
 }
 
@@ -164,11 +177,11 @@ static int collect_tensors(overview *o)
         o->tensor[i].dtype = o->tensor[i].dims = -1;
         o->tensor[i].last_step = INT64_MIN;
     }
-    cli_reader reader = {.files = &o->files};
+    assay_trial_reader reader = {.trial = &o->files};
     int status = ASSAY_OK;
     for (size_t i = 0; i < o->files.shard.count && status == ASSAY_OK; i++)
         status = look_at_part(o, &reader, &o->files.shard.parts[i]);
-    cli_reader_close(&reader);
+    assay_trial_reader_close(&reader);
     return status;
 }
 

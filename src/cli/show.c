@@ -109,23 +109,14 @@ static int choose_tensors(const assay_trial_files *files, const char *text, bool
                       assay_store_location(files->store), is_regex ? "matches" : "is called", text);
 }
 
-static int find_worker(const assay_trial_files *files, const char *name, uint32_t *worker, assay_error *err)
-{
-    for (uint32_t w = 0; w < files->catalog.workers; w++) {
-        if (strcmp(files->catalog.worker[w], name) == 0) {
-            *worker = w;
-            return ASSAY_OK;
-        }
-    }
-    return assay_fail(err, ASSAY_ENOTFOUND, "%s: no worker is called \"%.100s\"; `assay ls` lists the workers",
-                      assay_store_location(files->store), name);
-}
-
 static int select_entries(const assay_trial_files *files, const show_options *options, const uint8_t *wanted,
                           selection *out, assay_error *err)
 {
-    uint32_t worker = ASSAY_NO_ID;
-    int status = options->worker ? find_worker(files, options->worker, &worker, err) : ASSAY_OK;
+    uint32_t worker = options->worker ? assay_catalog_worker(&files->catalog, options->worker) : ASSAY_NO_ID;
+    int status = ASSAY_OK;
+    if (options->worker && worker == ASSAY_NO_ID)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: no worker is called \"%.100s\"; `assay ls` lists the workers",
+                          assay_store_location(files->store), options->worker);
     for (size_t p = 0; p < files->shard.count && status == ASSAY_OK; p++) {
         const assay_part *part = &files->shard.parts[p];
         if ((options->step.given && part->step != options->step.value) ||
@@ -148,7 +139,7 @@ static int select_entries(const assay_trial_files *files, const show_options *op
 }
 
 /* Statistics of the record that is open. */
-static int measure(cli_reader *reader, show_row *row, assay_error *err)
+static int measure(assay_trial_reader *reader, show_row *row, assay_error *err)
 {
     assay_stats_acc acc;
     const uint8_t *piece;
@@ -156,30 +147,30 @@ static int measure(cli_reader *reader, show_row *row, assay_error *err)
     int status = assay_stats_init(&acc, row->dtype);
     if (status != ASSAY_OK)
         return assay_fail(err, status, "elements of dtype %s have no statistics", assay_dtype_name(row->dtype));
-    while ((status = assay_reader_content(reader->file, 0, &piece, &size, err)) == ASSAY_OK && size > 0)
+    while ((status = assay_reader_content(reader->records, 0, &piece, &size, err)) == ASSAY_OK && size > 0)
         assay_stats_feed(&acc, piece, size / element);
     assay_stats_finish(&acc, &row->stats);
     return status;
 }
 
 /* A saved reduction is a tensor of one element. */
-static int read_reduction(cli_reader *reader, const assay_record *record, double *out, assay_error *err)
+static int read_reduction(assay_trial_reader *reader, const assay_record *record, double *out, assay_error *err)
 {
     const uint8_t *piece;
     size_t size = 0;
     if (record->dtype == ASSAY_STRING || record->elements != 1)
         return assay_fail(err, ASSAY_EFORMAT, "a saved reduction is not one number");
-    int status = assay_reader_content(reader->file, 0, &piece, &size, err);
+    int status = assay_reader_content(reader->records, 0, &piece, &size, err);
     if (status != ASSAY_OK || size == 0)
         return status;
     assay_to_double(record->dtype, piece, 1, out);
-    return assay_reader_content(reader->file, 0, &piece, &size, err); /* the end: now the checksum is known */
+    return assay_reader_content(reader->records, 0, &piece, &size, err); /* the end: now the checksum is known */
 }
 
-static int read_entry(cli_reader *reader, const selected *s, bool values, show_row *row, assay_error *err)
+static int read_entry(assay_trial_reader *reader, const selected *s, bool values, show_row *row, assay_error *err)
 {
     assay_record record;
-    int kind = s->entry->kind, status = cli_reader_open(reader, s->part, s->entry, &record, err);
+    int kind = s->entry->kind, status = assay_trial_record(reader, s->part, s->entry, &record, err);
     if (status != ASSAY_OK)
         return status;
     if (kind != ASSAY_RAW) {
@@ -211,10 +202,10 @@ static show_row start_row(const assay_trial_files *files, const selected *s)
 }
 
 /* Prints the row made of list[from, to), from the highest kind down: the tensor itself is read last and stays open. */
-static int show_one(cli_reader *reader, const selection *s, size_t from, size_t to, show_sink *sink, bool *damaged,
-                    assay_error *err)
+static int show_one(assay_trial_reader *reader, const selection *s, size_t from, size_t to, show_sink *sink,
+                    bool *damaged, assay_error *err)
 {
-    show_row row = start_row(reader->files, &s->list[from]);
+    show_row row = start_row(reader->trial, &s->list[from]);
     for (size_t i = to; i > from; i--) {
         assay_error cause = {""};
         int status = read_entry(reader, &s->list[i - 1], sink->values, &row, &cause);
@@ -232,7 +223,7 @@ static int show_one(cli_reader *reader, const selection *s, size_t from, size_t 
 static int show_all(const assay_trial_files *files, const selection *s, show_sink *sink, bool *damaged,
                     assay_error *err)
 {
-    cli_reader reader = {.files = files};
+    assay_trial_reader reader = {.trial = files};
     int status = ASSAY_OK;
     show_put_start(sink);
     for (size_t from = 0, to; from < s->count && status == ASSAY_OK; from = to) {
@@ -246,7 +237,7 @@ static int show_all(const assay_trial_files *files, const selection *s, show_sin
     }
     if (status == ASSAY_OK)
         status = show_put_end(sink, err);
-    cli_reader_close(&reader);
+    assay_trial_reader_close(&reader);
     return status;
 }
 

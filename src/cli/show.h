@@ -61,14 +61,14 @@ typedef struct show_sink {
 } show_sink;
 
 /* Statistics: one row. The record of the row's raw tensor is still open in `reader` for its strings. */
-int show_put_row(show_sink *sink, const show_row *row, const cli_reader *reader, assay_error *err);
+int show_put_row(show_sink *sink, const show_row *row, const assay_trial_reader *reader, assay_error *err);
 /* What comes before the first and behind the last row. */
 void show_put_start(show_sink *sink);
 int show_put_end(show_sink *sink, assay_error *err);
 
 /* Values: all elements of the row's tensor, whose record is open in `reader`. Damage that shows behind the elements is
  * logged, printed with the row and sets *damaged. */
-int show_put_values(show_sink *sink, const show_row *row, cli_reader *reader, bool *damaged, assay_error *err);
+int show_put_values(show_sink *sink, const show_row *row, assay_trial_reader *reader, bool *damaged, assay_error *err);
 
 /* Prints the buffer when it has become large, or in any case. */
 int show_flush(show_sink *sink, bool always, assay_error *err);

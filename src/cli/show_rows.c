@@ -65,7 +65,7 @@ void show_put_json_head(assay_buf *out, const show_row *row)
     cli_put_shape(out, row->shape, row->dims);
 }
 
-static void put_json_row(assay_buf *out, const show_row *row, const cli_reader *reader)
+static void put_json_row(assay_buf *out, const show_row *row, const assay_trial_reader *reader)
 {
     char room[32];
     figure figures[FIGURES];
@@ -74,7 +74,7 @@ static void put_json_row(assay_buf *out, const show_row *row, const cli_reader *
         assay_put_format(out, ", \"strings\": [");
         for (uint64_t i = 0; i < row->elements && i < SHOW_STRINGS; i++) {
             size_t length;
-            const char *text = assay_reader_string(reader->file, i, &length);
+            const char *text = assay_reader_string(reader->records, i, &length);
             assay_put_bytes(out, ", ", i ? 2 : 0);
             assay_json_put_text_n(out, text, length);
         }
@@ -211,7 +211,7 @@ void show_put_start(show_sink *sink)
                              : "dtype,shape,nan,inf,zero,min,max,mean,sum,std,abs_mean,l1,l2,reductions,error");
 }
 
-int show_put_row(show_sink *sink, const show_row *row, const cli_reader *reader, assay_error *err)
+int show_put_row(show_sink *sink, const show_row *row, const assay_trial_reader *reader, assay_error *err)
 {
     int status = ASSAY_OK;
     if (sink->form == SHOW_JSON) {

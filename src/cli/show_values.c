@@ -113,13 +113,15 @@ static void put_string(show_sink *sink, const char *text, size_t length)
 }
 
 /* A failure to read goes to *cause; the status is that of the output. */
-static int put_elements(show_sink *sink, const show_row *row, cli_reader *reader, assay_error *cause, assay_error *err)
+static int put_elements(show_sink *sink, const show_row *row, assay_trial_reader *reader, assay_error *cause,
+                        assay_error *err)
 {
     const uint8_t *piece;
     size_t size, element = assay_dtype_size(row->dtype);
     uint64_t i = 0;
     int status = ASSAY_OK;
-    while (status == ASSAY_OK && assay_reader_content(reader->file, 0, &piece, &size, cause) == ASSAY_OK && size > 0) {
+    while (status == ASSAY_OK && assay_reader_content(reader->records, 0, &piece, &size, cause) == ASSAY_OK &&
+           size > 0) {
         for (size_t at = 0; at + element <= size; at += element) {
             put_before(sink, row, i++);
             put_element(&sink->out, sink->form, row->dtype, piece + at);
@@ -142,7 +144,7 @@ static void put_text_head(show_sink *sink, const show_row *row)
     assay_put_u8(out, '\n');
 }
 
-int show_put_values(show_sink *sink, const show_row *row, cli_reader *reader, bool *damaged, assay_error *err)
+int show_put_values(show_sink *sink, const show_row *row, assay_trial_reader *reader, bool *damaged, assay_error *err)
 {
     int status = ASSAY_OK;
     assay_error cause = {""};
@@ -157,7 +159,7 @@ int show_put_values(show_sink *sink, const show_row *row, cli_reader *reader, bo
     sink->rows++;
     for (uint64_t i = 0; row->raw && row->dtype == ASSAY_STRING && i < row->elements; i++) {
         size_t length;
-        const char *text = assay_reader_string(reader->file, i, &length);
+        const char *text = assay_reader_string(reader->records, i, &length);
         put_before(sink, row, i);
         put_string(sink, text, length);
     }

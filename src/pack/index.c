@@ -7,8 +7,9 @@
 
 #include "base/fault.h"
 #include "pack/pack_internal.h"
+#include "trial/index_cache.h"
 
-enum { CHUNK_ROWS = 1 << 16, PATH_ROOM = 768 };
+enum { CHUNK_ROWS = 1 << 16 };
 
 typedef struct index_rows {
     assay_packed_part *parts;
@@ -32,7 +33,7 @@ int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *
     return status;
 }
 
-/* The index files that problems name, known to rank 0; with more problems than are kept, any may be. */
+/* The files that problems name, known to rank 0; with more problems than are kept, any may be. */
 static int find_faulty(assay_packing *p, assay_dict *faulty, bool *all, assay_error *err)
 {
     assay_buf text;
@@ -41,8 +42,7 @@ static int find_faulty(assay_packing *p, assay_dict *faulty, bool *all, assay_er
     if (assay_comm_rank(p->comm) == 0) {
         assay_put_u8(&text, problems->total > problems->kept);
         for (size_t i = 0; i < problems->kept; i++)
-            if (strncmp(problems->list[i].file, "index/", 6) == 0)
-                assay_put_text(&text, problems->list[i].file);
+            assay_put_text(&text, problems->list[i].file);
     }
     int status = assay_comm_agree(p->comm, assay_buf_status(&text), err);
     if (status == ASSAY_OK)
@@ -61,18 +61,20 @@ static int find_faulty(assay_packing *p, assay_dict *faulty, bool *all, assay_er
     return status;
 }
 
-/* The path of the part's index file, from the listing: parts do not know their bucket. */
+/* Has the part rows that need nothing but themselves, and nothing wrong with them? */
 static bool is_plain(const assay_packing *p, const assay_part *part, size_t *file, const assay_dict *faulty)
 {
     const assay_catalog *catalog = &p->source->catalog;
-    char path[PATH_ROOM];
+    char path[ASSAY_PATH_ROOM];
     while (*file < catalog->unit_count &&
            (catalog->units[*file].step < part->step ||
-            (catalog->units[*file].step == part->step && catalog->units[*file].worker < part->worker)))
+            (catalog->units[*file].step == part->step && catalog->units[*file].worker < part->worker) ||
+            (catalog->units[*file].step == part->step && catalog->units[*file].worker == part->worker &&
+             catalog->units[*file].format < part->format)))
         ++*file;
-    if (*file >= catalog->unit_count || part->shapes > 0 || part->event)
+    if (*file >= catalog->unit_count || !assay_part_fits_cache(part))
         return false;
-    int length = assay_index_path(catalog, &catalog->units[*file], path, sizeof path);
+    int length = assay_unit_path(catalog, &catalog->units[*file], path, sizeof path);
     return length > 0 && length < (int)sizeof path && assay_dict_find(faulty, path, (size_t)length) == ASSAY_NO_ID;
 }
 

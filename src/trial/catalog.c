@@ -1,113 +1,343 @@
-/* catalog.c - carries a listing from rank 0 to the others. */
+/* catalog.c - lists a trial:
+ *
+ * 1. One look at the root tells which formats may lie below it; each adds its workers and units.
+ * 2. Workers are brought into natural order, units into the order (step, worker, format); doubles are taken out.
+ * 3. Each format says what else it knows: whether the trial has ended, what is odd about it. */
+#include "trial/catalog.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
-#include "trial/catalog.h"
+#include "trial/format/format.h"
 
-enum { PACKED_FILE = 16 };
-
-void assay_catalog_release(assay_catalog *catalog)
+static const assay_format *format_of(const assay_unit *unit)
 {
-    for (uint32_t i = 0; i < catalog->workers; i++) {
-        free(catalog->worker_key[i]);
-        free(catalog->worker[i]);
-    }
-    free(catalog->worker_key);
-    free(catalog->worker);
-    free(catalog->units);
-    assay_collections_release(&catalog->collections);
-    assay_run_facts_release(&catalog->facts);
-    assay_problems_release(&catalog->problems);
-    *catalog = (assay_catalog){0};
+    return assay_format_of(unit->format);
 }
 
-void assay_units_pack(const assay_unit *files, size_t count, assay_buf *out)
+/* ---- what formats add ---- */
+
+int assay_lister_no_memory(const assay_lister *l)
 {
-    assay_put_u64(out, count);
-    for (size_t i = 0; i < count; i++) {
-        assay_put_i64(out, files[i].step);
-        assay_put_u32(out, files[i].worker);
-        assay_put_u32(out, files[i].place);
-    }
+    return assay_fail(l->err, ASSAY_ENOMEM, "%s: out of memory while listing the trial",
+                      assay_store_location(l->store));
 }
 
-void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out)
+uint32_t assay_lister_worker(assay_lister *l, const char *key, size_t length)
 {
-    assay_put_u64(out, catalog->workers);
-    for (uint32_t i = 0; i < catalog->workers; i++)
-        assay_put_text(out, catalog->worker_key[i]);
-    assay_put_u32(out, catalog->expected_workers);
-    assay_put_u8(out, catalog->ended);
-    assay_units_pack(catalog->units, catalog->unit_count, out);
-    assay_collections_pack(&catalog->collections, out);
-    assay_run_facts_pack(&catalog->facts, out);
-    assay_problems_pack(&catalog->problems, out);
+    uint32_t id = assay_dict_add(l->workers, key, length);
+    return id < 1u << 24 ? id : ASSAY_NO_ID;
 }
 
-static int unpack_workers(assay_cursor *in, assay_catalog *catalog)
+int assay_lister_unit(assay_lister *l, int64_t step, uint32_t worker, uint32_t place)
 {
-    uint64_t count = assay_get_count(in, 4);
-    if (in->failed || count >= ASSAY_NO_ID)
-        return ASSAY_EFORMAT;
-    catalog->worker_key = assay_alloc_zeroed(count, sizeof(char *));
-    catalog->worker = assay_alloc_zeroed(count, sizeof(char *));
-    if (!catalog->worker_key || !catalog->worker)
-        return ASSAY_ENOMEM;
-    for (uint32_t i = 0; i < count; i++) {
-        size_t length = 0;
-        const char *name = assay_get_text(in, &length);
-        if (in->failed)
-            return ASSAY_EFORMAT;
-        catalog->worker_key[i] = assay_copy_bytes_as_text(name, length);
-        catalog->worker[i] = assay_alloc(length + 1);
-        catalog->workers = i + 1;
-        if (!catalog->worker_key[i] || !catalog->worker[i])
-            return ASSAY_ENOMEM;
-        assay_worker_display_name(name, length, catalog->worker[i]);
+    assay_catalog *catalog = l->catalog;
+    if (catalog->unit_count == l->room) {
+        size_t room = l->room ? 2 * l->room : 256;
+        assay_unit *units = assay_realloc_array(catalog->units, room, sizeof *units);
+        if (!units)
+            return assay_lister_no_memory(l);
+        catalog->units = units;
+        l->room = room;
     }
+    catalog->units[catalog->unit_count++] = (assay_unit){step, worker & 0xffffff, l->format, place};
     return ASSAY_OK;
 }
 
-int assay_units_unpack(assay_cursor *in, assay_catalog *catalog)
+int assay_lister_names(assay_lister *l, const char *directory, assay_names *names)
 {
-    uint64_t count = assay_get_count(in, PACKED_FILE);
-    assay_unit *grown = assay_realloc_array(catalog->units, catalog->unit_count + count, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
-    catalog->units = grown;
-    for (uint64_t i = 0; i < count; i++) {
-        assay_unit *f = &catalog->units[catalog->unit_count++];
-        f->step = assay_get_i64(in);
-        f->worker = assay_get_u32(in);
-        f->place = assay_get_u32(in);
-        if (f->worker >= catalog->workers)
-            return ASSAY_EFORMAT;
-    }
-    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+    assay_error why = {{0}};
+    int status = assay_store_list(l->store, directory, names, &why);
+    if (status == ASSAY_OK || status == ASSAY_ENOTFOUND)
+        return status == ASSAY_OK ? 0 : 1;
+    if (status == ASSAY_ENOMEM)
+        return assay_lister_no_memory(l);
+    assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_READ, -1, directory, -1,
+                       "%s; what lies in it is missing from this analysis", why.text);
+    return 1;
 }
 
-int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
+bool assay_names_have(const assay_names *names, const char *name)
+{
+    size_t low = 0, high = names->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(names->name[middle], name);
+        if (order == 0)
+            return true;
+        low = order < 0 ? middle + 1 : low;
+        high = order < 0 ? high : middle;
+    }
+    return false;
+}
+
+/* ---- workers ---- */
+
+typedef struct worker_name {
+    char *key, *display;
+    uint32_t id;
+} worker_name;
+
+static int compare_workers(const void *a, const void *b)
+{
+    return assay_worker_compare(((const worker_name *)a)->key, ((const worker_name *)b)->key);
+}
+
+/* Fills the catalog's names from the sorted ones, which it takes over, and renumbers the units. */
+static void place_workers(assay_catalog *catalog, worker_name *sorted, uint32_t count, uint32_t *new_id)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        catalog->worker_key[i] = sorted[i].key;
+        catalog->worker[i] = sorted[i].display;
+        new_id[sorted[i].id] = i;
+    }
+    catalog->workers = count;
+    for (size_t i = 0; i < catalog->unit_count; i++)
+        catalog->units[i].worker = new_id[catalog->units[i].worker] & 0xffffff;
+}
+
+static int sort_workers(assay_lister *l)
+{
+    uint32_t count = assay_dict_count(l->workers), made = 0;
+    worker_name *sorted = assay_alloc_zeroed(count, sizeof *sorted);
+    uint32_t *new_id = assay_alloc_zeroed(count, sizeof *new_id);
+    l->catalog->worker_key = assay_alloc_zeroed(count, sizeof(char *));
+    l->catalog->worker = assay_alloc_zeroed(count, sizeof(char *));
+    bool have = sorted && new_id && l->catalog->worker_key && l->catalog->worker;
+    for (; have && made < count; made++) {
+        size_t length = 0;
+        const char *name = assay_dict_name(l->workers, made, &length);
+        sorted[made] = (worker_name){assay_copy_bytes_as_text(name, length), assay_alloc(length + 1), made};
+        have = sorted[made].key && sorted[made].display;
+        if (have)
+            assay_worker_display_name(name, length, sorted[made].display);
+    }
+    if (have) {
+        if (count)
+            qsort(sorted, count, sizeof *sorted, compare_workers);
+        place_workers(l->catalog, sorted, count, new_id);
+    }
+    for (uint32_t i = 0; !have && i < made; i++) {
+        free(sorted[i].key);
+        free(sorted[i].display);
+    }
+    free(sorted);
+    free(new_id);
+    return have ? ASSAY_OK : assay_lister_no_memory(l);
+}
+
+/* ---- units ---- */
+
+/* A unit that is being sorted; `home`: it lies where its format looks for it. */
+typedef struct sort_unit {
+    assay_unit unit;
+    bool home;
+} sort_unit;
+
+static bool is_home(const assay_catalog *catalog, const assay_unit *unit)
+{
+    return format_of(unit)->place_of(catalog, unit->step) == unit->place;
+}
+
+/* Without regard to where they lie. */
+static int compare_units(const assay_unit *x, const assay_unit *y)
+{
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
+    return (x->format > y->format) - (x->format < y->format);
+}
+
+/* Of two units of one step and worker the one at home comes first. */
+static int compare_sort_units(const void *a, const void *b)
+{
+    const sort_unit *x = a, *y = b;
+    int order = compare_units(&x->unit, &y->unit);
+    if (order)
+        return order;
+    if (x->home != y->home)
+        return x->home ? -1 : 1;
+    return (x->unit.place > y->unit.place) - (x->unit.place < y->unit.place);
+}
+
+/* Sorts the units unless they are in order already, as they are in nearly every trial. */
+static int sort_units(assay_lister *l)
+{
+    assay_catalog *catalog = l->catalog;
+    bool sorted = true;
+    for (size_t i = 1; i < catalog->unit_count && sorted; i++)
+        sorted = compare_units(&catalog->units[i - 1], &catalog->units[i]) < 0;
+    if (sorted)
+        return ASSAY_OK;
+    sort_unit *list = assay_alloc(catalog->unit_count * sizeof *list);
+    if (!list)
+        return assay_lister_no_memory(l);
+    for (size_t i = 0; i < catalog->unit_count; i++)
+        list[i] = (sort_unit){catalog->units[i], is_home(catalog, &catalog->units[i])};
+    qsort(list, catalog->unit_count, sizeof *list, compare_sort_units);
+    for (size_t i = 0; i < catalog->unit_count; i++)
+        catalog->units[i] = list[i].unit;
+    free(list);
+    return ASSAY_OK;
+}
+
+static int add_stray(assay_lister *l, const assay_unit *unit)
+{
+    assay_catalog *catalog = l->catalog;
+    assay_unit *grown = assay_realloc_array(catalog->strays, catalog->stray_count + 1, sizeof *grown);
+    if (!grown)
+        return assay_lister_no_memory(l);
+    catalog->strays = grown;
+    catalog->strays[catalog->stray_count++] = *unit;
+    return ASSAY_OK;
+}
+
+/* Takes doubles out, and notes the units that do not lie where they are looked for. */
+static int settle_units(assay_lister *l)
+{
+    assay_catalog *catalog = l->catalog;
+    assay_unit *units = catalog->units;
+    size_t kept = 0;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
+        const assay_unit unit = units[i];
+        const assay_format *format = format_of(&unit);
+        if (kept > 0 && compare_units(&units[kept - 1], &unit) == 0) {
+            format->remark(catalog, &unit, &units[kept - 1]);
+            continue;
+        }
+        if (!is_home(catalog, &unit)) {
+            format->remark(catalog, &unit, NULL);
+            status = add_stray(l, &unit);
+        }
+        units[kept++] = unit;
+    }
+    catalog->unit_count = kept;
+    return status;
+}
+
+/* The place of the unit in a sorted list, or where it would be. */
+static size_t find_unit(const assay_unit *list, size_t count, const assay_unit *unit)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_units(&list[middle], unit) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, uint32_t worker, uint32_t i)
+{
+    assay_unit unit = {step, worker & 0xffffff, catalog->formats[i], 0};
+    size_t at = find_unit(catalog->strays, catalog->stray_count, &unit);
+    if (at < catalog->stray_count && compare_units(&catalog->strays[at], &unit) == 0)
+        return catalog->strays[at];
+    unit.place = assay_format_of(catalog->formats[i])->place_of(catalog, step);
+    return unit;
+}
+
+int assay_unit_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room)
+{
+    return format_of(unit)->index_path(catalog, unit, out, room);
+}
+
+uint32_t assay_catalog_worker(const assay_catalog *catalog, const char *name)
+{
+    for (uint32_t w = 0; w < catalog->workers; w++)
+        if (strcmp(catalog->worker[w], name) == 0)
+            return w;
+    return ASSAY_NO_ID;
+}
+
+/* ---- the whole ---- */
+
+/* No format has claimed what is in the root. */
+static int fail_unknown(const assay_lister *l)
+{
+    assay_buf what;
+    assay_buf_init(&what, 4096);
+    for (unsigned i = 0; i < assay_format_count(); i++)
+        assay_put_format(&what, "%s%s", i ? ", nor " : "", assay_format_of(i)->what);
+    assay_put_u8(&what, '\0');
+    int status =
+        assay_fail(l->err, ASSAY_EFORMAT,
+                   "%s: not a trial: it has neither %s; give the directory that the training's hook wrote to",
+                   assay_store_location(l->store), assay_buf_status(&what) == ASSAY_OK ? (const char *)what.data : "");
+    assay_buf_release(&what);
+    return status;
+}
+
+static int list_formats(assay_lister *l)
+{
+    assay_catalog *catalog = l->catalog;
+    for (unsigned i = 0; i < assay_format_count(); i++) {
+        const assay_format *format = assay_format_of(i);
+        if (!format->probe(l->top))
+            continue;
+        l->format = (uint8_t)i;
+        catalog->formats[catalog->format_count++] = l->format;
+        int status = format->list(l);
+        if (status != ASSAY_OK)
+            return status;
+    }
+    return catalog->format_count > 0 ? ASSAY_OK : fail_unknown(l);
+}
+
+static int conclude_formats(assay_lister *l)
+{
+    assay_catalog *catalog = l->catalog;
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; i < catalog->format_count && status == ASSAY_OK; i++) {
+        l->format = catalog->formats[i];
+        status = assay_format_of(l->format)->conclude(l);
+    }
+    uint32_t said = catalog->collections.num_workers;
+    catalog->expected_workers = said > catalog->workers ? said : catalog->workers;
+    if (status == ASSAY_OK && catalog->problems.status != ASSAY_OK)
+        status = assay_lister_no_memory(l);
+    return status;
+}
+
+static int list_top(const assay_lister *l, assay_names *top)
+{
+    assay_error why = {{0}};
+    int status = assay_store_list(l->store, "", top, &why);
+    if (status == ASSAY_OK)
+        return ASSAY_OK;
+    return status == ASSAY_ENOMEM
+               ? assay_lister_no_memory(l)
+               : assay_fail(l->err, status, "%s: cannot list it%s", assay_store_location(l->store), why.text);
+}
+
+int assay_catalog_read(assay_store *store, assay_catalog *out, assay_error *err)
 {
     assay_catalog catalog = {0};
-    int status = unpack_workers(in, &catalog);
-    if (status == ASSAY_OK) {
-        catalog.expected_workers = assay_get_u32(in);
-        catalog.ended = assay_get_u8(in) != 0;
-        status = assay_units_unpack(in, &catalog);
-    }
+    assay_names top = {0};
+    assay_lister l = {.store = store, .catalog = &catalog, .workers = assay_dict_new(), .top = &top, .err = err};
+    assay_problems_init(&catalog.problems);
+    int status = l.workers ? list_top(&l, &top) : assay_lister_no_memory(&l);
     if (status == ASSAY_OK)
-        status = assay_collections_unpack(in, &catalog.collections, NULL);
+        status = list_formats(&l);
     if (status == ASSAY_OK)
-        status = assay_run_facts_unpack(in, &catalog.facts);
+        status = sort_workers(&l);
     if (status == ASSAY_OK)
-        status = assay_problems_unpack(in, &catalog.problems, NULL);
-    if (status != ASSAY_OK) {
+        status = sort_units(&l);
+    if (status == ASSAY_OK)
+        status = settle_units(&l);
+    if (status == ASSAY_OK)
+        status = conclude_formats(&l);
+    assay_dict_free(l.workers);
+    assay_names_release(&top);
+    if (status != ASSAY_OK)
         assay_catalog_release(&catalog);
-        return assay_fail(err, status,
-                          status == ASSAY_ENOMEM ? "out of memory for the listing of a trial"
-                                                 : "the packed listing of a trial is damaged");
-    }
-    *out = catalog;
-    return ASSAY_OK;
+    else
+        *out = catalog;
+    return status;
 }

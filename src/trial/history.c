@@ -184,18 +184,15 @@ static int copy_part(const assay_shard *s, const assay_part *part, const uint8_t
     assay_part copy = *part;
     copy.first = (uint32_t)out->entry_count;
     copy.first_shape = copy.shapes = copy.count = 0;
-    copy.event = NULL;
+    copy.files = NULL;
     copy.before = true;
     for (size_t i = part->first; i < part->first + part->count; i++)
         copy.count += keep[i];
     if (copy.count == 0)
         return ASSAY_OK;
-    if (part->event)
-        copy.event = assay_copy_text(part->event);
-    if ((part->event && !copy.event) || assay_shard_reserve(out, 1, copy.count, 0) != ASSAY_OK) {
-        free(copy.event);
+    if (assay_shard_reserve(out, 1, copy.count, 0) != ASSAY_OK)
         return ASSAY_ENOMEM;
-    }
+    copy.files = assay_files_share(part->files);
     for (size_t i = part->first; i < part->first + part->count; i++)
         if (keep[i])
             out->entries[out->entry_count++] = s->entries[i];

@@ -1,6 +1,6 @@
-/* index.h - the contents of index files: which tensor lies where. A shard holds those of some (step, worker) pairs.
+/* index.h - which tensor lies where. A shard holds the rows of some (step, worker) pairs.
  *
- * Every rank parses the index files of its share into a shard with a dictionary of its own; the dictionaries are
+ * Every rank reads the index of its share of units into a shard with a dictionary of its own; the dictionaries are
  * merged into one in byte order, the shards renumbered and exchanged so that each rank has the entries of its own
  * chunks, with the entries before them that look-back needs (parts marked `before`). 24 bytes an entry, 48 a part. */
 #ifndef ASSAY_TRIAL_INDEX_H
@@ -8,28 +8,49 @@
 
 #include "trial/catalog.h"
 
+enum { ASSAY_FILES_MOST = 1 << 24, ASSAY_PATH_ROOM = 4096 };
+
 typedef struct assay_entry {
-    uint64_t offset; /* of the record (header, payload, footer) in the event file */
-    uint64_t length; /* of the whole record */
-    uint32_t tensor; /* dictionary id of the tensor's own name */
-    uint8_t kind;    /* ASSAY_RAW or a reduction (assay/rule.h) */
+    uint64_t offset;    /* of the record in its file */
+    uint64_t length;    /* of the whole record, with what is around its content */
+    uint32_t tensor;    /* dictionary id of the tensor's own name */
+    uint32_t kind : 8;  /* ASSAY_RAW or a reduction (assay/rule.h) */
+    uint32_t file : 24; /* among those of its part */
 } assay_entry;
 
-typedef struct assay_shape_entry { /* from shape_payload: the shape of a tensor that was not itself saved */
+typedef struct assay_shape_entry { /* the shape of a tensor that was not itself saved */
     uint32_t tensor;
     uint32_t dims;
     int64_t *dim; /* owned by the shard */
 } assay_shape_entry;
 
-typedef struct assay_part { /* one index file: one step of one worker */
+/* Names of files. Several parts may share them; they never change. */
+typedef struct assay_files {
+    uint32_t refs, count;
+    uint32_t number; /* while a run of parts is packed: which of its lists this is */
+    const char *name[];
+} assay_files;
+/* Of so many terminated names, one behind the other, which are copied; of one that need not be terminated. NULL without
+ * memory. */
+assay_files *assay_files_new(const char *text, size_t size, uint32_t count);
+assay_files *assay_files_new_one(const char *name, size_t length);
+assay_files *assay_files_share(assay_files *files); /* NULL: NULL */
+void assay_files_release(assay_files *files);
+
+typedef struct assay_part { /* one unit: one step of one worker */
     int64_t step, mode_step;
-    char *event;           /* event file, NULL: the usual name; owned by the shard */
-    uint32_t first, count; /* its entries, sorted by offset */
+    assay_files *files;    /* NULL: those that its format usually has; owned by the shard */
+    uint32_t first, count; /* its entries, sorted by (file, offset) */
     uint32_t first_shape, shapes;
     uint32_t worker;
     uint8_t mode; /* assay_mode of assay/rule.h */
-    bool before;  /* held for look-back only, belongs to an earlier rank's chunks */
+    uint8_t format;
+    bool before; /* held for look-back only, belongs to an earlier rank's chunks */
 } assay_part;
+
+/* The name of a part's file, in `room` unless the part lists it; NULL when it is too long. */
+const char *assay_part_file(const assay_catalog *catalog, const assay_part *part, uint32_t file,
+                            char room[ASSAY_PATH_ROOM]);
 
 typedef struct assay_shard {
     assay_part *parts; /* sorted by (step, worker) */
@@ -43,18 +64,10 @@ typedef struct assay_shard {
 void assay_shard_init(assay_shard *s);
 void assay_shard_release(assay_shard *s);
 
-/* Parses one index file and appends its part (parts must be added in order). Names go into `dict` in order of
- * occurrence; `shape_payload` keeps shapes of tensors. A file that cannot be used becomes a problem and gives no part;
- * a single bad entry (negative, huge, overflowing range; no name) becomes a problem and the others count. An entry
- * listed twice is a problem and counts once. event_file_name may not leave the trial. Returns 0 or ASSAY_ENOMEM. Not
- * collective. */
-int assay_index_parse(const assay_catalog *catalog, const assay_unit *name, const void *text, size_t size,
-                      assay_dict *dict, assay_shard *shard, assay_problems *problems);
-
-/* Reads and parses the index files [first, first + count) of the listing. A file that cannot be read is a problem.
- * Returns 0 or ASSAY_ENOMEM. Not collective. */
-int assay_index_read(assay_store *store, const assay_catalog *catalog, size_t first, size_t count, assay_dict *dict,
-                     assay_shard *shard, assay_problems *problems);
+/* Reads the index of so many units, in order, and appends a part for each that can be used. Names of tensors go into
+ * `dict` in order of occurrence. What is wrong is a problem. Returns 0 or ASSAY_ENOMEM. */
+int assay_index_read(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
+                     assay_dict *dict, assay_shard *shard, assay_problems *problems);
 
 /* Lets go of the shapes, which an evaluation takes from the records. */
 void assay_shard_drop_shapes(assay_shard *s);
@@ -73,6 +86,8 @@ void assay_shard_turn(assay_shard *s, size_t first);
 
 /* The first part with step >= `step` (count when there is none). */
 size_t assay_shard_find(const assay_shard *s, int64_t step);
+/* Bytes of a part's files up to the end of the last record in each; at least 1. O(1) for a part of one file. */
+uint64_t assay_part_span(const assay_shard *s, const assay_part *part);
 /* The raw record of a tensor in a part, NULL when it has none. O(records of the part). */
 const assay_entry *assay_part_raw(const assay_shard *s, const assay_part *part, uint32_t tensor);
 

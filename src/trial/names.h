@@ -35,9 +35,6 @@ void assay_dict_pack(const assay_dict *d, assay_buf *out);
     X(MIN, "min")                                                                                                      \
     X(MAX, "max")                                                                                                      \
     X(MEAN, "mean") X(STD, "std") X(VARIANCE, "variance") X(SUM, "sum") X(PROD, "prod") X(L1, "l1") X(L2, "l2")
-/* Splits a recorded name: "smdebug/reductions/abs_mean/fc1.weight" is (kind of abs_mean, "fc1.weight"); any other name
- * is (ASSAY_RAW, itself). *base and *base_length get the tensor's own name, inside `name`. Kinds: assay/rule.h. */
-int assay_reduction_split(const char *name, size_t length, const char **base, size_t *base_length);
 
 /* A worker's name in file names against the one people use: "_job-worker_replica-0" is "/job:worker/replica:0".
  * `out` has room for length + 1. */

@@ -5,11 +5,14 @@
  * is read straight into the window, piece by piece, or where its reader wants to have all of it. */
 #include "trial/reader.h"
 
+#include <assay/rule.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "tfrecord/frame.h"
+#include "trial/format/smdebug/reductions.h"
 #include "trial/format/tfrecord/record.h"
 #include "trial/format/tfrecord/typed.h"
 
@@ -64,7 +67,7 @@ static int read_exactly(void *context, uint64_t at, void *bytes, size_t size, as
     return status;
 }
 
-int assay_reader_reopen(assay_reader *f, assay_store *store, const char *path, assay_error *err)
+static int reopen(assay_reader *f, assay_store *store, const char *path, assay_error *err)
 {
     char *copy = assay_copy_text(path);
     if (!copy)
@@ -82,21 +85,41 @@ int assay_reader_reopen(assay_reader *f, assay_store *store, const char *path, a
     return status;
 }
 
-int assay_reader_open(assay_store *store, const char *path, size_t window, assay_reader **out, assay_error *err)
+static assay_reader *new_reader(size_t window)
 {
     assay_reader *f = assay_alloc_zeroed(1, sizeof *f);
     if (!f)
-        return no_memory(path, err);
+        return NULL;
     f->room = window == 0 ? ASSAY_READER_WINDOW : window < WINDOW_LEAST ? WINDOW_LEAST : window;
     f->memory = f->room < SIZE_MAX - BLOCK - ALIGN ? assay_alloc(f->room + BLOCK + ALIGN) : NULL;
-    int status = f->memory ? assay_reader_reopen(f, store, path, err) : no_memory(path, err);
-    if (status != ASSAY_OK) {
-        assay_reader_close(f);
-        return status;
+    if (!f->memory) {
+        free(f);
+        return NULL;
     }
     f->window = f->memory + (ALIGN - (uintptr_t)f->memory % ALIGN) % ALIGN;
-    *out = f;
-    return ASSAY_OK;
+    return f;
+}
+
+int assay_reader_open_path(assay_reader **reader, assay_store *store, const char *path, size_t window, assay_error *err)
+{
+    assay_reader *f = *reader ? *reader : new_reader(window);
+    int status = f ? reopen(f, store, path, err) : no_memory(path, err);
+    if (status != ASSAY_OK && !*reader)
+        assay_reader_close(f);
+    else
+        *reader = f;
+    return status;
+}
+
+int assay_reader_open(assay_reader **reader, assay_store *store, const assay_catalog *catalog, const assay_part *part,
+                      uint32_t file, assay_error *err)
+{
+    char room[ASSAY_PATH_ROOM];
+    const char *path = assay_part_file(catalog, part, file, room);
+    if (!path)
+        return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long",
+                          (long long)part->step);
+    return assay_reader_open_path(reader, store, path, 0, err);
 }
 
 void assay_reader_close(assay_reader *f)
@@ -232,7 +255,9 @@ static int copy_tag(assay_reader *f, const assay_record_parts *p, assay_record *
     r->tag = f->tag;
     r->tag_length = (size_t)length;
     f->tag[length] = '\0';
-    return assay_view_copy(&f->view, p->tag_at, p->tag_end, f->tag, err);
+    int status = assay_view_copy(&f->view, p->tag_at, p->tag_end, f->tag, err);
+    r->kind = status == ASSAY_OK ? assay_reduction_split(r->tag, r->tag_length, &r->name, &r->name_length) : ASSAY_RAW;
+    return status;
 }
 
 /* Goes on with the true CRC up to `to` and, at the payload's end, compares. */

@@ -8,6 +8,7 @@
 
 #include <assay/tensor.h>
 
+#include "trial/index.h"
 #include "trial/storage/storage.h"
 
 enum {
@@ -32,6 +33,9 @@ typedef struct assay_record {
     int64_t step;            /* the Event's step field */
     char *tag;               /* the tensor's recorded name, terminated, may hold any byte; in the event file's memory */
     size_t tag_length;
+    int kind;         /* what the tag says it is: ASSAY_RAW or a reduction of the tensor below */
+    const char *name; /* inside the tag */
+    size_t name_length;
     int mode;          /* from the plugin data: 1 TRAIN .. 4 GLOBAL; 0: not said */
     int64_t mode_step; /* -1: not said */
     int dtype;         /* assay_dtype */
@@ -45,11 +49,15 @@ typedef struct assay_record {
 
 typedef struct assay_reader assay_reader;
 
-/* Opens an event file; `window` is the size of its buffer (at least 64 KiB; 0: ASSAY_READER_WINDOW). ASSAY_ENOTFOUND,
- * ASSAY_EIO, ASSAY_ENOMEM. Not collective. */
-int assay_reader_open(assay_store *store, const char *path, size_t window, assay_reader **out, assay_error *err);
-/* Opens another file with the same buffers. */
-int assay_reader_reopen(assay_reader *file, assay_store *store, const char *path, assay_error *err);
+/* Opens a file of a part, by its number, in *reader; it is made where it is NULL, and keeps its buffers else. Nothing
+ * is open in it after a failure. ASSAY_ENOTFOUND, ASSAY_EIO, ASSAY_EFORMAT (a name that is too long), ASSAY_ENOMEM. */
+int assay_reader_open(assay_reader **reader, assay_store *store, const assay_catalog *catalog, const assay_part *part,
+                      uint32_t file, assay_error *err);
+/* Opens a file by its path, likewise; `window` is the size of a new reader's buffer (at least 64 KiB; 0:
+ * ASSAY_READER_WINDOW). */
+int assay_reader_open_path(assay_reader **reader, assay_store *store, const char *path, size_t window,
+                           assay_error *err);
+/* NULL is ignored. */
 void assay_reader_close(assay_reader *file);
 
 /* Says that everything in [from, to) will be asked for, in order, so that one read may cover several records. */

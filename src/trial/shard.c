@@ -1,15 +1,62 @@
-/* shard.c - the container of index contents, and its form between ranks. */
+/* shard.c - the container of index contents. */
 #include "trial/shard.h"
 
 #include <assay/rule.h>
-#include <assay/tensor.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "trial/format/format.h"
 
-enum { PACKED_ENTRY = 8 + 8 + 4 + 1, PACKED_PART = 8 + 8 + 4 + 1 + 1 + 1 + 8 + 8 + 8, PACKED_SHAPE = 4 + 4 };
+/* ---- names of files ---- */
+
+assay_files *assay_files_new(const char *text, size_t size, uint32_t count)
+{
+    const size_t table = sizeof(assay_files) + count * sizeof(char *);
+    assay_files *files = size < SIZE_MAX / 2 ? assay_alloc(table + size + 1) : NULL;
+    if (!files)
+        return NULL;
+    char *copy = (char *)files + table, *at = copy;
+    if (size)
+        memcpy(copy, text, size);
+    copy[size] = '\0';
+    *files = (assay_files){.refs = 1, .count = count};
+    for (uint32_t i = 0; i < count; i++) {
+        files->name[i] = at;
+        at += at < copy + size ? strlen(at) + 1 : 0;
+    }
+    return files;
+}
+
+assay_files *assay_files_new_one(const char *name, size_t length)
+{
+    return assay_files_new(name, length, 1);
+}
+
+assay_files *assay_files_share(assay_files *files)
+{
+    if (files)
+        files->refs++;
+    return files;
+}
+
+void assay_files_release(assay_files *files)
+{
+    if (files && --files->refs == 0)
+        free(files);
+}
+
+const char *assay_part_file(const assay_catalog *catalog, const assay_part *part, uint32_t file,
+                            char room[ASSAY_PATH_ROOM])
+{
+    if (part->files)
+        return file < part->files->count ? part->files->name[file] : NULL;
+    int length = assay_format_of(part->format)->file_path(catalog, part, file, room, ASSAY_PATH_ROOM);
+    return length >= 0 && length < ASSAY_PATH_ROOM ? room : NULL;
+}
+
+/* ---- parts ---- */
 
 void assay_shard_init(assay_shard *s)
 {
@@ -40,7 +87,7 @@ void assay_shard_drop_shapes(assay_shard *s)
 
 void assay_part_release(const assay_shard *s, assay_part *part)
 {
-    free(part->event);
+    assay_files_release(part->files);
     if (part->shapes)
         free(s->shapes[part->first_shape].dim);
 }
@@ -78,6 +125,8 @@ int assay_shard_reserve(assay_shard *s, size_t parts, size_t entries, size_t sha
 int assay_entry_compare(const void *a, const void *b)
 {
     const assay_entry *x = a, *y = b;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     if (x->tensor != y->tensor)
@@ -89,7 +138,8 @@ int assay_entry_compare(const void *a, const void *b)
 static void order_again(assay_entry *entry, size_t count)
 {
     for (size_t first = 0, next; first < count; first = next) {
-        for (next = first + 1; next < count && entry[next].offset == entry[first].offset; next++)
+        for (next = first + 1;
+             next < count && entry[next].offset == entry[first].offset && entry[next].file == entry[first].file; next++)
             continue;
         if (next - first > 1)
             qsort(entry + first, next - first, sizeof *entry, assay_entry_compare);
@@ -155,145 +205,22 @@ size_t assay_shard_find(const assay_shard *s, int64_t step)
     return low;
 }
 
+uint64_t assay_part_span(const assay_shard *s, const assay_part *part)
+{
+    uint64_t span = 0;
+    if (part->count == 0)
+        return 1;
+    const assay_entry *first = &s->entries[part->first], *last = first + part->count - 1;
+    for (const assay_entry *e = first->file == last->file ? last : first; e <= last; e++)
+        if (e == last || e[1].file != e->file)
+            span += e->offset + e->length;
+    return span > 0 ? span : 1;
+}
+
 const assay_entry *assay_part_raw(const assay_shard *s, const assay_part *part, uint32_t tensor)
 {
     for (size_t e = part->first; e < part->first + part->count; e++)
         if (s->entries[e].tensor == tensor && s->entries[e].kind == ASSAY_RAW)
             return &s->entries[e];
     return NULL;
-}
-
-static void put_part(const assay_shard *s, const assay_part *part, assay_buf *out)
-{
-    assay_put_i64(out, part->step);
-    assay_put_i64(out, part->mode_step);
-    assay_put_u32(out, part->worker);
-    assay_put_u8(out, part->mode);
-    assay_put_u8(out, part->before);
-    assay_put_u8(out, part->event != NULL);
-    if (part->event)
-        assay_put_text(out, part->event);
-    assay_put_u64(out, part->count);
-    for (size_t i = 0; i < part->count; i++) {
-        const assay_entry *e = &s->entries[part->first + i];
-        assay_put_u64(out, e->offset);
-        assay_put_u64(out, e->length);
-        assay_put_u32(out, e->tensor);
-        assay_put_u8(out, e->kind);
-    }
-    uint64_t dims = 0;
-    for (size_t i = 0; i < part->shapes; i++)
-        dims += s->shapes[part->first_shape + i].dims;
-    assay_put_u64(out, dims);
-    assay_put_u64(out, part->shapes);
-    for (size_t i = 0; i < part->shapes; i++) {
-        const assay_shape_entry *h = &s->shapes[part->first_shape + i];
-        assay_put_u32(out, h->tensor);
-        assay_put_u32(out, h->dims);
-        for (uint32_t k = 0; k < h->dims; k++)
-            assay_put_i64(out, h->dim[k]);
-    }
-}
-
-void assay_shard_pack(const assay_shard *s, size_t first, size_t count, assay_buf *out)
-{
-    assay_put_u64(out, count);
-    for (size_t i = 0; i < count; i++)
-        put_part(s, &s->parts[first + i], out);
-}
-
-static int get_entries(assay_cursor *in, assay_shard *s, assay_part *part)
-{
-    uint64_t count = assay_get_count(in, PACKED_ENTRY);
-    if (assay_shard_reserve(s, 0, count, 0) != ASSAY_OK)
-        return ASSAY_ENOMEM;
-    part->first = (uint32_t)s->entry_count;
-    for (uint64_t i = 0; i < count; i++) {
-        assay_entry e = {.offset = assay_get_u64(in)};
-        e.length = assay_get_u64(in);
-        e.tensor = assay_get_u32(in);
-        e.kind = assay_get_u8(in);
-        if (e.kind >= ASSAY_KINDS)
-            return ASSAY_EFORMAT;
-        s->entries[part->first + i] = e;
-    }
-    part->count = (uint32_t)count;
-    s->entry_count += count;
-    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
-}
-
-/* All dimensions of a part lie in one block, which its first shape owns. */
-static int get_shapes(assay_cursor *in, assay_shard *s, assay_part *part)
-{
-    uint64_t dims = assay_get_count(in, sizeof(int64_t)), count = assay_get_count(in, PACKED_SHAPE);
-    part->first_shape = (uint32_t)s->shape_count;
-    if (count == 0)
-        return in->failed || dims > 0 ? ASSAY_EFORMAT : ASSAY_OK;
-    int64_t *dim = assay_alloc_zeroed(dims, sizeof *dim), *block = dim;
-    if (!block || assay_shard_reserve(s, 0, 0, count) != ASSAY_OK) {
-        free(block);
-        return ASSAY_ENOMEM;
-    }
-    bool sound = true;
-    for (uint64_t i = 0; i < count && sound; i++) {
-        assay_shape_entry h = {.tensor = assay_get_u32(in), .dim = dim};
-        h.dims = assay_get_u32(in);
-        sound = !in->failed && h.dims <= ASSAY_MAX_DIMS && h.dims <= dims;
-        dims -= sound ? h.dims : 0;
-        for (uint32_t k = 0; k < h.dims && sound; k++)
-            *dim++ = assay_get_i64(in);
-        s->shapes[part->first_shape + i] = h;
-    }
-    if (!sound || in->failed || dims > 0) {
-        free(block);
-        return ASSAY_EFORMAT;
-    }
-    part->shapes = (uint32_t)count;
-    s->shape_count += count;
-    return ASSAY_OK;
-}
-
-static int get_part(assay_cursor *in, assay_shard *s)
-{
-    assay_part part = {.step = assay_get_i64(in)};
-    part.mode_step = assay_get_i64(in);
-    part.worker = assay_get_u32(in);
-    part.mode = assay_get_u8(in);
-    part.before = assay_get_u8(in) != 0;
-    int status = ASSAY_OK;
-    if (assay_get_u8(in)) {
-        size_t length = 0;
-        const char *event = assay_get_text(in, &length);
-        part.event = assay_copy_bytes_as_text(event, length);
-        status = part.event ? ASSAY_OK : ASSAY_ENOMEM;
-    }
-    if (status == ASSAY_OK)
-        status = assay_shard_reserve(s, 1, 0, 0);
-    if (status == ASSAY_OK)
-        status = get_entries(in, s, &part);
-    if (status == ASSAY_OK)
-        status = get_shapes(in, s, &part);
-    if (status == ASSAY_OK)
-        s->parts[s->count++] = part;
-    else
-        free(part.event);
-    return status;
-}
-
-int assay_shard_unpack(assay_cursor *in, assay_shard *s, assay_error *err)
-{
-    const size_t parts = s->count, entries = s->entry_count, shapes = s->shape_count;
-    uint64_t count = assay_get_count(in, PACKED_PART);
-    int status = in->failed ? ASSAY_EFORMAT : ASSAY_OK;
-    for (uint64_t i = 0; i < count && status == ASSAY_OK; i++)
-        status = get_part(in, s);
-    if (status == ASSAY_OK)
-        return ASSAY_OK;
-    while (s->count > parts)
-        assay_part_release(s, &s->parts[--s->count]);
-    s->entry_count = entries;
-    s->shape_count = shapes;
-    return assay_fail(err, status,
-                      status == ASSAY_ENOMEM ? "out of memory for the index of a trial"
-                                             : "a packed part of a trial's index is damaged");
 }

@@ -41,7 +41,8 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
     t.tensors = assay_dict_new();
     status = t.tensors ? assay_problems_append(&t.problems, &t.catalog.problems) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = assay_index_read(t.store, &t.catalog, 0, t.catalog.unit_count, t.tensors, &t.shard, &t.problems);
+        status = assay_index_read(t.store, &t.catalog, t.catalog.units, t.catalog.unit_count, t.tensors, &t.shard,
+                                  &t.problems);
     if (status == ASSAY_OK)
         status = sort_names(&t);
     if (status == ASSAY_OK)
@@ -52,4 +53,27 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
     }
     *out = t;
     return ASSAY_OK;
+}
+
+int assay_trial_record(assay_trial_reader *r, const assay_part *part, const assay_entry *entry, assay_record *record,
+                       assay_error *err)
+{
+    enum { BUDGET = 1 << 30 };
+    int status = ASSAY_OK;
+    if (r->part != part || r->file != entry->file) {
+        r->part = NULL;
+        status = assay_reader_open(&r->records, r->trial->store, &r->trial->catalog, part, entry->file, err);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    r->part = part;
+    r->file = entry->file;
+    return assay_reader_record(r->records, entry->offset, entry->length, BUDGET, record, err);
+}
+
+void assay_trial_reader_close(assay_trial_reader *r)
+{
+    assay_reader_close(r->records);
+    r->records = NULL;
+    r->part = NULL;
 }

@@ -14,9 +14,22 @@ typedef struct assay_trial_files {
     assay_problems problems; /* those of the listing and of the index files */
 } assay_trial_files;
 
-/* Lists the trial and reads every index file. Linear in the number of files. Release with assay_trial_release().
+/* Lists the trial and reads its whole index. Linear in the number of files. Release with assay_trial_release().
  * Not collective. */
 int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err);
 void assay_trial_release(assay_trial_files *trial);
+
+/* Reads records of a trial in any order; stays in a file as long as they do. Zero it but for `trial`. */
+typedef struct assay_trial_reader {
+    const assay_trial_files *trial; /* borrowed */
+    assay_reader *records;
+    const assay_part *part; /* whose file is open */
+    uint32_t file;
+} assay_trial_reader;
+
+/* Opens the record of an entry. Errors as assay_reader_open() and assay_reader_record(). */
+int assay_trial_record(assay_trial_reader *reader, const assay_part *part, const assay_entry *entry,
+                       assay_record *record, assay_error *err);
+void assay_trial_reader_close(assay_trial_reader *reader);
 
 #endif

@@ -266,7 +266,8 @@ static int read_index(watched_source *source, size_t number)
     assay_problems_init(&problems);
     assay_shard_release(&part->shard);
     assay_shard_init(&part->shard);
-    int status = assay_index_read(source->store, &source->catalog, number, 1, source->names, &part->shard, &problems);
+    int status = assay_index_read(source->store, &source->catalog, &source->catalog.units[number], 1, source->names,
+                                  &part->shard, &problems);
     if (status == ASSAY_OK && problems.losses > 0) { /* cut short, as far as one can know: not yet there */
         assay_shard_release(&part->shard);
         assay_shard_init(&part->shard);
@@ -286,7 +287,7 @@ static int look_at_part(watched_source *source, size_t number, double now, bool 
     watched_part *part = source->part[number];
     char path[PATH_ROOM];
     bool fresh = part->shard.count == 0;
-    assay_index_path(&source->catalog, &source->catalog.units[number], path, sizeof path);
+    assay_unit_path(&source->catalog, &source->catalog.units[number], path, sizeof path);
     if (look_at(source->store, path, &part->index)) {
         fresh = true;
         part->since = now;
@@ -297,10 +298,7 @@ static int look_at_part(watched_source *source, size_t number, double now, bool 
         part->ready = false;
         return status;
     }
-    const char *event = part->shard.parts[0].event;
-    uint32_t worker = source->catalog.units[number].worker;
-    if (!event && assay_event_path(&source->catalog, part->step, worker, path, sizeof path) < (int)sizeof path)
-        event = path;
+    const char *event = assay_part_file(&source->catalog, &part->shard.parts[0], 0, path);
     if (event && look_at(source->store, event, &part->event)) {
         part->since = now;
         *changed = true;

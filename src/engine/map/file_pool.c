@@ -64,30 +64,25 @@ void assay_file_pool_turn_to(assay_file_pool *pool, assay_open_file *file)
     pool->main = file;
 }
 
-assay_open_file *assay_file_pool_find(assay_file_pool *pool, const assay_part *part)
+assay_open_file *assay_file_pool_find(assay_file_pool *pool, const assay_part *part, uint32_t number)
 {
     for (int i = 0; i < ASSAY_OPEN_FILES; i++)
-        if (pool->files[i].part == part)
+        if (pool->files[i].part == part && pool->files[i].number == number)
             return &pool->files[i];
     return NULL;
 }
 
 int assay_file_pool_open(assay_file_pool *pool, assay_open_file *file, const assay_source *source,
-                         const assay_part *part, assay_error *err)
+                         const assay_part *part, uint32_t number, assay_error *err)
 {
-    char name[ASSAY_PATH_ROOM];
-    if (file->part == part)
+    if (file->part == part && file->number == number)
         return ASSAY_OK;
-    const char *path = assay_part_path(source, part, name);
-    if (!path)
-        return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long",
-                          (long long)part->step);
     file->part = NULL;
-    int status = file->reader ? assay_reader_reopen(file->reader, source->store, path, err)
-                              : assay_reader_open(source->store, path, 0, &file->reader, err);
+    int status = assay_reader_open(&file->reader, source->store, &source->catalog, part, number, err);
     if (status != ASSAY_OK)
         return status;
     pool->files_opened++;
     file->part = part;
+    file->number = number;
     return ASSAY_OK;
 }

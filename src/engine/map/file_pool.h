@@ -18,7 +18,8 @@ enum {
 
 typedef struct assay_open_file {
     assay_reader *reader;   /* NULL: no file was opened here yet */
-    const assay_part *part; /* whose event file is open; NULL: none */
+    const assay_part *part; /* whose file is open; NULL: none */
+    uint32_t number;        /* of the file among those of the part */
     uint64_t used;          /* the pool's tensor that it was last used for */
     /* as a reference: the record that is open in it */
     const assay_entry *entry;
@@ -54,11 +55,10 @@ void assay_file_pool_leave(assay_file_pool *pool);
 
 /* Makes one of pool->files the main one. The main one's record must be done with. */
 void assay_file_pool_turn_to(assay_file_pool *pool, assay_open_file *file);
-/* The one of pool->files that has the event file of a part open; NULL: none. */
-assay_open_file *assay_file_pool_find(assay_file_pool *pool, const assay_part *part);
-/* Opens the event file of a part of `source`; does nothing when it is open there. 0, ASSAY_ENOTFOUND, ASSAY_EIO,
- * ASSAY_ENOMEM, or ASSAY_EFORMAT when its name is too long. */
+/* The one of pool->files that has this file of a part open; NULL: none. */
+assay_open_file *assay_file_pool_find(assay_file_pool *pool, const assay_part *part, uint32_t number);
+/* Opens a file of a part of `source`; does nothing when it is open there. Errors as assay_reader_open(). */
 int assay_file_pool_open(assay_file_pool *pool, assay_open_file *file, const assay_source *source,
-                         const assay_part *part, assay_error *err);
+                         const assay_part *part, uint32_t number, assay_error *err);
 
 #endif

@@ -195,9 +195,8 @@ static void find_parts(assay_lookahead *a, const assay_step_info *step, const as
     a->part_count = 0;
     if (a->off || part->count == 0)
         return;
-    const assay_entry *last = &source->shard.entries[part->first + part->count - 1];
-    uint64_t most =
-        MOST_BYTES / source->catalog.workers / (last->offset + last->length); /* the index may say any place */
+    /* The index may say any place. */
+    uint64_t most = MOST_BYTES / source->catalog.workers / assay_part_span(&source->shard, part);
     uint64_t here = step_position(a, step);
     for (uint64_t s = here + 1; s < a->end && s < here + ASSAY_OPEN_FILES && s - here < most; s++) {
         const assay_part *next = find_part(&source->shard, source->info->steps[s].step, part->worker);
@@ -243,15 +242,17 @@ static const assay_entry *find_entry(const assay_shard *shard, const assay_part 
 }
 
 /* Opens the file of a later part as the main one; `turn`, the file of the step whose turn it is, stays open. */
-static int open_later(assay_file_pool *pool, const assay_part *part, const assay_open_file *turn, assay_error *err)
+static int open_later(assay_file_pool *pool, const assay_part *part, uint32_t number, const assay_open_file *turn,
+                      assay_error *err)
 {
-    assay_open_file *file = assay_file_pool_find(pool, part);
-    for (int i = 0; (!file || file->part != part) && i < ASSAY_OPEN_FILES; i++)
+    assay_open_file *file = assay_file_pool_find(pool, part, number);
+    const bool is_open = file != NULL;
+    for (int i = 0; !is_open && i < ASSAY_OPEN_FILES; i++)
         if (&pool->files[i] != turn && (!file || pool->files[i].used < file->used))
             file = &pool->files[i];
     file->used = pool->tensor;
     assay_file_pool_turn_to(pool, file);
-    return assay_file_pool_open(pool, file, pool->source->source, part, err);
+    return assay_file_pool_open(pool, file, pool->source->source, part, number, err);
 }
 
 /* Measures a record of a->work.step, a later step. Only a result without any problem is kept. */
@@ -266,7 +267,7 @@ static int measure_later(assay_lookahead *a, assay_file_pool *pool, const assay_
     const assay_record_demand *demand = assay_demand_of(&a->demand, part, a->work.step->mode, entry->tensor);
     if (!(demand->kinds >> ASSAY_RAW & 1) || find_result(early, entry) || (early && early->full))
         return ASSAY_OK;
-    int status = open_later(pool, part, turn, &err);
+    int status = open_later(pool, part, entry->file, turn, &err);
     if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     assay_reader_expect(pool->main->reader, entry->offset, entry->offset + entry->length);

@@ -23,8 +23,4 @@ static inline const assay_use_class *assay_map_source_class(const assay_map_sour
 /* How its results are packed. */
 assay_tensor_result_form assay_map_source_form(const assay_map_source *s);
 
-enum { ASSAY_PATH_ROOM = 4096 };
-/* The path of a part's event file, in `name` unless the index gives it; NULL when it is too long. */
-const char *assay_part_path(const assay_source *source, const assay_part *part, char name[ASSAY_PATH_ROOM]);
-
 #endif

@@ -41,7 +41,8 @@ static int give_up(const assay_measures *g, int status, const assay_error *err)
     if (status == ASSAY_ENOMEM)
         return status;
     if (status < 0)
-        assay_step_work_problem(w->step, w->part, assay_problem_kind_of(status), (int64_t)w->entry->offset, err->text);
+        assay_step_work_problem(w->step, w->part, w->entry->file, assay_problem_kind_of(status),
+                                (int64_t)w->entry->offset, err->text);
     return ASSAY_OK;
 }
 

@@ -15,7 +15,8 @@ static uint64_t find_stretch_end(assay_step_reader *reader, const assay_step_wor
     uint64_t end = entries[e].offset + entries[e].length;
     for (size_t k = e + 1; k < assay_step_work_end(work, part); k++) {
         const assay_entry *next = &entries[k];
-        if (next->offset > end + GAP || assay_lookahead_has(reader->lookahead, work, next))
+        if (next->file != entries[e].file || next->offset > end + GAP ||
+            assay_lookahead_has(reader->lookahead, work, next))
             break;
         if (is_wanted(reader, part, mode, next))
             end = next->offset + next->length > end ? next->offset + next->length : end;
@@ -40,12 +41,12 @@ static void prefetch_file(assay_step_reader *reader, const assay_step_work *work
     const assay_source *source = work->source->source;
     const assay_entry *entries = source->shard.entries;
     size_t e = assay_step_work_first(work, part), end = assay_step_work_end(work, part);
-    char name[ASSAY_PATH_ROOM];
-    const char *path = assay_part_path(source, part, name);
+    char room[ASSAY_PATH_ROOM];
     assay_demand_next(&reader->demand);
     while (e < end && !is_wanted(reader, part, part->mode, &entries[e]))
         e++;
-    if (e >= end || !path)
+    const char *path = e < end ? assay_part_file(&source->catalog, part, entries[e].file, room) : NULL;
+    if (!path)
         return;
     uint64_t from = entries[e].offset, size = find_stretch_end(reader, work, part, part->mode, e) - from;
     assay_store_ahead(source->store, path, from, size < MOST ? size : MOST);
@@ -59,8 +60,7 @@ void assay_prefetch_files(assay_step_reader *reader, const assay_step_work *work
     size_t p = (size_t)(part - shard->parts);
     if (part->count == 0 || !assay_store_waits(source->store))
         return;
-    const assay_entry *last = &shard->entries[part->first + part->count - 1];
-    uint64_t files = BYTES / (last->offset + last->length - shard->entries[part->first].offset);
+    uint64_t files = BYTES / (assay_part_span(shard, part) - shard->entries[part->first].offset);
     files = files < 1 ? 1 : files < ASSAY_STORE_AHEAD ? files : ASSAY_STORE_AHEAD;
     if (reader->prefetched <= p)
         reader->prefetched = p + 1;

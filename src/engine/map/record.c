@@ -7,14 +7,14 @@
 #include "tensor/convert.h"
 #include "tensor/stats.h"
 
-/* The recorded name must be the one that the index gives. */
+/* The recorded name, if there is one, must be the one that the index gives. */
 static bool names_agree(const assay_record_work *w)
 {
-    const char *base;
-    size_t length, expected;
-    int kind = assay_reduction_split(w->record->tag, w->record->tag_length, &base, &length);
+    size_t expected;
+    const assay_record *record = w->record;
     const char *name = assay_dict_name(w->step->source->source->info->tensors, w->entry->tensor, &expected);
-    return kind == w->entry->kind && length == expected && memcmp(base, name, length) == 0;
+    return !record->tag || (record->kind == (int)w->entry->kind && record->name_length == expected &&
+                            memcmp(record->name, name, expected) == 0);
 }
 
 /* ---- a saved reduction: one number ---- */
@@ -260,6 +260,7 @@ int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const ass
     if (status == ASSAY_OK)
         result->kinds |= 1u << entry->kind;
     else
-        assay_step_work_problem(step, part, assay_problem_kind_of(status), (int64_t)entry->offset, err.text);
+        assay_step_work_problem(step, part, entry->file, assay_problem_kind_of(status), (int64_t)entry->offset,
+                                err.text);
     return ASSAY_OK;
 }

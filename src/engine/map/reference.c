@@ -49,7 +49,7 @@ static assay_open_file *pick_file(assay_file_pool *pool, assay_place place)
         assay_open_file *file = &pool->references[i];
         if (file->used == pool->tensor)
             continue;
-        if (file->part == place.part)
+        if (file->part == place.part && file->number == place.entry->file)
             return file;
         if (!best || file->used < best->used)
             best = file;
@@ -94,7 +94,9 @@ static int open_candidate(const assay_record_work *w, const assay_source *source
     file->fills_cache = false;
     file->consumed = 0;
     file->bytes = NULL;
-    int status = is_at_hand(w, file, place) ? ASSAY_OK : assay_file_pool_open(pool, file, source, place.part, err);
+    int status = is_at_hand(w, file, place)
+                     ? ASSAY_OK
+                     : assay_file_pool_open(pool, file, source, place.part, place.entry->file, err);
     if (status == ASSAY_OK && file->from == ASSAY_FROM_FILE)
         status = assay_reader_record(file->reader, place.entry->offset, place.entry->length, pool->value_budget,
                                      &file->record, err);

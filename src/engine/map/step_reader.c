@@ -28,7 +28,7 @@ static int read_entry(assay_step_reader *reader, assay_step_work *work, const as
     assay_tensor_result *result;
     int status = assay_step_work_result(work, part, entry->tensor, &result, &err);
     if (status == ASSAY_EBUDGET) {
-        assay_step_work_problem(work, part, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset, err.text);
+        assay_step_work_problem(work, part, entry->file, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset, err.text);
         return ASSAY_OK;
     }
     if (status != ASSAY_OK)
@@ -44,22 +44,23 @@ static int read_entry(assay_step_reader *reader, assay_step_work *work, const as
     return assay_lookahead_measure(reader->lookahead, reader->pool, work, part, entry, demand, result);
 }
 
-/* Opens the part's event file as the main one. When that fails it is a problem of the step, named once even where the
+/* Opens a file of the part as the main one. When that fails it is a problem of the step, named once even where the
  * part is read in several ranges. */
-static int open_part(assay_step_reader *reader, assay_step_work *work, const assay_part *part)
+static int open_file(assay_step_reader *reader, assay_step_work *work, const assay_part *part, uint32_t number)
 {
     assay_file_pool *pool = reader->pool;
-    assay_open_file *open = assay_file_pool_find(pool, part);
+    assay_open_file *open = assay_file_pool_find(pool, part, number);
     assay_error err = {""};
-    if (work->unopened == part)
+    if (work->unopened == part && work->unopened_file == number)
         return ASSAY_EIO;
     assay_file_pool_turn_to(pool, open ? open : pool->main);
-    int status = assay_file_pool_open(pool, pool->main, pool->source->source, part, &err);
+    int status = assay_file_pool_open(pool, pool->main, pool->source->source, part, number, &err);
     if (status == ASSAY_OK || status == ASSAY_ENOMEM)
         return status;
     work->unopened = part;
-    assay_step_work_problem(work, part, status == ASSAY_ENOTFOUND ? ASSAY_PROBLEM_EVENT_MISSING : ASSAY_PROBLEM_READ,
-                            -1, err.text);
+    work->unopened_file = number;
+    assay_step_work_problem(work, part, number,
+                            status == ASSAY_ENOTFOUND ? ASSAY_PROBLEM_EVENT_MISSING : ASSAY_PROBLEM_READ, -1, err.text);
     return status;
 }
 
@@ -68,6 +69,7 @@ static int read_part(assay_step_reader *reader, assay_step_work *work, const ass
     const assay_shard *shard = &work->source->source->shard;
     uint64_t expected = 0;
     bool tried = false;
+    uint32_t number = 0;
     int opened = ASSAY_OK, status = ASSAY_OK;
     size_t first = assay_step_work_first(work, part), end = assay_step_work_end(work, part);
     work->first_result = work->count;
@@ -80,8 +82,11 @@ static int read_part(assay_step_reader *reader, assay_step_work *work, const ass
         bool measured = false;
         if (!(demand->kinds >> entry->kind & 1))
             continue;
-        if (!tried)
-            opened = open_part(reader, work, part);
+        if (!tried || number != entry->file) {
+            number = entry->file;
+            expected = 0;
+            opened = open_file(reader, work, part, number);
+        }
         tried = true;
         if (opened == ASSAY_ENOMEM)
             return opened;

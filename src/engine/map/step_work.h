@@ -34,9 +34,10 @@ typedef struct assay_step_work {
     size_t held;                    /* bytes charged so far */
     assay_tensor_result **results;  /* [count], in the arena */
     size_t count, room;
-    size_t first_result;                 /* of the part being read */
-    uint32_t *result_of;                 /* [tensors] its place in results; valid from first_result on */
-    const assay_part *unopened;          /* the last part whose event file could not be opened */
+    size_t first_result;        /* of the part being read */
+    uint32_t *result_of;        /* [tensors] its place in results; valid from first_result on */
+    const assay_part *unopened; /* the part of the last file that could not be opened */
+    uint32_t unopened_file;
     bool refused;                        /* something needed more memory than the step has */
     struct assay_active_measure *active; /* measures.c's, kept from record to record */
     uint32_t active_room;
@@ -78,8 +79,9 @@ static inline bool assay_step_work_must_reread(const assay_step_work *work)
     return work->refused || work->unopened;
 }
 
-/* Adds a problem of an event file; `offset` -1: of the file as a whole. A failure stays in the partial's list. */
-void assay_step_work_problem(assay_step_work *work, const assay_part *part, int kind, int64_t offset, const char *text);
+/* Adds a problem of a part's file; `offset` -1: of the file as a whole. A failure stays in the partial's list. */
+void assay_step_work_problem(assay_step_work *work, const assay_part *part, uint32_t file, int kind, int64_t offset,
+                             const char *text);
 /* The kind of problem that a status of reading or measuring is. */
 int assay_problem_kind_of(int status);
 /* Says that the step's memory is used up. Returns ASSAY_EBUDGET. */

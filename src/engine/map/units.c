@@ -29,7 +29,7 @@ static int count_units(const assay_record_work *w, const assay_measure *measure,
     assay_meter_bytes taken;
     assay_meter *meter;
     single.window = 1;
-    int status = assay_file_pool_open(pool, file, pool->source->source, place.part, err);
+    int status = assay_file_pool_open(pool, file, pool->source->source, place.part, place.entry->file, err);
     if (status == ASSAY_OK)
         status = assay_reader_record(file->reader, place.entry->offset, place.entry->length, pool->value_budget,
                                      &record, err);

@@ -7,7 +7,7 @@
 
 typedef struct reached { /* by one worker */
     uint64_t left;       /* positions of the steps that were not read yet: [0, left) */
-    assay_shard *shards; /* of one part each, newest first */
+    assay_shard *shards; /* of one step each, newest first */
     size_t count, room;
 } reached;
 
@@ -76,18 +76,18 @@ static int settle(const assay_source *source, const assay_dict *names, uint64_t 
     return ASSAY_OK;
 }
 
-/* Reads the index file of a step and worker; a shard without parts when there is none. */
+/* Reads the index of a step and worker; a shard without parts when there is none. */
 static int read_step(const assay_source *source, uint64_t position, uint32_t worker, assay_shard *shard)
 {
-    int64_t step = source->info->steps[position].step;
-    assay_unit name = {step, worker, (uint32_t)(step / ASSAY_STEPS_A_BUCKET)};
-    assay_catalog catalog = source->catalog;
+    const assay_catalog *catalog = &source->catalog;
     assay_problems unnamed;
     assay_dict *names = assay_dict_new();
-    catalog.units = &name;
-    catalog.unit_count = 1;
     assay_problems_init(&unnamed);
-    int status = names ? assay_index_read(source->store, &catalog, 0, 1, names, shard, &unnamed) : ASSAY_ENOMEM;
+    int status = names ? ASSAY_OK : ASSAY_ENOMEM;
+    for (uint32_t i = 0; status == ASSAY_OK && i < catalog->format_count; i++) {
+        assay_unit unit = assay_catalog_unit(catalog, source->info->steps[position].step, worker, i);
+        status = assay_index_read(source->store, catalog, &unit, 1, names, shard, &unnamed);
+    }
     if (status == ASSAY_OK)
         status = settle(source, names, position, shard);
     assay_problems_release(&unnamed);
@@ -122,6 +122,19 @@ static int read_more(assay_lookback_index *f, uint32_t worker)
     return 0;
 }
 
+/* The raw record of a tensor in a shard of one step before `step`. */
+static bool find_raw(const assay_shard *s, uint32_t tensor, int64_t step, assay_place *out)
+{
+    for (size_t p = 0; p < s->count && s->parts[p].step < step; p++) {
+        const assay_entry *entry = assay_part_raw(s, &s->parts[p], tensor);
+        if (entry) {
+            *out = (assay_place){&s->parts[p], entry};
+            return true;
+        }
+    }
+    return false;
+}
+
 int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32_t worker, int64_t step,
                                 assay_place *out)
 {
@@ -129,11 +142,7 @@ int assay_lookback_index_before(assay_lookback_index *f, uint32_t tensor, uint32
         int more = i < f->of[worker].count ? 1 : read_more(f, worker);
         if (more <= 0)
             return more;
-        const assay_shard *s = &f->of[worker].shards[i];
-        const assay_entry *entry = s->parts[0].step < step ? assay_part_raw(s, &s->parts[0], tensor) : NULL;
-        if (entry) {
-            *out = (assay_place){&s->parts[0], entry};
+        if (find_raw(&f->of[worker].shards[i], tensor, step, out))
             return 1;
-        }
     }
 }

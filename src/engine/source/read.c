@@ -218,8 +218,8 @@ static int read_share(assay_sources *sources, summaries *all, int rank, int rank
         if (first < end && sources->view)
             status = sources->view->read_index(sources->view->context, i, all->list[i].names, &source->shard);
         else if (first < end)
-            status = assay_index_read(source->store, &source->catalog, 0, (size_t)(end - first), all->list[i].names,
-                                      &source->shard, &all->list[i].problems);
+            status = assay_index_read(source->store, &source->catalog, source->catalog.units, (size_t)(end - first),
+                                      all->list[i].names, &source->shard, &all->list[i].problems);
         if (status == ASSAY_OK)
             status = summarize_shard(&all->list[i], &source->shard, sources->verbatim);
         if (status == ASSAY_OK)

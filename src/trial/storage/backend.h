@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "trial/index_cache.h"
 #include "trial/storage/storage.h"
 
 typedef struct assay_store_ops assay_store_ops;
@@ -38,9 +39,7 @@ struct assay_store_ops {
     /* Both or neither: of storages that fetch what comes next. */
     bool (*waits)(const assay_store *store);
     void (*ahead)(assay_store *store, const char *path, uint64_t offset, uint64_t size);
-    /* Of storages that keep the index in tables; NULL elsewhere. */
-    int (*ready_part)(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err);
-    const char *(*ready_tensor)(const assay_store *store, uint32_t tensor, size_t *length);
+    const assay_index_cache *index_cache; /* of storages that keep rows of the index in tables; NULL elsewhere */
 };
 
 extern const assay_store_ops assay_store_posix;

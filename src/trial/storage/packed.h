@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "trial/index_cache.h"
 #include "trial/storage/storage.h"
 
 enum { ASSAY_PACKED_VERSION = 1, ASSAY_PACKED_BLOCK = 1 << 20 /* bytes a chunk, and a checksum */ };
@@ -30,7 +31,7 @@ typedef struct assay_packed_part { /* a row of `parts`, in order of (step, worke
     uint64_t first_entry, entries;
 } assay_packed_part;
 
-typedef assay_ready_entry assay_packed_entry; /* a row of `entries`; `tensor` is a row of `tensors` */
+typedef assay_cached_entry assay_packed_entry; /* a row of `entries`; `tensor` is a row of `tensors` */
 
 typedef struct assay_packed_tensor { /* a row of `tensors` */
     uint64_t name_at;                /* in `tensor_names` */

@@ -445,24 +445,29 @@ static int fill_window(packed_root *r, uint64_t first, uint64_t count, assay_err
     return ASSAY_OK;
 }
 
-static int hdf5_ready_part(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err)
+static bool cache_has(const assay_store *store, int64_t step, uint32_t worker)
+{
+    return assay_packed_find_part(&((const packed_root *)store->root)->tables, step, worker) != NULL;
+}
+
+static int cache_part(assay_store *store, int64_t step, uint32_t worker, assay_cached_part *out, assay_error *err)
 {
     packed_root *r = store->root;
     const assay_packed_part *part = assay_packed_find_part(&r->tables, step, worker);
     if (!part)
-        return 0;
+        return assay_fail(err, ASSAY_EINTERNAL, "%s: step %lld is not in its index", r->where, (long long)step);
     bool held =
         part->first_entry >= r->window_first && part->first_entry + part->entries <= r->window_first + r->window_count;
     int status = held || part->entries == 0 ? ASSAY_OK : fill_window(r, part->first_entry, part->entries, err);
     if (status != ASSAY_OK)
         return status;
-    *out = (assay_ready_part){part->mode_step, part->mode <= INT8_MAX ? (int)part->mode : -1,
-                              part->entries ? r->window + (part->first_entry - r->window_first) : NULL,
-                              (size_t)part->entries};
-    return 1;
+    *out = (assay_cached_part){part->mode_step, part->mode <= INT8_MAX ? (int)part->mode : -1,
+                               part->entries ? r->window + (part->first_entry - r->window_first) : NULL,
+                               (size_t)part->entries};
+    return ASSAY_OK;
 }
 
-static const char *hdf5_ready_tensor(const assay_store *store, uint32_t tensor, size_t *length)
+static const char *cache_tensor(const assay_store *store, uint32_t tensor, size_t *length)
 {
     const assay_packed *t = &((const packed_root *)store->root)->tables;
     if (tensor >= t->tensor_count)
@@ -470,6 +475,8 @@ static const char *hdf5_ready_tensor(const assay_store *store, uint32_t tensor, 
     *length = (size_t)t->tensors[tensor].name_length;
     return t->tensor_names + t->tensors[tensor].name_at;
 }
+
+static const assay_index_cache index_cache = {cache_has, cache_part, cache_tensor};
 
 const assay_store_ops assay_store_hdf5 = {
     .scheme = "hdf5://",
@@ -480,6 +487,5 @@ const assay_store_ops assay_store_hdf5 = {
     .open_file = hdf5_open_file,
     .close_file = hdf5_close_file,
     .read_at = hdf5_read_at,
-    .ready_part = hdf5_ready_part,
-    .ready_tensor = hdf5_ready_tensor,
+    .index_cache = &index_cache,
 };

@@ -149,14 +149,9 @@ void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, ui
         store->ops->ahead(store, path, offset, size);
 }
 
-int assay_store_ready_part(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err)
+const assay_index_cache *assay_store_index_cache(const assay_store *store)
 {
-    return store->ops->ready_part ? store->ops->ready_part(store, step, worker, out, err) : 0;
-}
-
-const char *assay_store_ready_tensor(const assay_store *store, uint32_t tensor, size_t *length)
-{
-    return store->ops->ready_tensor ? store->ops->ready_tensor(store, tensor, length) : NULL;
+    return store->ops->index_cache;
 }
 
 /* The file may grow or shrink while it is read: what counts is what the reads give. */

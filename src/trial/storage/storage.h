@@ -60,25 +60,6 @@ bool assay_store_waits(const assay_store *store);
 enum { ASSAY_STORE_AHEAD = 32 };
 void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size);
 
-/* An index file's contents as a packed trial keeps them in tables, ready to use: saves parsing its text. */
-typedef struct assay_ready_entry {
-    uint64_t offset, length; /* of the record in its event file */
-    uint32_t tensor;         /* number in this storage */
-    uint32_t kind;           /* ASSAY_RAW or a reduction */
-} assay_ready_entry;
-typedef struct assay_ready_part {
-    int64_t mode_step;
-    int mode;
-    const assay_ready_entry *entries; /* in order of offset; valid until the next call on this storage */
-    size_t count;
-} assay_ready_part;
-
-/* The step of a worker (its number in natural order of the names) from the storage's tables. 1: it is there; 0: it is
- * not, and the index file's text is to be read; negative: ASSAY_EIO, ASSAY_EFORMAT, ASSAY_ENOMEM. Not collective. */
-int assay_store_ready_part(assay_store *store, int64_t step, uint32_t worker, assay_ready_part *out, assay_error *err);
-/* The name of a tensor of such a part, not terminated; NULL when there is no such number. Not collective. */
-const char *assay_store_ready_tensor(const assay_store *store, uint32_t tensor, size_t *length);
-
 /* Reads a whole file of at most `ceiling` bytes into an initialised buffer. Not collective. */
 int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err);
 

@@ -1,5 +1,5 @@
 /* Index files: what they may look like, what is wrong with them, and shards made of them. */
-#include "trial/index.h"
+#include "trial/format/smdebug/smdebug.h"
 
 #include <assay/rule.h>
 
@@ -28,7 +28,7 @@ static void parse_bytes(parsed *p, const char *text, size_t size)
     assay_problems_init(&p->problems);
     char *exact = malloc(size ? size : 1); /* so that a sanitizer sees reads past the end */
     memcpy(exact, text, size);
-    CU_ASSERT_EQUAL(assay_index_parse(&catalog, &file_name, exact, size, p->dict, &p->s, &p->problems), 0);
+    CU_ASSERT_EQUAL(assay_smdebug_index_parse(&catalog, &file_name, exact, size, p->dict, &p->s, &p->problems), 0);
     free(exact);
 }
 
@@ -57,7 +57,7 @@ static void test_sound(void)
     CU_ASSERT_EQUAL_FATAL(p.s.count, 1);
     const assay_part *part = p.s.parts;
     CU_ASSERT(part->step == 5 && part->worker == 1 && part->mode == ASSAY_MODE_EVAL && part->mode_step == 3);
-    CU_ASSERT_PTR_NULL(part->event);
+    CU_ASSERT_PTR_NULL(part->files);
     CU_ASSERT_EQUAL_FATAL(part->count, 3);
     const assay_entry *e = p.s.entries;
     CU_ASSERT(e[0].offset == 0 && e[0].length == 20 && e[0].kind == ASSAY_RAW);
@@ -71,7 +71,9 @@ static void test_sound(void)
     parse(&p, "{\"meta\": {\"mode\": \"TRAIN\", \"mode_step\": 0, \"event_file_name\": \"other/x\"}, "
               "\"tensor_payload\": []}");
     CU_ASSERT_EQUAL_FATAL(p.s.count, 1);
-    CU_ASSERT_STRING_EQUAL(p.s.parts[0].event, "other/x");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(p.s.parts[0].files);
+    CU_ASSERT(p.s.parts[0].files->count == 1 && p.s.entry_count == 0);
+    CU_ASSERT_STRING_EQUAL(p.s.parts[0].files->name[0], "other/x");
     drop(&p);
 }
 
@@ -240,7 +242,7 @@ static void test_read(void)
     workspace w;
     assay_store *store = NULL;
     parsed p = {.dict = assay_dict_new()};
-    static assay_unit names[] = {{1, 0, 0}, {2, 0, 0}, {3, 0, 0}};
+    static assay_unit names[] = {{.step = 1}, {.step = 2}, {.step = 3}};
     assay_catalog three = catalog;
     three.units = names;
     three.unit_count = 3;
@@ -248,7 +250,7 @@ static void test_read(void)
     workspace_index(&w, 1, "worker_0");
     workspace_index(&w, 3, "worker_0");
     CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, NULL), 0);
-    CU_ASSERT_EQUAL(assay_index_read(store, &three, 0, 3, p.dict, &p.s, &p.problems), 0);
+    CU_ASSERT_EQUAL(assay_index_read(store, &three, names, 3, p.dict, &p.s, &p.problems), 0);
     CU_ASSERT_EQUAL(p.s.count, 2);
     CU_ASSERT_EQUAL_FATAL(p.problems.total, 1);
     CU_ASSERT(p.problems.list[0].kind == ASSAY_PROBLEM_READ && p.problems.list[0].step == 2);
@@ -294,7 +296,7 @@ static void test_large(void)
     size_t size;
     char *text = large_text(&size);
     parsed whole, read = {.dict = assay_dict_new()};
-    static assay_unit names[] = {{5, 1, 0}};
+    static assay_unit names[] = {{.step = 5, .worker = 1}};
     assay_catalog one = catalog;
     one.units = names;
     one.unit_count = 1;
@@ -303,7 +305,7 @@ static void test_large(void)
     workspace_make(&w);
     workspace_write(&w, "index/000000000/000000000005_worker_1.json", text, size);
     CU_ASSERT_EQUAL_FATAL(assay_store_open(w.root, &store, NULL), 0);
-    CU_ASSERT_EQUAL(assay_index_read(store, &one, 0, 1, read.dict, &read.s, &read.problems), 0);
+    CU_ASSERT_EQUAL(assay_index_read(store, &one, names, 1, read.dict, &read.s, &read.problems), 0);
     CU_ASSERT_TRUE(same_index(&whole, &read));
     CU_ASSERT_TRUE(read.s.shape_count == 1 && read.s.shapes[0].dim[0] == 7);
     drop(&whole);

@@ -25,14 +25,17 @@ static void add_part(assay_shard *s, int64_t step, uint32_t worker)
     part.first = s->entry_count;
     part.first_shape = s->shape_count;
     if (pick(4) == 0) {
-        part.event = malloc(8);
-        memcpy(part.event, "other/e", 8);
+        part.files = assay_files_new("other/e\0other/f", 16, 2);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(part.files);
     }
     for (uint32_t t = 0; t < TENSORS; t++)
         for (uint8_t kind = 0; kind < 2; kind++)
             if (pick(3))
-                s->entries[part.first + part.count++] =
-                    (assay_entry){(uint64_t)part.count * 100, 100, t, kind ? ASSAY_MEAN : ASSAY_RAW};
+                s->entries[part.first + part.count++] = (assay_entry){.offset = (uint64_t)part.count * 100,
+                                                                      .length = 100,
+                                                                      .tensor = t,
+                                                                      .kind = kind ? ASSAY_MEAN : ASSAY_RAW,
+                                                                      .file = part.files && t >= TENSORS / 2};
     if (pick(2)) {
         int64_t *dim = malloc(3 * sizeof *dim);
         memcpy(dim, (int64_t[]){4, step, 6}, 3 * sizeof *dim);

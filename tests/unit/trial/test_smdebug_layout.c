@@ -1,5 +1,5 @@
 /* What a directory lists as, and what is said about directories that are not quite a trial. */
-#include "trial/catalog.h"
+#include "trial/format/smdebug/smdebug.h"
 
 #include "unit.h"
 #include "workspace.h"
@@ -63,11 +63,11 @@ static void test_order(void)
         CU_ASSERT_EQUAL(l.catalog.units[i].place, i / 12 / 2);
     }
     char path[128];
-    CU_ASSERT_EQUAL(assay_index_path(&l.catalog, &l.catalog.units[83], path, sizeof path), 43);
+    CU_ASSERT_EQUAL(assay_unit_path(&l.catalog, &l.catalog.units[83], path, sizeof path), 43);
     CU_ASSERT_STRING_EQUAL(path, "index/000000003/000000003000_worker_11.json");
-    assay_event_path(&l.catalog, 7, 3, path, sizeof path);
+    assay_smdebug_event_path(&l.catalog, 7, 3, path, sizeof path);
     CU_ASSERT_STRING_EQUAL(path, "events/000000000007/000000000007_worker_3.tfevents");
-    CU_ASSERT_EQUAL(assay_event_path(&l.catalog, 7, 3, path, 10), 50);
+    CU_ASSERT_EQUAL(assay_smdebug_event_path(&l.catalog, 7, 3, path, 10), 50);
     CU_ASSERT_STRING_EQUAL(path, "events/00");
     shut(&l);
 }

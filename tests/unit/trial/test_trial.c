@@ -60,9 +60,7 @@ static void read_trial(const assay_trial_files *t, total *sum)
     for (size_t p = 0; p < t->shard.count; p++) {
         const assay_part *part = &t->shard.parts[p];
         assay_reader *file = NULL;
-        char path[512];
-        assay_event_path(&t->catalog, part->step, part->worker, path, sizeof path);
-        CU_ASSERT_EQUAL_FATAL(assay_reader_open(t->store, path, 0, &file, NULL), 0);
+        CU_ASSERT_EQUAL_FATAL(assay_reader_open(&file, t->store, &t->catalog, part, 0, NULL), 0);
         assay_reader_expect(file, 0, UINT64_MAX);
         read_part(t, part, file, sum);
         assay_reader_close(file);
@@ -169,10 +167,11 @@ static void test_record_fails(void)
     for (int k = 0; k < 2; k++)
         for (int n = 1; n < 40; n++) {
             assay_reader *file = NULL;
-            char path[512];
-            assay_event_path(&t.catalog, t.shard.parts[0].step, 0, path, sizeof path);
+            char room[ASSAY_PATH_ROOM];
+            const char *path = assay_part_file(&t.catalog, &t.shard.parts[0], 0, room);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(path);
             arm(k ? "read" : "alloc", n);
-            int status = assay_reader_open(t.store, path, 0, &file, &err);
+            int status = assay_reader_open(&file, t.store, &t.catalog, &t.shard.parts[0], 0, &err);
             CU_ASSERT(status == 0 || (k == 0 && status == ASSAY_ENOMEM));
             for (size_t i = 0; status == 0 && i < t.shard.parts[0].count; i++) {
                 assay_record r;

@@ -1,5 +1,5 @@
 /* index.c - index files into shards: ranges checked, names numbered, doubles taken out. */
-#include "trial/index.h"
+#include "trial/format/smdebug/smdebug.h"
 
 #include <assay/rule.h>
 
@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "tfrecord/frame.h"
 #include "trial/format/smdebug/index_json.h"
+#include "trial/format/smdebug/reductions.h"
 #include "trial/shard.h"
 
 enum { PATH_ROOM = 768, EVENT_NAME_MOST = 4096, FILE_MOST = 1 << 30, SHAPE_KIND = ASSAY_KINDS - 1 };
@@ -17,12 +18,7 @@ enum { PATH_ROOM = 768, EVENT_NAME_MOST = 4096, FILE_MOST = 1 << 30, SHAPE_KIND 
 /* Memory that is kept from file to file. */
 typedef struct parser {
     assay_index_doc doc;
-    uint64_t *
-        stamp; /* by tensor id: the file that named it last (upper half), and in which kinds (lower half, a bit each) */
-    size_t stamps;
-    uint32_t serial; /* of the file, from 1 */
-    uint32_t *ready; /* by the storage's tensor number: the id, of tables that need no parsing */
-    size_t readies;
+    assay_index_marks marks;
     char *text; /* of the file, when it need not stay as it is; NULL: it must */
 } parser;
 
@@ -39,8 +35,7 @@ typedef struct job {
 static void parser_release(parser *p)
 {
     assay_index_json_release(&p->doc);
-    free(p->stamp);
-    free(p->ready);
+    assay_index_marks_release(&p->marks);
 }
 
 /* Bounds how long a name gets in a message. */
@@ -56,32 +51,6 @@ static void bad_item(const job *j, const assay_index_item *item, const char *wha
                        shown(item->length), item->name, what);
 }
 
-static int grow_stamps(parser *p, size_t room)
-{
-    uint64_t *grown = assay_realloc_array(p->stamp, room, sizeof *grown);
-    if (!grown)
-        return ASSAY_ENOMEM;
-    memset(grown + p->stamps, 0, (room - p->stamps) * sizeof *grown);
-    p->stamp = grown;
-    p->stamps = room;
-    return ASSAY_OK;
-}
-
-/* Marks (tensor, kind) as named by this file. 1: it was already. */
-static int mark(parser *p, uint32_t tensor, int kind)
-{
-    /* By a quarter only: zeroing makes all of it resident. */
-    if (tensor >= p->stamps && grow_stamps(p, ((size_t)tensor + 64) / 4 * 5) != ASSAY_OK)
-        return ASSAY_ENOMEM;
-    uint64_t *stamp = &p->stamp[tensor], bit = (uint64_t)1 << kind;
-    if (*stamp >> 32 != p->serial)
-        *stamp = (uint64_t)p->serial << 32;
-    if (*stamp & bit)
-        return 1;
-    *stamp |= bit;
-    return 0;
-}
-
 /* Numbers the item's own tensor. 1: the file has it already. */
 static int number_item(const job *j, const assay_index_item *item, bool is_shape, uint32_t *tensor, int *kind)
 {
@@ -89,7 +58,8 @@ static int number_item(const job *j, const assay_index_item *item, bool is_shape
     size_t length = 0;
     *kind = assay_reduction_split(item->name, item->length, &base, &length);
     *tensor = assay_dict_add(j->dict, base, length);
-    return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : mark(j->p, *tensor, is_shape ? SHAPE_KIND : *kind);
+    return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM
+                                  : assay_index_marks_set(&j->p->marks, *tensor, is_shape ? SHAPE_KIND : *kind);
 }
 
 static const char *wrong_range(const assay_index_item *item)
@@ -139,7 +109,8 @@ static int add_entries(const job *j, assay_part *part)
             bad_item(j, item, wrong ? wrong : "listed twice");
             continue;
         }
-        to[part->count] = (assay_entry){(uint64_t)item->start, (uint64_t)item->size, tensor, (uint8_t)kind};
+        to[part->count] = (assay_entry){
+            .offset = (uint64_t)item->start, .length = (uint64_t)item->size, .tensor = tensor, .kind = kind & 0xff};
         sorted = sorted && (part->count == 0 || to[part->count - 1].offset < to[part->count].offset);
         part->count++;
     }
@@ -211,11 +182,11 @@ static int set_event(const job *j, const assay_catalog *catalog, assay_part *par
                            shown(doc->event_length), doc->event);
         return 1;
     }
-    int length = assay_event_path(catalog, part->step, part->worker, usual, sizeof usual);
+    int length = assay_smdebug_event_path(catalog, part->step, part->worker, usual, sizeof usual);
     if (length > 0 && (size_t)length == doc->event_length && memcmp(usual, doc->event, doc->event_length) == 0)
         return ASSAY_OK;
-    part->event = assay_copy_bytes_as_text(doc->event, doc->event_length);
-    return part->event ? ASSAY_OK : ASSAY_ENOMEM;
+    part->files = assay_files_new_one(doc->event, doc->event_length);
+    return part->files ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 /* A trial's first index file has most of its names. */
@@ -225,7 +196,7 @@ static int expect_names(parser *p, assay_dict *dict)
     size_t bytes = 0;
     for (size_t i = 0; i < items->count; i++)
         bytes += items->item[i].length;
-    if (items->count > p->stamps && grow_stamps(p, items->count) != ASSAY_OK)
+    if (assay_index_marks_reserve(&p->marks, items->count) != ASSAY_OK)
         return ASSAY_ENOMEM;
     return assay_dict_reserve(dict, items->count, bytes);
 }
@@ -234,7 +205,7 @@ static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name
                  size_t size, assay_dict *dict, assay_shard *s, assay_problems *problems)
 {
     const job j = {p, path, name->step, dict, s, problems};
-    assay_part part = {.step = name->step, .worker = name->worker};
+    assay_part part = {.step = name->step, .worker = name->worker, .format = name->format};
     int status = assay_index_json_read(&p->doc, path, name->step, text, size, problems);
     if (status == ASSAY_OK)
         status = set_event(&j, catalog, &part);
@@ -244,7 +215,7 @@ static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name
     part.mode = (uint8_t)p->doc.mode;
     part.first = (uint32_t)s->entry_count;
     part.first_shape = (uint32_t)s->shape_count;
-    p->serial++;
+    assay_index_marks_next(&p->marks);
     status = assay_dict_count(dict) == 0 ? expect_names(p, dict) : ASSAY_OK;
     if (status == ASSAY_OK)
         status = assay_shard_reserve(s, 1, p->doc.tensors.count, p->doc.shapes.count);
@@ -253,7 +224,7 @@ static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name
     if (status == ASSAY_OK)
         status = add_shapes(&j, &part);
     if (status != ASSAY_OK) {
-        free(part.event);
+        assay_files_release(part.files);
         return status;
     }
     s->entry_count += part.count;
@@ -262,129 +233,51 @@ static int parse(parser *p, const assay_catalog *catalog, const assay_unit *name
     return ASSAY_OK;
 }
 
-/* The id of a tensor that the storage has numbered. 1: it has no such number. */
-static int number_ready(const job *j, const assay_store *store, uint32_t number, uint32_t *tensor)
-{
-    parser *p = j->p;
-    size_t length = 0;
-    const char *name = assay_store_ready_tensor(store, number, &length);
-    if (!name)
-        return 1;
-    if (number >= p->readies) {
-        size_t room = ((size_t)number + 64) * 2;
-        uint32_t *grown = assay_realloc_array(p->ready, room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        memset(grown + p->readies, 0xff, (room - p->readies) * sizeof *grown);
-        p->ready = grown;
-        p->readies = room;
-    }
-    if (p->ready[number] == ASSAY_NO_ID)
-        p->ready[number] = assay_dict_add(j->dict, name, length);
-    *tensor = p->ready[number];
-    return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : 0;
-}
-
-/* Adds the part that the storage has ready. 1: a row of its tables is wrong. */
-static int take_ready(const job *j, assay_store *store, const assay_unit *name, const assay_ready_part *ready)
-{
-    assay_part part = {.step = name->step,
-                       .worker = name->worker,
-                       .mode_step = ready->mode_step,
-                       .mode = (uint8_t)ready->mode,
-                       .first = (uint32_t)j->shard->entry_count,
-                       .first_shape = (uint32_t)j->shard->shape_count};
-    int status = ready->mode <= ASSAY_MODE_NONE || ready->mode >= ASSAY_MODES
-                     ? 1
-                     : assay_shard_reserve(j->shard, 1, ready->count, 0);
-    j->p->serial++;
-    for (; status == ASSAY_OK && part.count < ready->count; part.count++) {
-        const assay_ready_entry *from = &ready->entries[part.count];
-        assay_entry *to = &j->shard->entries[part.first + part.count];
-        const assay_index_item range = {.length = 1, .start = (int64_t)from->offset, .size = (int64_t)from->length};
-        if (wrong_range(&range) || from->kind >= SHAPE_KIND || (part.count > 0 && to[-1].offset > from->offset))
-            return 1;
-        *to = (assay_entry){from->offset, from->length, 0, (uint8_t)from->kind};
-        status = number_ready(j, store, from->tensor, &to->tensor);
-        if (status == ASSAY_OK)
-            status = mark(j->p, to->tensor, to->kind);
-    }
-    if (status != ASSAY_OK)
-        return status;
-    j->shard->entry_count += part.count;
-    j->shard->parts[j->shard->count++] = part;
-    return ASSAY_OK;
-}
-
-/* From the storage's tables. *done is false when the file's text is to be read. */
-static int read_ready(const job *j, assay_store *store, const assay_unit *name, bool *done)
-{
-    assay_ready_part ready;
-    assay_error why = {{0}};
-    int status = assay_store_ready_part(store, name->step, name->worker, &ready, &why);
-    *done = status != 0;
-    if (status == 1)
-        status = take_ready(j, store, name, &ready);
-    if (status == 1)
-        assay_fail(&why, ASSAY_EFORMAT, "%s: the packed index is damaged at step %lld; pack the trial again",
-                   assay_store_location(store), (long long)name->step);
-    if (status == ASSAY_OK || status == ASSAY_ENOMEM)
-        return status;
-    assay_problems_add(j->problems, ASSAY_PROBLEM_INDEX, name->step, j->path, -1,
-                       "%s; this worker's step is not evaluated", why.text);
-    return ASSAY_OK;
-}
-
-int assay_index_parse(const assay_catalog *catalog, const assay_unit *name, const void *text, size_t size,
-                      assay_dict *dict, assay_shard *shard, assay_problems *problems)
+int assay_smdebug_index_parse(const assay_catalog *catalog, const assay_unit *name, const void *text, size_t size,
+                              assay_dict *dict, assay_shard *shard, assay_problems *problems)
 {
     parser p = {0};
     char path[PATH_ROOM];
-    assay_index_path(catalog, name, path, sizeof path);
+    assay_smdebug_index_path(catalog, name, path, sizeof path);
     int status = parse(&p, catalog, name, path, text, size, dict, shard, problems);
     parser_release(&p);
     return status;
 }
 
-/* Asks for the index files behind the i-th, up to the end-th, that were not asked for yet. */
-static void ask_ahead(assay_store *store, const assay_catalog *catalog, size_t i, size_t end, size_t *asked)
+/* Asks for the index files behind the i-th that were not asked for yet. */
+static void ask_ahead(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count, size_t i,
+                      size_t *asked)
 {
     enum { MOST = 1 << 20 }; /* of one file; a longer one is read ahead when it is its turn */
-    size_t to = end - i > ASSAY_STORE_AHEAD ? i + 1 + ASSAY_STORE_AHEAD : end;
+    size_t to = count - i > ASSAY_STORE_AHEAD ? i + 1 + ASSAY_STORE_AHEAD : count;
     for (size_t k = *asked > i ? *asked : i + 1; k < to && assay_store_waits(store); k++) {
         char path[PATH_ROOM];
-        assay_index_path(catalog, &catalog->units[k], path, sizeof path);
+        assay_smdebug_index_path(catalog, &units[k], path, sizeof path);
         assay_store_ahead(store, path, 0, MOST);
         *asked = k + 1;
     }
 }
 
-int assay_index_read(assay_store *store, const assay_catalog *catalog, size_t first, size_t count, assay_dict *dict,
-                     assay_shard *shard, assay_problems *problems)
+int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
+                        assay_dict *dict, assay_shard *shard, assay_problems *problems)
 {
     parser p = {0};
     assay_buf text;
     assay_buf_init(&text, FILE_MOST);
     int status = ASSAY_OK;
-    size_t asked = first;
-    for (size_t i = first; i < first + count && status == ASSAY_OK; i++) {
-        const assay_unit *name = &catalog->units[i];
+    size_t asked = 0;
+    for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
         char path[PATH_ROOM];
         assay_error why = {{0}};
-        bool ready = false;
-        assay_index_path(catalog, name, path, sizeof path);
-        const job j = {&p, path, name->step, dict, shard, problems};
-        status = read_ready(&j, store, name, &ready);
-        if (ready || status != ASSAY_OK)
-            continue;
-        ask_ahead(store, catalog, i, first + count, &asked);
+        assay_smdebug_index_path(catalog, &units[i], path, sizeof path);
+        ask_ahead(store, catalog, units, count, i, &asked);
         status = assay_store_read(store, path, FILE_MOST, &text, &why);
         if (status == ASSAY_OK) {
             p.text = (char *)text.data;
-            status = parse(&p, catalog, name, path, text.data, text.size, dict, shard, problems);
+            status = parse(&p, catalog, &units[i], path, text.data, text.size, dict, shard, problems);
         } else if (status != ASSAY_ENOMEM) {
             status = ASSAY_OK;
-            assay_problems_add(problems, ASSAY_PROBLEM_READ, name->step, path, -1,
+            assay_problems_add(problems, ASSAY_PROBLEM_READ, units[i].step, path, -1,
                                "%s; this worker's step is not evaluated", why.text);
         }
     }

@@ -1,10 +1,9 @@
 /* layout.c - lists a trial: collections/, index/ and its buckets, events/.
  *
  * 1. collections/: one small file a worker; equal ones are parsed once.
- * 2. index/: one directory read a bucket; only names are looked at.
- * 3. Workers are brought into natural order, files into the order (step, worker); doubles are taken out.
- * 4. events/: names of step directories, against the steps that have an index file. */
-#include "trial/catalog.h"
+ * 2. index/: one directory read a bucket of 1000 steps; only names are looked at. A unit's place is its bucket.
+ * 3. events/: names of step directories, against the steps that have an index file. */
+#include "trial/format/smdebug/smdebug.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,26 +12,11 @@
 #include "base/fault.h"
 #include "trial/format/smdebug/layout_names.h"
 
-enum { BUCKET_DIGITS = 9, STEP_DIGITS = 12, COLLECTIONS_MOST = 256 << 20, PATH_ROOM = 768 };
+enum { STEPS_A_BUCKET = 1000, BUCKET_DIGITS = 9, STEP_DIGITS = 12, COLLECTIONS_MOST = 256 << 20, PATH_ROOM = 768 };
 
-typedef struct lister {
-    assay_store *store;
-    assay_catalog *catalog;
-    assay_dict *workers;  /* ids in order of occurrence until sort_workers() */
-    size_t room;          /* of catalog->units */
-    assay_buf before;     /* the collections file read last: workers normally agree to the byte */
-    bool found;           /* one of the three directories is there */
-    bool has_collections; /* some worker wrote a collections file */
-    assay_error *err;
-} lister;
+static const char END[] = "training_job_end.ts";
 
-static int no_memory(const lister *l)
-{
-    return assay_fail(l->err, ASSAY_ENOMEM, "%s: out of memory while listing the trial",
-                      assay_store_location(l->store));
-}
-
-static void foreign(const lister *l, const char *directory, const char *name)
+static void foreign(const assay_lister *l, const char *directory, const char *name)
 {
     char path[PATH_ROOM];
     if (assay_is_passing_name(name))
@@ -42,31 +26,15 @@ static void foreign(const lister *l, const char *directory, const char *name)
                        "%s: not a name that a trial has there; it is not looked at", path);
 }
 
-/* Lists one directory. 1: there is none, or it cannot be read (then a problem says so). */
-static int list(lister *l, const char *directory, assay_names *names)
-{
-    assay_error why = {{0}};
-    int status = assay_store_list(l->store, directory, names, &why);
-    if (status == ASSAY_OK || status == ASSAY_ENOTFOUND)
-        return status == ASSAY_OK ? 0 : 1;
-    if (status == ASSAY_ENOMEM)
-        return no_memory(l);
-    l->found = true; /* it is there, and said no */
-    assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_READ, -1, directory, -1,
-                       "%s; what lies in it is missing from this analysis", why.text);
-    return 1;
-}
-
-typedef int bucket_visitor(lister *l, const char *directory, uint32_t bucket, const assay_names *names);
+typedef int bucket_visitor(assay_lister *l, const char *directory, uint32_t bucket, const assay_names *names);
 
 /* Visits the numbered directories below `top`. */
-static int visit_buckets(lister *l, const char *top, bucket_visitor *visit)
+static int visit_buckets(assay_lister *l, const char *top, bucket_visitor *visit)
 {
     assay_names buckets = {0};
-    int status = list(l, top, &buckets);
+    int status = assay_lister_names(l, top, &buckets);
     if (status != 0)
         return status < 0 ? status : ASSAY_OK;
-    l->found = true;
     for (size_t i = 0; i < buckets.count && status == ASSAY_OK; i++) {
         char directory[64];
         int64_t bucket = 0;
@@ -76,7 +44,7 @@ static int visit_buckets(lister *l, const char *top, bucket_visitor *visit)
         }
         snprintf(directory, sizeof directory, "%s/%s", top, buckets.name[i]);
         assay_names names = {0};
-        status = list(l, directory, &names);
+        status = assay_lister_names(l, directory, &names);
         if (status == 0)
             status = visit(l, directory, (uint32_t)bucket, &names);
         else if (status > 0)
@@ -87,30 +55,33 @@ static int visit_buckets(lister *l, const char *top, bucket_visitor *visit)
     return status;
 }
 
-static int read_collections(lister *l, const char *path)
+/* `before`: the collections file read last; workers normally agree to the byte. */
+static int read_collections(assay_lister *l, const char *path, assay_buf *before)
 {
     assay_buf text;
     assay_error why = {{0}};
     assay_buf_init(&text, COLLECTIONS_MOST);
     int status = assay_store_read(l->store, path, COLLECTIONS_MOST, &text, &why);
     if (status == ASSAY_OK) {
-        if (text.size != l->before.size || text.size == 0 || memcmp(text.data, l->before.data, text.size) != 0)
+        if (text.size != before->size || text.size == 0 || memcmp(text.data, before->data, text.size) != 0)
             status = assay_collections_add(&l->catalog->collections, path, text.data, text.size, &l->catalog->problems);
-        assay_buf_release(&l->before);
-        l->before = text;
-        return status == ASSAY_OK ? status : no_memory(l);
+        assay_buf_release(before);
+        *before = text;
+        return status == ASSAY_OK ? status : assay_lister_no_memory(l);
     }
     assay_buf_release(&text);
     if (status == ASSAY_ENOMEM)
-        return no_memory(l);
+        return assay_lister_no_memory(l);
     assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_READ, -1, path, -1, "%s; its collections are missing",
                        why.text);
     return ASSAY_OK;
 }
 
-static int visit_collections(lister *l, const char *directory, uint32_t bucket, const assay_names *names)
+static int visit_collections(assay_lister *l, const char *directory, uint32_t bucket, const assay_names *names)
 {
     (void)bucket;
+    assay_buf before;
+    assay_buf_init(&before, COLLECTIONS_MOST);
     int status = ASSAY_OK;
     for (size_t i = 0; i < names->count && status == ASSAY_OK; i++) {
         char path[PATH_ROOM];
@@ -122,31 +93,16 @@ static int visit_collections(lister *l, const char *directory, uint32_t bucket, 
             foreign(l, directory, names->name[i]);
             continue;
         }
-        if (assay_dict_add(l->workers, worker, length) == ASSAY_NO_ID)
-            return no_memory(l);
         l->has_collections = true;
         snprintf(path, sizeof path, "%s/%s", directory, names->name[i]);
-        status = read_collections(l, path);
+        status = assay_lister_worker(l, worker, length) == ASSAY_NO_ID ? assay_lister_no_memory(l)
+                                                                       : read_collections(l, path, &before);
     }
+    assay_buf_release(&before);
     return status;
 }
 
-static int add_file(lister *l, int64_t step, uint32_t worker, uint32_t bucket)
-{
-    assay_catalog *catalog = l->catalog;
-    if (catalog->unit_count == l->room) {
-        size_t room = l->room ? 2 * l->room : 256;
-        assay_unit *files = assay_realloc_array(catalog->units, room, sizeof *files);
-        if (!files)
-            return no_memory(l);
-        catalog->units = files;
-        l->room = room;
-    }
-    catalog->units[catalog->unit_count++] = (assay_unit){step, worker, bucket};
-    return ASSAY_OK;
-}
-
-static int visit_index(lister *l, const char *directory, uint32_t bucket, const assay_names *names)
+static int visit_index(assay_lister *l, const char *directory, uint32_t bucket, const assay_names *names)
 {
     int status = ASSAY_OK;
     for (size_t i = 0; i < names->count && status == ASSAY_OK; i++) {
@@ -159,120 +115,39 @@ static int visit_index(lister *l, const char *directory, uint32_t bucket, const 
             foreign(l, directory, names->name[i]);
             continue;
         }
-        uint32_t id = assay_dict_add(l->workers, worker, length);
-        status = id == ASSAY_NO_ID ? no_memory(l) : add_file(l, step, id, bucket);
+        uint32_t id = assay_lister_worker(l, worker, length);
+        status = id == ASSAY_NO_ID ? assay_lister_no_memory(l) : assay_lister_unit(l, step, id, bucket);
     }
     return status;
 }
 
-typedef struct worker_name {
-    char *file, *display;
-    uint32_t id;
-} worker_name;
-
-static int compare_workers(const void *a, const void *b)
+uint32_t assay_smdebug_place_of(const assay_catalog *catalog, int64_t step)
 {
-    return assay_worker_compare(((const worker_name *)a)->file, ((const worker_name *)b)->file);
+    (void)catalog;
+    return (uint32_t)(step / STEPS_A_BUCKET);
 }
 
-/* Fills the listing's names from the sorted ones, which it takes over, and renumbers the files. */
-static void place_workers(assay_catalog *catalog, worker_name *sorted, uint32_t count, uint32_t *new_id)
+void assay_smdebug_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        catalog->worker_key[i] = sorted[i].file;
-        catalog->worker[i] = sorted[i].display;
-        new_id[sorted[i].id] = i;
-    }
-    catalog->workers = count;
-    for (size_t i = 0; i < catalog->unit_count; i++)
-        catalog->units[i].worker = new_id[catalog->units[i].worker];
+    char path[PATH_ROOM];
+    assay_smdebug_index_path(catalog, unit, path, sizeof path);
+    if (used)
+        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_DUPLICATE, unit->step, path, -1,
+                           "%s: step %lld of this worker has an index file in bucket %09u too; this one is not used",
+                           path, (long long)unit->step, used->place);
+    else
+        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_NAME, unit->step, path, -1,
+                           "%s: step %lld belongs in bucket %09lld; it is read all the same", path,
+                           (long long)unit->step, (long long)(unit->step / STEPS_A_BUCKET));
 }
 
-static int sort_workers(lister *l)
-{
-    uint32_t count = assay_dict_count(l->workers), made = 0;
-    worker_name *sorted = assay_alloc_zeroed(count, sizeof *sorted);
-    uint32_t *new_id = assay_alloc_zeroed(count, sizeof *new_id);
-    l->catalog->worker_key = assay_alloc_zeroed(count, sizeof(char *));
-    l->catalog->worker = assay_alloc_zeroed(count, sizeof(char *));
-    bool have = sorted && new_id && l->catalog->worker_key && l->catalog->worker;
-    for (; have && made < count; made++) {
-        size_t length = 0;
-        const char *name = assay_dict_name(l->workers, made, &length);
-        sorted[made] = (worker_name){assay_copy_bytes_as_text(name, length), assay_alloc(length + 1), made};
-        have = sorted[made].file && sorted[made].display;
-        if (have)
-            assay_worker_display_name(name, length, sorted[made].display);
-    }
-    if (have) {
-        if (count)
-            qsort(sorted, count, sizeof *sorted, compare_workers);
-        place_workers(l->catalog, sorted, count, new_id);
-    }
-    for (uint32_t i = 0; !have && i < made; i++) {
-        free(sorted[i].file);
-        free(sorted[i].display);
-    }
-    free(sorted);
-    free(new_id);
-    return have ? ASSAY_OK : no_memory(l);
-}
-
-static bool is_home(const assay_unit *f)
-{
-    return f->step / ASSAY_STEPS_A_BUCKET == f->place;
-}
-
-/* By (step, worker); of two files of one, the one in its proper bucket comes first. */
-static int compare_files(const void *a, const void *b)
-{
-    const assay_unit *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    if (is_home(x) != is_home(y))
-        return is_home(x) ? -1 : 1;
-    return (x->place > y->place) - (x->place < y->place);
-}
-
-static void sort_files(assay_catalog *catalog)
-{
-    assay_unit *f = catalog->units;
-    size_t kept = 0;
-    bool sorted = true;
-    for (size_t i = 1; i < catalog->unit_count && sorted; i++)
-        sorted = compare_files(&f[i - 1], &f[i]) < 0;
-    if (!sorted)
-        qsort(f, catalog->unit_count, sizeof *f, compare_files);
-    for (size_t i = 0; i < catalog->unit_count; i++) {
-        char path[PATH_ROOM];
-        bool twice = kept > 0 && f[kept - 1].step == f[i].step && f[kept - 1].worker == f[i].worker;
-        if (twice || !is_home(&f[i]))
-            assay_index_path(catalog, &f[i], path, sizeof path);
-        if (twice)
-            assay_problems_add(
-                &catalog->problems, ASSAY_PROBLEM_DUPLICATE, f[i].step, path, -1,
-                "%s: step %lld of this worker has an index file in bucket %09u too; this one is not used", path,
-                (long long)f[i].step, f[kept - 1].place);
-        else if (!is_home(&f[i]))
-            assay_problems_add(&catalog->problems, ASSAY_PROBLEM_NAME, f[i].step, path, -1,
-                               "%s: step %lld belongs in bucket %09lld; it is read all the same", path,
-                               (long long)f[i].step, (long long)(f[i].step / ASSAY_STEPS_A_BUCKET));
-        if (!twice)
-            f[kept++] = f[i];
-    }
-    catalog->unit_count = kept;
-}
-
-static int list_events(lister *l)
+static int list_events(assay_lister *l)
 {
     const assay_catalog *catalog = l->catalog;
     assay_names steps = {0};
-    int status = list(l, "events", &steps);
+    int status = assay_lister_names(l, "events", &steps);
     if (status != 0)
         return status < 0 ? status : ASSAY_OK;
-    l->found = true;
     size_t at = 0; /* both sides ascend: names of one width are in byte order */
     for (size_t i = 0; i < steps.count; i++) {
         char path[64];
@@ -294,23 +169,30 @@ static int list_events(lister *l)
     return ASSAY_OK;
 }
 
-/* What is known once all names are there. */
-static int conclude(lister *l)
+bool assay_smdebug_probe(const assay_names *top)
+{
+    return assay_names_have(top, "index") || assay_names_have(top, "collections") || assay_names_have(top, "events");
+}
+
+int assay_smdebug_list(assay_lister *l)
+{
+    int status = visit_buckets(l, "collections", visit_collections);
+    return status == ASSAY_OK ? visit_buckets(l, "index", visit_index) : status;
+}
+
+int assay_smdebug_conclude(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
-    if (!l->found)
-        return assay_fail(
-            l->err, ASSAY_EFORMAT,
-            "%s: not a trial: it has neither index/ nor events/ nor collections/; give the directory that "
-            "the training's hook wrote to",
-            assay_store_location(l->store));
+    int status = list_events(l);
+    if (status == ASSAY_OK && assay_run_facts_read(l->store, &catalog->facts, &catalog->problems) != ASSAY_OK)
+        status = assay_lister_no_memory(l);
+    if (status != ASSAY_OK)
+        return status;
     assay_error why = {{0}};
-    int ended = assay_store_exists(l->store, "training_job_end.ts", &why);
+    int ended = assay_store_exists(l->store, END, &why);
     catalog->ended = ended == 1;
     if (ended < 0)
-        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_READ, -1, "training_job_end.ts", -1, "%s", why.text);
-    uint32_t said = catalog->collections.num_workers;
-    catalog->expected_workers = said > catalog->workers ? said : catalog->workers;
+        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_READ, -1, END, -1, "%s", why.text);
     if (!l->has_collections)
         assay_problems_add(
             &catalog->problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
@@ -319,35 +201,7 @@ static int conclude(lister *l)
     if (catalog->unit_count == 0)
         assay_problems_add(&catalog->problems, ASSAY_PROBLEM_EMPTY, -1, "index", -1,
                            "the trial has no index file: no step was saved, or nothing has been written yet");
-    return catalog->problems.status == ASSAY_OK ? ASSAY_OK : no_memory(l);
-}
-
-int assay_catalog_read(assay_store *store, assay_catalog *out, assay_error *err)
-{
-    assay_catalog catalog = {0};
-    lister l = {.store = store, .catalog = &catalog, .workers = assay_dict_new(), .err = err};
-    assay_buf_init(&l.before, COLLECTIONS_MOST);
-    assay_problems_init(&catalog.problems);
-    int status = l.workers ? visit_buckets(&l, "collections", visit_collections) : no_memory(&l);
-    if (status == ASSAY_OK)
-        status = visit_buckets(&l, "index", visit_index);
-    if (status == ASSAY_OK)
-        status = sort_workers(&l);
-    if (status == ASSAY_OK) {
-        sort_files(&catalog);
-        status = list_events(&l);
-    }
-    if (status == ASSAY_OK && assay_run_facts_read(store, &catalog.facts, &catalog.problems) != ASSAY_OK)
-        status = no_memory(&l);
-    if (status == ASSAY_OK)
-        status = conclude(&l);
-    assay_dict_free(l.workers);
-    assay_buf_release(&l.before);
-    if (status != ASSAY_OK)
-        assay_catalog_release(&catalog);
-    else
-        *out = catalog;
-    return status;
+    return ASSAY_OK;
 }
 
 /* Writes a number of exactly so many digits; a million file names cost more through printf than reading the files'
@@ -371,7 +225,7 @@ static bool is_plain(int64_t step, size_t length, size_t room)
     return step >= 0 && step < INT64_C(1000000000000) && room >= BESIDE && length <= room - BESIDE;
 }
 
-int assay_index_path(const assay_catalog *catalog, const assay_unit *name, char *out, size_t room)
+int assay_smdebug_index_path(const assay_catalog *catalog, const assay_unit *name, char *out, size_t room)
 {
     const char *worker = catalog->worker_key[name->worker];
     size_t length = strlen(worker);
@@ -386,7 +240,7 @@ int assay_index_path(const assay_catalog *catalog, const assay_unit *name, char 
                     catalog->worker_key[name->worker]);
 }
 
-int assay_event_path(const assay_catalog *catalog, int64_t step, uint32_t worker, char *out, size_t room)
+int assay_smdebug_event_path(const assay_catalog *catalog, int64_t step, uint32_t worker, char *out, size_t room)
 {
     const char *name = catalog->worker_key[worker];
     size_t length = strlen(name);

@@ -1,0 +1,174 @@
+/* catalog_pack.c - carries a catalog from rank 0 to the others. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/format/format.h"
+
+enum { PACKED_UNIT = 8 + 4 + 4 };
+
+void assay_catalog_release(assay_catalog *catalog)
+{
+    for (uint32_t i = 0; i < catalog->workers; i++) {
+        free(catalog->worker_key[i]);
+        free(catalog->worker[i]);
+    }
+    free(catalog->worker_key);
+    free(catalog->worker);
+    free(catalog->units);
+    free(catalog->strays);
+    assay_dict_free(catalog->places);
+    assay_collections_release(&catalog->collections);
+    assay_run_facts_release(&catalog->facts);
+    assay_problems_release(&catalog->problems);
+    *catalog = (assay_catalog){0};
+}
+
+void assay_units_pack(const assay_unit *units, size_t count, assay_buf *out)
+{
+    assay_put_u64(out, count);
+    for (size_t i = 0; i < count; i++) {
+        assay_put_i64(out, units[i].step);
+        assay_put_u32(out, (uint32_t)units[i].worker << 8 | units[i].format);
+        assay_put_u32(out, units[i].place);
+    }
+}
+
+void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out)
+{
+    assay_put_u64(out, catalog->workers);
+    for (uint32_t i = 0; i < catalog->workers; i++)
+        assay_put_text(out, catalog->worker_key[i]);
+    assay_put_u32(out, catalog->expected_workers);
+    assay_put_u8(out, catalog->ended);
+    assay_put_u32(out, catalog->format_count);
+    assay_put_bytes(out, catalog->formats, catalog->format_count);
+    assay_put_u8(out, catalog->places != NULL);
+    if (catalog->places)
+        assay_dict_pack(catalog->places, out);
+    assay_units_pack(catalog->strays, catalog->stray_count, out);
+    assay_units_pack(catalog->units, catalog->unit_count, out);
+    assay_collections_pack(&catalog->collections, out);
+    assay_run_facts_pack(&catalog->facts, out);
+    assay_problems_pack(&catalog->problems, out);
+}
+
+static int unpack_workers(assay_cursor *in, assay_catalog *catalog)
+{
+    uint64_t count = assay_get_count(in, 4);
+    if (in->failed || count >= ASSAY_NO_ID)
+        return ASSAY_EFORMAT;
+    catalog->worker_key = assay_alloc_zeroed(count, sizeof(char *));
+    catalog->worker = assay_alloc_zeroed(count, sizeof(char *));
+    if (!catalog->worker_key || !catalog->worker)
+        return ASSAY_ENOMEM;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *name = assay_get_text(in, &length);
+        if (in->failed)
+            return ASSAY_EFORMAT;
+        catalog->worker_key[i] = assay_copy_bytes_as_text(name, length);
+        catalog->worker[i] = assay_alloc(length + 1);
+        catalog->workers = i + 1;
+        if (!catalog->worker_key[i] || !catalog->worker[i])
+            return ASSAY_ENOMEM;
+        assay_worker_display_name(name, length, catalog->worker[i]);
+    }
+    return ASSAY_OK;
+}
+
+static bool has_format(const assay_catalog *catalog, uint32_t format)
+{
+    return memchr(catalog->formats, (int)format, catalog->format_count) != NULL;
+}
+
+/* Appends units to a list. */
+static int unpack_units(assay_cursor *in, const assay_catalog *catalog, assay_unit **list, size_t *list_count)
+{
+    uint64_t count = assay_get_count(in, PACKED_UNIT);
+    assay_unit *grown = assay_realloc_array(*list, *list_count + count, sizeof *grown);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    *list = grown;
+    for (uint64_t i = 0; i < count; i++) {
+        assay_unit unit = {.step = assay_get_i64(in)};
+        const uint32_t numbers = assay_get_u32(in);
+        unit.worker = numbers >> 8;
+        unit.format = numbers & 0xff;
+        unit.place = assay_get_u32(in);
+        if (in->failed || unit.worker >= catalog->workers || !has_format(catalog, unit.format))
+            return ASSAY_EFORMAT;
+        grown[(*list_count)++] = unit;
+    }
+    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+}
+
+int assay_units_unpack(assay_cursor *in, assay_catalog *catalog)
+{
+    return unpack_units(in, catalog, &catalog->units, &catalog->unit_count);
+}
+
+static int unpack_formats(assay_cursor *in, assay_catalog *catalog)
+{
+    const uint32_t count = assay_get_u32(in);
+    const uint8_t *numbers = assay_get_bytes(in, count);
+    if (in->failed || count > ASSAY_FORMATS_MOST)
+        return ASSAY_EFORMAT;
+    for (uint32_t i = 0; i < count; i++) {
+        if (numbers[i] >= assay_format_count())
+            return ASSAY_EFORMAT;
+        catalog->formats[i] = numbers[i];
+    }
+    catalog->format_count = count;
+    return ASSAY_OK;
+}
+
+static int unpack_places(assay_cursor *in, assay_catalog *catalog)
+{
+    if (!assay_get_u8(in))
+        return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+    catalog->places = assay_dict_new();
+    if (!catalog->places)
+        return ASSAY_ENOMEM;
+    const uint64_t count = assay_get_count(in, 4);
+    for (uint64_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *name = assay_get_text(in, &length);
+        if (in->failed)
+            return ASSAY_EFORMAT;
+        if (assay_dict_add(catalog->places, name, length) == ASSAY_NO_ID)
+            return ASSAY_ENOMEM;
+    }
+    return ASSAY_OK;
+}
+
+int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
+{
+    assay_catalog catalog = {0};
+    int status = unpack_workers(in, &catalog);
+    if (status == ASSAY_OK) {
+        catalog.expected_workers = assay_get_u32(in);
+        catalog.ended = assay_get_u8(in) != 0;
+        status = unpack_formats(in, &catalog);
+    }
+    if (status == ASSAY_OK)
+        status = unpack_places(in, &catalog);
+    if (status == ASSAY_OK)
+        status = unpack_units(in, &catalog, &catalog.strays, &catalog.stray_count);
+    if (status == ASSAY_OK)
+        status = assay_units_unpack(in, &catalog);
+    if (status == ASSAY_OK)
+        status = assay_collections_unpack(in, &catalog.collections, NULL);
+    if (status == ASSAY_OK)
+        status = assay_run_facts_unpack(in, &catalog.facts);
+    if (status == ASSAY_OK)
+        status = assay_problems_unpack(in, &catalog.problems, NULL);
+    if (status != ASSAY_OK) {
+        assay_catalog_release(&catalog);
+        return assay_fail(err, status,
+                          status == ASSAY_ENOMEM ? "out of memory for the listing of a trial"
+                                                 : "the packed listing of a trial is damaged");
+    }
+    *out = catalog;
+    return ASSAY_OK;
+}

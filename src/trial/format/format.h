@@ -1,0 +1,85 @@
+/* format.h - what a format of trials provides. Inside trial only: everyone above asks the catalog, the index and the
+ * reader.
+ *
+ * A trial is where bytes lie (storage/) times what they mean (a format). A format is one const table, named in
+ * formats.def; nothing outside its folder knows its folders, files and layout of records. */
+#ifndef ASSAY_TRIAL_FORMAT_FORMAT_H
+#define ASSAY_TRIAL_FORMAT_FORMAT_H
+
+#include "trial/index.h"
+
+/* A trial while it is listed. */
+typedef struct assay_lister {
+    assay_store *store;
+    assay_catalog *catalog;
+    assay_dict *workers;    /* in order of occurrence */
+    size_t room;            /* of catalog->units */
+    uint8_t format;         /* under way */
+    const assay_names *top; /* what lies in the trial's root */
+    bool has_collections;   /* the trial brings some of its own */
+    assay_error *err;
+} assay_lister;
+
+typedef struct assay_format {
+    const char *name;
+    const char *what; /* what makes a directory such a trial, for the message about one that is none */
+
+    /* True when the trial may have this format, by the names in its root. */
+    bool (*probe)(const assay_names *top);
+    /* Adds workers, units, collections and problems by the calls below. */
+    int (*list)(assay_lister *lister);
+    /* Once workers and units are in order: what else is known of the trial as a whole. ASSAY_EFORMAT: it is none. */
+    int (*conclude)(assay_lister *lister);
+    /* Names the problem of a unit that does not lie where it is looked for (`used` NULL), or that is not used because
+     * another one of the same step and worker is. */
+    void (*remark)(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
+
+    /* Where the index of a step lies unless the catalog has it among the strays. */
+    uint32_t (*place_of)(const assay_catalog *catalog, int64_t step);
+    /* The names of a unit's index and of a part's file by its number, where the part does not list its own. Both write
+     * at most `room` bytes with a terminator and return the length that was needed. */
+    int (*index_path)(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
+    int (*file_path)(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out, size_t room);
+
+    /* Reads the index of so many units and appends a part for each that can be used, in order. What is wrong becomes a
+     * problem. 0 or ASSAY_ENOMEM. */
+    int (*index)(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
+                 assay_dict *tensors, assay_shard *shard, assay_problems *problems);
+    uint32_t record_least; /* bytes of the smallest record */
+    bool cached;           /* packed trials keep its rows in tables (trial/index_cache.h) */
+} assay_format;
+
+/* The format of that number; numbers are below assay_format_count(). */
+const assay_format *assay_format_of(unsigned number);
+unsigned assay_format_count(void);
+
+/* ---- for list() ---- */
+
+/* The number of a worker, by the name the trial has for it; ASSAY_NO_ID without memory. */
+uint32_t assay_lister_worker(assay_lister *lister, const char *key, size_t length);
+/* Adds a unit of such a worker. 0 or ASSAY_ENOMEM. */
+int assay_lister_unit(assay_lister *lister, int64_t step, uint32_t worker, uint32_t place);
+/* The names in a directory. 0; 1: there is none, or it cannot be read, which a problem says; ASSAY_ENOMEM. */
+int assay_lister_names(assay_lister *lister, const char *directory, assay_names *names);
+int assay_lister_no_memory(const assay_lister *lister);
+bool assay_names_have(const assay_names *names, const char *name);
+
+/* ---- for index() ---- */
+
+/* Which (tensor, kind) a unit has named so far. */
+typedef struct assay_index_marks {
+    uint64_t *mark; /* by tensor: the unit that named it last (upper half), and in which kinds (a bit each) */
+    size_t room;
+    uint32_t serial;
+} assay_index_marks;
+/* Makes room for so many tensors at once. 0 or ASSAY_ENOMEM. */
+int assay_index_marks_reserve(assay_index_marks *marks, size_t tensors);
+static inline void assay_index_marks_next(assay_index_marks *marks)
+{
+    marks->serial++;
+}
+/* 0; 1: the unit has named it already; ASSAY_ENOMEM. Kinds are below 32. */
+int assay_index_marks_set(assay_index_marks *marks, uint32_t tensor, int kind);
+void assay_index_marks_release(assay_index_marks *marks);
+
+#endif

@@ -1,0 +1,174 @@
+/* index.c - reads the index of units: from the storage's tables where it has some, else as their format says. */
+#include "trial/index.h"
+
+#include <assay/rule.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/format/format.h"
+#include "trial/index_cache.h"
+#include "trial/shard.h"
+
+/* ---- what a unit has named ---- */
+
+static int grow_marks(assay_index_marks *m, size_t room)
+{
+    uint64_t *grown = assay_realloc_array(m->mark, room, sizeof *grown);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    memset(grown + m->room, 0, (room - m->room) * sizeof *grown);
+    m->mark = grown;
+    m->room = room;
+    return ASSAY_OK;
+}
+
+int assay_index_marks_reserve(assay_index_marks *m, size_t tensors)
+{
+    return tensors > m->room ? grow_marks(m, tensors) : ASSAY_OK;
+}
+
+int assay_index_marks_set(assay_index_marks *m, uint32_t tensor, int kind)
+{
+    /* By a quarter only: zeroing makes all of it resident. */
+    if (tensor >= m->room && grow_marks(m, ((size_t)tensor + 64) / 4 * 5) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    uint64_t *mark = &m->mark[tensor], bit = (uint64_t)1 << kind;
+    if (*mark >> 32 != m->serial)
+        *mark = (uint64_t)m->serial << 32;
+    if (*mark & bit)
+        return 1;
+    *mark |= bit;
+    return 0;
+}
+
+void assay_index_marks_release(assay_index_marks *m)
+{
+    free(m->mark);
+    *m = (assay_index_marks){0};
+}
+
+/* ---- from tables ---- */
+
+/* The rows of a storage, and what was made of them so far. */
+typedef struct cached {
+    const assay_index_cache *cache; /* NULL: the storage has none */
+    assay_store *store;
+    assay_index_marks marks;
+    uint32_t *id; /* by the storage's number of a tensor: that of the dictionary */
+    size_t ids;
+    assay_dict *dict;
+    assay_shard *shard;
+    assay_problems *problems;
+} cached;
+
+/* The id of a tensor that the storage has numbered. 1: it has no such number. */
+static int number_tensor(cached *c, uint32_t number, uint32_t *tensor)
+{
+    size_t length = 0;
+    const char *name = c->cache->tensor(c->store, number, &length);
+    if (!name)
+        return 1;
+    if (number >= c->ids) {
+        size_t room = ((size_t)number + 64) * 2;
+        uint32_t *grown = assay_realloc_array(c->id, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        memset(grown + c->ids, 0xff, (room - c->ids) * sizeof *grown);
+        c->id = grown;
+        c->ids = room;
+    }
+    if (c->id[number] == ASSAY_NO_ID)
+        c->id[number] = assay_dict_add(c->dict, name, length);
+    *tensor = c->id[number];
+    return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : 0;
+}
+
+static bool is_wrong(const assay_cached_entry *row, uint32_t least)
+{
+    return row->offset > INT64_MAX || row->length < least || row->length > INT64_MAX - row->offset ||
+           row->kind >= ASSAY_KINDS;
+}
+
+/* Adds a part of the tables. 1: a row is wrong. */
+static int add_part(cached *c, const assay_unit *unit, const assay_cached_part *from)
+{
+    assay_shard *s = c->shard;
+    const uint32_t least = assay_format_of(unit->format)->record_least;
+    assay_part part = {.step = unit->step,
+                       .worker = unit->worker,
+                       .format = unit->format,
+                       .mode_step = from->mode_step,
+                       .mode = (uint8_t)from->mode,
+                       .first = (uint32_t)s->entry_count,
+                       .first_shape = (uint32_t)s->shape_count};
+    int status =
+        from->mode <= ASSAY_MODE_NONE || from->mode >= ASSAY_MODES ? 1 : assay_shard_reserve(s, 1, from->count, 0);
+    assay_index_marks_next(&c->marks);
+    for (; status == ASSAY_OK && part.count < from->count; part.count++) {
+        const assay_cached_entry *row = &from->entries[part.count];
+        assay_entry *to = &s->entries[part.first + part.count];
+        if (is_wrong(row, least) || (part.count > 0 && to[-1].offset > row->offset))
+            return 1;
+        *to = (assay_entry){.offset = row->offset, .length = row->length, .kind = row->kind & 0xff};
+        status = number_tensor(c, row->tensor, &to->tensor);
+        if (status == ASSAY_OK)
+            status = assay_index_marks_set(&c->marks, to->tensor, to->kind);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    s->entry_count += part.count;
+    s->parts[s->count++] = part;
+    return ASSAY_OK;
+}
+
+static int read_cached(cached *c, const assay_catalog *catalog, const assay_unit *unit)
+{
+    assay_cached_part part;
+    assay_error why = {{0}};
+    char path[ASSAY_PATH_ROOM];
+    int status = c->cache->part(c->store, unit->step, unit->worker, &part, &why);
+    if (status == ASSAY_OK)
+        status = add_part(c, unit, &part);
+    if (status == 1)
+        assay_fail(&why, ASSAY_EFORMAT, "%s: the packed index is damaged at step %lld; pack the trial again",
+                   assay_store_location(c->store), (long long)unit->step);
+    if (status == ASSAY_OK || status == ASSAY_ENOMEM)
+        return status;
+    assay_unit_path(catalog, unit, path, sizeof path);
+    assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX, unit->step, path, -1,
+                       "%s; this worker's step is not evaluated", why.text);
+    return ASSAY_OK;
+}
+
+bool assay_part_fits_cache(const assay_part *part)
+{
+    return assay_format_of(part->format)->cached && !part->files && part->shapes == 0;
+}
+
+static bool has_cached(const cached *c, const assay_unit *unit)
+{
+    return c->cache && assay_format_of(unit->format)->cached && c->cache->has(c->store, unit->step, unit->worker);
+}
+
+int assay_index_read(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
+                     assay_dict *dict, assay_shard *shard, assay_problems *problems)
+{
+    cached c = {
+        .cache = assay_store_index_cache(store), .store = store, .dict = dict, .shard = shard, .problems = problems};
+    int status = ASSAY_OK;
+    for (size_t i = 0, next; status == ASSAY_OK && i < count; i = next) {
+        next = i + 1;
+        if (has_cached(&c, &units[i])) {
+            status = read_cached(&c, catalog, &units[i]);
+            continue;
+        }
+        while (next < count && units[next].format == units[i].format && !has_cached(&c, &units[next]))
+            next++;
+        status = assay_format_of(units[i].format)->index(store, catalog, units + i, next - i, dict, shard, problems);
+    }
+    assay_index_marks_release(&c.marks);
+    free(c.id);
+    return status;
+}
