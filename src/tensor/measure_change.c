@@ -12,14 +12,25 @@ enum { BLOCK_GROUPS = 512, DECIDE_GROUPS = 32 /* as many are looked at before th
 
 typedef struct change_state {
     change_limits limits;
-    bool plain;                                /* the tolerances are finite and not negative */
-    change_lanes lanes;                        /* the open block */
-    size_t groups;                             /* of the open block */
+    bool plain;                 /* the tolerances are finite and not negative */
+    float near_rtol, near_atol; /* of near32 */
+    bool special;               /* NaN or infinities were met in this block or the one before: they are expected */
+    change_lanes lanes;         /* the open block */
+    size_t groups;              /* of the open block */
     double a[MEASURE_LANES], b[MEASURE_LANES]; /* the last, incomplete group */
     size_t pending;
     double squares, reference_squares;
     bool decided; /* only `close` is wanted, and an element was not */
 } change_state;
+
+/* A tolerance less the millionth that near32 wants, as a float that is no greater. */
+static float near_tolerance(double tolerance)
+{
+    const float greatest = 0x1.fffffep+127F;
+    double less = tolerance * (1 - 0x1p-20);
+    float near = less < (double)greatest ? (float)less : greatest;
+    return (double)near > less ? nextafterf(near, 0) : near;
+}
 
 static int start(assay_meter *m, assay_error *err)
 {
@@ -27,11 +38,22 @@ static int start(assay_meter *m, assay_error *err)
     (void)err;
     s->limits = (change_limits){m->measure.rtol, m->measure.atol, m->measure.equal_nan ? -1 : 0};
     s->plain = s->limits.rtol >= 0 && s->limits.atol >= 0 && isfinite(s->limits.rtol) && isfinite(s->limits.atol);
+    s->near_rtol = s->plain && s->limits.rtol > 0x1p-50 ? near_tolerance(s->limits.rtol) : 0;
+    s->near_atol = s->plain ? near_tolerance(s->limits.atol) : 0;
     return ASSAY_OK;
+}
+
+static bool is_finite(const change_lanes *lanes)
+{
+    double all = 0;
+    for (int j = 0; j < MEASURE_LANES; j++)
+        all += lanes->squares[j] + lanes->reference_squares[j];
+    return isfinite(all);
 }
 
 static void close_block(change_state *s)
 {
+    s->special = s->special && !is_finite(&s->lanes);
     s->squares += meter_joined(s->lanes.squares);
     s->reference_squares += meter_joined(s->lanes.reference_squares);
     memset(s->lanes.squares, 0, sizeof s->lanes.squares);
@@ -48,20 +70,13 @@ static void decide(change_state *s)
     s->decided = apart != 0;
 }
 
-static bool is_finite(const change_lanes *lanes)
-{
-    double all = 0;
-    for (int j = 0; j < MEASURE_LANES; j++)
-        all += lanes->squares[j] + lanes->reference_squares[j];
-    return isfinite(all);
-}
-
 /* The loops for one element type. */
 typedef struct change_ways {
     change_groups *finite, *any, *squares;
 } change_ways;
 
-/* NaN and infinities are rare: they are looked for in the sums, and then the groups are compared once more. */
+/* NaN and infinities are rare: they are looked for in the sums, and then the groups are compared once more. Where there
+ * are some, more are expected, until a block has none. */
 static void add(assay_meter *m, const change_ways *ways, const uint8_t *a, const uint8_t *b, size_t groups)
 {
     change_state *s = meter_state(m);
@@ -70,11 +85,12 @@ static void add(assay_meter *m, const change_ways *ways, const uint8_t *a, const
         return;
     }
     change_lanes before = s->lanes;
-    if (s->plain) {
+    if (s->plain && !s->special) {
         ways->finite(&s->lanes, &s->limits, a, b, groups);
         if (is_finite(&s->lanes))
             return;
         s->lanes = before;
+        s->special = true;
     }
     ways->any(&s->lanes, &s->limits, a, b, groups);
 }
@@ -108,6 +124,18 @@ static void add_groups(assay_meter *m, const meter_piece *piece, size_t groups)
     }
 }
 
+/* Where nothing but whether all are close is wanted: how many groups are close beyond doubt, which then count as
+ * compared. */
+static uint64_t near_groups(assay_meter *m, const meter_piece *piece, uint64_t groups)
+{
+    change_state *s = meter_state(m);
+    if (!s->plain || m->dtype != ASSAY_FLOAT32 || m->reference_dtype != ASSAY_FLOAT32)
+        return 0;
+    return m->kernels->near32(piece->bytes, piece->reference, (size_t)groups * MEASURE_LANES, s->near_rtol,
+                              s->near_atol) /
+           MEASURE_LANES;
+}
+
 /* Elements into the incomplete group, up to its end. */
 static size_t add_pending(assay_meter *m, const meter_piece *piece)
 {
@@ -135,11 +163,13 @@ static bool feed_raw(assay_meter *m, const meter_piece *whole)
         if (s->pending > 0 || piece.elements < MEASURE_LANES) {
             n = add_pending(m, &piece);
         } else {
-            uint64_t groups = piece.elements / MEASURE_LANES;
-            groups = groups < room ? groups : room;
-            groups = decides && groups > DECIDE_GROUPS ? DECIDE_GROUPS : groups;
-            add_groups(m, &piece, (size_t)groups);
-            s->groups += (size_t)groups;
+            uint64_t groups = piece.elements / MEASURE_LANES, near = decides ? near_groups(m, &piece, groups) : 0;
+            groups = near > 0 ? near : groups < room ? groups : room;
+            groups = decides && near == 0 && groups > DECIDE_GROUPS ? DECIDE_GROUPS : groups;
+            if (near == 0) {
+                add_groups(m, &piece, (size_t)groups);
+                s->groups += (size_t)groups;
+            }
             n = (size_t)groups * MEASURE_LANES;
         }
         if (s->groups == BLOCK_GROUPS)

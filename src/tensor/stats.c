@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/measure_kernels.h"
+
 const assay_stats_kernels *assay_stats_kernels_of(assay_simd level)
 {
 #if defined(__x86_64__)
@@ -120,21 +122,56 @@ static void close_block(assay_stats_acc *acc)
     acc->in_block = 0;
 }
 
+/* Counts what is not finite among n doubles; the extremes of the block, which may have more elements, say what to look
+ * for. */
+static void count_doubles(assay_stats_acc *acc, const double *x, size_t n, bool low, bool high)
+{
+    const double greatest = 0x1.fffffffffffffp+1023;
+    const measure_kernels *k = assay_measure_kernels_of(assay_simd_level());
+    const uint8_t *bytes = (const uint8_t *)x;
+    uint64_t finite = k->inside64(bytes, n, -greatest, greatest);
+    uint64_t negative = finite < n && low ? k->inside64(bytes, n, -INFINITY, -INFINITY) : 0;
+    uint64_t positive = finite < n && high ? k->inside64(bytes, n, INFINITY, INFINITY) : 0;
+    acc->neg_inf += negative;
+    acc->pos_inf += positive;
+    acc->nan += n - finite - negative - positive;
+}
+
+static void count_floats(assay_stats_acc *acc, const uint8_t *bytes, size_t n, bool low, bool high)
+{
+    const float greatest = 0x1.fffffep+127F;
+    const measure_kernels *k = assay_measure_kernels_of(assay_simd_level());
+    uint64_t finite = k->inside32(bytes, n, -greatest, greatest);
+    uint64_t negative = finite < n && low ? k->inside32(bytes, n, -INFINITY, -INFINITY) : 0;
+    uint64_t positive = finite < n && high ? k->inside32(bytes, n, INFINITY, INFINITY) : 0;
+    acc->neg_inf += negative;
+    acc->pos_inf += positive;
+    acc->nan += n - finite - negative - positive;
+}
+
 /* Counts what is not finite, in a second look that only blocks with such elements (or sums beyond doubles) get. */
 static void count_special(assay_stats_acc *acc, const uint8_t *bytes, size_t groups)
 {
-    double all = 0, x[STATS_LANES];
-    for (int j = 0; j < STATS_LANES; j++)
+    enum { GROUPS = 128 /* as many are widened at a time: they stay in the first cache */ };
+    double all = 0, x[GROUPS * STATS_LANES];
+    bool low = false, high = false;
+    for (int j = 0; j < STATS_LANES; j++) {
         all += acc->lanes.v[STATS_MAGNITUDES][j];
+        low |= acc->lanes.v[STATS_MIN][j] == -INFINITY;
+        high |= acc->lanes.v[STATS_MAX][j] == INFINITY;
+    }
     if (isfinite(all))
         return;
-    for (; groups > 0; groups--, bytes += STATS_LANES * acc->element) {
-        acc->kernels->widen[acc->dtype](bytes, 1, x);
-        for (int j = 0; j < STATS_LANES; j++) {
-            acc->nan += isnan(x[j]) != 0;
-            acc->pos_inf += x[j] == INFINITY;
-            acc->neg_inf += x[j] == -INFINITY;
-        }
+    if (acc->dtype == ASSAY_FLOAT32) {
+        count_floats(acc, bytes, groups * STATS_LANES, low, high);
+        return;
+    }
+    while (groups > 0) {
+        size_t take = groups < GROUPS ? groups : GROUPS;
+        acc->kernels->widen[acc->dtype](bytes, take, x);
+        count_doubles(acc, x, take * STATS_LANES, low, high);
+        bytes += take * STATS_LANES * acc->element;
+        groups -= take;
     }
 }
 

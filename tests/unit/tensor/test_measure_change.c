@@ -224,10 +224,63 @@ static void no_pair(void)
     assay_arena_free(arena);
 }
 
+static void put(tensor *t, uint64_t i, float x)
+{
+    memcpy(t->bytes + i * sizeof x, &x, sizeof x);
+    t->wide[i] = x;
+}
+
+/* Whether all are close is decided by floats where they can: pairs that differ by the limit, and by a little more or
+ * less. */
+static void close_by_a_hair(void)
+{
+    static const double LIMITS[][2] = {{1e-5, 1e-8}, {0.01, 0.001}, {0, 0},      {0, 1e-44},
+                                       {1e-30, 0},   {1e300, 0},    {0.5, 1e39}, {3, 1e-20}};
+    static const float SIZES[] = {0, 1e-45F, 1e-40F, 1e-30F, 1e-8F, 1, 3e5F, 3e38F, INFINITY, NAN};
+    const int64_t n = 69;
+    assay_arena *arena = assay_arena_new(CEILING);
+    tensor a = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 1, &n), b = tensor_of(ASSAY_FLOAT32, DATA_ORDINARY, 1, &n);
+    unsigned wrong = 0, close = 0;
+    for (uint64_t i = 0; i < (uint64_t)n; i++)
+        put(&a, i, (float)b.wide[i]);
+    for (unsigned round = 0; round < 8 * 10 * 9; round++) {
+        const double *limits = LIMITS[round % 8];
+        assay_measure measure = {
+            .kind = ASSAY_MEASURE_CHANGE, .figures = ASSAY_CHANGE_CLOSE, .rtol = limits[0], .atol = limits[1]};
+        uint64_t at = round % (unsigned)n;
+        float y = SIZES[round / 8 % 10] * (round % 2 ? 1 : -1), kept = (float)b.wide[at], x;
+        x = (float)((double)y + (limits[1] + limits[0] * fabs((double)y)) * (round % 3 ? 1 : -1));
+        for (int ulps = (int)(round / 80) - 4; ulps != 0; ulps += ulps < 0 ? 1 : -1)
+            x = nextafterf(x, ulps < 0 ? -INFINITY : INFINITY);
+        put(&a, at, x);
+        put(&b, at, y);
+        for (int level = 0; level < ASSAY_SIMD_LEVELS; level++) {
+            assay_result got;
+            if (!assay_simd_has((assay_simd)level))
+                continue;
+            wrong += take(&measure, &a, &b, (assay_simd)level, CUT_NONE, arena, &got) != ASSAY_OK;
+            wrong += got.of.change.close != (compare(&measure, &a, &b).apart == 0);
+            close += got.of.change.close;
+            assay_arena_clear(arena);
+        }
+        put(&a, at, kept);
+        put(&b, at, kept);
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_TRUE(close > 100);
+    tensor_release(&a);
+    tensor_release(&b);
+    assay_arena_free(arena);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"every pair of dtypes", every_dtype},        {"long tensor", long_tensor},
-                           {"NaN, infinities and zeros", special_pairs}, {"at the tolerance", at_the_tolerance},
-                           {"no reference, other shapes", no_pair},      CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"every pair of dtypes", every_dtype},
+                           {"long tensor", long_tensor},
+                           {"NaN, infinities and zeros", special_pairs},
+                           {"at the tolerance", at_the_tolerance},
+                           {"no reference, other shapes", no_pair},
+                           {"close by a hair", close_by_a_hair},
+                           CU_TEST_INFO_NULL};
     return unit_main("comparisons", tests);
 }
