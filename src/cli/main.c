@@ -6,7 +6,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/terminal.h"
+#include "parallel/launcher.h"
 #include "report/text/layout.h"
 
 static const cli_command *const COMMANDS[] = {&cli_run,   &cli_watch, &cli_compare, &cli_ls,     &cli_show, &cli_rules,
@@ -44,17 +44,22 @@ static int print_help(const cli_command *command)
 /* False in all but the first of several processes that a launcher started, for commands that never start MPI. */
 static bool is_first(void)
 {
-    const char *rank = cli_launched_rank();
+    const char *rank = assay_launched_rank();
     return !rank || strcmp(rank, "0") == 0;
+}
+
+static bool has_word(int argc, char **argv, const char *word)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], word) == 0)
+            return true;
+    }
+    return false;
 }
 
 static bool wants_help(int argc, char **argv)
 {
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return true;
-    }
-    return false;
+    return has_word(argc, argv, "--help") || has_word(argc, argv, "-h");
 }
 
 static int run_command(const cli_command *command, cli_context *context)
@@ -74,7 +79,8 @@ static int run_command(const cli_command *command, cli_context *context)
 static int run_on_world(const cli_command *command, cli_context *context)
 {
     assay_error err = {""};
-    int status = assay_comm_open_world(&context->argc, &context->argv, &context->comm, &err);
+    bool force = has_word(context->argc - 2, context->argv + 2, "--" CLI_OPTION_MPI);
+    int status = assay_comm_open_world(&context->argc, &context->argv, force, &context->comm, &err);
     if (status != ASSAY_OK) {
         assay_log_init(!is_first(), false, false);
         cli_fail(status, &err);

@@ -181,6 +181,8 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
     const char *name = word + 2, *value = strchr(name, '=');
     size_t length = value ? (size_t)(value - name) : strlen(name);
     const cli_option *option = find_option(command, name, length);
+    if (command->world && strcmp(name, CLI_OPTION_MPI) == 0) /* main has seen to it */
+        return ASSAY_OK;
     if (!option)
         return assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"; `assay %s --help` lists the options",
                           command->name, argv[*i], command->name);
@@ -258,5 +260,8 @@ void cli_options_put_help(const cli_command *command, assay_buf *out)
     assay_put_format(out, "\nOptions:\n");
     for (const cli_option *o = command->options; o->name; o++)
         put_option_help(o->name, o->kind == CLI_CHOICE && !o->value ? o->choices : o->value, o->help, out);
+    if (command->world)
+        put_option_help(CLI_OPTION_MPI, NULL,
+                        "Start MPI also where no launcher is recognised. One process alone does without it.", out);
     put_option_help("help", NULL, "Print this text.", out);
 }

@@ -59,6 +59,9 @@ typedef struct cli_command {
     int (*run)(const cli_context *context, int argc, char **argv); /* the exit code */
 } cli_command;
 
+/* An option of every command that runs on all ranks: MPI is started without a launcher, too. main looks for it. */
+#define CLI_OPTION_MPI "mpi"
+
 /* Parses the arguments behind the command's name into `fields` (-o is short for --out), whose defaults the caller has
  * set; `operand` gets the operands, which are `*operands` many. Values point into argv. ASSAY_EUSAGE with the option,
  * what is wrong and what to do. Not collective: every rank parses the same arguments. */

@@ -8,20 +8,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LEAST_COLUMNS = 20, USUAL_COLUMNS = 80, MOST_COLUMNS = 1000, RANK_ROOM = 24 };
+#include "parallel/launcher.h"
 
-const char *cli_launched_rank(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    static char rank[RANK_ROOM];
-    static bool looked;
-    for (size_t i = 0; !looked && !rank[0] && i < sizeof names / sizeof *names; i++) {
-        const char *said = getenv(names[i]);
-        snprintf(rank, sizeof rank, "%s", said ? said : "");
-    }
-    looked = true;
-    return rank[0] ? rank : NULL;
-}
+enum { LEAST_COLUMNS = 20, USUAL_COLUMNS = 80, MOST_COLUMNS = 1000 };
 
 static unsigned columns_of(int terminal)
 {
@@ -54,7 +43,7 @@ static bool takes_colours(void)
 
 const assay_draw *cli_draw_style(cli_draw_when when, assay_draw *out)
 {
-    bool terminal = isatty(STDOUT_FILENO) && !cli_launched_rank();
+    bool terminal = isatty(STDOUT_FILENO) && !assay_launched_rank();
     if (when == CLI_DRAW_NEVER || (when == CLI_DRAW_AUTO && !terminal))
         return NULL;
     *out = (assay_draw){columns_of(STDOUT_FILENO), says_utf8(), terminal && takes_colours()};

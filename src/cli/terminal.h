@@ -15,8 +15,4 @@ typedef enum cli_draw_when { CLI_DRAW_AUTO, CLI_DRAW_ALWAYS, CLI_DRAW_NEVER } cl
  * terminal, and not with NO_COLOR or TERM=dumb. */
 const assay_draw *cli_draw_style(cli_draw_when when, assay_draw *out);
 
-/* The rank that a launcher's environment names; NULL: no launcher started this process. Called once before MPI starts,
- * which sets the same variables without one. */
-const char *cli_launched_rank(void);
-
 #endif

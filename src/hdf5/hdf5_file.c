@@ -143,11 +143,11 @@ static MPI_Info make_info(const assay_hdf5_hints *hints)
     return info;
 }
 
-static hid_t create_file(const assay_hdf5_file *f, const assay_hdf5_hints *hints)
+static hid_t create_file(const assay_hdf5_file *f, MPI_Comm comm, const assay_hdf5_hints *hints)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), create = H5Pcreate(H5P_FILE_CREATE);
     MPI_Info info = make_info(hints);
-    H5Pset_fapl_mpio(access, assay_comm_handle(f->comm), info);
+    H5Pset_fapl_mpio(access, comm, info);
     H5Pset_coll_metadata_write(access, true);
     H5Pset_all_coll_metadata_ops(access, true);
     H5Pset_alignment(access, ALIGNMENT, ALIGNMENT);
@@ -179,15 +179,18 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
                       assay_error *err)
 {
     assay_hdf5_file *f = NULL;
+    MPI_Comm handle = MPI_COMM_NULL;
     int status = new_file(comm, path, &f);
     if (status != ASSAY_OK)
         assay_fail(err, status, "%s: out of memory", path);
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, try_place(f, err), err);
+    if (status == ASSAY_OK)
+        status = assay_comm_handle(comm, &handle, err);
     if (status == ASSAY_OK) {
         assay_hdf5_quiet();
-        f->file = create_file(f, hints);
+        f->file = create_file(f, handle, hints);
         status = agree(f, f->file >= 0, "the file", err);
     }
     if (status != ASSAY_OK && f && f->file >= 0)

@@ -1,4 +1,4 @@
-/* comm.h - the ranks. One header over two bodies: comm_mpi.c, and comm_serial.c for builds without MPI.
+/* comm.h - the ranks. Behind it are comm_mpi.c, and comm_serial.c where there is one rank and no launcher, or no MPI.
  *
  * The contract (docs/mpi.md): between two collective calls nobody returns early. Work, keep the status, call
  * assay_comm_agree(), then all return alike. Messages may be larger than 2 GiB. Every function is collective on the
@@ -6,21 +6,23 @@
 #ifndef ASSAY_PARALLEL_COMM_H
 #define ASSAY_PARALLEL_COMM_H
 
+#include <stdbool.h>
+
 #include <assay/pack.h>
 #include <assay/status.h>
 
 typedef struct assay_comm assay_comm;
 
-/* Starts MPI when it is there and opens a duplicate of MPI_COMM_WORLD; only main calls it. The serial body gives one
- * rank. */
-int assay_comm_open_world(int *argc, char ***argv, assay_comm **out, assay_error *err);
-/* Closes the duplicate and ends MPI if open_world started it. */
+/* Opens a duplicate of MPI_COMM_WORLD; only main calls it. Where no launcher started this process (launcher.h), and
+ * nobody forces it, there is one rank and MPI is not started, which would take most of the time of a short run. */
+int assay_comm_open_world(int *argc, char ***argv, bool force_mpi, assay_comm **out, assay_error *err);
+/* Closes it and ends MPI if it was started for it. */
 void assay_comm_close(assay_comm *comm);
 
 int assay_comm_rank(const assay_comm *comm);            /* not collective */
 int assay_comm_size(const assay_comm *comm);            /* not collective */
 int assay_comm_nodes(const assay_comm *comm);           /* hosts; not collective, known since opening */
-const char *assay_comm_library(const assay_comm *comm); /* "Open MPI 4.1.4", or "serial"; not collective */
+const char *assay_comm_library(const assay_comm *comm); /* "Open MPI 4.1.4"; "serial" without MPI; not collective */
 
 /* The common fate: returns the status of the lowest rank that failed, on every rank, with that rank's text in *err;
  * ASSAY_OK when none did. */

@@ -1,4 +1,4 @@
-/* comm_mpi.c - the ranks under MPI: the only file of the engine that meets <mpi.h>.
+/* comm_mpi.c - the calls of comm.h under MPI: with the collective HDF5 writer the only file that meets <mpi.h>.
  *
  * The communicator is a duplicate of MPI_COMM_WORLD with MPI_ERRORS_RETURN, so that a failing call is a status here and
  * not the end of the program. MPI counts are int: longer messages go in pieces of PIECE bytes. */
@@ -9,18 +9,22 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "parallel/comm_calls.h"
 
 enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2, TAG_NOTE = 3, TAG_POST = 4 };
 
-struct assay_comm {
+/* Behind assay_comm.mpi. */
+typedef struct mpi_state {
     MPI_Comm comm;
-    int rank, size, nodes;
     bool started;          /* this object called MPI_Init */
     MPI_Request posted[2]; /* the size and the bytes of the message that is on its way */
     uint64_t posted_size;
-    uint64_t messages, bytes;
-    char library[64];
-};
+} mpi_state;
+
+static MPI_Comm comm_of(const assay_comm *c)
+{
+    return ((const mpi_state *)c->mpi)->comm;
+}
 
 static int check(int rc)
 {
@@ -31,13 +35,13 @@ static int check(int rc)
 static int count_nodes(assay_comm *c)
 {
     MPI_Comm node;
-    if (MPI_Comm_split_type(c->comm, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &node) != MPI_SUCCESS)
+    if (MPI_Comm_split_type(comm_of(c), MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &node) != MPI_SUCCESS)
         return ASSAY_EMPI;
     int local = 0, first;
     MPI_Comm_rank(node, &local);
     MPI_Comm_free(&node);
     first = local == 0;
-    return check(MPI_Allreduce(&first, &c->nodes, 1, MPI_INT, MPI_SUM, c->comm));
+    return check(MPI_Allreduce(&first, &c->nodes, 1, MPI_INT, MPI_SUM, comm_of(c)));
 }
 
 static void name_library(assay_comm *c)
@@ -51,73 +55,50 @@ static void name_library(assay_comm *c)
     c->library[n] = 0;
 }
 
-int assay_comm_open_world(int *argc, char ***argv, assay_comm **out, assay_error *err)
+static void end_mpi(assay_comm *c)
+{
+    mpi_state *state = c->mpi;
+    bool end = state->started;
+    MPI_Comm_free(&state->comm);
+    free(state);
+    if (end)
+        MPI_Finalize();
+}
+
+/* Starts MPI and makes the duplicate. What the communicator has of its own stays as it is. */
+static int start_mpi(assay_comm *c, int *argc, char ***argv, assay_error *err)
 {
     int running = 0, level;
     MPI_Initialized(&running);
     if (!running && MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return assay_fail(err, ASSAY_EMPI, "MPI could not be started");
-    assay_comm *c = calloc(1, sizeof *c);
-    if (!c)
+    mpi_state *state = calloc(1, sizeof *state);
+    if (!state)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    c->started = !running;
-    c->posted[0] = c->posted[1] = MPI_REQUEST_NULL;
-    if (MPI_Comm_dup(MPI_COMM_WORLD, &c->comm) != MPI_SUCCESS) {
-        free(c);
+    state->started = !running;
+    state->posted[0] = state->posted[1] = MPI_REQUEST_NULL;
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &state->comm) != MPI_SUCCESS) {
+        free(state);
         return assay_fail(err, ASSAY_EMPI, "MPI_COMM_WORLD could not be duplicated");
     }
-    MPI_Comm_set_errhandler(c->comm, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(c->comm, &c->rank);
-    MPI_Comm_size(c->comm, &c->size);
-    name_library(c);
-    if (count_nodes(c) != ASSAY_OK) {
-        assay_comm_close(c);
-        return assay_fail(err, ASSAY_EMPI, "MPI could not tell which ranks share a node");
-    }
-    *out = c;
+    MPI_Comm_set_errhandler(state->comm, MPI_ERRORS_RETURN);
+    c->mpi = state;
+    c->end_mpi = end_mpi;
     return ASSAY_OK;
 }
 
-void assay_comm_close(assay_comm *c)
+int assay_comm_handle(assay_comm *c, MPI_Comm *out, assay_error *err)
 {
-    if (!c)
-        return;
-    bool end = c->started;
-    MPI_Comm_free(&c->comm);
-    free(c);
-    if (end)
-        MPI_Finalize();
+    int status = c->mpi ? ASSAY_OK : start_mpi(c, NULL, NULL, err);
+    if (status == ASSAY_OK)
+        *out = comm_of(c);
+    return status;
 }
 
-MPI_Comm assay_comm_handle(const assay_comm *c)
-{
-    return c->comm;
-}
-
-int assay_comm_rank(const assay_comm *c)
-{
-    return c->rank;
-}
-
-int assay_comm_size(const assay_comm *c)
-{
-    return c->size;
-}
-
-int assay_comm_nodes(const assay_comm *c)
-{
-    return c->nodes;
-}
-
-const char *assay_comm_library(const assay_comm *c)
-{
-    return c->library;
-}
-
-int assay_comm_agree(assay_comm *c, int status, assay_error *err)
+static int mpi_agree(assay_comm *c, int status, assay_error *err)
 {
     int mine = status == ASSAY_OK ? INT_MAX : c->rank, first = INT_MAX;
-    if (MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, c->comm) != MPI_SUCCESS)
+    if (MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm_of(c)) != MPI_SUCCESS)
         return assay_fail(err, ASSAY_EMPI, "MPI failed while the ranks agreed");
     if (first == INT_MAX)
         return ASSAY_OK;
@@ -127,7 +108,7 @@ int assay_comm_agree(assay_comm *c, int status, assay_error *err)
     } said = {status, {""}};
     if (err)
         said.error = *err;
-    if (MPI_Bcast(&said, (int)sizeof said, MPI_BYTE, first, c->comm) != MPI_SUCCESS)
+    if (MPI_Bcast(&said, (int)sizeof said, MPI_BYTE, first, comm_of(c)) != MPI_SUCCESS)
         return assay_fail(err, ASSAY_EMPI, "MPI failed while the ranks agreed");
     if (err)
         *err = said.error;
@@ -139,7 +120,7 @@ static int send_pieces(assay_comm *c, int to, const uint8_t *bytes, uint64_t siz
 {
     for (uint64_t at = 0; at < size; at += PIECE) {
         int n = (int)(size - at < PIECE ? size - at : PIECE);
-        if (MPI_Send(bytes + at, n, MPI_BYTE, to, TAG_BYTES, c->comm) != MPI_SUCCESS)
+        if (MPI_Send(bytes + at, n, MPI_BYTE, to, TAG_BYTES, comm_of(c)) != MPI_SUCCESS)
             return ASSAY_EMPI;
         c->messages++;
     }
@@ -153,7 +134,7 @@ static void receive_lost(assay_comm *c, int from, int tag, int size)
 {
     uint8_t scrap[4096], *room = malloc((size_t)size);
     int most = room || size < (int)sizeof scrap ? size : (int)sizeof scrap;
-    (void)MPI_Recv(room ? room : scrap, most, MPI_BYTE, from, tag, c->comm, MPI_STATUS_IGNORE);
+    (void)MPI_Recv(room ? room : scrap, most, MPI_BYTE, from, tag, comm_of(c), MPI_STATUS_IGNORE);
     free(room);
 }
 
@@ -167,7 +148,7 @@ static int receive_pieces(assay_comm *c, int from, int tag, uint64_t size, assay
     for (uint64_t at = 0; at < size; at += PIECE) {
         int n = (int)(size - at < PIECE ? size - at : PIECE), rc = MPI_SUCCESS;
         if (sink)
-            rc = MPI_Recv(sink + at, n, MPI_BYTE, from, tag, c->comm, MPI_STATUS_IGNORE);
+            rc = MPI_Recv(sink + at, n, MPI_BYTE, from, tag, comm_of(c), MPI_STATUS_IGNORE);
         else
             receive_lost(c, from, tag, n);
         if (rc != MPI_SUCCESS)
@@ -178,10 +159,10 @@ static int receive_pieces(assay_comm *c, int from, int tag, uint64_t size, assay
     return ASSAY_OK;
 }
 
-int assay_comm_send(assay_comm *c, int to, const assay_buf *bytes)
+static int mpi_send(assay_comm *c, int to, const assay_buf *bytes)
 {
     uint64_t size = bytes->size;
-    if (MPI_Send(&size, 1, MPI_UINT64_T, to, TAG_BYTES, c->comm) != MPI_SUCCESS)
+    if (MPI_Send(&size, 1, MPI_UINT64_T, to, TAG_BYTES, comm_of(c)) != MPI_SUCCESS)
         return ASSAY_EMPI;
     c->messages++;
     return send_pieces(c, to, bytes->data, size);
@@ -190,54 +171,56 @@ int assay_comm_send(assay_comm *c, int to, const assay_buf *bytes)
 static int receive_sized(assay_comm *c, int from, int tag, assay_buf *in)
 {
     uint64_t size;
-    if (MPI_Recv(&size, 1, MPI_UINT64_T, from, tag, c->comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    if (MPI_Recv(&size, 1, MPI_UINT64_T, from, tag, comm_of(c), MPI_STATUS_IGNORE) != MPI_SUCCESS)
         return ASSAY_EMPI;
     return receive_pieces(c, from, tag, size, in);
 }
 
-int assay_comm_receive(assay_comm *c, int from, assay_buf *in)
+static int mpi_receive(assay_comm *c, int from, assay_buf *in)
 {
     return receive_sized(c, from, TAG_BYTES, in);
 }
 
-int assay_comm_post(assay_comm *c, int to, const assay_buf *bytes)
+static int mpi_post(assay_comm *c, int to, const assay_buf *bytes)
 {
-    c->posted_size = bytes->size;
-    int status = check(MPI_Isend(&c->posted_size, 1, MPI_UINT64_T, to, TAG_POST, c->comm, &c->posted[0]));
+    mpi_state *state = c->mpi;
+    state->posted_size = bytes->size;
+    int status = check(MPI_Isend(&state->posted_size, 1, MPI_UINT64_T, to, TAG_POST, comm_of(c), &state->posted[0]));
     if (status == ASSAY_OK && bytes->size > 0)
-        status = check(MPI_Isend(bytes->data, (int)bytes->size, MPI_BYTE, to, TAG_POST, c->comm, &c->posted[1]));
+        status = check(MPI_Isend(bytes->data, (int)bytes->size, MPI_BYTE, to, TAG_POST, comm_of(c), &state->posted[1]));
     c->messages += 1 + (bytes->size > 0);
     c->bytes += bytes->size;
     return status;
 }
 
-int assay_comm_posted(assay_comm *c)
+static int mpi_posted(assay_comm *c)
 {
+    mpi_state *state = c->mpi;
     int done;
-    return MPI_Testall(2, c->posted, &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS ? done != 0 : ASSAY_EMPI;
+    return MPI_Testall(2, state->posted, &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS ? done != 0 : ASSAY_EMPI;
 }
 
-int assay_comm_receive_post(assay_comm *c, int from, assay_buf *in)
+static int mpi_receive_post(assay_comm *c, int from, assay_buf *in)
 {
     return receive_sized(c, from, TAG_POST, in);
 }
 
-int assay_comm_broadcast(assay_comm *c, assay_buf *buf)
+static int mpi_broadcast(assay_comm *c, assay_buf *buf)
 {
     uint64_t size = buf->size;
-    if (MPI_Bcast(&size, 1, MPI_UINT64_T, 0, c->comm) != MPI_SUCCESS)
+    if (MPI_Bcast(&size, 1, MPI_UINT64_T, 0, comm_of(c)) != MPI_SUCCESS)
         return ASSAY_EMPI;
     int status = ASSAY_OK;
     if (c->rank > 0) {
         assay_buf_clear(buf);
         status = assay_buf_reserve(buf, size);
     }
-    status = assay_comm_agree(c, status, NULL);
+    status = mpi_agree(c, status, NULL);
     if (status != ASSAY_OK)
         return status;
     for (uint64_t at = 0; at < size; at += PIECE) {
         int n = (int)(size - at < PIECE ? size - at : PIECE);
-        if (MPI_Bcast(buf->data + at, n, MPI_BYTE, 0, c->comm) != MPI_SUCCESS)
+        if (MPI_Bcast(buf->data + at, n, MPI_BYTE, 0, comm_of(c)) != MPI_SUCCESS)
             return ASSAY_EMPI;
         c->messages += c->rank == 0;
     }
@@ -246,13 +229,13 @@ int assay_comm_broadcast(assay_comm *c, assay_buf *buf)
     return ASSAY_OK;
 }
 
-int assay_comm_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf *all, uint64_t *starts)
+static int mpi_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf *all, uint64_t *starts)
 {
     uint64_t size = mine->size;
-    if (MPI_Gather(&size, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, root, c->comm) != MPI_SUCCESS)
+    if (MPI_Gather(&size, 1, MPI_UINT64_T, starts, 1, MPI_UINT64_T, root, comm_of(c)) != MPI_SUCCESS)
         return ASSAY_EMPI;
     if (c->rank != root)
-        return assay_comm_agree(c, send_pieces(c, root, mine->data, size), NULL);
+        return mpi_agree(c, send_pieces(c, root, mine->data, size), NULL);
     assay_buf_clear(all);
     int status = ASSAY_OK;
     uint64_t at = 0;
@@ -268,18 +251,18 @@ int assay_comm_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf 
         status = status == ASSAY_OK ? rc : status;
     }
     starts[c->size] = at;
-    return assay_comm_agree(c, status == ASSAY_OK ? assay_buf_status(all) : status, NULL);
+    return mpi_agree(c, status == ASSAY_OK ? assay_buf_status(all) : status, NULL);
 }
 
-int assay_comm_gather_all(assay_comm *c, const assay_buf *mine, assay_buf *all, uint64_t *starts)
+static int mpi_gather_all(assay_comm *c, const assay_buf *mine, assay_buf *all, uint64_t *starts)
 {
-    int status = assay_comm_gather(c, 0, mine, all, starts);
+    int status = mpi_gather(c, 0, mine, all, starts);
     if (status != ASSAY_OK)
         return status;
-    status = assay_comm_broadcast(c, all);
+    status = mpi_broadcast(c, all);
     if (status != ASSAY_OK)
         return status;
-    return check(MPI_Bcast(starts, c->size + 1, MPI_UINT64_T, 0, c->comm));
+    return check(MPI_Bcast(starts, c->size + 1, MPI_UINT64_T, 0, comm_of(c)));
 }
 
 /* Posts what goes out and waits for it after everything came in; pieces of one pair arrive in order. */
@@ -290,12 +273,12 @@ static int exchange_pieces(assay_comm *c, const assay_buf *out, assay_buf *in, c
         most += (out[r].size + PIECE - 1) / PIECE;
     MPI_Request *request = assay_alloc((most + 1) * sizeof *request);
     int status = request ? ASSAY_OK : ASSAY_ENOMEM;
-    status = assay_comm_agree(c, status, NULL);
+    status = mpi_agree(c, status, NULL);
     for (int k = 1; status == ASSAY_OK && k < c->size; k++) {
         int to = (c->rank + k) % c->size;
         for (uint64_t at = 0; at < out[to].size; at += PIECE) {
             int n = (int)(out[to].size - at < PIECE ? out[to].size - at : PIECE);
-            if (MPI_Isend(out[to].data + at, n, MPI_BYTE, to, TAG_BYTES, c->comm, &request[posted]) != MPI_SUCCESS)
+            if (MPI_Isend(out[to].data + at, n, MPI_BYTE, to, TAG_BYTES, comm_of(c), &request[posted]) != MPI_SUCCESS)
                 status = ASSAY_EMPI;
             else
                 posted++;
@@ -315,17 +298,17 @@ static int exchange_pieces(assay_comm *c, const assay_buf *out, assay_buf *in, c
     return status;
 }
 
-int assay_comm_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, uint64_t *starts)
+static int mpi_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, uint64_t *starts)
 {
     uint64_t *sizes = assay_alloc((size_t)c->size * 2 * sizeof *sizes);
-    int status = assay_comm_agree(c, sizes ? ASSAY_OK : ASSAY_ENOMEM, NULL);
+    int status = mpi_agree(c, sizes ? ASSAY_OK : ASSAY_ENOMEM, NULL);
     if (status != ASSAY_OK) {
         free(sizes);
         return status;
     }
     for (int r = 0; r < c->size; r++)
         sizes[c->size + r] = out[r].size;
-    status = check(MPI_Alltoall(sizes + c->size, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, c->comm));
+    status = check(MPI_Alltoall(sizes + c->size, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, comm_of(c)));
     assay_buf_clear(in);
     if (status == ASSAY_OK)
         status = exchange_pieces(c, out, in, sizes);
@@ -336,58 +319,84 @@ int assay_comm_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, uint
     }
     starts[c->size] = at;
     free(sizes);
-    return assay_comm_agree(c, status == ASSAY_OK ? assay_buf_status(in) : status, NULL);
+    return mpi_agree(c, status == ASSAY_OK ? assay_buf_status(in) : status, NULL);
 }
 
-int assay_comm_sum(assay_comm *c, uint64_t *values, int count)
+static int mpi_sum(assay_comm *c, uint64_t *values, int count)
 {
-    return check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM, c->comm));
+    return check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_SUM, comm_of(c)));
 }
 
-int assay_comm_max(assay_comm *c, uint64_t *values, int count)
+static int mpi_max(assay_comm *c, uint64_t *values, int count)
 {
-    return check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_MAX, c->comm));
+    return check(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_UINT64_T, MPI_MAX, comm_of(c)));
 }
 
-int assay_comm_pulse(assay_comm *c, uint64_t value)
+static int mpi_pulse(assay_comm *c, uint64_t value)
 {
-    return check(MPI_Send(&value, 1, MPI_UINT64_T, 0, TAG_PULSE, c->comm));
+    return check(MPI_Send(&value, 1, MPI_UINT64_T, 0, TAG_PULSE, comm_of(c)));
 }
 
-int assay_comm_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
+static int mpi_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
 {
     int there = 1;
     MPI_Status status;
-    if (!wait && MPI_Iprobe(MPI_ANY_SOURCE, TAG_PULSE, c->comm, &there, &status) != MPI_SUCCESS)
+    if (!wait && MPI_Iprobe(MPI_ANY_SOURCE, TAG_PULSE, comm_of(c), &there, &status) != MPI_SUCCESS)
         return ASSAY_EMPI;
     if (!there)
         return 0;
-    if (MPI_Recv(value, 1, MPI_UINT64_T, MPI_ANY_SOURCE, TAG_PULSE, c->comm, &status) != MPI_SUCCESS)
+    if (MPI_Recv(value, 1, MPI_UINT64_T, MPI_ANY_SOURCE, TAG_PULSE, comm_of(c), &status) != MPI_SUCCESS)
         return ASSAY_EMPI;
     *from = status.MPI_SOURCE;
     return 1;
 }
 
-int assay_comm_note(assay_comm *c, int to, uint64_t value)
+static int mpi_note(assay_comm *c, int to, uint64_t value)
 {
-    return check(MPI_Send(&value, 1, MPI_UINT64_T, to, TAG_NOTE, c->comm));
+    return check(MPI_Send(&value, 1, MPI_UINT64_T, to, TAG_NOTE, comm_of(c)));
 }
 
-int assay_comm_note_take(assay_comm *c, uint64_t *value)
+static int mpi_note_take(assay_comm *c, uint64_t *value)
 {
     int there = 0;
     MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG_NOTE, c->comm, &there, &status) != MPI_SUCCESS)
+    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG_NOTE, comm_of(c), &there, &status) != MPI_SUCCESS)
         return ASSAY_EMPI;
     if (!there)
         return 0;
-    if (MPI_Recv(value, 1, MPI_UINT64_T, status.MPI_SOURCE, TAG_NOTE, c->comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    if (MPI_Recv(value, 1, MPI_UINT64_T, status.MPI_SOURCE, TAG_NOTE, comm_of(c), MPI_STATUS_IGNORE) != MPI_SUCCESS)
         return ASSAY_EMPI;
     return 1;
 }
 
-void assay_comm_traffic(const assay_comm *c, uint64_t *messages, uint64_t *bytes)
+static const assay_comm_calls CALLS = {
+    .agree = mpi_agree,
+    .broadcast = mpi_broadcast,
+    .gather = mpi_gather,
+    .gather_all = mpi_gather_all,
+    .exchange = mpi_exchange,
+    .send = mpi_send,
+    .receive = mpi_receive,
+    .post = mpi_post,
+    .posted = mpi_posted,
+    .receive_post = mpi_receive_post,
+    .sum = mpi_sum,
+    .max = mpi_max,
+    .pulse = mpi_pulse,
+    .pulse_take = mpi_pulse_take,
+    .note = mpi_note,
+    .note_take = mpi_note_take,
+};
+
+int assay_comm_open_mpi(assay_comm *c, int *argc, char ***argv, assay_error *err)
 {
-    *messages = c->messages;
-    *bytes = c->bytes;
+    int status = start_mpi(c, argc, argv, err);
+    if (status != ASSAY_OK)
+        return status;
+    c->calls = &CALLS;
+    MPI_Comm_rank(comm_of(c), &c->rank);
+    MPI_Comm_size(comm_of(c), &c->size);
+    name_library(c);
+    return count_nodes(c) == ASSAY_OK ? ASSAY_OK
+                                      : assay_fail(err, ASSAY_EMPI, "MPI could not tell which ranks share a node");
 }

@@ -6,7 +6,8 @@
 
 #include "parallel/comm.h"
 
-/* Still the communicator's own: neither freed nor kept. Not collective. */
-MPI_Comm assay_comm_handle(const assay_comm *comm);
+/* The handle is still the communicator's own: neither freed nor kept. Starts MPI where there is one rank that had no
+ * need of it so far. ASSAY_EMPI, ASSAY_ENOMEM. Collective. */
+int assay_comm_handle(assay_comm *comm, MPI_Comm *out, assay_error *err);
 
 #endif

@@ -1,66 +1,20 @@
-/* comm_serial.c - one rank, for builds without MPI: the same calls with nobody to talk to. */
-#include "parallel/comm.h"
+/* comm_serial.c - one rank: the calls of comm.h with nobody to talk to. */
+#include "parallel/comm_calls.h"
 
-#include <stdlib.h>
-
-struct assay_comm {
-    char unused;
-};
-
-int assay_comm_open_world(int *argc, char ***argv, assay_comm **out, assay_error *err)
-{
-    (void)argc;
-    (void)argv;
-    assay_comm *c = calloc(1, sizeof *c);
-    if (!c)
-        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    *out = c;
-    return ASSAY_OK;
-}
-
-void assay_comm_close(assay_comm *c)
-{
-    free(c);
-}
-
-int assay_comm_rank(const assay_comm *c)
-{
-    (void)c;
-    return 0;
-}
-
-int assay_comm_size(const assay_comm *c)
-{
-    (void)c;
-    return 1;
-}
-
-int assay_comm_nodes(const assay_comm *c)
-{
-    (void)c;
-    return 1;
-}
-
-const char *assay_comm_library(const assay_comm *c)
-{
-    (void)c;
-    return "serial";
-}
-
-int assay_comm_agree(assay_comm *c, int status, assay_error *err)
+static int serial_agree(assay_comm *c, int status, assay_error *err)
 {
     (void)c;
     (void)err;
     return status;
 }
 
-int assay_comm_broadcast(assay_comm *c, assay_buf *buf)
+static int serial_broadcast(assay_comm *c, assay_buf *buf)
 {
     (void)c;
     return assay_buf_status(buf);
 }
 
-int assay_comm_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf *all, uint64_t *starts)
+static int serial_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf *all, uint64_t *starts)
 {
     (void)c;
     (void)root;
@@ -71,18 +25,18 @@ int assay_comm_gather(assay_comm *c, int root, const assay_buf *mine, assay_buf 
     return assay_buf_status(all);
 }
 
-int assay_comm_gather_all(assay_comm *c, const assay_buf *mine, assay_buf *all, uint64_t *starts)
+static int serial_gather_all(assay_comm *c, const assay_buf *mine, assay_buf *all, uint64_t *starts)
 {
-    return assay_comm_gather(c, 0, mine, all, starts);
+    return serial_gather(c, 0, mine, all, starts);
 }
 
-int assay_comm_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, uint64_t *starts)
+static int serial_exchange(assay_comm *c, const assay_buf *out, assay_buf *in, uint64_t *starts)
 {
-    return assay_comm_gather(c, 0, out, in, starts);
+    return serial_gather(c, 0, out, in, starts);
 }
 
 /* There is no other rank to be sent to or received from: a call is a mistake of the caller. */
-int assay_comm_send(assay_comm *c, int to, const assay_buf *bytes)
+static int serial_send(assay_comm *c, int to, const assay_buf *bytes)
 {
     (void)c;
     (void)to;
@@ -90,7 +44,7 @@ int assay_comm_send(assay_comm *c, int to, const assay_buf *bytes)
     return ASSAY_EINTERNAL;
 }
 
-int assay_comm_receive(assay_comm *c, int from, assay_buf *in)
+static int serial_receive(assay_comm *c, int from, assay_buf *in)
 {
     (void)c;
     (void)from;
@@ -98,23 +52,23 @@ int assay_comm_receive(assay_comm *c, int from, assay_buf *in)
     return ASSAY_EINTERNAL;
 }
 
-int assay_comm_post(assay_comm *c, int to, const assay_buf *bytes)
+static int serial_post(assay_comm *c, int to, const assay_buf *bytes)
 {
-    return assay_comm_send(c, to, bytes);
+    return serial_send(c, to, bytes);
 }
 
-int assay_comm_posted(assay_comm *c)
+static int serial_posted(assay_comm *c)
 {
     (void)c;
     return 1;
 }
 
-int assay_comm_receive_post(assay_comm *c, int from, assay_buf *in)
+static int serial_receive_post(assay_comm *c, int from, assay_buf *in)
 {
-    return assay_comm_receive(c, from, in);
+    return serial_receive(c, from, in);
 }
 
-int assay_comm_sum(assay_comm *c, uint64_t *values, int count)
+static int serial_sum(assay_comm *c, uint64_t *values, int count)
 {
     (void)c;
     (void)values;
@@ -122,19 +76,19 @@ int assay_comm_sum(assay_comm *c, uint64_t *values, int count)
     return ASSAY_OK;
 }
 
-int assay_comm_max(assay_comm *c, uint64_t *values, int count)
+static int serial_max(assay_comm *c, uint64_t *values, int count)
 {
-    return assay_comm_sum(c, values, count);
+    return serial_sum(c, values, count);
 }
 
-int assay_comm_pulse(assay_comm *c, uint64_t value)
+static int serial_pulse(assay_comm *c, uint64_t value)
 {
     (void)c;
     (void)value;
     return ASSAY_EINTERNAL;
 }
 
-int assay_comm_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
+static int serial_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
 {
     (void)c;
     (void)wait;
@@ -143,7 +97,7 @@ int assay_comm_pulse_take(assay_comm *c, bool wait, int *from, uint64_t *value)
     return 0;
 }
 
-int assay_comm_note(assay_comm *c, int to, uint64_t value)
+static int serial_note(assay_comm *c, int to, uint64_t value)
 {
     (void)c;
     (void)to;
@@ -151,15 +105,28 @@ int assay_comm_note(assay_comm *c, int to, uint64_t value)
     return ASSAY_EINTERNAL;
 }
 
-int assay_comm_note_take(assay_comm *c, uint64_t *value)
+static int serial_note_take(assay_comm *c, uint64_t *value)
 {
     (void)c;
     (void)value;
     return 0;
 }
 
-void assay_comm_traffic(const assay_comm *c, uint64_t *messages, uint64_t *bytes)
-{
-    (void)c;
-    *messages = *bytes = 0;
-}
+const assay_comm_calls assay_comm_serial = {
+    .agree = serial_agree,
+    .broadcast = serial_broadcast,
+    .gather = serial_gather,
+    .gather_all = serial_gather_all,
+    .exchange = serial_exchange,
+    .send = serial_send,
+    .receive = serial_receive,
+    .post = serial_post,
+    .posted = serial_posted,
+    .receive_post = serial_receive_post,
+    .sum = serial_sum,
+    .max = serial_max,
+    .pulse = serial_pulse,
+    .pulse_take = serial_pulse_take,
+    .note = serial_note,
+    .note_take = serial_note_take,
+};

@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     const char *path = getenv("OUT");
     assay_comm *world;
     assay_error err;
-    if (!path || assay_comm_open_world(&argc, &argv, &world, &err) != ASSAY_OK)
+    if (!path || assay_comm_open_world(&argc, &argv, true, &world, &err) != ASSAY_OK)
         return 2;
     int rank = assay_comm_rank(world), last = assay_comm_size(world) - 1;
     if (rank == last) {

@@ -114,7 +114,7 @@ int main(int argc, char **argv)
                            {"a failed rank writes nothing", test_a_failed_rank_writes_nothing},
                            {"without HDF5 the refusal says so", test_without_hdf5_the_refusal_says_so},
                            CU_TEST_INFO_NULL};
-    if (!mkdtemp(folder) || assay_comm_open_world(&argc, &argv, &comm, NULL) != ASSAY_OK)
+    if (!mkdtemp(folder) || assay_comm_open_world(&argc, &argv, true, &comm, NULL) != ASSAY_OK)
         return 2;
     int code = unit_main("hdf5_file", tests);
     assay_comm_close(comm);

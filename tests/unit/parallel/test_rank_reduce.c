@@ -99,7 +99,7 @@ int main(int argc, char **argv)
                            {"failures are everyone's", test_failures},
                            CU_TEST_INFO_NULL};
     assay_error err = {""};
-    if (assay_comm_open_world(&argc, &argv, &comm, &err) != ASSAY_OK)
+    if (assay_comm_open_world(&argc, &argv, true, &comm, &err) != ASSAY_OK)
         return 2;
     int code = unit_main("joining over ranks", tests);
     assay_comm_close(comm);

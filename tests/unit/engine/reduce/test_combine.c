@@ -188,7 +188,7 @@ int main(int argc, char **argv)
                            {"a failed rank takes part", test_failed_rank},
                            CU_TEST_INFO_NULL};
     assay_error err = {""};
-    if (assay_comm_open_world(&argc, &argv, &comm, &err) != ASSAY_OK)
+    if (assay_comm_open_world(&argc, &argv, true, &comm, &err) != ASSAY_OK)
         return 2;
     int code = unit_main("combine", tests);
     assay_comm_close(comm);

@@ -1,0 +1,13 @@
+/* launcher.h - what the environment says about the launcher that started this process as one of several. */
+#ifndef ASSAY_PARALLEL_LAUNCHER_H
+#define ASSAY_PARALLEL_LAUNCHER_H
+
+#include <stdbool.h>
+
+/* Did mpirun, mpiexec, srun or the like start this process? Ask before MPI is started, which may set the same
+ * variables. */
+bool assay_launched(void);
+/* The rank that the launcher gave it, as text; NULL where it gave none. The first call's answer stays. */
+const char *assay_launched_rank(void);
+
+#endif
