@@ -15,7 +15,7 @@ from torch import nn
 import assay_hook
 
 WORKERS = 2
-FAULTS = ("rate", "labels", "frozen", "worker", "half", "scale")
+FAULTS = ("rate", "labels", "frozen", "worker", "half", "scale")  # and "few": half the data over as many steps
 
 
 def clusters(classes=6, features=24, samples=1536, spread=1.6):
@@ -70,16 +70,30 @@ class Cnn(nn.Module):
         return self.fc(x.flatten(1))
 
 
+class Dropout(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2, self.fc3 = nn.Linear(24, 64), nn.Linear(64, 32), nn.Linear(32, 6)
+        self.gelu1, self.gelu2, self.dropout = nn.GELU(), nn.GELU(), nn.Dropout(0.2)
+
+    def forward(self, x):
+        return self.fc3(self.dropout(self.gelu2(self.fc2(self.dropout(self.gelu1(self.fc1(x)))))))
+
+
 class Lstm(nn.Module):
+    scale = 1
+
     def __init__(self):
         super().__init__()
         self.embedding, self.lstm, self.fc = nn.Embedding(16, 16), nn.LSTM(16, 32, batch_first=True), nn.Linear(32, 16)
 
     def forward(self, x):
-        return self.fc(self.lstm(self.embedding(x))[0]).transpose(1, 2)
+        return self.fc(self.lstm(self.embedding(x) * self.scale)[0]).transpose(1, 2)
 
 
 class Transformer(nn.Module):
+    scale = 1
+
     def __init__(self):
         super().__init__()
         self.embedding, self.place = nn.Embedding(16, 32), nn.Parameter(torch.randn(12, 32) * 0.1)
@@ -88,7 +102,7 @@ class Transformer(nn.Module):
         self.wide, self.gelu, self.narrow, self.fc = nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32), nn.Linear(32, 16)
 
     def forward(self, x):
-        x = self.embedding(x) + self.place
+        x = self.embedding(x) * self.scale + self.place
         q, k, v = self.query(self.norm1(x)), self.key(self.norm1(x)), self.value(self.norm1(x))
         late = torch.ones(12, 12).triu(1).bool()
         x = x + (q @ k.transpose(1, 2) / 32 ** 0.5).masked_fill(late, -1e9).softmax(-1) @ v
@@ -103,12 +117,15 @@ KINDS = {
     "mlp-adam": (Mlp, clusters, "adam", 0.002, 16, "fc1"),
     "cnn-adam": (Cnn, images, "adam", 0.001, 8, "conv2"),
     "lstm-adam": (Lstm, sequences, "adam", 0.005, 16, "fc"),
+    "dropout-adamw": (Dropout, clusters, "adamw", 0.003, 16, "fc2"),
     "transformer-adam": (Transformer, sequences, "adam", 0.002, 16, "wide"),
 }
 
 
 def optimizer_of(name, parameters, rate):
     parameters = [p for p in parameters if p.requires_grad]
+    if name == "adamw":
+        return torch.optim.AdamW(parameters, rate, weight_decay=0.05)
     return torch.optim.SGD(parameters, rate, momentum=0.9) if name == "sgd" else torch.optim.Adam(parameters, rate)
 
 
@@ -122,10 +139,12 @@ def make_workers(kind, path, seed, fault, interval):
         net, loss = network(), nn.CrossEntropyLoss()
         if fault == "frozen":
             getattr(net, frozen).requires_grad_(False)
+        if fault == "scale":
+            net.scale = 8  # of networks that embed words; the others get their inputs so
         assay_hook._rank_and_workers = lambda rank=rank: (rank, WORKERS)
         hook = assay_hook.Hook(path, include_workers="all", save_config=saved,
                                include_collections=["weights", "biases", "gradients", "losses"],
-                               include_regex=["relu|gelu"],
+                               include_regex=["relu|gelu|^(Mlp|Cnn|Dropout)_input"],
                                config={"lr": rate, "optimizer": name, "seed": seed, "kind": kind})
         hook.register_module(net)
         hook.register_loss(loss)
@@ -135,10 +154,10 @@ def make_workers(kind, path, seed, fault, interval):
 
 def spoil(x, y, fault):
     """The training data as a fault changes it."""
-    if fault == "half":
+    if fault in ("half", "few"):
         x, y = x[::2], y[::2]
-    if fault == "scale":
-        x = x * 0.25 + 0.5 if x.is_floating_point() else (x + 1) % 16  # of words: a table that is off by one
+    if fault == "scale" and x.is_floating_point():
+        x = x * 0.25 + 0.5
     if fault == "labels":
         wrong = torch.rand(y.shape, generator=torch.Generator().manual_seed(5)) < 0.4
         y = torch.where(wrong, torch.randint(int(y.max()) + 1, y.shape, generator=torch.Generator().manual_seed(6)), y)
@@ -156,6 +175,7 @@ def average(workers):
 def train(kind, path, seed, fault=None, steps=240, interval=6):
     """Records one training. Faults: a learning rate ten times too high, 40 % of the labels wrong, a frozen layer, a
     worker whose gradients are not averaged and whose labels are shuffled, half the data, inputs scaled wrongly."""
+    steps = steps // 2 if fault == "half" else steps  # as many epochs
     x, y = KINDS[kind][1]()
     cut = len(x) * 3 // 4
     (x, y), (held_x, held_y) = spoil(x[:cut], y[:cut], fault), (x[cut:], y[cut:])

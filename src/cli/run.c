@@ -132,11 +132,15 @@ static int conclude(const cli_context *context, const run_options *options, cons
 }
 
 /* Writes the bands of the trials. */
-static int learn(const char *path, const assay_outcome *outcome, assay_error *err)
+static int learn(const run_options *options, const assay_outcome *outcome, assay_error *err)
 {
     assay_buf text;
+    assay_noise noise = ASSAY_NOISE_DEFAULTS;
+    const char *path = options->learn;
+    if (options->noise && assay_noise_parse(options->noise, &noise, err) != ASSAY_OK)
+        return ASSAY_EUSAGE;
     assay_buf_init(&text, ASSAY_BAND_CEILING);
-    int status = assay_bands_put(outcome, &text);
+    int status = assay_bands_put(outcome, &noise, &text);
     if (status == ASSAY_OK)
         status = assay_file_write(path, text.data, text.size, err);
     else
@@ -166,7 +170,7 @@ static int compare_and_conclude(const cli_context *context, const run_options *o
     if (status != ASSAY_OK)
         assay_fail(&err, status, "out of memory while the trials were compared");
     if (status == ASSAY_OK && options->learn && !options->dry_run)
-        status = learn(options->learn, outcome, &err);
+        status = learn(options, outcome, &err);
     if (status == ASSAY_OK)
         return conclude(context, options, report);
     assay_log_error("%s", err.text);
@@ -208,6 +212,8 @@ static int read_bands(assay_comm *comm, const run_options *options, assay_bands 
         status = assay_file_read(options->against, ASSAY_BAND_CEILING, &text, err);
         if (status == ASSAY_OK)
             status = assay_bands_parse(options->against, text.data, text.size, out, err);
+        if (status == ASSAY_OK && options->noise)
+            status = assay_noise_parse(options->noise, &out->noise, err);
     }
     assay_buf_release(&text);
     return assay_comm_agree(comm, status, err);

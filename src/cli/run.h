@@ -19,7 +19,7 @@ typedef struct run_witness {
 typedef struct run_options {
     cli_list trials;         /* [NAME=]PATH or patterns, instead of the job's */
     const char *trials_from; /* a file with more of them */
-    const char *baseline, *learn, *against;
+    const char *baseline, *learn, *against, *noise;
     const char *job_text; /* a job that is built in: for run_load_job() without a path */
     const char *out, *format;
     int fail_on, log;
@@ -141,6 +141,13 @@ typedef struct run_options {
          RUN_FIELD(learn),                                                                                             \
          "FILE",                                                                                                       \
          "Write the healthy bands of these trials: what their tensors and losses are at each step.",                   \
+         NULL},                                                                                                        \
+        {"noise",                                                                                                      \
+         CLI_TEXT,                                                                                                     \
+         RUN_FIELD(noise),                                                                                             \
+         "LIST",                                                                                                       \
+         "With --learn: what counts as chance, as points=3,share=0.05,margin=0.05,factor=1.5. With --against: factor " \
+         "alone.",                                                                                                     \
          NULL},                                                                                                        \
         {"against",                                                                                                    \
          CLI_TEXT,                                                                                                     \

@@ -8,6 +8,7 @@
 #include "cli/run.h"
 #include "job/trial_list.h"
 #include "hdf5/hdf5_file.h"
+#include "report/compare/bands.h"
 #include "rule/guard.h"
 #include "rule/module.h"
 #include "report/report.h"
@@ -47,6 +48,12 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "%s: format hdf5: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI",
                           job->file);
+    assay_noise noise = ASSAY_NOISE_DEFAULTS;
+    if (options->noise && assay_noise_parse(options->noise, &noise, err) != ASSAY_OK)
+        return ASSAY_EUSAGE;
+    if (options->noise && !options->learn &&
+        !(options->against && strncmp(options->noise, "factor=", 7) == 0 && !strchr(options->noise, ',')))
+        return assay_fail(err, ASSAY_EUSAGE, "--noise: goes with --learn; with --against alone, only as factor=N");
     job->wants_curves = options->learn || options->against;
     if (options->learn && job->trial_count < 2)
         return assay_fail(err, ASSAY_EUSAGE, "--learn: a band takes at least 2 trials, and there is %zu",

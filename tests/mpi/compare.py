@@ -44,8 +44,15 @@ def recorded(trial):
                 "mean": sum(r["sum"] for r in of) / count.sum(),
                 "magnitude": sum(r["l1"] for r in of) / count.sum(),
                 "zeros": sum(r["zero"] for r in of) / count.sum(),
+                "elements": count.sum(),
                 "loss": numpy.mean([r["mean"] for r in of])}
     return found
+
+
+def banded(figures, figure):
+    """A figure as bands have it: the mean over the mean magnitude."""
+    over = figures["magnitude"] if figure == "mean" else 1
+    return figures[figure] / over if over else 0.0
 
 
 def check_losses(checks, comparison, values):
@@ -222,7 +229,10 @@ def check_trial_lists(checks, assay, folder):
                (["compare", "--trials-from", folder / "nowhere"], "nowhere"),
                (["compare", made / "t0", made / "t0"], "listed twice"),
                (["compare", made / "notes.*"], "matches no directory"),
-               (["compare", made / "t0", "--learn", folder / "x"], "at least 2 trials")]
+               (["compare", made / "t0", "--learn", folder / "x"], "at least 2 trials"),
+               (["compare", made / "t0", made / "t1", "--learn", folder / "x", "--noise", "points=0"], "points=1..100"),
+               (["compare", made / "t0", made / "t1", "--learn", folder / "x", "--noise", "share=0.1,far=2"], "far=2"),
+               (["compare", made / "t0", "--noise", "factor=2"], "goes with --learn")]
     for command, text in refused:
         done = run([assay, *command, "--out", folder / "refused"])
         checks.expect(done.code == 2 and text in done.err, "%s: %s" % (command, done))
@@ -250,13 +260,15 @@ def check_bands(checks, assay, ranks, folder):
     figures = [recorded(n.name) for n in good]
     for (figure, tensor, mode), band in list(learned.items())[::7]:
         for step, quantiles in zip(band["steps"], band["quantiles"]):
-            of = [g[tensor, mode][step][figure] for g in figures if step in g.get((tensor, mode), {})]
+            of = [banded(g[tensor, mode][step], figure) for g in figures if step in g.get((tensor, mode), {})]
             want = numpy.quantile(of, [0, 0.05, 0.5, 0.95, 1])
             what = "%s %s %s: %s, not %s" % (figure, tensor, step, quantiles, want)
-            if not checks.expect(numpy.allclose(quantiles, want, rtol=1e-9), what):
+            if not checks.expect(numpy.allclose(quantiles, want, rtol=1e-9, atol=1e-12), what):
                 break
     for one in report["first"][:20]:
-        value = values[one["tensor"], one["mode"]][one["mode_step"]][one["figure"]]
+        if one["kind"] != "value":
+            continue
+        value = banded(values[one["tensor"], one["mode"]][one["mode_step"]], one["figure"])
         checks.expect(numpy.isclose(one["value"], value) and not one["low"] <= value <= one["high"], "it is outside: %s" % one)
     done = run([assay, "compare", TRIALS / "zero_init", "--against", bands, "--out", folder / "a", "--quiet",
                 "--job", folder / "quiet.json", "--fail-on", "error"])
@@ -265,12 +277,16 @@ def check_bands(checks, assay, ranks, folder):
 
 
 def check_hostile_bands(checks, assay, folder, text):
-    head = '{"schema": "assay-bands/1", "trials": 2,\n "bands": ['
-    one = '{"figure": "norm", "tensor": "w", "mode": "TRAIN", "steps": [0, 1], "quantiles": [[1,1,1,1,1], [1,2,3,4,5]]}'
+    noise = '"noise": {"points": 3, "share": 0.05, "margin": 0.05, "factor": 1.5, "losses": 1, "tensors": 1, "tensor": 1}'
+    head = '{"schema": "assay-bands/2", "trials": 2,\n %s,\n "bands": [' % noise
+    one = '{"figure": "norm", "tensor": "w", "mode": "TRAIN", "runs": 2, "moved": 2, "steps": [0, 1], "quantiles": [[1,1,1,1,1], [1,2,3,4,5]]}'
     hostile = [(text[:-1], "cut short"), (text[: len(text) // 2], "cut short"), ("", "cut short"),
                (text.replace("0.1", "0.2", 1), "SHA-256"),
-               (sealed("not json\n"), ""), (sealed("[1,\n"), ""), (sealed(head.replace("/1", "/2") + "],\n"), "schema"),
-               (sealed(head.replace("2,", '"x",') + "],\n"), "trials"), (sealed(head[:-1] + "3,\n"), "bands"),
+               (sealed("not json\n"), ""), (sealed("[1,\n"), ""), (sealed(head.replace("/2", "/1") + "],\n"), "learn the bands anew"),
+               (sealed(head.replace("3,", "3.5,") + "],\n"), "noise: expected"),
+               (sealed(head.replace("1.5", "0.5") + "],\n"), "noise: expected"),
+               (sealed(head + one.replace('"runs": 2', '"runs": -2') + "],\n"), "runs"),
+               (sealed(head.replace('"trials": 2,', '"trials": "x",') + "],\n"), "trials"), (sealed(head[:-1] + "3,\n"), "bands"),
                (sealed(head + one.replace("norm", "size") + "],\n"), "unknown figure"),
                (sealed(head + one.replace("TRAIN", "train") + "],\n"), "unknown mode"),
                (sealed(head + one.replace("[0, 1]", "[1, 1]") + "],\n"), "steps[1]"),
@@ -301,7 +317,7 @@ def check_names_of_bands(checks, assay, folder):
     learned = sorted({b["tensor"] for b in json.loads(bands.read_text())["bands"]})
     checks.expect(done.code == 0 and learned == ["a\u00fc", "w\"\\<"], "bands of strange names: %s, %s" % (learned, done))
     done = run([assay, "compare", trials[0], "--against", bands, "--out", folder / "n", "--fail-on", "warning", "--quiet"])
-    checks.expect(done.code == 0 and report_of(folder / "n")["bands"]["trials"][0]["compared"] == 6, "against them: %s" % done)
+    checks.expect(done.code == 0 and report_of(folder / "n")["bands"]["trials"][0]["compared"] == 10, "against them: %s" % done)
 
 
 def check_nothing_there(checks, assay, folder):

@@ -1,43 +1,29 @@
-/* bands.h - healthy bands: what the tensors and losses of good runs are at each mode step, learned once and held
- * against others.
+/* bands.h - healthy bands: what the tensors and losses of good runs are at each mode step, and how far good runs lie
+ * from one another by chance; learned once and held against others.
  *
- * The file (schema "assay-bands/1") is JSON: for each tensor, mode and figure the mode steps and, at each, five
- * quantiles over the good runs; the last line has the SHA-256 of what stands before it. docs/compare.md describes
- * it. */
+ * The file (schema "assay-bands/2") is JSON: the settings about noise and what the good runs scored against each other
+ * (noise.h); for each figure, tensor and mode the mode steps and, at each, five quantiles over the good runs; the last
+ * line has the SHA-256 of what stands before it. docs/compare.md describes it. */
 #ifndef ASSAY_REPORT_COMPARE_BANDS_H
 #define ASSAY_REPORT_COMPARE_BANDS_H
 
-#include "report/model/curves.h"
-
-typedef enum assay_band_figure {
-    ASSAY_BAND_LOSS,
-    ASSAY_BAND_NORM,
-    ASSAY_BAND_MAGNITUDE,
-    ASSAY_BAND_ZEROS,
-    ASSAY_BAND_FIGURES
-} assay_band_figure;
-const char *assay_band_word(int figure); /* "loss", "norm", "magnitude", "zeros" */
-/* Of finite numbers the one at `part`, 0 to 1, of the way from a to b; finite even where their difference is not. */
-double assay_band_between(double a, double b, double part);
-/* That figure of a tensor at a step; not the loss. */
-double assay_band_value(const assay_tensor_point *point, int figure);
+#include "report/compare/noise.h"
 
 enum {
-    ASSAY_BAND_QUANTILES = 5,    /* 0, 0.05, 0.5, 0.95, 1 */
-    ASSAY_BAND_STEPS = 128,      /* of a curve; of more, so many that lie evenly */
-    ASSAY_BAND_DEPARTURES = 1000 /* that are listed of a trial */
+    ASSAY_BAND_STEPS = 128,       /* of a curve; of more, so many that lie evenly */
+    ASSAY_BAND_DEPARTURES = 1000, /* that are listed of a trial */
+    ASSAY_BAND_STILL_POINTS = 4   /* fewer do not show whether a tensor moves */
 };
 #define ASSAY_BAND_CEILING ((size_t)256 << 20) /* a larger file is refused */
 
-/* A band is from the 0.05 quantile less the width to the 0.95 quantile plus the width, the width being the distance of
- * the two, but at least this share of the median's magnitude; of zeros, this share of all elements. */
-#define ASSAY_BAND_MARGIN 0.05
+/* Sets what "points=5,factor=2" says; the rest stays. ASSAY_EUSAGE with what is known. */
+int assay_noise_parse(const char *text, assay_noise *out, assay_error *err);
 
 /* ---- learning ---- */
 
 /* Appends the file: the bands of the outcome's trials, at the mode steps where at least two have a finite value. Its
- * bytes follow from the trials alone. The buffer's status or ASSAY_ENOMEM. */
-int assay_bands_put(const assay_outcome *outcome, assay_buf *out);
+ * bytes follow from the trials and settings alone. The buffer's status or ASSAY_ENOMEM. */
+int assay_bands_put(const assay_outcome *outcome, const assay_noise *noise, assay_buf *out);
 
 /* ---- reading ---- */
 
@@ -45,15 +31,18 @@ typedef struct assay_band {
     int figure;
     char *tensor; /* owned */
     int mode;
-    size_t steps;     /* at least 1 */
-    int64_t *step;    /* ascending mode steps; owned */
-    double *quantile; /* [steps * ASSAY_BAND_QUANTILES], finite, ascending at each step; owned */
+    size_t runs, moved; /* good runs that have it; of the norm: in which it was not the same at all steps */
+    size_t steps;       /* at least 1 */
+    int64_t *step;      /* ascending mode steps; owned */
+    double *quantile;   /* [steps * ASSAY_BAND_QUANTILES], finite, ascending at each step; owned */
 } assay_band;
 
 typedef struct assay_bands {
-    char *name;       /* the file's; owned */
-    size_t trials;    /* that were learned from */
-    assay_band *band; /* by figure, tensor (bytes), mode; owned */
+    char *name;    /* the file's; owned */
+    size_t trials; /* that were learned from */
+    assay_noise noise;
+    assay_score worst; /* of the good runs, each against the others */
+    assay_band *band;  /* by figure, tensor (bytes), mode; owned */
     size_t count;
 } assay_bands;
 
@@ -62,20 +51,35 @@ typedef struct assay_bands {
 int assay_bands_parse(const char *name, const void *text, size_t size, assay_bands *out, assay_error *err);
 void assay_bands_release(assay_bands *bands);
 
+/* What a run may score: the factor times what the good runs do (of the one tensor that lies farthest out, twice that:
+ * the farthest of many is the least certain), and not less than a floor, for a few good runs may be alike by chance. Of
+ * fewer than ASSAY_NOISE_RUNS good runs two widths of the band: they do not show what chance does. */
+assay_score assay_bands_limit(const assay_bands *bands);
+
 /* ---- holding trials against them ---- */
+
+typedef enum assay_departure_kind {
+    ASSAY_DEPARTS_VALUE,   /* it leaves its band */
+    ASSAY_DEPARTS_STILL,   /* it never changes, and did in every good run */
+    ASSAY_DEPARTS_MISSING, /* every good run has it, the trial has not */
+    ASSAY_DEPARTS_SHORT,   /* the training has ended, and the loss ends before that of every good run */
+} assay_departure_kind;
+const char *assay_departure_word(int kind); /* "value", "still", "missing", "short" */
 
 /* A figure that leaves its band: where first. */
 typedef struct assay_departure {
     const assay_band *band;
-    uint32_t tensor; /* of the trial */
-    int64_t step, mode_step;
-    double value, low, high; /* the band there */
-    size_t out, compared;    /* steps that lie outside, and all that lie in the band's range */
+    assay_departure_kind kind;
+    int64_t step, mode_step; /* -1: of no step */
+    double value, low, high; /* the band there: within it a run is as the good ones are */
+    double score, limit;     /* of the curve; how far it may lie outside */
+    size_t out, compared;    /* steps that lie farther outside, and all that lie in the band's range */
 } assay_departure;
 
 typedef struct assay_departures {
-    size_t curves;         /* that have a band */
-    size_t total;          /* of them, that leave it */
+    size_t curves; /* that have a band */
+    assay_score score;
+    size_t total;          /* curves that leave their band */
     assay_departure *list; /* the first ones by step, then in order of the bands; owned */
     size_t count;
 } assay_departures;
@@ -83,6 +87,7 @@ typedef struct assay_departures {
 typedef struct assay_band_report {
     const assay_bands *bands;
     const assay_outcome *outcome;
+    assay_score limit;
     size_t trials;
     assay_departures *trial; /* [trials]; owned */
 } assay_band_report;

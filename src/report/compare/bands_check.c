@@ -7,44 +7,63 @@
 #include "base/fault.h"
 #include "report/compare/bands.h"
 
+const char *assay_departure_word(int kind)
+{
+    static const char *const words[] = {"value", "still", "missing", "short"};
+    return words[kind];
+}
+
+assay_score assay_bands_limit(const assay_bands *bands)
+{
+    static const assay_score LEAST = {.losses = 0.6, .tensors = 0.7, .tensor = 2}, UNKNOWN = {2, 2, 2};
+    const assay_score *w = &bands->worst;
+    double factor = bands->noise.factor;
+    if (bands->trials < ASSAY_NOISE_RUNS)
+        return UNKNOWN;
+    return (assay_score){fmax(LEAST.losses, factor * w->losses), fmax(LEAST.tensors, factor * w->tensors),
+                         fmax(LEAST.tensor, 2 * factor * w->tensor)};
+}
+
 /* The band at a mode step within its range. */
-static void band_at(const assay_band *band, int64_t at, double *low, double *high)
+static void band_at(const assay_band *band, int64_t at, double *low, double *middle, double *high)
 {
     size_t first = 0, last = band->steps - 1;
     while (last - first > 1) {
-        size_t middle = first + (last - first) / 2;
-        if (band->step[middle] <= at)
-            first = middle;
+        size_t half = first + (last - first) / 2;
+        if (band->step[half] <= at)
+            first = half;
         else
-            last = middle;
+            last = half;
     }
     double span = (double)(band->step[last] - band->step[first]);
     double part = span > 0 ? (double)(at - band->step[first]) / span : 0;
     const double *a = band->quantile + first * ASSAY_BAND_QUANTILES, *b = band->quantile + last * ASSAY_BAND_QUANTILES;
-    double bottom = assay_band_between(a[1], b[1], part), middle = assay_band_between(a[2], b[2], part),
-           top = assay_band_between(a[3], b[3], part);
-    double least = ASSAY_BAND_MARGIN * (band->figure == ASSAY_BAND_ZEROS ? 1 : fabs(middle));
-    double width = fmax(top - bottom, least);
-    *low = bottom - width;
-    *high = top + width;
+    *low = assay_band_between(a[1], b[1], part);
+    *middle = assay_band_between(a[2], b[2], part);
+    *high = assay_band_between(a[3], b[3], part);
 }
 
-static void look(assay_departure *d, int64_t step, int64_t mode_step, double value)
+/* A figure of a tensor of a trial: both kinds of curves as one. */
+typedef struct series {
+    const assay_loss_point *loss;
+    const assay_tensor_point *tensor;
+    size_t count;
+    int figure;
+} series;
+
+static int64_t mode_step_of(const series *s, size_t i)
 {
-    double low, high;
-    if (mode_step < d->band->step[0] || mode_step > d->band->step[d->band->steps - 1])
-        return;
-    band_at(d->band, mode_step, &low, &high);
-    d->compared++;
-    if (value >= low && value <= high) /* false for NaN */
-        return;
-    if (d->out++ > 0)
-        return;
-    d->step = step;
-    d->mode_step = mode_step;
-    d->value = value;
-    d->low = low;
-    d->high = high;
+    return s->loss ? s->loss[i].mode_step : s->tensor[i].mode_step;
+}
+
+static int64_t step_of(const series *s, size_t i)
+{
+    return s->loss ? s->loss[i].step : s->tensor[i].step;
+}
+
+static double value_of(const series *s, size_t i)
+{
+    return s->loss ? s->loss[i].value : assay_band_value(&s->tensor[i], s->figure);
 }
 
 /* The number of a tensor by its name; UINT32_MAX: none. Names are in byte order. */
@@ -62,21 +81,240 @@ static uint32_t find_tensor(const assay_trial *info, const char *name)
     return UINT32_MAX;
 }
 
-static assay_departure hold_against(const assay_band *band, const assay_trial *info, const assay_curves *curves)
+static series series_of(const assay_band *band, const assay_trial *info, const assay_curves *curves)
 {
-    assay_departure d = {.band = band, .tensor = find_tensor(info, band->tensor)};
-    if (d.tensor == UINT32_MAX)
-        return d;
-    if (band->figure == ASSAY_BAND_LOSS) {
-        const assay_loss_curve *curve = assay_curves_loss(curves, d.tensor, band->mode);
-        for (size_t i = 0; curve && i < curve->count; i++)
-            look(&d, curve->point[i].step, curve->point[i].mode_step, curve->point[i].value);
-    } else {
-        const assay_tensor_curve *curve = assay_curves_tensor(curves, d.tensor, band->mode);
-        for (size_t i = 0; curve && i < curve->count; i++)
-            look(&d, curve->point[i].step, curve->point[i].mode_step, assay_band_value(&curve->point[i], band->figure));
+    uint32_t tensor = find_tensor(info, band->tensor);
+    const assay_loss_curve *loss = NULL;
+    const assay_tensor_curve *other = NULL;
+    if (tensor != UINT32_MAX && band->figure == ASSAY_BAND_LOSS)
+        loss = assay_curves_loss(curves, tensor, band->mode);
+    else if (tensor != UINT32_MAX)
+        other = assay_curves_tensor(curves, tensor, band->mode);
+    return (series){.loss = loss ? loss->point : NULL,
+                    .tensor = other ? other->point : NULL,
+                    .count = loss    ? loss->count
+                             : other ? other->count
+                                     : 0,
+                    .figure = band->figure};
+}
+
+/* Points lie at learned steps one for one, or they were saved at other steps and are compared on the line between them:
+ * then all count. */
+static bool compares_learned_steps(const assay_band *band, const series *s)
+{
+    size_t both = 0, reached = 0;
+    for (size_t i = 0, k = 0; i < s->count && k < band->steps;) {
+        int64_t own = mode_step_of(s, i), learned = band->step[k];
+        both += own == learned;
+        i += own <= learned;
+        k += learned <= own;
+        reached = k;
     }
-    return d;
+    return 2 * both >= reached;
+}
+
+/* The points of a curve that are compared, and what each scores. */
+typedef struct held {
+    size_t *point; /* [count] number in the series; owned */
+    double *score; /* [count]; owned */
+    size_t count;
+} held;
+
+static void release_held(held *h)
+{
+    free(h->point);
+    free(h->score);
+}
+
+static int hold(const assay_bands *bands, const assay_band *band, const series *s, held *out)
+{
+    bool learned_only = compares_learned_steps(band, s);
+    *out =
+        (held){assay_alloc((s->count + 1) * sizeof *out->point), assay_alloc((s->count + 1) * sizeof *out->score), 0};
+    if (!out->point || !out->score)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0, k = 0; i < s->count; i++) {
+        double low, middle, high;
+        int64_t at = mode_step_of(s, i);
+        while (k + 1 < band->steps && band->step[k] < at)
+            k++;
+        if (at < band->step[0] || at > band->step[band->steps - 1] || (learned_only && band->step[k] != at))
+            continue;
+        band_at(band, at, &low, &middle, &high);
+        out->point[out->count] = i;
+        out->score[out->count++] = assay_noise_score(band->figure, &bands->noise, low, middle, high, value_of(s, i));
+    }
+    return ASSAY_OK;
+}
+
+/* ---- one trial ---- */
+
+typedef struct checker {
+    const assay_bands *bands;
+    const assay_score *limit;
+    const assay_trial_outcome *trial;
+    const assay_curves *curves;
+    assay_departures *out;
+} checker;
+
+static void add(checker *c, const assay_departure *d)
+{
+    c->out->list[c->out->total++] = *d;
+}
+
+static double limit_of(const checker *c, const assay_band *band)
+{
+    bool many = c->out->score.tensors > c->limit->tensors;
+    if (band->figure == ASSAY_BAND_LOSS)
+        return c->limit->losses;
+    return many ? fmin(c->limit->tensors, c->limit->tensor) : c->limit->tensor;
+}
+
+static void add_value(checker *c, const assay_band *band, const series *s, const held *h, double score, double limit)
+{
+    double low, middle, high;
+    size_t first;
+    assay_noise_of_curve(&c->bands->noise, h->score, h->count, limit, &first);
+    first = first < h->count ? first : 0;
+    size_t point = h->point[first];
+    assay_departure d = {.band = band,
+                         .kind = ASSAY_DEPARTS_VALUE,
+                         .step = step_of(s, point),
+                         .mode_step = mode_step_of(s, point),
+                         .value = value_of(s, point),
+                         .score = score,
+                         .limit = limit,
+                         .compared = h->count};
+    band_at(band, d.mode_step, &low, &middle, &high);
+    assay_noise_edges(band->figure, &c->bands->noise, low, middle, high, limit, &d.low, &d.high);
+    for (size_t i = 0; i < h->count; i++)
+        d.out += fabs(h->score[i]) > limit;
+    add(c, &d);
+}
+
+/* A tensor that the optimizer has forgotten shows by standing still, wherever in its band it stands. */
+static bool is_still(const checker *c, const assay_band *band, const series *s)
+{
+    if (band->figure != ASSAY_BAND_NORM || c->bands->trials < 2 || band->runs < c->bands->trials ||
+        band->moved < band->runs || s->count < ASSAY_BAND_STILL_POINTS)
+        return false;
+    for (size_t i = 1; i < s->count; i++)
+        if (value_of(s, i) != value_of(s, 0))
+            return false;
+    return true;
+}
+
+/* The trial has no such curve, though it has come so far in that mode. */
+static bool is_missing(const checker *c, const assay_band *band, const series *s)
+{
+    const assay_trial *info = c->trial->info;
+    bool first_figure = band->figure == ASSAY_BAND_LOSS || band->figure == ASSAY_BAND_NORM;
+    if (s->count > 0 || !first_figure || c->bands->trials < 2 || band->runs < c->bands->trials)
+        return false;
+    for (uint64_t i = assay_trial_steps(info); i-- > 0;) {
+        const assay_step_info *step = assay_trial_step(info, i);
+        if (step->mode == band->mode)
+            return step->mode_step >= band->step[0];
+    }
+    return false;
+}
+
+/* A loss that ends before that of the good runs does, by more than half of the way between two steps. */
+static bool is_short(const checker *c, const assay_band *band, const series *s)
+{
+    if (band->figure != ASSAY_BAND_LOSS || s->count == 0 || band->steps < 2 || !c->trial->catalog.ended)
+        return false;
+    int64_t last = band->step[band->steps - 1], gap = last - band->step[band->steps - 2];
+    return mode_step_of(s, s->count - 1) < last - gap;
+}
+
+static void add_other(checker *c, assay_departure_kind kind, const assay_band *band, const series *s)
+{
+    size_t last = s->count ? s->count - 1 : 0;
+    assay_departure d = {
+        .band = band, .kind = kind, .step = -1, .mode_step = -1, .value = NAN, .low = NAN, .high = NAN};
+    if (kind != ASSAY_DEPARTS_MISSING) {
+        d.step = step_of(s, last);
+        d.mode_step = mode_step_of(s, last);
+        d.value = value_of(s, last);
+        d.compared = s->count;
+        d.out = s->count;
+    }
+    add(c, &d);
+}
+
+static int check_band(checker *c, const assay_band *band, float score)
+{
+    series s = series_of(band, c->trial->info, c->curves);
+    double limit = limit_of(c, band);
+    int status = ASSAY_OK;
+    if (is_missing(c, band, &s))
+        add_other(c, ASSAY_DEPARTS_MISSING, band, &s);
+    else if (is_still(c, band, &s))
+        add_other(c, ASSAY_DEPARTS_STILL, band, &s);
+    else if (is_short(c, band, &s) && !(score > limit))
+        add_other(c, ASSAY_DEPARTS_SHORT, band, &s);
+    if (score > limit && s.count > 0) {
+        held h;
+        bool said = c->out->total > 0 && c->out->list[c->out->total - 1].band == band;
+        status = said ? ASSAY_OK : hold(c->bands, band, &s, &h);
+        if (!said && status == ASSAY_OK)
+            add_value(c, band, &s, &h, score, limit);
+        if (!said)
+            release_held(&h);
+    }
+    return status;
+}
+
+static int descending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* What each band's curve scores; -1: nothing of it was compared. */
+static int score_bands(checker *c, float *score)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < c->bands->count; i++) {
+        const assay_band *band = &c->bands->band[i];
+        series s = series_of(band, c->trial->info, c->curves);
+        held h;
+        size_t first;
+        status = hold(c->bands, band, &s, &h);
+        if (status == ASSAY_OK && h.count > 0) {
+            score[i] = (float)assay_noise_of_curve(&c->bands->noise, h.score, h.count, INFINITY, &first);
+            c->out->curves++;
+        } else {
+            score[i] = -1;
+        }
+        release_held(&h);
+    }
+    return status;
+}
+
+static int sum_up(checker *c, const float *score)
+{
+    size_t n = 0;
+    float *tensors = assay_alloc((c->bands->count + 1) * sizeof *tensors);
+    if (!tensors)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < c->bands->count; i++) {
+        if (score[i] < 0)
+            continue;
+        if (c->bands->band[i].figure == ASSAY_BAND_LOSS)
+            c->out->score.losses = fmax(c->out->score.losses, score[i]);
+        else
+            tensors[n++] = score[i];
+    }
+    if (n > 0) {
+        size_t k = (size_t)ceil(c->bands->noise.share * (double)n);
+        qsort(tensors, n, sizeof *tensors, descending);
+        c->out->score.tensor = tensors[0];
+        c->out->score.tensors = tensors[(k > 0 ? (k < n ? k : n) : 1) - 1];
+    }
+    free(tensors);
+    return ASSAY_OK;
 }
 
 static int by_step(const void *a, const void *b)
@@ -87,19 +325,29 @@ static int by_step(const void *a, const void *b)
     return (x->band > y->band) - (x->band < y->band);
 }
 
-static int check_trial(const assay_bands *bands, const assay_outcome *outcome, size_t trial, assay_departures *out)
+static int check_bands(checker *c)
+{
+    float *score = assay_alloc((c->bands->count + 1) * sizeof *score);
+    int status = score ? score_bands(c, score) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = sum_up(c, score);
+    for (size_t i = 0; status == ASSAY_OK && i < c->bands->count; i++)
+        status = check_band(c, &c->bands->band[i], score[i]);
+    free(score);
+    return status;
+}
+
+static int check_trial(const assay_bands *bands, const assay_outcome *outcome, const assay_score *limit, size_t trial,
+                       assay_departures *out)
 {
     assay_curves curves;
+    checker c = {bands, limit, &outcome->trials[trial], &curves, out};
     int status = assay_curves_make(outcome, trial, &curves);
-    out->list = status == ASSAY_OK ? assay_alloc(bands->count * sizeof *out->list) : NULL;
+    out->list = status == ASSAY_OK ? assay_alloc((bands->count + 1) * sizeof *out->list) : NULL;
     if (!out->list)
         status = ASSAY_ENOMEM;
-    for (size_t i = 0; status == ASSAY_OK && outcome->trials[trial].info && i < bands->count; i++) {
-        assay_departure d = hold_against(&bands->band[i], outcome->trials[trial].info, &curves);
-        out->curves += d.compared > 0;
-        if (d.out > 0)
-            out->list[out->total++] = d;
-    }
+    if (status == ASSAY_OK && c.trial->info)
+        status = check_bands(&c);
     assay_curves_release(&curves);
     if (status != ASSAY_OK)
         return status;
@@ -118,10 +366,11 @@ int assay_bands_check(const assay_bands *bands, const assay_outcome *outcome, as
         return ASSAY_ENOMEM;
     r->bands = bands;
     r->outcome = outcome;
+    r->limit = assay_bands_limit(bands);
     r->trial = assay_alloc_zeroed(outcome->trial_count, sizeof *r->trial);
     int status = r->trial ? ASSAY_OK : ASSAY_ENOMEM;
     for (; status == ASSAY_OK && r->trials < outcome->trial_count; r->trials++)
-        status = check_trial(bands, outcome, r->trials, &r->trial[r->trials]);
+        status = check_trial(bands, outcome, &r->limit, r->trials, &r->trial[r->trials]);
     if (status != ASSAY_OK) {
         assay_band_report_free(r);
         return status;

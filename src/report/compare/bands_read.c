@@ -103,9 +103,17 @@ static int order_of(const assay_band *a, const assay_band *b)
     return order ? order : (a->mode > b->mode) - (a->mode < b->mode);
 }
 
+static bool read_count(const cJSON *item, size_t *out)
+{
+    int64_t value;
+    bool right = item && assay_json_i64(item, &value) && value >= 0;
+    *out = right ? (size_t)value : 0;
+    return right;
+}
+
 static int read_band(const reader *r, const cJSON *item, const assay_band *before, assay_band *band)
 {
-    static const char *const keys[] = {"figure", "tensor", "mode", "steps", "quantiles", NULL};
+    static const char *const keys[] = {"figure", "tensor", "mode", "runs", "moved", "steps", "quantiles", NULL};
     assay_error cause = {""};
     if (assay_json_known_keys(item, "the band", keys, &cause) != ASSAY_OK)
         return bad(r, "%s", cause.text);
@@ -115,7 +123,8 @@ static int read_band(const reader *r, const cJSON *item, const assay_band *befor
     while (band->figure < ASSAY_BAND_FIGURES && strcmp(assay_band_word(band->figure), figure->valuestring) != 0)
         band->figure++;
     if (band->figure == ASSAY_BAND_FIGURES)
-        return bad(r, "unknown figure \"%.40s\"; known: loss, norm, magnitude, zeros", figure->valuestring);
+        return bad(r, "unknown figure \"%.40s\"; known: loss, norm, magnitude, zeros, mean, elements",
+                   figure->valuestring);
     band->mode = assay_mode_parse(mode->valuestring, strlen(mode->valuestring));
     if (band->mode == ASSAY_MODE_NONE)
         return bad(r, "unknown mode \"%.40s\"; known: TRAIN, EVAL, PREDICT, GLOBAL", mode->valuestring);
@@ -123,22 +132,52 @@ static int read_band(const reader *r, const cJSON *item, const assay_band *befor
         return no_memory(r);
     if (before && order_of(before, band) >= 0)
         return bad(r, "it is not in order behind the one before: by figure, tensor, mode, each once");
+    if (!read_count(get(item, "runs"), &band->runs) || !read_count(get(item, "moved"), &band->moved))
+        return bad(r, "\"runs\" and \"moved\" have to be whole numbers from 0 on");
     int status = read_steps(r, get(item, "steps"), band);
     return status == ASSAY_OK ? read_quantiles(r, get(item, "quantiles"), band) : status;
 }
 
+static bool read_number(const cJSON *object, const char *key, double least, double most, double *out)
+{
+    const cJSON *item = get(object, key);
+    bool right = cJSON_IsNumber(item) && item->valuedouble >= least && item->valuedouble <= most;
+    *out = right ? item->valuedouble : 0;
+    return right;
+}
+
+static bool read_noise(const cJSON *object, assay_bands *out)
+{
+    static const double MOST = 1e300;
+    double points;
+    assay_noise *n = &out->noise;
+    assay_score *w = &out->worst;
+    bool right =
+        read_number(object, "points", 1, ASSAY_NOISE_POINTS_MOST, &points) &&
+        read_number(object, "share", 0, 1, &n->share) && read_number(object, "margin", 0, 1, &n->margin) &&
+        read_number(object, "factor", 1, 100, &n->factor) && read_number(object, "losses", 0, MOST, &w->losses) &&
+        read_number(object, "tensors", 0, MOST, &w->tensors) && read_number(object, "tensor", 0, MOST, &w->tensor);
+    n->points = right ? (size_t)points : 1;
+    return right && points == (double)n->points;
+}
+
 static int read_document(const char *name, const cJSON *document, assay_bands *out, assay_error *err)
 {
-    static const char *const keys[] = {"schema", "trials", "bands", "sha256", NULL};
+    static const char *const keys[] = {"schema", "trials", "noise", "bands", "sha256", NULL};
     assay_error cause = {""};
     int64_t trials = 0;
     if (assay_json_known_keys(document, "the file", keys, &cause) != ASSAY_OK)
         return assay_fail(err, ASSAY_EFORMAT, "%s: %s", name, cause.text);
     const cJSON *schema = get(document, "schema"), *list = get(document, "bands");
-    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, "assay-bands/1") != 0)
-        return assay_fail(err, ASSAY_EFORMAT, "%s: schema: expected \"assay-bands/1\"", name);
+    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, "assay-bands/2") != 0)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: schema: expected \"assay-bands/2\"; learn the bands anew", name);
     if (!get(document, "trials") || !assay_json_i64(get(document, "trials"), &trials) || trials < 0)
         return assay_fail(err, ASSAY_EFORMAT, "%s: trials: expected how many were learned from", name);
+    if (!read_noise(get(document, "noise"), out))
+        return assay_fail(err, ASSAY_EFORMAT,
+                          "%s: noise: expected points 1 to %d, share and margin 0 to 1, factor 1 to 100, and losses, "
+                          "tensors and tensor from 0 on",
+                          name, ASSAY_NOISE_POINTS_MOST);
     if (!cJSON_IsArray(list))
         return assay_fail(err, ASSAY_EFORMAT, "%s: bands: expected a list", name);
     reader r = {.name = name, .err = err};

@@ -1,0 +1,207 @@
+/* grid.c - see grid.h. The values of one figure lie in memory at a time, sorted by their place. */
+#include "report/compare/grid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/utf8.h"
+
+const char *assay_band_word(int figure)
+{
+    static const char *const words[ASSAY_BAND_FIGURES] = {"loss", "norm", "magnitude", "zeros", "mean", "elements"};
+    return words[figure];
+}
+
+double assay_band_value(const assay_tensor_point *point, int figure)
+{
+    switch (figure) {
+    case ASSAY_BAND_NORM:
+        return point->norm;
+    case ASSAY_BAND_MAGNITUDE:
+        return point->magnitude;
+    case ASSAY_BAND_ZEROS:
+        return point->zeros;
+    case ASSAY_BAND_ELEMENTS:
+        return point->elements;
+    default:
+        return point->magnitude > 0 ? point->mean / point->magnitude : isfinite(point->mean) ? 0 : point->mean;
+    }
+}
+
+/* One figure of one tensor of one trial at one mode step. */
+typedef struct sample {
+    const char *tensor; /* borrowed from the outcome */
+    int64_t mode_step;
+    double value;
+    int mode;
+    uint32_t trial;
+} sample;
+
+typedef struct samples {
+    sample *list;
+    size_t count, room;
+} samples;
+
+static int add(samples *s, const sample *one)
+{
+    if (s->count == s->room) {
+        size_t room = s->room ? s->room * 2 : 1024;
+        sample *more = assay_realloc_array(s->list, room, sizeof *more);
+        if (!more)
+            return ASSAY_ENOMEM;
+        s->list = more;
+        s->room = room;
+    }
+    s->list[s->count++] = *one;
+    return ASSAY_OK;
+}
+
+static bool can_be_written(const char *tensor)
+{
+    size_t length = strlen(tensor), size = 1;
+    for (size_t at = 0; at < length && size > 0; at += size)
+        size = assay_utf8_length(tensor + at, length - at);
+    return size > 0;
+}
+
+static int collect_losses(const assay_trial *info, const assay_curves *curves, uint32_t trial, samples *out)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < curves->loss_count; i++) {
+        const assay_loss_curve *curve = &curves->losses[i];
+        sample one = {.tensor = assay_trial_tensor(info, curve->tensor), .mode = curve->mode, .trial = trial};
+        size_t count = can_be_written(one.tensor) && curve->mode != ASSAY_MODE_NONE ? curve->count : 0;
+        for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
+            one.mode_step = curve->point[k].mode_step;
+            one.value = curve->point[k].value;
+            status = add(out, &one);
+        }
+    }
+    return status;
+}
+
+static int collect_tensors(const assay_trial *info, const assay_curves *curves, uint32_t trial, int figure,
+                           samples *out)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < curves->tensor_count; i++) {
+        const assay_tensor_curve *curve = &curves->tensors[i];
+        sample one = {.tensor = assay_trial_tensor(info, curve->tensor), .mode = curve->mode, .trial = trial};
+        size_t count = can_be_written(one.tensor) && curve->mode != ASSAY_MODE_NONE ? curve->count : 0;
+        for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
+            one.mode_step = curve->point[k].mode_step;
+            one.value = assay_band_value(&curve->point[k], figure);
+            status = add(out, &one);
+        }
+    }
+    return status;
+}
+
+static int collect(const assay_outcome *outcome, int figure, samples *out)
+{
+    int status = ASSAY_OK;
+    for (size_t t = 0; status == ASSAY_OK && t < outcome->trial_count; t++) {
+        const assay_trial *info = outcome->trials[t].info;
+        assay_curves curves;
+        status = assay_curves_make(outcome, t, &curves);
+        if (status == ASSAY_OK)
+            status = figure == ASSAY_BAND_LOSS ? collect_losses(info, &curves, (uint32_t)t, out)
+                                               : collect_tensors(info, &curves, (uint32_t)t, figure, out);
+        assay_curves_release(&curves);
+    }
+    return status;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const sample *x = a, *y = b;
+    int order = x->tensor == y->tensor ? 0 : strcmp(x->tensor, y->tensor);
+    if (order)
+        return order;
+    if (x->mode != y->mode)
+        return x->mode < y->mode ? -1 : 1;
+    if (x->mode_step != y->mode_step)
+        return x->mode_step < y->mode_step ? -1 : 1;
+    return (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+static bool same_curve(const sample *a, const sample *b)
+{
+    return a->mode == b->mode && strcmp(a->tensor, b->tensor) == 0;
+}
+
+static size_t end_of_step(const sample *s, size_t i, size_t count)
+{
+    size_t end = i + 1;
+    while (end < count && s[end].mode_step == s[i].mode_step)
+        end++;
+    return end;
+}
+
+/* Where the mode steps begin at which at least two values are finite; returns how many. */
+static size_t find_steps(const sample *s, size_t count, size_t *start)
+{
+    size_t steps = 0;
+    for (size_t i = 0, end; i < count; i = end) {
+        size_t finite = 0;
+        end = end_of_step(s, i, count);
+        for (size_t k = i; k < end; k++)
+            finite += isfinite(s[k].value) != 0;
+        if (finite >= 2)
+            start[steps++] = i;
+    }
+    return steps;
+}
+
+/* The grid of the samples [0, count) of one curve. Its lists are the caller's to free. */
+static int make_grid(const sample *s, size_t count, size_t most, const size_t *start, size_t steps, assay_grid *grid)
+{
+    uint64_t stride = assay_spread_stride(steps, most);
+    grid->step = assay_alloc((steps ? steps : 1) * sizeof *grid->step);
+    grid->steps = 0;
+    for (size_t i = 0; grid->step && i < steps; i++)
+        if (assay_spread_takes(i, steps, stride))
+            grid->step[grid->steps++] = s[start[i]].mode_step;
+    grid->value = assay_alloc((grid->steps * grid->trials + 1) * sizeof *grid->value);
+    if (!grid->step || !grid->value)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < grid->steps * grid->trials; i++)
+        grid->value[i] = NAN;
+    for (size_t i = 0, k = 0; i < steps; i++) {
+        if (!assay_spread_takes(i, steps, stride))
+            continue;
+        for (size_t at = start[i]; at < end_of_step(s, start[i], count); at++)
+            grid->value[k * grid->trials + s[at].trial] = isfinite(s[at].value) ? s[at].value : INFINITY;
+        k++;
+    }
+    return ASSAY_OK;
+}
+
+int assay_grid_walk(const assay_outcome *outcome, int figure, size_t most, assay_grid_visit *visit, void *context)
+{
+    samples all = {0};
+    size_t *start = NULL;
+    int status = collect(outcome, figure, &all);
+    if (status == ASSAY_OK && all.count > 0) {
+        qsort(all.list, all.count, sizeof *all.list, by_place);
+        start = assay_alloc(all.count * sizeof *start);
+        status = start ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    for (size_t i = 0, end; status == ASSAY_OK && i < all.count; i = end) {
+        for (end = i + 1; end < all.count && same_curve(&all.list[i], &all.list[end]); end++)
+            ;
+        assay_grid grid = {
+            .figure = figure, .mode = all.list[i].mode, .tensor = all.list[i].tensor, .trials = outcome->trial_count};
+        size_t steps = find_steps(all.list + i, end - i, start);
+        status = make_grid(all.list + i, end - i, most, start, steps, &grid);
+        if (status == ASSAY_OK)
+            status = visit(context, &grid);
+        free(grid.step);
+        free(grid.value);
+    }
+    free(all.list);
+    free(start);
+    return status;
+}

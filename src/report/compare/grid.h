@@ -1,0 +1,37 @@
+/* grid.h - one figure of one tensor over all trials, aligned by mode step: what bands are learned of, and what a trial
+ * is held against when it is compared with the others. */
+#ifndef ASSAY_REPORT_COMPARE_GRID_H
+#define ASSAY_REPORT_COMPARE_GRID_H
+
+#include "report/model/curves.h"
+
+typedef enum assay_band_figure {
+    ASSAY_BAND_LOSS,
+    ASSAY_BAND_NORM,
+    ASSAY_BAND_MAGNITUDE,
+    ASSAY_BAND_ZEROS,
+    ASSAY_BAND_MEAN,     /* over the mean magnitude: from -1 to 1 */
+    ASSAY_BAND_ELEMENTS, /* of all workers */
+    ASSAY_BAND_FIGURES
+} assay_band_figure;
+const char *assay_band_word(int figure); /* "loss", "norm", "magnitude", "zeros", "mean", "elements" */
+/* That figure of a tensor at a step; not the loss. */
+double assay_band_value(const assay_tensor_point *point, int figure);
+
+typedef struct assay_grid {
+    int figure, mode;
+    const char *tensor; /* borrowed from the outcome */
+    size_t trials, steps;
+    int64_t *step; /* [steps] ascending mode steps */
+    double *value; /* [step * trials + trial]; NaN: the trial has none there; infinite: one that is not finite */
+} assay_grid;
+
+/* Returns 0 to go on; anything else ends the walk and is its result. The grid is lent for the call. */
+typedef int assay_grid_visit(void *context, const assay_grid *grid);
+
+/* Visits the curves of one figure by tensor (bytes), then mode, each at those mode steps where at least two trials have
+ * a finite value: at most `most` of them, which lie evenly. Tensors whose names are no UTF-8 are left out: the file of
+ * bands is JSON, and could not name them. 0, what a visit returned, or ASSAY_ENOMEM. */
+int assay_grid_walk(const assay_outcome *outcome, int figure, size_t most, assay_grid_visit *visit, void *context);
+
+#endif

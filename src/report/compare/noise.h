@@ -1,0 +1,63 @@
+/* noise.h - how far a run lies from others that differ by chance alone.
+ *
+ * At each mode step the other runs span a band: from a low to a high quantile. The score of a value is its distance
+ * from the band in widths of the band, 0 inside: above counts positive, below negative. Figures that are positive
+ * throughout are taken by their logarithms, for what is near zero is skewed. A width is never less than the margin, or
+ * what hardly varies would be judged by its last digits.
+ *
+ * Chance leaves a band at single points, a fault stays outside. So a curve's score is the largest s such that `points`
+ * of its points in a row lie at least s outside, on one side; a run's score over its tensors is the one that a `share`
+ * of its curves reach. */
+#ifndef ASSAY_REPORT_COMPARE_NOISE_H
+#define ASSAY_REPORT_COMPARE_NOISE_H
+
+#include "report/compare/grid.h"
+
+typedef struct assay_noise {
+    size_t points; /* in a row */
+    double share;  /* of a run's tensor curves */
+    double margin; /* least width: of the median, or absolute for shares */
+    double factor; /* a run may score so many times what the good ones score against each other */
+} assay_noise;
+#define ASSAY_NOISE_DEFAULTS                                                                                           \
+    {                                                                                                                  \
+        .points = 3, .share = 0.05, .margin = 0.05, .factor = 1.5                                                      \
+    }
+
+enum { ASSAY_NOISE_RUNS = 5 /* fewer say nothing about chance */, ASSAY_NOISE_POINTS_MOST = 100 };
+
+/* What a run scores. */
+typedef struct assay_score {
+    double losses;  /* its loss curve that lies farthest out */
+    double tensors; /* what a share of its tensor curves reach */
+    double tensor;  /* its tensor curve that lies farthest out */
+} assay_score;
+
+/* The quantiles at a step: 0, 0.05, 0.5, 0.95, 1 (Hyndman and Fan 1996, type 7). */
+enum { ASSAY_BAND_QUANTILES = 5 };
+/* Of finite numbers the one at `part`, 0 to 1, of the way from a to b; finite even where their difference is not. */
+double assay_band_between(double a, double b, double part);
+/* The quantile of n ascending values, without number `without` of them (n: with all). */
+double assay_quantile(const double *x, size_t n, size_t without, double share);
+
+/* The signed score of a value against low, median and high of others. Not finite: infinite. */
+double assay_noise_score(int figure, const assay_noise *noise, double low, double middle, double high, double value);
+/* Where a band with that score ends, for those who draw it: outside of *from and *to the score is above `score`. */
+void assay_noise_edges(int figure, const assay_noise *noise, double low, double middle, double high, double score,
+                       double *from, double *to);
+/* The score of a curve from those of its points, in order. *first gets the first point of the first row of points that
+ * lies more than `limit` outside; count when there is none. */
+double assay_noise_of_curve(const assay_noise *noise, const double *score, size_t count, double limit, size_t *first);
+
+/* Scores every trial against the others: out[trials]. With `robust`, the band comes from the quartiles, which a quarter
+ * of the trials cannot move: for runs of which some may be faulty. Trials without a curve score 0. 0 or ASSAY_ENOMEM.
+ */
+int assay_noise_leave_one_out(const assay_outcome *outcome, const assay_noise *noise, bool robust, size_t most_steps,
+                              assay_score *out);
+
+/* Score of point `step` of trial number `trial` in a grid against all others; NaN: there is nothing to say. `sorted`
+ * has room for [trials]. */
+double assay_noise_at(const assay_grid *grid, const assay_noise *noise, bool robust, size_t step, size_t trial,
+                      double *sorted);
+
+#endif
