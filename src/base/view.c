@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/crc32c.h"
-
 /* The part of assay_view_look() that is not in the window. */
 const uint8_t *assay_view_fetch(assay_view *view, uint64_t at, uint64_t end, size_t *size, int *status,
                                 assay_error *err)
@@ -43,20 +41,6 @@ int assay_view_copy(assay_view *view, uint64_t at, uint64_t end, void *out, assa
             return status;
         memcpy(to, bytes, size);
         to += size;
-        at += size;
-    }
-    return ASSAY_OK;
-}
-
-int assay_view_crc(assay_view *view, uint64_t at, uint64_t end, uint32_t *crc, assay_error *err)
-{
-    while (at < end) {
-        size_t size = 0;
-        int status = ASSAY_OK;
-        const uint8_t *bytes = assay_view_look(view, at, end, &size, &status, err);
-        if (!bytes)
-            return status;
-        *crc = assay_crc32c(*crc, bytes, size);
         at += size;
     }
     return ASSAY_OK;

@@ -47,7 +47,5 @@ static inline const uint8_t *assay_view_look(assay_view *view, uint64_t at, uint
 }
 /* Copies [at, end) out. */
 int assay_view_copy(assay_view *view, uint64_t at, uint64_t end, void *out, assay_error *err);
-/* Goes on with a CRC32C over [at, end). */
-int assay_view_crc(assay_view *view, uint64_t at, uint64_t end, uint32_t *crc, assay_error *err);
 
 #endif

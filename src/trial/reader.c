@@ -1,32 +1,26 @@
-/* event.c - opens event files and their records, and hands out contents in pieces.
+/* reader.c - opens files of a trial and their records, and hands out contents in pieces.
  *
  * Of the file a window lies in memory. A record that fits is in it as a whole and never copied. Of a larger one the
- * window has the head; the tail (the metadata comes behind the tensor) is fetched into a small block, and the content
+ * window has the head; the tail, if its format asks for it, is fetched into a small block, and the content
  * is read straight into the window, piece by piece, or where its reader wants to have all of it. */
 #include "trial/reader.h"
-
-#include <assay/rule.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
-#include "tfrecord/frame.h"
-#include "trial/format/smdebug/reductions.h"
-#include "trial/format/tfrecord/record.h"
-#include "trial/format/tfrecord/typed.h"
+#include "trial/format/format.h"
 
 enum {
     WINDOW_LEAST = 64 << 10,
     HEAD = WINDOW_LEAST, /* of a record that is much larger than the window: the rest may be put elsewhere */
     BLOCK = 32 << 10,
-    TAIL = 1024,
     PIECE = 64 << 10,
-    ALIGN = 64,
-    TAG_MOST = 64 << 10
+    ALIGN = 64
 };
 
 struct assay_reader {
+    const assay_format *format;
     assay_store_file *file; /* NULL after a failed reopen */
     char *path;
     uint64_t size;
@@ -37,17 +31,14 @@ struct assay_reader {
     size_t have;
     uint64_t expected; /* reads may go on up to here */
     assay_view view;   /* of the open record */
-    assay_typed typed;
-    char *tag;
-    size_t tag_room;
+    assay_decoded decoded;
+    uint8_t *piece; /* PULLED: where the next one is made */
+    size_t piece_room;
     bool open;
     assay_record record;
-    uint64_t next, end; /* the content that was not handed out: file offsets, or places in typed.bytes */
+    uint64_t next, end; /* the content that was not handed out: BYTES: file offsets; else places in the content */
     uint8_t *to;        /* where the next piece is to be put, or NULL */
     uint64_t put;       /* the file's bytes in [next, put) are there already */
-    uint64_t payload_end;
-    bool checking; /* a true CRC is being computed while the content goes by */
-    uint32_t crc, foot;
 };
 
 static int no_memory(const char *path, assay_error *err)
@@ -67,7 +58,7 @@ static int read_exactly(void *context, uint64_t at, void *bytes, size_t size, as
     return status;
 }
 
-static int reopen(assay_reader *f, assay_store *store, const char *path, assay_error *err)
+static int reopen(assay_reader *f, assay_store *store, const assay_format *format, const char *path, assay_error *err)
 {
     char *copy = assay_copy_text(path);
     if (!copy)
@@ -76,6 +67,7 @@ static int reopen(assay_reader *f, assay_store *store, const char *path, assay_e
     free(f->path);
     f->file = NULL;
     f->path = copy;
+    f->format = format;
     f->open = false;
     f->have = 0;
     f->expected = f->size = 0;
@@ -100,10 +92,11 @@ static assay_reader *new_reader(size_t window)
     return f;
 }
 
-int assay_reader_open_path(assay_reader **reader, assay_store *store, const char *path, size_t window, assay_error *err)
+int assay_reader_open_path(assay_reader **reader, assay_store *store, unsigned format, const char *path, size_t window,
+                           assay_error *err)
 {
     assay_reader *f = *reader ? *reader : new_reader(window);
-    int status = f ? reopen(f, store, path, err) : no_memory(path, err);
+    int status = f ? reopen(f, store, assay_format_of(format), path, err) : no_memory(path, err);
     if (status != ASSAY_OK && !*reader)
         assay_reader_close(f);
     else
@@ -119,7 +112,7 @@ int assay_reader_open(assay_reader **reader, assay_store *store, const assay_cat
     if (!path)
         return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long",
                           (long long)part->step);
-    return assay_reader_open_path(reader, store, path, 0, err);
+    return assay_reader_open_path(reader, store, part->format, path, 0, err);
 }
 
 void assay_reader_close(assay_reader *f)
@@ -127,17 +120,17 @@ void assay_reader_close(assay_reader *f)
     if (!f)
         return;
     assay_store_close_file(f->file);
-    assay_typed_release(&f->typed);
+    assay_decoded_release(&f->decoded);
+    free(f->piece);
     free(f->path);
     free(f->memory);
-    free(f->tag);
     free(f);
 }
 
 void assay_reader_let_go(assay_reader *f)
 {
     f->open = false;
-    assay_typed_release(&f->typed);
+    assay_decoded_let_go(&f->decoded);
 }
 
 void assay_reader_expect(assay_reader *f, uint64_t from, uint64_t to)
@@ -184,10 +177,10 @@ static int set_view(assay_reader *f, const assay_record *r, assay_error *err)
     f->view.block_room = BLOCK;
     f->view.read = read_exactly;
     f->view.context = f;
-    if (whole)
+    if (whole || f->format->record_tail == 0)
         return ASSAY_OK;
     /* One read gets the footer and, as a rule, everything else behind the content. */
-    size_t tail = r->length < TAIL ? (size_t)r->length : TAIL;
+    size_t tail = r->length < f->format->record_tail ? (size_t)r->length : f->format->record_tail;
     int status = read_exactly(f, end - tail, f->view.block, tail, err);
     f->view.block_at = end - tail;
     f->view.block_size = status == ASSAY_OK ? tail : 0;
@@ -197,10 +190,10 @@ static int set_view(assay_reader *f, const assay_record *r, assay_error *err)
 static int load_record(assay_reader *f, const assay_record *r, assay_error *err)
 {
     if (!f->file)
-        return assay_fail(err, ASSAY_EINTERNAL, "%s: no event file is open", f->path);
-    if (r->length < ASSAY_FRAME_BYTES)
-        return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: a record of %llu bytes: an empty one has %d", f->path,
-                          (unsigned long long)r->offset, (unsigned long long)r->length, ASSAY_FRAME_BYTES);
+        return assay_fail(err, ASSAY_EINTERNAL, "%s: no file is open", f->path);
+    if (r->length < f->format->record_least)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: a record of %llu bytes: an empty one has %u", f->path,
+                          (unsigned long long)r->offset, (unsigned long long)r->length, f->format->record_least);
     if (r->offset > f->size || r->length > f->size - r->offset)
         return assay_fail(
             err, ASSAY_EFORMAT,
@@ -214,105 +207,33 @@ static int load_record(assay_reader *f, const assay_record *r, assay_error *err)
     return status == ASSAY_OK ? set_view(f, r, err) : status;
 }
 
-/* The frame: the length before the payload; the checksum behind it, where it can be computed now. */
-static int check_frame(assay_reader *f, assay_record *r, assay_error *err)
-{
-    uint8_t head[ASSAY_FRAME_HEAD], foot[ASSAY_FRAME_FOOT];
-    const uint64_t payload = r->offset + ASSAY_FRAME_HEAD;
-    f->payload_end = r->offset + r->length - ASSAY_FRAME_FOOT;
-    int status = assay_view_copy(&f->view, r->offset, payload, head, err);
-    if (status == ASSAY_OK)
-        status = assay_frame_check_head(head, r->length, f->path, r->offset, err);
-    if (status == ASSAY_OK)
-        status = assay_view_copy(&f->view, f->payload_end, r->offset + r->length, foot, err);
-    if (status != ASSAY_OK)
-        return status;
-    f->foot = assay_frame_foot(foot);
-    f->crc = 0;
-    r->checksum = f->foot == ASSAY_FRAME_CONSTANT ? ASSAY_CHECKSUM_CONSTANT : ASSAY_CHECKSUM_TRUE;
-    f->checking = r->checksum == ASSAY_CHECKSUM_TRUE;
-    if (!f->checking || f->view.window_at + f->view.window_size < f->view.limit)
-        return ASSAY_OK;
-    f->checking = false;
-    status = assay_view_crc(&f->view, payload, f->payload_end, &f->crc, err);
-    return status == ASSAY_OK ? assay_frame_check_foot(f->foot, f->crc, f->path, r->offset, err) : status;
-}
-
-static int copy_tag(assay_reader *f, const assay_record_parts *p, assay_record *r, assay_error *err)
-{
-    const uint64_t length = p->tag_end - p->tag_at;
-    if (length > TAG_MOST)
-        return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the tensor's name has %llu bytes; %d are the most",
-                          f->path, (unsigned long long)r->offset, (unsigned long long)length, TAG_MOST);
-    if (length >= f->tag_room) {
-        size_t room = 2 * (size_t)length + 128;
-        char *grown = assay_realloc_array(f->tag, room, 1);
-        if (!grown)
-            return no_memory(f->path, err);
-        f->tag = grown;
-        f->tag_room = room;
-    }
-    r->tag = f->tag;
-    r->tag_length = (size_t)length;
-    f->tag[length] = '\0';
-    int status = assay_view_copy(&f->view, p->tag_at, p->tag_end, f->tag, err);
-    r->kind = status == ASSAY_OK ? assay_reduction_split(r->tag, r->tag_length, &r->name, &r->name_length) : ASSAY_RAW;
-    return status;
-}
-
-/* Goes on with the true CRC up to `to` and, at the payload's end, compares. */
-static int check_until(assay_reader *f, uint64_t from, uint64_t to, assay_error *err)
-{
-    if (!f->checking)
-        return ASSAY_OK;
-    int status = assay_view_crc(&f->view, from, to, &f->crc, err);
-    if (status != ASSAY_OK || to != f->payload_end)
-        return status;
-    f->checking = false;
-    return assay_frame_check_foot(f->foot, f->crc, f->path, f->record.offset, err);
-}
-
-/* Positions at the content's start; typed values and strings are decoded now. */
-static int prepare(assay_reader *f, const assay_record_parts *p, assay_record *r, size_t budget, assay_error *err)
-{
-    const uint64_t payload = r->offset + ASSAY_FRAME_HEAD;
-    if (r->form == ASSAY_CONTENT_BYTES) {
-        f->next = p->content_at;
-        f->end = p->content_end;
-        return check_until(f, payload, f->next, err);
-    }
-    /* Values are decoded from sound bytes only. */
-    int status = check_until(f, payload, f->payload_end, err);
-    if (status == ASSAY_OK)
-        status = r->form == ASSAY_CONTENT_STRINGS ? assay_typed_strings(&f->typed, &f->view, p, r, budget, err)
-                                                  : assay_typed_numbers(&f->typed, &f->view, p, r, budget, err);
-    f->next = 0;
-    f->end = r->form == ASSAY_CONTENT_STRINGS ? 0 : f->typed.size;
-    return status;
-}
-
 int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
                         assay_error *err)
 {
-    assay_record_parts parts;
     assay_record *r = &f->record;
     f->open = false;
     f->to = NULL;
     r->offset = offset;
     r->length = length;
+    r->wall_time = 0;
+    r->step = 0;
+    r->tag = NULL;
+    r->tag_length = 0;
+    r->kind = r->mode = 0;
+    r->mode_step = -1;
+    r->checksum = ASSAY_CHECKSUM_NONE;
+    f->decoded.sum.on = false;
     int status = load_record(f, r, err);
     if (status == ASSAY_OK)
-        status = check_frame(f, r, err);
-    if (status == ASSAY_OK)
-        status = assay_record_walk(&f->view, offset + ASSAY_FRAME_HEAD, f->payload_end, &parts, r, err);
-    if (status == ASSAY_OK)
-        status = assay_record_describe(&f->view, &parts, r, err);
-    if (status == ASSAY_OK)
-        status = copy_tag(f, &parts, r, err);
-    if (status == ASSAY_OK)
-        status = prepare(f, &parts, r, budget, err);
+        status = f->format->decode(&f->decoded, &f->view, budget, r, err);
     if (status != ASSAY_OK)
         return status;
+    const bool bytes = r->form == ASSAY_CONTENT_BYTES;
+    f->next = bytes ? f->decoded.at : 0;
+    f->end = bytes                             ? f->decoded.end
+             : r->form == ASSAY_CONTENT_TYPED  ? f->decoded.size
+             : r->form == ASSAY_CONTENT_PULLED ? r->content_bytes
+                                               : 0;
     f->open = true;
     *out = *r;
     return ASSAY_OK;
@@ -389,15 +310,30 @@ static int take_bytes(assay_reader *f, const uint8_t **piece, size_t *size, assa
     return ASSAY_OK;
 }
 
+/* The piece [next, next + size), as the format makes it. */
+static int pull_piece(assay_reader *f, size_t size, const uint8_t **piece, assay_error *err)
+{
+    if (!f->to && size > f->piece_room) {
+        uint8_t *grown = assay_realloc_array(f->piece, size, 1);
+        if (!grown)
+            return no_memory(f->path, err);
+        f->piece = grown;
+        f->piece_room = size;
+    }
+    uint8_t *to = f->to ? f->to : f->piece;
+    *piece = to;
+    return f->decoded.pull(&f->decoded, &f->view, f->next, to, size, err);
+}
+
 int assay_reader_content(assay_reader *f, size_t most, const uint8_t **piece, size_t *size, assay_error *err)
 {
     static const uint8_t nothing[1];
     if (!f->open)
-        return assay_fail(err, ASSAY_EINTERNAL, "%s: no record is open", f->path ? f->path : "event file");
+        return assay_fail(err, ASSAY_EINTERNAL, "%s: no record is open", f->path ? f->path : "a file");
     if (f->next == f->end) {
         *piece = nothing;
         *size = 0;
-        int status = f->record.form == ASSAY_CONTENT_BYTES ? check_until(f, f->end, f->payload_end, err) : ASSAY_OK;
+        int status = assay_decoded_sum(&f->decoded, &f->view, &f->record, f->end, f->decoded.sum.end, err);
         f->open = status == ASSAY_OK;
         return status;
     }
@@ -406,16 +342,22 @@ int assay_reader_content(assay_reader *f, size_t most, const uint8_t **piece, si
         const uint8_t *bytes = f->to;
         int status = f->to ? take_put(f, &take, err) : take_bytes(f, &bytes, &take, err);
         if (status == ASSAY_OK)
-            status = check_until(f, f->next, f->next + take, err);
+            status = assay_decoded_sum(&f->decoded, &f->view, &f->record, f->next, f->next + take, err);
         if (status != ASSAY_OK) {
             f->open = false;
             return status;
         }
         *piece = bytes;
+    } else if (f->record.form == ASSAY_CONTENT_PULLED) {
+        int status = pull_piece(f, take, piece, err);
+        if (status != ASSAY_OK) {
+            f->open = false;
+            return status;
+        }
     } else if (f->to) {
-        *piece = memcpy(f->to, f->typed.bytes + f->next, take);
+        *piece = memcpy(f->to, f->decoded.bytes + f->next, take);
     } else {
-        *piece = f->typed.bytes + f->next;
+        *piece = f->decoded.bytes + f->next;
     }
     *size = take;
     f->next += take;
@@ -425,7 +367,7 @@ int assay_reader_content(assay_reader *f, size_t most, const uint8_t **piece, si
 
 const char *assay_reader_string(const assay_reader *f, uint64_t i, size_t *length)
 {
-    const assay_text_place *text = &f->typed.texts[i];
+    const assay_text_place *text = &f->decoded.texts[i];
     *length = text->length;
-    return (const char *)f->typed.bytes + text->at;
+    return (const char *)f->decoded.bytes + text->at;
 }

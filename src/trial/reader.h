@@ -6,46 +6,13 @@
 #ifndef ASSAY_TRIAL_READER_H
 #define ASSAY_TRIAL_READER_H
 
-#include <assay/tensor.h>
-
 #include "trial/index.h"
+#include "trial/record.h"
 #include "trial/storage/storage.h"
 
 enum {
     ASSAY_READER_WINDOW = 512 << 10 /* bytes of a file in memory; stays in the cache beside what it is copied from */
 };
-
-typedef enum assay_checksum {
-    ASSAY_CHECKSUM_CONSTANT,
-    ASSAY_CHECKSUM_TRUE
-} assay_checksum; /* of the payload, FORMAT.md */
-
-typedef enum assay_content_form {
-    ASSAY_CONTENT_BYTES, /* tensor_content: raw little-endian elements */
-    ASSAY_CONTENT_TYPED, /* float_val, int_val, ... were decoded into elements of the dtype (a single value is repeated)
-                          */
-    ASSAY_CONTENT_STRINGS /* string_val */
-} assay_content_form;
-
-typedef struct assay_record {
-    uint64_t offset, length; /* of the whole record in the file */
-    double wall_time;        /* seconds since 1970 */
-    int64_t step;            /* the Event's step field */
-    char *tag;               /* the tensor's recorded name, terminated, may hold any byte; in the event file's memory */
-    size_t tag_length;
-    int kind;         /* what the tag says it is: ASSAY_RAW or a reduction of the tensor below */
-    const char *name; /* inside the tag */
-    size_t name_length;
-    int mode;          /* from the plugin data: 1 TRAIN .. 4 GLOBAL; 0: not said */
-    int64_t mode_step; /* -1: not said */
-    int dtype;         /* assay_dtype */
-    int dims;
-    int64_t shape[ASSAY_MAX_DIMS];
-    uint64_t elements;      /* product of the shape */
-    uint64_t content_bytes; /* elements times element size; for strings the sum of their lengths */
-    assay_content_form form;
-    assay_checksum checksum;
-} assay_record;
 
 typedef struct assay_reader assay_reader;
 
@@ -55,7 +22,7 @@ int assay_reader_open(assay_reader **reader, assay_store *store, const assay_cat
                       uint32_t file, assay_error *err);
 /* Opens a file by its path, likewise; `window` is the size of a new reader's buffer (at least 64 KiB; 0:
  * ASSAY_READER_WINDOW). */
-int assay_reader_open_path(assay_reader **reader, assay_store *store, const char *path, size_t window,
+int assay_reader_open_path(assay_reader **reader, assay_store *store, unsigned format, const char *path, size_t window,
                            assay_error *err);
 /* NULL is ignored. */
 void assay_reader_close(assay_reader *file);

@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || (size && write(fd, data, size) != (ssize_t)size))
         abort();
     assay_reader *file = NULL;
-    if (assay_reader_open_path(&file, store, path, 64 << 10, NULL) != ASSAY_OK)
+    if (assay_reader_open_path(&file, store, 0, path, 64 << 10, NULL) != ASSAY_OK)
         abort();
     read_record(file, 0, size, 0);
     uint64_t length = 0;

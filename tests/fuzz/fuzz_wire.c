@@ -16,7 +16,7 @@ typedef struct result {
     int status;
     assay_record record;
     assay_record_parts parts;
-    assay_typed typed;
+    assay_decoded typed;
     assay_error err;
 } result;
 
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (whole.parts.tag_end - whole.parts.tag_at > size || whole.parts.content_end > AT + size)
             abort();
     }
-    assay_typed_release(&whole.typed);
-    assay_typed_release(&cut.typed);
+    assay_decoded_release(&whole.typed);
+    assay_decoded_release(&cut.typed);
     return 0;
 }

@@ -6,6 +6,7 @@
 #ifndef ASSAY_TRIAL_FORMAT_FORMAT_H
 #define ASSAY_TRIAL_FORMAT_FORMAT_H
 
+#include "trial/decoded.h"
 #include "trial/index.h"
 
 /* A trial while it is listed. */
@@ -45,8 +46,15 @@ typedef struct assay_format {
      * problem. 0 or ASSAY_ENOMEM. */
     int (*index)(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                  assay_dict *tensors, assay_shard *shard, assay_problems *problems);
+    /* Decodes the head of the record whose file, offset and length `record` and `view` say; positions `d` at its
+     * content, or makes that, at most `budget` bytes. Fields that the format does not know stay as they are.
+     * ASSAY_EFORMAT (damage; the message names file, offset and what is wrong), ASSAY_EBUDGET, ASSAY_EIO, ASSAY_ENOMEM.
+     */
+    int (*decode)(assay_decoded *d, assay_view *view, size_t budget, assay_record *record, assay_error *err);
     uint32_t record_least; /* bytes of the smallest record */
-    bool cached;           /* packed trials keep its rows in tables (trial/index_cache.h) */
+    uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
+    bool synthesised;     /* collections go by the default patterns (default_collections.h) */
+    bool cached;          /* packed trials keep its rows in tables (trial/index_cache.h) */
 } assay_format;
 
 /* The format of that number; numbers are below assay_format_count(). */

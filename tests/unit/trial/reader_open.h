@@ -25,7 +25,7 @@ static inline void open_at(opened *o, const assay_buf *bytes, uint64_t offset, u
     workspace_make(&o->w);
     workspace_write(&o->w, "e.tfevents", bytes->data, bytes->size);
     CU_ASSERT_EQUAL_FATAL(assay_store_open(o->w.root, &o->store, &o->err), 0);
-    CU_ASSERT_EQUAL_FATAL(assay_reader_open_path(&o->file, o->store, "e.tfevents", 64 << 10, &o->err), 0);
+    CU_ASSERT_EQUAL_FATAL(assay_reader_open_path(&o->file, o->store, 0, "e.tfevents", 64 << 10, &o->err), 0);
     o->status = assay_reader_record(o->file, offset, length, budget, &o->record, &o->err);
 }
 

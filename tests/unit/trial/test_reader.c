@@ -321,9 +321,9 @@ static void test_many(void)
     }
     at[RECORDS] = file.size;
     open_at(&o, &file, 0, at[1], 0);
-    CU_ASSERT_EQUAL(assay_reader_open_path(&o.file, o.store, "missing", 0, &o.err), ASSAY_ENOTFOUND);
+    CU_ASSERT_EQUAL(assay_reader_open_path(&o.file, o.store, 0, "missing", 0, &o.err), ASSAY_ENOTFOUND);
     CU_ASSERT_EQUAL(assay_reader_record(o.file, 0, at[1], 0, &o.record, &o.err), ASSAY_EINTERNAL);
-    CU_ASSERT_EQUAL_FATAL(assay_reader_open_path(&o.file, o.store, "e.tfevents", 0, &o.err), 0);
+    CU_ASSERT_EQUAL_FATAL(assay_reader_open_path(&o.file, o.store, 0, "e.tfevents", 0, &o.err), 0);
     for (int round = 0; round < 2; round++) {
         assay_reader_expect(o.file, 0, round ? UINT64_MAX : 0);
         for (int k = 0; k < RECORDS; k++) {
@@ -357,7 +357,7 @@ static void test_reads(void)
     }
     at[RECORDS] = file.size;
     open_at(&o, &file, 0, at[1], 0);
-    CU_ASSERT_EQUAL_FATAL(assay_reader_open_path(&o.file, o.store, "e.tfevents", 0, &o.err), 0);
+    CU_ASSERT_EQUAL_FATAL(assay_reader_open_path(&o.file, o.store, 0, "e.tfevents", 0, &o.err), 0);
     assay_reader_expect(o.file, 0, UINT64_MAX);
     snprintf(fault, sizeof fault, "read:%zu+", file.size / (WINDOW - 1024) + 2);
     setenv("ASSAY_FAULT", fault, 1);

@@ -2,7 +2,7 @@
 #ifndef ASSAY_FORMAT_TFRECORD_RECORD_H
 #define ASSAY_FORMAT_TFRECORD_RECORD_H
 
-#include "trial/reader.h"
+#include "trial/record.h"
 #include "tfrecord/wire.h"
 
 /* Where things lie in the payload: file offsets. */

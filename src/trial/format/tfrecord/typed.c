@@ -39,7 +39,7 @@ static const field_use uses[] = {
 
 /* A decoding under way. */
 typedef struct decoding {
-    assay_typed *typed;
+    assay_decoded *typed;
     assay_view *view;
     const assay_record *record;
     const field_use *use;
@@ -48,26 +48,6 @@ typedef struct decoding {
     uint64_t needed; /* values that the shape asks for */
     assay_error *err;
 } decoding;
-
-void assay_typed_release(assay_typed *t)
-{
-    free(t->bytes);
-    free(t->texts);
-    *t = (assay_typed){0};
-}
-
-static int reserve(assay_typed *t, size_t size)
-{
-    if (size <= t->room)
-        return ASSAY_OK;
-    size_t room = size < SIZE_MAX / 2 && size < 2 * t->room ? 2 * t->room : size;
-    uint8_t *grown = assay_realloc_array(t->bytes, room, 1);
-    if (!grown)
-        return ASSAY_ENOMEM;
-    t->bytes = grown;
-    t->room = room;
-    return ASSAY_OK;
-}
 
 static int fail(const assay_view *view, const assay_record *r, int status, const char *what, assay_error *err)
 {
@@ -162,12 +142,12 @@ static void repeat(uint8_t *bytes, size_t element, size_t size)
     }
 }
 
-int assay_typed_numbers(assay_typed *t, assay_view *view, const assay_record_parts *parts, const assay_record *r,
+int assay_typed_numbers(assay_decoded *t, assay_view *view, const assay_record_parts *parts, const assay_record *r,
                         size_t budget, assay_error *err)
 {
     if (r->content_bytes > budget)
         return fail(view, r, ASSAY_EBUDGET, "the tensor's values need more memory than the budget allows", err);
-    if (reserve(t, r->content_bytes) != ASSAY_OK)
+    if (assay_decoded_reserve(t, r->content_bytes) != ASSAY_OK)
         return fail(view, r, ASSAY_ENOMEM, "out of memory for the tensor's values", err);
     t->size = r->content_bytes;
     if (!parts->has_tensor) {
@@ -200,13 +180,13 @@ int assay_typed_numbers(assay_typed *t, assay_view *view, const assay_record_par
 /* Adds the bytes of one string behind the others. */
 static int put_string(decoding *d, const assay_field *f, size_t budget)
 {
-    assay_typed *t = d->typed;
+    assay_decoded *t = d->typed;
     uint64_t length = f->end - f->at;
     if (d->count == d->needed)
         return fail(d->view, d->record, ASSAY_EFORMAT, "the tensor has more strings than its shape asks for", d->err);
     if (length > budget - t->size)
         return fail(d->view, d->record, ASSAY_EBUDGET, "the strings need more memory than the budget allows", d->err);
-    if (reserve(t, t->size + (size_t)length) != ASSAY_OK)
+    if (assay_decoded_reserve(t, t->size + (size_t)length) != ASSAY_OK)
         return fail(d->view, d->record, ASSAY_ENOMEM, "out of memory for the strings", d->err);
     t->texts[d->count++] = (assay_text_place){t->size, (size_t)length};
     int status = assay_view_copy(d->view, f->at, f->end, t->bytes + t->size, d->err);
@@ -214,7 +194,7 @@ static int put_string(decoding *d, const assay_field *f, size_t budget)
     return status;
 }
 
-static int reserve_texts(assay_typed *t, size_t count)
+static int reserve_texts(assay_decoded *t, size_t count)
 {
     if (count <= t->text_room)
         return ASSAY_OK;
@@ -226,12 +206,12 @@ static int reserve_texts(assay_typed *t, size_t count)
     return ASSAY_OK;
 }
 
-int assay_typed_strings(assay_typed *t, assay_view *view, const assay_record_parts *parts, assay_record *r,
+int assay_typed_strings(assay_decoded *t, assay_view *view, const assay_record_parts *parts, assay_record *r,
                         size_t budget, assay_error *err)
 {
     if (r->elements > budget / sizeof *t->texts)
         return fail(view, r, ASSAY_EBUDGET, "the strings need more memory than the budget allows", err);
-    if (reserve_texts(t, (size_t)r->elements) != ASSAY_OK || reserve(t, 1) != ASSAY_OK)
+    if (reserve_texts(t, (size_t)r->elements) != ASSAY_OK || assay_decoded_reserve(t, 1) != ASSAY_OK)
         return fail(view, r, ASSAY_ENOMEM, "out of memory for the strings", err);
     t->size = 0;
     budget -= (size_t)r->elements * sizeof *t->texts;

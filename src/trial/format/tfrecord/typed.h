@@ -3,27 +3,15 @@
 #ifndef ASSAY_FORMAT_TFRECORD_TYPED_H
 #define ASSAY_FORMAT_TFRECORD_TYPED_H
 
+#include "trial/decoded.h"
 #include "trial/format/tfrecord/record.h"
 
-typedef struct assay_text_place { /* one string, in the bytes of the same assay_typed */
-    size_t at, length;
-} assay_text_place;
-
-/* Memory that is kept from record to record. */
-typedef struct assay_typed {
-    uint8_t *bytes; /* elements in their dtype, or the bytes of all strings */
-    size_t size, room;
-    assay_text_place *texts; /* one an element */
-    size_t text_room;
-} assay_typed;
-
-void assay_typed_release(assay_typed *t);
 /* Decodes record->elements numbers. A single value stands for every element. ASSAY_EFORMAT when there is another number
  * of values or one does not fit the dtype; ASSAY_EBUDGET when they take more than `budget` bytes; ASSAY_ENOMEM. */
-int assay_typed_numbers(assay_typed *t, assay_view *view, const assay_record_parts *parts, const assay_record *record,
+int assay_typed_numbers(assay_decoded *d, assay_view *view, const assay_record_parts *parts, const assay_record *record,
                         size_t budget, assay_error *err);
 /* Decodes record->elements strings, likewise, and sets record->content_bytes to the sum of their lengths. */
-int assay_typed_strings(assay_typed *t, assay_view *view, const assay_record_parts *parts, assay_record *record,
+int assay_typed_strings(assay_decoded *d, assay_view *view, const assay_record_parts *parts, assay_record *record,
                         size_t budget, assay_error *err);
 
 #endif

@@ -1,0 +1,53 @@
+/* decoded.h - what a format makes of a record's head: where its content lies, or the content itself. Inside trial only.
+ *
+ * How content reaches its reader, by its form:
+ *   BYTES    elements as they lie in the file, handed out from the window without a copy
+ *   PULLED   made piece by piece by the format: compressed, swapped, strided, or gathered from several places
+ *   TYPED    made as a whole and kept in memory
+ *   STRINGS  likewise */
+#ifndef ASSAY_TRIAL_DECODED_H
+#define ASSAY_TRIAL_DECODED_H
+
+#include "base/view.h"
+#include "trial/record.h"
+
+typedef struct assay_decoded assay_decoded;
+
+/* A checksum that is computed while the content goes by. */
+typedef struct assay_running_sum {
+    bool on;
+    uint32_t sum, said; /* as far as it was computed; as the record says */
+    uint64_t end;       /* of the bytes that it covers, in the file */
+    uint32_t (*feed)(uint32_t sum, const void *bytes, size_t size);
+    int (*check)(uint32_t said, uint32_t sum, const char *path, uint64_t offset, assay_error *err);
+} assay_running_sum;
+
+typedef struct assay_text_place { /* one string, in `bytes` */
+    size_t at, length;
+} assay_text_place;
+
+/* Its memory is kept from record to record. */
+struct assay_decoded {
+    uint8_t *bytes; /* TYPED: elements in their dtype; STRINGS: the bytes of all strings */
+    size_t size, room;
+    assay_text_place *texts; /* one an element */
+    size_t text_room;
+    char *tag;
+    size_t tag_room;
+    uint64_t at, end; /* BYTES: of the content in the file. PULLED: the format's own */
+    /* PULLED: makes the content's bytes [from, from + size), whole elements, in order from the first one. */
+    int (*pull)(assay_decoded *d, assay_view *view, uint64_t from, uint8_t *to, size_t size, assay_error *err);
+    size_t number; /* the format's own */
+    assay_running_sum sum;
+};
+
+/* Makes room for `size` bytes; what was there may be lost. 0 or ASSAY_ENOMEM. */
+int assay_decoded_reserve(assay_decoded *d, size_t size);
+/* Frees the values of a record; the rest stays. */
+void assay_decoded_let_go(assay_decoded *d);
+void assay_decoded_release(assay_decoded *d);
+/* Goes on with the running sum over [from, to) of the file, and compares where that is its end. */
+int assay_decoded_sum(assay_decoded *d, assay_view *view, const assay_record *record, uint64_t from, uint64_t to,
+                      assay_error *err);
+
+#endif
