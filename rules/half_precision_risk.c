@@ -3,6 +3,8 @@
  * Per worker and floating-point tensor, rounding to nearest, ties to even; n = finite elements that are not zero.
  *
  *     flush      value = 100 * #{0 < |x| <= half the smallest subnormal} / n, fires above flush_percent
+ *                but not where it makes no difference: flushed elements that together are below NO_LOSS of the sum of
+ *                |x|, biases that are zero but for rounding beside their layer's weights (siblings.h), losses
  *     overflow   value = 100 * #{finite |x| that rounds beyond the largest number} / n, fires above overflow_percent
  *
  *     format     largest   rounds beyond it from     smallest subnormal
@@ -13,7 +15,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "siblings.h"
 #include "workers.h"
+
+#define NO_LOSS 0.01
 
 enum { FLUSH, OVERFLOWS };
 static const char *const tests[] = {"flush", "overflow", NULL};
@@ -68,12 +73,18 @@ static const format_limits formats[] = {
     {"fp8_e5m2", 0x1p-17, 0x1.dffffffffffffp+15}, /* the number before 61440 */
 };
 
-static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+static const format_limits *format_of(const assay_params *given)
 {
-    (void)data;
     const format_limits *format = formats;
     while (strcmp(format->name, assay_param_text(given, "format")) != 0)
         format++;
+    return format;
+}
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    const format_limits *format = format_of(given);
     int slot = selection_slot(given, need, 0, true, err);
     double scale = assay_param_real(given, "scale");
     assay_measure below = {.kind = ASSAY_MEASURE_BELOW,
@@ -83,12 +94,23 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return number < 0 ? number : ASSAY_OK;
 }
 
+/* Does it matter that so many elements of up to `flush` are lost? A loss that became zero changes no gradient. */
+static bool flush_matters(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item,
+                          uint64_t count, double flush)
+{
+    if (!((double)count * flush >= NO_LOSS * item->stats->magnitudes))
+        return false;
+    bool is_loss = assay_trial_in_collection(rule->trial, "losses", item->tensor);
+    return !is_loss && !is_rounding(rule->trial, &view->slot[0], item, assay_stats_abs_mean(item->stats));
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
     assay_findings *findings = ((assay_common_state *)state)->findings;
     const double threshold[] = {assay_param_real(rule->params, "flush_percent"),
                                 assay_param_real(rule->params, "overflow_percent")};
+    const double flush = format_of(rule->params)->flush / assay_param_real(rule->params, "scale");
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
@@ -100,9 +122,11 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         const uint64_t *count = result->of.counts.count;
         const double share[] = {n > 0 ? 100.0 * (double)count[0] / n : 0, n > 0 ? 100.0 * (double)count[3] / n : 0};
         for (uint32_t test = FLUSH; status == ASSAY_OK && test <= OVERFLOWS; test++) {
+            bool fired = share[test] > threshold[test] &&
+                         (test == OVERFLOWS || flush_matters(rule, view, item, count[0], flush));
             assay_finding finding = finding_of(view, item, share[test], threshold[test]);
             finding.test = test;
-            status = assay_findings_test(findings, share[test] > threshold[test], &finding);
+            status = assay_findings_test(findings, fired, &finding);
         }
     }
     return status;

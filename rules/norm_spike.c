@@ -1,6 +1,7 @@
 /* norm_spike.c - NormSpike: a tensor's norm jumps, against its own past or against the other workers.
  *
- * x = Euclidean norm of the tensor.
+ * x = Euclidean norm of the tensor, else the saved reduction l2. Of a bias's gradient it is at least what rounding may
+ * come to beside the gradient of its layer's weights (siblings.h): that jumps about. Such a step does not fire.
  * history  x against the saved steps before it, of the same tensor, worker and mode, as history.h says
  * workers  z = robust score of ln x among all workers at the same step; needs min_workers of them. Fires when z >
  * threshold and x > ratio * median, where x is also above its own past, or has none: near the end of a training single
@@ -11,11 +12,13 @@
 #include <string.h>
 
 #include "history.h"
+#include "siblings.h"
 #include "workers.h"
 
 #define LINEAR_BELOW 1e-6 /* of the first norms */
 
 enum { HISTORY, WORKERS };
+enum { ROUNDED = HISTORY_WIDTH, WIDTH }; /* value of a row: x is what rounding may come to */
 static const char *const tests[] = {"history", "workers", NULL};
 
 static const assay_param_def params[] = {
@@ -41,21 +44,44 @@ static const char *const remedies[] = {
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
-    int slot = selection_slot(given, need, 0, true, err);
-    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = HISTORY_WIDTH}, err);
+    int slot = selection_slot(given, need, 1u << ASSAY_RAW | 1u << ASSAY_L2, true, err);
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+}
+
+/* What rounding may come to in a bias's gradient; 0 for any other tensor. */
+static double rounding_of(const assay_rule *rule, const assay_slot_view *slot, const assay_tensor_view *item)
+{
+    uint32_t weights =
+        is_gradient(rule->trial, item->tensor) ? weights_beside(rule->trial, item->tensor) : ASSAY_NO_TENSOR;
+    const assay_tensor_view *beside = weights == ASSAY_NO_TENSOR ? NULL : item_in(slot, weights, item->worker);
+    double mean = beside ? abs_mean_of(beside) : 0;
+    return isfinite(mean) ? ROUNDING_SHARE * mean * sqrt((double)item->stats->count) : 0;
+}
+
+/* Sets a row's norm. False where neither values nor the reduction were saved. */
+static bool set_norm(const assay_rule *rule, const assay_slot_view *slot, const assay_tensor_view *item, double *row)
+{
+    if (assay_view_has_values(item)) {
+        double own = assay_stats_l2(item->stats), rounding = rounding_of(rule, slot, item);
+        row[ROUNDED] = own < rounding;
+        row[HISTORY_VALUE] = own < rounding ? rounding : own;
+        return true;
+    }
+    bool saved = item->dtype < 0 && item->reductions & 1u << ASSAY_L2;
+    row[HISTORY_VALUE] = saved ? item->reduction[ASSAY_L2] : 0;
+    return saved;
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
     (void)err;
     assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[0];
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < slot->count; i++) {
-        if (!assay_view_has_values(slot->items[i]))
+        double row[WIDTH] = {[HISTORY_MODE] = view->mode};
+        if (!set_norm(rule, slot, slot->items[i], row))
             continue;
-        double row[HISTORY_WIDTH] = {assay_stats_l2(slot->items[i]->stats), view->mode};
         status = assay_series_add(s->series, view->step, slot->items[i]->tensor, slot->items[i]->worker, row);
     }
     return status;
@@ -80,7 +106,7 @@ static int test_norm(const judge *j, assay_row row, unsigned test, double z, dou
                              .value = z,
                              .threshold = assay_param_real(j->rule->params, "threshold"),
                              .note = note};
-    return assay_findings_test(j->findings, fires, &finding);
+    return assay_findings_test(j->findings, fires && row.value[ROUNDED] == 0, &finding);
 }
 
 static int test_history(void *self, assay_row row, uint64_t number, const history_score *score, bool spike)
@@ -155,7 +181,7 @@ const assay_rule_ops assay_rule_norm_spike = {
     .params = params,
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
-    .series_width = HISTORY_WIDTH,
+    .series_width = WIDTH,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -1,8 +1,13 @@
 /* vanishing_gradient.c - VanishingGradient: gradients whose mean magnitude is tiny. RULES.md 3.3.
  *
- * Per worker: m = mean(|x|) of the raw tensor, else the saved reduction abs_mean; fires when m < threshold. */
+ * Per worker: m = mean(|x|) of the raw tensor, else the saved reduction abs_mean; fires when m < threshold. A bias
+ * whose gradient is zero but for rounding beside its layer's weights (siblings.h) says nothing about the layer and is
+ * not tested: it has no effect, as in front of a normalisation. */
+#include <inttypes.h>
+
 #include "parts/first_cause.h"
 #include "selection.h"
+#include "siblings.h"
 
 static const assay_param_def params[] = {
     {.name = "threshold",
@@ -43,13 +48,13 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
-        double mean;
-        if (assay_view_has_values(item))
-            mean = assay_stats_abs_mean(item->stats);
-        else if (item->dtype < 0 && (item->reductions & 1u << ASSAY_ABS_MEAN))
-            mean = item->reduction[ASSAY_ABS_MEAN];
-        else
+        if (!assay_view_has_values(item) && !(item->dtype < 0 && (item->reductions & 1u << ASSAY_ABS_MEAN)))
             continue;
+        double mean = abs_mean_of(item);
+        if (mean < threshold && is_rounding(rule->trial, &view->slot[0], item, mean)) {
+            status = assay_counter_add(s->counter, item->tensor, 0, 1);
+            continue;
+        }
         assay_finding finding = finding_of(view, item, mean, threshold);
         status = assay_findings_test(s->findings, mean < threshold, &finding);
         if (status == ASSAY_OK)
@@ -61,6 +66,20 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
+    const assay_counter *rounding = ((const assay_common_state *)state)->counter;
+    uint64_t biases = assay_counter_size(rounding);
+    if (biases > 0) {
+        int64_t first, unused;
+        uint64_t count;
+        assay_counter_get(rounding, 0, &first, &unused, &count);
+        const char *name = first >= 0 && first < assay_trial_tensors(rule->trial)
+                               ? assay_trial_tensor(rule->trial, (uint32_t)first)
+                               : "";
+        assay_verdict_message(verdict,
+                              "%" PRIu64 " bias%s a gradient that is zero but for rounding, as in front of a "
+                              "normalisation, where a bias has no effect: not tested (\"%s\"%s).",
+                              biases, biases == 1 ? " has" : "es have", name, biases == 1 ? "" : " the first");
+    }
     return first_cause_put(rule, state, NULL, "vanished", verdict, err);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "gradients.h"
+#include "siblings.h"
 #include "updates.h"
 #include "workers.h"
 
@@ -71,19 +72,20 @@ static double movement(const assay_step_view *view, const assay_tensor_view *ite
     return result->of.change.same_shape && result->of.change.close ? STOOD_STILL : MOVED;
 }
 
-/* mean |g|; -1: it was not saved. */
-static double magnitude_of(const assay_tensor_view *item)
+/* mean |g|; 0 for that of a bias which is zero but for rounding; -1: it was not saved. */
+static double magnitude_of(const assay_rule *rule, const assay_slot_view *gradients, const assay_tensor_view *item)
 {
-    if (assay_view_has_values(item))
-        return assay_stats_abs_mean(item->stats);
-    return item->dtype < 0 && (item->reductions & 1u << ASSAY_ABS_MEAN) ? item->reduction[ASSAY_ABS_MEAN] : -1;
+    double mean = abs_mean_of(item);
+    if (isnan(mean))
+        return -1;
+    return is_rounding(rule->trial, gradients, item, mean) ? 0 : mean;
 }
 
 /* Is the item looked at in this slot? */
 static bool has_role(const assay_rule *rule, const assay_step_view *view, int slot, const assay_tensor_view *item)
 {
     if (slot == GRADIENTS || is_gradient(rule->trial, item->tensor))
-        return slot == GRADIENTS && is_gradient(rule->trial, item->tensor) && magnitude_of(item) >= 0;
+        return slot == GRADIENTS && is_gradient(rule->trial, item->tensor);
     return assay_view_has_values(item) &&
            (view->mode == ASSAY_MODE_TRAIN || !has_train_steps(rule->trial, item->tensor));
 }
@@ -98,7 +100,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             if (!has_role(rule, view, k, item))
                 continue;
             double row[WIDTH] = {k == WEIGHTS ? movement(view, item) : NO_PAIR,
-                                 k == GRADIENTS ? magnitude_of(item) : -1};
+                                 k == GRADIENTS ? magnitude_of(rule, &view->slot[GRADIENTS], item) : -1};
             status =
                 assay_series_add(((assay_common_state *)state)->series, view->step, item->tensor, item->worker, row);
         }

@@ -213,5 +213,61 @@ def odd_between_averagings(folder):
                         {f["worker"] for f in e["findings"]} == {"worker_2"})]
 
 
+def normalised(folder, weight, bias, steps=12, spike=None):
+    """A layer in front of a normalisation: the gradient of its bias is zero but for rounding, and jumps about."""
+    made, random = Made(folder, collections=COLLECTIONS), numpy.random.default_rng(4)
+    for step in range(steps):
+        rounding = bias * random.normal(size=8) * 10.0 ** random.uniform(-3, 0)
+        made.step(step, "TRAIN", step, {
+            "gradient/conv.weight": weight * random.normal(size=(8, 9)),
+            "gradient/conv.bias": numpy.full(8, 1e3) if step == spike else rounding})
+    return made.end()
+
+
+@case
+def bias_before_a_normalisation(folder):
+    said = '1 bias has a gradient that is zero but for rounding'
+    return normalised(folder, 1e-2, 1e-8), [
+        rule("vanishing", "VanishingGradient", lambda e: e["status"] == "NoIssuesFound" and e["datapoints"] == 12 and
+             said in e["message"] and '("gradient/conv.bias")' in e["message"]),
+        rule("fp16", "HalfPrecisionRisk", fires(datapoints=48)),
+        rule("spikes", "NormSpike", fires(datapoints=2 * 4, findings_total=0), min_history=8),
+    ]
+
+
+@case
+def faults_before_a_normalisation(folder):
+    """The layer's own gradient has vanished; its bias, which a bit flip makes enormous, is found all the same."""
+    return normalised(folder, 1e-9, 1e-15, spike=10), [
+        rule("vanishing", "VanishingGradient", lambda e: e["findings_total"] == 12 and
+             {f["tensor"] for f in e["findings"]} == {"gradient/conv.weight"}),
+        rule("fp16", "HalfPrecisionRisk", lambda e: {f["tensor"] for f in e["findings"] if f["test"] == "flush"} ==
+             {"gradient/conv.weight"}),
+        rule("spikes", "NormSpike", lambda e: (e["first"]["step"], e["first"]["tensor"]) == (10, "gradient/conv.bias"),
+             min_history=8),
+    ]
+
+
+@case
+def flushes_that_do_not_matter(folder):
+    """A converged loss, and gradients of which most elements are tiny beside the others."""
+    made, most = Made(folder, collections=COLLECTIONS), numpy.full(1000, 1e-9)
+    most[:300] = 1e-3
+    for step in range(3):
+        made.step(step, "TRAIN", step, {"loss": 1e-10, "gradient/a.weight": most,
+                                        "gradient/b.weight": numpy.full(1000, 1e-9)})
+    return made.end(), [rule("fp16", "HalfPrecisionRisk", lambda e: e["steps"] == [0, 1, 2] and e["datapoints"] == 18 and
+                             {f["tensor"] for f in e["findings"]} == {"gradient/b.weight"})]
+
+
+@case
+def saved_norms(folder):
+    """Of the gradient only its l2 norm was saved."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(20):
+        made.step(step, "TRAIN", step, {"smdebug/reductions/l2/gradient/a.weight": 1e3 if step == 15 else 1 + 0.1 * (step % 3)})
+    return made.end(), [rule("spikes", "NormSpike", lambda e: e["steps"] == [15])]
+
+
 if __name__ == "__main__":
     main()
