@@ -137,7 +137,7 @@ int main(int argc, char **argv)
                            {"reads an index file once", test_reads_once},
                            CU_TEST_INFO_NULL};
     assay_error err = {""};
-    if (assay_comm_open_world(&argc, &argv, false, &comm, &err) != ASSAY_OK)
+    if (assay_comm_open_world(&argc, &argv, true, &comm, &err) != ASSAY_OK)
         return 2;
     int code = unit_main("look-back index", tests);
     assay_comm_close(comm);

@@ -289,7 +289,7 @@ int main(int argc, char **argv)
 {
     CU_TestInfo tests[] = {{"any plan", test_any_plan}, CU_TEST_INFO_NULL};
     assay_error err = {""};
-    if (assay_comm_open_world(&argc, &argv, false, &comm, &err) != ASSAY_OK)
+    if (assay_comm_open_world(&argc, &argv, true, &comm, &err) != ASSAY_OK)
         return 2;
     int code = unit_main("redistribution of the index", tests);
     assay_comm_close(comm);
