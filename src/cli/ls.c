@@ -8,6 +8,7 @@
 #include "cli/overview.h"
 #include "cli/terminal.h"
 #include "report/report.h"
+#include "engine/incomplete.h"
 
 typedef struct ls_options {
     bool json;
@@ -54,40 +55,14 @@ static int collect_steps(overview *o)
     return ASSAY_OK;
 }
 
-/* Keeps which workers have no index file of the step whose files are listing.files[from, to). */
-static int add_incomplete(overview *o, size_t from, size_t to)
+/* By mode, which steps a worker writes. */
+static int collect_worker_modes(overview *o)
 {
-    const assay_catalog *catalog = &o->files.catalog;
-    assay_trial_outcome *out = &o->outcome;
-    assay_incomplete step = {.step = catalog->units[from].step};
-    step.missing = assay_alloc_zeroed(catalog->expected_workers, sizeof *step.missing);
-    assay_incomplete *more = assay_realloc_array(out->incomplete, out->incomplete_count + 1, sizeof *more);
-    out->incomplete = more ? more : out->incomplete;
-    if (!step.missing || !more) {
-        free(step.missing);
-        return ASSAY_ENOMEM;
-    }
-    for (uint32_t w = 0; w < catalog->expected_workers; w++) {
-        if (from < to && catalog->units[from].worker == w)
-            from++;
-        else
-            step.missing[step.missing_count++] = w;
-    }
-    out->incomplete[out->incomplete_count++] = step;
-    return ASSAY_OK;
-}
-
-static int collect_incomplete(overview *o)
-{
-    const assay_catalog *catalog = &o->files.catalog;
-    int status = ASSAY_OK;
-    for (size_t from = 0, to; from < catalog->unit_count && status == ASSAY_OK; from = to) {
-        for (to = from + 1; to < catalog->unit_count && catalog->units[to].step == catalog->units[from].step; to++)
-            ;
-        if (to - from < catalog->expected_workers)
-            status = add_incomplete(o, from, to);
-    }
-    return status;
+    const assay_shard *s = &o->files.shard;
+    o->info.worker_modes = assay_alloc_zeroed(o->files.catalog.workers, 1);
+    for (size_t p = 0; o->info.worker_modes && p < s->count; p++)
+        o->info.worker_modes[s->parts[p].worker] |= (uint8_t)(1u << s->parts[p].mode);
+    return o->info.worker_modes ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 /* Looks at the first record of a tensor that can be read. Returns ASSAY_ENOMEM or 0. */
@@ -229,7 +204,10 @@ int overview_read(const char *location, overview *out, assay_error *err)
     if (status == ASSAY_OK)
         status = collect_steps(out);
     if (status == ASSAY_OK)
-        status = collect_incomplete(out);
+        status = collect_worker_modes(out);
+    if (status == ASSAY_OK)
+        status = assay_incomplete_find(&out->info, &out->files.catalog, &out->outcome.incomplete,
+                                       &out->outcome.incomplete_count);
     if (status == ASSAY_OK)
         status = collect_tensors(out);
     if (status == ASSAY_OK)
@@ -254,6 +232,7 @@ void overview_release(overview *o)
         free(o->member[i]);
     free(o->member);
     free(o->info.steps);
+    free(o->info.worker_modes);
     free(o->tensor);
     free(o->trial.path);
     free(o->trial.name);

@@ -5,50 +5,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-
-/* ---- completeness: who never wrote which step ---- */
-
-static int note_missing(assay_trial_outcome *t, size_t *room, int64_t step, const uint8_t *present)
-{
-    uint32_t missing = 0;
-    for (uint32_t w = 0; w < t->catalog.expected_workers; w++)
-        missing += !present[w];
-    if (missing == 0)
-        return ASSAY_OK;
-    if (t->incomplete_count == *room) {
-        *room = *room ? *room * 2 : 64;
-        assay_incomplete *grown = assay_realloc_array(t->incomplete, *room, sizeof *grown);
-        if (!grown)
-            return ASSAY_ENOMEM;
-        t->incomplete = grown;
-    }
-    assay_incomplete *entry = &t->incomplete[t->incomplete_count];
-    *entry = (assay_incomplete){.step = step, .missing = assay_alloc(missing * sizeof *entry->missing)};
-    if (!entry->missing)
-        return ASSAY_ENOMEM;
-    for (uint32_t w = 0; w < t->catalog.expected_workers; w++)
-        if (!present[w])
-            entry->missing[entry->missing_count++] = w;
-    t->incomplete_count++;
-    return ASSAY_OK;
-}
-
-/* By the names of index files: a step is complete when every expected worker has one. */
-static int find_incomplete(assay_trial_outcome *t)
-{
-    size_t room = 0;
-    uint8_t *present = assay_alloc(t->catalog.expected_workers);
-    int status = present ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t i = 0; status == ASSAY_OK && i < t->catalog.unit_count;) {
-        int64_t step = t->catalog.units[i].step;
-        memset(present, 0, t->catalog.expected_workers);
-        for (; i < t->catalog.unit_count && t->catalog.units[i].step == step; i++)
-            present[t->catalog.units[i].worker] = 1;
-        status = note_missing(t, &room, step, present);
-    }
-    free(present);
-    return status;
-}
+#include "engine/incomplete.h"
 
 /* ---- verdicts ---- */
 
@@ -153,7 +110,7 @@ static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *source
         t->info->catalog = &t->catalog;
     if (t->status != ASSAY_OK)
         return ASSAY_OK;
-    int status = find_incomplete(t);
+    int status = assay_incomplete_find(t->info, &t->catalog, &t->incomplete, &t->incomplete_count);
     if (status != ASSAY_OK || dry_run)
         return status;
     status = assay_problems_append(&t->problems, &whole->problems);

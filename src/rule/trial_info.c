@@ -83,6 +83,8 @@ void assay_trial_info_free(assay_trial *trial)
     free(trial->position);
     free(trial->order);
     free(trial->role);
+    free(trial->worker_modes);
+    assay_step_shifts_release(&trial->shifts);
     if (trial->tensors)
         assay_dict_free(trial->tensors);
     free(trial->name);

@@ -4,6 +4,7 @@
 
 #include <assay/rule.h>
 
+#include "trial/align.h"
 #include "trial/catalog.h"
 #include "trial/names.h"
 
@@ -21,6 +22,8 @@ struct assay_trial {
     uint64_t step_count;
     uint64_t mode_steps[ASSAY_MODES];
     unsigned modes;
+    uint8_t *worker_modes;    /* [catalog->workers] bit 1 << mode that the worker wrote a step of; NULL: not known */
+    assay_step_shifts shifts; /* where workers count their steps otherwise than the lowest one */
     assay_matcher **matchers; /* [catalog->collections.count] */
     uint8_t **listed; /* [catalog->collections.count] a bit for each tensor that is listed; NULL: the lists are there */
 };

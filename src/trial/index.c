@@ -158,6 +158,7 @@ int assay_index_read(assay_store *store, const assay_catalog *catalog, const ass
     cached c = {
         .cache = assay_store_index_cache(store), .store = store, .dict = dict, .shard = shard, .problems = problems};
     int status = ASSAY_OK;
+    const size_t before = shard->count;
     for (size_t i = 0, next; status == ASSAY_OK && i < count; i = next) {
         next = i + 1;
         if (has_cached(&c, &units[i])) {
@@ -168,6 +169,8 @@ int assay_index_read(assay_store *store, const assay_catalog *catalog, const ass
             next++;
         status = assay_format_of(units[i].format)->index(store, catalog, units + i, next - i, dict, shard, problems);
     }
+    for (size_t p = before; p < shard->count; p++)
+        shard->parts[p].own_step = shard->parts[p].step;
     assay_index_marks_release(&c.marks);
     free(c.id);
     return status;

@@ -2,7 +2,7 @@
  *
  * Every rank reads the index of its share of units into a shard with a dictionary of its own; the dictionaries are
  * merged into one in byte order, the shards renumbered and exchanged so that each rank has the entries of its own
- * chunks, with the entries before them that look-back needs (parts marked `before`). 24 bytes an entry, 48 a part. */
+ * chunks, with the entries before them that look-back needs (parts marked `before`). 24 bytes an entry, 56 a part. */
 #ifndef ASSAY_TRIAL_INDEX_H
 #define ASSAY_TRIAL_INDEX_H
 
@@ -39,6 +39,7 @@ void assay_files_release(assay_files *files);
 
 typedef struct assay_part { /* one unit: one step of one worker */
     int64_t step, mode_step;
+    int64_t own_step;      /* the step as its worker counts (align.h): for the names of files */
     assay_files *files;    /* NULL: those that its format usually has; owned by the shard */
     uint32_t first, count; /* its entries, sorted by (file, offset) */
     uint32_t first_shape, shapes;
@@ -83,6 +84,10 @@ int assay_shard_unpack(assay_cursor *in, assay_shard *s, assay_error *err);
 void assay_shard_keep(assay_shard *s, size_t first, size_t count);
 /* Moves the parts [first, count) to the front of the others; entries stay where they are. Not collective. */
 void assay_shard_turn(assay_shard *s, size_t first);
+
+/* Brings the parts into the order of (step, worker), and their entries into that of the parts; does nothing where they
+ * are. 0 or ASSAY_ENOMEM. */
+int assay_shard_sort(assay_shard *s);
 
 /* The first part with step >= `step` (count when there is none). */
 size_t assay_shard_find(const assay_shard *s, int64_t step);

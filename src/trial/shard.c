@@ -52,7 +52,9 @@ const char *assay_part_file(const assay_catalog *catalog, const assay_part *part
 {
     if (part->files)
         return file < part->files->count ? part->files->name[file] : NULL;
-    int length = assay_format_of(part->format)->file_path(catalog, part, file, room, ASSAY_PATH_ROOM);
+    assay_part own = *part;
+    own.step = part->own_step;
+    int length = assay_format_of(part->format)->file_path(catalog, &own, file, room, ASSAY_PATH_ROOM);
     return length >= 0 && length < ASSAY_PATH_ROOM ? room : NULL;
 }
 
@@ -190,6 +192,45 @@ void assay_shard_turn(assay_shard *s, size_t first)
     reverse(s->parts, s->parts + first);
     reverse(s->parts + first, s->parts + s->count);
     reverse(s->parts, s->parts + s->count);
+}
+
+/* Parts of one step and worker are of several formats, in their order, which their numbers keep. */
+static int compare_parts(const void *a, const void *b)
+{
+    const assay_part *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
+    if (x->own_step != y->own_step)
+        return x->own_step < y->own_step ? -1 : 1;
+    return (x->format > y->format) - (x->format < y->format);
+}
+
+int assay_shard_sort(assay_shard *s)
+{
+    size_t sorted = 1;
+    while (sorted < s->count && compare_parts(&s->parts[sorted - 1], &s->parts[sorted]) <= 0)
+        sorted++;
+    if (sorted >= s->count)
+        return ASSAY_OK;
+    assay_entry *entries = assay_alloc_zeroed(s->entry_count, sizeof *entries);
+    if (!entries)
+        return ASSAY_ENOMEM;
+    qsort(s->parts, s->count, sizeof *s->parts, compare_parts);
+    size_t at = 0;
+    for (size_t p = 0; p < s->count; p++) {
+        assay_part *part = &s->parts[p];
+        if (part->count > 0)
+            memcpy(entries + at, s->entries + part->first, part->count * sizeof *entries);
+        part->first = (uint32_t)at;
+        at += part->count;
+    }
+    free(s->entries);
+    s->entries = entries;
+    s->entry_room = s->entry_count;
+    s->entry_count = at;
+    return ASSAY_OK;
 }
 
 size_t assay_shard_find(const assay_shard *s, int64_t step)

@@ -9,7 +9,7 @@
 #include "base/fault.h"
 #include "trial/format/format.h"
 
-enum { PACKED_ENTRY = 8 + 8 + 4 + 4, PACKED_PART = 8 + 8 + 4 + 1 + 1 + 1 + 1 + 8 + 8 + 8, PACKED_SHAPE = 4 + 4 };
+enum { PACKED_ENTRY = 8 + 8 + 4 + 4, PACKED_PART = 8 + 8 + 8 + 4 + 1 + 1 + 1 + 1 + 8 + 8 + 8, PACKED_SHAPE = 4 + 4 };
 enum { NO_FILES, NEW_FILES, SAME_FILES };
 
 /* The names of a part's files: whole where they come first, by the number of the list afterwards. */
@@ -31,6 +31,7 @@ static void put_part(const assay_shard *s, const assay_part *part, uint32_t *lis
 {
     assay_put_i64(out, part->step);
     assay_put_i64(out, part->mode_step);
+    assay_put_i64(out, part->own_step);
     assay_put_u32(out, part->worker);
     assay_put_u8(out, part->mode);
     assay_put_u8(out, part->before);
@@ -184,6 +185,7 @@ static int get_part(assay_cursor *in, assay_shard *s, file_lists *lists)
 {
     assay_part part = {.step = assay_get_i64(in)};
     part.mode_step = assay_get_i64(in);
+    part.own_step = assay_get_i64(in);
     part.worker = assay_get_u32(in);
     part.mode = assay_get_u8(in);
     part.before = assay_get_u8(in) != 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "trial/align.h"
 
 void assay_trial_release(assay_trial_files *trial)
 {
@@ -45,6 +46,8 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
                                   &t.problems);
     if (status == ASSAY_OK)
         status = sort_names(&t);
+    if (status == ASSAY_OK)
+        status = assay_shard_align(&t.shard, &t.catalog);
     if (status == ASSAY_OK)
         status = t.problems.status;
     if (status != ASSAY_OK) {

@@ -1,13 +1,17 @@
 /* judge.c - which steps of a watched trial are evaluated.
  *
+ * Steps are those of all workers (trial/align.h), whatever each of them counts.
+ *
  * A step is complete when every worker that is expected has written it. One that is not waits for `lag` seconds from
  * the last change of its files; then it is evaluated with the workers that are there, and those that are not count as
  * late: no step waits for them until they have written the newest one. A step that was evaluated stays so; what comes
  * to it later changes it. */
 #include <stdlib.h>
 
+#include "base/fault.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "trial/align.h"
 #include "watch/look.h"
 
 typedef struct step_state {
@@ -17,15 +21,117 @@ typedef struct step_state {
     double since;
 } step_state;
 
-/* Parts [first, end) are those of one step. */
-static step_state state_of(const watched_source *source, size_t first, size_t end)
+/* A unit in the order of the steps of all. */
+typedef struct ordered_unit {
+    int64_t step;
+    size_t unit; /* number in the catalog */
+    uint32_t worker;
+} ordered_unit;
+
+static int compare_units(const void *a, const void *b)
+{
+    const ordered_unit *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
+    return (x->unit > y->unit) - (x->unit < y->unit);
+}
+
+/* Numbers the units whose index can be used; the others keep the number that their worker gave them, moved as its last
+ * one. */
+static int align(const watched_source *source, ordered_unit *list, size_t count)
+{
+    assay_worker_step *rows = assay_alloc_zeroed(count, sizeof *rows);
+    assay_step_shifts shifts = {0};
+    size_t known = 0;
+    for (size_t i = 0; rows && i < count; i++) {
+        const assay_shard *shard = &source->part[i]->shard;
+        if (shard->count > 0)
+            rows[known++] = (assay_worker_step){.own = list[i].step,
+                                                .mode_step = shard->parts[0].mode_step,
+                                                .worker = list[i].worker,
+                                                .mode = shard->parts[0].mode};
+    }
+    int status = rows ? assay_steps_align(rows, known, &shifts) : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
+        list[i].step = assay_step_of_all(&shifts, list[i].worker, list[i].step);
+    if (status == ASSAY_OK)
+        qsort(list, count, sizeof *list, compare_units);
+    assay_step_shifts_release(&shifts);
+    free(rows);
+    return status;
+}
+
+/* All units in order; NULL without memory. The caller frees it. */
+static ordered_unit *order_units(const watched_source *source)
+{
+    const assay_catalog *catalog = &source->catalog;
+    assay_step_check check = {0};
+    bool alike = true;
+    ordered_unit *list = assay_alloc_zeroed(catalog->unit_count, sizeof *list);
+    for (size_t i = 0; list && source->listed && i < catalog->unit_count; i++) {
+        const assay_shard *shard = &source->part[i]->shard;
+        list[i] = (ordered_unit){catalog->units[i].step, i, catalog->units[i].worker};
+        alike = alike && (shard->count == 0 ||
+                          assay_step_check_next(&check, list[i].step, shard->parts[0].mode, shard->parts[0].mode_step));
+    }
+    if (list && !alike && align(source, list, catalog->unit_count) != ASSAY_OK) {
+        free(list);
+        list = NULL;
+    }
+    return list;
+}
+
+/* By worker, the modes in which it has written a step: bit 1 << mode. NULL without memory. The caller frees it. */
+static uint8_t *modes_of_workers(const watched_source *source)
+{
+    const assay_catalog *catalog = &source->catalog;
+    uint8_t *modes = assay_alloc_zeroed(catalog->workers, 1);
+    for (size_t i = 0; modes && source->listed && i < catalog->unit_count; i++)
+        if (source->part[i]->shard.count > 0)
+            modes[catalog->units[i].worker] |= (uint8_t)(1u << source->part[i]->shard.parts[0].mode);
+    return modes;
+}
+
+/* The units of one step: [first, end) of the list. */
+typedef struct step_units {
+    const ordered_unit *list;
+    const uint8_t *modes; /* of the workers */
+    size_t first, end;
+    int mode; /* of the step, ASSAY_MODE_NONE: not known yet */
+} step_units;
+
+static int mode_of(const watched_source *source, const ordered_unit *list, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        if (source->part[list[i].unit]->shard.count > 0)
+            return source->part[list[i].unit]->shard.parts[0].mode;
+    return ASSAY_MODE_NONE;
+}
+
+/* Often one worker alone evaluates: the others are not waited for. */
+static bool is_expected(const step_units *step, uint32_t worker)
+{
+    return step->mode == ASSAY_MODE_NONE || step->modes[worker] == 0 || (step->modes[worker] >> step->mode & 1);
+}
+
+/* The part of the next worker; *i goes on where it has one. */
+static const watched_part *part_of(const watched_source *source, const step_units *step, size_t *i, uint32_t worker)
+{
+    if (*i >= step->end || step->list[*i].worker != worker)
+        return NULL;
+    return source->part[step->list[(*i)++].unit];
+}
+
+static step_state state_of(const watched_source *source, const step_units *step)
 {
     const assay_catalog *catalog = &source->catalog;
     step_state state = {0};
-    size_t i = first;
+    size_t i = step->first;
     for (uint32_t w = 0; w < catalog->workers; w++) {
-        const watched_part *part = i < end && catalog->units[i].worker == w ? source->part[i++] : NULL;
-        state.absent += !source->late[w] && !(part && part->ready);
+        const watched_part *part = part_of(source, step, &i, w);
+        state.absent += is_expected(step, w) && !source->late[w] && !(part && part->ready);
         if (!part)
             continue;
         state.ready += part->ready;
@@ -40,19 +146,19 @@ static step_state state_of(const watched_source *source, size_t first, size_t en
 }
 
 /* Nobody waits for those any more who have not written the step. */
-static void give_up_on_absent(watched_source *source, const char *name, size_t first, size_t end)
+static void give_up_on_absent(watched_source *source, const char *name, const step_units *step)
 {
     const assay_catalog *catalog = &source->catalog;
-    size_t i = first;
+    size_t i = step->first;
     for (uint32_t w = 0; w < catalog->workers; w++) {
-        const watched_part *part = i < end && catalog->units[i].worker == w ? source->part[i++] : NULL;
-        if (source->late[w] || (part && part->ready))
+        const watched_part *part = part_of(source, step, &i, w);
+        if (!is_expected(step, w) || source->late[w] || (part && part->ready))
             continue;
         source->late[w] = 1;
         assay_log_warn(
             "%s: %s has not written step %lld: it is evaluated without, and steps do not wait for this worker until "
             "it has caught up",
-            name, catalog->worker[w], (long long)source->part[first]->step);
+            name, catalog->worker[w], (long long)step->list[step->first].step);
     }
     if (catalog->expected_workers > catalog->workers && !source->unnamed_late)
         assay_log_warn("%s: %u of %u workers wrote nothing so far: steps do not wait for them", name,
@@ -62,13 +168,12 @@ static void give_up_on_absent(watched_source *source, const char *name, size_t f
 }
 
 /* A late worker that has written the newest step is waited for again. */
-static void welcome_back(watched_source *source)
+static void welcome_back(watched_source *source, const ordered_unit *list)
 {
     const assay_catalog *catalog = &source->catalog;
-    for (size_t i = catalog->unit_count;
-         i-- > 0 && catalog->units[i].step == catalog->units[catalog->unit_count - 1].step;)
-        if (source->part[i]->ready)
-            source->late[catalog->units[i].worker] = 0;
+    for (size_t i = catalog->unit_count; i-- > 0 && list[i].step == list[catalog->unit_count - 1].step;)
+        if (source->part[list[i].unit]->ready)
+            source->late[list[i].worker] = 0;
     if (catalog->expected_workers == catalog->workers)
         source->unnamed_late = false;
     if (catalog->collections.num_workers > 0)
@@ -97,28 +202,39 @@ static uint64_t view_of(const watched_source *source)
     return view;
 }
 
-watched_steps assay_watched_judge(watched_source *source, const char *name, double now, double lag)
+int assay_watched_judge(watched_source *source, const char *name, double now, double lag, watched_steps *out)
 {
-    watched_steps steps = {0};
-    const assay_catalog *catalog = &source->catalog;
-    if (source->listed && catalog->unit_count > 0)
-        welcome_back(source);
-    for (size_t first = 0, end; source->listed && first < catalog->unit_count; first = end) {
-        for (end = first + 1; end < catalog->unit_count && catalog->units[end].step == catalog->units[first].step;)
+    const size_t count = source->listed ? source->catalog.unit_count : 0;
+    *out = (watched_steps){0};
+    ordered_unit *list = order_units(source);
+    uint8_t *modes = modes_of_workers(source);
+    if (!list || !modes) {
+        free(list);
+        free(modes);
+        return ASSAY_ENOMEM;
+    }
+    if (count > 0)
+        welcome_back(source, list);
+    for (size_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && list[end].step == list[first].step;)
             end++;
-        step_state state = state_of(source, first, end);
+        const step_units step = {list, modes, first, end, mode_of(source, list, first, end)};
+        step_state state = state_of(source, &step);
         bool tired = now - state.since >= lag;
         if (!state.taken && state.absent > 0 && tired && state.ready > 0)
-            give_up_on_absent(source, name, first, end);
+            give_up_on_absent(source, name, &step);
         state.taken = state.taken || (state.ready > 0 && (state.absent == 0 || tired));
         for (size_t i = first; i < end; i++) {
-            source->part[i]->taken = state.taken;
-            steps.pending = steps.pending || (!source->part[i]->ready && !tired);
+            watched_part *part = source->part[list[i].unit];
+            part->taken = state.taken;
+            out->pending = out->pending || (!part->ready && !tired);
         }
-        steps.pending = steps.pending || (state.absent > 0 && !tired);
-        steps.complete += state.taken;
-        steps.waiting += !state.taken;
+        out->pending = out->pending || (state.absent > 0 && !tired);
+        out->complete += state.taken;
+        out->waiting += !state.taken;
     }
     source->view = view_of(source);
-    return steps;
+    free(list);
+    free(modes);
+    return ASSAY_OK;
 }

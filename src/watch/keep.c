@@ -79,27 +79,39 @@ static int common_key(const assay_plan *plan, const assay_source *seen, watched_
     return status;
 }
 
-/* The first file of the step, or of one behind it. */
-static size_t find_file(const assay_catalog *catalog, int64_t step)
+/* The part of a worker's own step; NULL when there is none. */
+static watched_part *find_part(const watched_source *source, int64_t own, uint32_t worker)
 {
+    const assay_catalog *catalog = &source->catalog;
     size_t low = 0, high = catalog->unit_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (catalog->units[middle].step < step)
+        const assay_unit *unit = &catalog->units[middle];
+        if (unit->step < own || (unit->step == own && unit->worker < worker))
             low = middle + 1;
         else
             high = middle;
     }
-    return low;
+    bool found = low < catalog->unit_count && catalog->units[low].step == own && catalog->units[low].worker == worker;
+    return found ? source->part[low] : NULL;
+}
+
+/* The part that a worker has of a step of all (trial/align.h); NULL when there is none. */
+static watched_part *part_of_step(const watched_source *source, const assay_step_shifts *shifts, int64_t step,
+                                  uint32_t worker)
+{
+    int64_t own = assay_step_own(shifts, worker, step);
+    return assay_step_of_all(shifts, worker, own) == step ? find_part(source, own, worker) : NULL;
 }
 
 /* The files of a compared trial at the step. */
-static uint64_t mix_other(uint64_t key, const watched_source *other, int64_t step)
+static uint64_t mix_other(uint64_t key, const watched_source *other, const assay_step_shifts *shifts, int64_t step)
 {
-    const assay_catalog *catalog = &other->catalog;
-    for (size_t i = find_file(catalog, step); i < catalog->unit_count && catalog->units[i].step == step; i++)
-        if (watched_part_seen(other->part[i]))
-            key = mix_part(key, other->part[i], catalog->units[i].worker);
+    for (uint32_t w = 0; w < other->catalog.workers; w++) {
+        const watched_part *part = part_of_step(other, shifts, step, w);
+        if (part && watched_part_seen(part))
+            key = mix_part(key, part, w);
+    }
     return key;
 }
 
@@ -114,30 +126,59 @@ static uint64_t mix_scopes(uint64_t key, const assay_plan *plan, uint32_t source
     return key;
 }
 
+/* The numbers of a source's units by worker, in order of steps; first[w] is where a worker's begin. */
+static int sort_by_worker(const assay_catalog *catalog, size_t **units, size_t **first)
+{
+    *units = assay_alloc_zeroed(catalog->unit_count, sizeof **units);
+    *first = assay_alloc_zeroed((size_t)catalog->workers + 2, sizeof **first);
+    if (!*units || !*first)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < catalog->unit_count; i++)
+        (*first)[catalog->units[i].worker + 2]++;
+    for (uint32_t w = 2; w < catalog->workers + 2; w++)
+        (*first)[w] += (*first)[w - 1];
+    for (size_t i = 0; i < catalog->unit_count; i++)
+        (*units)[(*first)[catalog->units[i].worker + 1]++] = i;
+    return ASSAY_OK;
+}
+
 /* The keys of a source's chunks, which are one step each. */
 static int make_keys(assay_watch *watch, const assay_plan *plan, const assay_sources *sources, uint32_t number)
 {
     watched_source *source = &watch->list[number];
     const assay_source_plan *to = &plan->sources[number];
-    uint64_t common = 0, *chain = assay_alloc_zeroed(source->catalog.workers, sizeof *chain);
-    int status = chain ? common_key(plan, &sources->list[number], source, number, &common) : ASSAY_ENOMEM;
-    size_t i = 0;
+    const assay_step_shifts *shifts = &sources->list[number].info->shifts;
+    const uint32_t workers = source->catalog.workers;
+    uint64_t common = 0, *chain = assay_alloc_zeroed(workers, sizeof *chain);
+    size_t *units = NULL, *first = NULL, *next = assay_alloc_zeroed(workers, sizeof *next);
+    int status = chain && next ? sort_by_worker(&source->catalog, &units, &first) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = common_key(plan, &sources->list[number], source, number, &common);
+    for (uint32_t w = 0; status == ASSAY_OK && w < workers; w++)
+        next[w] = first[w];
     for (uint64_t c = to->first_chunk; status == ASSAY_OK && c < to->first_chunk + to->chunks; c++) {
         int64_t step = sources->list[number].info->steps[plan->chunks[c].first_step].step;
         uint64_t key = mix_scopes(common, plan, number, step);
-        for (; i < source->catalog.unit_count && source->catalog.units[i].step <= step; i++) {
-            uint32_t worker = source->catalog.units[i].worker;
-            if (!watched_part_seen(source->part[i]))
-                continue;
-            chain[worker] = mix_part(to->looks_back ? chain[worker] : 0, source->part[i], worker);
-            key = mix(key, &chain[worker], sizeof *chain);
-        }
+        for (uint32_t w = 0; w < workers; w++)
+            for (; next[w] < first[w + 1]; next[w]++) {
+                const watched_part *part = source->part[units[next[w]]];
+                if (assay_step_of_all(shifts, w, part->step) > step)
+                    break;
+                if (!watched_part_seen(part))
+                    continue;
+                chain[w] = mix_part(to->looks_back ? chain[w] : 0, part, w);
+                key = mix(key, &chain[w], sizeof *chain);
+            }
         for (uint32_t p = 0; p < plan->pair_count; p++)
             if (plan->pairs[p].source == number)
-                key = mix_other(key, &watch->list[plan->pairs[p].other], step);
+                key = mix_other(key, &watch->list[plan->pairs[p].other],
+                                &sources->list[plan->pairs[p].other].info->shifts, step);
         watch->key[c] = key;
     }
     free(chain);
+    free(units);
+    free(first);
+    free(next);
     return status;
 }
 
@@ -200,12 +241,14 @@ int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *
 /* ---- keep ---- */
 
 /* A step of which something could not be read is looked at until that has changed. */
-static void suspect(watched_source *source, int64_t step, bool losses)
+static void suspect(watched_source *source, const assay_step_shifts *shifts, int64_t step, bool losses)
 {
-    const assay_catalog *catalog = &source->catalog;
-    for (size_t i = find_file(catalog, step); i < catalog->unit_count && catalog->units[i].step == step; i++) {
-        source->part[i]->suspect = losses;
-        source->part[i]->settled = source->part[i]->settled && !losses;
+    for (uint32_t w = 0; w < source->catalog.workers; w++) {
+        watched_part *part = part_of_step(source, shifts, step, w);
+        if (!part)
+            continue;
+        part->suspect = losses;
+        part->settled = part->settled && !losses;
     }
 }
 
@@ -233,7 +276,8 @@ static int replace_kept(assay_watch *watch, const assay_plan *plan, const assay_
                            (uint8_t *)assay_copy_bytes_as_text((const char *)result.packed, (size_t)result.size)))
                 status = ASSAY_ENOMEM;
             else
-                suspect(source, sources->list[number].info->steps[plan->chunks[c].first_step].step, result.losses);
+                suspect(source, &sources->list[number].info->shifts,
+                        sources->list[number].info->steps[plan->chunks[c].first_step].step, result.losses);
             node->size = node->packed ? result.size : 0;
             node->step = sources->list[number].info->steps[plan->chunks[c].first_step].step;
             node->key = watch->key[c];

@@ -18,7 +18,7 @@ typedef struct watched_steps {
 } watched_steps;
 /* Decides which steps are evaluated, and computes source->view. A step waits `lag` seconds from its last change for
  * workers that have not written it; they are then late, and not waited for until they have caught up. `name` is for
- * messages. */
-watched_steps assay_watched_judge(watched_source *source, const char *name, double now, double lag);
+ * messages. 0 or ASSAY_ENOMEM. */
+int assay_watched_judge(watched_source *source, const char *name, double now, double lag, watched_steps *out);
 
 #endif

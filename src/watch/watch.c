@@ -56,7 +56,10 @@ int assay_watch_look(assay_watch *watch, double now, assay_watch_sight *sight, a
         status = assay_watched_look(source, now, &sight->changed, err);
         if (status != ASSAY_OK)
             break;
-        const watched_steps steps = assay_watched_judge(source, watch->sources.list[s].name, now, watch->lag);
+        watched_steps steps;
+        status = assay_watched_judge(source, watch->sources.list[s].name, now, watch->lag, &steps);
+        if (status != ASSAY_OK)
+            return assay_fail(err, status, "out of memory while the steps of a trial were judged");
         sight->steps += steps.complete;
         sight->waiting += steps.waiting;
         sight->due = sight->due || source->view != source->evaluated;

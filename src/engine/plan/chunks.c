@@ -108,7 +108,32 @@ static int pack_costs(const void *mine, assay_buf *out)
     return assay_buf_status(out);
 }
 
-/* The later ranks' steps are later ones: only how far on the first of them is has to be found anew. */
+/* Puts the rows of two ranks into one order: of workers that count their steps differently shares overlap. */
+static int merge_rows(cost_rows *rows, assay_cursor *later, const step_cost *first_later)
+{
+    assay_buf bytes = rows->bytes;
+    assay_cursor earlier = assay_cursor_over(bytes.data, bytes.size);
+    step_cost a = get_row(&earlier, 0), b = *first_later;
+    bool has_a = true, has_b = true;
+    assay_buf_init(&rows->bytes, SIZE_MAX);
+    rows->last = 0;
+    while (has_a || has_b) {
+        if (has_a && (!has_b || a.position <= b.position)) {
+            put_row(rows, &a);
+            has_a = assay_cursor_left(&earlier) > 0;
+            a = has_a ? get_row(&earlier, a.position) : a;
+        } else {
+            put_row(rows, &b);
+            has_b = assay_cursor_left(later) > 0;
+            b = has_b ? get_row(later, b.position) : b;
+        }
+    }
+    assay_buf_release(&bytes);
+    return assay_buf_status(&rows->bytes);
+}
+
+/* The later ranks' steps are nearly always later ones: then only how far on the first of them is has to be found anew.
+ */
 static int join_costs(void *mine, assay_cursor *later, assay_error *err)
 {
     costs *c = mine;
@@ -119,6 +144,10 @@ static int join_costs(void *mine, assay_cursor *later, assay_error *err)
         if (size == 0)
             continue;
         step_cost first = get_row(&rows, 0);
+        if (c->rows[s].bytes.size > 0 && first.position < c->rows[s].last) {
+            status = merge_rows(&c->rows[s], &rows, &first);
+            continue;
+        }
         put_row(&c->rows[s], &first);
         assay_put_bytes(&c->rows[s].bytes, rows.data + rows.at, assay_cursor_left(&rows));
         c->rows[s].last = last;

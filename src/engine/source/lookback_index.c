@@ -68,7 +68,14 @@ static int settle(const assay_source *source, const assay_dict *names, uint64_t 
     }
     assay_shard_drop_shapes(shard);
     assay_shard_renumber(shard, new_id);
+    const assay_step_info *step = &source->info->steps[position];
     for (size_t p = 0; p < shard->count; p++) {
+        assay_part *part = &shard->parts[p];
+        if (source->info->shifts.count > 0 && (part->mode != step->mode || part->mode_step != step->mode_step)) {
+            assay_shard_release(shard); /* the worker has no such step: its number is that of another one */
+            break;
+        }
+        part->step = step->step;
         shard->parts[p].mode = source->info->steps[position].mode;
         shard->parts[p].mode_step = source->info->steps[position].mode_step;
     }
@@ -85,7 +92,8 @@ static int read_step(const assay_source *source, uint64_t position, uint32_t wor
     assay_problems_init(&unnamed);
     int status = names ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint32_t i = 0; status == ASSAY_OK && i < catalog->format_count; i++) {
-        assay_unit unit = assay_catalog_unit(catalog, source->info->steps[position].step, worker, i);
+        int64_t own = assay_step_own(&source->info->shifts, worker, source->info->steps[position].step);
+        assay_unit unit = assay_catalog_unit(catalog, own, worker, i);
         status = assay_index_read(source->store, catalog, &unit, 1, names, shard, &unnamed);
     }
     if (status == ASSAY_OK)

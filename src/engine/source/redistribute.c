@@ -133,6 +133,17 @@ static int unpack_in_order(assay_plan *plan, assay_sources *sources, const assay
     return status;
 }
 
+/* Shares of workers that count their steps differently overlap. */
+static int sort_shards(assay_plan *plan, assay_sources *sources)
+{
+    int status = ASSAY_OK;
+    for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
+        status = assay_shard_sort(&sources->list[s].shard);
+    for (uint32_t p = 0; status == ASSAY_OK && p < plan->pair_count; p++)
+        status = assay_shard_sort(&plan->pairs[p].shard);
+    return status;
+}
+
 static int exchange_shards(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err)
 {
     outbox box = {.ranks = assay_comm_size(comm), .rank = assay_comm_rank(comm)};
@@ -152,6 +163,8 @@ static int exchange_shards(assay_comm *comm, assay_plan *plan, assay_sources *so
         assay_buf_release(&box.to[r]);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, unpack_in_order(plan, sources, &in, starts[box.rank], err), err);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, sort_shards(plan, sources), err);
     assay_buf_release(&in);
     free(starts);
     free(box.to);

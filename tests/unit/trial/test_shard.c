@@ -161,7 +161,7 @@ static void test_keep_and_turn(void)
 static void test_sizes(void)
 {
     CU_ASSERT_EQUAL(sizeof(assay_entry), 24);
-    CU_ASSERT_EQUAL(sizeof(assay_part), 48);
+    CU_ASSERT_EQUAL(sizeof(assay_part), 56);
     CU_ASSERT_EQUAL(sizeof(assay_unit), 16);
 }
 

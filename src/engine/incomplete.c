@@ -1,0 +1,103 @@
+/* incomplete.c - see incomplete.h. */
+#include "engine/incomplete.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+typedef struct roll { /* of one step */
+    const assay_trial *info;
+    const assay_catalog *catalog;
+    uint8_t *present; /* [expected workers] */
+    uint8_t *behind;  /* [expected workers] lacks a step of a mode that it writes in */
+    uint32_t writers[ASSAY_MODES];
+} roll;
+
+static unsigned modes_of(const roll *r, uint32_t worker)
+{
+    return r->info->worker_modes && worker < r->catalog->workers ? r->info->worker_modes[worker] : 0;
+}
+
+static bool is_expected(const roll *r, uint32_t worker, int mode)
+{
+    unsigned modes = modes_of(r, worker);
+    if (modes == 0 || mode <= ASSAY_MODE_NONE || mode >= ASSAY_MODES || modes >> mode & 1)
+        return true;
+    return r->behind[worker] && r->writers[mode] > 1;
+}
+
+/* Marks who wrote the step of units[from]; returns where the next step's begin. */
+static size_t call_roll(roll *r, size_t from, int *mode)
+{
+    const assay_unit *units = r->catalog->units;
+    uint64_t position = assay_trial_find_step(r->info, units[from].step);
+    size_t next = from;
+    *mode = position == UINT64_MAX ? ASSAY_MODE_NONE : r->info->steps[position].mode;
+    memset(r->present, 0, r->catalog->expected_workers);
+    for (; next < r->catalog->unit_count && units[next].step == units[from].step; next++)
+        r->present[units[next].worker] = 1;
+    return next;
+}
+
+static void find_those_behind(roll *r)
+{
+    int mode;
+    for (uint32_t w = 0; w < r->catalog->workers; w++)
+        for (int m = 0; m < ASSAY_MODES; m++)
+            r->writers[m] += modes_of(r, w) >> m & 1;
+    for (size_t i = 0; i < r->catalog->unit_count;) {
+        i = call_roll(r, i, &mode);
+        for (uint32_t w = 0; w < r->catalog->workers; w++)
+            if (!r->present[w] && mode > ASSAY_MODE_NONE && modes_of(r, w) >> mode & 1)
+                r->behind[w] = 1;
+    }
+}
+
+static int note_missing(const roll *r, int64_t step, int mode, assay_incomplete **list, size_t *count, size_t *room)
+{
+    uint32_t missing = 0;
+    for (uint32_t w = 0; w < r->catalog->expected_workers; w++)
+        missing += !r->present[w] && is_expected(r, w, mode);
+    if (missing == 0)
+        return ASSAY_OK;
+    if (*count == *room) {
+        *room = *room ? *room * 2 : 64;
+        assay_incomplete *grown = assay_realloc_array(*list, *room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        *list = grown;
+    }
+    assay_incomplete *entry = &(*list)[*count];
+    *entry = (assay_incomplete){.step = step, .missing = assay_alloc(missing * sizeof *entry->missing)};
+    if (!entry->missing)
+        return ASSAY_ENOMEM;
+    for (uint32_t w = 0; w < r->catalog->expected_workers; w++)
+        if (!r->present[w] && is_expected(r, w, mode))
+            entry->missing[entry->missing_count++] = w;
+    (*count)++;
+    return ASSAY_OK;
+}
+
+int assay_incomplete_find(const assay_trial *info, const assay_catalog *catalog, assay_incomplete **list, size_t *count)
+{
+    size_t room = 0;
+    roll r = {.info = info,
+              .catalog = catalog,
+              .present = assay_alloc_zeroed(catalog->expected_workers, 1),
+              .behind = assay_alloc_zeroed(catalog->expected_workers, 1)};
+    int status = r.present && r.behind ? ASSAY_OK : ASSAY_ENOMEM;
+    *list = NULL;
+    *count = 0;
+    if (status == ASSAY_OK)
+        find_those_behind(&r);
+    for (size_t i = 0; status == ASSAY_OK && i < catalog->unit_count;) {
+        int mode;
+        int64_t step = catalog->units[i].step;
+        i = call_roll(&r, i, &mode);
+        status = note_missing(&r, step, mode, list, count, &room);
+    }
+    free(r.present);
+    free(r.behind);
+    return status;
+}

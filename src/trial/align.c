@@ -1,0 +1,286 @@
+/* align.c - see align.h. */
+#include "trial/align.h"
+
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/hash.h"
+
+#define NONE UINT32_MAX
+
+bool assay_step_check_next(assay_step_check *check, int64_t step, int mode, int64_t mode_step)
+{
+    if (mode < 0 || mode >= ASSAY_MODES)
+        return false;
+    if (check->begun && step == check->step)
+        return mode == check->mode && mode_step == check->mode_step;
+    bool ascends = !check->seen[mode] || mode_step > check->last[mode];
+    check->begun = check->seen[mode] = true;
+    check->step = step;
+    check->mode = mode;
+    check->mode_step = check->last[mode] = mode_step;
+    return ascends;
+}
+
+typedef struct node { /* a step of all workers */
+    int64_t mode_step;
+    int64_t number;      /* as its lowest worker counts, in the end as all do */
+    uint32_t occurrence; /* so many steps of a worker have the same mode and mode step before it */
+    uint32_t worker;     /* the lowest one that has it */
+    uint32_t last;       /* the worker that had it last */
+    uint32_t next;       /* in the order of steps */
+    uint8_t mode;
+} node;
+
+typedef struct aligner {
+    node *nodes;
+    uint32_t count;
+    uint32_t *table; /* of nodes by (mode, mode step, occurrence); NONE: free */
+    size_t mask;
+    uint32_t head;
+} aligner;
+
+static size_t slot_of(const aligner *a, int mode, int64_t mode_step, uint32_t occurrence)
+{
+    const int64_t key[] = {mode, mode_step, occurrence};
+    size_t slot = assay_hash_bytes(key, sizeof key) & a->mask;
+    for (;; slot = (slot + 1) & a->mask) {
+        const node *n = a->table[slot] == NONE ? NULL : &a->nodes[a->table[slot]];
+        if (!n || (n->mode == mode && n->mode_step == mode_step && n->occurrence == occurrence))
+            return slot;
+    }
+}
+
+/* The node of a worker's step; a new one comes behind the node `before` (NONE: in front of all). */
+static uint32_t node_of(aligner *a, const assay_worker_step *row, uint32_t before)
+{
+    for (uint32_t occurrence = 0;; occurrence++) {
+        size_t slot = slot_of(a, row->mode, row->mode_step, occurrence);
+        uint32_t found = a->table[slot];
+        if (found != NONE && a->nodes[found].last == row->worker)
+            continue; /* the worker has had this one */
+        if (found == NONE) {
+            found = a->table[slot] = a->count++;
+            uint32_t *link = before == NONE ? &a->head : &a->nodes[before].next;
+            a->nodes[found] = (node){.mode_step = row->mode_step,
+                                     .number = row->own,
+                                     .occurrence = occurrence,
+                                     .worker = row->worker,
+                                     .next = *link,
+                                     .mode = row->mode};
+            *link = found;
+        }
+        a->nodes[found].last = row->worker;
+        return found;
+    }
+}
+
+/* Makes the numbers ascend. A node keeps its own where that lies behind the one before and in front of the next that a
+ * lower worker has. `order` has room for all nodes, as has `bound`. */
+static void number_nodes(aligner *a, uint32_t *order, uint32_t *bound)
+{
+    uint32_t count = 0;
+    for (uint32_t n = a->head; n != NONE; n = a->nodes[n].next)
+        order[count++] = n;
+    for (uint32_t i = count; i-- > 0;) { /* the next node of a lower worker, by way of those behind */
+        uint32_t k = i + 1 < count ? i + 1 : NONE;
+        while (k != NONE && a->nodes[order[k]].worker >= a->nodes[order[i]].worker)
+            k = bound[k];
+        bound[i] = k;
+    }
+    int64_t last = INT64_MIN;
+    for (uint32_t i = 0; i < count; i++) {
+        node *n = &a->nodes[order[i]];
+        bool fits = n->number > last && (bound[i] == NONE || n->number < a->nodes[order[bound[i]]].number);
+        n->number = fits || i == 0 ? n->number : last + (last < INT64_MAX);
+        last = n->number;
+    }
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const assay_worker_step *x = *(assay_worker_step *const *)a, *y = *(assay_worker_step *const *)b;
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
+    if (x->own != y->own)
+        return x->own < y->own ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static int note_shifts(assay_worker_step *const *sorted, size_t count, assay_step_shifts *shifts)
+{
+    size_t changes = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        changes = 0;
+        for (size_t i = 0; i < count; i++) {
+            const assay_worker_step *row = sorted[i], *before = i ? sorted[i - 1] : NULL;
+            int64_t shift = row->step - row->own;
+            bool same = before && before->worker == row->worker ? before->step - before->own == shift : shift == 0;
+            if (same)
+                continue;
+            if (pass == 1)
+                shifts->list[changes] = (assay_step_shift){row->worker, row->own, shift};
+            changes++;
+        }
+        if (pass == 0 && !(shifts->list = assay_alloc_zeroed(changes, sizeof *shifts->list)))
+            return ASSAY_ENOMEM;
+    }
+    shifts->count = changes;
+    return ASSAY_OK;
+}
+
+static int align(aligner *a, assay_worker_step **sorted, uint32_t *of_row, uint32_t *order, uint32_t *bound,
+                 size_t count, assay_step_shifts *shifts)
+{
+    for (size_t i = 0; i <= a->mask; i++)
+        a->table[i] = NONE;
+    qsort(sorted, count, sizeof *sorted, compare_rows);
+    for (size_t i = 0; i < count; i++) {
+        const assay_worker_step *before = i ? sorted[i - 1] : NULL;
+        bool follows = before && before->worker == sorted[i]->worker;
+        if (follows && before->own == sorted[i]->own)
+            of_row[i] = of_row[i - 1];
+        else
+            of_row[i] = node_of(a, sorted[i], follows ? of_row[i - 1] : NONE);
+    }
+    number_nodes(a, order, bound);
+    for (size_t i = 0; i < count; i++)
+        sorted[i]->step = a->nodes[of_row[i]].number;
+    return note_shifts(sorted, count, shifts);
+}
+
+int assay_steps_align(assay_worker_step *rows, size_t count, assay_step_shifts *shifts)
+{
+    size_t room = 16;
+    while (room < 2 * count)
+        room *= 2;
+    if (count >= NONE / 2)
+        return ASSAY_ENOMEM;
+    aligner a = {.nodes = assay_alloc_zeroed(count, sizeof *a.nodes),
+                 .table = assay_alloc(room * sizeof *a.table),
+                 .mask = room - 1,
+                 .head = NONE};
+    assay_worker_step **sorted = assay_alloc_zeroed(count, sizeof *sorted);
+    uint32_t *numbers = assay_alloc_zeroed(3 * count, sizeof *numbers);
+    int status = a.nodes && a.table && sorted && numbers ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
+        sorted[i] = &rows[i];
+    if (status == ASSAY_OK)
+        status = align(&a, sorted, numbers, numbers + count, numbers + 2 * count, count, shifts);
+    free(a.nodes);
+    free(a.table);
+    free(sorted);
+    free(numbers);
+    return status;
+}
+
+/* ---- shifts ---- */
+
+/* The last shift of a worker that begins at or before a number: of the worker's own, or of all. 0: none. */
+static int64_t shift_at(const assay_step_shifts *shifts, uint32_t worker, int64_t number, bool own)
+{
+    size_t low = 0, high = shifts->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const assay_step_shift *s = &shifts->list[middle];
+        int64_t from = own ? s->own : s->own + s->shift;
+        if (s->worker < worker || (s->worker == worker && from <= number))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && shifts->list[low - 1].worker == worker ? shifts->list[low - 1].shift : 0;
+}
+
+int64_t assay_step_own(const assay_step_shifts *shifts, uint32_t worker, int64_t step)
+{
+    return step - shift_at(shifts, worker, step, false);
+}
+
+int64_t assay_step_of_all(const assay_step_shifts *shifts, uint32_t worker, int64_t own)
+{
+    return own + shift_at(shifts, worker, own, true);
+}
+
+void assay_step_shifts_pack(const assay_step_shifts *shifts, assay_buf *out)
+{
+    assay_put_u64(out, shifts->count);
+    for (size_t i = 0; i < shifts->count; i++) {
+        assay_put_u32(out, shifts->list[i].worker);
+        assay_put_i64(out, shifts->list[i].own);
+        assay_put_i64(out, shifts->list[i].shift);
+    }
+}
+
+int assay_step_shifts_unpack(assay_cursor *in, assay_step_shifts *out)
+{
+    *out = (assay_step_shifts){.count = assay_get_count(in, 20)};
+    out->list = assay_alloc_zeroed(out->count, sizeof *out->list);
+    if (!out->list) {
+        out->count = 0;
+        return ASSAY_ENOMEM;
+    }
+    for (size_t i = 0; i < out->count; i++) {
+        out->list[i].worker = assay_get_u32(in);
+        out->list[i].own = assay_get_i64(in);
+        out->list[i].shift = assay_get_i64(in);
+    }
+    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+}
+
+void assay_step_shifts_release(assay_step_shifts *shifts)
+{
+    free(shifts->list);
+    *shifts = (assay_step_shifts){0};
+}
+
+/* ---- a whole index ---- */
+
+static int compare_units(const void *a, const void *b)
+{
+    const assay_unit *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
+    return (x->format > y->format) - (x->format < y->format);
+}
+
+void assay_catalog_align(assay_catalog *catalog, const assay_step_shifts *shifts)
+{
+    if (shifts->count == 0 || catalog->unit_count == 0)
+        return;
+    for (size_t i = 0; i < catalog->unit_count; i++)
+        catalog->units[i].step = assay_step_of_all(shifts, catalog->units[i].worker, catalog->units[i].step);
+    qsort(catalog->units, catalog->unit_count, sizeof *catalog->units, compare_units);
+}
+
+int assay_shard_align(assay_shard *shard, assay_catalog *catalog)
+{
+    assay_step_shifts shifts = {0};
+    assay_step_check check = {0};
+    size_t alike = 0;
+    while (alike < shard->count && assay_step_check_next(&check, shard->parts[alike].step, shard->parts[alike].mode,
+                                                         shard->parts[alike].mode_step))
+        alike++;
+    if (alike == shard->count || catalog->workers < 2)
+        return ASSAY_OK;
+    assay_worker_step *rows = assay_alloc_zeroed(shard->count, sizeof *rows);
+    if (!rows)
+        return ASSAY_ENOMEM;
+    for (size_t p = 0; p < shard->count; p++) {
+        const assay_part *part = &shard->parts[p];
+        rows[p] = (assay_worker_step){
+            .own = part->step, .mode_step = part->mode_step, .worker = part->worker, .mode = part->mode};
+    }
+    int status = assay_steps_align(rows, shard->count, &shifts);
+    for (size_t p = 0; status == ASSAY_OK && p < shard->count; p++)
+        shard->parts[p].step = rows[p].step;
+    free(rows);
+    if (status == ASSAY_OK)
+        status = assay_shard_sort(shard);
+    if (status == ASSAY_OK)
+        assay_catalog_align(catalog, &shifts);
+    assay_step_shifts_release(&shifts);
+    return status;
+}
