@@ -12,7 +12,10 @@ enum {
     ALIGNMENT = 16,
     FIRST_BLOCK = 64 * 1024,
     KEPT_OF_CEILING = 4,
-    OWN_BLOCK_OF = 16,     /* a piece of more than such a part of the next block gets a block of its own: what */
+    OWN_BLOCK_OF = 16, /* a piece of more than such a part of the next block gets a block of its own: what */
+    SMALL_LOAN = 2048, /* small loans that were given back are kept for the next ones: each record takes a few */
+    LOAN_CLASSES = SMALL_LOAN / ALIGNMENT + 1, /* by size */
+    KEPT_OF_CLASS = 4,
     OWN_BLOCK_LEAST = 1024 /* the block before has left when it is given up is less than that */
 };
 
@@ -32,6 +35,9 @@ struct assay_arena {
     arena_block *blocks; /* bytes are taken from the first */
     arena_block *loans;
     arena_block *kept; /* from before the arena was cleared: what it is worth is the time that malloc takes */
+    arena_block *small[LOAN_CLASSES]; /* small loans that were given back */
+    uint8_t small_count[LOAN_CLASSES];
+    size_t small_bytes; /* heads included */
 };
 
 assay_arena *assay_arena_new(size_t ceiling)
@@ -60,6 +66,8 @@ void assay_arena_free(assay_arena *arena)
     free_list(arena->blocks);
     free_list(arena->loans);
     free(arena->kept);
+    for (size_t i = 0; i < LOAN_CLASSES; i++)
+        free_list(arena->small[i]);
     free(arena);
 }
 
@@ -150,10 +158,43 @@ void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size)
     return taken ? memset(taken, 0, bytes) : NULL;
 }
 
+/* A loan as it was given back; NULL where there is none of the size, or no room for it. */
+static arena_block *take_small(assay_arena *arena, size_t size)
+{
+    size_t class = size / ALIGNMENT;
+    if (size > SMALL_LOAN || !arena->small[class] || size + HEAD > arena->ceiling - arena->held)
+        return NULL;
+    arena_block *loan = arena->small[class];
+    arena->small[class] = loan->next;
+    arena->small_count[class]--;
+    arena->small_bytes -= size + HEAD;
+    arena->held += size + HEAD;
+    *loan = (arena_block){.size = size};
+    return loan;
+}
+
+/* Keeps what was given back, or frees it. */
+static void put_small(assay_arena *arena, arena_block *loan)
+{
+    size_t class = loan->size / ALIGNMENT;
+    if (loan->size > SMALL_LOAN || arena->small_count[class] == KEPT_OF_CLASS) {
+        free(loan);
+        return;
+    }
+    loan->next = arena->small[class];
+    arena->small[class] = loan;
+    arena->small_count[class]++;
+    arena->small_bytes += loan->size + HEAD;
+}
+
 void *assay_arena_borrow(assay_arena *arena, size_t size)
 {
     size_t rounded;
-    arena_block *loan = round_up(size, &rounded) ? new_block(arena, rounded) : NULL;
+    if (!round_up(size, &rounded))
+        return NULL;
+    arena_block *loan = take_small(arena, rounded);
+    if (!loan)
+        loan = new_block(arena, rounded);
     if (!loan)
         return NULL;
     loan->used = rounded;
@@ -178,7 +219,7 @@ void assay_arena_return(assay_arena *arena, void *borrowed)
         loan->next->before = loan->before;
     arena->used -= loan->size;
     arena->held -= loan->size + HEAD;
-    free(loan);
+    put_small(arena, loan);
 }
 
 void assay_arena_clear(assay_arena *arena)
@@ -229,7 +270,7 @@ size_t assay_arena_lendable(const assay_arena *arena)
 
 size_t assay_arena_idle(const assay_arena *arena)
 {
-    size_t held = arena->held + (arena->kept ? arena->kept->size + HEAD : 0);
+    size_t held = arena->held + (arena->kept ? arena->kept->size + HEAD : 0) + arena->small_bytes;
     return held < arena->ceiling ? arena->ceiling - held : 0;
 }
 

@@ -1,7 +1,7 @@
 /* counter.c - how often each pair of integers occurred.
  *
- * Pairs are appended unsorted behind the sorted ones and settled (sorted, equal ones added up) when the room is full or
- * someone looks: an addition costs O(log n) on average, also with many different pairs. */
+ * A pair that is new is appended unsorted behind the sorted ones; they are settled (sorted, equal ones added up) when
+ * the room is full or someone looks: an addition costs O(log n) on average, also with many different pairs. */
 #include "rule/common_state.h"
 
 #include <stdlib.h>
@@ -64,11 +64,34 @@ static void settle(entries *of)
     of->count = of->settled = kept + 1;
 }
 
+/* The entry of a pair among those that are settled; NULL where there is none. */
+static entry *find_settled(const entries *of, int64_t a, int64_t b)
+{
+    const entry wanted = {.a = a, .b = b};
+    size_t low = 0, high = of->settled;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare(&of->list[middle], &wanted);
+        if (order == 0)
+            return &of->list[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 int assay_counter_add(assay_counter *counter, int64_t a, int64_t b, uint64_t count)
 {
     entries *of = counter->of;
+    entry *found = find_settled(of, a, b);
     if (count == 0)
         return ASSAY_OK;
+    if (found) {
+        found->count += count;
+        return ASSAY_OK;
+    }
     if (of->count == of->room) {
         settle(of);
         if (of->count >= of->room - of->room / 4) { /* little was gained */

@@ -46,11 +46,21 @@ const assay_param_def *assay_params_def(const assay_rule_ops *ops, size_t i)
 static const assay_param_def *find_def(const assay_rule_ops *ops, const char *name, size_t *number)
 {
     const assay_param_def *def;
-    for (size_t i = 0; (def = assay_params_def(ops, i)); i++)
+    size_t own = 0;
+    /* A rule asks with the text of its own table, which compilers have at one place in a file: a look at the addresses
+     * is enough as a rule. */
+    for (; ops->params && ops->params[own].name; own++)
+        if (ops->params[own].name == name) {
+            *number = own;
+            return &ops->params[own];
+        }
+    for (size_t i = 0; i < own + COMMON; i++) {
+        def = i < own ? &ops->params[i] : &common[i - own];
         if (strcmp(def->name, name) == 0) {
             *number = i;
             return def;
         }
+    }
     return NULL;
 }
 

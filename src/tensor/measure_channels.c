@@ -53,9 +53,10 @@ static void close_rows(assay_meter *m)
     const channels_state *s = meter_state(m);
     double *sum = m->kept, *squares = sum + s->axes.channels, *columns = m->borrowed;
     uint64_t used = s->axes.columns < m->elements ? s->axes.columns : m->elements;
-    for (uint64_t c = 0; c < used;) /* without a division for each: they cost more than a small tensor's elements */
-        for (uint64_t channel = 0; channel < s->axes.channels && c < used; channel++)
-            for (uint64_t i = 0; i < s->axes.inner && c < used; i++, c++) {
+    /* Without a division for each column: they would cost more than a small tensor's elements. */
+    for (uint64_t c = 0; c < used;)
+        for (uint64_t channel = 0; channel < s->axes.channels; channel++)
+            for (uint64_t end = c + s->axes.inner; c < end; c++) {
                 sum[channel] += columns[c];
                 squares[channel] += columns[s->axes.columns + c];
             }

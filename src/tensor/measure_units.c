@@ -107,10 +107,13 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
     const units_state *s = meter_state(m);
     uint64_t *inside = m->kept;
     const uint32_t *columns = m->borrowed;
-    for (uint64_t c = 0; c < s->used;) /* without a division for each: they cost more than a small tensor's elements */
-        for (uint64_t channel = 0; channel < s->axes.channels && c < s->used; channel++)
-            for (uint64_t i = 0; i < s->axes.inner && c < s->used; i++)
-                inside[channel] += columns[c++];
+    /* Without a division for each column: they would cost more than a small tensor's elements. */
+    for (const uint32_t *end = columns + s->used; columns < end; columns += s->axes.channels * s->axes.inner) {
+        for (uint64_t channel = 0; channel < s->axes.channels && s->axes.inner == 1; channel++)
+            inside[channel] += columns[channel];
+        for (uint64_t c = 0; c < s->axes.channels * s->axes.inner && s->axes.inner > 1; c++)
+            inside[c / s->axes.inner] += columns[c];
+    }
     result->of.units = (assay_units){.samples = s->samples, .units = s->axes.channels, .inside = inside};
     return ASSAY_OK;
 }

@@ -63,6 +63,13 @@ int assay_wire_next(assay_wire *w, assay_field *f, assay_error *err)
     const uint8_t *bytes = assay_view_look(w->view, w->at, w->end, &size, &status, err);
     if (!bytes)
         return status;
+    if (size > 1 && bytes[0] >= 1 << 3 && bytes[0] < 0x80 && (bytes[0] & 7) == ASSAY_WIRE_BYTES && bytes[1] < 0x80 &&
+        bytes[1] <= w->end - w->at - 2) { /* most fields are such: a small number and a short content */
+        w->at += 2;
+        *f = (assay_field){.number = bytes[0] >> 3, .type = ASSAY_WIRE_BYTES, .value = bytes[1], .at = w->at};
+        f->end = w->at += bytes[1];
+        return 1;
+    }
     uint64_t key = 0;
     size_t used = assay_varint(bytes, size, &key);
     if (used == 0 || key >> 3 == 0 || key > UINT32_MAX)

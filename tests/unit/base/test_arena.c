@@ -176,13 +176,40 @@ static void another_ceiling(void)
     assay_arena_free(arena);
 }
 
+/* Without an allocation each, and within the ceiling all the same. */
+static void small_loans_are_kept(void)
+{
+    enum { CEILING = 4 << 10, SIZE = 1000 };
+    assay_arena *arena = assay_arena_new(CEILING);
+    void *first = assay_arena_borrow(arena, SIZE);
+    assay_arena_return(arena, first);
+    CU_ASSERT_EQUAL(assay_arena_used(arena), 0);
+    CU_ASSERT_TRUE(assay_arena_idle(arena) <= CEILING - SIZE);
+    CU_ASSERT_TRUE(assay_arena_lendable(arena) > CEILING - SIZE / 2);
+    setenv("ASSAY_FAULT", "alloc:1", 1);
+    assay_fault_arm(0);
+    CU_ASSERT_PTR_EQUAL(assay_arena_borrow(arena, SIZE), first);
+    unsetenv("ASSAY_FAULT");
+    assay_fault_arm(0);
+    void *large = assay_arena_borrow(arena, CEILING - SIZE - 200);
+    CU_ASSERT_PTR_NOT_NULL(large);
+    assay_arena_return(arena, first);
+    CU_ASSERT_PTR_NOT_NULL(assay_arena_take(arena, SIZE)); /* the place of the small one */
+    CU_ASSERT_PTR_NULL(assay_arena_borrow(arena, SIZE));   /* it is kept, and beyond the ceiling */
+    assay_arena_return(arena, large);
+    assay_arena_clear(arena);
+    CU_ASSERT_EQUAL(assay_arena_used(arena), 0);
+    CU_ASSERT_PTR_NOT_NULL(assay_arena_borrow(arena, SIZE));
+    assay_arena_free(arena);
+}
+
 static void allocations_of(int steps, const char *fault, unsigned *failed)
 {
     assay_arena *arena = assay_arena_new(16 << 20);
     setenv("ASSAY_FAULT", fault, 1);
     assay_fault_arm(0);
     for (int i = 0; i < steps; i++) {
-        void *loan = assay_arena_borrow(arena, 100);
+        void *loan = assay_arena_borrow(arena, 2500); /* too large to be kept for the next one */
         *failed += !loan + !assay_arena_take(arena, 3000);
         assay_arena_return(arena, loan);
         if (i % 40 == 39)
@@ -215,6 +242,7 @@ int main(void)
     CU_TestInfo tests[] = {{"pieces do not overlap", pieces_do_not_overlap},
                            {"empty pieces", empty_pieces},
                            {"zeroed", zeroed},
+                           {"small loans are kept", small_loans_are_kept},
                            {"impossible sizes", impossible_sizes},
                            {"what is left", what_is_left},
                            {"cleared arenas have all their room", cleared_arenas_have_all_their_room},
