@@ -4,10 +4,17 @@
  * sum n_c >= samples on, at every step with labels:
  *   imbalance       max n_c / min n_c over the classes seen > threshold_imbalance
  *   misprediction   max over c of (labels c predicted otherwise) / n_c > threshold_misprediction; needs a pair so far
- * Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels are no class. With
- * argmax the classes are on the axis that the labels' shape tells (classes.h). */
+ * With judge = end there is one test, at the last step with labels. A class fires that is rare and still mistaken: the
+ * largest class has more than threshold_imbalance times its labels, and of its labels in the second half of the steps
+ * more than threshold_misprediction are predicted wrongly, by so much evidence (evidence.h) - while the model is
+ * trained: over all classes less than UNTRAINED are wrong. Words of a language are rare and mistaken too, and nothing
+ * is wrong with that. Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels
+ * are no class. With argmax the classes are on the axis that the labels' shape tells (classes.h). */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "evidence.h"
 #include "pairs.h"
 
 enum { LABELS, PREDICTIONS }; /* slots and measures */
@@ -15,6 +22,7 @@ static const class_slot LABEL_CLASSES = {LABELS, LABELS, 0};
 enum { CLASS, COUNT, PAIRS, MISSES, WIDTH };     /* values of a row: one class of one step */
 enum { IMBALANCE, MISPREDICTION };               /* tests */
 static const int64_t LARGEST = INT64_C(1) << 53; /* of a class; beyond, a row's doubles would mix up neighbours */
+#define UNTRAINED 0.3                            /* share of wrong predictions from which on a model is not trained */
 static const char *const tests[] = {"imbalance", "misprediction", NULL};
 
 static const assay_param_def params[] = {
@@ -49,6 +57,16 @@ static const assay_param_def params[] = {
      .initial = ".*predictions",
      .help = "Patterns (re.search) of names of predictions."},
     IGNORE_LABELS_PARAM,
+    {.name = "judge",
+     .type = ASSAY_PARAM_CHOICE,
+     .initial = "steps",
+     .choices = "steps|end",
+     .help = "Tests every step by all labels so far, or once, at the end, classes that are both rare and mistaken."},
+    {.name = "only_classes",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Leaves out labels that are no class numbers, such as the targets of a regression."},
+    EVIDENCE_PARAM,
     {0},
 };
 
@@ -70,6 +88,12 @@ static class_slot prediction_classes(const assay_rule *rule)
     return (class_slot){PREDICTIONS, PREDICTIONS, assay_param_bool(rule->params, "argmax") ? PREDICTIONS + 1 : 0};
 }
 
+static bool labels_fit(const assay_step_view *view, uint32_t i)
+{
+    uint32_t k = partner_number(&view->slot[LABELS], i, &view->slot[PREDICTIONS]);
+    return are_classes(view->slot[LABELS].items[i], k == UINT32_MAX ? NULL : view->slot[PREDICTIONS].items[k]);
+}
+
 /* Counts (class, COUNT | PAIRS | MISSES) of the step. */
 static int count_step(const assay_rule *rule, const assay_step_view *view, assay_counter *step)
 {
@@ -78,6 +102,8 @@ static int count_step(const assay_rule *rule, const assay_step_view *view, assay
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[LABELS].count; i++) {
         const assay_classes *l = classes_of(view, LABEL_CLASSES, i);
+        if (assay_param_bool(rule->params, "only_classes") && !labels_fit(view, i))
+            continue;
         const assay_classes *p = partner_of(rule->trial, view, LABEL_CLASSES, i, predictions);
         for (uint64_t k = 0; l && status == ASSAY_OK && k < l->count; k++) {
             int64_t class = l->value[k];
@@ -137,6 +163,11 @@ typedef struct shares {
     double most, least, worst; /* labels of the largest and of the smallest class; largest share of misses */
 } shares;
 
+typedef struct class_counts {
+    int64_t class;
+    uint64_t of[WIDTH];
+} class_counts;
+
 static shares take_shares(const assay_counter *so_far)
 {
     shares s = {0};
@@ -179,22 +210,103 @@ static int test_step(const assay_rule *rule, const assay_counter *so_far, assay_
     return assay_findings_test(findings, finding.value > finding.threshold, &finding);
 }
 
+/* Takes a row of the series in. */
+static int add_row(assay_counter *counter, assay_row row)
+{
+    int status = ASSAY_OK;
+    for (int what = COUNT; status == ASSAY_OK && what < WIDTH; what++)
+        if (fabs(row.value[CLASS]) <= 0x1p53 && row.value[what] >= 0 && row.value[what] < 0x1p63)
+            status = assay_counter_add(counter, (int64_t)row.value[CLASS], what, (uint64_t)row.value[what]);
+    return status;
+}
+
+/* What was counted of a class; moves *i to the next. */
+static class_counts next_class(const assay_counter *counter, uint64_t *i)
+{
+    class_counts c = {0};
+    int64_t class, what;
+    uint64_t count;
+    assay_counter_get(counter, *i, &c.class, &what, &count);
+    for (; *i < assay_counter_size(counter); (*i)++) {
+        assay_counter_get(counter, *i, &class, &what, &count);
+        if (class != c.class)
+            break;
+        c.of[what] = count;
+    }
+    return c;
+}
+
+/* Judges the counts of the second half: one datapoint, about the rare class that is mistaken most. */
+static int test_end(const assay_rule *rule, const assay_counter *late, const shares *all, assay_row last,
+                    assay_findings *findings)
+{
+    const assay_params *p = rule->params;
+    double limit = assay_param_real(p, "threshold_misprediction"), rare = assay_param_real(p, "threshold_imbalance");
+    shares s = take_shares(late);
+    uint64_t misses = 0;
+    class_counts worst = {0};
+    double most = -1;
+    for (uint64_t i = 0; i < assay_counter_size(late);) {
+        class_counts c = next_class(late, &i);
+        misses += c.of[MISSES];
+        double share = c.of[PAIRS] ? share_lower_bound(c.of[MISSES], c.of[PAIRS], assay_param_real(p, "evidence")) : -1;
+        if (s.most > rare * (double)c.of[COUNT] && share > most) {
+            worst = c;
+            most = share;
+        }
+    }
+    if (s.pairs == 0 || all->labels < (uint64_t)assay_param_int(p, "samples"))
+        return ASSAY_OK;
+    char note[128];
+    snprintf(note, sizeof note,
+             "class %lld: %llu of its %llu labels were predicted wrongly; the largest class has %.0f",
+             (long long)worst.class, (unsigned long long)worst.of[MISSES], (unsigned long long)worst.of[PAIRS], s.most);
+    assay_finding finding = {.step = last.step,
+                             .tensor = last.tensor,
+                             .worker = last.worker,
+                             .test = MISPREDICTION,
+                             .value = worst.of[PAIRS] ? (double)worst.of[MISSES] / (double)worst.of[PAIRS] : 0,
+                             .threshold = limit,
+                             .note = note};
+    return assay_findings_test(findings, most > limit && (double)misses < UNTRAINED * (double)s.pairs, &finding);
+}
+
+/* The first row of the second half of the steps. */
+static uint64_t second_half(const assay_series *series)
+{
+    uint64_t rows = assay_series_count(series), steps = 0, at = 0;
+    for (uint64_t i = 0; i < rows; i++)
+        steps += i == 0 || assay_series_row(series, i).step != assay_series_row(series, i - 1).step;
+    for (uint64_t half = steps / 2, seen = 0; at < rows; at++) {
+        seen += at == 0 || assay_series_row(series, at).step != assay_series_row(series, at - 1).step;
+        if (seen > half)
+            break;
+    }
+    return at;
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     (void)err;
     const assay_series *series = ((const assay_common_state *)state)->series;
-    uint64_t rows = assay_series_count(series);
-    assay_counter *so_far = assay_counter_new();
-    int status = so_far ? ASSAY_OK : ASSAY_ENOMEM;
+    bool at_end = strcmp(assay_param_text(rule->params, "judge"), "end") == 0;
+    uint64_t rows = assay_series_count(series), half = at_end ? second_half(series) : rows;
+    assay_counter *so_far = assay_counter_new(), *late = assay_counter_new();
+    int status = so_far && late ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint64_t i = 0; status == ASSAY_OK && i < rows; i++) {
         assay_row row = assay_series_row(series, i);
-        for (int what = COUNT; status == ASSAY_OK && what < WIDTH; what++)
-            if (fabs(row.value[CLASS]) <= 0x1p53 && row.value[what] >= 0 && row.value[what] < 0x1p63)
-                status = assay_counter_add(so_far, (int64_t)row.value[CLASS], what, (uint64_t)row.value[what]);
         bool last_of_step = i + 1 == rows || assay_series_row(series, i + 1).step != row.step;
-        if (status == ASSAY_OK && last_of_step)
+        status = add_row(so_far, row);
+        if (status == ASSAY_OK && i >= half)
+            status = add_row(late, row);
+        if (status == ASSAY_OK && last_of_step && !at_end)
             status = test_step(rule, so_far, row, assay_verdict_findings(verdict));
     }
+    if (status == ASSAY_OK && at_end && rows > 0) {
+        shares all = take_shares(so_far);
+        status = test_end(rule, late, &all, assay_series_row(series, rows - 1), assay_verdict_findings(verdict));
+    }
+    assay_counter_free(late);
     assay_counter_free(so_far);
     ambiguous_axis_say(rule, ((const assay_common_state *)state)->counter, verdict);
     return status;

@@ -8,6 +8,7 @@
 
 #include <assay/rule.h>
 
+#include <math.h>
 #include <string.h>
 
 enum { LAST_AXIS = 1, AXIS_1 = 2, BOTH_AXES = LAST_AXIS | AXIS_1 };
@@ -152,6 +153,24 @@ static inline bool is_ignored_label(const ignored_labels *ignored, double label)
         if (ignored->value[i] == label)
             return true;
     return false;
+}
+
+static inline bool is_whole(double x)
+{
+    return x == floor(x);
+}
+
+/* Are the labels class numbers? Not where they are as many as the scores, several of a sample (targets of a regression,
+ * answers to several questions), nor where they are no whole numbers. `scores` may be NULL. */
+static inline bool are_classes(const assay_tensor_view *labels, const assay_tensor_view *scores)
+{
+    bool several = scores && scores->dtype >= 0 && labels->dtype >= 0 && assay_dtype_is_float(scores->dtype) &&
+                   assay_dtype_is_float(labels->dtype) && scores->dims == labels->dims && scores->dims > 1 &&
+                   scores->shape[scores->dims - 1] > 1;
+    for (int d = 0; several && d < scores->dims; d++)
+        several = scores->shape[d] == labels->shape[d];
+    const assay_stats *s = labels->stats;
+    return !several && !(s && isfinite(s->sum) && !(is_whole(s->min) && is_whole(s->max) && is_whole(s->sum)));
 }
 
 #endif

@@ -7,9 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "evidence.h"
 #include "modes.h"
 #include "pairs.h"
 
+enum { PREDICTION, LABEL, COUNT, WIDTH }; /* values of a row: a cell of a step */
 enum { LABELS_COLLECTION, LABELS_NAME, PREDICTIONS_COLLECTION, PREDICTIONS_NAME }; /* slots */
 /* Predictions have two measures. */
 static const class_slot SLOTS[] = {
@@ -55,6 +57,15 @@ static const assay_param_def params[] = {
      .initial = "False",
      .help = "Adds up the steps and tests once, at the last one."},
     IGNORE_LABELS_PARAM,
+    {.name = "last_evaluation",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "With accumulate: adds up the steps of the mode behind the last step of another mode only."},
+    {.name = "only_classes",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Leaves out steps whose labels are no class numbers, such as the targets of a regression."},
+    EVIDENCE_PARAM,
     {0},
 };
 
@@ -89,7 +100,7 @@ typedef struct column {
 /* What is asked of the matrix. */
 typedef struct matrix_limits {
     int64_t classes; /* those from here on are left out */
-    double min_diag, max_off_diag;
+    double min_diag, max_off_diag, evidence;
     ignored_labels ignored;
 } matrix_limits;
 
@@ -99,6 +110,7 @@ static matrix_limits limits_of(const assay_params *p)
         .classes = assay_param_has(p, "category_no") ? assay_param_int(p, "category_no") : INT64_MAX,
         .min_diag = assay_param_real(p, "min_diag"),
         .max_off_diag = assay_param_real(p, "max_off_diag"),
+        .evidence = assay_param_real(p, "evidence"),
         .ignored = ignored_labels_of(p, "ignore_labels"),
     };
 }
@@ -130,13 +142,16 @@ static column next_column(const matrix_limits *m, const assay_counter *pairs, ui
 static int offending_cells(const matrix_limits *m, const assay_counter *pairs, const column *c, assay_counter *cells)
 {
     int status = ASSAY_OK;
-    if ((double)c->right / (double)c->sum < m->min_diag)
+    bool too_few = m->evidence > 0 ? share_lower_bound(c->sum - c->right, c->sum, m->evidence) > 1 - m->min_diag
+                                   : (double)c->right / (double)c->sum < m->min_diag;
+    if (too_few)
         status = assay_counter_add(cells, c->prediction, c->prediction, 1);
     for (uint64_t i = c->from; status == ASSAY_OK && i < c->to; i++) {
         int64_t prediction, label;
         uint64_t count;
         assay_counter_get(pairs, i, &prediction, &label, &count);
-        if (label != prediction && in_matrix(m, prediction, label) && (double)count / (double)c->sum > m->max_off_diag)
+        if (label != prediction && in_matrix(m, prediction, label) &&
+            share_lower_bound(count, c->sum, m->evidence) > m->max_off_diag)
             status = assay_counter_add(cells, label, prediction, 1);
     }
     return status;
@@ -185,6 +200,33 @@ static int test_matrix(const assay_params *p, const assay_counter *pairs, int64_
     return status;
 }
 
+/* With accumulate: a row a cell. */
+static int add_rows(assay_series *series, const assay_counter *pairs, int64_t step, uint32_t tensor)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_counter_size(pairs); i++) {
+        int64_t prediction, label;
+        uint64_t count;
+        assay_counter_get(pairs, i, &prediction, &label, &count);
+        double row[WIDTH] = {(double)prediction, (double)label, (double)count};
+        status = assay_series_add(series, step, tensor, ASSAY_ALL_WORKERS, row);
+    }
+    return status;
+}
+
+/* With only_classes: are the labels of the step class numbers? */
+static bool labels_are_classes(const assay_rule *rule, const assay_step_view *view, class_slot labels,
+                               class_slot predictions)
+{
+    const assay_slot_view *from = &view->slot[labels.slot], *to = &view->slot[predictions.slot];
+    bool all = true;
+    for (uint32_t i = 0; assay_param_bool(rule->params, "only_classes") && all && i < from->count; i++) {
+        uint32_t k = partner_number(from, i, to);
+        all = are_classes(from->items[i], k == UINT32_MAX ? NULL : to->items[k]);
+    }
+    return all;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
@@ -195,29 +237,63 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     if (!pairs)
         return view->slot[labels.slot].count ? ASSAY_ENOMEM : ASSAY_OK;
     uint32_t tensor = view->slot[labels.slot].items[0]->tensor;
-    int status = add_pairs(pairs, rule->trial, view, labels, predictions, true);
-    if (status == ASSAY_OK && !assay_param_bool(rule->params, "accumulate"))
+    bool accumulate = assay_param_bool(rule->params, "accumulate");
+    int status = labels_are_classes(rule, view, labels, predictions)
+                     ? add_pairs(pairs, rule->trial, view, labels, predictions, true)
+                     : ASSAY_OK;
+    if (status == ASSAY_OK && !accumulate)
         status = test_matrix(rule->params, pairs, view->step, tensor, s->findings);
-    else if (status == ASSAY_OK && assay_counter_size(pairs))
-        status = assay_series_add(s->series, view->step, tensor, ASSAY_ALL_WORKERS, NULL);
-    if (status == ASSAY_OK && assay_param_bool(rule->params, "accumulate"))
-        status = add_pairs(s->counter, rule->trial, view, labels, predictions, true);
+    else if (status == ASSAY_OK)
+        status = add_rows(s->series, pairs, view->step, tensor);
     if (status == ASSAY_OK)
         status = note_ambiguous_axes(s->counter, view, labels, predictions);
     assay_counter_free(pairs);
     return status;
 }
 
+/* Does another mode have a step between these two? */
+static bool is_interrupted(const assay_trial *trial, int64_t earlier, int64_t later)
+{
+    uint64_t at = assay_trial_find_step(trial, earlier), to = assay_trial_find_step(trial, later);
+    if (at == UINT64_MAX || to == UINT64_MAX)
+        return true;
+    const assay_step_info *a = assay_trial_step(trial, at), *b = assay_trial_step(trial, to);
+    return a->mode != b->mode || b->step - a->step != b->mode_step - a->mode_step;
+}
+
+/* The first row of the last evaluation: of the steps behind the last one of another mode. */
+static uint64_t last_evaluation(const assay_rule *rule, const assay_series *series)
+{
+    uint64_t first = assay_series_count(series) - 1;
+    for (; first > 0; first--) {
+        int64_t before = assay_series_row(series, first - 1).step, step = assay_series_row(series, first).step;
+        if (before != step && is_interrupted(rule->trial, before, step))
+            break;
+    }
+    return first;
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     (void)err;
     const assay_common_state *s = state;
-    uint64_t steps = assay_series_count(s->series);
+    uint64_t rows = assay_series_count(s->series);
     ambiguous_axis_say(rule, s->counter, verdict);
-    if (steps == 0)
+    if (rows == 0)
         return ASSAY_OK;
-    assay_row last = assay_series_row(s->series, steps - 1);
-    return test_matrix(rule->params, s->counter, last.step, last.tensor, assay_verdict_findings(verdict));
+    assay_counter *pairs = assay_counter_new();
+    int status = pairs ? ASSAY_OK : ASSAY_ENOMEM;
+    uint64_t first = assay_param_bool(rule->params, "last_evaluation") ? last_evaluation(rule, s->series) : 0;
+    for (uint64_t i = first; status == ASSAY_OK && i < rows; i++) {
+        const double *v = assay_series_row(s->series, i).value;
+        if (fabs(v[PREDICTION]) <= 0x1p53 && fabs(v[LABEL]) <= 0x1p53 && v[COUNT] >= 1 && v[COUNT] < 0x1p63)
+            status = assay_counter_add(pairs, (int64_t)v[PREDICTION], (int64_t)v[LABEL], (uint64_t)v[COUNT]);
+    }
+    assay_row last = assay_series_row(s->series, rows - 1);
+    if (status == ASSAY_OK)
+        status = test_matrix(rule->params, pairs, last.step, last.tensor, assay_verdict_findings(verdict));
+    assay_counter_free(pairs);
+    return status;
 }
 
 const assay_rule_ops assay_rule_confusion = {
@@ -232,6 +308,7 @@ const assay_rule_ops assay_rule_confusion = {
         "into another.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
+    .series_width = WIDTH,
     .setup = setup,
     .map = map,
     .finalize = finalize,

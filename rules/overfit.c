@@ -2,9 +2,11 @@
  *
  * The saved TRAIN and EVAL steps are grouped into runs of one mode (phases). For each EVAL phase v, with u the TRAIN
  * phase before it: r = (mean loss of v - mean loss of u) / |mean loss of u|; a count of phases with r >
- * ratio_threshold, set back by any other, fires at the last step of v when it reaches patience. Trials without TRAIN
- * and EVAL (XGBoost): every step is such a pair, told apart by names that begin with train, and with validation, eval
- * or test. */
+ * ratio_threshold, set back by any other, fires at the last step of v when it reaches patience. With rise_threshold a
+ * phase counts only where the validation loss has risen, too: v > (1 + rise_threshold) * the lowest phase before, and
+ * by more than SCALE of the first training loss. A gap between both losses is usual; a validation loss that rises is
+ * not. Trials without TRAIN and EVAL (XGBoost): every step is such a pair, told apart by names that begin with train,
+ * and with validation, eval or test. */
 #include <math.h>
 
 #include "losses.h"
@@ -25,6 +27,11 @@ static const assay_param_def params[] = {
      .type = ASSAY_PARAM_REAL,
      .initial = "0.1",
      .help = "How far the validation loss may be above the training loss, as a share of it."},
+    {.name = "rise_threshold",
+     .type = ASSAY_PARAM_REAL,
+     .least = 0,
+     .most = 1e308,
+     .help = "And how far it has to have risen above its lowest phase, as a share of that; by default it need not."},
     {0},
 };
 
@@ -39,6 +46,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                err);
     return slot < 0 ? slot : ASSAY_OK;
 }
+
+#define SCALE 0.05 /* of the first training loss: less is noise of a loss that is next to nothing */
 
 static int add_row(assay_common_state *s, const assay_step_view *view, int mode, double loss)
 {
@@ -74,7 +83,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     uint64_t rows = assay_series_count(series);
     int64_t patience = assay_param_int(rule->params, "patience"), above = 0;
     double limit = assay_param_real(rule->params, "ratio_threshold"), train = 0;
-    bool trained = false;
+    bool trained = false, must_rise = assay_param_has(rule->params, "rise_threshold");
+    double rise = must_rise ? assay_param_real(rule->params, "rise_threshold") : 0, lowest = INFINITY, scale = 0;
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < rows;) {
         double mode = assay_series_row(series, i).value[MODE], sum = 0;
@@ -88,13 +98,16 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         double loss = sum / (double)steps;
         if (mode == ASSAY_MODE_TRAIN) {
             train = loss;
+            scale = trained ? scale : fabs(loss) * SCALE;
             trained = true;
             continue;
         }
+        bool rose = loss - lowest > fmax(rise * fabs(lowest), scale);
+        lowest = fmin(lowest, loss);
         if (!trained || last.step < rule->start_step)
             continue;
         double ratio = (loss - train) / fabs(train);
-        above = ratio > limit ? above + 1 : 0;
+        above = ratio > limit && (rose || !must_rise) ? above + 1 : 0;
         assay_finding finding = {.step = last.step,
                                  .tensor = ASSAY_NO_TENSOR,
                                  .worker = ASSAY_ALL_WORKERS,

@@ -1,8 +1,8 @@
 /* overtraining.c - Overtraining: neither the training nor the validation loss improves any more. RULES.md 3.14, R12.
  *
  * Per mode: a loss below best - delta is the new best and sets the wait to 0, any other adds 1. Fires where both modes
- * have waited as long as their patience. value = wait of EVAL; a datapoint at every step once both modes have had a
- * loss. */
+ * have waited as long as their patience, and for least_share of their losses so far. value = wait of EVAL; a datapoint
+ * at every step once both modes have had a loss. */
 #include <math.h>
 
 #include "losses.h"
@@ -28,6 +28,12 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 1e308,
      .help = "How far a loss has to be below the best one to be an improvement."},
+    {.name = "least_share",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0",
+     .least = 0,
+     .most = 1,
+     .help = "And for which share of its losses so far each mode has to have waited."},
     {0},
 };
 
@@ -56,9 +62,14 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 typedef struct progress {
     double best;
-    int64_t wait;
+    int64_t wait, losses;
     bool seen;
 } progress;
+
+static bool has_stalled(const progress *p, int64_t patience, double least_share)
+{
+    return p->wait >= patience && (double)p->wait >= least_share * (double)p->losses;
+}
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
@@ -67,7 +78,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     progress train = {.best = INFINITY}, eval = {.best = INFINITY};
     int64_t patience_train = assay_param_int(rule->params, "patience_train");
     int64_t patience_eval = assay_param_int(rule->params, "patience_validation");
-    double delta = assay_param_real(rule->params, "delta");
+    double delta = assay_param_real(rule->params, "delta"), share = assay_param_real(rule->params, "least_share");
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, i);
@@ -75,6 +86,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         bool better = row.value[LOSS] < p->best - delta;
         p->best = better ? row.value[LOSS] : p->best;
         p->wait = better ? 0 : p->wait + 1;
+        p->losses++;
         p->seen = true;
         if (!train.seen || !eval.seen)
             continue;
@@ -83,7 +95,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                                  .worker = ASSAY_ALL_WORKERS,
                                  .value = (double)eval.wait,
                                  .threshold = (double)patience_eval};
-        bool stalled = train.wait >= patience_train && eval.wait >= patience_eval;
+        bool stalled = has_stalled(&train, patience_train, share) && has_stalled(&eval, patience_eval, share);
         status = assay_findings_test(assay_verdict_findings(verdict), stalled, &finding);
     }
     return status;

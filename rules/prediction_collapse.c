@@ -4,8 +4,9 @@
  * Where there are labels, `due` is that class's share of the labels, else 0; labels of ignore_labels count no more than
  * what is predicted for them. Scores have their classes on the axis that the labels' shape tells (classes.h). A step
  * counts when share > threshold and share > excess * due; fires when num_steps saved steps of the tensor in one mode
- * count in a row; value = share. Steps with fewer than min_samples predictions are passed over. An untrained model may
- * well begin with one class. */
+ * count in a row, and all that follow in that mode; value = share. Steps with fewer than min_samples predictions are
+ * passed over. An untrained model may well begin with one class, and learn the most frequent one first: what recovers
+ * is no collapse. Targets that are no classes, such as those of a regression, are left out (are_classes()). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +130,18 @@ static int count_pairs(assay_counter *counter, const assay_classes *predictions,
     return status;
 }
 
-/* Counts the predictions items[from .. from + n), one tensor's. */
+/* By the name that PyTorch's losses give their input, where there are no labels to tell. */
+static bool is_regression(const char *name)
+{
+    static const char *const losses[] = {"MSELoss", "L1Loss", "HuberLoss", "PoissonNLLLoss", "GaussianNLLLoss", NULL};
+    bool found = false;
+    for (int i = 0; losses[i] && !found; i++)
+        found = strstr(name, losses[i]) != NULL;
+    return found;
+}
+
+/* Counts the predictions items[from .. from + n), one tensor's; targets that are no classes have no predictions of any.
+ */
 static int count_tensor(const assay_rule *rule, const assay_step_view *view, uint32_t from, uint32_t n,
                         assay_counter *counter, assay_counter *axes)
 {
@@ -140,6 +152,8 @@ static int count_tensor(const assay_rule *rule, const assay_step_view *view, uin
         const assay_tensor_view *item = predictions->items[i];
         uint32_t k = partner_number(predictions, i, labels);
         const assay_tensor_view *mate = k == UINT32_MAX ? NULL : labels->items[k];
+        if (mate ? !are_classes(mate, item) : is_regression(item->name))
+            continue;
         const assay_classes *p = predicted_classes(rule->trial, view, PREDICTION_CLASSES, mate, item);
         const assay_classes *l = mate ? classes_by(view, LABEL_CLASSES.measure, mate) : NULL;
         status = count_pairs(counter, p, p && l && p->count == l->count ? l : NULL, &ignored);
@@ -179,21 +193,26 @@ static bool collapsed(const assay_params *given, assay_row row)
            row.value[SHARE] > assay_param_real(given, "excess") * row.value[DUE];
 }
 
-static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+static int mode_of(assay_row row)
 {
-    const assay_series *series = ((const assay_common_state *)state)->series;
-    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
+    return row.value[MODE] >= 0 && row.value[MODE] < ASSAY_MODES ? (int)row.value[MODE] : ASSAY_MODE_NONE;
+}
+
+/* Tests the rows order[from .. to) of one tensor. */
+static int test_tensor(const assay_rule *rule, const assay_series *series, const uint64_t *order, uint64_t from,
+                       uint64_t to, assay_findings *findings)
+{
     int64_t num_steps = assay_param_int(rule->params, "num_steps"), run[ASSAY_MODES] = {0};
-    if (count && !order)
-        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    uint64_t recovered[ASSAY_MODES] = {0}; /* behind the last row that is no collapse */
     int status = ASSAY_OK;
-    uint32_t tensor = ASSAY_NO_TENSOR;
-    for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
+    for (uint64_t i = from; i < to; i++) {
         assay_row row = assay_series_row(series, order[i]);
-        int mode = row.value[MODE] >= 0 && row.value[MODE] < ASSAY_MODES ? (int)row.value[MODE] : ASSAY_MODE_NONE;
-        for (int k = 0; k < ASSAY_MODES && row.tensor != tensor; k++)
-            run[k] = 0;
-        tensor = row.tensor;
+        if (!collapsed(rule->params, row))
+            recovered[mode_of(row)] = i + 1;
+    }
+    for (uint64_t i = from; status == ASSAY_OK && i < to; i++) {
+        assay_row row = assay_series_row(series, order[i]);
+        int mode = mode_of(row);
         run[mode] = collapsed(rule->params, row) ? run[mode] + 1 : 0;
         char note[96];
         snprintf(note, sizeof note, "class %.0f; of the labels it has %.3g", row.value[CLASS], row.value[DUE]);
@@ -204,7 +223,23 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                                  .threshold = assay_param_real(rule->params, "threshold"),
                                  .note = note};
         if (row.step >= rule->start_step)
-            status = assay_findings_test(assay_verdict_findings(verdict), run[mode] >= num_steps, &finding);
+            status = assay_findings_test(findings, run[mode] >= num_steps && i >= recovered[mode], &finding);
+    }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
+    if (count && !order)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    int status = ASSAY_OK;
+    for (uint64_t i = 0, end; status == ASSAY_OK && i < count; i = end) {
+        uint32_t tensor = assay_series_row(series, order[i]).tensor;
+        for (end = i + 1; end < count && assay_series_row(series, order[end]).tensor == tensor;)
+            end++;
+        status = test_tensor(rule, series, order, i, end, assay_verdict_findings(verdict));
     }
     free(order);
     ambiguous_axis_say(rule, ((const assay_common_state *)state)->counter, verdict);

@@ -1,0 +1,23 @@
+/* evidence.h - is a share larger than a limit, or only so by chance? */
+#ifndef ASSAY_RULES_EVIDENCE_H
+#define ASSAY_RULES_EVIDENCE_H
+
+#include <math.h>
+#include <stdint.h>
+
+/* The lower end of Wilson's score interval (1927) of the share hits / n of a binomial variable, z standard deviations
+ * away: with z = 3 the true share is below it once in 740 times. 0 is no evidence asked for: hits / n. */
+static inline double share_lower_bound(uint64_t hits, uint64_t n, double z)
+{
+    double count = (double)n, share = (double)hits / count, square = z * z / count;
+    double centre = share + square / 2, spread = z * sqrt(share * (1 - share) / count + square / (4 * count));
+    return (centre - spread) / (1 + square);
+}
+
+#define EVIDENCE_PARAM                                                                                                 \
+    {                                                                                                                  \
+        .name = "evidence", .type = ASSAY_PARAM_REAL, .initial = "0", .least = 0, .most = 100,                         \
+        .help = "Standard deviations by which a share has to be beyond its limit: few samples prove little."           \
+    }
+
+#endif
