@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""docs/developing.md is true: its map names every folder of src, its journeys and checklists name files that there are, a format's
+members are those of the table; and who follows "Add a rule" and "Add a report form" to the letter gets both.
+
+    developing.py names
+    developing.py follow --cmake PROGRAM --cc COMPILER
+
+`follow` does in a copy of the tree what sentences of these forms say above a block of code:
+    Create `FILE`...:                       the file, with the block in it
+    In `FILE`, below `LINE`, add:           the block below the line of that text
+"""
+import argparse
+import json
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import ROOT, Checks, run  # noqa: E402
+from made import Made  # noqa: E402
+
+PAGE = ROOT / "docs" / "developing.md"
+COPIED = ("CMakeLists.txt", "cmake", "include", "src", "rules", "docs")
+STEP = re.compile(r"^\d+\. (?:Create `([^`]+)`[^\n]*|In `([^`]+)`, below `([^`]+)`, add):\n\n```\w*\n(.*?)^```$", re.M | re.S)
+
+
+def section(title):
+    return re.search(r"^## %s\n(.*?)(?=^## |\Z)" % re.escape(title), PAGE.read_text(), re.M | re.S).group(1)
+
+
+def check_names(checks):
+    folders = {"src/%s/" % p.name for p in (ROOT / "src").iterdir() if p.is_dir()}
+    mapped = set(re.findall(r"^\| `(src/\w+/)` \| \S", section("Map of src"), re.M))
+    checks.expect(mapped == folders, "the map of src: %s" % sorted(mapped ^ folders))
+    made = {created or "" for created, _, _, _ in STEP.findall(PAGE.read_text())}
+    named = set(re.findall(r"(?<![\w/])(?:src|include|rules|tests|docs)/[\w./-]*\w", PAGE.read_text()))
+    for name in sorted(named - made):
+        if "NAME" not in name:
+            checks.expect((ROOT / name).exists(), "there is no %s" % name)
+    table = re.search(r"typedef struct assay_format \{(.*?)^\} assay_format;", (ROOT / "src/trial/format/format.h").read_text(),
+                      re.M | re.S).group(1)
+    members = set(re.findall(r"\(\*(\w+)\)\(", table)) | set(re.findall(r"(\w+);", table))
+    told = set(re.findall(r"^\d+\. `(\w+)` ", section("Add a format"), re.M))
+    checks.expect(len(told) >= 4 and told <= members, "not members of a format: %s" % sorted(told - members))
+    for term in ("trial", "step", "mode step", "worker", "rule", "datapoint", "finding", "chunk", "use", "partial", "combine",
+                 "reference cache", "lookahead", "deferred", "demand"):
+        rows = re.findall(r"^\| %s \| (.*) \|$" % term, (ROOT / "docs" / "glossary.md").read_text(), re.M)
+        checks.expect(len(rows) == 1 and rows[0].endswith("."), "the glossary has %d sentences on %s" % (len(rows), term))
+
+
+def follow(tree):
+    """Does what the two checklists say; how many steps of each were done."""
+    counts = []
+    for title in ("Add a rule", "Add a report form"):
+        steps = STEP.findall(section(title))
+        counts.append(len(steps))
+        for created, changed, below, block in steps:
+            path = tree / (created or changed)
+            if created:
+                path.write_text(block)
+                continue
+            lines = path.read_text().splitlines(keepends=True)
+            at = [i for i, line in enumerate(lines) if below in line]
+            if len(at) != 1:
+                sys.exit("%s: %d lines with %s" % (changed, len(at), below))
+            path.write_text("".join(lines[:at[0] + 1]) + block + "".join(lines[at[0] + 1:]))
+    return counts
+
+
+def check_follow(checks, cmake, cc):
+    with tempfile.TemporaryDirectory() as folder:
+        tree, build = Path(folder) / "tree", Path(folder) / "build"
+        tree.mkdir()
+        for name in COPIED:
+            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tree / name)
+        checks.expect(follow(tree) == [3, 4], "the checklists have other steps than this test knows")
+        launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+        done = run([cmake, "-S", tree, "-B", build, "-G", "Ninja", "-DCMAKE_C_COMPILER=" + cc, "-DCMAKE_BUILD_TYPE=None", "-DASSAY_WERROR=ON",
+                    "-DCMAKE_C_FLAGS=-O0", *["-DASSAY_%s=OFF" % o for o in ("BUILD_TESTS", "WITH_MPI", "WITH_HDF5", "WITH_CURL")], *launcher])
+        done = run([cmake, "--build", build, "--target", "assay"], timeout=500) if done.code == 0 else done
+        if not checks.expect(done.code == 0, "it does not build: %s" % done):
+            return
+        trial = Made(Path(folder) / "trial").step(0, "TRAIN", 0, {"x": [1.0, 2.0]}).step(1, "TRAIN", 1, {"x": [1.0, -2.0]}).end()
+        job = Path(folder) / "job.json"
+        job.write_text(json.dumps({"trials": [str(trial)], "rules": [{"name": "below", "rule": "AnyNegative", "parameters": {
+            "tensor_regex": "x"}}]}))
+        done = run([build / "src" / "assay", "run", job, "--format", "json,verdicts", "--out", Path(folder) / "out"])
+        if not checks.expect(done.code == 0, "it does not run: %s" % done):
+            return
+        rule = json.loads((Path(folder) / "out" / "report.json").read_text())["trials"][0]["rules"][0]
+        checks.expect((rule["status"], rule["datapoints"], rule["steps"]) == ("IssuesFound", 2, [1]), "the rule: %s" % rule)
+        text = (Path(folder) / "out" / "verdicts.txt").read_text()
+        checks.expect(text == "below 1\n", "the form: %r" % text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("names", "follow"))
+    parser.add_argument("--cmake", default="cmake")
+    parser.add_argument("--cc", default="cc")
+    args = parser.parse_args()
+    checks = Checks()
+    if args.what == "names":
+        check_names(checks)
+    else:
+        check_follow(checks, args.cmake, args.cc)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()

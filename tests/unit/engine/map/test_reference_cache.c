@@ -1,0 +1,167 @@
+/* test_reference_cache.c - contents kept for comparisons: found by their entry, within a budget, never half filled. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/map/reference_cache.h"
+#include "unit.h"
+
+enum { ELEMENTS = 1000, BYTES = ELEMENTS * 4 };
+
+static const int64_t SHAPE[] = {10, 100};
+static const assay_reference_key KEY = {3, 1}, OTHER_TENSOR = {4, 1}, OTHER_WORKER = {3, 2};
+
+static assay_record record_of(uint64_t elements, const int64_t *shape, int dims)
+{
+    assay_record record;
+    memset(&record, 0, sizeof record);
+    record.dtype = ASSAY_FLOAT32;
+    record.dims = dims;
+    record.elements = elements;
+    memcpy(record.shape, shape, (size_t)dims * sizeof *shape);
+    return record;
+}
+
+/* Takes a content in as the reading of a record does; what it was filled with. NULL: there was no room. */
+static const uint8_t *put(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, uint8_t fill)
+{
+    assay_record record = record_of(ELEMENTS, SHAPE, 2);
+    bool apart = false;
+    assay_reference_cache_next(kept);
+    uint8_t *to = assay_reference_cache_begin(kept, key, &record, &apart);
+    if (!to)
+        return NULL;
+    memset(to, fill, BYTES);
+    assay_reference_cache_end(kept, key, entry, &record);
+    return to;
+}
+
+static bool holds(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry, uint8_t fill)
+{
+    const assay_cached_reference *found = assay_reference_cache_find(kept, key, entry);
+    bool same = found && found->entry == entry && found->dtype == ASSAY_FLOAT32 && found->elements == ELEMENTS &&
+                found->size == BYTES && found->dims == 2 && found->shape[0] == 10 && found->shape[1] == 100;
+    for (size_t i = 0; same && i < BYTES; i++)
+        same = found->bytes[i] == fill;
+    return same;
+}
+
+static void test_found_by_entry(void)
+{
+    assay_reference_cache *kept = assay_reference_cache_new(1 << 20);
+    assay_entry first = {.offset = 1}, second = {.offset = 2};
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &first));
+    CU_ASSERT_PTR_NOT_NULL(put(kept, KEY, &first, 1));
+    assay_reference_cache_next(kept);
+    CU_ASSERT(holds(kept, KEY, &first, 1));
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &second));
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, OTHER_TENSOR, &first));
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, OTHER_WORKER, &first));
+    CU_ASSERT_PTR_NOT_NULL(put(kept, KEY, &second, 2)); /* the newest takes its place */
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &first));
+    CU_ASSERT(holds(kept, KEY, &second, 2));
+    assay_reference_cache_evict(kept, KEY);
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &second));
+    CU_ASSERT_PTR_NOT_NULL(put(kept, KEY, &first, 3));
+    assay_reference_cache_clear(kept);
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &first));
+    assay_reference_cache_free(kept);
+}
+
+/* A record that turned out damaged was begun and not ended: neither it nor what lay there before is found. */
+static void test_begun_and_not_ended(void)
+{
+    assay_reference_cache *kept = assay_reference_cache_new(1 << 20);
+    assay_entry first = {.offset = 1}, second = {.offset = 2};
+    assay_record record = record_of(ELEMENTS, SHAPE, 2);
+    bool apart = false;
+    put(kept, KEY, &first, 1);
+    assay_reference_cache_next(kept);
+    uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, &apart);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(to);
+    memset(to, 2, BYTES / 2);
+    assay_reference_cache_next(kept);
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &first));
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &second));
+    assay_reference_cache_free(kept);
+}
+
+/* While a tensor is compared with the content that was found for it, its own goes elsewhere. */
+static void test_apart(void)
+{
+    assay_reference_cache *kept = assay_reference_cache_new(1 << 20);
+    assay_entry first = {.offset = 1}, second = {.offset = 2};
+    assay_record record = record_of(ELEMENTS, SHAPE, 2);
+    bool apart = true;
+    put(kept, KEY, &first, 1);
+    assay_reference_cache_next(kept);
+    CU_ASSERT(holds(kept, KEY, &first, 1));
+    uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, &apart);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(to);
+    CU_ASSERT_TRUE(apart);
+    memset(to, 2, BYTES);
+    CU_ASSERT(holds(kept, KEY, &first, 1)); /* untouched */
+    assay_reference_cache_end(kept, KEY, &second, &record);
+    CU_ASSERT(holds(kept, KEY, &second, 2));
+    assay_reference_cache_free(kept);
+}
+
+/* What a window goes back to again and again is worth keeping from the second time on. */
+static void test_oldest_of_a_window(void)
+{
+    assay_reference_cache *kept = assay_reference_cache_new(1 << 20);
+    assay_entry old = {.offset = 1}, now = {.offset = 2}, next = {.offset = 3};
+    assay_record record = record_of(ELEMENTS, SHAPE, 2);
+    put(kept, KEY, &now, 2);
+    assay_reference_cache_next(kept);
+    CU_ASSERT_PTR_NULL(assay_reference_cache_oldest(kept, KEY, &old, &record));
+    assay_reference_cache_next(kept);
+    uint8_t *to = assay_reference_cache_oldest(kept, KEY, &old, &record);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(to);
+    memset(to, 1, BYTES);
+    assay_reference_cache_filled(kept, KEY, &old, &record);
+    assay_reference_cache_next(kept);
+    CU_ASSERT(holds(kept, KEY, &old, 1));
+    CU_ASSERT(holds(kept, KEY, &now, 2));
+    CU_ASSERT_PTR_NULL(assay_reference_cache_oldest(kept, KEY, &old, &record)); /* it is there */
+    put(kept, KEY, &next, 3);
+    CU_ASSERT(holds(kept, KEY, &old, 1)); /* stays while the window goes back to it */
+    assay_reference_cache_free(kept);
+}
+
+/* Many tensors within a small budget: what is there stays, what is found is right, and no more is taken. */
+static void test_budget(void)
+{
+    enum { TENSORS = 200, ROUNDS = 5 };
+    static assay_entry entries[ROUNDS][TENSORS];
+    assay_reference_cache *kept = assay_reference_cache_new(50 * BYTES);
+    size_t held[ROUNDS] = {0};
+    for (int round = 0; round < ROUNDS; round++) {
+        for (uint32_t t = 0; t < TENSORS; t++)
+            (void)put(kept, (assay_reference_key){t, 0}, &entries[round][t], (uint8_t)(7 * (uint32_t)round + t));
+        assay_reference_cache_next(kept);
+        for (uint32_t t = 0; t < TENSORS; t++) {
+            bool found = assay_reference_cache_find(kept, (assay_reference_key){t, 0}, &entries[round][t]);
+            CU_ASSERT(!found ||
+                      holds(kept, (assay_reference_key){t, 0}, &entries[round][t], (uint8_t)(7 * (uint32_t)round + t)));
+            CU_ASSERT(!found || round == 0 || t < held[0]); /* the same tensors as at the first step */
+            held[round] += found;
+        }
+        CU_ASSERT(held[round] > 20 && held[round] < 50);
+        CU_ASSERT_EQUAL(held[round], held[0]);
+    }
+    assay_reference_cache_free(kept);
+    kept = assay_reference_cache_new(0);
+    CU_ASSERT_PTR_NULL(put(kept, KEY, &entries[0][0], 1));
+    assay_reference_cache_free(kept);
+}
+
+int main(void)
+{
+    CU_TestInfo tests[] = {{"found by its entry", test_found_by_entry},
+                           {"begun and not ended", test_begun_and_not_ended},
+                           {"apart from what it is compared with", test_apart},
+                           {"what a window goes back to", test_oldest_of_a_window},
+                           {"a budget", test_budget},
+                           CU_TEST_INFO_NULL};
+    return unit_main("reference cache", tests);
+}
