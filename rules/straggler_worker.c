@@ -1,13 +1,17 @@
 /* straggler_worker.c - StragglerWorker: one worker's steps are written late, again and again.
  *
  * t(s, w) = latest wall time of the events of step s and worker w; lag = t(s, w) - median of t(s, .) over the others.
- * Late: lag > max(min_seconds, share * typical step), the typical step being the median time between saved steps. Fires
- * when a worker has been late at num_steps saved steps in a row; value = lag in seconds, threshold = that limit. */
+ * Late: lag > max(min_seconds, share * time of one step, APART * spread of the others), the time of one step being the
+ * median over saved steps of the time since the one before by the steps between them, and the spread the median
+ * distance of the others' times from their median. Fires when a worker has been late at num_steps saved steps in a row;
+ * value = lag in seconds, threshold = that limit. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "robust.h"
 #include "workers.h"
+
+#define APART 4
 
 static const assay_param_def params[] = {
     {.name = "share",
@@ -15,10 +19,10 @@ static const assay_param_def params[] = {
      .initial = "0.25",
      .least = 0,
      .most = 1e308,
-     .help = "Share of the median time between saved steps by which a late step lags."},
+     .help = "Share of the time of one step by which a late worker lags."},
     {.name = "min_seconds",
      .type = ASSAY_PARAM_REAL,
-     .initial = "1",
+     .initial = "0.05",
      .least = 0,
      .most = 1e308,
      .help = "Lags up to so many seconds are never late."},
@@ -40,6 +44,12 @@ static const char *const remedies[] = {
     "code.",
     NULL,
 };
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    int status = refuse_one_worker(given, err);
+    return status ? status : times_setup(given, need, data, err);
+}
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
@@ -66,7 +76,7 @@ typedef struct race {
     const assay_rule *rule;
     const assay_series *series;
     double *time;    /* room for the workers of a step, sorted */
-    double *between; /* room for the times between steps */
+    double *between; /* room for the times of a step, and of the others */
     int64_t *late;   /* [workers] steps in a row */
     double limit;
 } race;
@@ -101,16 +111,29 @@ static void find_limit(race *r)
 {
     uint64_t count = assay_series_count(r->series), steps = 0;
     double before = 0;
+    int64_t step_before = 0;
     for (uint64_t i = 0, n; i < count; i += n) {
         n = rows_of_step(r->series, i);
         sort_times(r, i, n);
         double middle = r->time[(n - 1) / 2] / 2 + r->time[n / 2] / 2;
+        int64_t step = assay_series_row(r->series, i).step;
         if (i > 0)
-            r->between[steps++] = middle - before;
+            r->between[steps++] = (middle - before) / ((double)step - (double)step_before);
         before = middle;
+        step_before = step;
     }
     double share = assay_param_real(r->rule->params, "share") * robust_median(r->between, steps);
     r->limit = fmax(assay_param_real(r->rule->params, "min_seconds"), share); /* of NaN and a number: the number */
+}
+
+/* How far the others lie from their median: the median distance. */
+static double spread_of_others(race *r, uint64_t i, uint64_t n, uint64_t own)
+{
+    uint64_t others = 0;
+    for (uint64_t k = 0; k < n; k++)
+        if (k != own)
+            r->between[others++] = assay_series_row(r->series, i + k).value[0];
+    return robust_center_of(r->between, others, 0).spread;
 }
 
 static int test_step(race *r, uint64_t i, uint64_t n, assay_verdict *verdict)
@@ -124,9 +147,10 @@ static int test_step(race *r, uint64_t i, uint64_t n, assay_verdict *verdict)
             continue;
         double lag = row.value[0] - median_of_others(r, n, row.value[0]);
         int64_t *late = &r->late[row.worker];
-        *late = lag > r->limit ? *late + 1 : 0;
+        double limit = lag > r->limit ? fmax(r->limit, APART * spread_of_others(r, i, n, k)) : r->limit;
+        *late = lag > limit ? *late + 1 : 0;
         assay_finding finding = {
-            .step = row.step, .tensor = ASSAY_NO_TENSOR, .worker = row.worker, .value = lag, .threshold = r->limit};
+            .step = row.step, .tensor = ASSAY_NO_TENSOR, .worker = row.worker, .value = lag, .threshold = limit};
         if (row.step >= r->rule->start_step)
             status = assay_findings_test(assay_verdict_findings(verdict), *late >= num_steps, &finding);
     }
@@ -165,7 +189,7 @@ const assay_rule_ops assay_rule_straggler_worker = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = 1,
-    .setup = times_setup,
+    .setup = setup,
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,

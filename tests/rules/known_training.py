@@ -269,5 +269,54 @@ def saved_norms(folder):
     return made.end(), [rule("spikes", "NormSpike", lambda e: e["steps"] == [15])]
 
 
+def timed(folder, every, lag, workers=4, seconds=0.15, saved=8):
+    """Steps of `seconds`, of which every so many is saved; lag(worker, k) is how late the worker is at the k-th of them."""
+    made = Made(folder, workers=workers)
+    for k in range(saved):
+        for w in range(workers):
+            made.step(k * every, "TRAIN", k * every, {"worker_%d" % w: {"loss": 1.0}},
+                      wall_time=1e9 + k * every * seconds + lag(w, k))
+    return made.end()
+
+
+def straggles(*steps):
+    return rule("straggler", "StragglerWorker", lambda e: e["steps"] == list(steps) and e["datapoints"] == 32 and all(
+        f["worker"] == "worker_2" and abs(f["value"] - 0.12) < 0.01 for f in e["findings"]))
+
+
+@case
+def late_at_every_step(folder):
+    """120 ms at steps of 150 ms, all of which are saved."""
+    return timed(folder, 1, lambda w, k: 0.12 * (w == 2) + 0.003 * (w * k % 3)), [straggles(*range(2, 8))]
+
+
+@case
+def late_at_every_step_of_few(folder):
+    return timed(folder, 500, lambda w, k: 0.12 * (w == 2) + 0.003 * (w * k % 3)), [
+        straggles(*range(1000, 4000, 500)),
+        rule("one worker", "StragglerWorker", lambda e: e["status"] == "Error" and "compares workers" in e["message"],
+             worker="worker_2"),
+        rule("replicas", "ReplicaDivergence", {"status": "Error"}, worker="worker_2"),
+        rule("gradients", "GradientNotSynchronized", {"status": "Error"}, worker="worker_2"),
+        rule("shards", "DuplicateShard", {"status": "Error"}, worker="worker_2"),
+    ]
+
+
+@case
+def late_now_and_then(folder):
+    """Never at three saved steps in a row."""
+    return timed(folder, 1, lambda w, k: 0.12 * (w == 2 and k % 3 < 2)), [straggles()]
+
+
+@case
+def late_beside_long_steps(folder):
+    return timed(folder, 10, lambda w, k: 0.12 * (w == 2), seconds=2.0), [straggles()]
+
+
+@case
+def taking_turns(folder):
+    return timed(folder, 1, lambda w, k: 0.15 * w, seconds=0.6), [straggles()]
+
+
 if __name__ == "__main__":
     main()
