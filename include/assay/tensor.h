@@ -57,8 +57,8 @@ typedef struct assay_stats {
     double sum;                            /* of all elements, NaN and infinities included */
     double squares;                        /* sum of x*x */
     double magnitudes;                     /* sum of |x| */
-    double deviations; /* sum of (x - mean)^2, from block-wise shifted sums (Chan, Golub, LeVeque 1983); NaN when not
-                          finite */
+    double deviations; /* sum of (x - mean)^2, from block-wise shifted sums (Chan, Golub, LeVeque 1983); NaN when an
+                          element is not finite, +inf when the squares are beyond a double */
 } assay_stats;
 
 /* Derived figures, as numpy gives them in float64; NaN for an empty tensor. */

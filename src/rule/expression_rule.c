@@ -254,7 +254,8 @@ static int add_row(assay_common_state *s, const assay_step_view *view, uint32_t 
     return assay_series_add(s->series, view->step, tensor, worker, row);
 }
 
-/* One worker's tensor, or one tensor over its workers. */
+/* One worker's tensor, or one tensor over its workers. A saved step without any of the figures, as of an update whose
+ * shape is another, has a row all the same: previous() means that step, and not one further back. */
 static int map_one(const assay_rule *rule, assay_common_state *s, const assay_step_view *view,
                    const assay_tensor_view *item, const assay_expression_figures *loads, const pooled *pools)
 {
@@ -264,7 +265,9 @@ static int map_one(const assay_rule *rule, assay_common_state *s, const assay_st
     assay_expression_answer answer;
     take_columns(e, loads, pools, &figures);
     if (is_scan(rule->data, rule->params))
-        return figures.present ? add_row(s, view, item->tensor, worker, e->columns, &figures) : ASSAY_OK;
+        return figures.present || assay_view_has_values(item)
+                   ? add_row(s, view, item->tensor, worker, e->columns, &figures)
+                   : ASSAY_OK;
     if (view->step < rule->start_step || !assay_expression_run(e, e->condition, &figures, NULL, &answer))
         return ASSAY_OK;
     return test(s->findings, answer.value != 0, view->step, item->tensor, worker, &answer);

@@ -36,9 +36,10 @@ static double update_l2(const assay_change *c)
     return sqrt(c->squares);
 }
 
+/* NaN where any difference is, as of two NaN or of two infinities: `largest` takes such a pair for equal. */
 static double update_max(const assay_change *c)
 {
-    return c->largest;
+    return isnan(c->squares) ? c->squares : c->largest;
 }
 
 static double update_ratio(const assay_change *c)

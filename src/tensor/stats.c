@@ -256,7 +256,8 @@ void assay_stats_finish(assay_stats_acc *acc, assay_stats *out)
     add_pending(acc);
     if (acc->in_block > 0)
         close_block(acc);
-    bool finite = acc->nan == 0 && acc->pos_inf == 0 && acc->neg_inf == 0 && isfinite(acc->deviations);
+    bool finite = acc->nan == 0 && acc->pos_inf == 0 && acc->neg_inf == 0;
+    double deviations = isfinite(acc->deviations) ? acc->deviations : INFINITY; /* their squares are beyond a double */
     *out = (assay_stats){.count = acc->count,
                          .nan = acc->nan,
                          .pos_inf = acc->pos_inf,
@@ -267,7 +268,7 @@ void assay_stats_finish(assay_stats_acc *acc, assay_stats *out)
                          .sum = one_nan(total_value(&acc->sum)),
                          .squares = one_nan(total_value(&acc->squares)),
                          .magnitudes = one_nan(total_value(&acc->magnitudes)),
-                         .deviations = finite ? acc->deviations : (double)NAN};
+                         .deviations = finite ? deviations : (double)NAN};
 }
 
 static double per_element(const assay_stats *s, double total)

@@ -270,7 +270,7 @@ static const assay_tensor_view *make_item(maker *m, uint32_t t, int step, uint32
                                 .dtype = s->raw ? ASSAY_FLOAT64 : -1,
                                 .dims = s->raw ? s->dims : 0,
                                 .shape = s->shape,
-                                .wall_time = 1e9 + 600.0 * step * step + 10 * worker,
+                                .wall_time = 1e9 + 600.0 * step * step + 10 * worker * worker,
                                 .stats = s->raw ? take_stats(m, s) : NULL,
                                 .reductions = slot->kinds & ~(1u << ASSAY_RAW),
                                 .reduction = reduction,

@@ -221,6 +221,20 @@ def dead_relu_long_window(folder):
 
 
 @case
+def dead_relu_window_of_saved_steps(folder):
+    """Steps without elements are no saved steps of the tensor: a window over 4 goes back to step 0 from each step on."""
+    made = Made(folder)
+    for step in range(40):
+        is_empty = step % 13 != 0
+        made.step(step, "TRAIN", step, {"net_relu_output": numpy.full((0 if is_empty else 1, 1), float(step == 0))})
+    dead = {"threshold_inactivity": 0.1, "threshold_layer": 50}
+    return made.end(), [
+        rule("four", "DeadRelu", fires(datapoints=4), window=4, **dead),
+        rule("three", "DeadRelu", fires(39, datapoints=4), window=3, **dead),
+    ]
+
+
+@case
 def saturated(folder):
     made = Made(folder)
     x = numpy.array([[20.0, 0.0, math.nan, -20.0]] * 3)
@@ -366,6 +380,36 @@ def zeros_and_variance(folder):
              max_threshold=0.5, min_threshold=2),
         rule("no limits", "TensorVariance", {"status": "Error"}, tensor_regex=".*"),
         rule("empty pattern", "AllZero", {"status": "Error"}, tensor_regex="("),
+    ]
+
+
+@case
+def enormous(folder):
+    """Finite elements whose squares are beyond a double: the variance is infinite, not unknown."""
+    made = Made(folder)
+    made.step(0, "TRAIN", 0, {"x": numpy.array([1e160, -1e160, 0.0]), "y": numpy.array([1e154] * 5 + [-1e154] * 4),
+                              "z": numpy.full(9, 1e200), "n": numpy.array([1e160, numpy.nan])})
+    return made.end(), [
+        rule("variance", "TensorVariance", lambda e: [(f["tensor"], f["value"]) for f in e["findings"]] ==
+             [("x", "inf"), ("y", "inf")] and e["datapoints"] == 4, tensor_regex=".*", max_threshold=10)]
+
+
+@case
+def updates(folder):
+    """NaN less NaN is NaN. A step without an update, as its shape is another, is the saved step before the next."""
+    made = Made(folder)
+    for step, x in enumerate(([1.0, 2.0], [1.5, 2.0], [1.0, 2.0, 3.0], [1.0, 2.0, 5.0], [math.nan, 2.0, 5.0],
+                              [math.nan, 2.0, 5.0], [math.inf, 2.0, 5.0], [math.inf, 2.0, 5.0])):
+        made.step(step, "TRAIN", step, {"w": numpy.array(x)})
+
+    def when(name, condition, *steps, **more):
+        return rule(name, "Expression", fires(*steps, **more), when=condition)
+
+    return made.end(), [
+        when("all", "update_max(\"w\") >= 0", 1, 3, datapoints=6),
+        when("not a number", "not (update_max(\"w\") >= 0)", 4, 5, 6, 7, datapoints=6),
+        when("before", "previous(update_max(\"w\")) >= 0", 2, 4, datapoints=5),
+        when("both", "change(update_max(\"w\")) > -10", datapoints=4),
     ]
 
 

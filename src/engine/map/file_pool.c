@@ -43,6 +43,8 @@ static void forget_lookback(assay_file_pool *pool)
 {
     for (int i = 0; pool->lookback_index && i < ASSAY_OPEN_REFERENCES; i++)
         pool->references[i].part = NULL;
+    if (pool->lookback_index)
+        pool->window.part = NULL;
     assay_lookback_index_free(pool->lookback_index);
     pool->lookback_index = NULL;
 }

@@ -18,7 +18,7 @@ static int feed_content(assay_reader *reader, size_t element, assay_meter *meter
     }
 }
 
-/* The unit counts of one earlier record, without a window. 1: the measure does not apply to it. */
+/* The unit counts of one earlier record, without a window. 1: it has no elements. */
 static int count_units(const assay_record_work *w, const assay_measure *measure, assay_place place,
                        assay_result *result, assay_error *err)
 {
@@ -49,24 +49,56 @@ static int count_units(const assay_record_work *w, const assay_measure *measure,
     return status;
 }
 
+/* Walks the earlier records of the tensor and worker, newest first. This rank was sent as many as the window reaches;
+ * where some of them have no elements, those before them are looked up. */
+typedef struct earlier_records {
+    assay_place page[PAGE];
+    size_t count, at;
+    size_t looked_at, sent; /* records: so far, and those that this rank has without a gap */
+    int64_t step;           /* of the one that was given last */
+} earlier_records;
+
+/* 1 and *out, 0 when there is none, or a status. */
+static int next_earlier(const assay_record_work *w, earlier_records *e, assay_place *out)
+{
+    assay_file_pool *pool = w->pool;
+    if (e->at == e->count) {
+        e->count = assay_history_before(pool->history, w->entry->tensor, w->part->worker, e->step, e->page, PAGE);
+        e->at = 0;
+    }
+    bool is_sent = e->at < e->count && (e->looked_at < e->sent || !e->page[e->at].part->before);
+    int found = is_sent;
+    if (is_sent) {
+        *out = e->page[e->at++];
+    } else if (e->looked_at >= e->sent) {
+        if (!pool->lookback_index && !(pool->lookback_index = assay_lookback_index_new(pool->source->source)))
+            return ASSAY_ENOMEM;
+        found = assay_lookback_index_before(pool->lookback_index, w->entry->tensor, w->part->worker, e->step, out);
+        e->at = e->count = 0;
+    }
+    if (found > 0) {
+        e->step = out->part->step;
+        e->looked_at++;
+    }
+    return found;
+}
+
 int assay_units_pool(const assay_record_work *w, const assay_measure *measure, assay_result *result, assay_error *err)
 {
-    assay_place place[PAGE];
-    int64_t before = w->part->step;
-    for (size_t left = measure->window - 1, count; left > 0; left -= count) {
-        count = assay_history_before(w->pool->history, w->entry->tensor, w->part->worker, before, place,
-                                     left < PAGE ? left : PAGE);
-        for (size_t i = 0; i < count; i++) {
-            assay_result earlier;
-            int status = count_units(w, measure, place[i], &earlier, err);
-            if (status < 0)
-                return status;
-            if (status == ASSAY_OK)
-                assay_meter_pool(result, &earlier);
-        }
-        if (count == 0)
-            break;
-        before = place[count - 1].part->step;
+    earlier_records e = {.step = w->part->step, .sent = measure->window - 1};
+    for (size_t left = measure->window - 1; left > 0;) {
+        assay_place place;
+        assay_result earlier;
+        int found = next_earlier(w, &e, &place);
+        if (found <= 0)
+            return found;
+        int status = count_units(w, measure, place, &earlier, err);
+        if (status < 0)
+            return status;
+        if (status > 0) /* no elements: no saved step of the tensor */
+            continue;
+        assay_meter_pool(result, &earlier);
+        left--;
     }
     return ASSAY_OK;
 }
