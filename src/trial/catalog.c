@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "trial/default_collections.h"
 #include "trial/format/format.h"
 
 static const assay_format *format_of(const assay_unit *unit)
@@ -274,20 +275,29 @@ static int fail_unknown(const assay_lister *l)
     return status;
 }
 
+/* Lists the trial in every format that it may have. */
 static int list_formats(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
+    bool synthesised = false;
     for (unsigned i = 0; i < assay_format_count(); i++) {
         const assay_format *format = assay_format_of(i);
         if (!format->probe(l->top))
             continue;
         l->format = (uint8_t)i;
-        catalog->formats[catalog->format_count++] = l->format;
         int status = format->list(l);
-        if (status != ASSAY_OK)
+        if (status < 0)
             return status;
+        if (status == 1)
+            continue;
+        catalog->formats[catalog->format_count++] = l->format;
+        synthesised = synthesised || format->synthesised;
     }
-    return catalog->format_count > 0 ? ASSAY_OK : fail_unknown(l);
+    if (catalog->format_count == 0)
+        return fail_unknown(l);
+    if (synthesised && !l->has_collections && assay_collections_add_defaults(&catalog->collections) != ASSAY_OK)
+        return assay_lister_no_memory(l);
+    return ASSAY_OK;
 }
 
 static int conclude_formats(assay_lister *l)

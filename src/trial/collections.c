@@ -277,6 +277,21 @@ int assay_collections_add(assay_collections *c, const char *file, const void *te
     return status == ASSAY_OK ? add_workers(&x, (stretch){text, size}) : status;
 }
 
+int assay_collections_add_pattern(assay_collections *c, const char *name, const char *pattern)
+{
+    assay_collection *collection = assay_collections_find(c, name) ? NULL : take_collection(c, name);
+    if (!collection)
+        return assay_collections_find(c, name) ? ASSAY_OK : ASSAY_ENOMEM;
+    const size_t size = strlen(pattern) + 1;
+    char **block = assay_alloc(sizeof *block + size); /* the list and its texts are one */
+    if (!block)
+        return ASSAY_ENOMEM;
+    *block = memcpy(block + 1, pattern, size);
+    collection->regex = block;
+    collection->regexes = 1;
+    return ASSAY_OK;
+}
+
 void assay_collections_release(assay_collections *c)
 {
     for (size_t i = 0; i < c->count; i++) {

@@ -25,6 +25,9 @@ typedef struct assay_collections {
  * what is right counts. Returns 0 or ASSAY_ENOMEM. Not collective. */
 int assay_collections_add(assay_collections *c, const char *file, const void *text, size_t size,
                           assay_problems *problems);
+/* Adds a collection of the tensors in whose names a pattern occurs, unless there is one of that name. 0 or
+ * ASSAY_ENOMEM. */
+int assay_collections_add_pattern(assay_collections *c, const char *name, const char *pattern);
 void assay_collections_release(assay_collections *c);
 void assay_collections_pack(const assay_collections *c, assay_buf *out);
 int assay_collections_unpack(assay_cursor *in, assay_collections *c, assay_error *err);

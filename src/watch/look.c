@@ -11,12 +11,14 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "trial/places.h"
 
 /* A file's time may be as coarse as the storage's clock: what changed so recently is taken to change still. */
 static const double COARSE = 2.0;
 /* A part that has been complete for so long without a change is not looked at any more. */
 static const double SETTLED = 10.0;
-enum { PATH_ROOM = 4096 };
+/* A part whose index does not tell what belongs to it counts as written when nothing has happened for so long. */
+static const double QUIET = 2.0;
 
 int assay_watched_init(watched_source *source, const char *path)
 {
@@ -100,22 +102,15 @@ static int add_place(watched_source *source, const char *path, double now)
     return ASSAY_OK;
 }
 
-static int add_places_below(watched_source *source, const char *directory, bool deeper, double now)
+typedef struct adding {
+    watched_source *source;
+    double now;
+} adding;
+
+static int visit_place(void *context, const char *path)
 {
-    assay_names names = {0};
-    int status = add_place(source, directory, now);
-    if (status != ASSAY_OK)
-        return status;
-    if (assay_store_list(source->store, directory, &names, NULL) != ASSAY_OK)
-        return ASSAY_OK; /* not there yet; the listing names what is wrong otherwise */
-    for (size_t i = 0; status == ASSAY_OK && i < names.count; i++) {
-        char path[PATH_ROOM];
-        if (snprintf(path, sizeof path, "%s/%s", directory, names.name[i]) >= (int)sizeof path)
-            continue;
-        status = deeper ? add_places_below(source, path, false, now) : add_place(source, path, now);
-    }
-    assay_names_release(&names);
-    return status;
+    const adding *a = context;
+    return add_place(a->source, path, a->now);
 }
 
 /* True when a place changed, or changed so recently that the next change may look the same. */
@@ -243,11 +238,8 @@ static int change_catalog(watched_source *source, assay_catalog *fresh, double n
 static int list_again(watched_source *source, double now, bool *changed, assay_error *err)
 {
     assay_catalog fresh = {0};
-    int status = add_places_below(source, "collections", true, now);
-    if (status == ASSAY_OK)
-        status = add_places_below(source, "index", false, now);
-    if (status == ASSAY_OK)
-        status = add_place(source, "training_job_end.ts", now);
+    adding places = {source, now};
+    int status = assay_trial_places(source->store, visit_place, &places);
     if (status == ASSAY_OK)
         status = assay_catalog_read(source->store, &fresh, err);
     if (status == ASSAY_OK)
@@ -273,39 +265,94 @@ static int read_index(watched_source *source, size_t number)
         assay_shard_init(&part->shard);
     }
     assay_problems_release(&problems);
-    part->need = 0;
-    for (size_t e = 0; e < part->shard.entry_count; e++) {
-        const assay_entry *entry = &part->shard.entries[e];
-        part->need = entry->offset + entry->length > part->need ? entry->offset + entry->length : part->need;
-    }
     return status;
 }
 
-/* Looks at the two files of a part. */
+/* Adds what a place looks like now to a stamp of several. */
+static int add_stamp(void *context, const char *path)
+{
+    void *const *of = context;
+    assay_store *store = of[0];
+    assay_store_stamp *sum = of[1], now;
+    if (assay_store_stamp_of(store, path, &now, NULL) < 0)
+        return ASSAY_OK;
+    const uint64_t numbers[] = {(uint64_t)sum->time, sum->node, now.size, (uint64_t)now.time, now.node};
+    sum->size += now.size;
+    sum->node = assay_hash_bytes(numbers, sizeof numbers);
+    sum->time = now.time > sum->time ? now.time : sum->time;
+    return ASSAY_OK;
+}
+
+/* Takes over a stamp. True when it is another one than before. */
+static bool take_stamp(assay_store_stamp *have, const assay_store_stamp *now)
+{
+    bool changed = !same_stamp(have, now);
+    *have = *now;
+    return changed;
+}
+
+/* Looks at what tells that the index of a unit changed. */
+static bool index_changed(const watched_source *source, size_t number, assay_store_stamp *have)
+{
+    assay_store_stamp now = {0};
+    void *sum[] = {source->store, &now};
+    assay_unit_places(source->store, &source->catalog, &source->catalog.units[number], add_stamp, sum);
+    return take_stamp(have, &now);
+}
+
+/* Looks at the files of a part. */
+static bool files_changed(const watched_source *source, const watched_part *part, assay_store_stamp *have)
+{
+    const assay_part *rows = &part->shard.parts[0];
+    assay_store_stamp now = {0};
+    void *sum[] = {source->store, &now};
+    char room[ASSAY_PATH_ROOM];
+    for (size_t e = 0; e < part->shard.entry_count; e++) {
+        const assay_entry *entry = &part->shard.entries[e];
+        const char *path =
+            e == 0 || entry[-1].file != entry->file ? assay_part_file(&source->catalog, rows, entry->file, room) : NULL;
+        if (path)
+            add_stamp(sum, path);
+    }
+    return take_stamp(have, &now);
+}
+
+/* Is everything there that belongs to the part? Where its index does not promise what will come, nothing may have
+ * happened for a while, unless the trial has ended. */
+static int is_ready(const watched_source *source, const watched_part *part, double now)
+{
+    const assay_part *rows = &part->shard.parts[0];
+    if (source->constant)
+        return 1;
+    if (!assay_part_is_promised(rows) && !source->catalog.ended && now - part->since < QUIET)
+        return 0;
+    return assay_part_is_whole(source->store, &source->catalog, &part->shard, rows);
+}
+
+/* Looks at the index and the files of a part. */
 static int look_at_part(watched_source *source, size_t number, double now, bool *changed)
 {
     watched_part *part = source->part[number];
-    char path[PATH_ROOM];
     bool fresh = part->shard.count == 0;
-    assay_unit_path(&source->catalog, &source->catalog.units[number], path, sizeof path);
-    if (look_at(source->store, path, &part->index)) {
+    if (index_changed(source, number, &part->index)) {
         fresh = true;
         part->since = now;
         *changed = true;
     }
     int status = fresh ? read_index(source, number) : ASSAY_OK;
-    if (status != ASSAY_OK || part->shard.count == 0) {
-        part->ready = false;
-        return status;
-    }
-    const char *event = assay_part_file(&source->catalog, &part->shard.parts[0], 0, path);
-    if (event && look_at(source->store, event, &part->event)) {
+    if (status == ASSAY_OK && part->shard.count > 0 && files_changed(source, part, &part->event)) {
         part->since = now;
         *changed = true;
+        if (!fresh && !assay_part_is_promised(&part->shard.parts[0])) /* rows go by what the files were */
+            status = read_index(source, number);
     }
-    part->ready = source->constant || part->need == 0 || part->event.size >= part->need;
+    part->ready = false;
+    if (status != ASSAY_OK || part->shard.count == 0)
+        return status;
+    int ready = is_ready(source, part, now);
+    part->ready = ready == 1;
     part->settled = part->ready && !part->suspect && (source->constant || now - part->since > SETTLED);
-    return ASSAY_OK;
+    return ready < 0 ? ready : ASSAY_OK;
 }
 
 int assay_watched_look(watched_source *source, double now, bool *changed, assay_error *err)
@@ -323,7 +370,7 @@ int assay_watched_look(watched_source *source, double now, bool *changed, assay_
         return ASSAY_OK;
     }
     assay_store_stamp stamp;
-    source->constant = assay_store_stamp_of(store, "index", &stamp, NULL) == ASSAY_EUNSUPPORTED;
+    source->constant = assay_store_stamp_of(store, ".", &stamp, NULL) == ASSAY_EUNSUPPORTED;
     bool again = places_changed(source, now, changed);
     if (again || !source->listed)
         status = list_again(source, now, changed, err);

@@ -12,7 +12,6 @@ typedef struct watched_part {
     char *worker; /* as in file names; owned */
     assay_store_stamp index, event;
     assay_shard shard; /* what the index says: one part, none while it cannot be used */
-    uint64_t need;     /* bytes that the event file must have */
     double since;      /* when one of the two was last seen to change */
     bool ready;        /* the index can be used, and the event file has what it promises */
     bool taken;        /* its step is evaluated */

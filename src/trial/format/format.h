@@ -8,6 +8,7 @@
 
 #include "trial/decoded.h"
 #include "trial/index.h"
+#include "trial/places.h"
 
 /* A trial while it is listed. */
 typedef struct assay_lister {
@@ -27,7 +28,7 @@ typedef struct assay_format {
 
     /* True when the trial may have this format, by the names in its root. */
     bool (*probe)(const assay_names *top);
-    /* Adds workers, units, collections and problems by the calls below. */
+    /* Adds workers, units, collections and problems by the calls below. 1: it has none of this format after all. */
     int (*list)(assay_lister *lister);
     /* Once workers and units are in order: what else is known of the trial as a whole. ASSAY_EFORMAT: it is none. */
     int (*conclude)(assay_lister *lister);
@@ -51,9 +52,16 @@ typedef struct assay_format {
      * ASSAY_EFORMAT (damage; the message names file, offset and what is wrong), ASSAY_EBUDGET, ASSAY_EIO, ASSAY_ENOMEM.
      */
     int (*decode)(assay_decoded *d, assay_view *view, size_t budget, assay_record *record, assay_error *err);
+
+    /* As assay_trial_places() and assay_unit_places(). */
+    int (*places)(assay_store *store, assay_place_visit *visit, void *context);
+    int (*unit_places)(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                       assay_place_visit *visit, void *context);
+
     uint32_t record_least; /* bytes of the smallest record */
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
     bool synthesised;     /* collections go by the default patterns (default_collections.h) */
+    bool promised;        /* the index of a unit tells all that belongs to it */
     bool cached;          /* packed trials keep its rows in tables (trial/index_cache.h) */
 } assay_format;
 

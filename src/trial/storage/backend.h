@@ -30,7 +30,8 @@ struct assay_store_ops {
     int (*open)(assay_store *store, const char *place, assay_error *err);
     void (*close)(assay_store *store);
     int (*list)(assay_store *store, const char *directory, assay_names *out, assay_error *err);
-    int (*exists)(assay_store *store, const char *path, assay_error *err);
+    /* 1 with *size when there is a file of that name, 0 when there is none. */
+    int (*size_of)(assay_store *store, const char *path, uint64_t *size, assay_error *err);
     int (*open_file)(assay_store *store, const char *path, assay_store_file *file, assay_error *err);
     void (*close_file)(assay_store_file *file);
     int (*read_at)(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);

@@ -358,11 +358,14 @@ static int hdf5_list(assay_store *store, const char *directory, assay_names *out
     return assay_packed_list(&((packed_root *)store->root)->tables, directory, out, err);
 }
 
-static int hdf5_exists(assay_store *store, const char *path, assay_error *err)
+static int hdf5_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err)
 {
     (void)err;
     const assay_packed_file *file = assay_packed_find(&((packed_root *)store->root)->tables, path);
-    return file && file->kind == ASSAY_PACKED_FILE;
+    if (!file || file->kind != ASSAY_PACKED_FILE)
+        return 0;
+    *size = file->size;
+    return 1;
 }
 
 typedef struct packed_handle {
@@ -483,7 +486,7 @@ const assay_store_ops assay_store_hdf5 = {
     .open = hdf5_open,
     .close = hdf5_close,
     .list = hdf5_list,
-    .exists = hdf5_exists,
+    .size_of = hdf5_size_of,
     .open_file = hdf5_open_file,
     .close_file = hdf5_close_file,
     .read_at = hdf5_read_at,

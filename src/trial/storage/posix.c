@@ -187,11 +187,13 @@ static int posix_list(assay_store *store, const char *directory, assay_names *ou
     return status;
 }
 
-static int posix_exists(assay_store *store, const char *path, assay_error *err)
+static int posix_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err)
 {
     struct stat about;
-    if (fstatat(root_of(store), path, &about, 0) == 0)
+    if (fstatat(root_of(store), path, &about, 0) == 0) {
+        *size = about.st_size > 0 ? (uint64_t)about.st_size : 0;
         return S_ISREG(about.st_mode);
+    }
     return errno == ENOENT || errno == ENOTDIR ? 0 : fail_path(path, errno, err);
 }
 
@@ -342,7 +344,7 @@ const assay_store_ops assay_store_posix = {
     .open = posix_open,
     .close = posix_close,
     .list = posix_list,
-    .exists = posix_exists,
+    .size_of = posix_size_of,
     .stamp = posix_stamp,
     .open_file = posix_open_file,
     .close_file = posix_close_file,

@@ -85,7 +85,13 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
 
 int assay_store_exists(assay_store *store, const char *path, assay_error *err)
 {
-    return store->ops->exists(store, path, err);
+    uint64_t size = 0;
+    return store->ops->size_of(store, path, &size, err);
+}
+
+int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err)
+{
+    return store->ops->size_of(store, path, size, err);
 }
 
 int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)

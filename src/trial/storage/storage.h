@@ -33,6 +33,9 @@ int assay_store_list(assay_store *store, const char *directory, assay_names *out
 /* 1 when a file of that name exists, 0 when not, negative on error. */
 int assay_store_exists(assay_store *store, const char *path, assay_error *err);
 
+/* The size of a file without opening it: 1 with *size; 0 when there is no file of that name; negative on error. */
+int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err);
+
 /* By what a change of a file or directory is noticed without reading it: equal stamps, nothing happened. */
 typedef struct assay_store_stamp {
     uint64_t size; /* bytes of a file */

@@ -204,6 +204,40 @@ int assay_smdebug_conclude(assay_lister *l)
     return ASSAY_OK;
 }
 
+/* A directory and what lies in it. */
+static int visit_below(assay_store *store, const char *directory, bool deeper, assay_place_visit *visit, void *context)
+{
+    assay_names names = {0};
+    int status = visit(context, directory);
+    if (status != ASSAY_OK || assay_store_list(store, directory, &names, NULL) != ASSAY_OK)
+        return status; /* not there yet; the catalog names what is wrong otherwise */
+    for (size_t i = 0; status == ASSAY_OK && i < names.count; i++) {
+        char path[PATH_ROOM];
+        if (snprintf(path, sizeof path, "%s/%s", directory, names.name[i]) >= (int)sizeof path)
+            continue;
+        status = deeper ? visit_below(store, path, false, visit, context) : visit(context, path);
+    }
+    assay_names_release(&names);
+    return status;
+}
+
+int assay_smdebug_places(assay_store *store, assay_place_visit *visit, void *context)
+{
+    int status = visit_below(store, "collections", true, visit, context);
+    if (status == ASSAY_OK)
+        status = visit_below(store, "index", false, visit, context);
+    return status == ASSAY_OK ? visit(context, END) : status;
+}
+
+int assay_smdebug_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                              assay_place_visit *visit, void *context)
+{
+    (void)store;
+    char path[PATH_ROOM];
+    int length = assay_smdebug_index_path(catalog, unit, path, sizeof path);
+    return length < PATH_ROOM ? visit(context, path) : ASSAY_OK;
+}
+
 /* Writes a number of exactly so many digits; a million file names cost more through printf than reading the files'
  * names. */
 static char *put_digits(char *to, int64_t value, int digits)

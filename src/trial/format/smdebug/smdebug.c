@@ -34,5 +34,8 @@ const assay_format assay_format_smdebug = {
     .decode = decode,
     .record_least = ASSAY_FRAME_BYTES,
     .record_tail = 1024, /* the metadata comes behind the tensor */
+    .places = assay_smdebug_places,
+    .unit_places = assay_smdebug_unit_places,
+    .promised = true,
     .cached = true,
 };

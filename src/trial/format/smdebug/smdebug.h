@@ -14,6 +14,9 @@ uint32_t assay_smdebug_place_of(const assay_catalog *catalog, int64_t step);
 int assay_smdebug_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 /* The event file of a step of a worker, unless its index says otherwise. */
 int assay_smdebug_event_path(const assay_catalog *catalog, int64_t step, uint32_t worker, char *out, size_t room);
+int assay_smdebug_places(assay_store *store, assay_place_visit *visit, void *context);
+int assay_smdebug_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                              assay_place_visit *visit, void *context);
 
 /* index.c */
 int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,

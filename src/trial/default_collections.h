@@ -1,0 +1,11 @@
+/* default_collections.h - collections by the names that tensors usually have, for trials that bring none of their own.
+ */
+#ifndef ASSAY_TRIAL_DEFAULT_COLLECTIONS_H
+#define ASSAY_TRIAL_DEFAULT_COLLECTIONS_H
+
+#include "trial/collections.h"
+
+/* Adds them to `c`. 0 or ASSAY_ENOMEM. */
+int assay_collections_add_defaults(assay_collections *c);
+
+#endif

@@ -1,0 +1,65 @@
+/* places.c - see places.h. */
+#include "trial/places.h"
+
+#include "trial/format/format.h"
+#include "trial/reader.h"
+
+int assay_trial_places(assay_store *store, assay_place_visit *visit, void *context)
+{
+    int status = ASSAY_OK;
+    for (unsigned i = 0; i < assay_format_count() && status == ASSAY_OK; i++)
+        status = assay_format_of(i)->places(store, visit, context);
+    return status;
+}
+
+int assay_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                      assay_place_visit *visit, void *context)
+{
+    return assay_format_of(unit->format)->unit_places(store, catalog, unit, visit, context);
+}
+
+bool assay_part_is_promised(const assay_part *part)
+{
+    return assay_format_of(part->format)->promised;
+}
+
+/* Has the file the bytes of the records that begin at `first`? *next gets the first one of another file. */
+static bool is_long_enough(assay_store *store, const assay_catalog *catalog, const assay_part *part,
+                           const assay_entry *first, const assay_entry *end, const assay_entry **next)
+{
+    char room[ASSAY_PATH_ROOM];
+    uint64_t need = 0, size = 0;
+    const assay_entry *e = first;
+    for (; e < end && e->file == first->file; e++)
+        need = e->offset + e->length > need ? e->offset + e->length : need;
+    *next = e;
+    const char *path = assay_part_file(catalog, part, first->file, room);
+    return need == 0 || (path && assay_store_size_of(store, path, &size, NULL) == 1 && size >= need);
+}
+
+/* Can the heads of all records be read? */
+static int have_heads(assay_store *store, const assay_catalog *catalog, const assay_part *part,
+                      const assay_entry *first, const assay_entry *end)
+{
+    enum { BUDGET = 1 << 30 };
+    assay_reader *reader = NULL;
+    assay_record record;
+    int status = ASSAY_OK;
+    for (const assay_entry *e = first; e < end && status == ASSAY_OK; e++) {
+        status = assay_reader_open(&reader, store, catalog, part, e->file, NULL);
+        if (status == ASSAY_OK)
+            status = assay_reader_record(reader, e->offset, e->length, BUDGET, &record, NULL);
+    }
+    assay_reader_close(reader);
+    return status == ASSAY_OK ? 1 : status == ASSAY_ENOMEM ? status : 0;
+}
+
+int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
+                        const assay_part *part)
+{
+    const assay_entry *first = shard->entries + part->first, *end = first + part->count;
+    for (const assay_entry *e = first; e < end;)
+        if (!is_long_enough(store, catalog, part, e, end, &e))
+            return 0;
+    return assay_part_is_promised(part) ? 1 : have_heads(store, catalog, part, first, end);
+}

@@ -1,0 +1,22 @@
+/* places.h - what tells that a trial has changed, for those who watch one while it is written. */
+#ifndef ASSAY_TRIAL_PLACES_H
+#define ASSAY_TRIAL_PLACES_H
+
+#include "trial/index.h"
+
+/* Is told of a file or directory, which need not be there. Whatever it returns but 0 ends the visit. */
+typedef int assay_place_visit(void *context, const char *path);
+
+/* Visits the places whose change means that the trial is to be listed again. */
+int assay_trial_places(assay_store *store, assay_place_visit *visit, void *context);
+/* Those whose change means that the index of a unit is to be read again. */
+int assay_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                      assay_place_visit *visit, void *context);
+
+/* Does the index of the part tell what belongs to it? Else only time tells that nothing more will come. */
+bool assay_part_is_promised(const assay_part *part);
+/* 1 when the part's files have all that its rows say, 0 when not yet, or ASSAY_ENOMEM. */
+int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
+                        const assay_part *part);
+
+#endif
