@@ -1,0 +1,228 @@
+/* layout.c - lists a tree of .npy files: STEP/WORKER/NAME.npy, or STEP/NAME.npy of one worker.
+ *
+ * 1. Directories of the root whose names have a step are put in order of their steps: a unit's place is its directory.
+ * 2. One look at each tells its workers. What lies below no worker's directory is worker_0's. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/fault.h"
+#include "trial/format/npy/npy.h"
+
+static const char END[] = "training_job_end.ts", FIRST[] = "worker_0";
+
+/* Takes one of the words, whatever its case, off the name's start; NULL when none is there. */
+static const char *behind_word(const char *name, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strncasecmp(name, words[i], strlen(words[i])) == 0)
+            return name + strlen(words[i]);
+    return NULL;
+}
+
+/* Nothing but digits, and at least one, that fit 63 bits. */
+static bool read_digits(const char *text, int64_t *out)
+{
+    int64_t value = 0;
+    if (!*text)
+        return false;
+    for (; *text; text++)
+        if (*text < '0' || *text > '9' || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, *text - '0', &value))
+            return false;
+    *out = value;
+    return true;
+}
+
+bool assay_npy_step_name(const char *name, int64_t *step)
+{
+    static const char *const words[] = {"global_step", "globalstep", "steps",      "step", "iteration", "iter",
+                                        "update",      "epoch",      "checkpoint", "ckpt", "chkpt"};
+    const char *rest = behind_word(name, words, sizeof words / sizeof *words);
+    if (rest && (*rest == '-' || *rest == '_' || *rest == '='))
+        rest++;
+    return read_digits(rest ? rest : name, step);
+}
+
+bool assay_npy_worker_name(const char *name)
+{
+    static const char *const words[] = {"rank", "worker", "proc", "shard"};
+    int64_t number = 0;
+    const char *rest = behind_word(name, words, sizeof words / sizeof *words);
+    if (rest && (*rest == '-' || *rest == '_'))
+        rest++;
+    return rest && read_digits(rest, &number);
+}
+
+bool assay_npy_probe(const assay_names *top)
+{
+    int64_t step = 0;
+    for (size_t i = 0; i < top->count; i++)
+        if (assay_npy_step_name(top->name[i], &step))
+            return true;
+    return false;
+}
+
+typedef struct step_place {
+    int64_t step;
+    const char *name;
+} step_place;
+
+static int compare_places(const void *a, const void *b)
+{
+    const step_place *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return assay_worker_compare(x->name, y->name);
+}
+
+static bool ends_with_npy(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 4 && strcmp(name + length - 4, ".npy") == 0;
+}
+
+static int add_unit(assay_lister *l, const step_place *place, uint32_t number, const char *worker)
+{
+    uint32_t id = assay_lister_worker(l, worker, strlen(worker));
+    return id == ASSAY_NO_ID ? assay_lister_no_memory(l) : assay_lister_unit(l, place->step, id, number);
+}
+
+/* Does the first worker have tensors in this directory, outside of the workers' own? */
+static bool has_own(assay_lister *l, const step_place *place, const assay_names *names)
+{
+    char path[ASSAY_PATH_ROOM];
+    for (size_t i = 0; i < names->count; i++) {
+        if (ends_with_npy(names->name[i]))
+            return true;
+        if (assay_npy_worker_name(names->name[i]) ||
+            snprintf(path, sizeof path, "%s/%s", place->name, names->name[i]) >= (int)sizeof path)
+            continue;
+        if (assay_store_exists(l->store, path, NULL) == 0) /* a directory: part of names */
+            return true;
+    }
+    return false;
+}
+
+/* The units of a step's directory. What is no directory has none. */
+static int list_step(assay_lister *l, const step_place *place, uint32_t number)
+{
+    assay_names names = {0};
+    if (assay_store_exists(l->store, place->name, NULL) == 1)
+        return ASSAY_OK;
+    int status = assay_lister_names(l, place->name, &names);
+    if (status != 0)
+        return status < 0 ? status : ASSAY_OK;
+    bool own = has_own(l, place, &names);
+    for (size_t i = 0; i < names.count && status == ASSAY_OK; i++) {
+        if (!assay_npy_worker_name(names.name[i]))
+            continue;
+        own = own && strcmp(names.name[i], FIRST) != 0;
+        status = add_unit(l, place, number, names.name[i]);
+    }
+    if (own && status == ASSAY_OK)
+        status = add_unit(l, place, number, FIRST);
+    assay_names_release(&names);
+    return status;
+}
+
+/* Lists the directories in order; of two of one step the second is named and not used. */
+static int list_places(assay_lister *l, const step_place *places, size_t count)
+{
+    assay_catalog *catalog = l->catalog;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
+        if (i > 0 && places[i - 1].step == places[i].step) {
+            assay_problems_add(&catalog->problems, ASSAY_PROBLEM_DUPLICATE, places[i].step, places[i].name, -1,
+                               "%s: step %lld is in %s too; this one is not used", places[i].name,
+                               (long long)places[i].step, places[i - 1].name);
+            continue;
+        }
+        uint32_t number = assay_dict_add(catalog->places, places[i].name, strlen(places[i].name));
+        status = number == ASSAY_NO_ID ? assay_lister_no_memory(l) : list_step(l, &places[i], number);
+    }
+    return status;
+}
+
+int assay_npy_list(assay_lister *l)
+{
+    const size_t before = l->catalog->unit_count;
+    size_t count = 0;
+    step_place *places = assay_alloc_zeroed(l->top->count, sizeof *places);
+    if (!l->catalog->places)
+        l->catalog->places = assay_dict_new();
+    if (!places || !l->catalog->places) {
+        free(places);
+        return assay_lister_no_memory(l);
+    }
+    for (size_t i = 0; i < l->top->count; i++) {
+        places[count].name = l->top->name[i];
+        count += assay_npy_step_name(l->top->name[i], &places[count].step);
+    }
+    qsort(places, count, sizeof *places, compare_places);
+    int status = list_places(l, places, count);
+    free(places);
+    return status == ASSAY_OK && l->catalog->unit_count == before ? 1 : status;
+}
+
+int assay_npy_conclude(assay_lister *l)
+{
+    assay_catalog *catalog = l->catalog;
+    catalog->ended = catalog->ended || assay_names_have(l->top, END);
+    if (!l->has_collections) /* nothing says how many there should be: those that are there */
+        catalog->collections.num_workers = catalog->workers;
+    return ASSAY_OK;
+}
+
+/* The root, its directories of steps, and what lies in those: workers come later. */
+int assay_npy_places(assay_store *store, assay_place_visit *visit, void *context)
+{
+    assay_names top = {0};
+    int64_t step = 0;
+    int status = visit(context, ".");
+    if (status != ASSAY_OK || assay_store_list(store, "", &top, NULL) != ASSAY_OK)
+        return status;
+    for (size_t i = 0; i < top.count && status == ASSAY_OK; i++)
+        if (assay_npy_step_name(top.name[i], &step) || strcmp(top.name[i], END) == 0)
+            status = visit(context, top.name[i]);
+    assay_names_release(&top);
+    return status;
+}
+
+void assay_npy_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used)
+{
+    (void)used; /* directories of one step were told apart when they were listed */
+    assay_problems_add(&catalog->problems, ASSAY_PROBLEM_DUPLICATE, unit->step, "", -1,
+                       "step %lld of %s lies in two places", (long long)unit->step, catalog->worker[unit->worker]);
+}
+
+/* Places are in order of their steps. */
+uint32_t assay_npy_place_of(const assay_catalog *catalog, int64_t step)
+{
+    uint32_t low = 0, count = catalog->places ? assay_dict_count(catalog->places) : 0, high = count;
+    int64_t at = 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (assay_npy_step_name(assay_dict_name(catalog->places, middle, NULL), &at) && at < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < count && assay_npy_step_name(assay_dict_name(catalog->places, low, NULL), &at) && at == step;
+    return found ? low : UINT32_MAX;
+}
+
+int assay_npy_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room)
+{
+    const bool known = catalog->places && unit->place < assay_dict_count(catalog->places);
+    return snprintf(out, room, "%s/%s", known ? assay_dict_name(catalog->places, unit->place, NULL) : "",
+                    catalog->worker_key[unit->worker]);
+}
+
+int assay_npy_file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out, size_t room)
+{
+    (void)file; /* parts list their files */
+    return snprintf(out, room, "%lld/%s", (long long)part->step, catalog->worker_key[part->worker]);
+}
