@@ -61,6 +61,7 @@ void assay_catalog_align(assay_catalog *catalog, const assay_step_shifts *shifts
 /* Aligns a whole index: the parts of `shard`, then the units. 0 or ASSAY_ENOMEM. */
 int assay_shard_align(assay_shard *shard, assay_catalog *catalog);
 
+/* Appends what assay_step_shifts_unpack() reads. */
 void assay_step_shifts_pack(const assay_step_shifts *shifts, assay_buf *out);
 /* 0, ASSAY_EFORMAT or ASSAY_ENOMEM; release either way. */
 int assay_step_shifts_unpack(assay_cursor *in, assay_step_shifts *out);

@@ -22,7 +22,7 @@ typedef struct assay_collections {
 } assay_collections;
 
 /* Merges one worker's file into `c` (zeroed or filled before). What is wrong in it becomes a problem that names `file`;
- * what is right counts. Returns 0 or ASSAY_ENOMEM. Not collective. */
+ * what is right counts. Returns 0 or ASSAY_ENOMEM. */
 int assay_collections_add(assay_collections *c, const char *file, const void *text, size_t size,
                           assay_problems *problems);
 /* Adds a collection of the tensors in whose names a pattern occurs, unless there is one of that name. 0 or
@@ -37,7 +37,7 @@ const assay_collection *assay_collections_find(const assay_collections *c, const
 typedef struct assay_matcher assay_matcher;
 int assay_matcher_new(const assay_collection *c, assay_matcher **out, assay_problems *problems);
 /* 1 when the tensor belongs to the collection, 0 when not, or ASSAY_ENOMEM. A regex that gives up on a name counts as
- * no match; the first such name is a problem, unless `problems` is NULL. Not collective. */
+ * no match; the first such name is a problem, unless `problems` is NULL. */
 int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay_problems *problems);
 void assay_matcher_free(assay_matcher *m);
 

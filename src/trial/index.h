@@ -62,6 +62,7 @@ typedef struct assay_shard {
     size_t shape_count, shape_room;
 } assay_shard;
 
+/* An empty shard, and its end: frees all parts, entries and shapes. */
 void assay_shard_init(assay_shard *s);
 void assay_shard_release(assay_shard *s);
 
@@ -80,9 +81,9 @@ void assay_shard_renumber(assay_shard *s, const uint32_t *new_id);
 void assay_shard_pack(const assay_shard *s, size_t first, size_t count, assay_buf *out);
 int assay_shard_unpack(assay_cursor *in, assay_shard *s, assay_error *err);
 
-/* Lets go of all parts but [first, first + count); their entries give room to others. Not collective. */
+/* Lets go of all parts but [first, first + count); their entries give room to others. */
 void assay_shard_keep(assay_shard *s, size_t first, size_t count);
-/* Moves the parts [first, count) to the front of the others; entries stay where they are. Not collective. */
+/* Moves the parts [first, count) to the front of the others; entries stay where they are. */
 void assay_shard_turn(assay_shard *s, size_t first);
 
 /* Brings the parts into the order of (step, worker), and their entries into that of the parts; does nothing where they

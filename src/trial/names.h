@@ -15,9 +15,9 @@ enum { ASSAY_NO_ID = UINT32_MAX };
 typedef struct assay_dict assay_dict;
 assay_dict *assay_dict_new(void);
 void assay_dict_free(assay_dict *d);
-/* Makes room for so many names of so many bytes in an empty dictionary at once. 0 or ASSAY_ENOMEM. Not collective. */
+/* Makes room for so many names of so many bytes in an empty dictionary at once. 0 or ASSAY_ENOMEM. */
 int assay_dict_reserve(assay_dict *d, size_t names, size_t bytes);
-/* The id of the name, added when new; ASSAY_NO_ID without memory. Not collective. */
+/* The id of the name, added when new; ASSAY_NO_ID without memory. */
 uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length);
 /* The id, or ASSAY_NO_ID. */
 uint32_t assay_dict_find(const assay_dict *d, const char *name, size_t length);
@@ -27,7 +27,7 @@ size_t assay_dict_bytes(const assay_dict *d); /* of all names, terminators inclu
 const char *assay_dict_name(const assay_dict *d, uint32_t id, size_t *length);
 /* Renumbers all names into byte order. new_id[old id] tells what became of each (room for count ids, may be NULL). */
 int assay_dict_sort(assay_dict *d, uint32_t *new_id);
-/* Appends the count and the names in order. Not collective. */
+/* Appends the count and the names in order. */
 void assay_dict_pack(const assay_dict *d, assay_buf *out);
 
 /* Saved reductions. A tensor entry's kind is ASSAY_RAW or one of these: [abs_]min .. l2. X(enum, text) */

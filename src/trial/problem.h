@@ -29,6 +29,8 @@ typedef enum assay_problem_kind {
         ASSAY_PROBLEM_KINDS
 } assay_problem_kind;
 
+/* The word of a kind of problem in the report, and whether it means that data is lost; "unknown" and no loss for other
+ * numbers. */
 const char *assay_problem_word(int kind);
 bool assay_problem_is_loss(int kind);
 
@@ -50,9 +52,10 @@ typedef struct assay_problems {
     int status; /* ASSAY_ENOMEM when one could not be kept */
 } assay_problems;
 
+/* An empty list, and its end. */
 void assay_problems_init(assay_problems *p);
 void assay_problems_release(assay_problems *p);
-/* Adds one; texts are copied. Not collective. */
+/* Adds one; texts are copied. */
 void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format,
                         ...) __attribute__((format(printf, 6, 7)));
 /* Appends `later` behind `earlier`. Associative, also beyond the ceiling. Returns 0 or ASSAY_ENOMEM. */

@@ -33,8 +33,7 @@ void assay_reader_expect(assay_reader *file, uint64_t from, uint64_t to);
 /* Opens the record at [offset, offset + length): checks the frame (length field, its CRC, the footer's CRC or the
  * constant where the record is wholly in the buffer), decodes the Event and positions at the content's start.
  * Invalidates the record opened before. Messages name the file, the offset and what is wrong. ASSAY_EFORMAT (damage),
- * ASSAY_EIO, ASSAY_ENOMEM, ASSAY_EBUDGET (typed values or strings larger than `budget` bytes when decoded). Not
- * collective. */
+ * ASSAY_EIO, ASSAY_ENOMEM, ASSAY_EBUDGET (typed values or strings larger than `budget` bytes when decoded). */
 int assay_reader_record(assay_reader *file, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
                         assay_error *err);
 
@@ -50,7 +49,7 @@ void assay_reader_put_at(assay_reader *file, uint8_t *to);
 int assay_reader_content(assay_reader *file, size_t most, const uint8_t **piece, size_t *size, assay_error *err);
 
 /* Closes the record and frees what its typed values or strings were decoded into, which else is kept for the next one.
- * The file stays open. Not collective. */
+ * The file stays open. */
 void assay_reader_let_go(assay_reader *file);
 
 /* The i-th string, not terminated. Only for ASSAY_CONTENT_STRINGS, i < elements. */

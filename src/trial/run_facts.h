@@ -46,6 +46,7 @@ int assay_run_facts_add(assay_run_facts *facts, const char *file, const void *te
 /* The value of a fact; NULL: there is none of that name. */
 const char *assay_run_fact_of(const assay_run_facts *facts, const char *name);
 
+/* Appends what assay_run_facts_unpack() reads. */
 void assay_run_facts_pack(const assay_run_facts *facts, assay_buf *out);
 /* 0, ASSAY_EFORMAT or ASSAY_ENOMEM. */
 int assay_run_facts_unpack(assay_cursor *in, assay_run_facts *out);

@@ -14,8 +14,7 @@ typedef struct assay_trial_files {
     assay_problems problems; /* those of the listing and of the index files */
 } assay_trial_files;
 
-/* Lists the trial and reads its whole index. Linear in the number of files. Release with assay_trial_release().
- * Not collective. */
+/* Lists the trial and reads its whole index. Linear in the number of files. Release with assay_trial_release(). */
 int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err);
 void assay_trial_release(assay_trial_files *trial);
 

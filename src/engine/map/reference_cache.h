@@ -27,7 +27,7 @@ typedef struct assay_cached_reference {
     uint64_t used;        /* the tensor under way that it was last used for */
 } assay_cached_reference;
 
-/* Never holds more than `budget` bytes; NULL without memory. Not collective. */
+/* Never holds more than `budget` bytes; NULL without memory. */
 assay_reference_cache *assay_reference_cache_new(size_t budget);
 void assay_reference_cache_free(assay_reference_cache *kept);
 /* Lets go of everything: before another trial's entries come. */

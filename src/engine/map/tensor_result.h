@@ -22,10 +22,10 @@ typedef struct assay_tensor_result_form {
     const assay_source_plan *plan; /* borrowed; says what is wanted of each tensor */
 } assay_tensor_result_form;
 
-/* Appends an item but for its name. Failures are remembered in the buffer. Not collective. */
+/* Appends an item but for its name. Failures are remembered in the buffer. */
 void assay_tensor_result_pack(const assay_tensor_result *item, const assay_tensor_result_form *form, assay_buf *out);
 /* Reads an item into a zeroed one, without its name; all that it points to is taken from the arena. ASSAY_EFORMAT when
- * the bytes are none, ASSAY_EBUDGET when the arena has no room. Not collective. */
+ * the bytes are none, ASSAY_EBUDGET when the arena has no room. */
 int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena,
                                assay_tensor_result *item, assay_error *err);
 

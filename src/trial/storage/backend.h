@@ -47,7 +47,7 @@ extern const assay_store_ops assay_store_posix;
 extern const assay_store_ops assay_store_hdf5; /* without HDF5 it has no open */
 
 /* True when the place is an HDF5 file, or one with the name of a trial in it behind: "run.h5", "runs.h5/resnet-17".
- * Then *length is that of the file's part. Not collective. */
+ * Then *length is that of the file's part. */
 bool assay_is_hdf5_place(const char *place, size_t *length);
 
 /* Makes *out of `count` terminated names that lie one behind the other in `text`: sorted, in one block. Returns 0 or

@@ -54,18 +54,18 @@ typedef struct assay_packed {
     uint64_t sum_count;
 } assay_packed;
 
-/* Frees the tables. Not collective. */
+/* Frees the tables. */
 void assay_packed_release(assay_packed *packed);
 /* Checks every range and order in tables as they came from a file, so that look-ups need not. ASSAY_EFORMAT names the
- * table, the row and what is wrong; `where` is the file's name. Not collective. */
+ * table, the row and what is wrong; `where` is the file's name. */
 int assay_packed_check(const assay_packed *packed, const char *where, assay_error *err);
-/* The row of a file, or NULL. O(log n). Not collective. */
+/* The row of a file, or NULL. O(log n). */
 const assay_packed_file *assay_packed_find(const assay_packed *packed, const char *path);
-/* The names in a directory; ASSAY_ENOTFOUND when there is none, ASSAY_EIO for a file. Not collective. */
+/* The names in a directory; ASSAY_ENOTFOUND when there is none, ASSAY_EIO for a file. */
 int assay_packed_list(const assay_packed *packed, const char *directory, assay_names *out, assay_error *err);
-/* Is the path a directory that has something in it, or an empty one? Not collective. */
+/* Is the path a directory that has something in it, or an empty one? */
 bool assay_packed_is_directory(const assay_packed *packed, const char *path);
-/* The row of a step of a worker, or NULL. O(log n). Not collective. */
+/* The row of a step of a worker, or NULL. O(log n). */
 const assay_packed_part *assay_packed_find_part(const assay_packed *packed, int64_t step, uint32_t worker);
 
 #endif

@@ -20,15 +20,13 @@ typedef struct assay_names {
 void assay_names_release(assay_names *names);
 
 /* Opens the root. ASSAY_ENOTFOUND when there is no such directory (the message says what to do), ASSAY_EUNSUPPORTED for
- * a scheme that is known but not built in, ASSAY_EUSAGE for one that is unknown. Close with assay_store_close(). Not
- * collective. */
+ * a scheme that is known but not built in, ASSAY_EUSAGE for one that is unknown. Close with assay_store_close(). */
 int assay_store_open(const char *location, assay_store **out, assay_error *err);
 void assay_store_close(assay_store *store);
 /* The location as it was given. */
 const char *assay_store_location(const assay_store *store);
 
-/* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. Not
- * collective. */
+/* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. */
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
 /* 1 when a file of that name exists, 0 when not, negative on error. */
 int assay_store_exists(assay_store *store, const char *path, assay_error *err);
@@ -43,10 +41,10 @@ typedef struct assay_store_stamp {
     uint64_t node; /* another number, another file of that name */
 } assay_store_stamp;
 /* The stamp of a file or directory: 1 with *out; 0 with *out all zero when there is none; negative on error,
- * ASSAY_EUNSUPPORTED for storages whose contents never change. Not collective. */
+ * ASSAY_EUNSUPPORTED for storages whose contents never change. */
 int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err);
 
-/* Opens a file for reading at any offset. ASSAY_ENOTFOUND, ASSAY_EIO. Not collective. */
+/* Opens a file for reading at any offset. ASSAY_ENOTFOUND, ASSAY_EIO. */
 int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err);
 void assay_store_close_file(assay_store_file *file);
 uint64_t assay_store_file_size(const assay_store_file *file);
@@ -55,15 +53,15 @@ int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, si
                         assay_error *err);
 
 /* True after a read that had to wait for a disk or a server: what comes next is worth asking for ahead. False while all
- * is in memory, and for storages that cannot tell. Not collective. */
+ * is in memory, and for storages that cannot tell. */
 bool assay_store_waits(const assay_store *store);
 /* Says that the `size` bytes at `offset` of a file (0: to its end) will be read soon; the file is opened and its bytes
  * are fetched meanwhile, where the storage can do that. What goes wrong is left for assay_store_open_file() to tell. At
- * most ASSAY_STORE_AHEAD files stay open so, the last ones. Not collective. */
+ * most ASSAY_STORE_AHEAD files stay open so, the last ones. */
 enum { ASSAY_STORE_AHEAD = 32 };
 void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size);
 
-/* Reads a whole file of at most `ceiling` bytes into an initialised buffer. Not collective. */
+/* Reads a whole file of at most `ceiling` bytes into an initialised buffer. */
 int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err);
 
 #endif
