@@ -1,7 +1,8 @@
 /* show.c - assay show: statistics or elements of tensors, one row for each step and worker.
  *
  * 1. Select the index entries that are asked for and sort them by (tensor, step, worker, kind): 24 bytes each.
- * 2. Entries of one tensor, step and worker are one row: the tensor itself and its saved reductions.
+ * 2. Entries of one tensor, step and worker are one row: the tensor itself and its saved reductions. Where only its
+ *    shape was saved, that is a row too.
  * 3. Each record is read once, in pieces, and its row printed. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,7 +50,9 @@ static const cli_option OPTIONS[] = {
 
 typedef struct selected {
     const assay_part *part;
-    const assay_entry *entry;
+    const assay_entry *entry; /* NULL: only the shape was saved */
+    const assay_shape_entry *shape;
+    uint32_t tensor;
 } selected;
 
 typedef struct selection {
@@ -60,14 +63,16 @@ typedef struct selection {
 static int compare_selected(const void *a, const void *b)
 {
     const selected *x = a, *y = b;
-    if (x->entry->tensor != y->entry->tensor)
-        return x->entry->tensor < y->entry->tensor ? -1 : 1;
+    if (x->tensor != y->tensor)
+        return x->tensor < y->tensor ? -1 : 1;
     if (x->part != y->part) /* parts stand in order of (step, worker) */
         return x->part < y->part ? -1 : 1;
+    if (!x->entry || !y->entry) /* a shape is alone; the same one twice */
+        return 0;
     return (x->entry->kind > y->entry->kind) - (x->entry->kind < y->entry->kind);
 }
 
-static int select_entry(selection *s, const assay_part *part, const assay_entry *entry)
+static int select_one(selection *s, const selected *one)
 {
     if (s->count == s->room) {
         size_t room = s->room ? 2 * s->room : 1024;
@@ -77,7 +82,7 @@ static int select_entry(selection *s, const assay_part *part, const assay_entry 
         s->list = more;
         s->room = room;
     }
-    s->list[s->count++] = (selected){part, entry};
+    s->list[s->count++] = *one;
     return ASSAY_OK;
 }
 
@@ -109,32 +114,51 @@ static int choose_tensors(const assay_trial_files *files, const char *text, bool
                       assay_store_location(files->store), is_regex ? "matches" : "is called", text);
 }
 
+/* Selects what a part has of the tensors that are wanted. `seen` marks those of it with a record, by `stamp`. */
+static int select_in_part(const assay_trial_files *files, const assay_part *part, const uint8_t *wanted, bool values,
+                          size_t *seen, size_t stamp, selection *out)
+{
+    int status = ASSAY_OK;
+    for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
+        const assay_entry *entry = &files->shard.entries[i];
+        seen[entry->tensor] = stamp;
+        if (wanted[entry->tensor] && (!values || entry->kind == ASSAY_RAW))
+            status = select_one(out, &(selected){part, entry, NULL, entry->tensor});
+    }
+    for (size_t i = part->first_shape; i < part->first_shape + part->shapes && status == ASSAY_OK; i++) {
+        const assay_shape_entry *shape = &files->shard.shapes[i];
+        if (!wanted[shape->tensor] || seen[shape->tensor] == stamp || shape->dims > ASSAY_MAX_DIMS)
+            continue;
+        seen[shape->tensor] = stamp;
+        if (!values)
+            status = select_one(out, &(selected){part, NULL, shape, shape->tensor});
+    }
+    return status;
+}
+
 static int select_entries(const assay_trial_files *files, const show_options *options, const uint8_t *wanted,
                           selection *out, assay_error *err)
 {
     uint32_t worker = options->worker ? assay_catalog_worker(&files->catalog, options->worker) : ASSAY_NO_ID;
-    int status = ASSAY_OK;
     if (options->worker && worker == ASSAY_NO_ID)
         return assay_fail(err, ASSAY_ENOTFOUND, "%s: no worker is called \"%.100s\"; `assay ls` lists the workers",
                           assay_store_location(files->store), options->worker);
+    size_t *seen = assay_alloc_zeroed(assay_dict_count(files->tensors), sizeof *seen);
+    int status = seen ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t p = 0; p < files->shard.count && status == ASSAY_OK; p++) {
         const assay_part *part = &files->shard.parts[p];
         if ((options->step.given && part->step != options->step.value) ||
             (options->mode && part->mode != options->mode) || (worker != ASSAY_NO_ID && part->worker != worker))
             continue;
-        for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
-            const assay_entry *entry = &files->shard.entries[i];
-            if (wanted[entry->tensor] && (!options->values || entry->kind == ASSAY_RAW))
-                status = select_entry(out, part, entry);
-        }
+        status = select_in_part(files, part, wanted, options->values, seen, p + 1, out);
     }
+    free(seen);
     if (status == ASSAY_ENOMEM)
         return assay_fail(err, status, "out of memory for the list of records");
-    if (status == ASSAY_OK && out->count == 0)
-        return assay_fail(err, ASSAY_ENOTFOUND, "%s: nothing was saved that fits; `assay ls` lists steps and tensors",
-                          assay_store_location(files->store));
-    if (status == ASSAY_OK)
-        qsort(out->list, out->count, sizeof *out->list, compare_selected);
+    if (out->count == 0)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: %s saved that fits; `assay ls` lists steps and tensors",
+                          assay_store_location(files->store), options->values ? "no tensor was" : "nothing was");
+    qsort(out->list, out->count, sizeof *out->list, compare_selected);
     return status;
 }
 
@@ -197,7 +221,12 @@ static show_row start_row(const assay_trial_files *files, const selected *s)
                     .mode_step = s->part->mode_step,
                     .mode = s->part->mode,
                     .dtype = -1};
-    row.tensor = assay_dict_name(files->tensors, s->entry->tensor, &row.tensor_length);
+    row.tensor = assay_dict_name(files->tensors, s->tensor, &row.tensor_length);
+    if (s->shape) {
+        row.only_shape = true;
+        row.dims = (int)s->shape->dims;
+        memcpy(row.shape, s->shape->dim, s->shape->dims * sizeof *row.shape);
+    }
     return row;
 }
 
@@ -206,7 +235,7 @@ static int show_one(assay_trial_reader *reader, const selection *s, size_t from,
                     bool *damaged, assay_error *err)
 {
     show_row row = start_row(reader->trial, &s->list[from]);
-    for (size_t i = to; i > from; i--) {
+    for (size_t i = to; i > from && !row.only_shape; i--) {
         assay_error cause = {""};
         int status = read_entry(reader, &s->list[i - 1], sink->values, &row, &cause);
         if (status == ASSAY_ENOMEM)
@@ -227,8 +256,8 @@ static int show_all(const assay_trial_files *files, const selection *s, show_sin
     int status = ASSAY_OK;
     show_put_start(sink);
     for (size_t from = 0, to; from < s->count && status == ASSAY_OK; from = to) {
-        for (to = from + 1; to < s->count && s->list[to].part == s->list[from].part &&
-                            s->list[to].entry->tensor == s->list[from].entry->tensor;
+        for (to = from + 1;
+             to < s->count && s->list[to].part == s->list[from].part && s->list[to].tensor == s->list[from].tensor;
              to++)
             ;
         status = show_one(&reader, s, from, to, sink, damaged, err);

@@ -14,7 +14,8 @@ typedef struct show_row {
     uint32_t worker_number;
     int64_t step, mode_step;
     int mode;
-    bool raw; /* the tensor itself was saved: the fields up to `stats` count */
+    bool raw;        /* the tensor itself was saved: the fields up to `stats` count */
+    bool only_shape; /* nothing else was saved: `dims` and `shape` count */
     int dtype, dims;
     int64_t shape[ASSAY_MAX_DIMS];
     uint64_t elements;

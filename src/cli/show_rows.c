@@ -59,9 +59,11 @@ void show_put_json_head(assay_buf *out, const show_row *row)
         assay_put_format(out, ", \"error\": ");
         assay_json_put_text(out, row->error);
     }
-    if (!row->raw)
+    if (row->raw)
+        assay_put_format(out, ", \"dtype\": \"%s\"", assay_dtype_name(row->dtype));
+    if (!row->raw && !row->only_shape)
         return;
-    assay_put_format(out, ", \"dtype\": \"%s\", \"shape\": ", assay_dtype_name(row->dtype));
+    assay_put_format(out, ", \"shape\": ");
     cli_put_shape(out, row->shape, row->dims);
 }
 
@@ -112,7 +114,7 @@ static void put_csv_row(assay_buf *out, const show_row *row)
     take_figures(&row->stats, figures);
     show_put_csv_head(out, row);
     assay_put_format(out, ",%s,", row->raw ? assay_dtype_name(row->dtype) : "");
-    for (int i = 0; row->raw && i < row->dims; i++)
+    for (int i = 0; (row->raw || row->only_shape) && i < row->dims; i++)
         assay_put_format(out, "%s%" PRId64, i ? "x" : "", row->shape[i]);
     for (int i = 0; i < FIGURES; i++) {
         assay_put_u8(out, ',');
@@ -171,12 +173,14 @@ static void put_text_row(assay_table *table, const show_row *row)
     assay_buf shape;
     bool numeric = row->raw && row->dtype != ASSAY_STRING;
     assay_buf_init(&shape, 8192);
-    if (row->raw)
+    if (row->raw || row->only_shape)
         cli_put_shape(&shape, row->shape, row->dims);
     else
         assay_put_format(&shape, "%s", row->error[0] ? "damaged" : "reductions");
     if (row->raw && row->dtype == ASSAY_STRING)
         assay_put_format(&shape, " strings");
+    if (row->only_shape)
+        assay_put_format(&shape, " alone");
     assay_put_u8(&shape, '\0');
     assay_table_format(table, "%" PRId64, row->step);
     assay_table_format(table, "%s %" PRId64, assay_mode_name(row->mode), row->mode_step);

@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import LAUNCHER, TRIALS, Checks, mpirun, run  # noqa: E402
+from made import Made  # noqa: E402
 from records import TAG, Part, inside  # noqa: E402
 from reports import body_of  # noqa: E402
 
@@ -224,6 +225,24 @@ def check_names(cli):
     cli.checks.expect(name in [t["name"] for t in json.loads(lines)["tensors"]], "ls --json lacks the name")
 
 
+def check_shapes(cli):
+    """A tensor of which only the shape was saved has rows with that."""
+    trial = cli.where / "shapes"
+    Made(trial).step(0, "TRAIN", 0, {"a": 1.0}).step(1, "TRAIN", 1, {"a": 1.0}).end()
+    for path in sorted((trial / "index").rglob("*.json")):
+        index = json.loads(path.read_text())
+        index["shape_payload"] = [{"tensorname": name, "originalname": name, "shape": [64, 3]} for name in ("a", "w")]
+        path.write_text(json.dumps(index))
+    rows = json.loads(cli.expect(0, "show", trial, "w", "--json").out)["rows"]
+    cli.checks.expect([(r["step"], r["shape"]) for r in rows] == [(0, [64, 3]), (1, [64, 3])] and "dtype" not in rows[0],
+                      "show --json of shapes: %s" % rows)
+    cli.checks.expect("[64, 3] alone" in cli.expect(0, "show", trial, "w").out, "show does not tell the shape")
+    cli.checks.expect(cli.expect(0, "show", trial, "w", "--csv").out.count("64x3") == 2, "show --csv does not")
+    cli.checks.expect(len(json.loads(cli.expect(0, "show", trial, ".", "--regex", "--json").out)["rows"]) == 4,
+                      "a tensor that was saved too has rows of its shape")
+    cli.expect(2, "show", trial, "w", "--values", err="no tensor was saved that fits")
+
+
 def check_many_rules(cli):
     """A tensor has as many measures as the job asks for: the last rule is told as much as the first."""
     job = cli.write("many.json", {"rules": [
@@ -260,7 +279,7 @@ def main():
     assay = str(Path(parser.parse_args().assay).resolve())
     checks = Checks()
     for check in (check_help, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_read_only,
-                  check_names, check_many_rules, check_ranks):
+                  check_names, check_shapes, check_many_rules, check_ranks):
         with tempfile.TemporaryDirectory() as folder:
             failed = checks.failed
             check(Cli(assay, checks, Path(folder)))
