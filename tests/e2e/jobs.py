@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import ROOT, TRIALS, Checks, run  # noqa: E402
+from made import Made  # noqa: E402
 
 RUNS = {  # job: the trials it is run on
     "image-classifier": ["ddp", "ddp_partial", "linreg_nan"],
@@ -22,6 +23,23 @@ RUNS = {  # job: the trials it is run on
     "traffic-sign": ["healthy", "flip"],
 }
 WITH_DATA = {("image-classifier", "ddp"): 9, ("xgboost", "xgboost"): 5}  # rules that find something to look at
+
+
+def check_activations(checks, assay, job):
+    """A NaN that begins in an activation, or in a bias, is found there and not where it ends, in the loss."""
+    collections = {"weights": "^(?!gradient).*weight$", "biases": "^(?!gradient).*bias$", "losses": "loss"}
+    for begins in ("relu2_output_0", "fc1.bias"):
+        with tempfile.TemporaryDirectory() as folder:
+            made = Made(Path(folder) / "trial", collections=collections)
+            for step in range(6):
+                value = float("nan") if step == 4 else 1.0 / (step + 1)
+                made.step(step, "TRAIN", step, {"fc1.weight": 0.1 * step, "fc1.bias": value if "bias" in begins else 0.1 * step,
+                                                "relu2_output_0": value if "relu" in begins else 0.5, "my_loss": value})
+            run([assay, "run", job, "--trial", made.end(), "--out", Path(folder) / "out", "--no-actions"])
+            report = json.loads((Path(folder) / "out" / "report.json").read_text())["trials"][0]
+        found = [r for r in report["rules"] if r["rule"] == "ExplodingTensor"][0]
+        checks.expect({f["tensor"] for f in found["findings"]} >= {begins} and
+                      found["first_cause"]["tensor"] == begins, "%s: NaN in %s: %s" % (job, begins, found))
 
 
 def main():
@@ -52,6 +70,8 @@ def main():
             wide = [line for line in done.out.splitlines()
                     if len(line) > 100 and "To see it: assay show" not in line]  # a command to copy stays whole
             checks.expect(not wide, "%s on %s: lines of more than 100 columns: %s" % (name, trial, wide[:3]))
+    for name in ("image-classifier", "language-model"):
+        check_activations(checks, assay, ROOT / "jobs" / (name + ".json"))
     checks.done()
 
 
