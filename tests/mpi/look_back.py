@@ -39,6 +39,10 @@ def make(folder):
         made.step(step, "EVAL" if evaluates else "TRAIN", evaluated if evaluates else trained, saved)
         evaluated, trained = evaluated + evaluates, trained + (not evaluates)
     made.end()
+    # What a reference behind empty values is looked up by lies in a bucket that is not its step's.
+    index, strayed = folder / "index", folder / "index" / "000000007"
+    strayed.mkdir()
+    (index / "000000000" / "000000000004_worker_0.json").rename(strayed / "000000000004_worker_0.json")
 
 
 def make_restarted(folder):
