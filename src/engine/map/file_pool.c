@@ -1,6 +1,8 @@
 /* file_pool.c - see file_pool.h. */
 #include "engine/map/file_pool.h"
 
+#include <stdlib.h>
+
 int assay_file_pool_init(assay_file_pool *pool, const assay_map_source *source, assay_progress *progress,
                          size_t value_budget, size_t cache_budget)
 {
@@ -53,6 +55,12 @@ void assay_file_pool_leave(assay_file_pool *pool)
 {
     assay_history_free(pool->history);
     pool->history = NULL;
+    assay_step_lookup_release(&pool->first_worker.lookup);
+    for (uint32_t p = 0; pool->others && p < pool->source->plan->pair_count * ASSAY_OPEN_FILES; p++)
+        assay_step_lookup_release(&pool->others[p].lookup);
+    free(pool->others);
+    pool->others = NULL;
+    pool->first_worker.of = NULL;
     forget_lookback(pool);
     if (pool->reference_cache)
         assay_reference_cache_clear(pool->reference_cache);

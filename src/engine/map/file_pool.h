@@ -10,6 +10,7 @@
 #include "engine/source/lookback_index.h"
 #include "parallel/progress.h"
 #include "trial/reader.h"
+#include "trial/step_lookup.h"
 
 enum {
     ASSAY_OPEN_FILES = 16,    /* that records are read from: the steps of a lookahead, this one included */
@@ -30,6 +31,19 @@ typedef struct assay_open_file {
     bool fills_cache;                                                   /* its content is cached while it is read */
 } assay_open_file;
 
+/* The records that those of a part are compared with at the same step. */
+typedef struct assay_same_step {
+    const assay_part *of; /* NULL: none was asked for yet */
+    assay_step_lookup lookup;
+} assay_same_step;
+
+/* For how many steps at once records of another trial of so many tensors are looked up: those of a lookahead, but not
+ * where that takes much memory. */
+static inline uint32_t assay_same_steps(size_t tensors)
+{
+    return tensors > 1 << 16 ? 1 : ASSAY_OPEN_FILES;
+}
+
 typedef struct assay_file_pool {
     const assay_map_source *source;
     assay_progress *progress; /* told of every byte that is read */
@@ -39,7 +53,10 @@ typedef struct assay_file_pool {
     assay_reference_cache *reference_cache;
     assay_history *history;               /* where earlier records are; NULL: nothing looks back */
     assay_lookback_index *lookback_index; /* further back than that; NULL: not needed so far */
-    uint64_t tensor;                      /* counts the tensors that were measured */
+    assay_same_step first_worker;         /* of the same trial */
+    assay_same_step *others; /* [plan->pair_count][ASSAY_OPEN_FILES] of the trials compared with; NULL: none so far */
+    uint32_t other_turn;     /* which of those for a step is taken next */
+    uint64_t tensor;         /* counts the tensors that were measured */
     uint64_t bytes_read, records_read, files_opened;
 } assay_file_pool;
 

@@ -13,6 +13,18 @@ static size_t lookup_bytes(const assay_plan *plan, const assay_sources *sources)
         size_t bytes = tensors * sizeof(uint32_t);
         if (plan->sources[s].looks_back)
             bytes += 8 * sources->list[s].shard.entry_count + 4 * tensors;
+        for (uint32_t k = 0; k < plan->measure_count; k++)
+            if (plan->measures[k].kind == ASSAY_MEASURE_CHANGE &&
+                plan->measures[k].reference == ASSAY_REFERENCE_FIRST_WORKER) {
+                bytes += tensors * sizeof(void *);
+                break;
+            }
+        for (uint32_t p = 0; p < plan->pair_count; p++) {
+            size_t others = plan->pairs[p].source == s && sources->list[plan->pairs[p].other].info
+                                ? assay_dict_count(sources->list[plan->pairs[p].other].info->tensors)
+                                : 0;
+            bytes += others * sizeof(void *) * assay_same_steps(others);
+        }
         most = bytes > most ? bytes : most;
     }
     return most;

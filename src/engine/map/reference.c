@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/fault.h"
+
 /* Goes back over the raw records of a tensor and worker before a step, newest first. */
 enum { PAGE = 32 };
 typedef struct back_iterator {
@@ -184,20 +186,47 @@ static int find_oldest(const assay_record_work *w, const assay_measure *measure,
     return oldest.part ? open_candidate(w, w->pool->source->source, oldest, out, err) : 0;
 }
 
-/* A record of the step itself: of the first worker that has the tensor, or of the one with that name. */
-static int find_in_step(const assay_record_work *w, const assay_shard *shard, const assay_source *source,
-                        uint32_t tensor, const char *worker, assay_reference *out, assay_error *err)
+/* Opens the record of a tensor at the step of the record being measured, of the worker with that name or, without one,
+ * of the first that has it. The shard is of `source`. */
+static int find_in_step(const assay_record_work *w, assay_same_step *same, const assay_shard *shard,
+                        const assay_source *source, uint32_t tensor, const char *worker, assay_reference *out,
+                        assay_error *err)
 {
-    int64_t step = w->part->step;
-    for (size_t p = assay_shard_find(shard, step); p < shard->count && shard->parts[p].step == step; p++) {
-        const assay_part *part = &shard->parts[p];
-        if (worker && strcmp(source->catalog.worker[part->worker], worker) != 0)
-            continue;
-        const assay_entry *entry = assay_part_raw(shard, part, tensor);
-        if (entry)
-            return open_candidate(w, source, (assay_place){part, entry}, out, err);
+    assay_place place;
+    if (!same->of || (worker ? same->of != w->part : same->of->step != w->part->step)) {
+        size_t first = assay_shard_find(shard, w->part->step), end;
+        while (worker && first < shard->count && shard->parts[first].step == w->part->step &&
+               strcmp(source->catalog.worker[shard->parts[first].worker], worker) != 0)
+            first++;
+        for (end = first; end < shard->count && shard->parts[end].step == w->part->step; end++)
+            if (worker && shard->parts[end].worker != shard->parts[first].worker)
+                break;
+        if (assay_step_lookup_turn(&same->lookup, shard, first, end, assay_dict_count(source->info->tensors)) !=
+            ASSAY_OK)
+            return ASSAY_ENOMEM;
+        same->of = w->part;
     }
-    return 0;
+    return assay_step_lookup_find(&same->lookup, tensor, &place) ? open_candidate(w, source, place, out, err) : 0;
+}
+
+/* Where the other trial's records at the step of a part are looked up; NULL without memory. */
+static assay_same_step *pick_same_step(const assay_record_work *w, uint32_t pair, uint32_t tensors)
+{
+    assay_file_pool *pool = w->pool;
+    const uint32_t steps = assay_same_steps(tensors);
+    if (!pool->others)
+        pool->others =
+            assay_alloc_zeroed((size_t)pool->source->plan->pair_count * ASSAY_OPEN_FILES, sizeof *pool->others);
+    if (!pool->others)
+        return NULL;
+    assay_same_step *of_pair = &pool->others[(size_t)pair * ASSAY_OPEN_FILES];
+    for (uint32_t i = 0; i < steps; i++)
+        if (of_pair[i].of == w->part)
+            return &of_pair[i];
+    for (uint32_t i = 0; i < steps; i++)
+        if (!of_pair[i].of)
+            return &of_pair[i];
+    return &of_pair[pool->other_turn++ % steps];
 }
 
 /* The other trial's record of the same step, tensor name and worker name. */
@@ -210,8 +239,11 @@ static int find_other(const assay_record_work *w, const assay_measure *measure, 
         uint32_t tensor = pair->source == source->number && pair->other == measure->other
                               ? pair->tensor[w->entry->tensor]
                               : ASSAY_NO_ID;
-        if (tensor != ASSAY_NO_ID)
-            return find_in_step(w, &pair->shard, &source->sources->list[pair->other], tensor, worker, out, err);
+        if (tensor == ASSAY_NO_ID)
+            continue;
+        const assay_source *other = &source->sources->list[pair->other];
+        assay_same_step *same = pick_same_step(w, p, assay_dict_count(other->info->tensors));
+        return same ? find_in_step(w, same, &pair->shard, other, tensor, worker, out, err) : ASSAY_ENOMEM;
     }
     return 0;
 }
@@ -228,6 +260,6 @@ int assay_reference_find(const assay_record_work *w, const assay_measure *measur
     case ASSAY_REFERENCE_OTHER_TRIAL:
         return find_other(w, measure, out, err);
     default:
-        return find_in_step(w, &source->shard, source, w->entry->tensor, NULL, out, err);
+        return find_in_step(w, &w->pool->first_worker, &source->shard, source, w->entry->tensor, NULL, out, err);
     }
 }
