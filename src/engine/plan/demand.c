@@ -25,23 +25,22 @@ void assay_demand_release(assay_demand *w)
     *w = (assay_demand){0};
 }
 
-/* What a measure costs a byte of large tensors beside reading and statistics, in parts of ASSAY_COST_UNIT: measured,
- * and only for sharing the work out. A comparison goes through a second tensor, which is at hand as a rule. */
+/* What a measure costs a byte of large float32 tensors beside reading and statistics, in parts of ASSAY_COST_UNIT:
+ * measured (a unit is 0.05 ns an element), and only for sharing the work out. A comparison goes through a second
+ * tensor, which is at hand as a rule; where only its outcome is wanted, many are decided by their first elements. */
 static uint32_t byte_cost_of(const assay_measure *measure)
 {
-    switch (measure->kind) {
-    case ASSAY_MEASURE_CHANGE:
-        return 5;
-    case ASSAY_MEASURE_QUANTILES:
-        return 12;
-    case ASSAY_MEASURE_CLASSES:
-    case ASSAY_MEASURE_IMAGES:
-        return 12;
-    case ASSAY_MEASURE_FIRST_BAD:
-        return 0;
-    default:
-        return 4;
-    }
+    static const uint32_t costs[ASSAY_MEASURE_KINDS] = {
+        [ASSAY_MEASURE_UNITS] = 3,      [ASSAY_MEASURE_EQUALS] = 5,    [ASSAY_MEASURE_CHANNELS] = 6,
+        [ASSAY_MEASURE_QUANTILES] = 10, [ASSAY_MEASURE_CHANGE] = 8,    [ASSAY_MEASURE_CLASSES] = 28,
+        [ASSAY_MEASURE_VALUES] = 5,     [ASSAY_MEASURE_TEXTS] = 5,     [ASSAY_MEASURE_DIGEST] = 4,
+        [ASSAY_MEASURE_BELOW] = 10,     [ASSAY_MEASURE_FIRST_BAD] = 0, [ASSAY_MEASURE_IMAGES] = 28,
+    };
+    if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures == ASSAY_CHANGE_SQUARES)
+        return 6;
+    if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures == ASSAY_CHANGE_CLOSE)
+        return 3;
+    return costs[measure->kind];
 }
 
 /* Adds the measures that one use asks for to those wanted. */
