@@ -201,8 +201,24 @@ static void feed(assay_meter *m, const double *x, size_t n)
     s->used += used;
 }
 
+/* Floats of the upper half of their bits. */
+static void widen_bfloat16(float *to, const uint8_t *bytes, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        uint16_t upper;
+        memcpy(&upper, bytes + i * sizeof upper, sizeof upper);
+        uint32_t bits = (uint32_t)upper << 16;
+        memcpy(to + i, &bits, sizeof bits);
+    }
+}
+
 static bool feed_raw(assay_meter *m, const meter_piece *piece)
 {
+    const quantiles_state *s = meter_state(m);
+    if (s->elements && m->dtype == ASSAY_BFLOAT16) {
+        widen_bfloat16(s->elements + m->position, piece->bytes, piece->elements);
+        return true;
+    }
     if (!m->place)
         return false;
     uint8_t *to = m->place + m->position * sizeof(float);
