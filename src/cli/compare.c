@@ -16,11 +16,14 @@ enum { MOST_TRIALS = 1000 };
 typedef struct compare_options {
     run_options run; /* first: the shared rows of the table count on it */
     const char *job;
+    bool all;
 } compare_options;
 
 static const cli_option OPTIONS[] = {
     {"job", CLI_TEXT, offsetof(compare_options, job), "FILE",
      "Take rules, aggregations and output from this job file; its trials count when none is given here.", NULL},
+    {"all", CLI_FLAG, offsetof(compare_options, all), NULL,
+     "Report every trial by itself, not only those that are unlike the others.", NULL},
     RUN_REPORT_OPTIONS,
     RUN_ONCE_OPTIONS,
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
@@ -35,6 +38,7 @@ static int compare(const cli_context *context, int argc, char **argv)
     trials->text = trial; /* the operands: no option of this command adds to them */
     options.run.job_text = DEFAULT_JOB;
     int parsed = cli_options_parse(&cli_compare, argc, argv, &options, trial, &trials->count, &err);
+    options.run.only_odd = !options.all;
     return run_command_job(context, &cli_compare, parsed, options.job, &options.run, &err);
 }
 

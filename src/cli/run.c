@@ -224,7 +224,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     assay_error err = {""};
     assay_bands bands = {0};
     assay_outcome outcome = {0};
-    assay_report report = {.outcome = &outcome};
+    assay_report report = {.outcome = &outcome, .only_odd = options->only_odd};
     assay_engine_options engine = run_engine_options(options);
     bool tables = (job->formats & 1u << ASSAY_FORMAT_HDF5) && !options->dry_run;
     assay_results *results = tables ? assay_results_new(job) : NULL;

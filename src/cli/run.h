@@ -28,6 +28,7 @@ typedef struct run_options {
     double progress, rule_seconds;
     const char *rules_path;
     bool quiet, digest, dry_run, trust_rules;
+    bool only_odd; /* see assay_report */
     run_checkpoint checkpoint;
     run_actions actions;
     run_witness witness; /* see may be NULL */

@@ -35,6 +35,7 @@ typedef struct assay_report {
     const assay_outcome *outcome;
     const struct assay_comparison *comparison; /* report/compare/comparison.h; NULL: the trials are not compared */
     const struct assay_band_report *bands;     /* report/compare/bands.h; NULL: no bands to hold them against */
+    bool only_odd; /* of single trials, only those that are unlike the others have a report of their own */
 } assay_report;
 
 /* What the report says about the run besides the engine's figures; borrowed. */

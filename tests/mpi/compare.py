@@ -115,13 +115,21 @@ def check_partings(checks, comparison, values, base, tolerance):
         if name == base:
             checks.expect("tensors" not in trial, "the baseline is not compared with itself")
             continue
-        want = {}
+        want, started = {}, set()
         common = set(values[name]) & set(values[base])
-        for key in common:
+        for key in sorted(common, key=lambda k: (k[0], k[1] == "EVAL")):
+            both = set(values[name][key]) & set(values[base][key])
+            if key[1] == "TRAIN" and 0 in both and gap(values[name][key][0], values[base][key][0]) > tolerance:
+                started.add(key[0])
+            if key[0] in started:
+                continue
             for step in sorted(set(values[name][key]) & set(values[base][key])):
                 if gap(values[name][key][step], values[base][key][step]) > tolerance:
                     want[key] = step
                     break
+        found = len({(tensor, mode) for tensor, mode in common if tensor in started})
+        checks.expect(trial["tensors"]["different_from_start"] == found, "%s: %d differ from the start, not %d" % (
+            name, found, trial["tensors"]["different_from_start"]))
         got = {(t["tensor"], t["mode"]): t["mode_step"] for t in trial["tensors"]["first"]}
         values_only = {(t["tensor"], t["mode"]) for t in trial["tensors"]["first"] if t["parts"] == "value"}
         checks.expect(trial["tensors"]["parted"] == len(got), "%s: all that part are listed" % name)
@@ -197,7 +205,9 @@ def check_made(checks, assay, ranks, folder):
     finite = numpy.array([x for x in lasts + [1.0, 1.0] if numpy.isfinite(x)])
     median = numpy.median(finite)
     mad = numpy.median(abs(finite - median))
-    score = 0.6745 * (7.0 - median) / mad
+    logs = numpy.log(finite)
+    score = min(0.6745 * (7.0 - median) / mad, 0.6745 * (numpy.log(7.0) - numpy.median(logs)) / numpy.median(
+        abs(logs - numpy.median(logs))))
     found = {(o["trial"], o["what"]): o for o in comparison["outliers"]}
     far = found.get(("t4", "last loss of loss, TRAIN"))
     checks.expect(far and close(far["score"], score) and close(far["median"], median), "the outlier %s, score %s" % (far, score))

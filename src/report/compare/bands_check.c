@@ -15,7 +15,7 @@ const char *assay_departure_word(int kind)
 
 assay_score assay_bands_limit(const assay_bands *bands)
 {
-    static const assay_score LEAST = {.losses = 0.6, .tensors = 0.7, .tensor = 2}, UNKNOWN = {2, 2, 2};
+    static const assay_score LEAST = {.losses = 1, .tensors = 0.7, .tensor = 2}, UNKNOWN = {2, 2, 2};
     const assay_score *w = &bands->worst;
     double factor = bands->noise.factor;
     if (bands->trials < ASSAY_NOISE_RUNS)

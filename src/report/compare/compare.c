@@ -127,8 +127,9 @@ int compare_groups(assay_comparison *c)
 
 int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out)
 {
-    static int (*const parts[])(assay_comparison *) = {compare_groups, compare_losses, compare_tensors, compare_classes,
-                                                       compare_outliers};
+    static int (*const parts[])(assay_comparison *) = {compare_groups,   compare_losses,   compare_tensors,
+                                                       compare_classes,  compare_outliers, compare_odd,
+                                                       compare_settings, compare_answer};
     *out = NULL;
     if (outcome->trial_count < 2)
         return ASSAY_OK;
@@ -151,12 +152,19 @@ int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out)
     return ASSAY_OK;
 }
 
+static void release_trial(assay_compared_trial *trial)
+{
+    for (size_t i = 0; i < trial->reasons; i++)
+        free(trial->reason[i]);
+    free(trial->tensor);
+}
+
 void assay_comparison_free(assay_comparison *c)
 {
     if (!c)
         return;
     for (size_t t = 0; c->trial && t < c->trials; t++)
-        free(c->trial[t].tensor);
+        release_trial(&c->trial[t]);
     for (size_t g = 0; g < c->groups; g++) {
         free(c->group[g].rule);
         free(c->group[g].trial);
@@ -175,6 +183,10 @@ void assay_comparison_free(assay_comparison *c)
     }
     for (size_t i = 0; i < c->outliers; i++)
         free(c->outlier[i].what);
+    for (size_t i = 0; i < c->settings; i++)
+        free(c->setting[i].value);
+    free(c->setting);
+    free(c->answer);
     free(c->trial);
     free(c->group);
     free(c->loss);

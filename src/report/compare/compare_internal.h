@@ -12,6 +12,12 @@ int compare_losses(assay_comparison *c);
 int compare_tensors(assay_comparison *c);
 int compare_classes(assay_comparison *c);
 int compare_outliers(assay_comparison *c); /* after the others */
+int compare_odd(assay_comparison *c);      /* after the outliers */
+int compare_settings(assay_comparison *c); /* after the odd ones */
+int compare_answer(assay_comparison *c);   /* last of all */
+
+/* printf into memory of its own; NULL without memory. */
+char *compare_text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Room for one more item in *list of `count` items of `size` bytes; NULL without memory. */
 static inline void *compare_one_more(void *list, size_t count, size_t size)

@@ -2,7 +2,7 @@
  *
  * Robust z-score (Iglewicz and Hoaglin 1993): 0.6745 (x - median) / MAD, MAD the median of |x - median|. Where more
  * than half of the numbers are equal, the MAD is 0 and says nothing: then (x - median) / (1.2533 times the mean of |x -
- * median|). */
+ * median|). Losses are skewed: see judge(). */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,19 +55,41 @@ static int add(assay_comparison *c, const assay_outlier *one)
     return ASSAY_OK;
 }
 
-/* One number of each trial; `there[t]` says whether it has one. */
-static int judge(assay_comparison *c, const double *value, const bool *there, const char *what)
+/* The finite numbers of those that have one, or their logarithms; returns how many. */
+static size_t take_finite(const assay_comparison *c, const double *value, const bool *there, bool logarithm,
+                          double *out)
+{
+    size_t n = 0;
+    for (size_t t = 0; t < c->trials; t++)
+        if (there[t] && isfinite(value[t]))
+            out[n++] = logarithm ? log(value[t]) : value[t];
+    return n;
+}
+
+static bool all_positive(const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(x[i] > 0))
+            return false;
+    return true;
+}
+
+/* One number of each trial; `there[t]` says whether it has one. Of skewed ones the smaller of two scores counts, that
+ * of the numbers and that of their logarithms: the numbers have their long tail above, the logarithms below. */
+static int judge(assay_comparison *c, const double *value, const bool *there, bool skewed, const char *what)
 {
     double *finite = assay_alloc(c->trials * sizeof *finite);
-    size_t n = 0;
     int status = finite ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++)
-        if (there[t] && isfinite(value[t]))
-            finite[n++] = value[t];
+    size_t n = finite ? take_finite(c, value, there, false, finite) : 0;
+    bool logarithm = skewed && finite && all_positive(finite, n);
     if (status == ASSAY_OK && n >= ASSAY_OUTLIER_TRIALS) {
-        center middle = center_of(finite, n);
+        center middle = center_of(finite, n), logs = middle;
+        if (logarithm)
+            logs = center_of(finite, take_finite(c, value, there, true, finite));
         for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
             double score = isfinite(value[t]) ? (value[t] - middle.median) / middle.scale : INFINITY;
+            double other = logarithm && isfinite(value[t]) ? (log(fabs(value[t])) - logs.median) / logs.scale : score;
+            score = fabs(other) < fabs(score) ? other : score;
             if (there[t] && fabs(score) > ASSAY_OUTLIER_SCORE)
                 status = add(
                     c, &(assay_outlier){t, (char *)(uintptr_t)what, value[t], middle.median, middle.deviation, score});
@@ -77,8 +99,7 @@ static int judge(assay_comparison *c, const double *value, const bool *there, co
     return status;
 }
 
-static char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static char *text_of(const char *format, ...)
+char *compare_text_of(const char *format, ...)
 {
     char *text = NULL;
     va_list args;
@@ -96,12 +117,12 @@ static int judge_losses(assay_comparison *c, double *value, bool *there)
         const assay_compared_loss *loss = &c->loss[i];
         for (int best = 0; status == ASSAY_OK && best < 2; best++) {
             char *what =
-                text_of("%s loss of %s, %s", best ? "best" : "last", loss->tensor, assay_mode_name(loss->mode));
+                compare_text_of("%s loss of %s, %s", best ? "best" : "last", loss->tensor, assay_mode_name(loss->mode));
             for (size_t t = 0; t < c->trials; t++) {
                 value[t] = best ? loss->figures[t].best : loss->figures[t].last;
                 there[t] = loss->figures[t].points > 0;
             }
-            status = what ? judge(c, value, there, what) : ASSAY_ENOMEM;
+            status = what ? judge(c, value, there, true, what) : ASSAY_ENOMEM;
             free(what);
         }
     }
@@ -113,11 +134,11 @@ static int judge_classes(assay_comparison *c, bool *there)
     int status = ASSAY_OK;
     for (size_t i = 0; status == ASSAY_OK && i < c->class_lists; i++) {
         const assay_compared_classes *list = &c->classes[i];
-        char *what = text_of("%s of %s", list->confusion ? "accuracy" : "imbalance",
-                             c->outcome->job->aggregations[list->aggregation]->name);
+        char *what = compare_text_of("%s of %s", list->confusion ? "accuracy" : "imbalance",
+                                     c->outcome->job->aggregations[list->aggregation]->name);
         for (size_t t = 0; t < c->trials; t++)
             there[t] = !isnan(list->figure[t]);
-        status = what ? judge(c, list->figure, there, what) : ASSAY_ENOMEM;
+        status = what ? judge(c, list->figure, there, false, what) : ASSAY_ENOMEM;
         free(what);
     }
     return status;

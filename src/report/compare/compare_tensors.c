@@ -72,7 +72,9 @@ static void compare_points(const assay_tensor_point *a, const assay_tensor_point
         part(t, ASSAY_PARTS_DTYPE, a, &(gap){"dtype", a->dtype, b->dtype, INFINITY});
     if (a->shape != b->shape)
         part(t, ASSAY_PARTS_SHAPE, a, &(gap){"shape", (double)a->shape, (double)b->shape, INFINITY});
-    if (g.difference > tolerance)
+    if (g.difference > tolerance && a->mode_step == 0 && t->mode != ASSAY_MODE_EVAL && t->mode != ASSAY_MODE_PREDICT)
+        t->from_start = true;
+    if (g.difference > tolerance && !t->from_start)
         part(t, ASSAY_PARTS_VALUE, a, &g);
     if (g.difference > t->most || t->common == 0) {
         t->most = g.difference;
@@ -83,9 +85,11 @@ static void compare_points(const assay_tensor_point *a, const assay_tensor_point
     t->last_other_norm = b->norm;
 }
 
-static assay_compared_tensor compare_curves(const assay_tensor_curve *a, const assay_tensor_curve *b, double tolerance)
+/* What differs before the first step of a training differs in its evaluations: `from_start` says that it does. */
+static assay_compared_tensor compare_curves(const assay_tensor_curve *a, const assay_tensor_curve *b, double tolerance,
+                                            bool from_start)
 {
-    assay_compared_tensor t = {.tensor = a->tensor, .mode = a->mode};
+    assay_compared_tensor t = {.tensor = a->tensor, .mode = a->mode, .from_start = from_start};
     for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
         if (a->point[i].mode_step < b->point[k].mode_step)
             i++;
@@ -143,6 +147,8 @@ static int compare_trial(assay_comparison *c, size_t trial, const assay_curves *
     assay_compared_trial *t = &c->trial[trial];
     const assay_trial *info = c->outcome->trials[trial].info, *base_info = c->outcome->trials[c->baseline].info;
     assay_compared_tensor *list = assay_alloc(own->tensor_count * sizeof *list);
+    bool started = false;
+    uint32_t started_tensor = 0;
     if (!list)
         return ASSAY_ENOMEM;
     for (size_t i = 0, k = 0; i < own->tensor_count || k < base->tensor_count;) {
@@ -150,9 +156,13 @@ static int compare_trial(assay_comparison *c, size_t trial, const assay_curves *
                     : k == base->tensor_count ? -1
                                               : order_of(info, &own->tensors[i], base_info, &base->tensors[k]);
         if (order == 0) {
-            assay_compared_tensor one = compare_curves(&own->tensors[i], &base->tensors[k], c->tolerance);
+            bool trained = started && started_tensor == own->tensors[i].tensor; /* TRAIN comes before other modes */
+            assay_compared_tensor one = compare_curves(&own->tensors[i], &base->tensors[k], c->tolerance, trained);
+            started = one.from_start;
+            started_tensor = one.tensor;
             t->compared += one.common > 0;
             t->disjoint += one.common == 0;
+            t->from_start += one.from_start;
             if (one.parting != ASSAY_PARTS_NOT)
                 list[t->parted++] = one;
         }

@@ -6,7 +6,7 @@
 #ifndef ASSAY_REPORT_COMPARE_COMPARISON_H
 #define ASSAY_REPORT_COMPARE_COMPARISON_H
 
-#include "report/model/curves.h"
+#include "report/compare/noise.h"
 
 enum {
     ASSAY_COMPARED_STEPS = 50,     /* common mode steps of a loss that are listed at most; they lie evenly */
@@ -53,6 +53,8 @@ typedef struct assay_compared_tensor {
     uint32_t tensor; /* of the trial itself */
     int mode;
     size_t common; /* steps of both */
+    bool
+        from_start; /* they differ at step 0 of the training, as other seeds make them: values do not part after that */
     assay_first_difference parting;
     int64_t step, mode_step; /* the first at which they part; the step is the trial's own */
     const char *
@@ -64,11 +66,19 @@ typedef struct assay_compared_tensor {
     double last_norm, last_other_norm; /* at the last common step */
 } assay_compared_tensor;
 
+/* What a trial differs in from the others, in words: "last loss 1.13, median 0.19". */
+enum { ASSAY_REASONS = 8 /* of a trial at most */ };
+
 typedef struct assay_compared_trial {
+    bool odd;                    /* it has reasons */
+    char *reason[ASSAY_REASONS]; /* the plainest first; owned */
+    size_t reasons;
+    assay_score score; /* of its curves against the others' (noise.h); zeros with fewer than ASSAY_OUTLIER_TRIALS */
     const assay_finding *first; /* the earliest of all rules' first findings, by step, then rule; NULL: none */
     size_t first_rule;          /* whose it is */
     size_t rules_with_findings, group;
     size_t compared, parted; /* tensors (in a mode) that both have, and of them those that part */
+    size_t from_start;       /* those whose values differ at mode step 0 */
     size_t disjoint;         /* those that both have, but at no common step */
     size_t only_own, only_baseline;
     uint64_t every[ASSAY_MODES];        /* only every so manieth saved step of the mode was looked at; 1: all */
@@ -116,7 +126,20 @@ typedef struct assay_outlier {
     double score;                    /* infinite for a value that is not finite */
 } assay_outlier;
 
+/* A fact of the runs in which they differ: what each says; borrowed from the outcome. */
+typedef struct assay_compared_setting {
+    const char *name;   /* "config.lr" */
+    const char *usual;  /* what most trials say that are not odd; NULL: they do not agree */
+    const char **value; /* [trials]; NULL: the trial does not say; owned */
+    bool goes;          /* an odd trial says something else than all that are not odd */
+} assay_compared_setting;
+
 typedef struct assay_comparison {
+    char *answer;                    /* in one sentence; owned */
+    bool judged;                     /* there are enough trials to say which is unlike the others */
+    size_t odd;                      /* trials that are */
+    assay_compared_setting *setting; /* those that go with the odd ones first, then by name; owned */
+    size_t settings;
     const assay_outcome *outcome;
     size_t trials, baseline;
     double tolerance;

@@ -160,13 +160,16 @@ static int make_grid(const sample *s, size_t count, size_t most, const size_t *s
 {
     uint64_t stride = assay_spread_stride(steps, most);
     grid->step = assay_alloc((steps ? steps : 1) * sizeof *grid->step);
+    grid->points = assay_alloc_zeroed(grid->trials, sizeof *grid->points);
     grid->steps = 0;
     for (size_t i = 0; grid->step && i < steps; i++)
         if (assay_spread_takes(i, steps, stride))
             grid->step[grid->steps++] = s[start[i]].mode_step;
     grid->value = assay_alloc((grid->steps * grid->trials + 1) * sizeof *grid->value);
-    if (!grid->step || !grid->value)
+    if (!grid->step || !grid->value || !grid->points)
         return ASSAY_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        grid->points[s[i].trial]++;
     for (size_t i = 0; i < grid->steps * grid->trials; i++)
         grid->value[i] = NAN;
     for (size_t i = 0, k = 0; i < steps; i++) {
@@ -199,6 +202,7 @@ int assay_grid_walk(const assay_outcome *outcome, int figure, size_t most, assay
         if (status == ASSAY_OK)
             status = visit(context, &grid);
         free(grid.step);
+        free(grid.points);
         free(grid.value);
     }
     free(all.list);

@@ -22,8 +22,9 @@ typedef struct assay_grid {
     int figure, mode;
     const char *tensor; /* borrowed from the outcome */
     size_t trials, steps;
-    int64_t *step; /* [steps] ascending mode steps */
-    double *value; /* [step * trials + trial]; NaN: the trial has none there; infinite: one that is not finite */
+    int64_t *step;    /* [steps] ascending mode steps */
+    uint32_t *points; /* [trials] steps of each trial, those included that are not kept */
+    double *value;    /* [step * trials + trial]; NaN: the trial has none there; infinite: one that is not finite */
 } assay_grid;
 
 /* Returns 0 to go on; anything else ends the walk and is its result. The grid is lent for the call. */

@@ -140,9 +140,10 @@ static void put_tensors(const assay_comparison *c, size_t trial, const assay_cur
     const assay_common_state *state = kept ? kept[ASSAY_IMPLICIT_TENSORS].state : NULL;
     const assay_curves own = {.shapes = state ? state->counter : NULL};
     assay_put_format(out,
-                     ",\n    \"tensors\": {\"compared\": %zu, \"parted\": %zu, \"without_common_steps\": %zu, "
+                     ",\n    \"tensors\": {\"compared\": %zu, \"parted\": %zu, \"different_from_start\": %zu, "
+                     "\"without_common_steps\": %zu, "
                      "\"only_here\": %zu, \"only_in_baseline\": %zu, \"first\": [",
-                     t->compared, t->parted, t->disjoint, t->only_own, t->only_baseline);
+                     t->compared, t->parted, t->from_start, t->disjoint, t->only_own, t->only_baseline);
     for (size_t i = 0; i < t->tensors; i++) {
         put_start(out, i, "     ");
         put_tensor(c, trial, &t->tensor[i], &own, base, out);
@@ -172,6 +173,16 @@ static void put_bounds(const assay_compared_trial *t, assay_buf *out)
     assay_put_format(out, "\"tensors_left_out\": %" PRIu64 ", \"tensors_unseen\": %" PRIu64, t->left_out, t->unseen);
 }
 
+/* How far a trial's curves lie from those of the others. */
+static void put_score(const assay_score *score, assay_buf *out)
+{
+    assay_put_format(out, ", \"score\": {\"losses\": ");
+    assay_json_put_number(out, score->losses);
+    put_number("tensors", score->tensors, out);
+    put_number("tensor", score->tensor, out);
+    assay_put_u8(out, '}');
+}
+
 static void put_trials(const assay_comparison *c, assay_buf *out)
 {
     const assay_implicit_outcome *kept = c->outcome->trials[c->baseline].implicit;
@@ -184,6 +195,7 @@ static void put_trials(const assay_comparison *c, assay_buf *out)
         assay_put_format(out, ", \"group\": %zu, \"rules_with_findings\": %zu, \"first\": ", c->trial[t].group,
                          c->trial[t].rules_with_findings);
         put_first(c, t, out);
+        put_score(&c->trial[t].score, out);
         put_bounds(&c->trial[t], out);
         if (t != c->baseline)
             put_tensors(c, t, &base, out);
@@ -297,9 +309,55 @@ static void put_outliers(const assay_comparison *c, assay_buf *out)
     assay_put_format(out, "]");
 }
 
+/* The trials that are unlike the others, each with its reasons. */
+static void put_odd(const assay_comparison *c, assay_buf *out)
+{
+    size_t said = 0;
+    assay_put_format(out, ",\n  \"odd\": [");
+    for (size_t t = 0; t < c->trials; t++) {
+        const assay_compared_trial *trial = &c->trial[t];
+        if (!trial->odd)
+            continue;
+        put_start(out, said++, "   ");
+        put_text("trial", trial_name(c, t), out);
+        assay_put_format(out, ", \"reasons\": [");
+        for (size_t i = 0; i < trial->reasons; i++) {
+            assay_put_format(out, i ? ", " : "");
+            assay_json_put_text(out, trial->reason[i]);
+        }
+        assay_put_format(out, "]}");
+    }
+    assay_put_format(out, "]");
+}
+
+/* The facts in which the runs differ, beside one another. */
+static void put_settings(const assay_comparison *c, assay_buf *out)
+{
+    assay_put_format(out, ",\n  \"settings\": [");
+    for (size_t i = 0; i < c->settings; i++) {
+        const assay_compared_setting *s = &c->setting[i];
+        put_start(out, i, "   ");
+        put_text("name", s->name, out);
+        assay_put_format(out, ", \"goes_with_the_odd\": %s, \"values\": [", s->goes ? "true" : "false");
+        for (size_t t = 0; t < c->trials; t++) {
+            assay_put_format(out, t ? ", " : "");
+            if (s->value[t])
+                assay_json_put_text(out, s->value[t]);
+            else
+                assay_put_format(out, "null");
+        }
+        assay_put_format(out, "]}");
+    }
+    assay_put_format(out, "]");
+}
+
 void report_put_comparison_json(const assay_comparison *c, assay_buf *out)
 {
     assay_put_format(out, " \"comparison\": {");
+    put_text("answer", c->answer, out);
+    put_odd(c, out);
+    put_settings(c, out);
+    assay_put_format(out, ",\n  ");
     put_text("baseline", trial_name(c, c->baseline), out);
     put_number("tolerance", c->tolerance, out);
     assay_put_format(out, ",\n  ");

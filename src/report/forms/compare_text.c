@@ -14,7 +14,8 @@ enum {
     NAMES_SHOWN = 10,
     CLASSES_SHOWN = 10,
     WIDE_CLASSES_SHOWN = 6,
-    OUTLIERS_SHOWN = 20
+    OUTLIERS_SHOWN = 20,
+    SETTINGS_SHOWN = 20
 };
 
 static const char *trial_name(const assay_comparison *c, size_t trial)
@@ -240,15 +241,17 @@ static void put_bounds(const assay_comparison *c, assay_buf *out)
 
 static void put_partings(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
-    static const char *const heads[] = {"trial", "parted", "of", "mode step", "tensor", "by", "difference"};
+    static const char *const heads[] = {"trial",     "parted", "from start", "of",
+                                        "mode step", "tensor", "by",         "difference"};
     assay_table table;
-    assay_table_init(&table, "errrelr", heads);
+    assay_table_init(&table, "errrrelr", heads);
     for (size_t t = 0; t < shown_trials(c); t++) {
         const assay_compared_trial *one = &c->trial[t];
         if (t == c->baseline || c->outcome->trials[t].status != ASSAY_OK)
             continue;
         assay_table_cell(&table, trial_name(c, t));
         assay_table_format(&table, "%zu", one->parted);
+        assay_table_format(&table, "%zu", one->from_start);
         assay_table_format(&table, "%zu", one->compared);
         if (one->tensors == 0) {
             for (int i = 0; i < 4; i++)
@@ -299,8 +302,70 @@ static void put_outliers(const assay_comparison *c, const assay_draw *draw, assa
         assay_put_format(out, "... and %zu more; report.json has all of them.\n", c->outliers - OUTLIERS_SHOWN);
 }
 
+/* The trials that are unlike the others, each with all its reasons: the answer has the first ones alone. */
+static void put_odd(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
+{
+    size_t shown = 0;
+    if (c->odd == 0)
+        return;
+    assay_report_put_heading(out, "Unlike the others");
+    for (size_t t = 0; t < c->trials && shown < TRIALS_SHOWN; t++) {
+        const assay_compared_trial *trial = &c->trial[t];
+        if (!trial->odd)
+            continue;
+        shown++;
+        assay_text_put_clean(out, trial_name(c, t), strlen(trial_name(c, t)));
+        assay_put_format(out, "\n");
+        for (size_t i = 0; i < trial->reasons; i++)
+            assay_text_put_wrapped(out, draw, 4, NULL, trial->reason[i], strlen(trial->reason[i]));
+    }
+    if (c->odd > shown)
+        assay_put_format(out, "... and %zu more; report.json has all of them.\n", c->odd - shown);
+}
+
+/* What the trials say that do not say the usual: "run-07 0.5, run-13 0.1". */
+static void put_values(const assay_comparison *c, const assay_compared_setting *s, assay_table *table)
+{
+    assay_buf line;
+    size_t said = 0;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    for (size_t t = 0; t < c->trials && said < NAMES_SHOWN; t++) {
+        bool shown = c->judged ? c->trial[t].odd : true;
+        if (!shown || !s->value[t] || (s->usual && strcmp(s->value[t], s->usual) == 0))
+            continue;
+        assay_put_format(&line, "%s", said++ ? ", " : "");
+        assay_text_put_cut(&line, trial_name(c, t), strlen(trial_name(c, t)), 24);
+        assay_put_format(&line, " ");
+        assay_text_put_cut(&line, s->value[t], strlen(s->value[t]), 24);
+    }
+    assay_put_u8(&line, '\0');
+    assay_table_cell(table, assay_buf_status(&line) == ASSAY_OK ? (const char *)line.data : "");
+    assay_buf_release(&line);
+}
+
+static void put_settings(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
+{
+    const char *const heads[] = {"setting", c->judged ? "the others" : "most", c->judged ? "unlike them" : "trials"};
+    assay_table table;
+    if (c->settings == 0)
+        return;
+    assay_table_init(&table, "eee", heads);
+    for (size_t i = 0; i < c->settings && i < SETTINGS_SHOWN; i++) {
+        assay_table_cell(&table, c->setting[i].name);
+        assay_table_cell(&table, c->setting[i].usual ? c->setting[i].usual : "differ");
+        put_values(c, &c->setting[i], &table);
+    }
+    assay_report_put_heading(out, "Settings that differ");
+    assay_table_put(&table, 0, draw, out);
+    assay_table_release(&table);
+    if (c->settings > SETTINGS_SHOWN)
+        assay_put_format(out, "... and %zu more; report.json has all of them.\n", c->settings - SETTINGS_SHOWN);
+}
+
 void report_put_comparison_text(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
+    put_odd(c, draw, out);
+    put_settings(c, draw, out);
     put_trials(c, draw, out);
     if (c->outcome->job->rule_count > 0) {
         put_matrix(c, draw, out);

@@ -11,7 +11,7 @@
 /* GitHub takes comments of up to 65 536 characters; bytes are never fewer. Each part may fill the page so far, so that
  * a long one leaves room for those behind it, and for the words at the end. */
 enum { TABLE_END = 32768, FINDINGS_END = 45056, ERRORS_END = 53248, LOSSES_END = 64512 };
-enum { NAME_COLUMNS = 80, MESSAGE_COLUMNS = 300 };
+enum { NAME_COLUMNS = 80, MESSAGE_COLUMNS = 300, ANSWER_COLUMNS = 2000 };
 enum { FINDINGS_SHOWN = 3, RULES_SHOWN = 10, PROBLEMS_SHOWN = 5 };
 
 /* A page that takes pieces while they fit. */
@@ -320,12 +320,22 @@ static void put_summary(const assay_outcome *outcome, page *p)
     flush(p);
 }
 
+/* What a comparison comes to. Names stand in it: it is written as code is, in which nothing is markup. */
+static void put_answer(const assay_comparison *c, page *p)
+{
+    if (!c)
+        return;
+    put_code(&p->piece, c->answer, strlen(c->answer), ANSWER_COLUMNS);
+    assay_put_format(&p->piece, "\n\n");
+}
+
 int report_put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     (void)origin;
     page p = {.out = out, .most = TABLE_END};
     assay_buf_init(&p.piece, ASSAY_REPORT_CEILING);
+    put_answer(report->comparison, &p);
     put_summary(outcome, &p);
     put_rules(outcome, &p);
     p.most = ERRORS_END;

@@ -243,14 +243,24 @@ static void put_figures(const assay_outcome *outcome, assay_buf *out)
 int assay_report_put_text(const assay_report *report, const assay_draw *draw, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
+    const assay_comparison *c = report->comparison;
+    bool only_odd = report->only_odd && c && c->judged;
+    if (c) {
+        assay_text_put_wrapped(out, draw, 0, NULL, c->answer, strlen(c->answer));
+        report_put_comparison_text(c, draw, out);
+    }
     for (size_t i = 0; i < outcome->trial_count; i++) {
-        assay_put_format(out, i ? "\n\n" : "");
+        if (only_odd && !c->trial[i].odd)
+            continue;
+        assay_put_format(out, i || c ? "\n\n" : "");
         int status = put_trial(outcome, &outcome->trials[i], draw, out);
         if (status != ASSAY_OK)
             return status;
     }
-    if (report->comparison)
-        report_put_comparison_text(report->comparison, draw, out);
+    if (only_odd && c->odd < c->trials)
+        assay_put_format(out,
+                         "\nTrials that are like the others, of which no report stands here: %zu (--all shows them).\n",
+                         c->trials - c->odd);
     if (report->bands)
         report_put_bands_text(report->bands, draw, out);
     put_figures(outcome, out);

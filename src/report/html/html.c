@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/compare/comparison.h"
 #include "report/html/html.h"
 #include "report/html/html_style.h"
 
@@ -122,6 +123,15 @@ static void put_untested(html_page *page, size_t silent, size_t failed, size_t u
         html_put(page, "; %zu trial%s could not be read", unread, assay_plural(unread));
 }
 
+static void put_answer(html_page *page)
+{
+    if (!page->comparison)
+        return;
+    html_put(page, "<p class=\"lead answer\">");
+    html_text(page, page->comparison->answer);
+    html_put(page, "</p>\n");
+}
+
 static void put_summary(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;
@@ -206,6 +216,7 @@ int report_put_html(const assay_report *report, const assay_report_origin *origi
     assay_buf_init(&nav, ASSAY_REPORT_CEILING);
     html_page page = {.outcome = outcome,
                       .comparison = report->comparison,
+                      .only_odd = report->only_odd,
                       .origin = origin,
                       .out = &body,
                       .nav = &nav,
@@ -215,6 +226,7 @@ int report_put_html(const assay_report *report, const assay_report_origin *origi
     put_head(&page);
     html_put(&page, "<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n<header "
                     "class=\"masthead\"><h1>Training report</h1>\n");
+    put_answer(&page);
     put_summary(&page);
     html_put(&page, "</header>\n<div class=\"columns\"><nav aria-label=\"Sections\"><ul>\n");
     assay_put_bytes(out, nav.data, nav.size);

@@ -44,6 +44,7 @@ enum {
 typedef struct html_page {
     const assay_outcome *outcome;
     const struct assay_comparison *comparison; /* NULL: not compared */
+    bool only_odd; /* of single trials, those alone that are unlike the others are shown by themselves */
     const assay_report_origin *origin;
     assay_buf *out;              /* of the sections */
     assay_buf *nav;              /* the list of links to them */
@@ -102,6 +103,9 @@ void html_trial_end(html_page *page);
 /* "... and 12 more rules; report.json has all of them." in an element of its own; nothing when there are none. */
 void html_more(html_page *page, uint64_t left, const char *what);
 
+/* True for a trial that is like the others, where only those that are not are shown by themselves. html_compare.c */
+bool html_is_usual(const html_page *page, size_t trial);
+
 /* True for a trial that could be opened. */
 static inline bool html_read(const assay_trial_outcome *trial)
 {
@@ -125,9 +129,17 @@ typedef struct html_series {
 } html_series;
 enum { HTML_STYLES = 8, HTML_SERIES = 8 /* that one chart shows */ };
 
+/* An area between two lines. */
+typedef struct html_band {
+    const char *name;
+    const double *x, *low, *high; /* ascending in x; finite */
+    size_t count;
+} html_band;
+
 typedef struct html_chart {
     const char *title, *x_label, *y_label;
-    const char *remark; /* NULL: none; below the title */
+    const char *remark;    /* NULL: none; below the title */
+    const html_band *band; /* behind the lines; NULL: none */
     const html_series *series;
     size_t count;
     const double *mark; /* ascending in x: short bars at the lower edge; NULL: none */
@@ -168,6 +180,9 @@ void html_completeness(html_page *page); /* html_damage.c */
 void html_problems(html_page *page);
 void html_settings(html_page *page); /* html_run.c */
 void html_run(html_page *page);
+
+/* The losses of the trials that are unlike the others, over the band of those. html_overlay.c */
+void html_odd_losses(html_page *page);
 
 /* What an aggregation put into report.json, parsed; NULL when there is nothing or no memory. The caller frees it. */
 cJSON *html_members(html_page *page, const report_rule *rule);

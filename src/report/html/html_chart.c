@@ -106,6 +106,13 @@ static void find_axes(const html_chart *chart, axis *x, axis *y)
             least_positive = fmin(least_positive, series->y[i]);
         }
     }
+    for (size_t i = 0; chart->band && i < chart->band->count; i++) {
+        widen(x, chart->band->x[i]);
+        widen(y, chart->band->low[i]);
+        widen(y, chart->band->high[i]);
+        positive = positive && chart->band->low[i] > 0;
+        least_positive = fmin(least_positive, chart->band->low[i]);
+    }
     if (x->least > x->most)
         *x = (axis){0};
     if (y->least > y->most)
@@ -217,6 +224,17 @@ static void put_dots(html_page *page, const axis *x, const axis *y, const html_s
     }
 }
 
+/* Along the upper edge and back along the lower one. */
+static void put_band(html_page *page, const axis *x, const axis *y, const html_band *band)
+{
+    html_put(page, "<path class=\"band\" d=\"");
+    for (size_t i = 0; i < band->count; i++)
+        html_put(page, "%s%.4g %.4g", i ? "L" : "M", pixel_x(x, band->x[i]), pixel_y(y, band->high[i]));
+    for (size_t i = band->count; i-- > 0;)
+        html_put(page, "L%.4g %.4g", pixel_x(x, band->x[i]), pixel_y(y, band->low[i]));
+    html_put(page, "Z\"/>");
+}
+
 static void put_plot(html_page *page, const html_chart *chart, const axis *x, const axis *y, const detail *d)
 {
     unsigned id = page->next_id++;
@@ -238,6 +256,8 @@ static void put_plot(html_page *page, const html_chart *chart, const axis *x, co
     for (int i = 0; i < y->ticks; i++)
         html_put(page, "M0 %.4gH%d", pixel_y(y, y->tick[i]), WIDTH);
     html_put(page, "\"/>");
+    if (chart->band)
+        put_band(page, x, y, chart->band);
     put_marks(page, x, chart, d->columns);
     for (size_t s = chart->count; s-- > 0;) {
         put_line(page, x, y, &chart->series[s], d->columns);
@@ -268,6 +288,12 @@ static void put_legend(html_page *page, const html_chart *chart)
                  "5H28\"/></svg>",
                  chart->series[s].style);
         html_name(page, chart->series[s].name);
+        html_put(page, "</li>");
+    }
+    if (chart->band) {
+        html_put(page, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"band\" d=\"M0 "
+                       "1H28V9H0Z\"/></svg>");
+        html_text(page, chart->band->name);
         html_put(page, "</li>");
     }
     if (chart->marks > 0)

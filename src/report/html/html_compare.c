@@ -13,7 +13,9 @@ enum {
     GROUP_RULES = 12,
     GROUP_TRIALS = 24,
     OUTLIERS_SHOWN = 40,
-    CLASSES_ACROSS = 40
+    CLASSES_ACROSS = 40,
+    SETTINGS_SHOWN = 60,
+    SETTINGS_ACROSS = 8
 };
 
 static const char *trial_name(const assay_comparison *c, size_t trial)
@@ -333,7 +335,8 @@ static void put_parting(html_page *page, const assay_comparison *c, size_t t)
     const assay_compared_tensor *p = trial->tensors ? &trial->tensor[0] : NULL;
     html_put(page, "<tr>");
     put_trial_head(page, c, t);
-    html_put(page, "<td class=\"n\">%zu of %zu</td>", trial->parted, trial->compared);
+    html_put(page, "<td class=\"n\">%zu of %zu</td><td class=\"n\">%zu</td>", trial->parted, trial->compared,
+             trial->from_start);
     if (!p) {
         html_put(page, "<td colspan=\"5\" class=\"dim\">%s</td></tr>\n",
                  t == c->baseline  ? ""
@@ -370,17 +373,103 @@ static void put_tensors(html_page *page, const assay_comparison *c)
     begin_table(page, "Tensors that part", "");
     html_put(
         page,
-        "<th>Trial</th><th class=\"n\">Tensors</th><th class=\"n\">Mode step</th><th>Tensor</th><th>What</th>"
+        "<th>Trial</th><th class=\"n\">Tensors</th><th class=\"n\">Different from step 0 on</th><th class=\"n\">Mode "
+        "step</th><th>Tensor</th><th>What</th>"
         "<th class=\"n\">Trial against baseline</th><th class=\"n\">Largest difference</th></tr></thead><tbody>\n");
     for (; t < c->trials && !html_full(page); t++)
         put_parting(page, c, t);
     end_table(page, c->trials - t, "trials");
 }
 
+/* ---- the odd ones, and the settings ---- */
+
+bool html_is_usual(const html_page *page, size_t trial)
+{
+    const assay_comparison *c = page->comparison;
+    return page->only_odd && c && c->judged && !c->trial[trial].odd;
+}
+
+static void put_odd(html_page *page, const assay_comparison *c)
+{
+    if (c->odd == 0)
+        return;
+    html_put(page, "<h3>Unlike the others</h3>\n");
+    begin_table(page, "Unlike the others", "");
+    html_put(page, "<th>Trial</th><th>By what</th></tr></thead><tbody>\n");
+    size_t left = 0;
+    for (size_t t = 0; t < c->trials; t++) {
+        if (!c->trial[t].odd)
+            continue;
+        if (html_full(page)) {
+            left++;
+            continue;
+        }
+        html_put(page, "<tr>");
+        put_trial_head(page, c, t);
+        html_put(page, "<td>");
+        for (size_t i = 0; i < c->trial[t].reasons; i++) {
+            html_put(page, i ? "; " : "");
+            html_text_n(page, c->trial[t].reason[i], strlen(c->trial[t].reason[i]), HTML_TITLE);
+        }
+        html_put(page, "</td></tr>\n");
+    }
+    end_table(page, left, "trials");
+}
+
+static size_t count_values(const assay_comparison *c, const assay_compared_setting *s)
+{
+    size_t values = 0;
+    for (size_t t = 0; t < c->trials; t++) {
+        bool again = !s->value[t];
+        for (size_t before = 0; before < t && !again; before++)
+            again = s->value[before] && strcmp(s->value[before], s->value[t]) == 0;
+        values += !again;
+    }
+    return values;
+}
+
+/* What those say that differ from the usual: with few trials or values all of them, else how many there are. */
+static void put_setting(html_page *page, const assay_comparison *c, const assay_compared_setting *s)
+{
+    size_t said = 0;
+    html_put(page, "<tr><th scope=\"row\">");
+    html_name(page, s->name);
+    html_put(page, s->goes ? " <span class=\"tag\">goes with them</span></th><td>" : "</th><td>");
+    if (s->usual)
+        html_short_name(page, s->usual, HTML_NAME);
+    else
+        html_put(page, "%zu values", count_values(c, s));
+    html_put(page, "</td><td>");
+    for (size_t t = 0; t < c->trials && said < SETTINGS_ACROSS; t++) {
+        bool shown = c->judged ? c->trial[t].odd : true;
+        if (!shown || !s->value[t] || (s->usual && strcmp(s->value[t], s->usual) == 0))
+            continue;
+        html_put(page, said++ ? "; " : "");
+        html_name(page, trial_name(c, t));
+        html_put(page, ": ");
+        html_short_name(page, s->value[t], HTML_NAME);
+    }
+    html_put(page, "</td></tr>\n");
+}
+
+static void put_settings(html_page *page, const assay_comparison *c)
+{
+    size_t i = 0;
+    if (c->settings == 0)
+        return;
+    html_put(page, "<h3>Settings that differ</h3>\n");
+    begin_table(page, "Settings that differ", "");
+    html_put(page, "<th>Setting</th><th>%s</th><th>%s</th></tr></thead><tbody>\n", c->judged ? "The others" : "Most",
+             c->judged ? "Unlike the others" : "Trials");
+    for (; i < c->settings && i < SETTINGS_SHOWN && !html_full(page); i++)
+        put_setting(page, c, &c->setting[i]);
+    end_table(page, c->settings - i, "settings");
+}
+
 void html_comparison(html_page *page)
 {
     static void (*const parts[])(html_page *, const assay_comparison *) = {
-        put_matrix, put_groups, put_firsts, put_outliers, put_losses, put_classes, put_tensors};
+        put_odd, put_settings, put_matrix, put_groups, put_firsts, put_outliers, put_losses, put_classes, put_tensors};
     size_t count = sizeof parts / sizeof *parts;
     const assay_comparison *c = page->comparison;
     if (!c)

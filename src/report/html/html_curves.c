@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "report/compare/comparison.h"
 #include "report/html/html.h"
 #include "report/model/curves.h"
 
@@ -211,11 +212,13 @@ void html_losses(html_page *page)
             html_section(page, "loss", "Loss", HTML_BUDGET_LOSS);
             end = page->end;
             open = true;
-            if (outcome->trial_count > 1)
+            if (page->comparison && page->comparison->judged)
+                html_odd_losses(page);
+            else if (outcome->trial_count > 1)
                 put_overlays(page);
             html_put(page, "<div class=\"beside\">\n");
         }
-        if (curves.loss_count > 0) {
+        if (curves.loss_count > 0 && !html_is_usual(page, t)) {
             page->end = html_share(page, end, t, outcome->trial_count);
             put_trial_losses(page, t, &curves);
         }

@@ -1,0 +1,357 @@
+/* compare_odd.c - which trials are unlike the others, and by what.
+ *
+ * 1. tensors that never change though they do in most others, or that most trials have and this one has not
+ * 2. a training that ends before most others do
+ * 3. numbers that lie far from those of the others: outliers, judged before
+ * 4. curves that leave the band of the others, where no plainer reason is known (noise.h)
+ *
+ * "Most" are four of five, of those that could be read. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/compare/compare_internal.h"
+
+enum { NAMES_KEPT = 64, GROUPS_SAID = 3, STEPS_KEPT = 128 };
+
+/* Takes over `text`. */
+static int add_reason(assay_compared_trial *trial, char *text)
+{
+    if (!text)
+        return ASSAY_ENOMEM;
+    trial->odd = true;
+    if (trial->reasons == ASSAY_REASONS)
+        free(text);
+    else
+        trial->reason[trial->reasons++] = text;
+    return ASSAY_OK;
+}
+
+/* ---- numbers ---- */
+
+/* "last loss", without the tensor's name where there is one loss alone. */
+static char *outlier_text(const assay_comparison *c, const assay_outlier *o)
+{
+    size_t names = 0, whole = strlen(o->what), length = whole;
+    for (size_t i = 0; i < c->losses; i++)
+        names += i == 0 || strcmp(c->loss[i].tensor, c->loss[i - 1].tensor) != 0;
+    bool loss = strncmp(o->what, "last loss of ", 13) == 0 || strncmp(o->what, "best loss of ", 13) == 0;
+    const char *mode = loss ? strrchr(o->what, ' ') : NULL;
+    char number[32];
+    if (isnan(o->value))
+        snprintf(number, sizeof number, "nan");
+    else
+        snprintf(number, sizeof number, "%.3g", o->value);
+    if (!loss || names > 1)
+        return compare_text_of("%.*s %s, median %.3g", (int)length, o->what, number, o->median);
+    return compare_text_of("%.9s%s%s %s, median %.3g", o->what, mode && strcmp(mode, " TRAIN") != 0 ? " in" : "",
+                           mode && strcmp(mode, " TRAIN") != 0 ? mode : "", number, o->median);
+}
+
+/* Of each trial the outlier that lies farthest out: c->outlier is sorted by that. A last loss says more than a best. */
+static int add_outliers(assay_comparison *c)
+{
+    int status = ASSAY_OK;
+    bool *said = assay_alloc_zeroed(c->trials, sizeof *said);
+    if (!said)
+        return ASSAY_ENOMEM;
+    for (int best = 0; best < 2; best++)
+        for (size_t i = 0; status == ASSAY_OK && i < c->outliers; i++) {
+            const assay_outlier *o = &c->outlier[i];
+            if ((strncmp(o->what, "best", 4) == 0) != best || said[o->trial])
+                continue;
+            said[o->trial] = true;
+            status = add_reason(&c->trial[o->trial], outlier_text(c, o));
+        }
+    free(said);
+    return status;
+}
+
+/* ---- tensors ---- */
+
+typedef struct name_list {
+    const char *name[NAMES_KEPT]; /* borrowed from the outcome; in byte order within a mode */
+    size_t count, all;
+} name_list;
+
+typedef struct absence {
+    const assay_comparison *c;
+    size_t readable;
+    name_list *still, *missing; /* [trials] */
+} absence;
+
+static void note(name_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->name[i], name) == 0)
+            return;
+    if (list->count < NAMES_KEPT)
+        list->name[list->count++] = name;
+    list->all++;
+}
+
+/* 1: it moves by more than rounding, 0: it is the same at all its steps, -1: neither, or too few steps to tell. */
+static int movement(const assay_grid *grid, size_t trial)
+{
+    static const double ROUNDING = 1e-3;
+    double least = INFINITY, most = -INFINITY;
+    size_t points = 0;
+    for (size_t i = 0; i < grid->steps; i++) {
+        double value = grid->value[i * grid->trials + trial];
+        if (isnan(value))
+            continue;
+        least = fmin(least, value);
+        most = fmax(most, value);
+        points++;
+    }
+    if (points < 4)
+        return -1;
+    return most == least ? 0 : most - least > ROUNDING * fmax(fabs(most), fabs(least)) ? 1 : -1;
+}
+
+/* Evaluations of the same data come to the same numbers while nothing is trained in between. */
+static bool trains(int mode)
+{
+    return mode == ASSAY_MODE_TRAIN || mode == ASSAY_MODE_GLOBAL;
+}
+
+static int look_for_absence(void *context, const assay_grid *grid)
+{
+    absence *a = context;
+    size_t have = 0, move = 0;
+    for (size_t t = 0; t < grid->trials; t++) {
+        have += grid->points[t] > 0;
+        move += movement(grid, t) == 1;
+    }
+    for (size_t t = 0; t < grid->trials; t++) {
+        if (a->c->outcome->trials[t].status != ASSAY_OK)
+            continue;
+        if (grid->points[t] == 0 && 5 * have >= 4 * a->readable)
+            note(&a->missing[t], grid->tensor);
+        if (grid->figure == ASSAY_BAND_NORM && trains(grid->mode) && 5 * move >= 4 * a->readable &&
+            movement(grid, t) == 0)
+            note(&a->still[t], grid->tensor);
+    }
+    return ASSAY_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Bytes of a name up to behind its last '.' or '/': what its relatives share. */
+static size_t family_of(const char *name)
+{
+    const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
+    const char *end = dot ? dot : slash;
+    return end ? (size_t)(end - name) + 1 : 0;
+}
+
+/* "gradient/Net_fc2.*, Net_fc1.weight and 3 more" */
+static void put_names(const name_list *list, assay_buf *out)
+{
+    const char *sorted[NAMES_KEPT];
+    size_t said = 0, covered = 0;
+    memcpy(sorted, list->name, list->count * sizeof *sorted);
+    qsort(sorted, list->count, sizeof *sorted, by_name);
+    for (size_t i = 0, end; i < list->count && said < GROUPS_SAID; i = end, said++) {
+        size_t family = family_of(sorted[i]);
+        for (end = i + 1; end < list->count && family > 0 && family_of(sorted[end]) == family &&
+                          strncmp(sorted[i], sorted[end], family) == 0;
+             end++)
+            ;
+        assay_put_format(out, said ? ", " : "");
+        if (end - i > 1)
+            assay_put_format(out, "%.*s*", (int)family, sorted[i]);
+        else
+            assay_put_format(out, "%s", sorted[i]);
+        covered += end - i;
+    }
+    if (list->all > covered)
+        assay_put_format(out, " and %zu more", list->all - covered);
+}
+
+static int add_names(assay_compared_trial *trial, const name_list *list, const char *what)
+{
+    assay_buf text;
+    if (list->all == 0)
+        return ASSAY_OK;
+    assay_buf_init(&text, 1 << 20);
+    put_names(list, &text);
+    assay_put_format(&text, " %s", what);
+    assay_put_u8(&text, '\0');
+    int status = assay_buf_status(&text);
+    if (status == ASSAY_OK)
+        status = add_reason(trial, assay_copy_text((const char *)text.data));
+    assay_buf_release(&text);
+    return status;
+}
+
+static int add_absences(assay_comparison *c, size_t readable)
+{
+    absence a = {.c = c,
+                 .readable = readable,
+                 .still = assay_alloc_zeroed(c->trials, sizeof *a.still),
+                 .missing = assay_alloc_zeroed(c->trials, sizeof *a.missing)};
+    int status = a.still && a.missing ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = assay_grid_walk(c->outcome, ASSAY_BAND_NORM, STEPS_KEPT, look_for_absence, &a);
+    if (status == ASSAY_OK)
+        status = assay_grid_walk(c->outcome, ASSAY_BAND_LOSS, STEPS_KEPT, look_for_absence, &a);
+    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
+        status = add_names(&c->trial[t], &a.still[t], "never updated");
+        if (status == ASSAY_OK)
+            status = add_names(&c->trial[t], &a.missing[t], "missing");
+    }
+    free(a.still);
+    free(a.missing);
+    return status;
+}
+
+/* ---- ends ---- */
+
+static int64_t last_train_step(const assay_trial *info)
+{
+    for (uint64_t i = info ? assay_trial_steps(info) : 0; i-- > 0;)
+        if (assay_trial_step(info, i)->mode == ASSAY_MODE_TRAIN)
+            return assay_trial_step(info, i)->mode_step;
+    return -1;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Before nine tenths of the way that most go. */
+static int add_ends(assay_comparison *c)
+{
+    int64_t *last = assay_alloc(c->trials * sizeof *last);
+    size_t n = 0, as_far = 0;
+    int status = last ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
+        int64_t step = last_train_step(c->outcome->trials[t].info);
+        if (step >= 0)
+            last[n++] = step;
+    }
+    if (n >= ASSAY_OUTLIER_TRIALS)
+        qsort(last, n, sizeof *last, by_number);
+    int64_t median = n ? last[n / 2] : 0;
+    for (size_t i = 0; i < n; i++)
+        as_far += last[i] >= median - median / 10;
+    for (size_t t = 0; status == ASSAY_OK && n >= ASSAY_OUTLIER_TRIALS && t < c->trials; t++) {
+        int64_t step = last_train_step(c->outcome->trials[t].info);
+        if (step >= 0 && step < median - median / 10 && 5 * as_far >= 4 * n)
+            status = add_reason(&c->trial[t],
+                                compare_text_of("%s at TRAIN step %" PRId64 ", median %" PRId64,
+                                                c->outcome->trials[t].catalog.ended ? "ends" : "is", step, median));
+    }
+    free(last);
+    return status;
+}
+
+/* ---- curves ---- */
+
+/* The tensor curve of an odd trial that lies farthest out. */
+typedef struct farthest {
+    const assay_comparison *c;
+    const assay_noise *noise;
+    size_t trial;
+    const char *tensor;
+    int figure, mode;
+    double score;
+    int64_t mode_step;
+    double *sorted, *of_step;
+} farthest;
+
+static int find_farthest(void *context, const assay_grid *grid)
+{
+    farthest *f = context;
+    size_t n = 0, first;
+    int64_t step[STEPS_KEPT + 1];
+    for (size_t i = 0; i < grid->steps && n < STEPS_KEPT; i++) {
+        double score = assay_noise_at(grid, f->noise, true, i, f->trial, f->sorted);
+        if (isnan(score))
+            continue;
+        step[n] = grid->step[i];
+        f->of_step[n++] = score;
+    }
+    double score = n ? assay_noise_of_curve(f->noise, f->of_step, n, 1, &first) : 0;
+    if (score <= f->score)
+        return ASSAY_OK;
+    f->score = score;
+    f->tensor = grid->tensor;
+    f->figure = grid->figure;
+    f->mode = grid->mode;
+    f->mode_step = step[first < n ? first : 0];
+    return ASSAY_OK;
+}
+
+static int add_curve(assay_comparison *c, size_t trial, const assay_noise *noise, bool losses)
+{
+    farthest f = {.c = c,
+                  .noise = noise,
+                  .trial = trial,
+                  .sorted = assay_alloc(c->trials * sizeof *f.sorted),
+                  .of_step = assay_alloc(STEPS_KEPT * sizeof *f.of_step)};
+    int status = f.sorted && f.of_step ? ASSAY_OK : ASSAY_ENOMEM;
+    int from = losses ? ASSAY_BAND_LOSS : ASSAY_BAND_NORM, to = losses ? ASSAY_BAND_NORM : ASSAY_BAND_FIGURES;
+    for (int figure = from; status == ASSAY_OK && figure < to; figure++)
+        status = assay_grid_walk(c->outcome, figure, STEPS_KEPT, find_farthest, &f);
+    if (status == ASSAY_OK && f.tensor)
+        status = add_reason(&c->trial[trial],
+                            compare_text_of("%s%s%s leaves those of the others from %s step %" PRId64 " on",
+                                            losses ? "" : assay_band_word(f.figure), losses ? "" : " of ", f.tensor,
+                                            assay_mode_name(f.mode), f.mode_step));
+    free(f.sorted);
+    free(f.of_step);
+    return status;
+}
+
+static int add_curves(assay_comparison *c)
+{
+    static const assay_score LIMIT = {.losses = 1, .tensors = 1, .tensor = 20};
+    const assay_noise noise = ASSAY_NOISE_DEFAULTS;
+    assay_score *score = assay_alloc(c->trials * sizeof *score);
+    int status = score ? assay_noise_leave_one_out(c->outcome, &noise, true, STEPS_KEPT, score) : ASSAY_ENOMEM;
+    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
+        c->trial[t].score = score[t];
+        if (c->trial[t].reasons > 0)
+            continue;
+        if (score[t].losses > LIMIT.losses)
+            status = add_curve(c, t, &noise, true);
+        else if (score[t].tensors > LIMIT.tensors || score[t].tensor > LIMIT.tensor)
+            status = add_curve(c, t, &noise, false);
+    }
+    free(score);
+    return status;
+}
+
+int compare_odd(assay_comparison *c)
+{
+    size_t readable = 0;
+    int status = ASSAY_OK;
+    for (size_t t = 0; t < c->trials; t++)
+        readable += c->outcome->trials[t].status == ASSAY_OK;
+    c->judged = readable >= ASSAY_OUTLIER_TRIALS;
+    if (c->judged) {
+        status = add_absences(c, readable);
+        if (status == ASSAY_OK)
+            status = add_ends(c);
+        if (status == ASSAY_OK)
+            status = add_outliers(c);
+        if (status == ASSAY_OK)
+            status = add_curves(c);
+    }
+    for (size_t t = 0; status == ASSAY_OK && t < c->trials; t++) {
+        if (c->outcome->trials[t].status != ASSAY_OK)
+            status = add_reason(&c->trial[t], compare_text_of("could not be read"));
+        c->odd += c->trial[t].odd;
+    }
+    return status;
+}

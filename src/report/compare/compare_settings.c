@@ -1,0 +1,214 @@
+/* compare_settings.c - the facts of the runs side by side, those that go with the odd trials first, and the answer.
+ *
+ * A setting goes with an odd trial when all other trials agree on it, or nearly, and it says something else. A seed,
+ * which differs everywhere, explains nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/compare/compare_internal.h"
+
+enum { SAID_TRIALS = 8, SAID_SETTINGS = 3, SAID_BYTES = 60 };
+
+/* When and where a run was, and with which words it was started, differs without meaning anything. */
+static bool is_passing(const char *name)
+{
+    static const char *const names[] = {"started", "ended", "directory", "slurm_job", "command"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names of all facts, each once; the caller frees the list. */
+static int list_names(const assay_comparison *c, const char ***out, size_t *count)
+{
+    size_t all = 0, kept = 0;
+    for (size_t t = 0; t < c->trials; t++)
+        all += c->outcome->trials[t].catalog.facts.count;
+    const char **name = assay_alloc((all + 1) * sizeof *name);
+    if (!name)
+        return ASSAY_ENOMEM;
+    all = 0;
+    for (size_t t = 0; t < c->trials; t++)
+        for (size_t i = 0; i < c->outcome->trials[t].catalog.facts.count; i++)
+            name[all++] = c->outcome->trials[t].catalog.facts.list[i].name;
+    if (all > 0)
+        qsort(name, all, sizeof *name, by_name);
+    for (size_t i = 0; i < all; i++)
+        if (kept == 0 || strcmp(name[kept - 1], name[i]) != 0)
+            name[kept++] = name[i];
+    *out = name;
+    *count = kept;
+    return ASSAY_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    return x && y ? strcmp(x, y) : (x != NULL) - (y != NULL);
+}
+
+/* What at least four of five trials say that are not odd; `room` is for [trials]. */
+static const char *usual_of(const assay_comparison *c, const assay_compared_setting *s, const char **room)
+{
+    size_t n = 0;
+    for (size_t t = 0; t < c->trials; t++)
+        if (!c->trial[t].odd && s->value[t])
+            room[n++] = s->value[t];
+    if (n > 0)
+        qsort(room, n, sizeof *room, by_value);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && same(room[i], room[end]); end++)
+            ;
+        if (end - i >= 2 && 5 * (end - i) >= 4 * (c->trials - c->odd))
+            return room[i];
+    }
+    return NULL;
+}
+
+static bool said_by_a_usual_trial(const assay_comparison *c, const assay_compared_setting *s, const char *value)
+{
+    for (size_t t = 0; t < c->trials; t++)
+        if (!c->trial[t].odd && same(s->value[t], value))
+            return true;
+    return false;
+}
+
+/* Does this odd trial say what none of the others does, which agree? */
+static bool goes_with(const assay_comparison *c, const assay_compared_setting *s, size_t trial)
+{
+    return c->trial[trial].odd && s->usual && s->value[trial] && !same(s->value[trial], s->usual) &&
+           !said_by_a_usual_trial(c, s, s->value[trial]);
+}
+
+/* Keeps the fact when the trials differ in it. Takes over nothing. */
+static int add_setting(assay_comparison *c, const char *name, const char **room)
+{
+    assay_compared_setting s = {.name = name, .value = assay_alloc(c->trials * sizeof *s.value)};
+    bool differs = false;
+    const char *first = NULL;
+    if (!s.value)
+        return ASSAY_ENOMEM;
+    for (size_t t = 0; t < c->trials; t++) {
+        s.value[t] = assay_run_fact_of(&c->outcome->trials[t].catalog.facts, name);
+        differs = differs || (first && s.value[t] && !same(first, s.value[t]));
+        first = first ? first : s.value[t];
+    }
+    if (!differs) {
+        free(s.value);
+        return ASSAY_OK;
+    }
+    s.usual = usual_of(c, &s, room);
+    for (size_t t = 0; t < c->trials; t++)
+        s.goes = s.goes || goes_with(c, &s, t);
+    c->setting[c->settings++] = s;
+    return ASSAY_OK;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    const assay_compared_setting *x = a, *y = b;
+    if (x->goes != y->goes)
+        return x->goes ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+int compare_settings(assay_comparison *c)
+{
+    const char **name = NULL, **room = assay_alloc((c->trials + 1) * sizeof *room);
+    size_t count = 0;
+    int status = room ? list_names(c, &name, &count) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK && !(c->setting = assay_alloc_zeroed(count ? count : 1, sizeof *c->setting)))
+        status = ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
+        if (!is_passing(name[i]))
+            status = add_setting(c, name[i], room);
+    if (status == ASSAY_OK && c->settings > 0)
+        qsort(c->setting, c->settings, sizeof *c->setting, by_weight);
+    free(name);
+    free(room);
+    return status;
+}
+
+/* ---- the answer ---- */
+
+/* "config.lr" is known to people as "lr". */
+static const char *short_name(const char *name)
+{
+    return strncmp(name, "config.", 7) == 0 ? name + 7 : name;
+}
+
+static void put_short(assay_buf *out, const char *text)
+{
+    size_t length = strlen(text);
+    assay_put_format(out, "%.*s%s", (int)(length > SAID_BYTES ? SAID_BYTES : length), text,
+                     length > SAID_BYTES ? "..." : "");
+}
+
+static void put_odd(const assay_comparison *c, size_t t, assay_buf *out)
+{
+    const assay_compared_trial *trial = &c->trial[t];
+    size_t said = 0;
+    assay_put_format(out, "%s (", c->outcome->trials[t].trial->name);
+    for (size_t i = 0; i < trial->reasons && i < 2; i++)
+        assay_put_format(out, "%s%s", i ? "; " : "", trial->reason[i]);
+    for (size_t i = 0; i < c->settings && said < SAID_SETTINGS; i++) {
+        const assay_compared_setting *s = &c->setting[i];
+        if (!goes_with(c, s, t))
+            continue;
+        assay_put_format(out, "%s%s ", said ? ", " : "; ", short_name(s->name));
+        put_short(out, s->value[t]);
+        assay_put_format(out, " where others have ");
+        put_short(out, s->usual);
+        said++;
+    }
+    assay_put_format(out, ")");
+}
+
+static void put_answer(const assay_comparison *c, assay_buf *out)
+{
+    size_t said = 0;
+    if (!c->judged && c->odd == 0) {
+        assay_put_format(out, "%zu trials are too few to say which is unlike the others: that takes %d.", c->trials,
+                         ASSAY_OUTLIER_TRIALS);
+        return;
+    }
+    if (c->odd == 0) {
+        assay_put_format(out, "None of %zu trials is unlike the others.", c->trials);
+        return;
+    }
+    assay_put_format(out, "%zu of %zu %s unlike the others: ", c->odd, c->trials, c->odd == 1 ? "is" : "are");
+    for (size_t t = 0; t < c->trials && said < SAID_TRIALS; t++) {
+        if (!c->trial[t].odd)
+            continue;
+        assay_put_format(out, said++ ? ", " : "");
+        put_odd(c, t, out);
+    }
+    if (said < c->odd)
+        assay_put_format(out, " and %zu more", c->odd - said);
+    assay_put_u8(out, '.');
+}
+
+int compare_answer(assay_comparison *c)
+{
+    assay_buf text;
+    assay_buf_init(&text, 1 << 20);
+    put_answer(c, &text);
+    assay_put_u8(&text, '\0');
+    int status = assay_buf_status(&text);
+    if (status == ASSAY_OK && !(c->answer = assay_copy_text((const char *)text.data)))
+        status = ASSAY_ENOMEM;
+    assay_buf_release(&text);
+    return status;
+}
