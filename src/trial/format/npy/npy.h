@@ -32,6 +32,7 @@ uint32_t assay_npy_place_of(const assay_catalog *catalog, int64_t step);
 int assay_npy_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 int assay_npy_file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out, size_t room);
 
+/* The places of the trial as a whole: format.h, places. */
 int assay_npy_places(assay_store *store, assay_place_visit *visit, void *context);
 
 /* index.c */
