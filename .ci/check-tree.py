@@ -12,7 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = ["base", "parallel", "tensor", "tfrecord", "trial", "hook", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
-FOLDERS = {"report": ["text", "", "model", "compare", "html", "results", "forms"]}  # within a module, in the same way
+FOLDERS = {"engine": ["source", "plan", "reduce", "map", ""],
+           "report": ["text", "", "model", "compare", "html", "results", "forms"]}  # within a module, in the same way
 BARRED = {"rule": {"hook"}, "trial": {"hook"}, "hook": {"trial"}}  # the recording library stands by itself
 FOREIGN = {  # header: the files that may include it
     "mpi.h": r"src/parallel/comm_mpi\.[ch]",

@@ -14,7 +14,7 @@
 #include "engine/map/mapper.h"
 #include "engine/outcome.h"
 #include "engine/rank_loop.h"
-#include "engine/run_view.h"
+#include "engine/source/run_view.h"
 
 typedef struct run {
     assay_comm *comm;

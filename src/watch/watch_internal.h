@@ -2,7 +2,9 @@
 #ifndef ASSAY_WATCH_INTERNAL_H
 #define ASSAY_WATCH_INTERNAL_H
 
-#include "engine/run_view.h"
+#include "engine/plan/plan.h"
+#include "engine/reduce/checkpoint.h"
+#include "engine/source/run_view.h"
 #include "watch/watch.h"
 #include "watch/numbers.h"
 

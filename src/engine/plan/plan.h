@@ -7,7 +7,7 @@
 #ifndef ASSAY_ENGINE_PLAN_PLAN_H
 #define ASSAY_ENGINE_PLAN_PLAN_H
 
-#include "engine/engine.h"
+#include "engine/source/options.h"
 #include "engine/source/source.h"
 
 typedef struct assay_use {

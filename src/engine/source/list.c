@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "engine/run_view.h"
+#include "engine/source/run_view.h"
 
 static uint32_t find_source(const assay_sources *s, const char *trial)
 {

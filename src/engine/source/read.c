@@ -14,7 +14,7 @@
 
 #include "base/fault.h"
 #include "parallel/rank_reduce.h"
-#include "engine/run_view.h"
+#include "engine/source/run_view.h"
 #include "engine/source/saved_order.h"
 
 static int summarize_shard(summary *s, uint32_t workers, assay_shard *shard, bool verbatim)

@@ -3,11 +3,13 @@
  * An ordinary run lists the trials, reads their index and maps every chunk. A watch knows most of that already: with a
  * view the run takes listings and index rows from it, and the results of chunks that have not changed. All calls get
  * `context`; they return 0 or a negative status. */
-#ifndef ASSAY_ENGINE_RUN_VIEW_H
-#define ASSAY_ENGINE_RUN_VIEW_H
+#ifndef ASSAY_ENGINE_SOURCE_RUN_VIEW_H
+#define ASSAY_ENGINE_SOURCE_RUN_VIEW_H
 
-#include "engine/plan/plan.h"
-#include "engine/reduce/checkpoint.h"
+#include "engine/source/source.h"
+
+struct assay_checkpoint;
+struct assay_plan;
 
 typedef struct assay_run_view {
     void *context;
@@ -22,12 +24,12 @@ typedef struct assay_run_view {
 
     /* Marks the chunks whose results are known as done, and hands these to the ranks that own the chunks, as if they
      * came from a checkpoint. Collective. */
-    int (*recall)(void *context, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
+    int (*recall)(void *context, const assay_sources *sources, struct assay_plan *plan, struct assay_checkpoint *mine,
                   assay_error *err);
 
     /* Gets the results of the chunks that were mapped: those of this rank as assay_chunk_result_put() wrote them, in
      * order. Collective. */
-    int (*keep)(void *context, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
+    int (*keep)(void *context, const struct assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,
                 assay_error *err);
 } assay_run_view;
 
