@@ -51,6 +51,13 @@ def check_include(path, number, name):
                 breach(path, number, "%s may not include %s" % (module.group(0), name))
 
 
+def check_pages(path, number, line):
+    """A page that a comment names is in the tree."""
+    for name in re.findall(r"(?<![%\w./-])[\w./-]*\w\.md\b", line):
+        if name != "report.md" and not any(place.joinpath(name).exists() for place in (ROOT, ROOT / "docs", (ROOT / path).parent)):
+            breach(path, number, "%s is not in the tree" % name)
+
+
 def check_source(path, text):
     """jobs/examples are programs of users: only the size of them is looked at."""
     if path.startswith("jobs/"):
@@ -59,6 +66,7 @@ def check_source(path, text):
         include = re.match(r'\s*#\s*include\s*[<"]([^">]+)', line)
         if include:
             check_include(path, number, include.group(1))
+        check_pages(path, number, line)
         if BANNED.search(line) and not path.startswith("tests/"):
             breach(path, number, "%s has no bound or no error: not used here" % BANNED.search(line).group(1))
         if re.search(r"\bMPI_COMM_WORLD\b", line) and path != "src/parallel/comm_mpi.c" and not re.match(r"\s*(/?\*|//)", line):

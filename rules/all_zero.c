@@ -1,4 +1,4 @@
-/* all_zero.c - AllZero: tensors that are zero, or mostly. RULES.md 3.1.
+/* all_zero.c - AllZero: tensors that are zero, or mostly. docs/rules/AllZero.md.
  *
  * Per worker: fires when 100 * #{x = 0} >= threshold * n, at num_steps saved steps of the tensor in a row; then each of
  * these steps is a finding. -0.0 is a zero, NaN is not. */

@@ -1,4 +1,4 @@
-/* check_input_images.c - CheckInputImages: inputs that are not centred. RULES.md 3.17, R15.
+/* check_input_images.c - CheckInputImages: inputs that are not centred. docs/rules/CheckInputImages.md.
  *
  * Per tensor, workers pooled, over the steps of TRAIN (all modes where there is no TRAIN): sums per channel so far.
  * Once threshold_samples images were seen, value = largest |sum / elements| over the channels at every step; fires when

@@ -1,4 +1,5 @@
-/* class_imbalance.c - ClassImbalance: unequal classes, and classes that are mostly mistaken. RULES.md 3.11, R9, G12.
+/* class_imbalance.c - ClassImbalance: unequal classes, and classes that are mostly mistaken.
+ * docs/rules/ClassImbalance.md.
  *
  * Over the steps of TRAIN (all modes where there is no TRAIN), workers pooled, n_c = labels of class c so far. From
  * sum n_c >= samples on, at every step with labels:

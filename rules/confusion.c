@@ -1,4 +1,4 @@
-/* confusion.c - Confusion: classes that are taken for one another. RULES.md 3.12, R10.
+/* confusion.c - Confusion: classes that are taken for one another. docs/rules/Confusion.md.
  *
  * M[label][prediction] counts the pairs of a step over all workers (with accumulate: of all steps of the mode). Each
  * column with any count is divided by its sum. A cell offends when M[i][i] < min_diag, or M[j][i] > max_off_diag for j

@@ -1,4 +1,5 @@
-/* create_xgboost_report.c - CreateXgboostReport: what a training of boosted trees came to. RULES.md 3.21.
+/* create_xgboost_report.c - CreateXgboostReport: what a training of boosted trees came to.
+ * docs/rules/CreateXgboostReport.md.
  *
  * No test and no finding: sections in the report. map keeps short rows a step, pooled over workers, never the
  * predictions: metrics             every metric over the steps feature_importance  by weight, gain, cover and their

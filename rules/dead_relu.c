@@ -1,4 +1,4 @@
-/* dead_relu.c - DeadRelu: layers in which too many ReLUs never become active. RULES.md 3.5, R3.
+/* dead_relu.c - DeadRelu: layers in which too many ReLUs never become active. docs/rules/DeadRelu.md.
  *
  * Axis 0 holds the samples; a unit is one element of the other axes, or a channel (axis 1) with its positions pooled.
  * activity = 100 * #{x > 0} / samples; dead when below threshold_inactivity; fires when 100 * dead / units exceeds

@@ -1,4 +1,4 @@
-/* exploding_tensor.c - ExplodingTensor: NaN and infinite elements. RULES.md 3.2, R1.
+/* exploding_tensor.c - ExplodingTensor: NaN and infinite elements. docs/rules/ExplodingTensor.md.
  *
  * Per worker: value = number of offending elements, fires when there is one. Where only reductions were saved, those
  * that are not finite are counted, with the remark "indirect": a float32 sum can overflow over finite elements. std and

@@ -1,4 +1,5 @@
-/* feature_importance_overweight.c - FeatureImportanceOverweight: few features carry the model. RULES.md 3.20, R16.
+/* feature_importance_overweight.c - FeatureImportanceOverweight: few features carry the model.
+ * docs/rules/FeatureImportanceOverweight.md.
  *
  * Per step and worker, over the tensors of one element: value = sum of the nfeatures largest / sum of all; fires when
  * it exceeds the threshold. A sum of 0 gives no datapoint. With no more features than nfeatures the value is always 1:

@@ -1,4 +1,4 @@
-/* loss_not_decreasing.c - LossNotDecreasing: losses that stand still or rise. RULES.md 3.9 (reading B), R7.
+/* loss_not_decreasing.c - LossNotDecreasing: losses that stand still or rise. docs/rules/LossNotDecreasing.md.
  *
  * Per tensor and worker, over its saved steps of the mode: a step s is evaluated when there is a saved p <= s -
  * num_steps and num_steps have passed since the last evaluation; p is the newest such step. d = 100 * (L_p - L_s) /

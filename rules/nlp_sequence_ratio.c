@@ -1,4 +1,5 @@
-/* nlp_sequence_ratio.c - NLPSequenceRatio: inputs that are mostly padding or another given token. RULES.md 3.18, R4.
+/* nlp_sequence_ratio.c - NLPSequenceRatio: inputs that are mostly padding or another given token.
+ * docs/rules/NLPSequenceRatio.md.
  *
  * p_k = 100 * #{x = token k} / n over the workers of the step (each by itself where the shapes behind axis 0 differ);
  * fires when p_k > threshold k for some k. value and threshold are those of the first such token in the order of the

@@ -1,4 +1,4 @@
-/* overfit.c - Overfit: a validation loss that stays above the training loss. RULES.md 3.13, R11.
+/* overfit.c - Overfit: a validation loss that stays above the training loss. docs/rules/Overfit.md.
  *
  * The saved TRAIN and EVAL steps are grouped into runs of one mode (phases). For each EVAL phase v, with u the TRAIN
  * phase before it: r = (mean loss of v - mean loss of u) / |mean loss of u|; a count of phases with r >

@@ -1,4 +1,5 @@
-/* overtraining.c - Overtraining: neither the training nor the validation loss improves any more. RULES.md 3.14, R12.
+/* overtraining.c - Overtraining: neither the training nor the validation loss improves any more.
+ * docs/rules/Overtraining.md.
  *
  * Per mode: a loss below best - delta is the new best and sets the wait to 0, any other adds 1. Fires where both modes
  * have waited as long as their patience, and for least_share of their losses so far. value = wait of EVAL; a datapoint

@@ -1,5 +1,5 @@
-/* poor_weight_initialization.c - PoorWeightInitialization: three tests on the first steps of a training. RULES.md 3.10,
- * R8.
+/* poor_weight_initialization.c - PoorWeightInitialization: three tests on the first steps of a training.
+ * docs/rules/PoorWeightInitialization.md.
  *
  * Over the trial's first `steps` TRAIN steps (steps of any mode where there is no TRAIN):
  *   gradient_range   smallest spread q95 - q5 over the gradients of all workers < distribution_range; names where it is

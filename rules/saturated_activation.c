@@ -1,5 +1,5 @@
 /* saturated_activation.c - SaturatedActivation: layers whose tanh or sigmoid units get inputs at the flat ends.
- * RULES.md 3.6, R3.
+ * docs/rules/SaturatedActivation.md.
  *
  * Works on the inputs of the activations. activity = 100 * #{min < x < max} / samples (NaN is outside); saturated when
  * below threshold_inactivity; fires when 100 * saturated / units exceeds threshold_layer. Workers are pooled. "tanh" in

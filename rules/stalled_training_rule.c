@@ -1,4 +1,5 @@
-/* stalled_training_rule.c - StalledTrainingRule: a long time between two saved steps. RULES.md 3.16, R14.
+/* stalled_training_rule.c - StalledTrainingRule: a long time between two saved steps.
+ * docs/rules/StalledTrainingRule.md.
  *
  * t(s) = latest wall time of the events of step s over all tensors and workers; fires at a step when t(s) - t(saved
  * step before) > threshold seconds; value = that time. */

@@ -1,4 +1,4 @@
-/* tensor_variance.c - TensorVariance: variance outside given limits. RULES.md 3.4, R2.
+/* tensor_variance.c - TensorVariance: variance outside given limits. docs/rules/TensorVariance.md.
  *
  * Per worker: v = population variance of the raw tensor, else the saved reduction variance; fires when v >
  * max_threshold or v < min_threshold; the threshold of a finding is the limit broken. A NaN variance does not fire.

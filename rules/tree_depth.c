@@ -1,4 +1,4 @@
-/* tree_depth.c - TreeDepth: boosted trees that are too deep. RULES.md 3.19.
+/* tree_depth.c - TreeDepth: boosted trees that are too deep. docs/rules/TreeDepth.md.
  *
  * Per worker: D = floor(log2(largest node number of trees/Node + 1)); fires when D > depth. Node numbers are handed out
  * as nodes are made, so this is too low for unbalanced trees; with true_depth D is the longest way from the root along

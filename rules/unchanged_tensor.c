@@ -1,4 +1,5 @@
-/* unchanged_tensor.c - UnchangedTensor: tensors that stay the same over several saved steps. RULES.md 3.7, R5.
+/* unchanged_tensor.c - UnchangedTensor: tensors that stay the same over several saved steps.
+ * docs/rules/UnchangedTensor.md.
  *
  * Per worker. With mode = TRAIN only TRAIN steps are looked at where the tensor has any. Two tensors are close when |a
  * - b| <= atol + rtol * |b| for every element, a the newer one. pairs:    value = number of consecutive close pairs of

@@ -1,4 +1,4 @@
-/* vanishing_gradient.c - VanishingGradient: gradients whose mean magnitude is tiny. RULES.md 3.3.
+/* vanishing_gradient.c - VanishingGradient: gradients whose mean magnitude is tiny. docs/rules/VanishingGradient.md.
  *
  * Per worker: m = mean(|x|) of the raw tensor, else the saved reduction abs_mean; fires when m < threshold. A bias
  * whose gradient is zero but for rounding beside its layer's weights (siblings.h) says nothing about the layer and is

@@ -1,4 +1,4 @@
-/* weight_update_ratio.c - WeightUpdateRatio: weights that move too much or too little. RULES.md 3.8, R6.
+/* weight_update_ratio.c - WeightUpdateRatio: weights that move too much or too little. docs/rules/WeightUpdateRatio.md.
  *
  * Per worker: r = |W_s - W_p| / (|W_p| + epsilon) with Euclidean norms of the flattened tensors. p is the saved step
  * before, or with num_steps the oldest saved step at most so many steps back. Only TRAIN steps where the tensor has

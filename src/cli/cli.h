@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 #include "trial/trial.h"
 
-enum { /* DESIGN.md; the same on every rank */
+enum { /* docs/design.md; the same on every rank */
        CLI_DONE = 0,
        CLI_FINDINGS = 1,
        CLI_USAGE = 2,

@@ -1,4 +1,4 @@
-/* job.h - the job file: which trials, rules and aggregations, and where the report goes (DESIGN.md, "The job file"). */
+/* job.h - the job file: which trials, rules and aggregations, and where the report goes. */
 #ifndef ASSAY_JOB_JOB_H
 #define ASSAY_JOB_JOB_H
 

@@ -1,4 +1,4 @@
-/* report.h - the outcome of a job as report.json and as text for people (DESIGN.md, "The report"). */
+/* report.h - the outcome of a job as report.json and as text for people (docs/design.md, "The report"). */
 #ifndef ASSAY_REPORT_REPORT_H
 #define ASSAY_REPORT_REPORT_H
 

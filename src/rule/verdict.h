@@ -51,9 +51,9 @@ struct assay_verdict {
 int assay_verdict_init(assay_verdict *v, size_t max_findings);
 void assay_verdict_release(assay_verdict *v);
 
-/* Runs finalize over the combined state of a configured rule: fills *v (initialised) and sets its status by RULES.md,
- * decision
- * 6. A failing finalize gives status Error and its text as message. Returns 0 or ASSAY_ENOMEM. */
+/* Runs finalize over the combined state of a configured rule: fills *v (initialised) and sets its status: issues found,
+ * none found, no data where there is no datapoint, error. A failing finalize gives status Error and its text as
+ * message. Returns 0 or ASSAY_ENOMEM. */
 int assay_verdict_reach(const assay_rule *rule, const void *state, assay_verdict *v);
 
 #endif

@@ -1,4 +1,4 @@
-/* frame.h - the TFRecord frame around a payload (FORMAT.md, event file). Inside trial only. */
+/* frame.h - the TFRecord frame around a payload (docs/format.md). Inside trial only. */
 #ifndef ASSAY_TFRECORD_FRAME_H
 #define ASSAY_TFRECORD_FRAME_H
 

@@ -1,5 +1,5 @@
 /* collections.h - named groups of tensors: union over the workers' files; a tensor belongs when it is listed or an
- * include_regex matches its name (FORMAT.md, collections JSON). */
+ * include_regex matches its name (docs/format.md). */
 #ifndef ASSAY_TRIAL_COLLECTIONS_H
 #define ASSAY_TRIAL_COLLECTIONS_H
 

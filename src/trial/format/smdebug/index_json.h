@@ -1,4 +1,4 @@
-/* index_json.h - the text of one index file as plain values (FORMAT.md, index JSON). Inside trial only. */
+/* index_json.h - the text of one index file as plain values (docs/format.md). Inside trial only. */
 #ifndef ASSAY_SMDEBUG_INDEX_JSON_H
 #define ASSAY_SMDEBUG_INDEX_JSON_H
 

@@ -1,4 +1,4 @@
-/* layout_names.h - the file names of a trial (FORMAT.md, layout), read strictly. Inside trial only. */
+/* layout_names.h - the file names of a trial (docs/format.md), read strictly. Inside trial only. */
 #ifndef ASSAY_SMDEBUG_LAYOUT_NAMES_H
 #define ASSAY_SMDEBUG_LAYOUT_NAMES_H
 
