@@ -204,8 +204,8 @@ typedef struct assay_rows {
     bool compared;  /* none where the trial has one worker */
     uint64_t most;  /* in all; 0: as many as there are */
 } assay_rows;
-/* Has memory set aside for rows that come for every tensor of a slot, or for nearly every: there may be as many as
- * records. What is said of a slot last goes. Returns 0, or ASSAY_EPARAM when there is no such slot. */
+/* Reserves memory for a rule that adds about one row per tensor of a slot and step: there may be as many rows as
+ * records. The last call for a slot wins. Returns 0, or ASSAY_EPARAM when there is no such slot. */
 int assay_need_rows(assay_need *need, int slot, const assay_rows *rows, assay_error *err);
 /* The rule compares with this trial (its path, or the name of another trial of the job). */
 int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err);

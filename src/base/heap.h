@@ -1,17 +1,16 @@
-/* heap.h - how much memory the process holds, and what the allocator is told so that it holds no more than it was asked
- * for. */
+/* heap.h - keeps the process's resident memory close to what it asked for, and tells how much that was. */
 #ifndef ASSAY_BASE_HEAP_H
 #define ASSAY_BASE_HEAP_H
 
 #include <stddef.h>
 
-/* From now on large blocks come from the system one by one: they grow in place and go back when they are freed. What
- * grows otherwise leaves as much behind it in holes as it takes. For lists that grow, not for work that takes a block
- * and gives it back again and again. Without glibc nothing happens, as in the two calls below. */
+/* From now on each large block is a mapping of its own: it grows in place, and freeing it returns it to the system. A
+ * growing array would otherwise leave holes as large as itself. Use it while growing arrays; call assay_heap_reuse()
+ * before phases that allocate and free often. Without glibc this and the next two calls do nothing. */
 void assay_heap_grow_in_place(void);
-/* Large blocks are reused again, and what is free now goes back to the system. */
+/* Ends that: freed blocks are reused. Returns free memory to the system. */
 void assay_heap_reuse(void);
-/* Gives back what is free. */
+/* Returns free memory to the system. */
 void assay_heap_trim(void);
 
 /* `size` bytes that are gone through again and again: of 2 MiB on from the system itself, in large pages where it has

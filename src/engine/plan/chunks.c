@@ -25,9 +25,8 @@ typedef struct step_cost {
     uint64_t largest; /* of its records' costs */
 } step_cost;
 
-/* The costs of a trial's steps in their order, some bytes a step: of a million steps they would be large otherwise. A
- * row holds, in base 128, how far on its step is and what it costs; a step may have several rows, from the ranks that
- * read its files. */
+/* The costs of a trial's steps in order, delta-encoded as varints to keep a million steps small. A row holds the
+ * distance to the step before and the costs. A step has a row from each rank that read some of its files. */
 typedef struct cost_rows {
     assay_buf bytes;
     uint64_t last; /* position of the last row */

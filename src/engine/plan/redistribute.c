@@ -185,9 +185,9 @@ static uint64_t first_position(const assay_plan *plan, const assay_trial *info, 
     return helps ? chunk->first_step + chunk->steps - 1 : chunk->first_step;
 }
 
-/* The first global step that a rank whose work begins at `position`, or one behind it, may refer to by a window: window
- * global steps before, or window TRAIN steps before, whichever reaches further. Mode steps may begin again, and a
- * worker may lack the steps that are too far back for the others, so that it goes on to those before them. */
+/* The first global step that a rank may refer to through a window when its work begins at `position`: `window` global
+ * steps back or `window` TRAIN steps back, whichever is further. Mode steps may restart, so the oldest TRAIN step of
+ * all that follow counts. A worker may lack the steps at the window's edge, so its reference can be older still. */
 static int64_t window_start(const assay_plan *plan, const assay_trial *info, uint32_t source, uint64_t position)
 {
     const assay_source_plan *s = &plan->sources[source];

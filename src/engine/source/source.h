@@ -14,13 +14,11 @@ typedef struct assay_source {
     int status; /* why the trial could not be opened; ASSAY_OK otherwise */
     assay_error error;
     assay_store *store;
-    assay_catalog catalog; /* its files: until they were read those of this rank's share, in order; on rank 0, whose
-                              share comes    first, all of them, and for good */
+    assay_catalog catalog; /* its units: on rank 0 all; elsewhere this rank's share, in order, until they are indexed */
     uint64_t units;        /* of the whole trial */
     assay_unit *listed;    /* all of them on the rank that listed the trial, until they are dealt out; owned */
     assay_trial *info;     /* steps and tensors, the same on every rank */
-    assay_shard
-        shard; /* after assay_sources_read: index files of this rank's share; after the exchange: of its chunks */
+    assay_shard shard; /* after assay_sources_read(): this rank's share; after the redistribution: that of its chunks */
     assay_problems problems; /* rank 0: all that listing and index files showed */
 } assay_source;
 
@@ -28,7 +26,7 @@ typedef struct assay_sources {
     assay_source *list; /* the job's trials in their order, then those that only a rule compares with */
     uint32_t count;
     uint32_t job_trials;
-    bool verbatim; /* shards and listings stay as the files say, on every rank: for those who copy them */
+    bool verbatim;                     /* keep units and rows as the files say, on every rank: for packing */
     const struct assay_run_view *view; /* the trials are seen through it; NULL: as they are; borrowed */
     uint32_t *other; /* [rules + aggregations]: the source that the rule compares with, ASSAY_NO_ID: none */
 } assay_sources;
