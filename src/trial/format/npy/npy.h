@@ -1,4 +1,4 @@
-/* npy.h - what the files of this format share: trees of NumPy files (docs/npy.md). Inside this folder only. */
+/* npy.h - what the files of this format share: trees of NumPy files (docs/format.md). Inside this folder only. */
 #ifndef ASSAY_NPY_NPY_H
 #define ASSAY_NPY_NPY_H
 
