@@ -20,10 +20,9 @@ static const assay_param_def params[] = {
     {.name = "only_nan", .type = ASSAY_PARAM_BOOL, .initial = "False", .help = "Only NaN counts, infinities do not."},
     {.name = "strict",
      .type = ASSAY_PARAM_BOOL,
-     .initial = "False",
-     .help =
-         "Tensors that have such elements at every saved step from the first on, as masks, padding and leaf marks do, "
-         "count as well."},
+     .initial = "True",
+     .help = "False: tensors that have such elements at every saved step from the first on, as masks, padding and leaf "
+             "marks do, are a remark and no findings."},
     {0},
 };
 
@@ -179,24 +178,27 @@ static void remark_on_meant(const assay_rule *rule, const bool *meant, assay_ver
     assay_verdict_message(
         verdict,
         "%u tensor%s, such as %.200s, ha%s elements that are not finite at every saved step from the first "
-        "on: taken as meant (masks, padding, leaf marks); strict=True counts them.",
+        "on: taken as meant (masks, padding, leaf marks).",
         (unsigned)count, assay_plural(count), assay_trial_tensor(rule->trial, first), count == 1 ? "s" : "ve");
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     const assay_common_state *s = state;
-    bool *meant = calloc((size_t)assay_trial_tensors(rule->trial) + 1, sizeof *meant);
-    if (!meant)
-        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    if (!assay_param_bool(rule->params, "strict"))
+    const size_t room = (size_t)assay_trial_tensors(rule->trial) + 1;
+    const bool strict = assay_param_bool(rule->params, "strict");
+    bool *meant = calloc(room, sizeof *meant), *none = calloc(room, sizeof *none);
+    int status = meant && none ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK) {
         find_meant(rule, s->onsets, meant);
-    int status = add_findings(rule, s->series, meant, assay_verdict_findings(verdict));
-    if (status == ASSAY_OK)
+        status = add_findings(rule, s->series, strict ? none : meant, assay_verdict_findings(verdict));
+    }
+    if (status == ASSAY_OK) /* what is meant is no cause, also where it is a finding */
         status = first_cause_put(rule, s, meant, NULL, verdict, err);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && !strict)
         remark_on_meant(rule, meant, verdict);
     free(meant);
+    free(none);
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 

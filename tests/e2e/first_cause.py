@@ -118,7 +118,8 @@ def check_meant(checks, assay, folder, ranks):
     for step in range(3):
         made.step(step, "TRAIN", step, {"worker_0": {"net_input_0": leaf, "loss": leaf[1:2]}})
     made.end()
-    job = {"rules": [{"rule": "ExplodingTensor"}, {"name": "strict", "rule": "ExplodingTensor", "parameters": {"strict": "True"}}]}
+    job = {"rules": [{"rule": "ExplodingTensor", "parameters": {"strict": False}},
+                     {"name": "strict", "rule": "ExplodingTensor"}]}
     found, _ = reports(checks, assay, folder, [masked, trees, poisoned], ranks, job)
     default, strict = found["masked"]["rules"]
     checks.expect(default["status"] == "NoIssuesFound" and default["meant"] == ["attention_mask_output_0"] and
