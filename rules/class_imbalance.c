@@ -11,6 +11,7 @@
  * trained: over all classes less than UNTRAINED are wrong. Words of a language are rare and mistaken too, and nothing
  * is wrong with that. Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels
  * are no class. With argmax the classes are on the axis that the labels' shape tells (classes.h). */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -286,6 +287,14 @@ static uint64_t second_half(const assay_series *series)
     return at;
 }
 
+/* "400 labels of the 500 that samples asks for" */
+static void tell_lack(const assay_rule *rule, const assay_counter *so_far, assay_verdict *verdict)
+{
+    uint64_t labels = take_shares(so_far).labels, asked = (uint64_t)assay_param_int(rule->params, "samples");
+    if (labels < asked)
+        assay_verdict_message(verdict, "%" PRIu64 " labels of the %" PRIu64 " that samples asks for.", labels, asked);
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     (void)err;
@@ -308,6 +317,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         status = test_end(rule, late, &all, assay_series_row(series, rows - 1), assay_verdict_findings(verdict));
     }
     assay_counter_free(late);
+    if (status == ASSAY_OK && rows > 0)
+        tell_lack(rule, so_far, verdict);
     assay_counter_free(so_far);
     ambiguous_axis_say(rule, ((const assay_common_state *)state)->counter, verdict);
     return status;

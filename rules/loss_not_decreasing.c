@@ -8,6 +8,7 @@
  * With against = start the losses so far are judged as a whole (loss_course.h), at the last step and at up to
  * EVALUATIONS before it, spread evenly. An evaluation fires when it and all later ones find the same of every loss of
  * the worker: of two networks that compete, one loss rises. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -290,6 +291,30 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+/* Is any step of the mode num_steps behind another? */
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    const char *chosen = assay_param_text(rule->params, "mode");
+    int mode = chosen                           ? assay_mode_parse(chosen, strlen(chosen))
+               : modes & 1u << ASSAY_MODE_EVAL  ? ASSAY_MODE_EVAL
+               : modes & 1u << ASSAY_MODE_TRAIN ? ASSAY_MODE_TRAIN
+                                                : ASSAY_MODE_GLOBAL;
+    int64_t num_steps = assay_param_int(rule->params, "num_steps"), first = 0, last = 0;
+    uint64_t steps = 0;
+    for (uint64_t i = 0; i < assay_trial_steps(rule->trial); i++) {
+        const assay_step_info *info = assay_trial_step(rule->trial, i);
+        if (mode != ASSAY_MODE_GLOBAL && info->mode != mode)
+            continue;
+        last = mode == ASSAY_MODE_GLOBAL ? info->step : info->mode_step;
+        first = steps++ == 0 ? last : first;
+    }
+    if (steps > 1 && last - first >= num_steps)
+        return false;
+    assay_put_format(out, "%s has %" PRIu64 " step%s; none is %" PRId64 " after another (num_steps).", assay_mode_name(mode),
+                     steps, assay_plural(steps), num_steps);
+    return true;
+}
+
 const assay_rule_ops assay_rule_loss_not_decreasing = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -307,4 +332,5 @@ const assay_rule_ops assay_rule_loss_not_decreasing = {
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

@@ -3,6 +3,7 @@
 
 #include "action/actions.h"
 #include "base/log.h"
+#include "cli/check_trial.h"
 #include "cli/rules_load.h"
 #include "report/report.h"
 #include "report/text/layout.h"
@@ -10,10 +11,14 @@
 
 typedef struct check_options {
     const char *rules_path;
+    cli_list trials;
 } check_options;
 
 static const cli_option OPTIONS[] = {
     {"rules-path", CLI_TEXT, offsetof(check_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
+    {"trial", CLI_LIST, offsetof(check_options, trials), "PATH",
+     "Also tell, by the trial's index alone, which rules have nothing to test in it, and why. May be given several times.",
+     NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
@@ -53,7 +58,7 @@ static void put_instances(const char *list, const char *key, assay_instance *con
     assay_put_format(out, "],\n");
 }
 
-static void put_job(const assay_job *job, const assay_actions *actions, assay_buf *out)
+static void put_job(const assay_job *job, const assay_actions *actions, const assay_buf *no_data, assay_buf *out)
 {
     bool any = false;
     assay_put_format(out, "{\"trials\": [");
@@ -67,6 +72,7 @@ static void put_job(const assay_job *job, const assay_actions *actions, assay_bu
     assay_put_format(out, "],\n");
     put_instances("rules", "rule", job->rules, job->rule_count, out);
     put_instances("aggregations", "kind", job->aggregations, job->aggregation_count, out);
+    assay_put_bytes(out, no_data->data, no_data->size);
     assay_put_format(out, " \"actions\": ");
     (void)assay_actions_put_json(actions, out);
     assay_put_format(out, ",\n \"comparison\": {\"baseline\": ");
@@ -122,12 +128,13 @@ static int check(const cli_context *context, int argc, char **argv)
     assay_error err = {""};
     assay_job job = {0};
     assay_actions *actions = NULL;
-    assay_buf text, out;
+    assay_buf text, no_data, out;
     check_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_check, argc, argv, &options, path, &operands, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     assay_buf_init(&text, CLI_JOB_CEILING);
+    assay_buf_init(&no_data, ASSAY_REPORT_CEILING);
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     status = cli_load_rules(options.rules_path, &err);
     if (status == ASSAY_OK)
@@ -136,8 +143,13 @@ static int check(const cli_context *context, int argc, char **argv)
         status = assay_job_parse(path[0], text.data, text.size, &assay_report_forms, &job, &err);
     if (status == ASSAY_OK)
         status = assay_actions_parse(&job, &actions, &err);
+    if (status == ASSAY_OK && options.trials.count > 0)
+        status = check_trials(&job, options.trials.text, options.trials.count, &no_data, &err);
     assay_buf_release(&text);
+    cli_options_release(&cli_check, &options);
     if (status != ASSAY_OK) {
+        assay_buf_release(&no_data);
+        assay_actions_free(actions);
         assay_job_release(&job);
         return cli_fail(status, &err);
     }
@@ -147,7 +159,8 @@ static int check(const cli_context *context, int argc, char **argv)
         assay_log_error("%s: nothing to do: neither \"rules\" nor \"aggregations\"", path[0]);
         bad++;
     }
-    put_job(&job, actions, &out);
+    put_job(&job, actions, &no_data, &out);
+    assay_buf_release(&no_data);
     assay_actions_free(actions);
     assay_job_release(&job);
     return cli_finish(&out, bad ? CLI_USAGE : CLI_DONE);

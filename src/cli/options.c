@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fault.h"
 #include "report/text/layout.h"
@@ -125,6 +126,8 @@ static bool take_value(const cli_option *option, const char *text, void *field)
         return *text != '\0';
     case CLI_LIST:
         return cli_list_add(field, text);
+    case CLI_NAMES:
+        return *text != '\0' && cli_list_add(&((cli_names *)field)->list, text);
     case CLI_INTEGER:
         return take_integer(text, field);
     case CLI_COUNT:
@@ -160,6 +163,7 @@ static const char *wanted(const cli_option *option)
     case CLI_FLAG:
     case CLI_TEXT:
     case CLI_LIST:
+    case CLI_NAMES:
         break;
     }
     return "a text";
@@ -172,6 +176,14 @@ static const cli_option *find_option(const cli_command *command, const char *nam
             return o;
     }
     return NULL;
+}
+
+/* Can the word behind an option whose value may be left out be its value? Options, paths and patterns are none. */
+static bool may_be_name(const char *word)
+{
+    size_t length = strlen(word);
+    return word[0] != '-' && !strpbrk(word, "/*?[") && access(word, F_OK) != 0 &&
+           !(length > 5 && strcmp(word + length - 5, ".json") == 0);
 }
 
 /* Parses argv[*i], the option that `word` says, and its value, which may be argv[*i + 1]. */
@@ -193,12 +205,16 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
         *(bool *)field = true;
         return ASSAY_OK;
     }
-    if (value)
+    if (value) {
         value++;
-    else if (*i + 1 < argc)
+    } else if (option->kind == CLI_NAMES && (*i + 1 == argc || !may_be_name(argv[*i + 1]))) {
+        ((cli_names *)field)->any = true;
+        return ASSAY_OK;
+    } else if (*i + 1 < argc) {
         value = argv[++*i];
-    else
+    } else {
         return assay_fail(err, ASSAY_EUSAGE, "%s: --%s needs a value: %s", command->name, option->name, wanted(option));
+    }
     if (!take_value(option, value, field))
         return assay_fail(err, ASSAY_EUSAGE, "%s: --%s %.100s: expected %s", command->name, option->name, value,
                           wanted(option));
@@ -241,6 +257,10 @@ void cli_options_release(const cli_command *command, void *fields)
             cli_list *list = (cli_list *)(void *)((char *)fields + o->offset);
             free(list->text);
             *list = (cli_list){NULL, 0};
+        } else if (o->kind == CLI_NAMES) {
+            cli_names *names = (cli_names *)(void *)((char *)fields + o->offset);
+            free(names->list.text);
+            *names = (cli_names){0};
         }
     }
 }

@@ -13,6 +13,7 @@ typedef enum cli_kind {
     CLI_FLAG,    /* bool; takes no value */
     CLI_TEXT,    /* const char * */
     CLI_LIST,    /* cli_list; may be given several times */
+    CLI_NAMES,   /* cli_names; its value may be left out */
     CLI_INTEGER, /* cli_integer */
     CLI_COUNT,   /* size_t, from 1 */
     CLI_SIZE,    /* size_t, bytes: 512M, 2G, powers of 1024 */
@@ -28,6 +29,11 @@ typedef struct cli_list {
 
 /* Appends a text (borrowed); false without memory. Not collective. */
 bool cli_list_add(cli_list *list, const char *text);
+
+typedef struct cli_names {
+    bool any; /* given without a value */
+    cli_list list;
+} cli_names;
 
 typedef struct cli_integer {
     bool given;

@@ -17,6 +17,7 @@
 #include "cli/terminal.h"
 #include "report/compare/bands.h"
 #include "report/compare/comparison.h"
+#include "report/model/report_model.h"
 #include "report/report.h"
 #include "report/results/results.h"
 #include "report/text/layout.h"
@@ -124,11 +125,15 @@ static int conclude(const cli_context *context, const run_options *options, cons
     int written = options->dry_run ? ASSAY_OK : write_files(context, options, report);
     if (seen != ASSAY_OK || printed != ASSAY_OK || written != ASSAY_OK)
         return CLI_FAILED;
-    assay_severity least = (assay_severity)(options->fail_on - 1);
-    bool outside = report->bands && assay_band_report_fires(report->bands) && least <= ASSAY_WARNING;
-    if (options->fail_on != RUN_FAIL_NEVER && (outside || assay_outcome_fails(outcome, least)))
+    bool outside = report->bands && assay_band_report_fires(report->bands) && report->gate.least <= ASSAY_WARNING;
+    if (!options->dry_run && ((report->gate.on && outside) || report_is_stopped(report)))
         return CLI_FINDINGS;
-    return assay_outcome_has_losses(outcome) ? CLI_LOSSES : CLI_DONE;
+    if (assay_outcome_has_losses(outcome))
+        return CLI_LOSSES;
+    if (options->dry_run || report->gate.allow_no_data || !report_nothing_tested(report))
+        return CLI_DONE;
+    assay_log_error("no rule had anything to test, which is no pass; --allow-no-data takes it for one");
+    return CLI_FINDINGS;
 }
 
 /* Writes the bands of the trials. */
@@ -219,12 +224,21 @@ static int read_bands(assay_comm *comm, const run_options *options, assay_bands 
     return assay_comm_agree(comm, status, err);
 }
 
+static assay_gate gate_of(const run_options *options)
+{
+    return (assay_gate){.on = options->fail_on != RUN_FAIL_NEVER,
+                        .least = (assay_severity)(options->fail_on > 0 ? options->fail_on - 1 : 0),
+                        .allow_no_data = options->no_data.any,
+                        .allowed = options->no_data.list.text,
+                        .allowed_count = options->no_data.list.count};
+}
+
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text)
 {
     assay_error err = {""};
     assay_bands bands = {0};
     assay_outcome outcome = {0};
-    assay_report report = {.outcome = &outcome, .only_odd = options->only_odd};
+    assay_report report = {.outcome = &outcome, .only_odd = options->only_odd, .gate = gate_of(options)};
     assay_engine_options engine = run_engine_options(options);
     bool tables = (job->formats & 1u << ASSAY_FORMAT_HDF5) && !options->dry_run;
     assay_results *results = tables ? assay_results_new(job) : NULL;

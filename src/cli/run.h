@@ -23,6 +23,7 @@ typedef struct run_options {
     const char *job_text; /* a job that is built in: for run_load_job() without a path */
     const char *out, *format;
     int fail_on, log;
+    cli_names no_data; /* rules that may have none */
     cli_range steps;
     size_t memory, max_findings;
     double progress, rule_seconds;
@@ -58,10 +59,17 @@ typedef struct run_options {
          CLI_CHOICE,                                                                                                   \
          RUN_FIELD(fail_on),                                                                                           \
          "LEVEL",                                                                                                      \
-         "Exit with 1 when a rule of at least this severity has findings or is in error: never, info, warning, "       \
-         "error. "                                                                                                     \
+         "Exit with 1 when a rule of at least this severity has findings, has no data or is in error: never, info, "   \
+         "warning, error. "                                                                                            \
          "Default: never.",                                                                                            \
          "never|info|warning|error"},                                                                                  \
+        {"allow-no-data",                                                                                              \
+         CLI_NAMES,                                                                                                    \
+         RUN_FIELD(no_data),                                                                                           \
+         "[RULE]",                                                                                                     \
+         "Let this rule have no data, or without a name any rule. May be given several times. Default: --fail-on "     \
+         "counts a rule without data, and a run in which no rule had data exits with 1 even without it.",              \
+         NULL}, \
         {"steps", CLI_RANGE, RUN_FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", \
          NULL},                                                                                                        \
         {"memory",                                                                                                     \

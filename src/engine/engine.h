@@ -80,7 +80,5 @@ void assay_outcome_release(assay_outcome *outcome);
 
 /* True when something that the trials promise was damaged or missing: exit code 3. */
 bool assay_outcome_has_losses(const assay_outcome *outcome);
-/* True when a rule of at least that severity has findings, or could not be evaluated, which is no pass: exit code 1. */
-bool assay_outcome_fails(const assay_outcome *outcome, assay_severity least);
 
 #endif

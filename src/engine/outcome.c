@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "engine/incomplete.h"
+#include "rule/no_data.h"
 
 /* ---- verdicts ---- */
 
@@ -31,6 +32,24 @@ static int mention_unreadable(assay_verdict *v, uint64_t records)
     return assay_buf_status(&v->message);
 }
 
+/* Nothing tested always comes with why: what the index tells, what the rule said, or else that nothing else is known. */
+static int explain_no_data(assay_verdict *v, const assay_instance *instance, const assay_rule *rule)
+{
+    assay_buf why;
+    assay_buf_init(&why, 1 << 16);
+    (void)assay_no_data_explain(rule, instance, &why);
+    if (why.size == 0 && v->message.size == 0)
+        assay_put_format(&why, "its tensors are there, but none gave it a test: too few steps, or none with values.");
+    if (why.size > 0 && v->message.size > 0)
+        assay_put_u8(&why, ' ');
+    assay_put_bytes(&why, v->message.data, v->message.size);
+    assay_buf_clear(&v->message);
+    assay_put_bytes(&v->message, why.data, why.size);
+    int status = assay_buf_status(&why) == ASSAY_OK ? assay_buf_status(&v->message) : assay_buf_status(&why);
+    assay_buf_release(&why);
+    return status;
+}
+
 /* `other` is the trial that the rule compares with, NULL: none. */
 static int reach(assay_rule_outcome *out, const assay_instance *instance, const assay_rule *rule,
                  const assay_source *other, assay_partial_rule *node)
@@ -52,7 +71,10 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
         out->state = node->state;
         node->state = NULL;
     }
-    return status == ASSAY_OK ? mention_unreadable(&out->verdict, node->unreadable) : status;
+    if (status == ASSAY_OK)
+        status = mention_unreadable(&out->verdict, node->unreadable);
+    return status == ASSAY_OK && out->verdict.status == ASSAY_NO_DATA ? explain_no_data(&out->verdict, instance, rule)
+                                                                      : status;
 }
 
 /* The state moves from the node. */
@@ -178,17 +200,5 @@ bool assay_outcome_has_losses(const assay_outcome *outcome)
     for (size_t t = 0; t < outcome->trial_count; t++)
         if (outcome->trials[t].status != ASSAY_OK || outcome->trials[t].problems.losses > 0)
             return true;
-    return false;
-}
-
-bool assay_outcome_fails(const assay_outcome *outcome, assay_severity least)
-{
-    for (size_t t = 0; t < outcome->trial_count; t++)
-        for (size_t i = 0; outcome->trials[t].rules && i < outcome->job->rule_count; i++) {
-            const assay_rule_outcome *r = &outcome->trials[t].rules[i];
-            if ((r->verdict.status == ASSAY_ISSUES_FOUND || r->verdict.status == ASSAY_RULE_ERROR) &&
-                r->instance->severity >= least)
-                return true;
-        }
     return false;
 }

@@ -30,12 +30,23 @@ extern const assay_job_forms assay_report_forms; /* for assay_job_parse() */
 #define ASSAY_FORMAT_NEXT_WORD(name, word, draws, by_default) " " word
 #define ASSAY_FORMAT_WORDS                                    ASSAY_REPORT_FORM_LIST(ASSAY_FORMAT_NEXT_WORD)
 
+/* What makes a report fail. A rule that tested nothing is no pass: it counts as one with findings, unless it is allowed
+ * to. */
+typedef struct assay_gate {
+    bool on; /* else no rule makes it fail */
+    assay_severity least;
+    bool allow_no_data;         /* of any rule, and of all of them */
+    const char *const *allowed; /* names, or kinds, of rules that may have no data */
+    size_t allowed_count;
+} assay_gate;
+
 /* What a report is made of; all borrowed. */
 typedef struct assay_report {
     const assay_outcome *outcome;
     const struct assay_comparison *comparison; /* report/compare/comparison.h; NULL: the trials are not compared */
     const struct assay_band_report *bands;     /* report/compare/bands.h; NULL: no bands to hold them against */
     bool only_odd; /* of single trials, only those that are unlike the others have a report of their own */
+    assay_gate gate;
 } assay_report;
 
 /* What the report says about the run besides the engine's figures; borrowed. */

@@ -39,6 +39,7 @@ typedef struct assay_instance {
     assay_need *need;     /* owned; NULL after a failure */
     void *data;
     int64_t start_step, end_step;
+    bool optional; /* may have no data: one of a set of which a trial takes what it has data for */
     char *worker; /* only this one; NULL: all; owned */
     int status;   /* ASSAY_OK or why it cannot run */
     assay_error error;

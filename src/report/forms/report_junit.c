@@ -1,7 +1,8 @@
 /* report_junit.c - junit.xml, which CI systems show: a suite for each trial, a test case for each rule.
  *
- * IssuesFound is a failure, Error an error, NoData is skipped. What is damaged or missing beside the rules must not
- * look like a pass: an aggregation in error, a trial with losses or one that could not be opened get a test case in
+ * It fails where the run does: a rule that --fail-on counts is a failure when it found something, or tested nothing.
+ * Other findings pass, with what was found as output of the test. Error is an error, NoData is skipped. What is damaged or
+ * missing beside the rules must not look like a pass: an aggregation in error, a trial with losses or one that could not be opened get a test case in
  * error. */
 #include <inttypes.h>
 #include <string.h>
@@ -115,9 +116,30 @@ static void put_summary(const assay_trial *info, const report_rule *rule, assay_
     report_origin_release(&origin);
 }
 
-static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
-                     assay_buf *out)
+/* A test case that passes, with what was found all the same. */
+static void put_output(assay_buf *out, const assay_buf *message, const assay_buf *body)
 {
+    assay_put_format(out, ">\n   <system-out>");
+    put_escaped(out, (const char *)message->data, message->size, false);
+    assay_put_u8(out, '\n');
+    put_escaped(out, (const char *)body->data, body->size, false);
+    assay_put_format(out, "</system-out>\n  </testcase>\n");
+    int status = assay_buf_status(message) != ASSAY_OK ? assay_buf_status(message) : assay_buf_status(body);
+    if (status != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = status;
+}
+
+static void put_skipped(assay_buf *out, const report_rule *rule)
+{
+    assay_put_format(out, ">\n   <skipped message=\"NoData: ");
+    put_escaped(out, rule->message, rule->message_size, true);
+    assay_put_format(out, "\"/>\n  </testcase>\n");
+}
+
+static void put_rule(const assay_report *report, const assay_trial_outcome *trial, const report_rule *rule,
+                     const assay_worker_names *names, assay_buf *out)
+{
+    bool stops = report_gate_stops(&report->gate, rule);
     assay_buf message, body;
     assay_buf_init(&message, ASSAY_REPORT_CEILING);
     assay_buf_init(&body, ASSAY_REPORT_CEILING);
@@ -125,13 +147,16 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     if (rule->status == ASSAY_ISSUES_FOUND) {
         put_summary(trial->info, rule, &message);
         report_put_evidence(trial, rule, names, EVIDENCE_LINES, NULL, &body);
-        put_fault(out, "failure", assay_severity_name(rule->instance->severity), &message, &body);
-    } else if (rule->status == ASSAY_RULE_ERROR) {
+        if (stops)
+            put_fault(out, "failure", assay_severity_name(rule->instance->severity), &message, &body);
+        else
+            put_output(out, &message, &body);
+    } else if (rule->status == ASSAY_RULE_ERROR || (rule->status == ASSAY_NO_DATA && stops)) {
         assay_put_bytes(&message, rule->message ? rule->message : "", rule->message_size);
-        put_fault(out, "error", assay_verdict_status_name(rule->status), &message, &body);
+        put_fault(out, rule->status == ASSAY_NO_DATA ? "failure" : "error", assay_verdict_status_name(rule->status), &message,
+                  &body);
     } else if (rule->status == ASSAY_NO_DATA) {
-        assay_put_format(out,
-                         ">\n   <skipped message=\"NoData: nothing in the trial fitted this rule\"/>\n  </testcase>\n");
+        put_skipped(out, rule);
     } else {
         assay_put_format(out, "/>\n");
     }
@@ -163,14 +188,16 @@ static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
     assay_buf_release(&body);
 }
 
-static suite_counts count(const assay_outcome *outcome, const assay_trial_outcome *trial)
+static suite_counts count(const assay_report *report, const assay_trial_outcome *trial)
 {
+    const assay_outcome *outcome = report->outcome;
     suite_counts n = {outcome->job->rule_count + has_losses(trial), 0, has_losses(trial), 0};
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
-        int status = report_rule_of(outcome, trial, i, false).status;
-        n.failures += status == ASSAY_ISSUES_FOUND;
-        n.errors += status == ASSAY_RULE_ERROR;
-        n.skipped += status == ASSAY_NO_DATA;
+        const report_rule rule = report_rule_of(outcome, trial, i, false);
+        bool stops = report_gate_stops(&report->gate, &rule);
+        n.failures += stops && rule.status != ASSAY_RULE_ERROR;
+        n.errors += rule.status == ASSAY_RULE_ERROR;
+        n.skipped += rule.status == ASSAY_NO_DATA && !stops;
     }
     for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
         bool error = report_rule_of(outcome, trial, i, true).status == ASSAY_RULE_ERROR;
@@ -180,9 +207,10 @@ static suite_counts count(const assay_outcome *outcome, const assay_trial_outcom
     return n;
 }
 
-static int put_suite(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+static int put_suite(const assay_report *report, const assay_trial_outcome *trial, assay_buf *out)
 {
-    suite_counts n = count(outcome, trial);
+    const assay_outcome *outcome = report->outcome;
+    suite_counts n = count(report, trial);
     assay_worker_names names;
     int status = assay_worker_names_init(&names, &trial->catalog);
     if (status != ASSAY_OK)
@@ -195,12 +223,12 @@ static int put_suite(const assay_outcome *outcome, const assay_trial_outcome *tr
     assay_put_format(out, "/>\n  </properties>\n");
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         report_rule rule = report_rule_of(outcome, trial, i, false);
-        put_rule(trial, &rule, &names, out);
+        put_rule(report, trial, &rule, &names, out);
     }
     for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
         report_rule aggregation = report_rule_of(outcome, trial, i, true);
         if (aggregation.status == ASSAY_RULE_ERROR)
-            put_rule(trial, &aggregation, &names, out);
+            put_rule(report, trial, &aggregation, &names, out);
     }
     if (has_losses(trial))
         put_losses(trial, out);
@@ -215,7 +243,7 @@ int report_put_junit(const assay_report *report, const assay_report_origin *orig
     (void)origin;
     suite_counts all = {0, 0, 0, 0};
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        suite_counts n = count(outcome, &outcome->trials[t]);
+        suite_counts n = count(report, &outcome->trials[t]);
         all.tests += n.tests;
         all.failures += n.failures;
         all.errors += n.errors;
@@ -224,7 +252,7 @@ int report_put_junit(const assay_report *report, const assay_report_origin *orig
     put_counts(out, &all, false);
     assay_put_format(out, ">\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        int status = put_suite(outcome, &outcome->trials[t], out);
+        int status = put_suite(report, &outcome->trials[t], out);
         if (status != ASSAY_OK)
             return status;
     }

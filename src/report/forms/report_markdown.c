@@ -265,6 +265,16 @@ static void put_problems(const assay_trial_outcome *trial, assay_buf *out)
         assay_put_format(out, "  - and %" PRIu64 " more\n", list->losses - shown);
 }
 
+/* What tested nothing, and why. */
+static void put_untested(const assay_outcome *outcome, page *p)
+{
+    if (count_of(outcome, ASSAY_NO_DATA, false) == 0)
+        return;
+    assay_put_format(&p->piece, "\n### Not tested, which is no pass\n\n");
+    flush(p);
+    each_rule(outcome, ASSAY_NO_DATA, false, put_error, p);
+}
+
 /* Trials with steps that some worker never wrote, or with damage. */
 static void put_losses(const assay_outcome *outcome, page *p)
 {
@@ -340,6 +350,7 @@ int report_put_markdown(const assay_report *report, const assay_report_origin *o
     put_rules(outcome, &p);
     p.most = ERRORS_END;
     put_errors(outcome, &p);
+    put_untested(outcome, &p);
     p.most = LOSSES_END;
     put_losses(outcome, &p);
     if (p.left_out > 0)

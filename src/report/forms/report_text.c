@@ -85,6 +85,21 @@ static void put_status_row(const assay_trial *info, const report_rule *rule, ass
     report_origin_release(&origin);
 }
 
+/* A paragraph for each rule without data: why. */
+static void put_untested(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
+                         assay_buf *out)
+{
+    assay_report_put_heading(out, "Not tested, which is no pass");
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, i, false);
+        if (rule.status != ASSAY_NO_DATA)
+            continue;
+        put_name(out, rule.instance->name);
+        assay_put_format(out, "\n");
+        assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
+    }
+}
+
 static void put_status_table(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
                              assay_buf *out)
 {
@@ -101,8 +116,7 @@ static void put_status_table(const assay_outcome *outcome, const assay_trial_out
     assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
     if (no_data > 0)
-        assay_put_format(out, "\nNoData is no pass: nothing in the trial fitted %s.\n",
-                         no_data == 1 ? "that rule" : "those rules");
+        put_untested(outcome, trial, draw, out);
 }
 
 static void put_rule_heading(const report_rule *rule, assay_buf *out)
@@ -171,7 +185,7 @@ static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome 
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         report_rule rule = report_rule_of(outcome, trial, i, false);
         bool quiet = rule.message_size == 0 && (!rule.text || rule.text->size == 0);
-        if (quiet || rule.status == ASSAY_ISSUES_FOUND || rule.status == ASSAY_RULE_ERROR)
+        if (quiet || rule.status != ASSAY_NO_ISSUES_FOUND)
             continue;
         if (!any)
             assay_report_put_heading(out, "Remarks");

@@ -157,6 +157,6 @@ void html_statuses(html_page *page)
     }
     page->end = end;
     html_more(page, outcome->trial_count - t, "trials");
-    html_put(page, "<p class=\"note\">No data is no pass: nothing in the trial fitted that rule.</p>\n");
+    html_put(page, "<p class=\"note\">No data is no pass: the rule's card says what was missing.</p>\n");
     html_section_end(page);
 }

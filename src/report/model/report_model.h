@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "report/report.h"
 
 /* One rule or aggregation of a trial as the report sees it: of a trial that could not be opened there is no verdict. */
 typedef struct report_rule {
@@ -17,6 +18,13 @@ typedef struct report_rule {
 
 /* Rule i of the trial (aggregation i when `aggregation`). */
 report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation);
+
+/* Does the rule alone make the report fail? (gate.c) */
+bool report_gate_stops(const assay_gate *gate, const report_rule *rule);
+/* Does any? */
+bool report_is_stopped(const assay_report *report);
+/* Is there no rule that had anything to test, in any trial, though the job has rules? */
+bool report_nothing_tested(const assay_report *report);
 
 /* What the rule is called in the registry, whatever the job calls it. */
 const char *report_kind(const report_rule *rule);

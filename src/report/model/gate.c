@@ -1,0 +1,55 @@
+/* gate.c - what makes a report fail: findings, and what could not be tested. */
+#include <string.h>
+
+#include "report/model/report_model.h"
+
+static bool is_allowed(const assay_gate *gate, const assay_instance *instance)
+{
+    if (gate->allow_no_data || instance->optional)
+        return true;
+    for (size_t i = 0; i < gate->allowed_count; i++) {
+        bool kind = instance->ops && strcmp(gate->allowed[i], instance->ops->name) == 0;
+        if (kind || strcmp(gate->allowed[i], instance->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool report_gate_stops(const assay_gate *gate, const report_rule *rule)
+{
+    if (!gate->on || rule->instance->severity < gate->least)
+        return false;
+    switch (rule->status) {
+    case ASSAY_ISSUES_FOUND:
+    case ASSAY_RULE_ERROR:
+        return true;
+    case ASSAY_NO_DATA:
+        return !is_allowed(gate, rule->instance);
+    default:
+        return false;
+    }
+}
+
+bool report_nothing_tested(const assay_report *report)
+{
+    const assay_outcome *outcome = report->outcome;
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+            int status = report_rule_of(outcome, &outcome->trials[t], i, false).status;
+            if (status == ASSAY_ISSUES_FOUND || status == ASSAY_NO_ISSUES_FOUND)
+                return false;
+        }
+    return outcome->job->rule_count > 0;
+}
+
+bool report_is_stopped(const assay_report *report)
+{
+    const assay_outcome *outcome = report->outcome;
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+            const report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
+            if (report_gate_stops(&report->gate, &rule))
+                return true;
+        }
+    return false;
+}
