@@ -301,6 +301,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                                                 : ASSAY_MODE_GLOBAL;
     int64_t num_steps = assay_param_int(rule->params, "num_steps"), first = 0, last = 0;
     uint64_t steps = 0;
+    if (against_start(rule))
+        return false;
     for (uint64_t i = 0; i < assay_trial_steps(rule->trial); i++) {
         const assay_step_info *info = assay_trial_step(rule->trial, i);
         if (mode != ASSAY_MODE_GLOBAL && info->mode != mode)
@@ -310,8 +312,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     }
     if (steps > 1 && last - first >= num_steps)
         return false;
-    assay_put_format(out, "%s has %" PRIu64 " step%s; none is %" PRId64 " after another (num_steps).", assay_mode_name(mode),
-                     steps, assay_plural(steps), num_steps);
+    assay_put_format(out, "%s has %" PRIu64 " step%s; none is %" PRId64 " after another (num_steps).",
+                     assay_mode_name(mode), steps, assay_plural(steps), num_steps);
     return true;
 }
 

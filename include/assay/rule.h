@@ -410,9 +410,9 @@ struct assay_rule_ops {
     /* What to try, the likeliest first, each a short sentence; ends with NULL. NULL: the advice says it all. */
     const char *const *remedies;
 
-    /* Why a rule whose tensors are there can have no datapoint all the same, as far as the trial's steps tell: appends a
-     * sentence, "EVAL has 4 steps; ...", and returns true; false when it can have some. `modes` are those in which its
-     * tensors were saved. NULL: the rule cannot tell. */
+    /* Why a rule whose tensors are there can have no datapoint all the same, as far as the trial's steps tell: appends
+     * a sentence, "EVAL has 4 steps; ...", and returns true; false when it can have some. `modes` are those in which
+     * its tensors were saved. NULL: the rule cannot tell. */
     bool (*reason)(const assay_rule *rule, unsigned modes, assay_buf *out);
 };
 

@@ -17,7 +17,8 @@ typedef struct check_options {
 static const cli_option OPTIONS[] = {
     {"rules-path", CLI_TEXT, offsetof(check_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
     {"trial", CLI_LIST, offsetof(check_options, trials), "PATH",
-     "Also tell, by the trial's index alone, which rules have nothing to test in it, and why. May be given several times.",
+     "Also tell, by the trial's index alone, which rules have nothing to test in it, and why. May be given several "
+     "times.",
      NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };

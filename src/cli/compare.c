@@ -1,16 +1,7 @@
 /* compare.c - assay compare: several trials side by side, without a job file. The rest is what `assay run` does. */
+#include "cli/built_in.h"
 #include "cli/run.h"
 
-/* The rules that need no parameters and judge any training of a network. Class counts and confusion cannot be guessed:
- * they take the names of tensors, and so a job file. */
-static const char DEFAULT_JOB[] =
-    "{\"rules\": ["
-    "{\"rule\": \"VanishingGradient\"}, {\"rule\": \"ExplodingTensor\"}, {\"rule\": \"DeadRelu\"}, "
-    "{\"rule\": \"WeightUpdateRatio\"}, {\"rule\": \"WeightFrozenDespiteGradient\"}, "
-    "{\"rule\": \"LossNotDecreasing\"}, {\"rule\": \"LossSpike\"}, {\"rule\": \"NormSpike\"}, "
-    "{\"rule\": \"Overfit\"}, {\"rule\": \"Overtraining\"}, "
-    "{\"rule\": \"GradientNotSynchronized\"}, {\"rule\": \"ReplicaDivergence\"}, "
-    "{\"rule\": \"MissingWorker\"}]}";
 enum { MOST_TRIALS = 1000 };
 
 typedef struct compare_options {
@@ -36,7 +27,8 @@ static int compare(const cli_context *context, int argc, char **argv)
     compare_options options = {.run = RUN_DEFAULTS};
     cli_list *trials = &options.run.trials;
     trials->text = trial; /* the operands: no option of this command adds to them */
-    options.run.job_text = DEFAULT_JOB;
+    options.run.job_text = (const char *)cli_built_in_job;
+    options.run.job_size = cli_built_in_job_size;
     int parsed = cli_options_parse(&cli_compare, argc, argv, &options, trial, &trials->count, &err);
     options.run.only_odd = !options.all;
     return run_command_job(context, &cli_compare, parsed, options.job, &options.run, &err);

@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/run.h"
 #include "cli/run_checkpoint.h"
+#include "cli/run_operands.h"
 #include "cli/terminal.h"
 #include "report/compare/bands.h"
 #include "report/compare/comparison.h"
@@ -130,7 +131,7 @@ static int conclude(const cli_context *context, const run_options *options, cons
         return CLI_FINDINGS;
     if (assay_outcome_has_losses(outcome))
         return CLI_LOSSES;
-    if (options->dry_run || report->gate.allow_no_data || !report_nothing_tested(report))
+    if (options->dry_run || report->gate.allow_no_data || report->bands || !report_nothing_tested(report))
         return CLI_DONE;
     assay_log_error("no rule had anything to test, which is no pass; --allow-no-data takes it for one");
     return CLI_FINDINGS;
@@ -291,15 +292,23 @@ int run_command_job(const cli_context *context, const cli_command *command, int 
 
 static int run(const cli_context *context, int argc, char **argv)
 {
-    const char *path[1] = {NULL};
+    static const char *operand[RUN_OPERANDS_MOST];
+    const char *job = NULL;
     size_t operands = 0;
     assay_error err = {""};
     run_options options = RUN_DEFAULTS;
-    int parsed = cli_options_parse(&cli_run, argc, argv, &options, path, &operands, &err);
-    return run_command_job(context, &cli_run, parsed, path[0], &options, &err);
+    int parsed = cli_options_parse(&cli_run, argc, argv, &options, operand, &operands, &err);
+    parsed = run_take_operands(context, parsed, operand, operands, &options, &job, &err);
+    return run_command_job(context, &cli_run, parsed, job, &options, &err);
 }
 
-const cli_command cli_run = {
-    "run",   "JOB", "Runs the rules and aggregations of a job file over its trials, on as many ranks as were started.",
-    OPTIONS, 1,     1,
-    true,    run};
+const cli_command cli_run = {"run",
+                             "[JOB] [TRIAL...]",
+                             "Runs the rules and aggregations of a job file over its trials, or over those given here, on "
+                             "as many ranks as were started. Without a job file: the built-in rules, as far as a trial has "
+                             "data for them.",
+                             OPTIONS,
+                             0,
+                             RUN_OPERANDS_MOST,
+                             true,
+                             run};

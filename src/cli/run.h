@@ -21,6 +21,7 @@ typedef struct run_options {
     const char *trials_from; /* a file with more of them */
     const char *baseline, *learn, *against, *noise;
     const char *job_text; /* a job that is built in: for run_load_job() without a path */
+    size_t job_size;      /* bytes of it */
     const char *out, *format;
     int fail_on, log;
     cli_names no_data; /* rules that may have none */
@@ -69,7 +70,7 @@ typedef struct run_options {
          "[RULE]",                                                                                                     \
          "Let this rule have no data, or without a name any rule. May be given several times. Default: --fail-on "     \
          "counts a rule without data, and a run in which no rule had data exits with 1 even without it.",              \
-         NULL}, \
+         NULL},                                                                                                        \
         {"steps", CLI_RANGE, RUN_FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", \
          NULL},                                                                                                        \
         {"memory",                                                                                                     \

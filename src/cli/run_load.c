@@ -28,6 +28,15 @@ static int set_formats(const char *list, assay_job *job, assay_error *err)
     return ASSAY_OK;
 }
 
+static bool has_rule(const assay_job *job, const char *name)
+{
+    for (size_t i = 0; i < job->rule_count; i++)
+        if (strcmp(job->rules[i]->name, name) == 0 ||
+            (job->rules[i]->ops && strcmp(job->rules[i]->ops->name, name) == 0))
+            return true;
+    return false;
+}
+
 /* The job with the command line's wishes. Not collective: the same on every rank. */
 static int adjust_job(const run_options *options, assay_job *job, assay_error *err)
 {
@@ -54,6 +63,11 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
     if (options->noise && !options->learn &&
         !(options->against && strncmp(options->noise, "factor=", 7) == 0 && !strchr(options->noise, ',')))
         return assay_fail(err, ASSAY_EUSAGE, "--noise: goes with --learn; with --against alone, only as factor=N");
+    for (size_t i = 0; i < options->no_data.list.count; i++)
+        if (!has_rule(job, options->no_data.list.text[i]))
+            return assay_fail(err, ASSAY_EUSAGE,
+                              "--allow-no-data %.100s: the job has no such rule; give its name, or none for all",
+                              options->no_data.list.text[i]);
     job->wants_curves = options->learn || options->against;
     if (options->learn && job->trial_count < 2)
         return assay_fail(err, ASSAY_EUSAGE, "--learn: a band takes at least 2 trials, and there is %zu",
@@ -102,7 +116,7 @@ static int read_texts(const char *path, const run_options *options, assay_buf *j
     if (path)
         status = cli_read_job_text(path, job, err);
     else
-        assay_put_bytes(job, options->job_text, strlen(options->job_text));
+        assay_put_bytes(job, options->job_text, options->job_size);
     if (status == ASSAY_OK && options->trials_from)
         status = assay_file_read(options->trials_from, CLI_JOB_CEILING, list, err);
     return status;
@@ -137,7 +151,9 @@ static int parse_job(const char *path, const run_options *options, const assay_b
 {
     int status = prepare_rules(options, err);
     if (status == ASSAY_OK)
-        status = assay_job_parse(path ? path : "compare", text->data, text->size, &assay_report_forms, job, err);
+        status = assay_job_parse(path ? path : "the built-in job", text->data, text->size, &assay_report_forms, job, err);
+    for (size_t i = 0; status == ASSAY_OK && !path && i < job->rule_count; i++)
+        job->rules[i]->optional = true; /* a trial takes those that it has data for */
     if (status == ASSAY_OK && (options->trials.count > 0 || options->trials_from))
         status = set_trials(options, list, job, err);
     if (status == ASSAY_OK && job->trial_count == 0)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/run.h"
+#include "cli/run_operands.h"
 #include "cli/watch_findings.h"
 #include "parallel/interrupt.h"
 #include "watch/watch.h"
@@ -159,19 +160,21 @@ static int watch_job(const cli_context *context, watch_options *options, const a
 
 static int watch(const cli_context *context, int argc, char **argv)
 {
-    const char *path[1] = {NULL};
+    static const char *operand[RUN_OPERANDS_MOST];
+    const char *path = NULL;
     size_t operands = 0;
     assay_error err = {""};
     assay_job job = {0};
     assay_buf text;
     assay_buf_init(&text, CLI_JOB_CEILING);
     watch_options options = {.run = RUN_DEFAULTS, .every = 1, .idle = 3600, .lag = 60};
-    int status = cli_options_parse(&cli_watch, argc, argv, &options, path, &operands, &err);
+    int status = cli_options_parse(&cli_watch, argc, argv, &options, operand, &operands, &err);
     if (status == ASSAY_OK && options.every < 0.01)
         status = assay_fail(&err, ASSAY_EUSAGE, "watch: --every: at least 0.01 seconds");
+    status = run_take_operands(context, status, operand, operands, &options.run, &path, &err);
     if (options.run.fail_on == RUN_FAIL_NEVER)
         options.run.fail_on = options.until;
-    status = run_load_job(context, status, path[0], &options.run, &text, &job, &err);
+    status = run_load_job(context, status, path, &options.run, &text, &job, &err);
     int code = status == ASSAY_OK ? watch_job(context, &options, &job, &text) : cli_fail(status, &err);
     run_actions_release(&options.run.actions);
     assay_buf_release(&text);
@@ -182,10 +185,11 @@ static int watch(const cli_context *context, int argc, char **argv)
 
 const cli_command cli_watch = {
     "watch",
-    "JOB",
-    "Follows the trials of a job while they are written, tells findings as they come, and ends with the report.",
+    "[JOB] [TRIAL...]",
+    "Follows the trials of a job, or those given here, while they are written, tells findings as they come, and ends with "
+    "the report. Without a job file: the built-in rules.",
     OPTIONS,
-    1,
-    1,
+    0,
+    RUN_OPERANDS_MOST,
     true,
     watch};

@@ -32,7 +32,8 @@ static int mention_unreadable(assay_verdict *v, uint64_t records)
     return assay_buf_status(&v->message);
 }
 
-/* Nothing tested always comes with why: what the index tells, what the rule said, or else that nothing else is known. */
+/* Nothing tested always comes with why: what the index tells, what the rule said, or else that nothing else is known.
+ */
 static int explain_no_data(assay_verdict *v, const assay_instance *instance, const assay_rule *rule)
 {
     assay_buf why;

@@ -40,8 +40,8 @@ typedef struct assay_instance {
     void *data;
     int64_t start_step, end_step;
     bool optional; /* may have no data: one of a set of which a trial takes what it has data for */
-    char *worker; /* only this one; NULL: all; owned */
-    int status;   /* ASSAY_OK or why it cannot run */
+    char *worker;  /* only this one; NULL: all; owned */
+    int status;    /* ASSAY_OK or why it cannot run */
     assay_error error;
 } assay_instance;
 

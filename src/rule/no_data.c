@@ -241,14 +241,17 @@ static bool explain_worker(const assay_instance *instance, const assay_trial *tr
 static bool explain_steps(const assay_rule *rule, assay_buf *out)
 {
     uint64_t steps = assay_trial_steps(rule->trial);
-    const assay_step_info *first = assay_trial_step(rule->trial, 0), *last = steps ? assay_trial_step(rule->trial, steps - 1) : NULL;
+    const assay_step_info *first = assay_trial_step(rule->trial, 0),
+                          *last = steps ? assay_trial_step(rule->trial, steps - 1) : NULL;
     if (steps > 0 && last->step >= rule->start_step && first->step < rule->end_step)
         return false;
     begin_sentence(out);
     if (steps == 0)
         put_plain(out, "the trial has no steps.");
     else
-        assay_put_format(out, "the trial has steps %" PRId64 " to %" PRId64 ", and none that the rule looks at (start_step, end_step).",
+        assay_put_format(out,
+                         "the trial has steps %" PRId64 " to %" PRId64
+                         ", and none that the rule looks at (start_step, end_step).",
                          first->step, last->step);
     return true;
 }

@@ -94,8 +94,20 @@ def check_exit_codes(cli):
     cli.expect(1, "run", mild, *run_it[2:], "--fail-on=info")
     cli.expect(0, "run", mild, *run_it[2:], "--fail-on=warning")
     unknown = cli.write("unknown.json", {"rules": [{"rule": "NoSuchRule"}]})
-    cli.expect(0, "run", unknown, *run_it[2:], out="there is no rule \"NoSuchRule\"")
+    cli.expect(1, "run", unknown, *run_it[2:], out="there is no rule \"NoSuchRule\"")
     cli.expect(1, "run", unknown, *run_it[2:], "--fail-on=warning")  # what could not be evaluated passes no gate
+    blind = cli.write("blind.json", {"rules": [{"rule": "TreeDepth"}, {"name": "no layer", "rule": "DeadRelu"}]})
+    cli.expect(1, "run", blind, *run_it[2:], err="no rule had anything to test")
+    cli.expect(0, "run", blind, *run_it[2:], "--allow-no-data")
+    half = cli.write("half.json", {"rules": [{"rule": "ExplodingTensor"}, {"name": "no layer", "rule": "DeadRelu", "severity": "error"}]})
+    half_it = ("run", half, *run_it[2:])
+    cli.expect(0, *half_it)
+    cli.expect(1, *half_it, "--fail-on", "error")
+    for allowed in (["--allow-no-data"], ["--allow-no-data", "no layer"], ["--allow-no-data=DeadRelu"]):
+        cli.expect(0, *half_it, "--fail-on", "error", *allowed)
+    cli.expect(1, *half_it, "--fail-on", "error", "--allow-no-data=ExplodingTensor")
+    cli.expect(0, "run", "--allow-no-data", half, *run_it[2:])  # a path is no name
+    cli.expect(2, *half_it, "--allow-no-data", "another", err="the job has no such rule")
     damaged = cli.where / "damaged"
     shutil.copytree(PARTIAL, damaged)
     part = Part(damaged, 20, "worker_1")
@@ -142,7 +154,7 @@ def check_jobs(cli):
     done = cli.expect(2, "check", bad_rules)
     for name in ("unclosed", "unknown", "word", "odd"):
         cli.checks.expect("\"%s\"" % name in done.err, "check does not name %s: %s" % (name, done.err))
-    cli.expect(0, "run", bad_rules, "--trial", PARTIAL, "--out", "out", out="((x")
+    cli.expect(1, "run", bad_rules, "--trial", PARTIAL, "--out", "out", out="((x", err="no rule had anything to test")
     statuses = [r["status"] for r in json.loads((cli.where / "out" / "report.json").read_text())["trials"][0]["rules"]]
     cli.checks.expect(statuses == ["Error"] * 4 + ["NoData"], "statuses %s" % statuses)
 

@@ -161,7 +161,7 @@ def check_junit(forms):
     root = ElementTree.parse(forms.folder / "junit.xml").getroot()
     suites = [xml_text(t["name"]) for t in forms.report["trials"]]
     forms.expect([s.get("name") for s in root] == suites, "junit.xml: other suites")
-    element = {"IssuesFound": "failure", "Error": "error", "NoData": "skipped", "NoIssuesFound": None}
+    element = {"IssuesFound": "system-out", "Error": "error", "NoData": "skipped", "NoIssuesFound": None}
     for suite, trial in zip(root, forms.report["trials"]):
         cases = suite.findall("testcase")
         path = suite.find("properties/property[@name='path']").get("value")
@@ -172,10 +172,12 @@ def check_junit(forms):
                          "junit.xml: %r is not %r" % (case.get("name"), rule["name"]))
             forms.expect(what == element[rule["status"]], "junit.xml: %s is %s" % (rule["status"], what))
             if rule["status"] == "IssuesFound":
-                first, message = rule["first"], case[0].get("message")
+                first, message = rule["first"], case[0].text
                 where = [rule["first_cause"]["text"]] if "first_cause" in rule else [first["tensor"], "worker"]
                 forms.expect(all(xml_text(w) in message for w in where) and
                              "%d of %d" % (rule["findings_total"], rule["datapoints"]) in message, "junit.xml: %r" % message)
+            elif rule["status"] == "NoData":
+                forms.expect(case[0].get("message") == "NoData: " + xml_text(rule["message"]), "junit.xml: no reason")
             elif rule["status"] == "Error":
                 forms.expect(case[0].get("message") == xml_text(rule["message"]), "junit.xml: another message")
         more = [a["name"] for a in trial["aggregations"] if "error" in a]
@@ -386,7 +388,7 @@ def check_full_disk(args, checks, folder):
     run([args.assay, "run", job, "--out", whole, "--quiet"])
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     (folder / "disk").mkdir()
-    done = run(["unshare", "--mount"] + user + ["sh", "-c", 'mount -t tmpfs -o size=420k tmpfs "$1" || exit 99; "$2" run "$3" '
+    done = run(["unshare", "--mount"] + user + ["sh", "-c", 'mount -t tmpfs -o size=440k tmpfs "$1" || exit 99; "$2" run "$3" '
                 '--out "$1" --quiet; code=$?; cp -r "$1" "$4"; exit $code', "sh", folder / "disk", args.assay, job, left])
     checks.expect(done.code == 4 and str(folder / "disk" / "report.json") in done.err, "full disk: %s" % done)
     files = {name: data for name, data in files_of(left).items()}

@@ -1,9 +1,9 @@
 /* report_junit.c - junit.xml, which CI systems show: a suite for each trial, a test case for each rule.
  *
  * It fails where the run does: a rule that --fail-on counts is a failure when it found something, or tested nothing.
- * Other findings pass, with what was found as output of the test. Error is an error, NoData is skipped. What is damaged or
- * missing beside the rules must not look like a pass: an aggregation in error, a trial with losses or one that could not be opened get a test case in
- * error. */
+ * Other findings pass, with what was found as output of the test. Error is an error, NoData is skipped. What is damaged
+ * or missing beside the rules must not look like a pass: an aggregation in error, a trial with losses or one that could
+ * not be opened get a test case in error. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -153,8 +153,8 @@ static void put_rule(const assay_report *report, const assay_trial_outcome *tria
             put_output(out, &message, &body);
     } else if (rule->status == ASSAY_RULE_ERROR || (rule->status == ASSAY_NO_DATA && stops)) {
         assay_put_bytes(&message, rule->message ? rule->message : "", rule->message_size);
-        put_fault(out, rule->status == ASSAY_NO_DATA ? "failure" : "error", assay_verdict_status_name(rule->status), &message,
-                  &body);
+        put_fault(out, rule->status == ASSAY_NO_DATA ? "failure" : "error", assay_verdict_status_name(rule->status),
+                  &message, &body);
     } else if (rule->status == ASSAY_NO_DATA) {
         put_skipped(out, rule);
     } else {

@@ -42,11 +42,25 @@ static void put_same_missing(const assay_trial_outcome *trial, const assay_worke
     assay_buf_release(&line);
 }
 
+/* What was left out by choice. */
+static void put_choice(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
+{
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_put_format(&line, "Recorded by choice: ");
+    if (report_put_choice(trial, &line)) {
+        assay_put_format(&line, ". Nothing here judges the rest.");
+        assay_text_put_wrapped(out, draw, 0, NULL, (const char *)line.data, line.size);
+    }
+    assay_buf_release(&line);
+}
+
 void assay_report_put_completeness(const assay_trial_outcome *trial, const assay_worker_names *names,
                                    const assay_draw *draw, assay_buf *out)
 {
     size_t count = trial->incomplete_count;
     assay_report_put_heading(out, "Completeness");
+    put_choice(trial, draw, out);
     if (count == 0) {
         assay_put_format(out, assay_trial_steps(trial->info) > 0 ? "Every worker wrote every step.\n"
                                                                  : "No worker wrote any step.\n");

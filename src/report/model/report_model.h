@@ -26,6 +26,10 @@ bool report_is_stopped(const assay_report *report);
 /* Is there no rule that had anything to test, in any trial, though the job has rules? */
 bool report_nothing_tested(const assay_report *report);
 
+/* Appends how much was recorded, where that was chosen and is not all: "1 of 4 workers, 1 of 60 TRAIN steps (every
+ * 500th)". False, and nothing, where all was recorded. (choice.c) */
+bool report_put_choice(const assay_trial_outcome *trial, assay_buf *out);
+
 /* What the rule is called in the registry, whatever the job calls it. */
 const char *report_kind(const report_rule *rule);
 

@@ -1,0 +1,10 @@
+/* built_in.h - the job that is taken without a job file: jobs/built-in.json, as it was when the program was built. */
+#ifndef ASSAY_CLI_BUILT_IN_H
+#define ASSAY_CLI_BUILT_IN_H
+
+#include <stddef.h>
+
+extern const unsigned char cli_built_in_job[];
+extern const size_t cli_built_in_job_size;
+
+#endif

@@ -1,0 +1,64 @@
+/* run_operands.c - see run_operands.h. */
+#include "cli/run_operands.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fault.h"
+#include "cli/built_in.h"
+
+static bool ends_with(const char *text, const char *tail)
+{
+    size_t length = strlen(text), size = strlen(tail);
+    return length > size && strcmp(text + length - size, tail) == 0;
+}
+
+static bool is_trial(const char *word)
+{
+    struct stat seen;
+    if (stat(word, &seen) == 0)
+        return S_ISDIR(seen.st_mode) || ends_with(word, ".h5") || ends_with(word, ".hdf5");
+    return strpbrk(word, "*?[=") || strstr(word, "://") || ends_with(word, "/");
+}
+
+/* On rank 0: a byte for each word, 1 for a trial. A word of which nothing is known is a trial behind a job or a trial. */
+static int look_at_operands(const char *const *operand, size_t count, assay_buf *kinds, assay_error *err)
+{
+    bool job = false;
+    for (size_t i = 0; i < count; i++) {
+        struct stat seen;
+        bool there = stat(operand[i], &seen) == 0, trial = is_trial(operand[i]) || (!there && i > 0);
+        if (!trial && job)
+            return assay_fail(err, ASSAY_EUSAGE, "%.200s: one job file is enough, and trials are directories or .h5 files",
+                              operand[i]);
+        job = job || !trial;
+        assay_put_u8(kinds, trial);
+    }
+    return assay_buf_status(kinds);
+}
+
+int run_take_operands(const cli_context *context, int parsed, const char *const *operand, size_t count,
+                      run_options *options, const char **job, assay_error *err)
+{
+    assay_buf kinds;
+    assay_buf_init(&kinds, RUN_OPERANDS_MOST);
+    int status = parsed;
+    *job = NULL;
+    if (status == ASSAY_OK && assay_comm_rank(context->comm) == 0)
+        status = look_at_operands(operand, count, &kinds, err);
+    status = assay_comm_agree(context->comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(context->comm, &kinds);
+    for (size_t i = 0; status == ASSAY_OK && i < count && i < kinds.size; i++) {
+        if (!kinds.data[i])
+            *job = operand[i];
+        else if (!cli_list_add(&options->trials, operand[i]))
+            status = assay_fail(err, ASSAY_ENOMEM, "out of memory for the trials of the command line");
+    }
+    assay_buf_release(&kinds);
+    if (status == ASSAY_OK && !*job && options->trials.count == 0 && !options->trials_from)
+        status = assay_fail(err, ASSAY_EUSAGE, "give a trial (a directory), a job file, or both; `assay --help` tells more");
+    options->job_text = (const char *)cli_built_in_job;
+    options->job_size = cli_built_in_job_size;
+    return assay_comm_agree(context->comm, status, err);
+}

@@ -1,0 +1,58 @@
+/* choice.c - how much of a run was recorded, where that was the program's choice. */
+#include <inttypes.h>
+
+#include "report/model/report_model.h"
+
+/* 500th, 2nd, 3rd. */
+static const char *ordinal(uint64_t n)
+{
+    bool teen = n / 10 % 10 == 1;
+    return !teen && n % 10 == 1 ? "st" : !teen && n % 10 == 2 ? "nd" : !teen && n % 10 == 3 ? "rd" : "th";
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* By the numbers of the saved steps, for trials whose hook says nothing: up to the last one. */
+static void estimate_steps(const assay_trial *info, assay_run_recorded recorded[ASSAY_MODES])
+{
+    int64_t last[ASSAY_MODES];
+    for (uint64_t i = 0; i < assay_trial_steps(info); i++) {
+        const assay_step_info *step = assay_trial_step(info, i);
+        assay_run_recorded *r = &recorded[step->mode];
+        if (step->mode_step < 0)
+            continue;
+        r->every = r->steps++ == 0 ? 0 : common_divisor(r->every, (uint64_t)(step->mode_step - last[step->mode]));
+        r->of = (uint64_t)step->mode_step + 1;
+        last[step->mode] = step->mode_step;
+    }
+}
+
+bool report_put_choice(const assay_trial_outcome *trial, assay_buf *out)
+{
+    const assay_run_facts *facts = &trial->catalog.facts;
+    assay_run_recorded estimate[ASSAY_MODES] = {{0, 0, 0}};
+    const assay_run_recorded *recorded = facts->run_workers > 0 ? facts->recorded : estimate;
+    bool any = facts->recorded_workers < facts->run_workers;
+    if (any)
+        assay_put_format(out, "%" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers, facts->run_workers);
+    if (facts->run_workers == 0 && trial->info)
+        estimate_steps(trial->info, estimate);
+    for (int m = ASSAY_MODE_TRAIN; m < ASSAY_MODES; m++) {
+        if (recorded[m].steps == 0 || recorded[m].steps >= recorded[m].of)
+            continue;
+        assay_put_format(out, "%s%" PRIu64 " of %" PRIu64 " %s steps", any ? ", " : "", recorded[m].steps,
+                         recorded[m].of, assay_mode_name(m));
+        if (recorded[m].every > 1)
+            assay_put_format(out, " (every %" PRIu64 "%s)", recorded[m].every, ordinal(recorded[m].every));
+        any = true;
+    }
+    return any;
+}
