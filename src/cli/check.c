@@ -3,6 +3,7 @@
 
 #include "action/actions.h"
 #include "base/log.h"
+#include "cli/built_in.h"
 #include "cli/check_trial.h"
 #include "cli/rules_load.h"
 #include "report/report.h"
@@ -138,8 +139,11 @@ static int check(const cli_context *context, int argc, char **argv)
     assay_buf_init(&no_data, ASSAY_REPORT_CEILING);
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     status = cli_load_rules(options.rules_path, &err);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && path[0])
         status = cli_read_job_text(path[0], &text, &err);
+    else if (status == ASSAY_OK)
+        assay_put_bytes(&text, cli_built_in_job, cli_built_in_job_size);
+    path[0] = path[0] ? path[0] : "the built-in job";
     if (status == ASSAY_OK)
         status = assay_job_parse(path[0], text.data, text.size, &assay_report_forms, &job, &err);
     if (status == ASSAY_OK)
@@ -167,12 +171,7 @@ static int check(const cli_context *context, int argc, char **argv)
     return cli_finish(&out, bad ? CLI_USAGE : CLI_DONE);
 }
 
-const cli_command cli_check = {"check",
-                               "JOB",
-                               "Checks a job file without reading any trial, and prints what it comes to, all defaults "
-                               "filled in.",
-                               OPTIONS,
-                               1,
-                               1,
-                               false,
-                               check};
+const cli_command cli_check = {
+    "check", "[JOB]", "Checks a job file, or the built-in job, and prints what it comes to, all defaults filled in.",
+    OPTIONS, 0,       1,
+    false,   check};

@@ -122,8 +122,8 @@ static int conclude(const cli_context *context, const run_options *options, cons
     int seen = options->witness.see ? options->witness.see(options->witness.context, outcome, &err) : ASSAY_OK;
     if (seen != ASSAY_OK)
         assay_log_error("%s", err.text);
+    int written = options->dry_run ? ASSAY_OK : write_files(context, options, report); /* before a pager may be quit */
     int printed = print_report(options, report);
-    int written = options->dry_run ? ASSAY_OK : write_files(context, options, report);
     if (seen != ASSAY_OK || printed != ASSAY_OK || written != ASSAY_OK)
         return CLI_FAILED;
     bool outside = report->bands && assay_band_report_fires(report->bands) && report->gate.least <= ASSAY_WARNING;
@@ -302,13 +302,14 @@ static int run(const cli_context *context, int argc, char **argv)
     return run_command_job(context, &cli_run, parsed, job, &options, &err);
 }
 
-const cli_command cli_run = {"run",
-                             "[JOB] [TRIAL...]",
-                             "Runs the rules and aggregations of a job file over its trials, or over those given here, on "
-                             "as many ranks as were started. Without a job file: the built-in rules, as far as a trial has "
-                             "data for them.",
-                             OPTIONS,
-                             0,
-                             RUN_OPERANDS_MOST,
-                             true,
-                             run};
+const cli_command cli_run = {
+    "run",
+    "[JOB] [TRIAL...]",
+    "Runs the rules and aggregations of a job file over its trials, or over those given here, on "
+    "as many ranks as were started. Without a job file: the built-in rules, as far as a trial has "
+    "data for them.",
+    OPTIONS,
+    0,
+    RUN_OPERANDS_MOST,
+    true,
+    run};

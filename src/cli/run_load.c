@@ -151,9 +151,12 @@ static int parse_job(const char *path, const run_options *options, const assay_b
 {
     int status = prepare_rules(options, err);
     if (status == ASSAY_OK)
-        status = assay_job_parse(path ? path : "the built-in job", text->data, text->size, &assay_report_forms, job, err);
+        status =
+            assay_job_parse(path ? path : "the built-in job", text->data, text->size, &assay_report_forms, job, err);
     for (size_t i = 0; status == ASSAY_OK && !path && i < job->rule_count; i++)
         job->rules[i]->optional = true; /* a trial takes those that it has data for */
+    for (size_t i = 0; status == ASSAY_OK && !path && i < job->aggregation_count; i++)
+        job->aggregations[i]->optional = true;
     if (status == ASSAY_OK && (options->trials.count > 0 || options->trials_from))
         status = set_trials(options, list, job, err);
     if (status == ASSAY_OK && job->trial_count == 0)

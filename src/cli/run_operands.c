@@ -21,7 +21,8 @@ static bool is_trial(const char *word)
     return strpbrk(word, "*?[=") || strstr(word, "://") || ends_with(word, "/");
 }
 
-/* On rank 0: a byte for each word, 1 for a trial. A word of which nothing is known is a trial behind a job or a trial. */
+/* On rank 0: a byte for each word, 1 for a trial. A word of which nothing is known is a trial behind a job or a trial.
+ */
 static int look_at_operands(const char *const *operand, size_t count, assay_buf *kinds, assay_error *err)
 {
     bool job = false;
@@ -29,8 +30,8 @@ static int look_at_operands(const char *const *operand, size_t count, assay_buf 
         struct stat seen;
         bool there = stat(operand[i], &seen) == 0, trial = is_trial(operand[i]) || (!there && i > 0);
         if (!trial && job)
-            return assay_fail(err, ASSAY_EUSAGE, "%.200s: one job file is enough, and trials are directories or .h5 files",
-                              operand[i]);
+            return assay_fail(err, ASSAY_EUSAGE,
+                              "%.200s: one job file is enough, and trials are directories or .h5 files", operand[i]);
         job = job || !trial;
         assay_put_u8(kinds, trial);
     }
@@ -57,7 +58,8 @@ int run_take_operands(const cli_context *context, int parsed, const char *const 
     }
     assay_buf_release(&kinds);
     if (status == ASSAY_OK && !*job && options->trials.count == 0 && !options->trials_from)
-        status = assay_fail(err, ASSAY_EUSAGE, "give a trial (a directory), a job file, or both; `assay --help` tells more");
+        status =
+            assay_fail(err, ASSAY_EUSAGE, "give a trial (a directory), a job file, or both; `assay --help` tells more");
     options->job_text = (const char *)cli_built_in_job;
     options->job_size = cli_built_in_job_size;
     return assay_comm_agree(context->comm, status, err);

@@ -183,13 +183,13 @@ static int watch(const cli_context *context, int argc, char **argv)
     return code;
 }
 
-const cli_command cli_watch = {
-    "watch",
-    "[JOB] [TRIAL...]",
-    "Follows the trials of a job, or those given here, while they are written, tells findings as they come, and ends with "
-    "the report. Without a job file: the built-in rules.",
-    OPTIONS,
-    0,
-    RUN_OPERANDS_MOST,
-    true,
-    watch};
+const cli_command cli_watch = {"watch",
+                               "[JOB] [TRIAL...]",
+                               "Follows the trials of a job, or those given here, while they are written, tells "
+                               "findings as they come, and ends with "
+                               "the report. Without a job file: the built-in rules.",
+                               OPTIONS,
+                               0,
+                               RUN_OPERANDS_MOST,
+                               true,
+                               watch};

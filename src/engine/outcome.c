@@ -38,8 +38,11 @@ static int explain_no_data(assay_verdict *v, const assay_instance *instance, con
 {
     assay_buf why;
     assay_buf_init(&why, 1 << 16);
-    (void)assay_no_data_explain(rule, instance, &why);
-    if (why.size == 0 && v->message.size == 0)
+    bool aggregation = rule->ops->traits & ASSAY_RULE_AGGREGATION; /* never has datapoints */
+    bool none = assay_no_data_explain(rule, instance, &why);
+    if (aggregation && !none)
+        assay_buf_clear(&why);
+    if (!aggregation && why.size == 0 && v->message.size == 0)
         assay_put_format(&why, "its tensors are there, but none gave it a test: too few steps, or none with values.");
     if (why.size > 0 && v->message.size > 0)
         assay_put_u8(&why, ' ');

@@ -63,7 +63,7 @@ def check_help(cli):
 def check_options(cli):
     run_it = ("run", cli.job, "--trial", PARTIAL)
     for arguments, message in (
-            (("run",), "JOB is missing"), (("run", cli.job, "more"), "too much"), (("ls",), "TRIAL is missing"),
+            (("run",), "give a trial"), (("run", cli.job, cli.job), "one job file is enough"), (("ls",), "TRIAL is missing"),
             (("show", PARTIAL), "show takes a TRIAL and a TENSOR"), (("run", cli.job, "--bad"), "unknown option \"--bad\""),
             (("run", cli.job, "-x"), "unknown option \"-x\""), ((*run_it, "--memory", "lots"), "expected a size"),
             ((*run_it, "--memory", "-1"), "expected a size"), ((*run_it, "--memory=99999999999999G"), "expected a size"),

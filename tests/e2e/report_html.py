@@ -94,10 +94,11 @@ def check_statuses(checks, page, report, name):
     text = page.all_text()
     for number, trial in enumerate(report["trials"]):
         checks.expect(trial["name"] in text, "%s: no trial %s" % (name, trial["name"]))
-        rows = page.run("return [...document.querySelectorAll('#rules table')].map(t => [...t.tBodies[0].rows].map("
+        rows = page.run("return [...document.querySelectorAll('#rules .trial')].map(t => [...t.querySelectorAll('tbody tr')].map("
                         "r => [...r.cells].map(c => c.textContent)))")[number]
         checks.expect(len(rows) == len(trial["rules"]), "%s: %d rows" % (name, len(rows)))
-        for row, rule in zip(rows, trial["rules"]):
+        order = ("IssuesFound", "Error", "NoData", "NoIssuesFound"), ("error", "warning", "info")
+        for row, rule in zip(rows, sorted(trial["rules"], key=lambda r: (order[0].index(r["status"]), order[1].index(r["severity"])))):
             first = rule["first"]
             good = row[0].endswith(STATUS[rule["status"]]) and row[1] == rule["name"] and row[2] == rule["severity"]
             good = good and (not rule["datapoints"] or row[3] == "%d of %d" % (rule["findings_total"], rule["datapoints"]))

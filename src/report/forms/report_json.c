@@ -279,7 +279,15 @@ static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *t
 int assay_report_put_body(const assay_report *report, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
-    assay_put_format(out, "{\"schema\": \"assay-report/1\",\n \"trials\": [");
+    assay_buf verdict;
+    assay_buf_init(&verdict, ASSAY_REPORT_CEILING);
+    report_put_verdict(report, &verdict);
+    assay_put_format(out, "{\"schema\": \"assay-report/1\",\n \"verdict\": ");
+    assay_json_put_text_n(out, (const char *)verdict.data, verdict.size);
+    assay_put_format(out, ",\n \"trials\": [");
+    if (assay_buf_status(&verdict) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&verdict);
+    assay_buf_release(&verdict);
     for (size_t i = 0; i < outcome->trial_count; i++) {
         assay_worker_names names;
         int status = assay_worker_names_init(&names, &outcome->trials[i].catalog);

@@ -11,7 +11,7 @@
 /* GitHub takes comments of up to 65 536 characters; bytes are never fewer. Each part may fill the page so far, so that
  * a long one leaves room for those behind it, and for the words at the end. */
 enum { TABLE_END = 32768, FINDINGS_END = 45056, ERRORS_END = 53248, LOSSES_END = 64512 };
-enum { NAME_COLUMNS = 80, MESSAGE_COLUMNS = 300, ANSWER_COLUMNS = 2000 };
+enum { NAME_COLUMNS = 80, MESSAGE_COLUMNS = 300, VERDICT_COLUMNS = 600, ANSWER_COLUMNS = 2000 };
 enum { FINDINGS_SHOWN = 3, RULES_SHOWN = 10, PROBLEMS_SHOWN = 5 };
 
 /* A page that takes pieces while they fit. */
@@ -303,19 +303,34 @@ static void put_losses(const assay_outcome *outcome, page *p)
     }
 }
 
-static void put_summary(const assay_outcome *outcome, page *p)
+/* As the heading: markup in names is none. */
+static void put_verdict(const assay_report *report, assay_buf *out)
 {
+    assay_buf line, cut;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_buf_init(&cut, ASSAY_REPORT_CEILING);
+    report_put_clean_verdict(report, &line);
+    assay_text_put_cut(&cut, (const char *)line.data, line.size, VERDICT_COLUMNS);
+    assay_put_u8(&cut, '\0');
+    assay_put_format(out, "## assay: ");
+    if (assay_buf_status(&cut) == ASSAY_OK)
+        put_words(out, (const char *)cut.data);
+    else if (out->status == ASSAY_OK)
+        out->status = assay_buf_status(&cut);
+    assay_put_format(out, "\n\n");
+    assay_buf_release(&line);
+    assay_buf_release(&cut);
+}
+
+static void put_summary(const assay_report *report, page *p)
+{
+    const assay_outcome *outcome = report->outcome;
     size_t found = count_of(outcome, ASSAY_ISSUES_FOUND, false), failed = count_of(outcome, ASSAY_RULE_ERROR, false);
-    size_t uncounted = count_of(outcome, ASSAY_RULE_ERROR, true); /* aggregations */
     size_t silent = count_of(outcome, ASSAY_NO_DATA, false), all = outcome->trial_count * outcome->job->rule_count,
            damaged = 0;
     for (size_t t = 0; t < outcome->trial_count; t++)
         damaged += outcome->trials[t].status != ASSAY_OK || outcome->trials[t].problems.losses > 0;
-    assay_put_format(&p->piece, "## assay: %s\n\n",
-                     found                            ? "something was found"
-                     : failed || uncounted || damaged ? "not everything could be evaluated"
-                     : silent > 0 && silent == all    ? "nothing could be tested"
-                                                      : "nothing was found");
+    put_verdict(report, &p->piece);
     assay_put_format(&p->piece, "%zu rule%s", outcome->job->rule_count, assay_plural(outcome->job->rule_count));
     if (outcome->trial_count > 1)
         assay_put_format(&p->piece, " on %zu trials", outcome->trial_count);
@@ -346,7 +361,7 @@ int report_put_markdown(const assay_report *report, const assay_report_origin *o
     page p = {.out = out, .most = TABLE_END};
     assay_buf_init(&p.piece, ASSAY_REPORT_CEILING);
     put_answer(report->comparison, &p);
-    put_summary(outcome, &p);
+    put_summary(report, &p);
     put_rules(outcome, &p);
     p.most = ERRORS_END;
     put_errors(outcome, &p);

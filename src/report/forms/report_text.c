@@ -85,38 +85,59 @@ static void put_status_row(const assay_trial *info, const report_rule *rule, ass
     report_origin_release(&origin);
 }
 
-/* A paragraph for each rule without data: why. */
-static void put_untested(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
-                         assay_buf *out)
+/* Rules that found nothing, in one paragraph. */
+static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, bool behind,
+                       const assay_draw *draw, assay_buf *out)
 {
-    assay_report_put_heading(out, "Not tested, which is no pass");
+    size_t count = 0;
+    uint64_t tests = 0;
+    assay_buf names, line;
+    assay_buf_init(&names, ASSAY_REPORT_CEILING);
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         report_rule rule = report_rule_of(outcome, trial, i, false);
-        if (rule.status != ASSAY_NO_DATA)
+        if (rule.status != ASSAY_NO_ISSUES_FOUND)
             continue;
-        put_name(out, rule.instance->name);
-        assay_put_format(out, "\n");
-        assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
+        assay_put_format(&names, count++ ? ", " : "");
+        assay_put_bytes(&names, rule.instance->name, strlen(rule.instance->name));
+        tests += report_datapoints(&rule);
     }
+    if (count > 0) {
+        assay_put_format(&line, "NoIssuesFound in %" PRIu64 " datapoint%s of %zu rule%s: ", tests, assay_plural(tests),
+                         count, assay_plural(count));
+        assay_put_bytes(&line, names.data, names.size);
+        assay_put_format(&line, ".");
+        assay_put_format(out, behind ? "\n" : "");
+        assay_text_put_wrapped(out, draw, 0, NULL, (const char *)line.data, line.size);
+    }
+    if (assay_buf_status(&names) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&names);
+    assay_buf_release(&names);
+    assay_buf_release(&line);
 }
 
 static void put_status_table(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
                              assay_buf *out)
 {
     static const char *const heads[] = {"rule", "status", "severity", "findings", "first step", "worker", "tensor"};
-    size_t no_data = 0;
+    static const int shown[] = {ASSAY_ISSUES_FOUND, ASSAY_RULE_ERROR};
+    size_t rows = 0;
     assay_table table;
     assay_table_init(&table, "ellrrle", heads);
-    for (size_t i = 0; i < outcome->job->rule_count; i++) {
-        report_rule rule = report_rule_of(outcome, trial, i, false);
-        put_status_row(trial->info, &rule, &table);
-        no_data += rule.status == ASSAY_NO_DATA;
-    }
+    for (size_t s = 0; s < sizeof shown / sizeof *shown; s++)
+        for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
+            for (size_t i = 0; i < outcome->job->rule_count; i++) {
+                report_rule rule = report_rule_of(outcome, trial, i, false);
+                if (rule.status != shown[s] || (int)rule.instance->severity != severity)
+                    continue;
+                put_status_row(trial->info, &rule, &table);
+                rows++;
+            }
     assay_report_put_heading(out, "Rules");
-    assay_table_put(&table, 0, draw, out);
+    if (rows > 0)
+        assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
-    if (no_data > 0)
-        put_untested(outcome, trial, draw, out);
+    put_passed(outcome, trial, rows > 0, draw, out);
 }
 
 static void put_rule_heading(const report_rule *rule, assay_buf *out)
@@ -163,17 +184,18 @@ static void put_all_evidence(const assay_outcome *outcome, const assay_trial_out
                              const assay_worker_names *names, const assay_draw *draw, assay_buf *out)
 {
     bool any = false;
-    for (size_t i = 0; i < outcome->job->rule_count; i++) {
-        report_rule rule = report_rule_of(outcome, trial, i, false);
-        if (rule.status != ASSAY_ISSUES_FOUND)
-            continue;
-        if (!any)
-            assay_report_put_heading(out, "Evidence");
-        assay_put_format(out, any ? "\n" : "");
-        put_rule_heading(&rule, out);
-        report_put_evidence(trial, &rule, names, EVIDENCE_LINES, draw, out);
-        any = true;
-    }
+    for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
+        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+            report_rule rule = report_rule_of(outcome, trial, i, false);
+            if (rule.status != ASSAY_ISSUES_FOUND || (int)rule.instance->severity != severity)
+                continue;
+            if (!any)
+                assay_report_put_heading(out, "Evidence");
+            assay_put_format(out, any ? "\n" : "");
+            put_rule_heading(&rule, out);
+            report_put_evidence(trial, &rule, names, EVIDENCE_LINES, draw, out);
+            any = true;
+        }
 }
 
 /* What rules without findings have to say: what they left out, and the sections of those that report and do not judge.
@@ -200,13 +222,45 @@ static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome 
     }
 }
 
+/* A paragraph for each rule without data: why. Those that a trial need not have data for share one. */
+static void put_untested(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
+                         assay_buf *out)
+{
+    bool any = false;
+    assay_buf left_out;
+    assay_buf_init(&left_out, ASSAY_REPORT_CEILING);
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, i, false);
+        if (rule.status != ASSAY_NO_DATA)
+            continue;
+        if (!any)
+            assay_report_put_heading(out, "Not tested, which is no pass");
+        any = true;
+        if (rule.instance->optional) {
+            assay_put_format(&left_out, left_out.size ? ", " : "No data for ");
+            assay_put_bytes(&left_out, rule.instance->name, strlen(rule.instance->name));
+            continue;
+        }
+        put_name(out, rule.instance->name);
+        assay_put_format(out, "\n");
+        assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
+    }
+    if (left_out.size > 0) {
+        assay_put_format(&left_out, ". report.json says why, and so does `assay check --trial`.");
+        assay_text_put_wrapped(out, draw, 0, NULL, (const char *)left_out.data, left_out.size);
+    }
+    if (assay_buf_status(&left_out) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&left_out);
+    assay_buf_release(&left_out);
+}
+
 static void put_aggregations(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
                              assay_buf *out)
 {
     bool any = false;
     for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
         report_rule rule = report_rule_of(outcome, trial, i, true);
-        if (rule.status == ASSAY_RULE_ERROR)
+        if (rule.status == ASSAY_RULE_ERROR || (rule.instance->optional && report_counts_nothing(&rule)))
             continue;
         if (!any)
             assay_report_put_heading(out, "Aggregations");
@@ -234,6 +288,7 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
             put_status_table(outcome, trial, draw, out);
         put_all_evidence(outcome, trial, &names, draw, out);
         put_remarks(outcome, trial, draw, out);
+        put_untested(outcome, trial, draw, out);
         put_errors(outcome, trial, false, &rule_errors, draw, out);
         put_aggregations(outcome, trial, draw, out);
         put_errors(outcome, trial, true, &aggregation_errors, draw, out);
@@ -262,6 +317,10 @@ int assay_report_put_text(const assay_report *report, const assay_draw *draw, as
     if (c) {
         assay_text_put_wrapped(out, draw, 0, NULL, c->answer, strlen(c->answer));
         report_put_comparison_text(c, draw, out);
+    }
+    if (!c) {
+        report_put_clean_verdict(report, out);
+        assay_put_format(out, "\n\n");
     }
     for (size_t i = 0; i < outcome->trial_count; i++) {
         if (only_odd && !c->trial[i].odd)

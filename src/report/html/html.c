@@ -132,6 +132,17 @@ static void put_answer(html_page *page)
     html_put(page, "</p>\n");
 }
 
+static void put_verdict(html_page *page, const assay_report *report)
+{
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    report_put_verdict(report, &line);
+    html_put(page, "<p class=\"lead\"><strong>");
+    html_text_n(page, (const char *)line.data, line.size, HTML_MESSAGE);
+    html_put(page, "</strong></p>\n");
+    assay_buf_release(&line);
+}
+
 static void put_summary(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;
@@ -226,7 +237,10 @@ int report_put_html(const assay_report *report, const assay_report_origin *origi
     put_head(&page);
     html_put(&page, "<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n<header "
                     "class=\"masthead\"><h1>Training report</h1>\n");
-    put_answer(&page);
+    if (page.comparison)
+        put_answer(&page);
+    else
+        put_verdict(&page, report);
     put_summary(&page);
     html_put(&page, "</header>\n<div class=\"columns\"><nav aria-label=\"Sections\"><ul>\n");
     assay_put_bytes(out, nav.data, nav.size);

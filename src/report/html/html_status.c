@@ -87,17 +87,56 @@ static void put_row(html_page *page, size_t trial, size_t i)
     report_origin_release(&origin);
 }
 
-static void put_table(html_page *page, size_t trial)
+/* In this order, each the severest first. */
+static const int ORDER[] = {ASSAY_ISSUES_FOUND, ASSAY_RULE_ERROR, ASSAY_NO_DATA, ASSAY_NO_ISSUES_FOUND};
+enum { FOLDED = 3 }; /* the last of them */
+
+static size_t put_rows(html_page *page, size_t trial, int status)
 {
-    size_t count = page->outcome->job->rule_count, i = 0;
+    size_t done = 0;
+    for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
+        for (size_t i = 0; i < page->outcome->job->rule_count && !html_full(page); i++) {
+            report_rule rule = report_rule_of(page->outcome, &page->outcome->trials[trial], i, false);
+            if (rule.status != status || (int)rule.instance->severity != severity)
+                continue;
+            put_row(page, trial, i);
+            done++;
+        }
+    return done;
+}
+
+static void begin_rows(html_page *page)
+{
     html_put(page, "<table role=\"table\" class=\"stack\"><thead role=\"rowgroup\"><tr role=\"row\">"
                    "<th role=\"columnheader\">Status</th><th role=\"columnheader\">Rule</th>");
     html_put(page, "<th role=\"columnheader\">Severity</th><th role=\"columnheader\" class=\"n\">Findings</th>"
                    "<th role=\"columnheader\">First finding</th></tr></thead><tbody role=\"rowgroup\">\n");
-    for (; i < count && !html_full(page); i++)
-        put_row(page, trial, i);
-    html_put(page, "</tbody></table>\n");
-    html_more(page, count - i, "rules");
+}
+
+/* Rules that found nothing are folded, where others come before them. */
+static void put_table(html_page *page, size_t trial)
+{
+    size_t count = page->outcome->job->rule_count, passed = 0, done = 0;
+    for (size_t i = 0; i < count; i++)
+        passed +=
+            report_rule_of(page->outcome, &page->outcome->trials[trial], i, false).status == ASSAY_NO_ISSUES_FOUND;
+    bool fold = passed > 0 && passed < count;
+    if (passed < count) {
+        begin_rows(page);
+        for (size_t s = 0; s < FOLDED; s++)
+            done += put_rows(page, trial, ORDER[s]);
+        html_put(page, "</tbody></table>\n");
+    }
+    if (fold)
+        html_put(page, "<details><summary>%zu rule%s found nothing</summary>\n", passed, assay_plural(passed));
+    if (passed > 0) {
+        begin_rows(page);
+        done += put_rows(page, trial, ORDER[FOLDED]);
+        html_put(page, "</tbody></table>\n");
+    }
+    if (fold)
+        html_put(page, "</details>\n");
+    html_more(page, count - done, "rules");
 }
 
 /* One line about the trial: workers, steps by mode, tensors, whether it has ended. */

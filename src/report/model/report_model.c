@@ -47,6 +47,15 @@ int report_members(const report_rule *rule, cJSON **members)
     return status;
 }
 
+bool report_counts_nothing(const report_rule *rule)
+{
+    cJSON *members = NULL;
+    bool none = report_members(rule, &members) == ASSAY_OK && members &&
+                cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(members, "samples")) == 0;
+    cJSON_Delete(members);
+    return none;
+}
+
 uint64_t report_datapoints(const report_rule *rule)
 {
     return rule->findings ? rule->findings->datapoints : 0;

@@ -30,12 +30,21 @@ bool report_nothing_tested(const assay_report *report);
  * 500th)". False, and nothing, where all was recorded. (choice.c) */
 bool report_put_choice(const assay_trial_outcome *trial, assay_buf *out);
 
+/* Appends what the report comes to, in one sentence without its full stop: the first line of every form. "worker_2 fed
+ * NaN at step 33; all workers by step 34", "nothing wrong in 24 rules; 3 had no data". Names are as they are; the
+ * second has them cleaned. (verdict.c) */
+void report_put_verdict(const assay_report *report, assay_buf *out);
+void report_put_clean_verdict(const assay_report *report, assay_buf *out);
+
 /* What the rule is called in the registry, whatever the job calls it. */
 const char *report_kind(const report_rule *rule);
 
 /* The members that an aggregation put into report.json, as one object that the caller frees with cJSON_Delete().
  * *members stays NULL, and that is no failure, where there are none. ASSAY_ENOMEM, or the status of reading them. */
 int report_members(const report_rule *rule, cJSON **members);
+
+/* Has the aggregation samples to count, and counted none? */
+bool report_counts_nothing(const report_rule *rule);
 
 /* Datapoints, findings, and the first finding (NULL: none). */
 uint64_t report_datapoints(const report_rule *rule);

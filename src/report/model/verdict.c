@@ -1,0 +1,163 @@
+/* verdict.c - what a report comes to, in one sentence: the first line of every form. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/model/report_model.h"
+#include "report/text/layout.h"
+
+enum { TRIALS_NAMED = 3 };
+
+typedef struct tally {
+    size_t found, passed, silent, failed; /* rules by what they came to */
+    size_t lead;                          /* the rule whose finding comes first; SIZE_MAX: none */
+} tally;
+
+/* Does rule `a` say more of what went wrong than `b`: is it severer, or did it begin earlier? */
+static bool leads(const report_rule *a, const report_rule *b)
+{
+    if (a->instance->severity != b->instance->severity)
+        return a->instance->severity > b->instance->severity;
+    const assay_finding *x = report_first(a), *y = report_first(b);
+    return x && (!y || x->step < y->step);
+}
+
+static tally count_rules(const assay_outcome *outcome, const assay_trial_outcome *trial)
+{
+    tally n = {.lead = SIZE_MAX};
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        const report_rule rule = report_rule_of(outcome, trial, i, false);
+        n.found += rule.status == ASSAY_ISSUES_FOUND;
+        n.passed += rule.status == ASSAY_NO_ISSUES_FOUND;
+        n.silent += rule.status == ASSAY_NO_DATA;
+        n.failed += rule.status == ASSAY_RULE_ERROR;
+        if (rule.status != ASSAY_ISSUES_FOUND)
+            continue;
+        const report_rule lead = report_rule_of(outcome, trial, n.lead == SIZE_MAX ? i : n.lead, false);
+        n.lead = n.lead == SIZE_MAX || leads(&rule, &lead) ? i : n.lead;
+    }
+    return n;
+}
+
+/* "LossSpike at step 12 (worker_0, CrossEntropyLoss_output_0)" */
+static void put_place(const assay_trial *info, const report_rule *rule, const report_origin *origin, assay_buf *out)
+{
+    bool worker = strcmp(origin->worker, "*") != 0 && assay_trial_expected_workers(info) > 1;
+    assay_put_bytes(out, rule->instance->name, strlen(rule->instance->name));
+    if (!origin->finding)
+        return;
+    assay_put_format(out, " at step %" PRId64, origin->finding->step);
+    if (!worker && !origin->tensor[0])
+        return;
+    assay_put_format(out, " (");
+    if (worker)
+        assay_put_bytes(out, origin->worker, strlen(origin->worker));
+    assay_put_format(out, worker && origin->tensor[0] ? ", " : "");
+    assay_put_bytes(out, origin->tensor, strlen(origin->tensor));
+    assay_put_format(out, ")");
+}
+
+/* What the leading rule found: its cause, or its name and where it fired first. */
+static void put_lead(const assay_outcome *outcome, const assay_trial_outcome *trial, const tally *n, assay_buf *out)
+{
+    const report_rule rule = report_rule_of(outcome, trial, n->lead, false);
+    report_origin origin;
+    report_find_origin(trial->info, &rule, &origin);
+    if (origin.cause.size > 0)
+        report_put_origin(trial->info, &origin, out);
+    else
+        put_place(trial->info, &rule, &origin, out);
+    report_origin_release(&origin);
+    if (n->found > 1)
+        assay_put_format(out, "; %zu more rule%s found something", n->found - 1, assay_plural(n->found - 1));
+}
+
+static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    if (trial->status != ASSAY_OK) {
+        assay_put_format(out, "the trial could not be opened: ");
+        assay_put_bytes(out, trial->error.text, strlen(trial->error.text));
+        return;
+    }
+    tally n = count_rules(outcome, trial);
+    if (n.found > 0)
+        put_lead(outcome, trial, &n, out);
+    else if (n.passed > 0)
+        assay_put_format(out, "nothing wrong in %zu rule%s", n.passed, assay_plural(n.passed));
+    else if (outcome->job->rule_count > 0)
+        assay_put_format(out, "nothing was tested");
+    else
+        assay_put_format(out, "no rules to judge by");
+    if (n.silent > 0)
+        assay_put_format(out, "; %zu had no data", n.silent);
+    if (n.failed > 0)
+        assay_put_format(out, "; %zu could not run", n.failed);
+    if (trial->problems.losses > 0)
+        assay_put_format(out, "; %" PRIu64 " damaged or missing", trial->problems.losses);
+    const assay_run_facts *facts = &trial->catalog.facts;
+    if (facts->recorded_workers < facts->run_workers)
+        assay_put_format(out, "; judged by %" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers,
+                         facts->run_workers);
+}
+
+/* "2 of 5 trials have findings: run-03 (...), run-07 (...)" */
+static void put_trials(const assay_outcome *outcome, assay_buf *out)
+{
+    size_t odd = 0, named = 0;
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        const assay_trial_outcome *trial = &outcome->trials[t];
+        odd += trial->status != ASSAY_OK || count_rules(outcome, trial).found > 0;
+    }
+    if (odd == 0) {
+        assay_put_format(out, "nothing wrong in %zu trials", outcome->trial_count);
+        return;
+    }
+    assay_put_format(out, "%zu of %zu trials have findings: ", odd, outcome->trial_count);
+    for (size_t t = 0; t < outcome->trial_count && named < TRIALS_NAMED; t++) {
+        const assay_trial_outcome *trial = &outcome->trials[t];
+        if (trial->status == ASSAY_OK && count_rules(outcome, trial).found == 0)
+            continue;
+        assay_put_format(out, named++ ? ", " : "");
+        assay_put_bytes(out, trial->trial->name, strlen(trial->trial->name));
+        assay_put_format(out, " (");
+        put_trial(outcome, trial, out);
+        assay_put_format(out, ")");
+    }
+    if (odd > TRIALS_NAMED)
+        assay_put_format(out, " and %zu more", odd - TRIALS_NAMED);
+}
+
+/* Does every trial have a rule that tested something? */
+static bool all_tested(const assay_outcome *outcome)
+{
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        tally n = count_rules(outcome, &outcome->trials[t]);
+        if (n.found + n.passed == 0)
+            return false;
+    }
+    return true;
+}
+
+void report_put_verdict(const assay_report *report, assay_buf *out)
+{
+    const assay_outcome *outcome = report->outcome;
+    if (outcome->trial_count == 1)
+        put_trial(outcome, &outcome->trials[0], out);
+    else if (report_nothing_tested(report))
+        assay_put_format(out, "nothing was tested in %zu trials", outcome->trial_count);
+    else {
+        put_trials(outcome, out);
+        if (!all_tested(outcome))
+            assay_put_format(out, "; in some nothing was tested");
+    }
+}
+
+void report_put_clean_verdict(const assay_report *report, assay_buf *out)
+{
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    report_put_verdict(report, &line);
+    assay_text_put_clean(out, (const char *)line.data, line.size);
+    if (assay_buf_status(&line) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&line);
+    assay_buf_release(&line);
+}
