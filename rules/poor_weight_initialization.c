@@ -2,14 +2,16 @@
  * docs/rules/PoorWeightInitialization.md.
  *
  * Over the trial's first `steps` TRAIN steps (steps of any mode where there is no TRAIN):
- *   gradient_range   smallest spread q95 - q5 over the gradients of all workers < distribution_range; names where it is
- *   loss_stalled     steps in a row without a new strict minimum of the mean loss >= patience
- *   variance_ratio   per worker: largest / smallest variance of the activation inputs > threshold; infinite where it is
- * 0 With combine = all the findings of a step count only where all three fired at it. */
+ *   gradient_range   smallest spread q95 - q5 over the gradients of all workers < distribution_range; names where it
+ * is; biases that are zero but for rounding beside their layer's weights do not count (siblings.h) loss_stalled steps
+ * in a row without a new strict minimum of the mean loss >= patience variance_ratio   per worker: largest / smallest
+ * variance of the activation inputs > threshold; infinite where it is 0 With combine = all the findings of a step count
+ * only where all three fired at it. */
 #include <math.h>
 #include <string.h>
 
 #include "losses.h"
+#include "siblings.h"
 
 enum { ACTIVATIONS, GRADIENTS, LOSSES };                          /* slots; the one measure is of GRADIENTS */
 enum { GRADIENT_RANGE, LOSS_STALLED, VARIANCE_RATIO, ALL_TESTS }; /* tests */
@@ -98,7 +100,7 @@ static int map_variances(assay_common_state *s, const assay_step_view *view, uin
     return add(s, view, ASSAY_NO_TENSOR, worker, VARIANCE_RATIO, ratio);
 }
 
-static int map_gradients(assay_common_state *s, const assay_step_view *view)
+static int map_gradients(const assay_rule *rule, assay_common_state *s, const assay_step_view *view)
 {
     const assay_slot_view *slot = &view->slot[GRADIENTS];
     double least = NAN;
@@ -106,7 +108,8 @@ static int map_gradients(assay_common_state *s, const assay_step_view *view)
     bool seen = false;
     for (uint32_t i = 0; i < slot->count; i++) {
         const assay_result *result = assay_view_result(view, 0, slot->items[i]);
-        if (!result || !assay_view_has_values(slot->items[i]))
+        if (!result || !assay_view_has_values(slot->items[i]) ||
+            is_rounding(rule->trial, slot, slot->items[i], abs_mean_of(slot->items[i])))
             continue;
         const double *q = result->of.quantiles.value;
         double spread = slot->items[i]->stats->nan ? NAN : q[1] - q[0];
@@ -127,7 +130,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     for (uint32_t worker = 0; status == ASSAY_OK && worker < assay_trial_workers(rule->trial); worker++)
         status = map_variances(s, view, worker);
     if (status == ASSAY_OK)
-        status = map_gradients(s, view);
+        status = map_gradients(rule, s, view);
     double loss;
     if (status == ASSAY_OK && step_loss(&view->slot[LOSSES], NULL, &loss))
         status = add(s, view, ASSAY_NO_TENSOR, ASSAY_ALL_WORKERS, LOSS_STALLED, loss);

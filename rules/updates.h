@@ -2,8 +2,9 @@
  *
  * Where gradients are accumulated, no weight moves but at every k-th step. Of each worker the pairs of saved steps are
  * looked at over which any weight or bias moved: when nearly all of them are one distance of two or more apart, give or
- * take one, the pairs between them are passed over, and no more of them in a row than that distance leaves. A layer
- * that stands still at the updates too, or a model that stands still for longer, is not excused. */
+ * take one, the pairs between them are passed over, and no more of them in a row than that distance leaves. Of two
+ * updates alone, the first has to be as far from the beginning. A layer that stands still at the updates too, or a
+ * model that stands still for longer, is not excused. */
 #ifndef ASSAY_RULES_UPDATES_H
 #define ASSAY_RULES_UPDATES_H
 
@@ -43,7 +44,7 @@ static inline int updates_count(const assay_trial *trial, const assay_series *se
 static inline uint64_t updates_period(const assay_counter *steps, uint64_t from, uint64_t to, double *gap)
 {
     uint64_t gaps = 0, regular = 0, last = UINT64_MAX;
-    double longest = 1;
+    double longest = 1, lead = 0; /* steps up to the first update */
     for (uint64_t i = from; i < to; i++) {
         int64_t worker, step;
         uint64_t count;
@@ -52,9 +53,13 @@ static inline uint64_t updates_period(const assay_counter *steps, uint64_t from,
             continue;
         if (last != UINT64_MAX)
             gap[gaps++] = (double)(i - last);
+        else
+            lead = (double)(i - from + 1);
         last = i;
     }
-    double usual = gaps < 2 ? 1 : floor(robust_median(gap, gaps));
+    if (gaps == 0 || (gaps == 1 && fabs(gap[0] - lead) > 1))
+        return 1;
+    double usual = floor(robust_median(gap, gaps));
     for (uint64_t k = 0; k < gaps; k++) {
         bool fits = fabs(gap[k] - usual) <= 1;
         regular += fits;

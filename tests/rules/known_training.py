@@ -73,6 +73,16 @@ def accumulated_gradients(folder):
 
 
 @case
+def accumulated_twice(folder):
+    """Two updates in 20 steps, at steps 8 and 16; and one alone, of which nothing follows."""
+    return accumulating(folder, 8, steps=20), [
+        rule("built in", "UnchangedTensor", fires(datapoints=3), **TRAINED),
+        rule("despite gradient", "WeightFrozenDespiteGradient", fires(datapoints=3 * 2)),
+        rule("one update", "UnchangedTensor", lambda e: e["findings_total"] > 0, end_step=15, **TRAINED),
+    ]
+
+
+@case
 def accumulated_and_frozen(folder):
     return accumulating(folder, 4, frozen=("fc2.weight",)), [
         fires_of("fc2.weight", 8, **TRAINED),
@@ -232,6 +242,7 @@ def bias_before_a_normalisation(folder):
              said in e["message"] and '("gradient/conv.bias")' in e["message"]),
         rule("fp16", "HalfPrecisionRisk", fires(datapoints=48)),
         rule("spikes", "NormSpike", fires(datapoints=2 * 4, findings_total=0), min_history=8),
+        rule("start", "PoorWeightInitialization", fires(datapoints=10)),
     ]
 
 
