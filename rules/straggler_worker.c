@@ -1,17 +1,19 @@
 /* straggler_worker.c - StragglerWorker: one worker's steps are written late, again and again.
  *
  * t(s, w) = latest wall time of the events of step s and worker w; lag = t(s, w) - median of t(s, .) over the others.
- * Late: lag > max(min_seconds, share * time of one step, APART * spread of the others), the time of one step being the
- * median over saved steps of the time since the one before by the steps between them, and the spread the median
- * distance of the others' times from their median. Fires when a worker has been late at num_steps saved steps in a row;
- * value = lag in seconds, threshold = that limit. */
+ * Late: lag > max(min_seconds, share * time of one step, APART * spread of the others, STEADY * jitter). The time of
+ * one step is the median over saved steps of the time since the one before by the steps between them; the spread the
+ * median distance of the others' times from their median; the jitter the median, over all workers and saved steps, of
+ * how much a worker's lag changed since the saved step before, which a steady lag does not add to. Fires when a worker
+ * has been late at num_steps saved steps in a row; value = lag in seconds, threshold = that limit. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "robust.h"
 #include "workers.h"
 
-#define APART 4
+#define APART  4
+#define STEADY 6
 
 static const assay_param_def params[] = {
     {.name = "share",
@@ -78,6 +80,7 @@ typedef struct race {
     double *time;    /* room for the workers of a step, sorted */
     double *between; /* room for the times of a step, and of the others */
     int64_t *late;   /* [workers] steps in a row */
+    double *lag;     /* [workers] at the saved step before; NaN: none */
     double limit;
 } race;
 
@@ -107,6 +110,28 @@ static double median_of_others(const race *r, uint64_t n, double mine)
     return r->time[a + (a >= at)] / 2 + r->time[b + (b >= at)] / 2;
 }
 
+/* How much lags change from one saved step to the next: the median; NaN where none is known. */
+static double jitter(race *r)
+{
+    uint64_t count = assay_series_count(r->series), changes = 0, workers = assay_trial_workers(r->rule->trial);
+    for (uint64_t w = 0; w < workers; w++)
+        r->lag[w] = NAN;
+    for (uint64_t i = 0, n; i < count; i += n) {
+        n = rows_of_step(r->series, i);
+        sort_times(r, i, n);
+        for (uint64_t k = i; n > 1 && k < i + n; k++) {
+            assay_row row = assay_series_row(r->series, k);
+            if (row.worker >= workers)
+                continue;
+            double lag = row.value[0] - median_of_others(r, n, row.value[0]);
+            if (!isnan(r->lag[row.worker]))
+                r->between[changes++] = fabs(lag - r->lag[row.worker]);
+            r->lag[row.worker] = lag;
+        }
+    }
+    return robust_median(r->between, changes);
+}
+
 static void find_limit(race *r)
 {
     uint64_t count = assay_series_count(r->series), steps = 0;
@@ -123,7 +148,8 @@ static void find_limit(race *r)
         step_before = step;
     }
     double share = assay_param_real(r->rule->params, "share") * robust_median(r->between, steps);
-    r->limit = fmax(assay_param_real(r->rule->params, "min_seconds"), share); /* of NaN and a number: the number */
+    double least = fmax(assay_param_real(r->rule->params, "min_seconds"), share); /* of NaN and a number: the number */
+    r->limit = fmax(least, STEADY * jitter(r));
 }
 
 /* How far the others lie from their median: the median distance. */
@@ -164,7 +190,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     r.time = calloc(count + 1, sizeof *r.time);
     r.between = calloc(count + 1, sizeof *r.between);
     r.late = calloc(workers + 1, sizeof *r.late);
-    int status = r.time && r.between && r.late ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    r.lag = calloc(workers + 1, sizeof *r.lag);
+    int status = r.time && r.between && r.late && r.lag ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
     if (status == ASSAY_OK)
         find_limit(&r);
     for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
@@ -174,6 +201,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     free(r.time);
     free(r.between);
     free(r.late);
+    free(r.lag);
     return status;
 }
 

@@ -325,6 +325,17 @@ def late_beside_long_steps(folder):
 
 
 @case
+def crowded_machine(folder):
+    """Two workers that share too few cores: the lag of the second is large at most steps, and never steady."""
+    made, random = Made(folder, workers=2), numpy.random.default_rng(8)
+    for step in range(60):
+        late = random.choice([0.003, 0.06, 0.15, 0.35])
+        for w in range(2):
+            made.step(step, "TRAIN", step, {"worker_%d" % w: {"loss": 1.0}}, wall_time=1e9 + 0.14 * step + late * w)
+    return made.end(), [rule("straggler", "StragglerWorker", fires(datapoints=120))]
+
+
+@case
 def taking_turns(folder):
     return timed(folder, 1, lambda w, k: 0.15 * w, seconds=0.6), [straggles()]
 
