@@ -2,8 +2,13 @@
  *
  * Per worker: m = mean(|x|) of the raw tensor, else the saved reduction abs_mean; fires when m < threshold. A bias
  * whose gradient is zero but for rounding beside its layer's weights (siblings.h) says nothing about the layer and is
- * not tested: it has no effect, as in front of a normalisation. */
+ * not tested: it has no effect, as in front of a normalisation.
+ *
+ * With largest_share, m is also held against the largest m of the worker at the step: where the loss is next to
+ * nothing, so are all gradients, and none of them has vanished on its way. With skip_zero a gradient that is zero
+ * throughout is left out: what lies behind a layer that begins as zeros has none at first. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "parts/first_cause.h"
 #include "selection.h"
@@ -17,6 +22,17 @@ static const assay_param_def params[] = {
      .most = 1e308,
      .flags = ASSAY_PARAM_ABOVE,
      .help = "Mean magnitude below which a gradient has vanished."},
+    {.name = "largest_share",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "1",
+     .least = 0,
+     .most = 1,
+     .flags = ASSAY_PARAM_ABOVE,
+     .help = "And which share of the largest mean magnitude of the worker at the step it has to be below; 1: any."},
+    {.name = "skip_zero",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "False",
+     .help = "Leaves out gradients that are zero throughout."},
     {0},
 };
 
@@ -40,6 +56,29 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return slot < 0 ? slot : ASSAY_OK;
 }
 
+static bool has_mean(const assay_tensor_view *item)
+{
+    return assay_view_has_values(item) || (item->dtype < 0 && (item->reductions & 1u << ASSAY_ABS_MEAN));
+}
+
+/* The largest mean magnitude of the worker's gradients at the step. */
+static double largest_mean(const assay_slot_view *slot, uint32_t worker)
+{
+    double largest = 0;
+    for (uint32_t i = 0; i < slot->count; i++)
+        if (slot->items[i]->worker == worker && has_mean(slot->items[i]))
+            largest = fmax(largest, abs_mean_of(slot->items[i]));
+    return largest;
+}
+
+/* Has the gradient vanished, m being its mean magnitude? */
+static bool has_vanished(const assay_rule *rule, const assay_slot_view *slot, const assay_tensor_view *item, double m)
+{
+    double share = assay_param_real(rule->params, "largest_share");
+    return m < assay_param_real(rule->params, "threshold") &&
+           (share == 1 || m < share * largest_mean(slot, item->worker));
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
@@ -48,18 +87,18 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
-        if (!assay_view_has_values(item) && !(item->dtype < 0 && (item->reductions & 1u << ASSAY_ABS_MEAN)))
+        double mean = has_mean(item) ? abs_mean_of(item) : NAN;
+        if (!has_mean(item) || (mean == 0 && assay_param_bool(rule->params, "skip_zero")))
             continue;
-        double mean = abs_mean_of(item);
         if (mean < threshold && is_rounding(rule->trial, &view->slot[0], item, mean)) {
             status = assay_counter_add(s->counter, item->tensor, 0, 1);
             continue;
         }
+        bool vanished = has_vanished(rule, &view->slot[0], item, mean);
         assay_finding finding = finding_of(view, item, mean, threshold);
-        status = assay_findings_test(s->findings, mean < threshold, &finding);
+        status = assay_findings_test(s->findings, vanished, &finding);
         if (status == ASSAY_OK)
-            status = first_cause_judge(s, view, item->tensor, item->worker, (assay_judgement){.bad = mean < threshold},
-                                       NULL);
+            status = first_cause_judge(s, view, item->tensor, item->worker, (assay_judgement){.bad = vanished}, NULL);
     }
     return status;
 }

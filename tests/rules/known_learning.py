@@ -170,5 +170,20 @@ def by_heart(folder):
     return phases(folder, [(2 * 0.6 ** n, h) for n, h in enumerate(held)]), [rule("rises", "Overfit", fires(47, 53, 59), **RISES)]
 
 
+@case
+def gradients_of_a_small_loss(folder):
+    """From step 10 on the loss is next to nothing, and so are all gradients; `deep` has vanished all the time."""
+    made = Made(folder, collections={"gradients": "^gradient"})
+    for step in range(20):
+        scale = 1.0 if step < 10 else 1e-8
+        made.step(step, "TRAIN", step, {"gradient/out.weight": numpy.full((3, 3), scale), "gradient/mid.weight": numpy.full((3, 3), scale / 10),
+                                        "gradient/deep.weight": numpy.full((3, 3), 1e-9 * scale),
+                                        "gradient/behind.weight": numpy.full((3, 3), scale * (step > 0))})
+    return made.end(), [
+        rule("as documented", "VanishingGradient", lambda e: e["findings_total"] == 20 + 10 + 10 + 11),
+        rule("built in", "VanishingGradient", lambda e: e["steps"] == list(range(20)) and {f["tensor"] for f in e["findings"]} ==
+             {"gradient/deep.weight"}, largest_share=1e-3, skip_zero=True)]
+
+
 if __name__ == "__main__":
     main()
