@@ -180,7 +180,9 @@ def gan(path, seed):
         (loss_d(real, ones) + loss_d(made, zeros)).backward()
         optimizers[0].step()
         optimizers[1].zero_grad()
+        net.discriminator.requires_grad_(False)  # its gradients of this step are recorded already
         loss_g(net.discriminator(picture), ones).backward()
+        net.discriminator.requires_grad_(True)
         optimizers[1].step()
     close([hook])
 
