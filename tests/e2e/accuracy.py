@@ -16,7 +16,7 @@ import faulty  # noqa: E402
 import healthy  # noqa: E402
 import torch  # noqa: E402
 from launch import Checks, mpirun  # noqa: E402
-from verdicts import Tally  # noqa: E402
+from tally import Tally  # noqa: E402
 
 HEALTHY = ("accumulation", "gan", "ddp_4_chief_evaluates", "imbalanced")
 FAULTY = ("nan_input", "jump_after_descent", "constant_weights", "rare_class_lost")

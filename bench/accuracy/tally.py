@@ -1,4 +1,4 @@
-"""verdicts.py - compares what assay says of trainings with what is known of them, and counts."""
+"""tally.py - compares what assay says of trainings with what is known of them, and counts."""
 import re
 from collections import Counter, defaultdict
 
