@@ -37,12 +37,13 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     (void)rule;
     (void)err;
     assay_common_state *s = state;
-    double latest = -INFINITY;
+    double latest = 0; /* a record without a time says 0 */
     for (uint32_t i = 0; i < view->slot[0].count; i++)
         if (view->slot[0].items[i]->wall_time > latest)
             latest = view->slot[0].items[i]->wall_time;
-    return isfinite(latest) ? assay_series_add(s->series, view->step, ASSAY_NO_TENSOR, ASSAY_ALL_WORKERS, &latest)
-                            : ASSAY_OK;
+    return isfinite(latest) && latest > 0
+               ? assay_series_add(s->series, view->step, ASSAY_NO_TENSOR, ASSAY_ALL_WORKERS, &latest)
+               : ASSAY_OK;
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)

@@ -148,6 +148,11 @@ def main():
         checks.expect(any(rule["findings_total"] for rule in verdicts(report)), "there is something to be found")
         checks.expect(verdicts(report) == verdicts(run(args, checks, job, recorded, where, "the recorded trial")),
                       "a tree and the recorded trial have the same verdicts")
+        timed = where / "timed.json"
+        timed.write_text(json.dumps({"rules": [{"rule": "StalledTrainingRule"}]}))
+        mpirun(1, [args.assay, "run", timed, "--trial", npy, "--out", where / "timed", "--quiet"])
+        found = json.loads((where / "timed" / "report.json").read_text())["trials"][0]["rules"][0]
+        checks.expect(found["status"] == "NoData", "there are no times in a tree: %s" % found)
         check_dtypes(checks, args.assay, where)
         check_bad(checks, args.assay, where)
         done = mpirun(1, [args.assay, "ls", npy, "--json"])
