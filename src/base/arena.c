@@ -12,11 +12,13 @@ enum {
     ALIGNMENT = 16,
     FIRST_BLOCK = 64 * 1024,
     KEPT_OF_CEILING = 4,
-    OWN_BLOCK_OF = 16, /* a piece of more than such a part of the next block gets a block of its own: what */
-    SMALL_LOAN = 2048, /* small loans that were given back are kept for the next ones: each record takes a few */
+    BLOCKS_OF_CEILING = 256, /* a block for small pieces is at most such a part of the ceiling, but for the first */
+    OWN_BLOCK_OF = 64,       /* a piece of more than such a part of the next block gets a block of its own: what */
+    OWN_BLOCK_LEAST = 1024,  /* the block before has left when it is given up is less than that */
+    WASTE_OF = 32,           /* of a ceiling: a sixty-fourth in each block, and at most two blocks not full */
+    SMALL_LOAN = 2048,       /* small loans that were given back are kept for the next ones: each record takes a few */
     LOAN_CLASSES = SMALL_LOAN / ALIGNMENT + 1, /* by size */
-    KEPT_OF_CLASS = 4,
-    OWN_BLOCK_LEAST = 1024 /* the block before has left when it is given up is less than that */
+    KEPT_OF_CLASS = 4
 };
 
 /* Before the bytes of a block or a loan. */
@@ -111,7 +113,8 @@ static arena_block *new_block(assay_arena *arena, size_t size)
 /* Makes a block for `size` bytes the first, unless what the present first one has left is worth more. */
 static arena_block *add_block(assay_arena *arena, size_t size)
 {
-    size_t room = arena->ceiling - arena->held, most = arena->ceiling / ASSAY_ARENA_BLOCKS, wish = arena->grow;
+    size_t room = arena->ceiling - arena->held, most = arena->ceiling / BLOCKS_OF_CEILING, wish = arena->grow;
+    most = most > FIRST_BLOCK ? most : FIRST_BLOCK;
     wish = wish < most ? wish : most;
     wish = wish < room ? wish : room;
     wish = wish / ALIGNMENT * ALIGNMENT;
@@ -287,6 +290,12 @@ size_t assay_arena_piece_cost(size_t size)
     if (!round_up(size, &rounded))
         return SIZE_MAX;
     return rounded > OWN_BLOCK_LEAST ? rounded + HEAD : rounded;
+}
+
+size_t assay_arena_ceiling_for(size_t cost)
+{
+    size_t waste = cost / WASTE_OF + 2 * FIRST_BLOCK;
+    return cost < SIZE_MAX - waste ? cost + waste : SIZE_MAX;
 }
 
 size_t assay_arena_loan_cost(size_t size)

@@ -6,8 +6,6 @@
 
 typedef struct assay_arena assay_arena;
 
-enum { ASSAY_ARENA_BLOCKS = 64 }; /* a block for small pieces is at most such a part of the ceiling */
-
 /* An arena that never holds more than `ceiling` bytes; NULL without memory. Free with assay_arena_free(). */
 assay_arena *assay_arena_new(size_t ceiling);
 void assay_arena_free(assay_arena *arena);
@@ -34,10 +32,10 @@ size_t assay_arena_idle(const assay_arena *arena);
 size_t assay_arena_lendable(const assay_arena *arena);
 size_t assay_arena_ceiling(const assay_arena *arena);
 
-/* The most that a piece or a loan takes of a ceiling, beside what blocks waste: an arena that holds pieces of
- * together no more than 3/4 of its ceiling and loans of no more than 1/8 has room for all of them, in any order, if its
- * ceiling is at least a mebibyte. */
+/* What a piece or a loan costs. With a ceiling of assay_arena_ceiling_for(n) there is room for pieces and loans that
+ * together cost n bytes, whatever their sizes and order: that is 3 % more, for what blocks may waste. */
 size_t assay_arena_piece_cost(size_t size);
 size_t assay_arena_loan_cost(size_t size);
+size_t assay_arena_ceiling_for(size_t cost);
 
 #endif

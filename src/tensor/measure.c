@@ -85,16 +85,15 @@ static int over_budget(const assay_measure *measure, size_t needed, size_t budge
                       NAMES[measure->kind], needs, has);
 }
 
-/* Is what the meter needs within its limits? Decided before any of it is taken. */
+/* Is what the meter needs within its limit? Decided before any of it is taken. */
 static int check_needs(assay_meter *meter, size_t kept, size_t needed, assay_error *err)
 {
     size_t held = kept > 0 ? assay_arena_piece_cost(kept) : 0, work = needed > 0 ? assay_arena_loan_cost(needed) : 0;
-    if (held > meter->most.held)
-        return over_budget(&meter->measure, kept, meter->most.held, err);
-    if (work > meter->most.work - meter->taken.work)
-        return over_budget(&meter->measure, needed, meter->most.work - meter->taken.work, err);
-    meter->taken.held += held;
-    meter->taken.work += work;
+    size_t left = meter->most - meter->needs.work;
+    if (meter_sum(held, work) > left)
+        return over_budget(&meter->measure, meter_sum(kept, needed), left, err);
+    meter->needs.held += held;
+    meter->needs.work += work;
     return ASSAY_OK;
 }
 
@@ -174,13 +173,13 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
 int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
                     assay_arena *arena, assay_meter **out, assay_error *err)
 {
-    assay_meter_bytes any = {SIZE_MAX, SIZE_MAX}, taken;
-    return assay_meter_new_within(measure, shape, reference, any, budget, arena, &taken, out, err);
+    assay_meter_needs needs;
+    return assay_meter_new_within(measure, shape, reference, SIZE_MAX, budget, arena, &needs, out, err);
 }
 
 int assay_meter_new_within(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference,
-                           assay_meter_bytes most, size_t budget, assay_arena *arena, assay_meter_bytes *taken,
-                           assay_meter **out, assay_error *err)
+                           size_t most, size_t budget, assay_arena *arena, assay_meter_needs *needs, assay_meter **out,
+                           assay_error *err)
 {
     int status = check(measure, shape, reference, err);
     if (status != ASSAY_OK)
@@ -189,8 +188,8 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
         return 1;
     const meter_kind *kind = KINDS[measure->kind];
     size_t own = METER_HEAD + kind->state, left = assay_arena_lendable(arena), cost = assay_arena_loan_cost(own);
-    if (cost > most.work)
-        return over_budget(measure, own, most.work, err);
+    if (cost > most)
+        return over_budget(measure, own, most, err);
     if (own > budget || own > left)
         return over_budget(measure, own, budget < left ? budget : left, err);
     assay_meter *meter = assay_arena_borrow(arena, own);
@@ -203,7 +202,7 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
     meter->arena = arena;
     meter->budget = budget - own;
     meter->most = most;
-    meter->taken.work = cost;
+    meter->needs.work = cost;
     meter->dtype = shape->dtype;
     meter->dims = shape->dims;
     if (shape->dims > 0)
@@ -218,7 +217,7 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
         assay_arena_return(arena, meter);
         return status;
     }
-    *taken = meter->taken;
+    *needs = meter->needs;
     *out = meter;
     return ASSAY_OK;
 }

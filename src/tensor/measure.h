@@ -18,11 +18,11 @@ typedef struct assay_shape { /* of the tensor that passes by, and of its referen
 
 typedef struct assay_meter assay_meter;
 
-/* Bytes of an arena, by what its pieces and loans cost (base/arena.h). */
-typedef struct assay_meter_bytes {
+/* What a meter needs of an arena, by the costs of its pieces and loans. */
+typedef struct assay_meter_needs {
     size_t held; /* of the result, until the arena is cleared */
     size_t work; /* of the meter and what it counts in, until its end */
-} assay_meter_bytes;
+} assay_meter_needs;
 
 /* Makes a meter in `arena`; its result lives there too. ASSAY_EBUDGET when it would need more than `budget` bytes (the
  * message says how much), ASSAY_ENOMEM; 1 when the measure does not apply to the tensor (strings, no elements). CHANGE
@@ -30,12 +30,12 @@ typedef struct assay_meter_bytes {
 int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
                     assay_arena *arena, assay_meter **out, assay_error *err);
 
-/* The same, but refused when it needs more than `most`: that follows from the measure, the shapes and the dtypes alone,
- * and is decided before memory is taken. A measure that is faster with more memory takes it from the rest of `budget`.
- * *taken is what the meter needs of `most`. */
+/* The same, but refused when it needs more than `most` bytes: that follows from the measure, the shapes and the dtypes
+ * alone, and is decided before memory is taken. A measure that is faster with more memory takes it from the rest of
+ * `budget`. *needs is what the meter needs of `most`. */
 int assay_meter_new_within(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference,
-                           assay_meter_bytes most, size_t budget, assay_arena *arena, assay_meter_bytes *taken,
-                           assay_meter **out, assay_error *err);
+                           size_t most, size_t budget, assay_arena *arena, assay_meter_needs *needs, assay_meter **out,
+                           assay_error *err);
 
 /* Feeds `elements` elements that follow those fed before; any alignment. For CHANGE with a reference of the same shape,
  * `reference` holds the same elements of it, in its own dtype; else NULL. */

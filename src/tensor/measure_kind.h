@@ -35,7 +35,8 @@ struct assay_meter {
     assay_measure measure;
     assay_arena *arena;
     size_t budget;
-    assay_meter_bytes most, taken; /* what it may need, and what it needs */
+    size_t most; /* bytes that it may need */
+    assay_meter_needs needs;
     int dtype, reference_dtype;
     bool has_reference, same_shape;
     int dims;

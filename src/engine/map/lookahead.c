@@ -12,8 +12,8 @@ static const uint64_t MOST_BYTES = UINT64_C(16) << 30; /* of a strip of steps: c
 /* A record that was measured early. */
 typedef struct early_result {
     const assay_entry *entry;
-    size_t at, size; /* of its packed result in the step's bytes */
-    size_t held;     /* what the step is to be charged for it */
+    size_t at, size;          /* of its packed result in the step's bytes */
+    assay_step_charge charge; /* what the step is to be charged for it */
 } early_result;
 
 typedef struct early_step {
@@ -171,7 +171,7 @@ static int keep_result(assay_lookahead *a, const assay_entry *entry, const assay
         return status;
     for (early->count++; place > 0 && early->list[place - 1].entry > entry; place--)
         early->list[place] = early->list[place - 1];
-    early->list[place] = (early_result){entry, at, early->bytes.size - at, a->work.held};
+    early->list[place] = (early_result){entry, at, early->bytes.size - at, a->work.charge};
     return ASSAY_OK;
 }
 
@@ -296,7 +296,7 @@ int assay_lookahead_measure(assay_lookahead *a, assay_file_pool *pool, const ass
     assay_open_file *turn = pool->main;
     size_t place = (size_t)(entry - &source->shard.entries[part->first]);
     int status = ASSAY_OK;
-    assay_step_work_limit(&a->work, a->memory + assay_arena_idle(work->arena), work->work_most);
+    assay_step_work_limit(&a->work, a->memory + assay_arena_idle(work->arena) / 16 * 15);
     for (int i = 0; status == ASSAY_OK && i < a->part_count; i++) {
         const assay_entry *next = find_entry(&source->shard, a->parts[i], entry->tensor, place);
         a->work.step = &source->info->steps[a->part_step[i]];
@@ -304,7 +304,7 @@ int assay_lookahead_measure(assay_lookahead *a, assay_file_pool *pool, const ass
             status = measure_later(a, pool, a->parts[i], next, turn);
     }
     assay_file_pool_turn_to(pool, turn);
-    assay_step_work_limit(&a->work, a->memory, SIZE_MAX);
+    assay_step_work_limit(&a->work, a->memory);
     assay_reference_cache_evict(pool->reference_cache, (assay_reference_key){entry->tensor, part->worker});
     return status;
 }
@@ -332,7 +332,7 @@ int assay_lookahead_take(assay_lookahead *a, assay_step_work *work, const assay_
     *taken = false;
     if (!found)
         return ASSAY_OK;
-    if (!assay_step_work_charge(work, found->held)) {
+    if (!assay_step_work_admit(work, found->charge)) {
         give_up(a);
         return ASSAY_OK;
     }

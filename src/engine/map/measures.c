@@ -93,23 +93,20 @@ bool assay_measures_is_looked_back_at(const assay_measures *g)
 
 /* ---- starting ---- */
 
-/* Makes the meter, refused if the step or the record's work has no room for what it needs. Quantiles are faster with
- * more memory: they may use what the arena has, but for what `later` more of them need. */
+/* Makes the meter; refused if the step has no room for what it needs. `budget` is for all that it could use. */
 static int start_meter(const assay_measures *g, active_measure *active, const assay_shape *shape,
-                       const assay_shape *reference, uint32_t later, assay_error *err)
+                       const assay_shape *reference, size_t budget, assay_error *err)
 {
-    enum { OF_QUANTILES = 16 << 10 }; /* the least that a meter of quantiles takes is less than this */
     assay_record_work *w = g->record;
-    assay_meter_bytes most = assay_record_work_left(w), taken;
-    size_t room = assay_arena_left(w->step->arena), others = (size_t)later * OF_QUANTILES;
-    size_t least = most.held < SIZE_MAX - most.work ? most.held + most.work : SIZE_MAX;
-    size_t budget = room > others && room - others > least ? room - others : least;
-    int status = assay_meter_new_within(measure_of(g, active), shape, reference, most, budget, w->step->arena, &taken,
+    assay_meter_needs needs;
+    size_t most = assay_record_work_left(w);
+    int status = assay_meter_new_within(measure_of(g, active), shape, reference, most, budget, w->step->arena, &needs,
                                         &active->meter, err);
     if (status != ASSAY_OK)
         return status;
-    w->work += taken.work;
-    (void)assay_step_work_charge(w->step, taken.held); /* it is within what is left */
+    w->work += needs.work;
+    (void)assay_step_work_charge(w->step, needs.held); /* it is within what is left */
+    assay_step_work_note(w->step, w->work);
     return ASSAY_OK;
 }
 
@@ -126,7 +123,7 @@ static int start_comparison(const assay_measures *g, uint32_t k, const assay_sha
     assay_shape reference = {0};
     if (found)
         reference = (assay_shape){file->record.dtype, file->record.dims, file->record.shape, file->record.elements};
-    int status = start_meter(g, active, shape, found ? &reference : NULL, 0, err);
+    int status = start_meter(g, active, shape, found ? &reference : NULL, SIZE_MAX, err);
     if (status != ASSAY_OK)
         return status;
     active->pulls =
@@ -142,22 +139,29 @@ static int start_comparison(const assay_measures *g, uint32_t k, const assay_sha
     return ASSAY_OK;
 }
 
-/* Starts the measures that are quantiles, or the others: what is left when all others have what they need is for
- * quantiles. */
-static int start_measures(const assay_measures *g, const assay_shape *shape, bool quantiles, uint32_t later)
+/* Starts the measures that are quantiles, within `budget` bytes each, or all others. */
+static int start_measures(const assay_measures *g, const assay_shape *shape, bool quantiles, size_t budget)
 {
     for (uint32_t k = 0; k < g->count; k++) {
         const assay_measure *measure = measure_of(g, &g->list[k]);
         assay_error err = {""};
         if ((measure->kind == ASSAY_MEASURE_QUANTILES) != quantiles)
             continue;
-        later -= quantiles;
         int status = measure->kind == ASSAY_MEASURE_CHANGE ? start_comparison(g, k, shape, &err)
-                                                           : start_meter(g, &g->list[k], shape, NULL, later, &err);
+                                                           : start_meter(g, &g->list[k], shape, NULL, budget, &err);
         if (status != ASSAY_OK && (status = give_up(g, status, &err)) != ASSAY_OK)
             return status;
     }
     return ASSAY_OK;
+}
+
+/* Quantiles are faster with more memory, so they start last and share what the arena has left when all others have what
+ * they need. They use no more than half of that (measure_quantiles.c); the rest is for windows (units.c). */
+static int start_quantiles(const assay_measures *g, const assay_shape *shape, uint32_t count)
+{
+    enum { LEAST = 16 << 10 }; /* more than a meter of quantiles needs */
+    size_t share = assay_arena_left(g->record->step->arena) / count;
+    return start_measures(g, shape, true, share > LEAST ? share : LEAST);
 }
 
 int assay_measures_start(assay_measures *g, const assay_shape *shape)
@@ -174,8 +178,8 @@ int assay_measures_start(assay_measures *g, const assay_shape *shape)
     }
     w->pool->tensor++;
     assay_reference_cache_next(w->pool->reference_cache);
-    int status = start_measures(g, shape, false, 0);
-    return status == ASSAY_OK && quantiles > 0 ? start_measures(g, shape, true, quantiles) : status;
+    int status = start_measures(g, shape, false, SIZE_MAX);
+    return status == ASSAY_OK && quantiles > 0 ? start_quantiles(g, shape, quantiles) : status;
 }
 
 /* ---- feeding ---- */

@@ -169,41 +169,23 @@ static int measure_texts(assay_record_work *w, assay_error *err)
     return status;
 }
 
-/* What the results of a record cost, each by itself (as they come from another rank) or all in one piece. */
-static size_t results_cost(const assay_record_work *w, size_t stats, size_t shape, size_t pointers)
-{
-    size_t cost = assay_arena_piece_cost(shape) + (stats > 0 ? assay_arena_piece_cost(stats) : 0) +
-                  (pointers > 0 ? assay_arena_piece_cost(pointers) : 0);
-    for (uint32_t k = 0; k < w->demand->measures; k++)
-        cost += assay_arena_piece_cost(assay_result_size(&w->step->source->plan->measures[w->demand->measure[k]]));
-    return cost;
-}
-
-/* Room for what will be known of a raw tensor, in one piece: there may be a million of them in a step. */
+/* Room for what will be known of a raw tensor. */
 static int make_room(assay_record_work *w, assay_error *err)
 {
     assay_tensor_view *view = &w->result->view;
     const assay_use_class *class = assay_map_source_class(w->step->source, w->entry->tensor);
-    size_t stats = w->demand->statistics && w->record->dtype != ASSAY_STRING ? sizeof(assay_stats) : 0;
-    size_t shape = (size_t)w->record->dims * sizeof *view->shape, results = 0;
-    size_t pointers = w->demand->measures > 0 ? (class->measures + (size_t)1) * sizeof *view->results : 0;
+    assay_tensor_room room = {.stats = w->demand->statistics && w->record->dtype != ASSAY_STRING,
+                              .dims = w->record->dims,
+                              .measures = w->demand->measures > 0 ? class->measures : 0};
     for (uint32_t k = 0; k < w->demand->measures; k++)
-        results += assay_result_size(&w->step->source->plan->measures[w->demand->measure[k]]);
-    if (!assay_step_work_charge(w->step, results_cost(w, stats, shape, pointers)))
+        room.results += assay_result_size(&w->step->source->plan->measures[w->demand->measure[k]]);
+    if (!assay_step_work_charge(w->step, assay_arena_piece_cost(assay_tensor_room_size(&room))))
         return assay_step_work_over_budget(err);
-    uint8_t *at = assay_arena_take_zeroed(w->step->arena, 1, stats + shape + pointers + results);
-    if (!at)
+    w->next_result = assay_tensor_room_take(&room, w->step->arena, view, &w->stats);
+    if (!w->next_result)
         return ASSAY_ENOMEM;
-    w->stats = (assay_stats *)(void *)at;
-    at += stats;
-    if (shape > 0)
-        memcpy(at, w->record->shape, shape);
-    view->shape = (const int64_t *)(void *)at;
-    at += shape;
-    if (pointers > 0)
-        view->results = (const assay_result **)(void *)at;
+    memcpy((void *)view->shape, w->record->shape, (size_t)room.dims * sizeof *view->shape);
     view->place = class->place;
-    w->next_result = at + pointers;
     return ASSAY_OK;
 }
 
@@ -213,7 +195,6 @@ static int measure_raw(assay_record_work *w, assay_error *err)
     int status = make_room(w, err);
     if (status != ASSAY_OK)
         return status;
-    view->dims = w->record->dims;
     if (w->record->dtype == ASSAY_STRING)
         status = measure_texts(w, err);
     else if (w->demand->statistics)

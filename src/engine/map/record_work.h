@@ -18,7 +18,7 @@ typedef struct assay_record_work { /* all borrowed */
     assay_tensor_result *result;
     assay_stats *stats;   /* room for its statistics */
     uint8_t *next_result; /* room for the result of its next measure */
-    size_t work;          /* bytes charged for measuring it (step_work.h) */
+    size_t work;          /* bytes that its measures work with now (step_work.h) */
     uint64_t reported;    /* bytes that progress was told of */
 } assay_record_work;
 
@@ -37,10 +37,11 @@ static inline void assay_record_work_put(assay_record_work *w, uint32_t number, 
     w->next_result += size;
 }
 
-/* What measuring may still take: bytes that the step holds afterwards, and bytes until the record is done. */
-static inline assay_meter_bytes assay_record_work_left(const assay_record_work *w)
+/* Bytes that measuring may still take. */
+static inline size_t assay_record_work_left(const assay_record_work *w)
 {
-    return (assay_meter_bytes){assay_step_work_left(w->step), w->step->work_most - w->work};
+    size_t left = assay_step_work_left(w->step);
+    return left > w->work ? left - w->work : 0;
 }
 
 #endif

@@ -92,11 +92,13 @@ static int read_range(assay_step_reader *reader, assay_step_work *work, const as
 
 /* ---- the rank that helps ---- */
 
-/* Packs the bytes that were charged since the beginning of the step, the problems and the results. */
-static void pack_range(const assay_step_work *work, size_t charged, assay_buf *out)
+/* Packs what was granted beside the `before` bytes that the step held at its beginning, the problems and the results.
+ */
+static void pack_range(const assay_step_work *work, size_t before, assay_buf *out)
 {
     assay_tensor_result_form form = assay_map_source_form(work->source);
-    assay_put_u64(out, charged);
+    assay_put_u64(out, work->charge.held - before);
+    assay_put_u64(out, work->charge.peak - before);
     if (assay_partial_pack(work->partial, work->source->rules, out) != ASSAY_OK)
         out->status = ASSAY_ENOMEM;
     assay_put_u64(out, work->count);
@@ -107,10 +109,10 @@ static void pack_range(const assay_step_work *work, size_t charged, assay_buf *o
 int assay_step_sharing_help(assay_step_reader *reader, assay_step_work *work, const assay_share *share, int rank,
                             assay_buf *out)
 {
-    size_t before = work->held;
+    size_t before = work->charge.held;
     int status = read_range(reader, work, share, rank);
     if (status == ASSAY_OK && !assay_step_work_must_reread(work))
-        pack_range(work, work->held - before, out);
+        pack_range(work, before, out);
     if (assay_buf_status(out) != ASSAY_OK || out->size > ASSAY_COMM_POST_MOST)
         assay_buf_clear(out);
     return status;
@@ -153,8 +155,9 @@ static int unpack_results(assay_step_work *work, assay_cursor *in, assay_error *
 static int take_range(assay_step_work *work, const assay_buf *bytes, bool *taken, assay_error *err)
 {
     assay_cursor in = assay_cursor_over(bytes->data, bytes->size);
-    uint64_t charged = bytes->size > 0 ? assay_get_u64(&in) : UINT64_MAX;
-    *taken = charged <= assay_step_work_left(work) && assay_step_work_charge(work, (size_t)charged);
+    assay_step_charge charge = {.held = (size_t)assay_get_u64(&in)};
+    charge.peak = (size_t)assay_get_u64(&in);
+    *taken = bytes->size > 0 && assay_step_work_admit(work, charge);
     if (!*taken)
         return ASSAY_OK;
     int status = unpack_problems(work, &in, err);

@@ -3,8 +3,8 @@
  *
  * How it works:
  *   1. The step's records, in the order of parts and entries, are cut into one range a rank, about equal in cost.
- *   2. A rank that helps measures its range before its own chunks, and sends the results, the problems and the bytes
- *      that the step is to be charged for them (step_work.h).
+ *   2. A rank that helps measures its range before its own chunks, and sends the results, the problems and what the
+ *      step is to be charged for them (step_work.h).
  *   3. The rank that has the step measures its own range, then takes the other ranges in order.
  *   4. The report must not tell who measured what. So a range is taken only if the step has room for all of it: then
  *      one rank would not have refused anything of it either. Else, and where the helper had to refuse something or

@@ -5,19 +5,13 @@
 
 #include "base/fault.h"
 
-enum {
-    WORK_OF = 8,     /* of the budget an eighth is for work; three quarters are for results; the rest is what the */
-    SLACK = 64 << 10 /* arena's blocks waste at most. A budget below a mebibyte has that much more: blocks are 1 KiB at
-                      * least */
-};
-
 int assay_step_work_init(assay_step_work *work, const assay_map_source *source, size_t budget)
 {
     *work = (assay_step_work){.source = source};
     work->arena = assay_arena_new(0);
     if (!work->arena)
         return ASSAY_ENOMEM;
-    assay_step_work_limit(work, budget, SIZE_MAX);
+    assay_step_work_limit(work, budget);
     return ASSAY_OK;
 }
 
@@ -40,7 +34,8 @@ int assay_step_work_enter(assay_step_work *work)
 static void forget_results(assay_step_work *work)
 {
     work->results = NULL;
-    work->held = work->count = work->room = work->first_result = 0;
+    work->charge = (assay_step_charge){0, 0};
+    work->count = work->room = work->first_result = 0;
     work->unopened = NULL;
     work->refused = false;
 }
@@ -51,12 +46,11 @@ void assay_step_work_clear(assay_step_work *work)
     forget_results(work);
 }
 
-void assay_step_work_limit(assay_step_work *work, size_t budget, size_t work_most)
+void assay_step_work_limit(assay_step_work *work, size_t budget)
 {
-    assay_arena_clear_to(work->arena, budget < SIZE_MAX - SLACK ? budget + SLACK : budget);
+    assay_arena_clear_to(work->arena, assay_arena_ceiling_for(budget));
     forget_results(work);
-    work->held_most = budget - budget / 4;
-    work->work_most = budget / WORK_OF < work_most ? budget / WORK_OF : work_most;
+    work->budget = budget;
 }
 
 /* What the lists of a step take, whatever is in them: of all results, and for each use. */
@@ -75,21 +69,35 @@ int assay_step_work_begin(assay_step_work *work, const assay_step_info *step)
     work->step = step;
     for (size_t p = assay_shard_find(shard, step->step); p < shard->count && shard->parts[p].step == step->step; p++)
         work->room += shard->parts[p].count;
-    size_t lists = lists_cost(work);
-    if (lists > work->held_most) { /* then everything is refused */
-        work->held = work->held_most;
+    if (!assay_step_work_charge(work, lists_cost(work))) { /* then everything is refused */
+        work->charge.held = work->budget;
         return ASSAY_OK;
     }
-    work->held = lists;
     work->results = assay_arena_take(work->arena, work->room * sizeof *work->results);
     return work->results ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+void assay_step_work_note(assay_step_work *work, size_t bytes)
+{
+    size_t now = work->charge.held + bytes;
+    work->charge.peak = now > work->charge.peak ? now : work->charge.peak;
 }
 
 bool assay_step_work_charge(assay_step_work *work, size_t bytes)
 {
     if (bytes > assay_step_work_left(work))
         return false;
-    work->held += bytes;
+    work->charge.held += bytes;
+    assay_step_work_note(work, 0);
+    return true;
+}
+
+bool assay_step_work_admit(assay_step_work *work, assay_step_charge charge)
+{
+    if (charge.peak > assay_step_work_left(work) || charge.held > charge.peak)
+        return false;
+    assay_step_work_note(work, charge.peak);
+    work->charge.held += charge.held;
     return true;
 }
 

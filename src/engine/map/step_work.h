@@ -5,12 +5,12 @@
  * Memory is decided on before it is taken. What a record needs follows from its head (dtype, shape, strings) and the
  * measures wanted of it, nothing else:
  *   held  bytes that stay until the step was mapped: results, and the lists of them that rules are given
- *   work  bytes that only measuring the record takes
- * A step may hold held_most bytes, a record work with work_most; both follow from the budget of a step, which is the
- * same at any number of ranks. assay_step_work_charge() is asked in the order of records, and what it does not grant is
- * refused. The arena is large enough for all that is granted, so that it refuses nothing itself. Who measures records
- * out of turn sends what was charged for them; where the step has that much left, one rank would have been granted the
- * same, and where it has not, they are measured in their turn. */
+ *   work  bytes that measuring the record takes beside that, and gives back
+ * In the order of records, each is granted what fits the step's budget beside all that is held by then, or is refused.
+ * The budget is the same at any number of ranks, and the arena has room for all that is granted, so that it refuses
+ * nothing itself. Who measures records out of turn starts from nothing held, and sends along what they came to hold and
+ * the most that was needed at once. Where the step has that much left in their turn, one rank would have been granted
+ * the same; where it has not, they are measured again. */
 #ifndef ASSAY_ENGINE_MAP_STEP_WORK_H
 #define ASSAY_ENGINE_MAP_STEP_WORK_H
 
@@ -24,14 +24,20 @@ typedef struct assay_entry_range {
     size_t first_part, first, end_part, end; /* in the shard's lists; empty when first_part > end_part */
 } assay_entry_range;
 
+/* Bytes that records were granted. */
+typedef struct assay_step_charge {
+    size_t held; /* until the step was mapped */
+    size_t peak; /* at once at most: those and the work of a record */
+} assay_step_charge;
+
 typedef struct assay_step_work {
     const assay_map_source *source;
     const assay_step_info *step;
     const assay_entry_range *range; /* what of the step is read; NULL: all of it */
     assay_partial *partial;         /* takes the problems; borrowed */
     assay_arena *arena;             /* holds the results */
-    size_t held_most, work_most;    /* bytes, see above */
-    size_t held;                    /* bytes charged so far */
+    size_t budget;                  /* bytes, see above */
+    assay_step_charge charge;       /* so far */
     assay_tensor_result **results;  /* [count], in the arena */
     size_t count, room;
     size_t first_result;        /* of the part being read */
@@ -54,15 +60,19 @@ int assay_step_work_enter(assay_step_work *work);
 int assay_step_work_begin(assay_step_work *work, const assay_step_info *step);
 /* Forgets the results and what was charged; the step stays. */
 void assay_step_work_clear(assay_step_work *work);
-/* The same, and from now on the budget is another one; a record is never granted more than `work_most`. */
-void assay_step_work_limit(assay_step_work *work, size_t budget, size_t work_most);
+/* The same, and from now on the budget is another one. */
+void assay_step_work_limit(assay_step_work *work, size_t budget);
 
 /* Charges the step for bytes that it will hold; false: refused, and nothing is charged. */
 bool assay_step_work_charge(assay_step_work *work, size_t bytes);
-/* Bytes that the step may still hold. */
+/* Takes note of bytes that a record works with, which assay_step_work_left() has granted. */
+void assay_step_work_note(assay_step_work *work, size_t bytes);
+/* Charges the step for what records were granted that were measured out of turn; false: it has not that much left. */
+bool assay_step_work_admit(assay_step_work *work, assay_step_charge charge);
+/* Bytes that the step may still hold or work with. */
 static inline size_t assay_step_work_left(const assay_step_work *work)
 {
-    return work->held_most - work->held;
+    return work->budget - work->charge.held;
 }
 
 /* The result of a tensor of the part being read, made and charged for at its first record. 0, ASSAY_EBUDGET (refused)

@@ -25,10 +25,14 @@ static void put_stats(const assay_stats *s, assay_buf *out)
 
 static void put_results(const assay_tensor_view *view, const assay_tensor_result_form *form, assay_buf *out)
 {
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < form->measure_count; k++)
-        count += view->results[view->place[k]] != NULL;
+    uint32_t count = 0, bytes = 0;
+    for (uint32_t k = 0; k < form->measure_count; k++) {
+        bool has = view->results[view->place[k]] != NULL;
+        count += has;
+        bytes += has ? (uint32_t)assay_result_size(&form->measures[k]) : 0;
+    }
     assay_put_u32(out, count);
+    assay_put_u32(out, bytes);
     for (uint32_t k = 0; k < form->measure_count; k++) {
         const assay_result *result = view->results[view->place[k]];
         if (!result)
@@ -71,17 +75,57 @@ static int damaged(assay_error *err)
     return assay_fail(err, ASSAY_EFORMAT, "a tensor that another rank has measured did not survive its way");
 }
 
-static int get_shape(assay_cursor *in, assay_arena *arena, assay_tensor_view *view, assay_error *err)
+/* Where the parts of the piece begin, in the order in which they lie. */
+typedef struct layout {
+    size_t shape, pointers, results, end;
+} layout;
+
+static layout lay_out(const assay_tensor_room *room)
+{
+    layout l = {.shape = room->stats ? sizeof(assay_stats) : 0};
+    l.pointers = l.shape + (size_t)room->dims * sizeof(int64_t);
+    l.results = l.pointers + (room->measures > 0 ? room->measures + (size_t)1 : 0) * sizeof(assay_result *);
+    l.end = l.results + room->results;
+    return l;
+}
+
+size_t assay_tensor_room_size(const assay_tensor_room *room)
+{
+    return lay_out(room).end;
+}
+
+uint8_t *assay_tensor_room_take(const assay_tensor_room *room, assay_arena *arena, assay_tensor_view *view,
+                                assay_stats **stats)
+{
+    layout l = lay_out(room);
+    uint8_t *at = assay_arena_take_zeroed(arena, 1, l.end);
+    if (!at)
+        return NULL;
+    *stats = room->stats ? (assay_stats *)(void *)at : NULL;
+    view->dims = room->dims;
+    view->shape = (const int64_t *)(void *)(at + l.shape);
+    if (room->measures > 0)
+        view->results = (const assay_result **)(void *)(at + l.pointers);
+    return at + l.results;
+}
+
+/* What is read of a tensor before there is room for it. */
+typedef struct unpacked {
+    int64_t shape[ASSAY_MAX_DIMS];
+    assay_stats stats;
+    uint32_t results;
+    assay_tensor_room room;
+} unpacked;
+
+static int get_shape(assay_cursor *in, assay_tensor_view *view, unpacked *u, assay_error *err)
 {
     view->dtype = (int)assay_get_u8(in) - 1;
-    view->dims = assay_get_u8(in);
-    if (in->failed || view->dims > ASSAY_MAX_DIMS || (view->dtype >= 0 && !assay_dtype_known(view->dtype)))
+    u->room.dims = assay_get_u8(in);
+    if (in->failed || u->room.dims > ASSAY_MAX_DIMS || (view->dtype >= 0 && !assay_dtype_known(view->dtype)))
         return damaged(err);
-    int64_t *shape = assay_arena_take(arena, (size_t)view->dims * sizeof *shape);
-    for (int d = 0; shape && d < view->dims; d++)
-        shape[d] = assay_get_i64(in);
-    view->shape = shape;
-    return shape ? ASSAY_OK : no_room(err);
+    for (int d = 0; d < u->room.dims; d++)
+        u->shape[d] = assay_get_i64(in);
+    return ASSAY_OK;
 }
 
 static int get_reductions(assay_cursor *in, assay_arena *arena, assay_tensor_view *view, assay_error *err)
@@ -97,11 +141,8 @@ static int get_reductions(assay_cursor *in, assay_arena *arena, assay_tensor_vie
     return reduction ? ASSAY_OK : no_room(err);
 }
 
-static int get_stats(assay_cursor *in, assay_arena *arena, assay_tensor_view *view, assay_error *err)
+static void get_stats(assay_cursor *in, assay_stats *s)
 {
-    assay_stats *s = assay_arena_take(arena, sizeof *s);
-    if (!s)
-        return no_room(err);
     *s = (assay_stats){.count = assay_get_u64(in)};
     s->nan = assay_get_u64(in);
     s->pos_inf = assay_get_u64(in);
@@ -113,35 +154,58 @@ static int get_stats(assay_cursor *in, assay_arena *arena, assay_tensor_view *vi
     s->squares = assay_get_f64(in);
     s->magnitudes = assay_get_f64(in);
     s->deviations = assay_get_f64(in);
-    view->stats = s;
-    return ASSAY_OK;
 }
 
+/* The results one after the other, into room for u->room.results bytes from `at` on. */
 static int get_results(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena,
-                       assay_tensor_view *view, assay_error *err)
+                       assay_tensor_view *view, const unpacked *u, uint8_t *at, assay_error *err)
 {
-    const assay_use_class *class = &form->plan->classes[form->plan->tensor_class[view->tensor]];
-    const assay_result **results = assay_arena_take_zeroed(arena, class->measures + (size_t)1, sizeof *results);
-    uint32_t count = assay_get_u32(in);
-    if (!results)
-        return no_room(err);
-    view->results = results;
-    view->place = class->place;
-    for (uint32_t i = 0; i < count; i++) {
+    const assay_result **results = (const assay_result **)view->results;
+    size_t left = u->room.results;
+    for (uint32_t i = 0; i < u->results; i++) {
         assay_result result;
-        uint32_t number = assay_get_u32(in), place = number < form->measure_count ? class->place[number] : 0;
+        uint32_t number = assay_get_u32(in), place = number < form->measure_count ? view->place[number] : 0;
         if (in->failed || place == 0 || results[place])
             return damaged(err);
         size_t size = assay_result_size(&form->measures[number]);
-        assay_result *own = assay_arena_take(arena, size);
-        if (!own)
-            return no_room(err);
+        if (size > left)
+            return damaged(err);
         int status = assay_result_unpack(in, &form->measures[number], arena, &result, err);
         if (status != ASSAY_OK)
             return status;
-        results[place] = memcpy(own, &result, size);
+        results[place] = memcpy(at, &result, size);
+        at += size;
+        left -= size;
     }
     return ASSAY_OK;
+}
+
+/* Takes the piece for what was read, and reads the results into it. */
+static int get_rest(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena, assay_tensor_view *view,
+                    unpacked *u, assay_error *err)
+{
+    const assay_use_class *class = &form->plan->classes[form->plan->tensor_class[view->tensor]];
+    uint8_t has = assay_get_u8(in);
+    if (in->failed || has > HAS_ALL)
+        return damaged(err);
+    u->room.stats = has & HAS_STATS;
+    if (u->room.stats)
+        get_stats(in, &u->stats);
+    if (has & HAS_RESULTS) {
+        u->room.measures = class->measures;
+        u->results = assay_get_u32(in);
+        u->room.results = assay_get_u32(in);
+    }
+    assay_stats *stats;
+    uint8_t *at = in->failed ? NULL : assay_tensor_room_take(&u->room, arena, view, &stats);
+    if (!at)
+        return in->failed ? damaged(err) : no_room(err);
+    memcpy((void *)view->shape, u->shape, (size_t)u->room.dims * sizeof *u->shape);
+    if (stats)
+        *stats = u->stats;
+    view->stats = stats;
+    view->place = class->place;
+    return view->results ? get_results(in, form, arena, view, u, at, err) : u->results > 0 ? damaged(err) : ASSAY_OK;
 }
 
 int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form *form, assay_arena *arena,
@@ -155,15 +219,11 @@ int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form 
     view->wall_time = assay_get_f64(in);
     if (in->failed || view->tensor >= form->tensors || view->worker >= form->workers)
         return damaged(err);
-    int status = get_shape(in, arena, view, err);
+    unpacked u = {.room = {0}};
+    int status = get_shape(in, view, &u, err);
     if (status == ASSAY_OK)
         status = get_reductions(in, arena, view, err);
-    uint8_t has = assay_get_u8(in);
-    if (status == ASSAY_OK && (in->failed || has > HAS_ALL))
-        return damaged(err);
-    if (status == ASSAY_OK && has & HAS_STATS)
-        status = get_stats(in, arena, view, err);
-    if (status == ASSAY_OK && has & HAS_RESULTS)
-        status = get_results(in, form, arena, view, err);
+    if (status == ASSAY_OK)
+        status = get_rest(in, form, arena, view, &u, err);
     return status == ASSAY_OK && in->failed ? damaged(err) : status;
 }

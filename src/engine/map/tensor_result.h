@@ -15,6 +15,21 @@ typedef struct assay_tensor_result {
     uint32_t kinds;         /* bit 1 << kind: what was read */
 } assay_tensor_result;
 
+/* What is to be known of a raw tensor, which lies in one piece of memory: there may be a million of them in a step. */
+typedef struct assay_tensor_room {
+    bool stats;
+    int dims;
+    uint32_t measures; /* of its class; 0: no results */
+    size_t results;    /* bytes of all results, by assay_result_size() */
+} assay_tensor_room;
+
+/* Bytes of the piece. */
+size_t assay_tensor_room_size(const assay_tensor_room *room);
+/* Takes the piece, zeroed, and lays it out: the view's shape and results point into it, *stats too where there are
+ * some. Returns where the first result goes, the others behind it; NULL when the arena has no room. */
+uint8_t *assay_tensor_room_take(const assay_tensor_room *room, assay_arena *arena, assay_tensor_view *view,
+                                assay_stats **stats);
+
 /* What both sides know: items that do not fit are no items. */
 typedef struct assay_tensor_result_form {
     const assay_measure *measures; /* borrowed; results go by their numbers */

@@ -18,7 +18,8 @@ static int feed_content(assay_reader *reader, size_t element, assay_meter *meter
     }
 }
 
-/* The unit counts of one earlier record, without a window. 1: it has no elements. */
+/* The unit counts of one earlier record, without a window. 1: it has no elements. Half of what is left may be lent for
+ * quantiles, so that only the other half is granted: as if the record needed twice as much. */
 static int count_units(const assay_record_work *w, const assay_measure *measure, assay_place place,
                        assay_result *result, assay_error *err)
 {
@@ -26,7 +27,7 @@ static int count_units(const assay_record_work *w, const assay_measure *measure,
     assay_open_file *file = &pool->window;
     assay_measure single = *measure;
     assay_record record;
-    assay_meter_bytes taken;
+    assay_meter_needs needs;
     assay_meter *meter;
     single.window = 1;
     int status = assay_file_pool_open(pool, file, pool->source->source, place.part, place.entry->file, err);
@@ -37,11 +38,12 @@ static int count_units(const assay_record_work *w, const assay_measure *measure,
         return status;
     pool->bytes_read += record.length;
     assay_shape shape = {record.dtype, record.dims, record.shape, record.elements};
-    status = assay_meter_new_within(&single, &shape, NULL, assay_record_work_left(w), assay_arena_left(w->step->arena),
-                                    w->step->arena, &taken, &meter, err);
+    status = assay_meter_new_within(&single, &shape, NULL, assay_record_work_left(w) / 2, SIZE_MAX, w->step->arena,
+                                    &needs, &meter, err);
     if (status != ASSAY_OK)
         return status;
-    (void)assay_step_work_charge(w->step, taken.held);
+    assay_step_work_note(w->step, w->work + 2 * (needs.held + needs.work));
+    (void)assay_step_work_charge(w->step, needs.held);
     status = feed_content(file->reader, assay_dtype_size(record.dtype), meter, err);
     if (status == ASSAY_OK)
         return assay_meter_end(meter, result, err);

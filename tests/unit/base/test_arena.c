@@ -59,7 +59,7 @@ static void pieces_do_not_overlap(void)
 
 static void empty_pieces(void)
 {
-    assay_arena *arena = assay_arena_new(4096);
+    assay_arena *arena = assay_arena_new(1 << 20);
     void *a = assay_arena_take(arena, 0), *b = assay_arena_take_zeroed(arena, 0, 8), *c = assay_arena_borrow(arena, 0);
     CU_ASSERT_TRUE(a && b && c && a != b && b != c);
     assay_arena_return(arena, c);
@@ -203,6 +203,34 @@ static void small_loans_are_kept(void)
     assay_arena_free(arena);
 }
 
+/* Pieces and loans that together cost what a ceiling is for always have room, whatever their sizes and order. */
+static void costs_promise_room(void)
+{
+    static const uint32_t MOST[] = {40, 1100, 1100, 9000, 70000, 600000};
+    static const size_t BUDGETS[] = {10000, 300000, 1 << 20, 7 << 20, 64 << 20};
+    for (size_t b = 0; b < sizeof BUDGETS / sizeof BUDGETS[0]; b++) {
+        assay_arena *arena = assay_arena_new(assay_arena_ceiling_for(BUDGETS[b]));
+        for (int round = 0; round < 24; round++) {
+            uint32_t narrow = MOST[round % 6], wide = round < 12 ? narrow : MOST[random_below(&state, 6)];
+            unsigned missing = 0;
+            for (size_t used = 0;;) {
+                bool loan = random_below(&state, 5) == 0;
+                size_t size = narrow / 2 + random_below(&state, random_below(&state, 7) > 0 ? narrow : wide);
+                used += loan ? assay_arena_loan_cost(size) : assay_arena_piece_cost(size);
+                if (used > BUDGETS[b])
+                    break;
+                missing += loan ? !assay_arena_borrow(arena, size) : !assay_arena_take(arena, size);
+            }
+            CU_ASSERT_EQUAL(missing, 0);
+            assay_arena_clear(arena);
+        }
+        assay_arena_free(arena);
+    }
+    CU_ASSERT_EQUAL(assay_arena_piece_cost(SIZE_MAX), SIZE_MAX);
+    CU_ASSERT_EQUAL(assay_arena_loan_cost(SIZE_MAX), SIZE_MAX);
+    CU_ASSERT_EQUAL(assay_arena_ceiling_for(SIZE_MAX), SIZE_MAX);
+}
+
 static void allocations_of(int steps, const char *fault, unsigned *failed)
 {
     assay_arena *arena = assay_arena_new(16 << 20);
@@ -249,6 +277,7 @@ int main(void)
                            {"small pieces fill the ceiling", small_pieces_fill_the_ceiling},
                            {"large pieces waste nothing", large_pieces_waste_nothing},
                            {"another ceiling", another_ceiling},
+                           {"costs promise room", costs_promise_room},
                            {"failing allocations", failing_allocations},
                            CU_TEST_INFO_NULL};
     return unit_main("arenas", tests);
