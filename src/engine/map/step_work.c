@@ -142,6 +142,7 @@ void assay_step_work_problem(assay_step_work *work, const assay_part *part, uint
 {
     char room[ASSAY_PATH_ROOM] = "";
     const char *path = assay_part_file(&work->source->source->catalog, part, file, room);
+    work->refused |= kind == ASSAY_PROBLEM_BUDGET;
     assay_problems_add(&work->partial->problems, kind, part->step, path ? path : room, offset, "%s", text);
 }
 

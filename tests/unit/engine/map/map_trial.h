@@ -94,13 +94,13 @@ static inline void map_trial_classes(map_trial *t)
 /* Each part has the raw records of a, b and c, 100 bytes each, and the maximum of b (kind 2). */
 static inline void map_trial_records(map_trial *t)
 {
-    static char worker[MAP_WORKERS][2] = {"0", "1"},
-                event[MAP_STEPS * MAP_WORKERS][9] = {"events/0", "events/1", "events/2", "events/3"};
+    static char worker[MAP_WORKERS][2] = {"0", "1"};
+    static const char *const file[MAP_STEPS * MAP_WORKERS] = {"events/0", "events/1", "events/2", "events/3"};
     enum { A_PART = MAP_TENSORS + 1 };
     for (uint32_t p = 0; p < MAP_STEPS * MAP_WORKERS; p++) {
         t->parts[p] = (assay_part){.step = p / MAP_WORKERS,
                                    .mode_step = p / MAP_WORKERS,
-                                   .event = event[p],
+                                   .files = assay_files_new_one(file[p], strlen(file[p])),
                                    .first = p * A_PART,
                                    .count = A_PART,
                                    .worker = p % MAP_WORKERS};
@@ -137,6 +137,8 @@ static inline void map_trial_make(map_trial *t)
 
 static inline void map_trial_release(map_trial *t)
 {
+    for (int p = 0; p < MAP_STEPS * MAP_WORKERS; p++)
+        assay_files_release(t->parts[p].files);
     assay_dict_free(t->info.tensors);
 }
 

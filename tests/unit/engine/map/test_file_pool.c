@@ -20,7 +20,7 @@ static void begin(fixture *f)
     map_trial_make(&f->trial);
     workspace_make(&f->files);
     for (int p = 0; p < 3; p++)
-        workspace_text(&f->files, f->trial.parts[p].event, "no record");
+        workspace_text(&f->files, f->trial.parts[p].files->name[0], "no record");
     CU_ASSERT_EQUAL_FATAL(assay_store_open(f->files.root, &f->trial.source.store, &f->err), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(assay_file_pool_init(&f->pool, &f->trial.map, NULL, 1 << 20, 1 << 20), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(assay_file_pool_enter(&f->pool), ASSAY_OK);
@@ -36,7 +36,7 @@ static void end(fixture *f)
 
 static int open_part(fixture *f, assay_open_file *file, int part)
 {
-    return assay_file_pool_open(&f->pool, file, &f->trial.source, &f->trial.parts[part], &f->err);
+    return assay_file_pool_open(&f->pool, file, &f->trial.source, &f->trial.parts[part], 0, &f->err);
 }
 
 static void open_files_stay_open(void)
@@ -44,17 +44,17 @@ static void open_files_stay_open(void)
     fixture f;
     begin(&f);
     assay_open_file *main = f.pool.main, *other = &f.pool.files[1];
-    CU_ASSERT_PTR_NULL(assay_file_pool_find(&f.pool, &f.trial.parts[0]));
+    CU_ASSERT_PTR_NULL(assay_file_pool_find(&f.pool, &f.trial.parts[0], 0));
     CU_ASSERT_EQUAL(open_part(&f, main, 0), ASSAY_OK);
     CU_ASSERT_EQUAL(open_part(&f, main, 0), ASSAY_OK);
     CU_ASSERT_EQUAL(f.pool.files_opened, 1);
     assay_file_pool_turn_to(&f.pool, other);
     CU_ASSERT_PTR_EQUAL(f.pool.main, other);
     CU_ASSERT_EQUAL(open_part(&f, other, 1), ASSAY_OK);
-    CU_ASSERT_PTR_EQUAL(assay_file_pool_find(&f.pool, &f.trial.parts[0]), main);
-    CU_ASSERT_PTR_EQUAL(assay_file_pool_find(&f.pool, &f.trial.parts[1]), other);
+    CU_ASSERT_PTR_EQUAL(assay_file_pool_find(&f.pool, &f.trial.parts[0], 0), main);
+    CU_ASSERT_PTR_EQUAL(assay_file_pool_find(&f.pool, &f.trial.parts[1], 0), other);
     CU_ASSERT_EQUAL(open_part(&f, other, 2), ASSAY_OK);
-    CU_ASSERT_PTR_NULL(assay_file_pool_find(&f.pool, &f.trial.parts[1]));
+    CU_ASSERT_PTR_NULL(assay_file_pool_find(&f.pool, &f.trial.parts[1], 0));
     CU_ASSERT_EQUAL(f.pool.files_opened, 3);
     end(&f);
 }
@@ -67,8 +67,8 @@ static void files_that_cannot_be_opened(void)
     CU_ASSERT_EQUAL(open_part(&f, f.pool.main, 0), ASSAY_OK);
     CU_ASSERT_EQUAL(open_part(&f, f.pool.main, 3), ASSAY_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(f.err.text, "events/3"));
-    CU_ASSERT_PTR_NULL(assay_file_pool_find(&f.pool, &f.trial.parts[0]));
-    CU_ASSERT_PTR_NULL(assay_file_pool_find(&f.pool, &f.trial.parts[3]));
+    CU_ASSERT_PTR_NULL(assay_file_pool_find(&f.pool, &f.trial.parts[0], 0));
+    CU_ASSERT_PTR_NULL(assay_file_pool_find(&f.pool, &f.trial.parts[3], 0));
     CU_ASSERT_EQUAL(open_part(&f, f.pool.main, 0), ASSAY_OK);
     CU_ASSERT_EQUAL(f.pool.files_opened, 2);
     CU_ASSERT_EQUAL(open_part(&f, &f.pool.references[0], 3), ASSAY_ENOTFOUND);
