@@ -14,6 +14,10 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULES = ["base", "parallel", "tensor", "tfrecord", "trial", "hook", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
 FOLDERS = {"engine": ["source", "plan", "reduce", "map", ""],
            "report": ["text", "", "model", "compare", "html", "results", "forms"]}  # within a module, in the same way
+ORDER = {  # a folder whose files include only headers of files before them
+    "engine/map": ["tensor_result", "reference_cache", "map_source", "step_work", "file_pool", "record_work", "reference", "units",
+                   "measures", "record", "lookahead", "prefetch", "step_reader", "step_sharing", "step_map", "mapper"],
+}
 BARRED = {"rule": {"hook"}, "trial": {"hook"}, "hook": {"trial"}}  # the recording library stands by itself
 FOREIGN = {  # header: the files that may include it
     "mpi.h": r"src/parallel/comm_mpi\.[ch]",
@@ -58,6 +62,18 @@ def check_pages(path, number, line):
             breach(path, number, "%s is not in the tree" % name)
 
 
+def check_order(path, number, name):
+    folder, here = path.removeprefix("src/").rpartition("/")[::2]
+    there, target = name.rpartition("/")[::2]
+    if folder != there or folder not in ORDER:
+        return
+    here, target = here.rsplit(".", 1)[0], target.rsplit(".", 1)[0]
+    if here not in ORDER[folder] or target not in ORDER[folder]:
+        breach(path, number, "src/%s has a file that is not in ORDER" % folder)
+    elif ORDER[folder].index(target) > ORDER[folder].index(here):
+        breach(path, number, "%s may not include %s.h: it comes later" % (here, target))
+
+
 def check_source(path, text):
     """jobs/examples are programs of users: only the size of them is looked at."""
     if path.startswith("jobs/"):
@@ -66,6 +82,7 @@ def check_source(path, text):
         include = re.match(r'\s*#\s*include\s*[<"]([^">]+)', line)
         if include:
             check_include(path, number, include.group(1))
+            check_order(path, number, include.group(1))
         check_pages(path, number, line)
         if BANNED.search(line) and not path.startswith("tests/"):
             breach(path, number, "%s has no bound or no error: not used here" % BANNED.search(line).group(1))

@@ -11,9 +11,7 @@
  *      (step_sharing.h).
  *   5. step_work.h has the results of the step and decides whether they fit the memory.
  *   6. step_map.h gives them to the rules. What these make of the chunk's steps goes to the combiner.
- * Each of these files includes only those before it in this order: tensor_result, reference_cache, map_source,
- * step_work, file_pool, record_work, reference, units, measures, record, lookahead, step_reader, prefetch,
- * step_sharing, step_map, mapper. */
+ * Each of these files includes only those before it, in the order that .ci/check-tree.py gives (ORDER). */
 #ifndef ASSAY_ENGINE_MAP_MAPPER_H
 #define ASSAY_ENGINE_MAP_MAPPER_H
 

@@ -1,13 +1,13 @@
 /* prefetch.c - see prefetch.h. */
 #include "engine/map/prefetch.h"
 
-static bool is_wanted(assay_step_reader *reader, const assay_part *part, int mode, const assay_entry *entry)
+static bool is_wanted(assay_prefetch *prefetch, const assay_part *part, int mode, const assay_entry *entry)
 {
-    return assay_demand_of(&reader->demand, part, mode, entry->tensor)->kinds >> entry->kind & 1;
+    return assay_demand_of(prefetch->demand, part, mode, entry->tensor)->kinds >> entry->kind & 1;
 }
 
 /* The end of the stretch from entry e on in which what is wanted of the part lies close together. */
-static uint64_t find_stretch_end(assay_step_reader *reader, const assay_step_work *work, const assay_part *part,
+static uint64_t find_stretch_end(assay_prefetch *prefetch, const assay_step_work *work, const assay_part *part,
                                  int mode, size_t e)
 {
     enum { GAP = 1 << 16 };
@@ -16,43 +16,43 @@ static uint64_t find_stretch_end(assay_step_reader *reader, const assay_step_wor
     for (size_t k = e + 1; k < assay_step_work_end(work, part); k++) {
         const assay_entry *next = &entries[k];
         if (next->file != entries[e].file || next->offset > end + GAP ||
-            assay_lookahead_has(reader->lookahead, work, next))
+            assay_lookahead_has(prefetch->lookahead, work, next))
             break;
-        if (is_wanted(reader, part, mode, next))
+        if (is_wanted(prefetch, part, mode, next))
             end = next->offset + next->length > end ? next->offset + next->length : end;
     }
     return end;
 }
 
-void assay_prefetch_records(assay_step_reader *reader, const assay_step_work *work, const assay_part *part, size_t e,
+void assay_prefetch_records(assay_prefetch *prefetch, const assay_step_work *work, const assay_part *part, size_t e,
                             uint64_t *expected)
 {
     const assay_entry *entry = &work->source->source->shard.entries[e];
     if (entry->offset + entry->length <= *expected)
         return;
-    *expected = find_stretch_end(reader, work, part, work->step->mode, e);
-    assay_reader_expect(reader->pool->main->reader, entry->offset, *expected);
+    *expected = find_stretch_end(prefetch, work, part, work->step->mode, e);
+    assay_reader_expect(prefetch->pool->main->reader, entry->offset, *expected);
 }
 
 /* Asks for the first stretch of a part's event file that will be read. */
-static void prefetch_file(assay_step_reader *reader, const assay_step_work *work, const assay_part *part)
+static void prefetch_file(assay_prefetch *prefetch, const assay_step_work *work, const assay_part *part)
 {
     enum { MOST = 2 << 20 }; /* of one file; then the kernel has seen that it is read from one end to the other */
     const assay_source *source = work->source->source;
     const assay_entry *entries = source->shard.entries;
     size_t e = assay_step_work_first(work, part), end = assay_step_work_end(work, part);
     char room[ASSAY_PATH_ROOM];
-    assay_demand_next(&reader->demand);
-    while (e < end && !is_wanted(reader, part, part->mode, &entries[e]))
+    assay_demand_next(prefetch->demand);
+    while (e < end && !is_wanted(prefetch, part, part->mode, &entries[e]))
         e++;
     const char *path = e < end ? assay_part_file(&source->catalog, part, entries[e].file, room) : NULL;
     if (!path)
         return;
-    uint64_t from = entries[e].offset, size = find_stretch_end(reader, work, part, part->mode, e) - from;
+    uint64_t from = entries[e].offset, size = find_stretch_end(prefetch, work, part, part->mode, e) - from;
     assay_store_ahead(source->store, path, from, size < MOST ? size : MOST);
 }
 
-void assay_prefetch_files(assay_step_reader *reader, const assay_step_work *work, const assay_part *part)
+void assay_prefetch_files(assay_prefetch *prefetch, const assay_step_work *work, const assay_part *part)
 {
     enum { BYTES = 8 << 20 };
     const assay_source *source = work->source->source;
@@ -62,8 +62,8 @@ void assay_prefetch_files(assay_step_reader *reader, const assay_step_work *work
         return;
     uint64_t files = BYTES / (assay_part_span(shard, part) - shard->entries[part->first].offset);
     files = files < 1 ? 1 : files < ASSAY_STORE_AHEAD ? files : ASSAY_STORE_AHEAD;
-    if (reader->prefetched <= p)
-        reader->prefetched = p + 1;
-    for (; reader->prefetched < shard->count && reader->prefetched <= p + files; reader->prefetched++)
-        prefetch_file(reader, work, &shard->parts[reader->prefetched]);
+    if (prefetch->next <= p)
+        prefetch->next = p + 1;
+    for (; prefetch->next < shard->count && prefetch->next <= p + files; prefetch->next++)
+        prefetch_file(prefetch, work, &shard->parts[prefetch->next]);
 }

@@ -1,17 +1,17 @@
 /* step_reader.c - see step_reader.h. */
 #include "engine/map/step_reader.h"
 
-#include "engine/map/prefetch.h"
 #include "engine/map/record.h"
 
 void assay_step_reader_init(assay_step_reader *reader, assay_file_pool *pool, assay_lookahead *lookahead)
 {
     *reader = (assay_step_reader){.pool = pool, .lookahead = lookahead};
+    reader->prefetch = (assay_prefetch){.pool = pool, .lookahead = lookahead, .demand = &reader->demand};
 }
 
 int assay_step_reader_enter(assay_step_reader *reader)
 {
-    reader->prefetched = 0;
+    reader->prefetch.next = 0;
     return assay_demand_init(&reader->demand, reader->pool->source->plan, reader->pool->source->number);
 }
 
@@ -74,7 +74,7 @@ static int read_part(assay_step_reader *reader, assay_step_work *work, const ass
     size_t first = assay_step_work_first(work, part), end = assay_step_work_end(work, part);
     work->first_result = work->count;
     if (first < end)
-        assay_prefetch_files(reader, work, part);
+        assay_prefetch_files(&reader->prefetch, work, part);
     assay_demand_next(&reader->demand);
     for (size_t e = first; status == ASSAY_OK && e < end; e++) {
         const assay_entry *entry = &shard->entries[e];
@@ -92,7 +92,7 @@ static int read_part(assay_step_reader *reader, assay_step_work *work, const ass
             return opened;
         if (opened == ASSAY_OK) {
             if (!assay_lookahead_has(reader->lookahead, work, entry))
-                assay_prefetch_records(reader, work, part, e, &expected);
+                assay_prefetch_records(&reader->prefetch, work, part, e, &expected);
             status = read_entry(reader, work, part, entry, demand, &measured);
         }
         if (!measured)

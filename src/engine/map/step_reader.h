@@ -3,16 +3,16 @@
 #ifndef ASSAY_ENGINE_MAP_STEP_READER_H
 #define ASSAY_ENGINE_MAP_STEP_READER_H
 
-#include "engine/map/lookahead.h"
+#include "engine/map/prefetch.h"
 
 typedef struct assay_step_reader {
     assay_file_pool *pool;
     assay_lookahead *lookahead;
     assay_demand demand; /* of the part being read */
-    size_t prefetched;   /* the storage was asked for the event files of the parts before this one */
+    assay_prefetch prefetch;
 } assay_step_reader;
 
-/* What it is given is borrowed. */
+/* What it is given is borrowed. The reader may not move afterwards. */
 void assay_step_reader_init(assay_step_reader *reader, assay_file_pool *pool, assay_lookahead *lookahead);
 /* Begins with the source, after leaving the one before. 0 or ASSAY_ENOMEM. */
 int assay_step_reader_enter(assay_step_reader *reader);

@@ -131,9 +131,8 @@ static int add_up_index(assay_comm *comm, const assay_plan *plan, const assay_so
     return status;
 }
 
-/* What is set aside for contents that are kept, which saves reading: a quarter of the memory, less the more records a
- * trial has, by what its index and rows take. For many records are small ones, and then a step needs the memory for
- * their results. */
+/* What is set aside for the reference cache: a quarter of --memory, minus four times the index and the rows. Where
+ * these are large there are many records, so most are small, and a step needs the memory for their results. */
 static uint64_t kept_aside(uint64_t index_and_rows, size_t memory)
 {
     enum { OF_INDEX = 4 };

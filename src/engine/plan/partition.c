@@ -1,10 +1,13 @@
-/* partition.c - deals the chunks out to the ranks by their cost.
+/* partition.c - shares the chunks out among the ranks by their cost: a weighted partition in one dimension.
  *
- * Of the whole cost, laid out in the order of chunks, each rank has an equal stretch. A chunk goes to the rank that its
- * middle lies with. A chunk is as large as it is because of its last step; where that alone is much and lies across the
- * ends of stretches, the chunk belongs to the lowest of the ranks concerned, and the others help: each measures those
- * of the step's records whose middle lies in its stretch. The step is the last thing of the lowest rank and the first
- * of the others, so that no rank helps twice and none that helps has to wait. */
+ * How it works:
+ *   1. The costs of all chunks are laid out one behind the other, and cut into one share a rank, all equally long.
+ *   2. A chunk goes to the rank in whose share its middle lies.
+ *   3. That leaves large chunks, which are large because of their last step. Where such a step crosses the end of a
+ *      share, the chunk goes to the lowest of the ranks whose shares it touches, and the others help: each measures the
+ *      records of the step whose middle lies in its share.
+ *   4. The step is the last thing that the lowest rank does and the first that the others do. So no rank helps twice,
+ *      and none that helps has to wait. */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>
@@ -12,65 +15,64 @@
 #include "base/fault.h"
 
 enum {
-    LEAST_SHARED = 1 << 18, /* a step that costs less is measured in less time than it takes to speak of it */
-    SHARED_OF_RANK = 64 /* what a rank has too much may be so small a part of its stretch that it is not worth sharing:
-                         * who shares a step reads what its tensors are compared with again */
+    LEAST_SHARED = 1 << 18, /* a step that costs less is measured sooner than its results are sent */
+    SHARED_OF_RANK = 64     /* an excess below 1/64 of a rank's share is not worth it: helpers read references again */
 };
 
-typedef struct dealer {
+typedef struct partitioner {
     const assay_plan *plan;
     int ranks;
-    double stretch; /* of each rank */
-    double at;      /* where the next chunk begins */
+    double share; /* of each rank */
+    double at;    /* where the next chunk begins */
     uint64_t chunk;
     int rank; /* the last that has got something */
-} dealer;
+} partitioner;
 
 /* The ranks that work on a chunk: it belongs to the first. */
-typedef struct hand {
+typedef struct chunk_ranks {
     int first, last;
-} hand;
+} chunk_ranks;
 
 static double cost_left(const assay_chunk *chunk)
 {
     return chunk->done ? 0 : (double)chunk->cost;
 }
 
-static dealer deal(const assay_plan *plan, int ranks)
+static partitioner start_partition(const assay_plan *plan, int ranks)
 {
     double total = 0;
     for (uint64_t c = 0; c < plan->chunk_count; c++)
         total += cost_left(&plan->chunks[c]);
-    return (dealer){.plan = plan, .ranks = ranks, .stretch = total / ranks};
+    return (partitioner){.plan = plan, .ranks = ranks, .share = total / ranks};
 }
 
-/* What the rank would have too much that got all of a chunk on the stretches of these ranks. */
-static double too_much(const dealer *d, hand h, double start, double end)
+/* Excess load if one of these ranks took the whole chunk. */
+static double excess_load(const partitioner *d, chunk_ranks h, double start, double end)
 {
-    double first = d->stretch * (h.first + 1) - start, last = end - d->stretch * h.last;
+    double first = d->share * (h.first + 1) - start, last = end - d->share * h.last;
     return h.last - h.first > 1 ? end - start : first < last ? first : last;
 }
 
-static bool is_worth_sharing(const dealer *d, const assay_chunk *chunk, double spared)
+static bool is_worth_sharing(const partitioner *d, const assay_chunk *chunk, double spared)
 {
     return !d->plan->by_step && !chunk->done && chunk->last_cost >= LEAST_SHARED &&
-           (double)chunk->last_cost * SHARED_OF_RANK >= d->stretch && spared * SHARED_OF_RANK >= d->stretch;
+           (double)chunk->last_cost * SHARED_OF_RANK >= d->share && spared * SHARED_OF_RANK >= d->share;
 }
 
-static hand deal_chunk(dealer *d)
+static chunk_ranks place_chunk(partitioner *d)
 {
     const assay_chunk *chunk = &d->plan->chunks[d->chunk++];
     double start = d->at, cost = cost_left(chunk), end = start + cost;
-    hand h = {d->rank, d->rank};
+    chunk_ranks h = {d->rank, d->rank};
     d->at = end;
-    while (h.first + 1 < d->ranks && d->stretch * (h.first + 1) <= start)
+    while (h.first + 1 < d->ranks && d->share * (h.first + 1) <= start)
         h.first++;
-    for (h.last = h.first; h.last + 1 < d->ranks && d->stretch * (h.last + 1) < end;)
+    for (h.last = h.first; h.last + 1 < d->ranks && d->share * (h.last + 1) < end;)
         h.last++;
     bool shared =
-        is_worth_sharing(d, chunk, too_much(d, h, start, end)) && d->stretch * h.last > end - (double)chunk->last_cost;
+        is_worth_sharing(d, chunk, excess_load(d, h, start, end)) && d->share * h.last > end - (double)chunk->last_cost;
     if (!shared) {
-        for (h.last = d->rank; h.last + 1 < d->ranks && start + cost / 2 > d->stretch * (h.last + 1);)
+        for (h.last = d->rank; h.last + 1 < d->ranks && start + cost / 2 > d->share * (h.last + 1);)
             h.last++;
         h.first = h.last;
     }
@@ -78,12 +80,12 @@ static hand deal_chunk(dealer *d)
     return h;
 }
 
-/* What rank r of a hand has of a chunk that begins at `start`, at most: the record on either of its borders may be its
- * own, and what lies before the last step is not shared. */
-static double part_of(const dealer *d, hand h, int r, const assay_chunk *chunk, double start)
+/* What rank r of a chunk_ranks has of a chunk that begins at `start`, at most: the record on either of its borders may
+ * be its own, and what lies before the last step is not shared. */
+static double part_of(const partitioner *d, chunk_ranks h, int r, const assay_chunk *chunk, double start)
 {
     double cost = cost_left(chunk), half = (double)chunk->largest / 2, step = cost - (double)chunk->last_cost;
-    double from = d->stretch * r - start - half, to = d->stretch * (r + 1) - start + half;
+    double from = d->share * r - start - half, to = d->share * (r + 1) - start + half;
     from = r == h.first ? 0 : from > step ? from : step;
     to = r == h.last || to > cost ? cost : to > step ? to : step;
     return to - from;
@@ -91,20 +93,20 @@ static double part_of(const dealer *d, hand h, int r, const assay_chunk *chunk, 
 
 double assay_plan_imbalance(const assay_plan *plan, int ranks)
 {
-    dealer d = deal(plan, ranks);
+    partitioner d = start_partition(plan, ranks);
     double own = 0, most = 0;
     int rank = 0;
     while (d.chunk < plan->chunk_count) {
         const assay_chunk *chunk = &plan->chunks[d.chunk];
         double start = d.at;
-        hand h = deal_chunk(&d);
+        chunk_ranks h = place_chunk(&d);
         for (int r = h.first; r <= h.last; r++) {
             own = (r == rank ? own : 0) + part_of(&d, h, r, chunk, start);
             rank = r;
             most = own > most ? own : most;
         }
     }
-    return d.stretch > 0 ? most / d.stretch - 1 : 0;
+    return d.share > 0 ? most / d.share - 1 : 0;
 }
 
 int assay_plan_partition(assay_plan *plan, int ranks)
@@ -118,9 +120,9 @@ int assay_plan_partition(assay_plan *plan, int ranks)
     int next = 0; /* the first rank whose first chunk has not come yet */
     for (int r = 0; r < ranks; r++)
         plan->helps[r] = ASSAY_NO_CHUNK;
-    for (dealer d = deal(plan, ranks); d.chunk < plan->chunk_count;) {
+    for (partitioner d = start_partition(plan, ranks); d.chunk < plan->chunk_count;) {
         uint64_t c = d.chunk;
-        hand h = deal_chunk(&d);
+        chunk_ranks h = place_chunk(&d);
         for (; next <= h.first; next++)
             plan->rank_chunk[next] = c;
         for (int r = h.first + 1; r <= h.last; r++)
@@ -148,14 +150,14 @@ uint64_t assay_plan_steps_shared(const assay_plan *plan, int ranks)
 
 assay_share assay_plan_share(const assay_plan *plan, int ranks, uint64_t chunk)
 {
-    dealer d = deal(plan, ranks);
+    partitioner d = start_partition(plan, ranks);
     while (d.chunk < chunk)
         d.at += cost_left(&plan->chunks[d.chunk++]);
     int first = assay_plan_owner(plan, ranks, chunk), last = first;
     while (last + 1 < ranks && plan->helps[last + 1] == chunk)
         last++;
     double begin = d.at + cost_left(&plan->chunks[chunk]) - (double)plan->chunks[chunk].last_cost;
-    return (assay_share){.chunk = chunk, .first = first, .last = last, .begin = begin, .stretch = d.stretch};
+    return (assay_share){.chunk = chunk, .first = first, .last = last, .begin = begin, .stretch = d.share};
 }
 
 int assay_share_rank(const assay_share *share, double middle)

@@ -6,27 +6,27 @@
 
 #include "base/fault.h"
 
-void assay_combiner_init(assay_combiner *fold, const assay_rule *rules, uint32_t rule_count, uint64_t chunks)
+void assay_combiner_init(assay_combiner *combiner, const assay_rule *rules, uint32_t rule_count, uint64_t chunks)
 {
-    *fold = (assay_combiner){.rules = rules, .rule_count = rule_count, .chunks = chunks};
+    *combiner = (assay_combiner){.rules = rules, .rule_count = rule_count, .chunks = chunks};
 }
 
-void assay_combiner_release(assay_combiner *fold)
+void assay_combiner_release(assay_combiner *combiner)
 {
-    for (size_t i = 0; i < fold->count; i++)
-        assay_partial_release(&fold->held[i].node, fold->rules);
-    free(fold->held);
-    *fold = (assay_combiner){0};
+    for (size_t i = 0; i < combiner->count; i++)
+        assay_partial_release(&combiner->held[i].node, combiner->rules);
+    free(combiner->held);
+    *combiner = (assay_combiner){0};
 }
 
 /* Joins held[at + 1], the right sibling, into held[at]; the pair becomes its parent. */
-static int join_siblings(assay_combiner *fold, size_t at)
+static int join_siblings(assay_combiner *combiner, size_t at)
 {
-    assay_combiner_node *left = &fold->held[at], *right = left + 1;
-    int status = assay_partial_combine(&left->node, &right->node, fold->rules);
-    assay_partial_release(&right->node, fold->rules);
-    memmove(right, right + 1, (fold->count - at - 2) * sizeof *right);
-    fold->count--;
+    assay_combiner_node *left = &combiner->held[at], *right = left + 1;
+    int status = assay_partial_combine(&left->node, &right->node, combiner->rules);
+    assay_partial_release(&right->node, combiner->rules);
+    memmove(right, right + 1, (combiner->count - at - 2) * sizeof *right);
+    combiner->count--;
     left->level++;
     left->index /= 2;
     return status;
@@ -37,36 +37,36 @@ static bool are_siblings(const assay_combiner_node *left, const assay_combiner_n
     return left->level == right->level && left->index % 2 == 0 && right->index == left->index + 1;
 }
 
-int assay_combiner_add_node(assay_combiner *fold, unsigned level, uint64_t index, assay_partial *node)
+int assay_combiner_add_node(assay_combiner *combiner, unsigned level, uint64_t index, assay_partial *node)
 {
-    if (fold->count == fold->room) {
-        size_t room = fold->room ? fold->room * 2 : 16;
-        assay_combiner_node *grown = assay_realloc_array(fold->held, room, sizeof *grown);
+    if (combiner->count == combiner->room) {
+        size_t room = combiner->room ? combiner->room * 2 : 16;
+        assay_combiner_node *grown = assay_realloc_array(combiner->held, room, sizeof *grown);
         if (!grown)
             return ASSAY_ENOMEM;
-        fold->held = grown;
-        fold->room = room;
+        combiner->held = grown;
+        combiner->room = room;
     }
-    fold->held[fold->count++] = (assay_combiner_node){.level = level, .index = index, .node = *node};
+    combiner->held[combiner->count++] = (assay_combiner_node){.level = level, .index = index, .node = *node};
     *node = (assay_partial){0};
     int status = ASSAY_OK;
-    while (status == ASSAY_OK && fold->count >= 2 &&
-           are_siblings(&fold->held[fold->count - 2], &fold->held[fold->count - 1]))
-        status = join_siblings(fold, fold->count - 2);
+    while (status == ASSAY_OK && combiner->count >= 2 &&
+           are_siblings(&combiner->held[combiner->count - 2], &combiner->held[combiner->count - 1]))
+        status = join_siblings(combiner, combiner->count - 2);
     return status;
 }
 
-int assay_combiner_add(assay_combiner *fold, uint64_t chunk, assay_partial *node)
+int assay_combiner_add(assay_combiner *combiner, uint64_t chunk, assay_partial *node)
 {
-    return assay_combiner_add_node(fold, 0, chunk, node);
+    return assay_combiner_add_node(combiner, 0, chunk, node);
 }
 
-static int send_node(assay_comm *comm, assay_combiner *fold, const assay_partial *node, int to, int status)
+static int send_node(assay_comm *comm, assay_combiner *combiner, const assay_partial *node, int to, int status)
 {
     assay_buf out;
     assay_buf_init(&out, SIZE_MAX);
     if (status == ASSAY_OK)
-        status = assay_partial_pack(node, fold->rules, &out);
+        status = assay_partial_pack(node, combiner->rules, &out);
     if (status != ASSAY_OK)
         assay_buf_clear(&out);
     int sent = assay_comm_send(comm, to, &out);
@@ -76,7 +76,7 @@ static int send_node(assay_comm *comm, assay_combiner *fold, const assay_partial
 
 /* Receives a node into *node (initialised). One that its rank could not pack comes empty: that rank reports the
  * failure. */
-static int receive_node(assay_comm *comm, assay_combiner *fold, int from, assay_partial *node, assay_error *err)
+static int receive_node(assay_comm *comm, assay_combiner *combiner, int from, assay_partial *node, assay_error *err)
 {
     assay_buf in;
     assay_buf_init(&in, SIZE_MAX);
@@ -84,7 +84,7 @@ static int receive_node(assay_comm *comm, assay_combiner *fold, int from, assay_
     status = status == ASSAY_OK ? assay_buf_status(&in) : status;
     if (status == ASSAY_OK && in.size > 0) {
         assay_cursor cursor = assay_cursor_over(in.data, in.size);
-        status = assay_partial_unpack(&cursor, node, fold->rules, err);
+        status = assay_partial_unpack(&cursor, node, combiner->rules, err);
     }
     assay_buf_release(&in);
     return status;
@@ -96,10 +96,10 @@ static int owner_of(const assay_comm *comm, const assay_plan *plan, uint32_t sou
 }
 
 /* Receives the right sibling of held[at] and joins it. */
-static int join_from(assay_comm *comm, assay_combiner *fold, size_t at, int from, int status, assay_error *err)
+static int join_from(assay_comm *comm, assay_combiner *combiner, size_t at, int from, int status, assay_error *err)
 {
     assay_partial right;
-    int made = assay_partial_init(&right, fold->rule_count);
+    int made = assay_partial_init(&right, combiner->rule_count);
     if (made != ASSAY_OK) { /* the message is taken all the same, or its sender would wait */
         assay_buf lost;
         assay_buf_init(&lost, 0);
@@ -107,31 +107,32 @@ static int join_from(assay_comm *comm, assay_combiner *fold, size_t at, int from
         assay_buf_release(&lost);
         return made;
     }
-    int rc = receive_node(comm, fold, from, &right, err);
+    int rc = receive_node(comm, combiner, from, &right, err);
     if (status == ASSAY_OK && rc == ASSAY_OK)
-        rc = assay_partial_combine(&fold->held[at].node, &right, fold->rules);
-    assay_partial_release(&right, fold->rules);
-    fold->held[at].level++;
-    fold->held[at].index /= 2;
+        rc = assay_partial_combine(&combiner->held[at].node, &right, combiner->rules);
+    assay_partial_release(&right, combiner->rules);
+    combiner->held[at].level++;
+    combiner->held[at].index /= 2;
     return status == ASSAY_OK ? rc : status;
 }
 
 /* One level: every held node of it is joined with its sibling, sent to it, or moves up alone. Ranks send to lower ranks
  * only and in the same order of levels, so no two wait for each other. */
-static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *fold, unsigned level,
+static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *combiner, unsigned level,
                  int status, assay_error *err)
 {
-    uint64_t nodes = ((fold->chunks - 1) >> level) + 1;
+    uint64_t nodes = ((combiner->chunks - 1) >> level) + 1;
     int rank = assay_comm_rank(comm);
-    for (size_t at = 0; at < fold->count; at++) {
-        assay_combiner_node *held = &fold->held[at];
+    for (size_t at = 0; at < combiner->count; at++) {
+        assay_combiner_node *held = &combiner->held[at];
         if (held->level != level)
             continue;
         if (held->index % 2 == 1) {
-            status = send_node(comm, fold, &held->node, owner_of(comm, plan, source, level, held->index - 1), status);
-            assay_partial_release(&held->node, fold->rules);
-            memmove(held, held + 1, (fold->count - at - 1) * sizeof *held);
-            fold->count--;
+            status =
+                send_node(comm, combiner, &held->node, owner_of(comm, plan, source, level, held->index - 1), status);
+            assay_partial_release(&held->node, combiner->rules);
+            memmove(held, held + 1, (combiner->count - at - 1) * sizeof *held);
+            combiner->count--;
             at--;
         } else if (held->index + 1 == nodes) {
             held->level++;
@@ -139,9 +140,9 @@ static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assa
         } else {
             int from = owner_of(comm, plan, source, level, held->index + 1);
             if (from != rank) {
-                status = join_from(comm, fold, at, from, status, err);
+                status = join_from(comm, combiner, at, from, status, err);
             } else {
-                int rc = join_siblings(fold, at);
+                int rc = join_siblings(combiner, at);
                 status = status == ASSAY_OK ? rc : status;
             }
         }
@@ -149,26 +150,26 @@ static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assa
     return status;
 }
 
-int assay_combiner_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *fold, int status,
-                          assay_partial *whole, assay_error *err)
+int assay_combiner_finish(assay_comm *comm, const assay_plan *plan, uint32_t source, assay_combiner *combiner,
+                          int status, assay_partial *whole, assay_error *err)
 {
-    if (fold->chunks == 0)
+    if (combiner->chunks == 0)
         return status;
     unsigned top = 0;
-    while (((fold->chunks - 1) >> top) > 0)
+    while (((combiner->chunks - 1) >> top) > 0)
         top++;
     for (unsigned level = 0; level < top; level++)
-        status = climb(comm, plan, source, fold, level, status, err);
+        status = climb(comm, plan, source, combiner, level, status, err);
     int from = owner_of(comm, plan, source, 0, 0), rank = assay_comm_rank(comm);
     if (rank == from && rank > 0)
-        status = send_node(comm, fold, &fold->held[0].node, 0, status);
+        status = send_node(comm, combiner, &combiner->held[0].node, 0, status);
     if (rank == 0 && from > 0) {
-        int rc = receive_node(comm, fold, from, whole, err);
+        int rc = receive_node(comm, combiner, from, whole, err);
         status = status == ASSAY_OK ? rc : status;
     } else if (rank == 0) {
-        assay_partial_release(whole, fold->rules);
-        *whole = fold->held[0].node;
-        fold->count = 0;
+        assay_partial_release(whole, combiner->rules);
+        *whole = combiner->held[0].node;
+        combiner->count = 0;
     }
     return status;
 }
