@@ -22,7 +22,7 @@ from launch import ROOT, Checks, run  # noqa: E402
 from made import Made  # noqa: E402
 
 PAGE = ROOT / "docs" / "developing.md"
-COPIED = ("CMakeLists.txt", "cmake", "include", "src", "rules", "docs")
+COPIED = ("CMakeLists.txt", "cmake", "include", "jobs", "src", "rules", "docs")
 STEP = re.compile(r"^\d+\. (?:Create `([^`]+)`[^\n]*|In `([^`]+)`, below `([^`]+)`, add):\n\n```\w*\n(.*?)^```$", re.M | re.S)
 
 
