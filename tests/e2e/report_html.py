@@ -222,7 +222,7 @@ def check_what_it_tells(checks, report):
     checks.expect(imbalance["imbalanced"] > 30 and imbalance["balanced"] < 2, "largest over smallest class: %s" % imbalance)
     checks.expect(("imbalanced", "imbalance of labels in training") in {(o["trial"], o["what"]) for o in comparison["outliers"]},
                   "outliers: %s" % comparison["outliers"])
-    for name, where in (("trained too long", ["overfit"]), ("PredictionCollapse", ["flip"])):
+    for name, where in (("trained too long", ["overfit"]), ("PredictionCollapse", [])):  # a collapse of a few steps that heals is none
         fired = [t["name"] for t in report["trials"] for r in t["rules"] if (r["name"], r["status"]) == (name, "IssuesFound")]
         checks.expect(fired == where, "%s: %s" % (name, fired))
     rises = [t for t in next(e for e in comparison["losses"] if e["mode"] == "EVAL")["trials"] if t["trial"] == "overfit"][0]
