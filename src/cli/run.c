@@ -2,6 +2,7 @@
  *
  * Every rank parses the command line and the job's text, which rank 0 reads. Rank 0 has the outcome: it writes the
  * report, decides the exit code and tells the others. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,6 +235,27 @@ static assay_gate gate_of(const run_options *options)
                         .allowed_count = options->no_data.list.count};
 }
 
+/* On rank 0, before hours of reading: makes the output directory and writes a file there, which is removed. Its failure
+ * is everyone's. Collective. */
+static int probe_output(assay_comm *comm, const run_options *options, const assay_job *job, assay_error *err)
+{
+    int status = ASSAY_OK;
+    if (assay_comm_rank(comm) == 0 && !options->dry_run) {
+        const char *directory = run_directory(options, job);
+        char *path = assay_path_join(directory, ".assay-XXXXXX");
+        status = path ? assay_dir_make(directory, err) : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+        int file = status == ASSAY_OK ? mkstemp(path) : -1;
+        if (status == ASSAY_OK && file < 0)
+            status = assay_fail(err, ASSAY_EIO, "%s: cannot write the report there: %s", directory, strerror(errno));
+        if (file >= 0) {
+            close(file);
+            unlink(path);
+        }
+        free(path);
+    }
+    return assay_comm_agree(comm, status, err);
+}
+
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text)
 {
     assay_error err = {""};
@@ -245,12 +267,16 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     assay_results *results = tables ? assay_results_new(job) : NULL;
     engine.observer = results ? assay_results_observer(results) : NULL;
     int code = CLI_FAILED, status = assay_comm_agree(context->comm, tables && !results ? ASSAY_ENOMEM : ASSAY_OK, &err);
-    if (status == ASSAY_OK && (status = read_bands(context->comm, options, &bands, &err)) != ASSAY_OK) {
+    if (status == ASSAY_OK)
+        status = read_bands(context->comm, options, &bands, &err);
+    if (status == ASSAY_OK)
+        status = probe_output(context->comm, options, job, &err);
+    if (status != ASSAY_OK) {
+        assay_bands_release(&bands);
         assay_results_free(results);
         return cli_fail(status, &err);
     }
-    if (status == ASSAY_OK)
-        status = run_checkpoint_begin(&options->checkpoint, job, text, &engine, &err);
+    status = run_checkpoint_begin(&options->checkpoint, job, text, &engine, &err);
     if (status == ASSAY_OK)
         status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
     if (status != ASSAY_OK) {

@@ -184,7 +184,8 @@ def check_output(cli):
     cli.checks.expect((cli.where / "assay-report" / "report.txt").read_text().splitlines()[:-1] ==
                       done.out.splitlines()[:-2], "report.txt is not what was printed")
     (cli.where / "taken").write_text("a file")
-    done = cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", "taken/x", err="taken", out="IssuesFound")
+    done = cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", "taken/x", err="taken")
+    cli.checks.expect(done.out == "", "nothing is read where nothing can be written: %s" % done.out[:200])
     done = cli.expect(0, "run", cli.job, "--trial", TRIALS / "healthy", "--dry-run", "--out", "dry",
                       out="healthy: 1 worker, 24 steps, 26 tensors, 0 problems\n")
     cli.checks.expect(not (cli.where / "dry").exists(), "a dry run wrote something")
@@ -199,7 +200,7 @@ def check_read_only(cli):
     if os.geteuid() != 0:
         locked = cli.where / "locked"
         locked.mkdir(mode=0o555)
-        cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", locked, err="locked", out="IssuesFound")
+        cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", locked, err="locked")
         return
     small = cli.where / "small"
     small.mkdir()
@@ -210,7 +211,7 @@ def check_read_only(cli):
         cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", small, err="report", out="IssuesFound")
         cli.checks.expect(not [p for p in small.iterdir() if "tmp" in p.name], "temporary files are left behind")
         subprocess.run(["mount", "-o", "remount,ro", small], check=True)
-        cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", small / "new", err="small", out="IssuesFound")
+        cli.expect(4, "run", cli.job, "--trial", PARTIAL, "--out", small / "new", err="small")
     finally:
         subprocess.run(["umount", small], check=True)
 
