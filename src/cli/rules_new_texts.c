@@ -90,8 +90,9 @@ static const char *const BUILD[] = {
     "  set_tests_properties(verdict.${trial} PROPERTIES FIXTURES_REQUIRED ${trial})",
     "endforeach()",
     "set_tests_properties(verdict.sick PROPERTIES PASS_REGULAR_EXPRESSION \"@NAME@ +IssuesFound +warning +1 of 3\")",
-    "set_tests_properties(verdict.healthy PROPERTIES PASS_REGULAR_EXPRESSION \"@NAME@ +NoIssuesFound +warning +0 of "
-    "3\")",
+    "set_tests_properties(verdict.healthy PROPERTIES PASS_REGULAR_EXPRESSION \"NoIssuesFound in 3 datapoints of 1 "
+    "rule: "
+    "@NAME@\")",
     NULL,
 };
 
