@@ -72,13 +72,15 @@ static int put_chart(void *context, const assay_grid *grid)
     double *x = room, *low = room + n, *middle = room + 2 * n, *high = room + 3 * n, *at = room + 4 * n;
     size_t count = take_band(o, grid, x, low, middle, high);
     const html_band band = {"the others: 90 % of them, and the median", x, low, high, count};
-    series[lines++] = (html_series){"median of the others", x, middle, count, 6};
+    series[lines++] = (html_series){"median of the others", x, middle, count, HTML_STYLES - 1};
     for (size_t t = 0; t < c->trials && lines < HTML_SERIES; t++) {
         if (!c->trial[t].odd)
             continue;
         size_t points = take_line(grid, t, at, at + n);
-        if (points > 0)
-            series[lines++] = (html_series){c->outcome->trials[t].trial->name, at, at + n, points, (int)lines};
+        if (points > 0) {
+            series[lines] = (html_series){c->outcome->trials[t].trial->name, at, at + n, points, (int)lines - 1};
+            lines++;
+        }
         at += 2 * n;
     }
     snprintf(title, sizeof title, "%.200s, %s", grid->tensor, assay_mode_name(grid->mode));
