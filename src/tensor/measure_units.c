@@ -108,11 +108,11 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
     uint64_t *inside = m->kept;
     const uint32_t *columns = m->borrowed;
     /* Without a division for each column: they would cost more than a small tensor's elements. */
-    for (const uint32_t *end = columns + s->used; columns < end; columns += s->axes.channels * s->axes.inner) {
+    for (uint64_t used = 0; used < s->used; used += s->axes.channels * s->axes.inner) {
         for (uint64_t channel = 0; channel < s->axes.channels && s->axes.inner == 1; channel++)
-            inside[channel] += columns[channel];
+            inside[channel] += columns[used + channel];
         for (uint64_t c = 0; c < s->axes.channels * s->axes.inner && s->axes.inner > 1; c++)
-            inside[c / s->axes.inner] += columns[c];
+            inside[c / s->axes.inner] += columns[used + c];
     }
     result->of.units = (assay_units){.samples = s->samples, .units = s->axes.channels, .inside = inside};
     return ASSAY_OK;

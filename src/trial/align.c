@@ -215,6 +215,8 @@ void assay_step_shifts_pack(const assay_step_shifts *shifts, assay_buf *out)
 int assay_step_shifts_unpack(assay_cursor *in, assay_step_shifts *out)
 {
     *out = (assay_step_shifts){.count = assay_get_count(in, 20)};
+    if (out->count == 0)
+        return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
     out->list = assay_alloc_zeroed(out->count, sizeof *out->list);
     if (!out->list) {
         out->count = 0;
