@@ -163,7 +163,8 @@ int assay_npy_head_read(const char *bytes, size_t size, assay_npy_head *out, siz
 {
     enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
-    text t = {bytes, bytes, bytes + size, what};
+    const char *text_of = size > 0 ? bytes : ""; /* an empty header has no memory */
+    text t = {text_of, text_of, text_of + size, what};
     unsigned seen = 0;
     bool comma = true;
     int status = take(&t, '{') ? ASSAY_OK : wrong(&t, "it is no dictionary");
