@@ -235,13 +235,15 @@ static assay_gate gate_of(const run_options *options)
                         .allowed_count = options->no_data.list.count};
 }
 
-/* On rank 0, before hours of reading: makes the output directory and writes a file there, which is removed. Its failure
- * is everyone's. Collective. */
-static int probe_output(assay_comm *comm, const run_options *options, const assay_job *job, assay_error *err)
+/* On rank 0, before hours of reading: makes the output directory and writes a file there, which is removed. *made is set
+ * where the directory is new. Its failure is everyone's. Collective. */
+static int probe_output(assay_comm *comm, const run_options *options, const assay_job *job, bool *made,
+                        assay_error *err)
 {
     int status = ASSAY_OK;
     if (assay_comm_rank(comm) == 0 && !options->dry_run) {
         const char *directory = run_directory(options, job);
+        *made = access(directory, F_OK) != 0;
         char *path = assay_path_join(directory, ".assay-XXXXXX");
         status = path ? assay_dir_make(directory, err) : assay_fail(err, ASSAY_ENOMEM, "out of memory");
         int file = status == ASSAY_OK ? mkstemp(path) : -1;
@@ -266,11 +268,12 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     bool tables = (job->formats & 1u << ASSAY_FORMAT_HDF5) && !options->dry_run;
     assay_results *results = tables ? assay_results_new(job) : NULL;
     engine.observer = results ? assay_results_observer(results) : NULL;
+    bool made = false;
     int code = CLI_FAILED, status = assay_comm_agree(context->comm, tables && !results ? ASSAY_ENOMEM : ASSAY_OK, &err);
     if (status == ASSAY_OK)
         status = read_bands(context->comm, options, &bands, &err);
     if (status == ASSAY_OK)
-        status = probe_output(context->comm, options, job, &err);
+        status = probe_output(context->comm, options, job, &made, &err);
     if (status != ASSAY_OK) {
         assay_bands_release(&bands);
         assay_results_free(results);
@@ -282,10 +285,14 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     if (status != ASSAY_OK) {
         assay_bands_release(&bands);
         assay_results_free(results);
+        if (made)
+            rmdir(run_directory(options, job)); /* only what is empty goes */
         return run_checkpoint_fail(status, &err);
     }
     if (assay_comm_rank(context->comm) == 0)
         code = compare_and_conclude(context, options, options->against ? &bands : NULL, &report);
+    if (made && code == CLI_USAGE)
+        rmdir(run_directory(options, job)); /* nothing was read, and nothing written */
     code = cli_share_code(context->comm, code);
     if (results && (code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES)) {
         int wrote = write_results(context, options, &outcome, text, results);
