@@ -235,8 +235,8 @@ static assay_gate gate_of(const run_options *options)
                         .allowed_count = options->no_data.list.count};
 }
 
-/* On rank 0, before hours of reading: makes the output directory and writes a file there, which is removed. *made is set
- * where the directory is new. Its failure is everyone's. Collective. */
+/* On rank 0, before hours of reading: makes the output directory and writes a file there, which is removed. *made is
+ * set where the directory is new. Its failure is everyone's. Collective. */
 static int probe_output(assay_comm *comm, const run_options *options, const assay_job *job, bool *made,
                         assay_error *err)
 {
