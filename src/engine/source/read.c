@@ -1,7 +1,7 @@
 /* read.c - reads the index files of all trials, each rank a contiguous share of them, and tells everyone what
  * steps and tensors there are:
  *   1. parse the share into a shard and a dictionary of its own, per trial
- *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (tree.h)
+ *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (rank_reduce.h)
  *   3. where workers count their steps differently: bring them into one order (trial/align.h)
  *   4. sort the names, check the steps, broadcast both
  *   5. renumber the own shard by the common dictionary
