@@ -2,7 +2,7 @@
  *
  * Reading: documents of people (job files, hook configuration). The index files of a trial do not come through here,
  * there are too many of them, nor do trees of its collections, which may list a million names: see
- * trial/format/smdebug/json_pull.h. Writing: assay's reports are written by the assay_json_put_* calls of assay/pack.h,
+ * base/json_pull.h. Writing: assay's reports are written by the assay_json_put_* calls of assay/pack.h,
  * so that the bytes are the same everywhere. */
 #ifndef ASSAY_BASE_JSON_H
 #define ASSAY_BASE_JSON_H

@@ -10,7 +10,7 @@
 
 #include "base/fault.h"
 #include "base/json.h"
-#include "trial/format/smdebug/json_pull.h"
+#include "base/json_pull.h"
 
 enum { WORKERS_MOST = 10000000 }; /* a larger num_workers is no number of workers */
 

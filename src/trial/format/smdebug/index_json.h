@@ -2,7 +2,7 @@
 #ifndef ASSAY_SMDEBUG_INDEX_JSON_H
 #define ASSAY_SMDEBUG_INDEX_JSON_H
 
-#include "trial/format/smdebug/json_pull.h"
+#include "base/json_pull.h"
 #include "trial/problem.h"
 
 typedef struct assay_index_item { /* one item of tensor_payload or shape_payload */

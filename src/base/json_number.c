@@ -1,5 +1,5 @@
 /* json_number.c - integers in JSON, in every form that JSON allows for them. */
-#include "trial/format/smdebug/json_pull.h"
+#include "base/json_pull.h"
 
 static bool is_digit(const assay_pull *s, const char *p)
 {

@@ -1,10 +1,10 @@
-/* json_pull.h - a strict pull scanner over JSON bytes, for index files and collections: there may be a million of them,
- * or of names in one, and building a tree would cost several times the read. Inside trial only.
+/* json_pull.h - a strict pull scanner over JSON bytes, for files that trials hold: there may be a million of them, or a
+ * million names in one, and building a tree would cost several times the read.
  *
  * The first thing that is wrong is kept in `fault` and every later call fails. RFC 8259, but strings may hold bytes
  * that are no UTF-8 (tensor names do), and a surrogate without its pair is taken as three bytes. */
-#ifndef ASSAY_SMDEBUG_JSON_PULL_H
-#define ASSAY_SMDEBUG_JSON_PULL_H
+#ifndef ASSAY_BASE_JSON_PULL_H
+#define ASSAY_BASE_JSON_PULL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* json_pull.c - the pull scanner. */
-#include "trial/format/smdebug/json_pull.h"
+#include "base/json_pull.h"
 
 #include <stdlib.h>
 #include <string.h>
