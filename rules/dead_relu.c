@@ -60,7 +60,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                              .numbers = 2,
                              .number = {0, INFINITY}};
     int number = assay_need_measure(need, slot, &measure, err);
-    return number < 0 ? number : ASSAY_OK;
+    return number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.onsets = true, .pooled = true}, err);
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)

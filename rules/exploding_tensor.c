@@ -42,7 +42,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     int slot = selection_slot(given, need, 1u << ASSAY_RAW | REDUCTIONS, false, err);
     int number =
         slot < 0 ? slot : assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_FIRST_BAD}, err);
-    return number < 0 ? number : ASSAY_OK;
+    return number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.onsets = true}, err);
 }
 
 /* The first offending element; NULL where it was not looked for. */
@@ -115,10 +115,10 @@ static int64_t first_harm(const assay_rule *rule, const assay_onsets *onsets)
 {
     int64_t first = ASSAY_NO_STEP;
     for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
-        const assay_onset *o = assay_onsets_get(onsets, i);
-        bool harm = o->first_bad != ASSAY_NO_STEP && !may_be_meant(rule, o->tensor);
-        if (harm && (first == ASSAY_NO_STEP || o->first_bad < first))
-            first = o->first_bad;
+        assay_onset o = assay_onsets_get(onsets, i);
+        bool harm = o.first_bad != ASSAY_NO_STEP && !may_be_meant(rule, o.tensor);
+        if (harm && (first == ASSAY_NO_STEP || o.first_bad < first))
+            first = o.first_bad;
     }
     return first;
 }
@@ -130,16 +130,16 @@ static void find_meant(const assay_rule *rule, const assay_onsets *onsets, bool 
     int64_t harm = first_harm(rule, onsets);
     uint64_t count = assay_onsets_count(onsets);
     for (uint64_t i = 0, next; i < count; i = next) {
-        uint32_t tensor = assay_onsets_get(onsets, i)->tensor;
+        uint32_t tensor = assay_onsets_get(onsets, i).tensor;
         uint64_t tested = 0, bad = 0, whole = 0;
         int64_t first = INT64_MAX;
-        for (next = i; next < count && assay_onsets_get(onsets, next)->tensor == tensor; next++) {
-            const assay_onset *o = assay_onsets_get(onsets, next);
+        for (next = i; next < count && assay_onsets_get(onsets, next).tensor == tensor; next++) {
+            assay_onset o = assay_onsets_get(onsets, next);
             for (int m = 0; m < ASSAY_MODES; m++)
-                tested += o->tested[m];
-            bad += o->bad;
-            whole += o->whole;
-            first = o->first_bad != ASSAY_NO_STEP && o->first_bad < first ? o->first_bad : first;
+                tested += o.tested[m];
+            bad += o.bad;
+            whole += o.whole;
+            first = o.first_bad != ASSAY_NO_STEP && o.first_bad < first ? o.first_bad : first;
         }
         if (tensor < assay_trial_tensors(rule->trial))
             meant[tensor] = bad > 0 && bad == tested && whole < bad && may_be_meant(rule, tensor) &&

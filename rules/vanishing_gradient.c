@@ -53,7 +53,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                              .kinds = 1u << ASSAY_RAW | 1u << ASSAY_ABS_MEAN,
                                              .flags = ASSAY_SLOT_NO_STRINGS},
                                err);
-    return slot < 0 ? slot : ASSAY_OK;
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.onsets = true}, err);
 }
 
 static bool has_mean(const assay_tensor_view *item)

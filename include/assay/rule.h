@@ -197,11 +197,12 @@ int assay_need_slot(assay_need *need, const assay_slot *slot, assay_error *err);
 /* Asks for a measure of every raw numeric tensor (TEXTS: string tensor) of a slot; returns its number in this rule
  * (0, 1, ... over all slots) or a negative status. */
 int assay_need_measure(assay_need *need, int slot, const assay_measure *measure, assay_error *err);
-/* Rows that the rule's map adds to the series for the tensors of a slot. */
+/* Rows that the rule's map adds to the series for the tensors of a slot, or the onsets that it notes. */
 typedef struct assay_rows {
     uint32_t width; /* doubles in each */
     bool pooled;    /* one a tensor; else one for each of its workers */
     bool compared;  /* none where the trial has one worker */
+    bool onsets;    /* not rows, but onsets: as many however many steps there are; no width */
     uint64_t most;  /* in all; 0: as many as there are */
 } assay_rows;
 /* Reserves memory for a rule that adds about one row per tensor of a slot and step: there may be as many rows as
@@ -332,7 +333,7 @@ int assay_onsets_add(assay_onsets *onsets, const assay_step_view *view, uint32_t
                      const assay_judgement *judgement);
 /* In ascending order of (tensor, worker). */
 uint64_t assay_onsets_count(const assay_onsets *onsets);
-const assay_onset *assay_onsets_get(const assay_onsets *onsets, uint64_t i);
+assay_onset assay_onsets_get(const assay_onsets *onsets, uint64_t i);
 
 /* ---- the common state: findings, a series, a counter, onsets; rules that use it set ASSAY_COMMON_STATE in their ops
  * ---- */

@@ -30,23 +30,37 @@ static int compare_places(const void *a, const void *b)
     return (x->onset->worker > y->onset->worker) - (x->onset->worker < y->onset->worker);
 }
 
+static bool counts(const cause *c, const assay_onset *o, const bool *leave_out)
+{
+    uint32_t workers = assay_trial_workers(c->rule->trial), tensors = assay_trial_tensors(c->rule->trial);
+    return o->first_bad != ASSAY_NO_STEP && o->tensor < tensors &&
+           (o->worker < workers || o->worker == ASSAY_ALL_WORKERS) && !(leave_out && leave_out[o->tensor]);
+}
+
 /* The onsets that were bad, in order. */
 static int collect_onsets(cause *c, const assay_onsets *onsets, const bool *leave_out)
 {
-    uint64_t all = assay_onsets_count(onsets);
+    uint64_t all = assay_onsets_count(onsets), bad = 0;
     uint32_t workers = assay_trial_workers(c->rule->trial), tensors = assay_trial_tensors(c->rule->trial);
-    place *list = malloc((size_t)(all + 1) * sizeof *list);
-    c->onset = malloc((size_t)(all + 1) * sizeof *c->onset);
+    for (uint64_t i = 0; i < all; i++) {
+        assay_onset o = assay_onsets_get(onsets, i);
+        bad += counts(c, &o, leave_out);
+    }
+    place *list = malloc((size_t)(bad + 1) * sizeof *list);
+    c->copies = malloc((size_t)(bad + 1) * sizeof *c->copies);
+    c->onset = malloc((size_t)(bad + 1) * sizeof *c->onset);
     c->first = calloc((size_t)workers + 1, sizeof *c->first);
     c->arrival = calloc((size_t)workers + 1, sizeof *c->arrival);
     c->worker_bad = calloc((size_t)workers + 1, sizeof *c->worker_bad);
     c->tensor_bad = calloc((size_t)tensors + 1, sizeof *c->tensor_bad);
-    bool ready = list && c->onset && c->first && c->arrival && c->worker_bad && c->tensor_bad;
+    bool ready = list && c->copies && c->onset && c->first && c->arrival && c->worker_bad && c->tensor_bad;
     for (uint64_t i = 0; ready && i < all; i++) {
-        const assay_onset *o = assay_onsets_get(onsets, i);
-        bool named = o->tensor < tensors && (o->worker < workers || o->worker == ASSAY_ALL_WORKERS);
-        if (o->first_bad != ASSAY_NO_STEP && named && !(leave_out && leave_out[o->tensor]))
-            list[c->count++] = (place){o, assay_trial_order(c->rule->trial, o->tensor)};
+        assay_onset o = assay_onsets_get(onsets, i);
+        if (!counts(c, &o, leave_out))
+            continue;
+        c->copies[c->count] = o;
+        list[c->count] = (place){&c->copies[c->count], assay_trial_order(c->rule->trial, o.tensor)};
+        c->count++;
     }
     if (ready)
         qsort(list, c->count, sizeof *list, compare_places);
@@ -92,7 +106,7 @@ static void find_last_good(cause *c, const assay_onsets *onsets)
 {
     c->last_good = c->onset[0]->last_good;
     for (uint64_t i = 0; c->onset[0]->last_good == ASSAY_NO_STEP && i < assay_onsets_count(onsets); i++) {
-        int64_t good = assay_onsets_get(onsets, i)->last_good;
+        int64_t good = assay_onsets_get(onsets, i).last_good;
         c->last_good = good < c->step && good > c->last_good ? good : c->last_good;
     }
     const assay_step_info *good = c->last_good == ASSAY_NO_STEP ? NULL : step_info(c, c->last_good);
@@ -104,19 +118,21 @@ static void find_last_good(cause *c, const assay_onsets *onsets)
         c->gap = c->step - c->last_good > 1;
 }
 
-static const assay_onset *find_onset(const assay_onsets *onsets, uint32_t tensor, uint32_t worker)
+static bool find_onset(const assay_onsets *onsets, uint32_t tensor, uint32_t worker, assay_onset *found)
 {
     uint64_t low = 0, high = assay_onsets_count(onsets);
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        const assay_onset *o = assay_onsets_get(onsets, middle);
-        if (o->tensor < tensor || (o->tensor == tensor && o->worker < worker))
+        assay_onset o = assay_onsets_get(onsets, middle);
+        if (o.tensor < tensor || (o.tensor == tensor && o.worker < worker))
             low = middle + 1;
         else
             high = middle;
     }
-    const assay_onset *o = low < assay_onsets_count(onsets) ? assay_onsets_get(onsets, low) : NULL;
-    return o && o->tensor == tensor && o->worker == worker ? o : NULL;
+    if (low == assay_onsets_count(onsets))
+        return false;
+    *found = assay_onsets_get(onsets, low);
+    return found->tensor == tensor && found->worker == worker;
 }
 
 /* Does a worker's result hold what only this worker did: is it computed before workers exchange gradients? */
@@ -130,10 +146,10 @@ static bool is_own_work(const cause *c, const assay_onset *o)
 /* Did the worker save the tensor of `o` as often as the one of `o`, and was it good at the first bad step? */
 static bool was_good_elsewhere(const cause *c, const assay_onsets *onsets, const assay_onset *o, uint32_t worker)
 {
-    const assay_onset *other = find_onset(onsets, o->tensor, worker);
+    assay_onset other;
     int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
-    return other && (other->first_bad == ASSAY_NO_STEP || other->first_bad > c->step) &&
-           other->tested[mode] >= o->tested[mode];
+    return find_onset(onsets, o->tensor, worker, &other) &&
+           (other.first_bad == ASSAY_NO_STEP || other.first_bad > c->step) && other.tested[mode] >= o->tested[mode];
 }
 
 /* Who was first, where several are bad at the first bad step: see first_cause.h, 3. */
@@ -163,12 +179,12 @@ static void count_unrecorded(cause *c, const assay_onsets *onsets)
     uint32_t order = assay_trial_order(c->rule->trial, cause_of->tensor), nearest = 0;
     int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
     for (uint64_t i = 0; i < assay_onsets_count(onsets); i++) {
-        const assay_onset *o = assay_onsets_get(onsets, i);
-        uint32_t at = assay_trial_order(c->rule->trial, o->tensor);
-        if (o->worker != cause_of->worker || at >= order || o->tested[mode] == 0 || o->first_bad == c->step)
+        assay_onset o = assay_onsets_get(onsets, i);
+        uint32_t at = assay_trial_order(c->rule->trial, o.tensor);
+        if (o.worker != cause_of->worker || at >= order || o.tested[mode] == 0 || o.first_bad == c->step)
             continue;
-        if (o->tested[mode] < cause_of->tested[mode]) {
-            c->unrecorded_tensor = c->unrecorded == 0 || at < nearest ? o->tensor : c->unrecorded_tensor;
+        if (o.tested[mode] < cause_of->tested[mode]) {
+            c->unrecorded_tensor = c->unrecorded == 0 || at < nearest ? o.tensor : c->unrecorded_tensor;
             nearest = c->unrecorded == 0 || at < nearest ? at : nearest;
             c->unrecorded++;
         }
@@ -222,6 +238,7 @@ int first_cause_put(const assay_rule *rule, const assay_common_state *state, con
         first_cause_put_text(&c, assay_verdict_text(verdict));
     }
     free(c.onset);
+    free(c.copies);
     free(c.first);
     free(c.arrival);
     free(c.worker_bad);

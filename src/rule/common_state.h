@@ -24,6 +24,8 @@ int assay_counter_unpack(assay_cursor *in, assay_counter **out, assay_error *err
 /* Empty; free with assay_onsets_free(). NULL without memory. */
 assay_onsets *assay_onsets_new(void);
 void assay_onsets_free(assay_onsets *onsets);
+/* The memory that one takes of a tensor that was never bad. */
+size_t assay_onsets_bytes_each(void);
 /* Joins those of later steps. 0 or ASSAY_ENOMEM. */
 int assay_onsets_join(assay_onsets *earlier, const assay_onsets *later);
 void assay_onsets_pack(const assay_onsets *onsets, assay_buf *out);

@@ -1,20 +1,45 @@
 /* onsets.c - when each tensor of each worker was first bad, and last good before that.
  *
  * The list is in order of (tensor, worker), in which a step's tensors come as well: the place of one is mostly the one
- * behind that of the last. Joining is a merge. An onset of earlier steps stands; of later ones only the counts are
- * added. */
+ * behind that of the last. Joining is a merge, in place. An onset of earlier steps stands; of later ones only the
+ * counts are added.
+ *
+ * There may be as many rows as the trial has tensors, and most were never bad. What is known of a bad one lies in a
+ * second list, in no order. */
 #include "rule/common_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
+
+typedef struct onset_row {
+    uint32_t tensor, worker;
+    uint32_t tested[ASSAY_MODES];
+    uint32_t bad; /* its place in the list of bad ones + 1; 0: never bad */
+    int64_t last_good;
+} onset_row;
+
+typedef struct bad_onset {
+    uint64_t bad, whole;
+    int64_t first_bad;
+    double detail[2];
+    uint32_t kind;
+} bad_onset;
 
 struct assay_onsets {
-    assay_onset *list;
+    onset_row *list;
+    bad_onset *bad;
     uint64_t count, room;
+    uint64_t bad_count, bad_room;
     uint64_t guess; /* where the next one is likely to be */
 };
+
+size_t assay_onsets_bytes_each(void)
+{
+    return sizeof(onset_row);
+}
 
 assay_onsets *assay_onsets_new(void)
 {
@@ -23,8 +48,10 @@ assay_onsets *assay_onsets_new(void)
 
 void assay_onsets_free(assay_onsets *onsets)
 {
-    if (onsets)
-        free(onsets->list);
+    if (!onsets)
+        return;
+    assay_heap_drop_list(onsets->list, onsets->room * sizeof *onsets->list);
+    assay_heap_drop_list(onsets->bad, onsets->bad_room * sizeof *onsets->bad);
     free(onsets);
 }
 
@@ -33,12 +60,24 @@ uint64_t assay_onsets_count(const assay_onsets *onsets)
     return onsets->count;
 }
 
-const assay_onset *assay_onsets_get(const assay_onsets *onsets, uint64_t i)
+assay_onset assay_onsets_get(const assay_onsets *onsets, uint64_t i)
 {
-    return &onsets->list[i];
+    const onset_row *row = &onsets->list[i];
+    assay_onset o = {
+        .tensor = row->tensor, .worker = row->worker, .last_good = row->last_good, .first_bad = ASSAY_NO_STEP};
+    memcpy(o.tested, row->tested, sizeof o.tested);
+    if (row->bad > 0) {
+        const bad_onset *bad = &onsets->bad[row->bad - 1];
+        o.bad = bad->bad;
+        o.whole = bad->whole;
+        o.first_bad = bad->first_bad;
+        memcpy(o.detail, bad->detail, sizeof o.detail);
+        o.kind = bad->kind;
+    }
+    return o;
 }
 
-static int compare_places(const assay_onset *o, uint32_t tensor, uint32_t worker)
+static int compare_places(const onset_row *o, uint32_t tensor, uint32_t worker)
 {
     if (o->tensor != tensor)
         return o->tensor < tensor ? -1 : 1;
@@ -63,16 +102,43 @@ static uint64_t find_place(const assay_onsets *onsets, uint32_t tensor, uint32_t
     return low;
 }
 
-static int make_room(assay_onsets *onsets, uint64_t count)
+/* `list` with room for `count` items of `size` bytes; NULL: out of memory. */
+static void *make_room(void *list, uint64_t *room, uint64_t count, size_t size)
 {
-    if (count <= onsets->room)
-        return ASSAY_OK;
-    uint64_t room = onsets->room * 2 > count ? onsets->room * 2 : count < 16 ? 16 : count;
-    assay_onset *list = assay_realloc_array(onsets->list, room, sizeof *list);
-    if (!list)
+    uint64_t more = *room * 2 > count ? *room * 2 : count < 16 ? 16 : count;
+    if (list && count <= *room)
+        return list;
+    list = assay_heap_resize_list(list, *room * size, more * size);
+    *room = list ? more : *room;
+    return list;
+}
+
+static int make_rows(assay_onsets *onsets, uint64_t count)
+{
+    onset_row *list = make_room(onsets->list, &onsets->room, count, sizeof *list);
+    onsets->list = list ? list : onsets->list;
+    return list ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+/* A bad one of the row, which had none. */
+static int add_bad(assay_onsets *onsets, onset_row *row, const bad_onset *added)
+{
+    bad_onset *bad = make_room(onsets->bad, &onsets->bad_room, onsets->bad_count + 1, sizeof *bad);
+    if (!bad)
         return ASSAY_ENOMEM;
-    onsets->list = list;
-    onsets->room = room;
+    onsets->bad = bad;
+    onsets->bad[onsets->bad_count] = *added;
+    row->bad = (uint32_t)++onsets->bad_count;
+    return ASSAY_OK;
+}
+
+static int insert_row(assay_onsets *onsets, uint64_t at, uint32_t tensor, uint32_t worker)
+{
+    if (make_rows(onsets, onsets->count + 1) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    memmove(&onsets->list[at + 1], &onsets->list[at], (onsets->count - at) * sizeof *onsets->list);
+    onsets->list[at] = (onset_row){.tensor = tensor, .worker = worker, .last_good = ASSAY_NO_STEP};
+    onsets->count++;
     return ASSAY_OK;
 }
 
@@ -80,115 +146,149 @@ int assay_onsets_add(assay_onsets *onsets, const assay_step_view *view, uint32_t
                      const assay_judgement *judgement)
 {
     uint64_t at = find_place(onsets, tensor, worker);
-    if (at == onsets->count || compare_places(&onsets->list[at], tensor, worker) != 0) {
-        if (make_room(onsets, onsets->count + 1) != ASSAY_OK)
-            return ASSAY_ENOMEM;
-        memmove(&onsets->list[at + 1], &onsets->list[at], (onsets->count - at) * sizeof *onsets->list);
-        onsets->list[at] =
-            (assay_onset){.tensor = tensor, .worker = worker, .last_good = ASSAY_NO_STEP, .first_bad = ASSAY_NO_STEP};
-        onsets->count++;
-    }
-    assay_onset *o = &onsets->list[at];
+    bool known = at < onsets->count && compare_places(&onsets->list[at], tensor, worker) == 0;
+    if (!known && insert_row(onsets, at, tensor, worker) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    onset_row *row = &onsets->list[at];
     onsets->guess = at + 1;
-    o->tested[view->mode >= 0 && view->mode < ASSAY_MODES ? view->mode : ASSAY_MODE_NONE]++;
-    o->bad += judgement->bad;
-    o->whole += judgement->bad && judgement->whole;
-    if (o->first_bad == ASSAY_NO_STEP && !judgement->bad)
-        o->last_good = view->step;
-    if (o->first_bad == ASSAY_NO_STEP && judgement->bad) {
-        o->first_bad = view->step;
-        memcpy(o->detail, judgement->detail, sizeof o->detail);
-        o->kind = judgement->kind;
+    row->tested[view->mode >= 0 && view->mode < ASSAY_MODES ? view->mode : ASSAY_MODE_NONE]++;
+    if (!judgement->bad) {
+        row->last_good = row->bad == 0 ? view->step : row->last_good;
+        return ASSAY_OK;
     }
+    bad_onset first = {.first_bad = view->step, .kind = judgement->kind};
+    memcpy(first.detail, judgement->detail, sizeof first.detail);
+    if (row->bad == 0 && add_bad(onsets, row, &first) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    bad_onset *bad = &onsets->bad[row->bad - 1];
+    bad->bad++;
+    bad->whole += judgement->whole;
     return ASSAY_OK;
 }
 
 /* Of one tensor and worker: what later steps add. */
-static void join_onset(assay_onset *earlier, const assay_onset *later)
+static int join_row(assay_onsets *earlier, onset_row *row, const assay_onsets *later, const onset_row *other)
 {
-    assay_onset o = *earlier;
-    if (o.first_bad == ASSAY_NO_STEP) {
-        o = *later;
-        o.last_good = later->last_good == ASSAY_NO_STEP ? earlier->last_good : later->last_good;
-    }
     for (int m = 0; m < ASSAY_MODES; m++)
-        o.tested[m] = earlier->tested[m] + later->tested[m];
-    o.bad = earlier->bad + later->bad;
-    o.whole = earlier->whole + later->whole;
-    *earlier = o;
+        row->tested[m] += other->tested[m];
+    if (row->bad == 0 && other->last_good != ASSAY_NO_STEP)
+        row->last_good = other->last_good;
+    if (other->bad == 0)
+        return ASSAY_OK;
+    const bad_onset *bad = &later->bad[other->bad - 1];
+    if (row->bad == 0)
+        return add_bad(earlier, row, bad);
+    earlier->bad[row->bad - 1].bad += bad->bad;
+    earlier->bad[row->bad - 1].whole += bad->whole;
+    return ASSAY_OK;
+}
+
+/* Of a tensor and worker that earlier steps do not have. */
+static int move_row(assay_onsets *earlier, onset_row *row, const assay_onsets *later, const onset_row *other)
+{
+    *row = *other;
+    row->bad = 0;
+    return other->bad ? add_bad(earlier, row, &later->bad[other->bad - 1]) : ASSAY_OK;
+}
+
+static uint64_t count_new(const assay_onsets *earlier, const assay_onsets *later)
+{
+    uint64_t a = 0, added = 0;
+    for (uint64_t b = 0; b < later->count; b++) {
+        const onset_row *row = &later->list[b];
+        while (a < earlier->count && compare_places(&earlier->list[a], row->tensor, row->worker) < 0)
+            a++;
+        added += a == earlier->count || compare_places(&earlier->list[a], row->tensor, row->worker) != 0;
+    }
+    return added;
 }
 
 int assay_onsets_join(assay_onsets *earlier, const assay_onsets *later)
 {
-    uint64_t a = 0, b = 0, n = 0;
-    assay_onset *list = later->count ? assay_alloc((earlier->count + later->count) * sizeof *list) : NULL;
-    if (later->count == 0)
-        return ASSAY_OK;
-    if (!list)
+    uint64_t added = count_new(earlier, later), a = earlier->count, b = later->count, at = a + added;
+    if (added > 0 && make_rows(earlier, at) != ASSAY_OK)
         return ASSAY_ENOMEM;
-    while (a < earlier->count || b < later->count) {
-        const assay_onset *x = a < earlier->count ? &earlier->list[a] : NULL;
-        const assay_onset *y = b < later->count ? &later->list[b] : NULL;
-        int order = !x ? 1 : !y ? -1 : compare_places(x, y->tensor, y->worker);
-        list[n] = order <= 0 ? *x : *y;
+    int status = ASSAY_OK;
+    earlier->count = at;
+    while (status == ASSAY_OK && b > 0) { /* from the end, where there is room */
+        const onset_row *other = &later->list[b - 1];
+        int order = a > 0 ? compare_places(&earlier->list[a - 1], other->tensor, other->worker) : -1;
+        onset_row *row = &earlier->list[--at];
+        if (order >= 0 && at != a - 1)
+            *row = earlier->list[a - 1];
         if (order == 0)
-            join_onset(&list[n], y);
-        a += order <= 0;
-        b += order >= 0;
-        n++;
+            status = join_row(earlier, row, later, other);
+        else if (order < 0)
+            status = move_row(earlier, row, later, other);
+        a -= order >= 0;
+        b -= order <= 0;
     }
-    free(earlier->list);
-    *earlier = (assay_onsets){.list = list, .count = n, .room = earlier->count + later->count};
-    return ASSAY_OK;
+    return status;
 }
 
-enum { PACKED_ONSET = 4 + 4 + 4 * ASSAY_MODES + 8 + 8 + 8 + 8 + 2 * 8 + 4 };
+enum { PACKED_ROW = 4 + 4 + 4 * ASSAY_MODES + 8 + 4 };
 
 void assay_onsets_pack(const assay_onsets *onsets, assay_buf *out)
 {
     assay_put_u64(out, onsets->count);
     for (uint64_t i = 0; i < onsets->count; i++) {
-        const assay_onset *o = &onsets->list[i];
-        assay_put_u32(out, o->tensor);
-        assay_put_u32(out, o->worker);
+        const onset_row *row = &onsets->list[i];
+        assay_put_u32(out, row->tensor);
+        assay_put_u32(out, row->worker);
         for (int m = 0; m < ASSAY_MODES; m++)
-            assay_put_u32(out, o->tested[m]);
-        assay_put_u64(out, o->bad);
-        assay_put_u64(out, o->whole);
-        assay_put_i64(out, o->last_good);
-        assay_put_i64(out, o->first_bad);
-        assay_put_f64(out, o->detail[0]);
-        assay_put_f64(out, o->detail[1]);
-        assay_put_u32(out, o->kind);
+            assay_put_u32(out, row->tested[m]);
+        assay_put_i64(out, row->last_good);
+        assay_put_u32(out, row->bad > 0);
+        if (row->bad == 0)
+            continue;
+        const bad_onset *bad = &onsets->bad[row->bad - 1];
+        assay_put_u64(out, bad->bad);
+        assay_put_u64(out, bad->whole);
+        assay_put_i64(out, bad->first_bad);
+        assay_put_f64(out, bad->detail[0]);
+        assay_put_f64(out, bad->detail[1]);
+        assay_put_u32(out, bad->kind);
     }
 }
 
-static int unpack_onset(assay_cursor *in, const assay_onset *before, assay_onset *o)
+static int unpack_bad(assay_cursor *in, assay_onsets *onsets, onset_row *row, uint64_t tested)
+{
+    bad_onset bad;
+    bad.bad = assay_get_u64(in);
+    bad.whole = assay_get_u64(in);
+    bad.first_bad = assay_get_i64(in);
+    bad.detail[0] = assay_get_f64(in);
+    bad.detail[1] = assay_get_f64(in);
+    bad.kind = assay_get_u32(in);
+    bool sound =
+        !in->failed && bad.whole <= bad.bad && bad.bad > 0 && bad.bad <= tested && bad.first_bad != ASSAY_NO_STEP;
+    return sound ? add_bad(onsets, row, &bad) : ASSAY_EFORMAT;
+}
+
+static int unpack_row(assay_cursor *in, assay_onsets *onsets, const onset_row *before, onset_row *row)
 {
     uint64_t tested = 0;
-    o->tensor = assay_get_u32(in);
-    o->worker = assay_get_u32(in);
+    row->tensor = assay_get_u32(in);
+    row->worker = assay_get_u32(in);
+    row->bad = 0;
     for (int m = 0; m < ASSAY_MODES; m++)
-        tested += o->tested[m] = assay_get_u32(in);
-    o->bad = assay_get_u64(in);
-    o->whole = assay_get_u64(in);
-    o->last_good = assay_get_i64(in);
-    o->first_bad = assay_get_i64(in);
-    o->detail[0] = assay_get_f64(in);
-    o->detail[1] = assay_get_f64(in);
-    o->kind = assay_get_u32(in);
-    bool sound =
-        !in->failed && o->whole <= o->bad && o->bad <= tested && (o->bad > 0) == (o->first_bad != ASSAY_NO_STEP);
-    return sound && (!before || compare_places(before, o->tensor, o->worker) < 0) ? ASSAY_OK : ASSAY_EFORMAT;
+        tested += row->tested[m] = assay_get_u32(in);
+    row->last_good = assay_get_i64(in);
+    uint32_t has_bad = assay_get_u32(in);
+    if (in->failed || has_bad > 1 || (before && compare_places(before, row->tensor, row->worker) >= 0))
+        return ASSAY_EFORMAT;
+    return has_bad ? unpack_bad(in, onsets, row, tested) : ASSAY_OK;
 }
 
 int assay_onsets_unpack(assay_cursor *in, assay_onsets **out, assay_error *err)
 {
     assay_onsets *onsets = assay_onsets_new();
-    uint64_t count = assay_get_count(in, PACKED_ONSET);
-    int status = !onsets ? ASSAY_ENOMEM : in->failed ? ASSAY_EFORMAT : make_room(onsets, count);
+    uint64_t count = assay_get_count(in, PACKED_ROW);
+    int status = !onsets ? ASSAY_ENOMEM : in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+    if (status == ASSAY_OK && count > 0)
+        status = make_rows(onsets, count);
     for (uint64_t i = 0; status == ASSAY_OK && i < count; i++) {
-        status = unpack_onset(in, i ? &onsets->list[i - 1] : NULL, &onsets->list[i]);
+        status = unpack_row(in, onsets, i ? &onsets->list[i - 1] : NULL, &onsets->list[i]);
         onsets->count = i + 1;
     }
     if (status != ASSAY_OK) {

@@ -72,6 +72,28 @@ static void count_rows(const assay_source_plan *source, const assay_shard *shard
     }
 }
 
+/* Chunks are joined in a tree: as many states as it has levels, and two more, are there at once. */
+static uint64_t states_at_once(uint64_t steps)
+{
+    uint64_t states = 2;
+    for (uint64_t left = steps; left > 1; left /= 2)
+        states++;
+    return states < steps ? states : steps;
+}
+
+/* What the onsets of a use take: of each of its tensors one in every state. */
+static uint64_t onset_bytes(const assay_plan *plan, const assay_source *source, uint32_t s, uint32_t use)
+{
+    const assay_source_plan *dealt = &plan->sources[s];
+    uint64_t tensors = 0, workers = slot_of(plan, use)->rows.pooled ? 1 : source->catalog.workers;
+    for (uint32_t t = 0; t < assay_dict_count(source->info->tensors); t++) {
+        const assay_use_class *class = &dealt->classes[dealt->tensor_class[t]];
+        for (uint32_t u = 0; u < class->uses; u++)
+            tensors += class->use[u] == use;
+    }
+    return tensors * workers * states_at_once(source->info->step_count) * assay_onsets_bytes_each();
+}
+
 static uint64_t row_bytes(const assay_rows *rows, uint64_t count, uint32_t workers)
 {
     if (rows->compared && workers < 2)
@@ -92,7 +114,7 @@ static int add_up_rows(assay_comm *comm, const assay_plan *plan, const assay_sou
     int status = assay_comm_agree(comm, k.use && k.kind && rows ? ASSAY_OK : ASSAY_ENOMEM, NULL);
     for (uint32_t u = 0; status == ASSAY_OK && u < uses; u++) {
         k.kind[u] = NO_KIND;
-        if (slot_of(plan, u)->keeps_rows)
+        if (slot_of(plan, u)->keeps_rows && !slot_of(plan, u)->rows.onsets)
             k.use[k.count++] = u;
     }
     for (uint32_t s = 0; status == ASSAY_OK && k.count > 0 && s < trials; s++)
@@ -100,6 +122,10 @@ static int add_up_rows(assay_comm *comm, const assay_plan *plan, const assay_sou
     if (status == ASSAY_OK && k.count > 0)
         status = assay_comm_sum(comm, rows, (int)(uses * trials));
     *sum = 0;
+    for (uint32_t s = 0; status == ASSAY_OK && s < trials; s++)
+        for (uint32_t u = 0; u < uses; u++)
+            if (slot_of(plan, u)->keeps_rows && slot_of(plan, u)->rows.onsets)
+                *sum += onset_bytes(plan, &sources->list[s], s, u);
     for (uint32_t s = 0; status == ASSAY_OK && s < trials; s++)
         for (uint32_t i = 0; i < k.count; i++)
             *sum += row_bytes(&slot_of(plan, k.use[i])->rows, rows[(size_t)s * uses + k.use[i]],

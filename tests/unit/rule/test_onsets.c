@@ -33,13 +33,13 @@ static void onsets_are_found(void)
 {
     assay_onsets *onsets = made(0, STEPS);
     CU_ASSERT_EQUAL_FATAL(assay_onsets_count(onsets), (uint64_t)TENSORS * WORKERS);
-    const assay_onset *never = assay_onsets_get(onsets, 0), *late = assay_onsets_get(onsets, 3),
-                      *often = assay_onsets_get(onsets, 4);
-    CU_ASSERT_TRUE(never->tensor == 0 && never->first_bad == ASSAY_NO_STEP && never->last_good == STEPS - 1);
-    CU_ASSERT_TRUE(never->tested[ASSAY_MODE_TRAIN] == 8 && never->tested[ASSAY_MODE_EVAL] == 4);
-    CU_ASSERT_TRUE(late->tensor == 1 && late->worker == 1 && late->first_bad == 6 && late->last_good == 5);
-    CU_ASSERT_TRUE(late->bad == 6 && late->whole == 5 && late->detail[0] == 6 && late->kind == 2);
-    CU_ASSERT_TRUE(often->tensor == 2 && often->first_bad == 3 && often->last_good == 1 && often->bad == 3);
+    assay_onset never = assay_onsets_get(onsets, 0), late = assay_onsets_get(onsets, 3),
+                often = assay_onsets_get(onsets, 4);
+    CU_ASSERT_TRUE(never.tensor == 0 && never.first_bad == ASSAY_NO_STEP && never.last_good == STEPS - 1);
+    CU_ASSERT_TRUE(never.tested[ASSAY_MODE_TRAIN] == 8 && never.tested[ASSAY_MODE_EVAL] == 4);
+    CU_ASSERT_TRUE(late.tensor == 1 && late.worker == 1 && late.first_bad == 6 && late.last_good == 5);
+    CU_ASSERT_TRUE(late.bad == 6 && late.whole == 5 && late.detail[0] == 6 && late.kind == 2);
+    CU_ASSERT_TRUE(often.tensor == 2 && often.first_bad == 3 && often.last_good == 1 && often.bad == 3);
     assay_onsets_free(onsets);
 }
 
@@ -80,7 +80,7 @@ static void damage_is_refused(void)
     assay_buf bytes;
     pack(onsets, &bytes);
     CU_ASSERT_EQUAL_FATAL(unpack(bytes.data, bytes.size, &back), ASSAY_OK);
-    CU_ASSERT_EQUAL(assay_onsets_get(back, 3)->last_good, 5);
+    CU_ASSERT_EQUAL(assay_onsets_get(back, 3).last_good, 5);
     assay_onsets_free(back);
     for (size_t size = 0; size < bytes.size; size++)
         CU_ASSERT_EQUAL(unpack(bytes.data, size, &back), ASSAY_EFORMAT);
