@@ -20,7 +20,7 @@ from tally import Tally  # noqa: E402
 
 HEALTHY = ("accumulation", "gan", "ddp_4_chief_evaluates", "imbalanced")
 FAULTY = ("nan_input", "jump_after_descent", "constant_weights", "rare_class_lost")
-JOB = ROOT / "bench" / "accuracy" / "job.json"
+JOB = ROOT / "jobs" / "built-in.json"
 
 
 def main():
