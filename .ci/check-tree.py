@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ["base", "parallel", "tensor", "tfrecord", "trial", "hook", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
+MODULES = ["base", "http", "parallel", "tensor", "tfrecord", "trial", "hook", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
 FOLDERS = {"engine": ["source", "plan", "reduce", "map", ""],
            "report": ["text", "", "model", "compare", "html", "results", "forms"]}  # within a module, in the same way
 ORDER = {  # a folder whose files include only headers of files before them
@@ -23,7 +23,7 @@ FOREIGN = {  # header: the files that may include it
     "mpi.h": r"src/parallel/comm_mpi\.[ch]",
     "cJSON.h": r"src/base/\w+\.[ch]",
     "pcre2.h": r"src/base/regex\.c",
-    "curl/curl.h": r"src/action/http\.c",
+    "curl/curl.h": r"src/http/curl_\w+\.[ch]",
     "zlib.h": r"src/report/html/png\.c",
     "hdf5.h": r"src/trial/storage/packed_hdf5\.c|src/hdf5/hdf5_file\.c",
 }
@@ -84,6 +84,8 @@ def check_source(path, text):
             check_include(path, number, include.group(1))
             check_order(path, number, include.group(1))
         check_pages(path, number, line)
+        if re.search(r"\b(curl_|CURL)\w", line) and not path.startswith("src/http/"):
+            breach(path, number, "libcurl is met in src/http alone")
         if BANNED.search(line) and not path.startswith("tests/"):
             breach(path, number, "%s has no bound or no error: not used here" % BANNED.search(line).group(1))
         if re.search(r"\bMPI_COMM_WORLD\b", line) and path != "src/parallel/comm_mpi.c" and not re.match(r"\s*(/?\*|//)", line):

@@ -56,12 +56,7 @@ void notify_put_body(notify_style style, const assay_message *message, assay_buf
 
 /* Why this is no URL for us; NULL when it is. */
 const char *notify_url_fault(const char *url);
-/* Appends a URL without what may be secret: user, query and fragment, and with `host_only` the path too. */
-void notify_put_url(const char *url, bool host_only, assay_buf *out);
-/* Seconds to wait after the n-th attempt (from 1) of `retries` + 1: backoff, doubled each time, or what the server
- * asked for
- * (< 0: nothing); at most NOTIFY_LONGEST_WAIT. */
-double notify_wait(double backoff, unsigned attempt, double asked);
+/* Seconds between two attempts at most. */
 enum { NOTIFY_LONGEST_WAIT = 60 };
 
 /* As notify_webhook_parse() and notify_webhook_send(), through sendmail. */

@@ -5,24 +5,18 @@
 #include <strings.h>
 
 #include "action/command.h"
-#include "action/http.h"
 #include "action/notify_internal.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "http/http.h"
 
-enum { HEADERS = 32, RETRIES = 10, SECONDS = 300, URL_BYTES = 4096 };
+enum { HEADERS = 32, RETRIES = 10, SECONDS = 300, URL_BYTES = 4096, ANSWER_BYTES = 64 << 10 };
 
 static const char *const STYLES[NOTIFY_STYLES + 1] = {"json", "slack", "sns", NULL};
 
-/* The length of "http://" or "https://"; 0 for anything else. */
-static size_t scheme_length(const char *url)
-{
-    return strncasecmp(url, "https://", 8) == 0 ? 8 : strncasecmp(url, "http://", 7) == 0 ? 7 : 0;
-}
-
 const char *notify_url_fault(const char *url)
 {
-    size_t scheme = scheme_length(url), length = strlen(url);
+    size_t scheme = assay_http_scheme(url), length = strlen(url);
     if (scheme == 0)
         return "expected a URL that begins with https:// or http://";
     if (length > URL_BYTES)
@@ -37,27 +31,6 @@ const char *notify_url_fault(const char *url)
     if (memchr(url + scheme, '@', authority))
         return "the URL has a user or password in it: give an Authorization header instead";
     return NULL;
-}
-
-void notify_put_url(const char *url, bool host_only, assay_buf *out)
-{
-    size_t scheme = scheme_length(url), length = strlen(url);
-    const char *authority = url + scheme;
-    size_t host = strcspn(authority, "/?#");
-    for (size_t i = host; i > 0; i--) {
-        if (authority[i - 1] == '@') {
-            authority += i;
-            host -= i;
-            break;
-        }
-    }
-    assay_put_bytes(out, url, scheme);
-    assay_put_bytes(out, authority, host);
-    const char *path = authority + host;
-    if (host_only)
-        assay_put_format(out, "%s", path < url + length ? "/..." : "");
-    else
-        assay_put_bytes(out, path, strcspn(path, "?#"));
 }
 
 /* Headers whose value is a secret wherever they occur. */
@@ -138,7 +111,7 @@ static int read_url(const job_reader *r, const char *place, const cJSON *item, a
     const char *url = target->url.source, *fault = notify_url_fault(url);
     if (fault)
         return job_fail(r, where, "%s", fault);
-    if (strncasecmp(url + scheme_length(url), "hooks.slack.com/", 16) == 0)
+    if (strncasecmp(url + assay_http_scheme(url), "hooks.slack.com/", 16) == 0)
         return job_fail(r, where,
                         "such a URL is a secret, which does not belong into a job file: give it as {\"env\": NAME} or "
                         "{\"file\": PATH}");
@@ -152,7 +125,7 @@ static int make_name(const job_reader *r, assay_notify *target)
     assay_put_format(&name, "%s ", STYLES[target->style]);
     assay_secret_put_source(&target->url, &name);
     if (target->url.kind == ASSAY_SECRET_LITERAL)
-        notify_put_url(target->url.source, false, &name);
+        assay_http_put_url(target->url.source, false, &name);
     if (assay_buf_status(&name) == ASSAY_OK)
         target->name = assay_copy_bytes_as_text((const char *)name.data, name.size);
     assay_buf_release(&name);
@@ -208,19 +181,10 @@ int notify_webhook_prepare(assay_notify *target, assay_error *err)
         status = assay_secret_fetch(&target->headers[i].value, place, err);
         secret |= target->headers[i].value.kind != ASSAY_SECRET_LITERAL;
     }
-    if (status == ASSAY_OK && fresh && secret && scheme_length(target->url.value) == 7)
+    if (status == ASSAY_OK && fresh && secret && assay_http_scheme(target->url.value) == 7)
         assay_log_warn("%s: a secret goes out over http, where everybody on the way can read it; use https",
                        target->place);
     return status;
-}
-
-double notify_wait(double backoff, unsigned attempt, double asked)
-{
-    double wait = backoff;
-    for (unsigned i = 1; i < attempt && wait < NOTIFY_LONGEST_WAIT; i++)
-        wait *= 2;
-    wait = asked > wait ? asked : wait;
-    return wait < NOTIFY_LONGEST_WAIT ? wait : NOTIFY_LONGEST_WAIT;
 }
 
 static void free_headers(char **list)
@@ -230,11 +194,22 @@ static void free_headers(char **list)
     free(list);
 }
 
-/* "Name: value" texts, ending with NULL; NULL without memory. */
+static bool has_header(const assay_notify *target, const char *name)
+{
+    for (size_t i = 0; i < target->header_count; i++)
+        if (strcasecmp(target->headers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "Name: value" texts, ending with NULL: the target's, and the kind of the body unless they say it. NULL without
+ * memory. */
 static char **make_headers(const assay_notify *target)
 {
-    char **list = assay_alloc_zeroed(target->header_count + 1, sizeof *list);
-    for (size_t i = 0; list && i < target->header_count; i++) {
+    static const char kind[] = "Content-Type: application/json; charset=utf-8";
+    char **list = assay_alloc_zeroed(target->header_count + 2, sizeof *list);
+    size_t count = target->header_count;
+    for (size_t i = 0; list && i < count; i++) {
         const notify_header *h = &target->headers[i];
         size_t room = strlen(h->name) + strlen(h->value.value) + 3;
         list[i] = assay_alloc(room);
@@ -244,7 +219,23 @@ static char **make_headers(const assay_notify *target)
         }
         snprintf(list[i], room, "%s: %s", h->name, h->value.value);
     }
+    if (list && !has_header(target, "Content-Type")) {
+        list[count] = assay_copy_text(kind);
+        if (!list[count]) {
+            free_headers(list);
+            return NULL;
+        }
+    }
     return list;
+}
+
+/* Sends the request once. With a code the target has decided, whatever came behind it. */
+static int post(const assay_http_request *request, assay_http_answer *answer, assay_error *why)
+{
+    int status = assay_http_send(request, answer, why);
+    if (status == ASSAY_EIO && answer->code >= 200 && answer->code < 300)
+        status = ASSAY_OK;
+    return status;
 }
 
 static int attempt_all(const assay_notify *target, const assay_http_request *request, assay_attempt_fn *attempt,
@@ -254,7 +245,9 @@ static int attempt_all(const assay_notify *target, const assay_http_request *req
     for (unsigned n = 1;; n++) {
         assay_http_answer answer;
         assay_error why = {""};
-        int status = assay_http_post(request, &answer, &why);
+        assay_http_answer_init(&answer);
+        int status = post(request, &answer, &why);
+        assay_http_answer_release(&answer);
         bool unknown = status != ASSAY_OK && answer.sent && answer.code == 0 && !answer.again;
         *delivery = status == ASSAY_OK ? ASSAY_DELIVERED : unknown ? ASSAY_DELIVERY_UNKNOWN : ASSAY_NOT_DELIVERED;
         if (status == ASSAY_OK)
@@ -266,7 +259,7 @@ static int attempt_all(const assay_notify *target, const assay_http_request *req
         if (!answer.again || n >= most)
             return assay_fail(err, status, "%s: %s%s (attempt %u of %u)", target->name, why.text,
                               unknown ? "; it may have arrived" : "", n, most);
-        assay_command_sleep(notify_wait(target->backoff, n, answer.retry_after));
+        assay_command_sleep(assay_http_backoff(target->backoff, n, answer.retry_after, NOTIFY_LONGEST_WAIT));
     }
 }
 
@@ -281,8 +274,15 @@ int notify_webhook_send(assay_notify *target, const assay_message *message, assa
     if (status != ASSAY_OK) {
         assay_fail(err, status, "%s: the message cannot be held in memory", target->name);
     } else {
-        const assay_http_request request = {target->url.value, (const char *const *)headers, body.data,      body.size,
-                                            target->ca_file,   target->connect_seconds,      target->seconds};
+        const assay_http_request request = {.method = "POST",
+                                            .url = target->url.value,
+                                            .headers = (const char *const *)headers,
+                                            .body = body.data,
+                                            .size = body.size,
+                                            .most = ANSWER_BYTES,
+                                            .ca_file = target->ca_file,
+                                            .connect_seconds = target->connect_seconds,
+                                            .seconds = target->seconds};
         status = attempt_all(target, &request, attempt, context, delivery, err);
     }
     free_headers(headers);

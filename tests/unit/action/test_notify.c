@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "action/http.h"
 #include "action/notify.h"
 #include "action/notify_internal.h"
+#include "http/http.h"
 #include "unit.h"
 
 static const char *text_of(assay_buf *buf)
@@ -120,35 +120,6 @@ static void test_secret_files(void)
     assay_notify_free(target);
 }
 
-static const char *shown(const char *url, bool host_only)
-{
-    assay_buf out;
-    assay_buf_init(&out, 1000);
-    notify_put_url(url, host_only, &out);
-    return text_of(&out);
-}
-
-static void test_urls(void)
-{
-    CU_ASSERT_STRING_EQUAL(shown("https://h:1/p/q?secret=1", false), "https://h:1/p/q");
-    CU_ASSERT_STRING_EQUAL(shown("https://h:1/p/q?secret=1", true), "https://h:1/...");
-    CU_ASSERT_STRING_EQUAL(shown("HTTP://u:p@h/p#f", false), "HTTP://h/p");
-    CU_ASSERT_STRING_EQUAL(shown("http://u:p@x@h?q", false), "http://h");
-    CU_ASSERT_STRING_EQUAL(shown("https://h", true), "https://h");
-    CU_ASSERT_STRING_EQUAL(shown("https://h?k=v", true), "https://h/...");
-}
-
-static void test_waits(void)
-{
-    static const double waits[] = {1, 2, 4, 8, 16, 32, 60, 60};
-    for (unsigned n = 1; n <= 8; n++)
-        CU_ASSERT_DOUBLE_EQUAL(notify_wait(1, n, -1), waits[n - 1], 0);
-    CU_ASSERT_DOUBLE_EQUAL(notify_wait(1, 1, 7), 7, 0);
-    CU_ASSERT_DOUBLE_EQUAL(notify_wait(1, 4, 7), 8, 0);
-    CU_ASSERT_DOUBLE_EQUAL(notify_wait(1, 1, 3600), 60, 0);
-    CU_ASSERT_DOUBLE_EQUAL(notify_wait(0, 5, -1), 0, 0);
-}
-
 static const char *body(notify_style style, const assay_message *message)
 {
     assay_buf out;
@@ -226,8 +197,6 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"webhooks", test_webhooks},
                            {"files with secrets", test_secret_files},
-                           {"URLs shown", test_urls},
-                           {"waits", test_waits},
                            {"message forms", test_forms},
                            {"mail", test_mail},
                            CU_TEST_INFO_NULL};

@@ -1,0 +1,353 @@
+/* curl_pool.c - many requests at once: a thread that runs libcurl's multi handle, which keeps the connections.
+ *
+ * A call is in one of three lists: those that wait for a free handle, those that are under way, and those that wait for
+ * their next attempt; when it is over it is in none. The lists and the states belong to the mutex; the handles belong
+ * to the thread alone. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "http/curl_request.h"
+
+typedef enum call_state { WAITING, RUNNING, RESTING, OVER } call_state;
+
+struct assay_http_call {
+    assay_http_pool *pool;
+    const assay_http_work *work;
+    void *context;
+    call_state state;
+    bool dropped;                /* nobody waits for it any more */
+    assay_http_call *next, **at; /* within the list of its state */
+    unsigned attempt;
+    double due; /* RESTING: when the next attempt begins */
+    http_transfer transfer;
+    assay_http_answer answer;
+    int status;
+    assay_error error;
+};
+
+typedef struct call_list {
+    assay_http_call *first, **end;
+} call_list;
+
+struct assay_http_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t ended; /* a call is over */
+    pthread_t thread;
+    CURLM *multi;
+    call_list waiting, running, resting;
+    unsigned most, under_way;
+    bool stop;
+    CURL **idle; /* [most] handles that are free */
+    unsigned idle_count;
+};
+
+/* ---- lists ---- */
+
+static void list_init(call_list *list)
+{
+    list->first = NULL;
+    list->end = &list->first;
+}
+
+static call_list *list_of(assay_http_pool *pool, call_state state)
+{
+    return state == WAITING ? &pool->waiting : state == RUNNING ? &pool->running : &pool->resting;
+}
+
+static void list_take(assay_http_call *call)
+{
+    *call->at = call->next;
+    if (call->next)
+        call->next->at = call->at;
+    else
+        list_of(call->pool, call->state)->end = call->at;
+    call->next = NULL;
+}
+
+static void list_put(assay_http_call *call, call_state state, bool first)
+{
+    call_list *list = list_of(call->pool, state);
+    call->state = state;
+    call->at = first ? &list->first : list->end;
+    call->next = *call->at;
+    *call->at = call;
+    if (call->next)
+        call->next->at = &call->next;
+    else
+        list->end = &call->next;
+}
+
+/* ---- the thread ---- */
+
+static void free_call(assay_http_call *call)
+{
+    call->work->release(call->context);
+    assay_http_answer_release(&call->answer);
+    free(call);
+}
+
+/* With the lock held. */
+static void conclude(assay_http_call *call)
+{
+    call->state = OVER;
+    if (call->dropped)
+        free_call(call);
+    else
+        pthread_cond_broadcast(&call->pool->ended);
+}
+
+/* A handle goes back, or away. */
+static void give_handle(assay_http_pool *pool, CURL *curl)
+{
+    pool->idle[pool->idle_count++] = curl;
+    pool->under_way--;
+}
+
+/* Begins an attempt. With the lock held. */
+static void start(assay_http_pool *pool, assay_http_call *call)
+{
+    assay_http_request request = {0};
+    CURL *curl = pool->idle_count > 0 ? pool->idle[--pool->idle_count] : http_new_handle();
+    list_take(call);
+    if (!curl) {
+        call->status = assay_fail(&call->error, ASSAY_ENOMEM, "libcurl is out of memory");
+        conclude(call);
+        return;
+    }
+    call->transfer = (http_transfer){.curl = curl, .answer = &call->answer};
+    pool->under_way++;
+    call->status = call->work->prepare(call->context, ++call->attempt, &request, &call->error);
+    if (call->status == ASSAY_OK)
+        call->status = http_configure(&call->transfer, &request, &call->error);
+    if (call->status == ASSAY_OK && (curl_easy_setopt(curl, CURLOPT_PRIVATE, call) != CURLE_OK ||
+                                     curl_multi_add_handle(pool->multi, curl) != CURLM_OK)) {
+        http_drop(&call->transfer);
+        call->status = assay_fail(&call->error, ASSAY_ENOMEM, "libcurl is out of memory");
+    }
+    if (call->status == ASSAY_OK) {
+        list_put(call, RUNNING, false);
+        return;
+    }
+    give_handle(pool, curl);
+    conclude(call);
+}
+
+/* After an attempt. With the lock held. */
+static void finish(assay_http_pool *pool, assay_http_call *call, CURLcode code)
+{
+    curl_multi_remove_handle(pool->multi, call->transfer.curl);
+    call->status = http_take(&call->transfer, code, &call->error);
+    give_handle(pool, call->transfer.curl);
+    list_take(call);
+    double wait = call->dropped ? -1 : call->work->judge(call->context, call->attempt, call->status, &call->answer);
+    if (wait < 0) {
+        conclude(call);
+        return;
+    }
+    call->due = assay_clock_seconds() + wait;
+    list_put(call, RESTING, false);
+}
+
+/* Ends what nobody waits for, begins what is due, and tells how long the thread may sleep. With the lock held. */
+static int turn(assay_http_pool *pool)
+{
+    double now = assay_clock_seconds(), least = 1;
+    for (assay_http_call *call = pool->running.first, *next; call; call = next) {
+        next = call->next;
+        if (!call->dropped)
+            continue;
+        curl_multi_remove_handle(pool->multi, call->transfer.curl);
+        http_drop(&call->transfer);
+        give_handle(pool, call->transfer.curl);
+        list_take(call);
+        conclude(call);
+    }
+    for (assay_http_call *call = pool->resting.first, *next; call; call = next) {
+        next = call->next;
+        if (call->dropped) {
+            list_take(call);
+            conclude(call);
+        } else if (call->due <= now) {
+            list_take(call);
+            list_put(call, WAITING, true);
+        } else if (call->due - now < least) {
+            least = call->due - now;
+        }
+    }
+    while (pool->waiting.first && pool->under_way < pool->most)
+        start(pool, pool->waiting.first);
+    return (int)(least * 1000) + 1;
+}
+
+static void *serve(void *context)
+{
+    assay_http_pool *pool = context;
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->stop) {
+        int running = 0, left = 0, sleep = turn(pool);
+        pthread_mutex_unlock(&pool->lock);
+        curl_multi_perform(pool->multi, &running);
+        pthread_mutex_lock(&pool->lock);
+        bool any = false;
+        for (CURLMsg *message; (message = curl_multi_info_read(pool->multi, &left));) {
+            assay_http_call *call = NULL;
+            if (message->msg != CURLMSG_DONE)
+                continue;
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&call);
+            finish(pool, call, message->data.result);
+            any = true;
+        }
+        if (any || pool->stop)
+            continue;
+        pthread_mutex_unlock(&pool->lock);
+        curl_multi_poll(pool->multi, NULL, 0, sleep, NULL);
+        pthread_mutex_lock(&pool->lock);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* ---- the pool ---- */
+
+static void free_pool(assay_http_pool *pool)
+{
+    for (unsigned i = 0; i < pool->idle_count; i++)
+        curl_easy_cleanup(pool->idle[i]);
+    if (pool->multi)
+        curl_multi_cleanup(pool->multi);
+    free(pool->idle);
+    free(pool);
+}
+
+/* The thread takes no signal: they are the program's. */
+static int start_thread(assay_http_pool *pool)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&pool->thread, NULL, serve, pool);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+int assay_http_pool_new(unsigned most, assay_http_pool **out, assay_error *err)
+{
+    CURL *first = http_new_handle();
+    assay_http_pool *pool = first ? assay_alloc_zeroed(1, sizeof *pool) : NULL;
+    if (!pool) {
+        curl_easy_cleanup(first);
+        return assay_fail(err, ASSAY_ENOMEM, "libcurl cannot be started, or is out of memory");
+    }
+    pool->most = most;
+    list_init(&pool->waiting);
+    list_init(&pool->running);
+    list_init(&pool->resting);
+    pool->idle = assay_alloc_zeroed(most, sizeof(CURL *));
+    pool->multi = curl_multi_init();
+    if (pool->idle)
+        pool->idle[pool->idle_count++] = first;
+    else
+        curl_easy_cleanup(first);
+    if (!pool->idle || !pool->multi || curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, (long)most) != CURLM_OK) {
+        free_pool(pool);
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory while connections were prepared");
+    }
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->ended, NULL);
+    if (start_thread(pool) != 0) {
+        free_pool(pool);
+        return assay_fail(err, ASSAY_EIO, "the thread that serves connections cannot be started");
+    }
+    *out = pool;
+    return ASSAY_OK;
+}
+
+void assay_http_pool_free(assay_http_pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->stop = true;
+    pthread_mutex_unlock(&pool->lock);
+    curl_multi_wakeup(pool->multi);
+    pthread_join(pool->thread, NULL);
+    for (assay_http_call *call; (call = pool->running.first);) { /* all of them were dropped */
+        curl_multi_remove_handle(pool->multi, call->transfer.curl);
+        http_drop(&call->transfer);
+        curl_easy_cleanup(call->transfer.curl);
+        list_take(call);
+        conclude(call);
+    }
+    for (assay_http_call *call; (call = pool->waiting.first ? pool->waiting.first : pool->resting.first);) {
+        list_take(call);
+        conclude(call);
+    }
+    pthread_mutex_destroy(&pool->lock);
+    pthread_cond_destroy(&pool->ended);
+    free_pool(pool);
+}
+
+/* ---- calls ---- */
+
+assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *work, void *context, bool urgent)
+{
+    assay_http_call *call = assay_alloc_zeroed(1, sizeof *call);
+    if (!call) {
+        work->release(context);
+        return NULL;
+    }
+    call->pool = pool;
+    call->work = work;
+    call->context = context;
+    assay_http_answer_init(&call->answer);
+    pthread_mutex_lock(&pool->lock);
+    list_put(call, WAITING, urgent);
+    bool free_handle = pool->under_way < pool->most;
+    pthread_mutex_unlock(&pool->lock);
+    if (free_handle)
+        curl_multi_wakeup(pool->multi);
+    return call;
+}
+
+bool assay_http_is_over(assay_http_call *call)
+{
+    pthread_mutex_lock(&call->pool->lock);
+    bool over = call->state == OVER;
+    pthread_mutex_unlock(&call->pool->lock);
+    return over;
+}
+
+int assay_http_wait(assay_http_call *call, assay_http_answer **answer, assay_error *err)
+{
+    assay_http_pool *pool = call->pool;
+    pthread_mutex_lock(&pool->lock);
+    if (call->state == WAITING) { /* before those that nobody waits for yet */
+        list_take(call);
+        list_put(call, WAITING, true);
+    }
+    while (call->state != OVER)
+        pthread_cond_wait(&pool->ended, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+    *answer = &call->answer;
+    return call->status == ASSAY_OK ? ASSAY_OK : assay_fail(err, call->status, "%s", call->error.text);
+}
+
+void assay_http_end(assay_http_call *call)
+{
+    if (!call)
+        return;
+    assay_http_pool *pool = call->pool;
+    pthread_mutex_lock(&pool->lock);
+    bool wake = call->state == RUNNING || call->state == RESTING;
+    call->dropped = true;
+    if (call->state == WAITING)
+        list_take(call);
+    if (call->state == WAITING || call->state == OVER)
+        free_call(call);
+    pthread_mutex_unlock(&pool->lock);
+    if (wake)
+        curl_multi_wakeup(pool->multi);
+}

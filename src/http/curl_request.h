@@ -1,0 +1,30 @@
+/* curl_request.h - one request on one handle of libcurl. Inside http only. */
+#ifndef ASSAY_HTTP_CURL_REQUEST_H
+#define ASSAY_HTTP_CURL_REQUEST_H
+
+#include <curl/curl.h>
+
+#include "http/http.h"
+
+/* What a handle needs while its request is under way. */
+typedef struct http_transfer {
+    CURL *curl;
+    struct curl_slist *headers;
+    assay_http_answer *answer; /* borrowed */
+    bool foreign;              /* an address that is not loopback was refused */
+    bool long_body;
+    char detail[CURL_ERROR_SIZE];
+} http_transfer;
+
+/* Starts libcurl, once; a new handle. NULL without memory. Free it with curl_easy_cleanup(). */
+CURL *http_new_handle(void);
+
+/* Sets transfer->curl up for a request, whose texts and body must stay until http_take() or http_drop(). ASSAY_ENOMEM,
+ * ASSAY_EINTERNAL. After a failure nothing is left to take. */
+int http_configure(http_transfer *transfer, const assay_http_request *request, assay_error *err);
+
+/* Fills the answer after the transfer ended with `code`, and frees what http_configure() made. */
+int http_take(http_transfer *transfer, CURLcode code, assay_error *err);
+void http_drop(http_transfer *transfer);
+
+#endif

@@ -1,0 +1,55 @@
+/* no_curl.c - http.h in a build without libcurl. */
+#include "http/http.h"
+
+static const char TEXT[] = "this build has no libcurl: build assay with ASSAY_WITH_CURL";
+
+bool assay_http_available(void)
+{
+    return false;
+}
+
+int assay_http_send(const assay_http_request *request, assay_http_answer *answer, assay_error *err)
+{
+    (void)request;
+    (void)answer;
+    return assay_fail(err, ASSAY_EUNSUPPORTED, "%s", TEXT);
+}
+
+int assay_http_pool_new(unsigned most, assay_http_pool **out, assay_error *err)
+{
+    (void)most;
+    (void)out;
+    return assay_fail(err, ASSAY_EUNSUPPORTED, "%s", TEXT);
+}
+
+/* There is no pool, and so no call. */
+void assay_http_pool_free(assay_http_pool *pool)
+{
+    (void)pool;
+}
+
+assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *work, void *context, bool urgent)
+{
+    (void)pool;
+    (void)urgent;
+    work->release(context);
+    return NULL;
+}
+
+bool assay_http_is_over(assay_http_call *call)
+{
+    (void)call;
+    return true;
+}
+
+int assay_http_wait(assay_http_call *call, assay_http_answer **answer, assay_error *err)
+{
+    (void)call;
+    (void)answer;
+    return assay_fail(err, ASSAY_EUNSUPPORTED, "%s", TEXT);
+}
+
+void assay_http_end(assay_http_call *call)
+{
+    (void)call;
+}
