@@ -15,14 +15,13 @@ static const assay_param_def params[] = {
      .initial = "100",
      .least = 0,
      .most = 100,
-     .help = "Percentage of zeros from which on the rule fires."},
+     .help = "The rule fires at this percentage of zeros or more."},
     {.name = "num_steps",
      .type = ASSAY_PARAM_INT,
      .initial = "1",
      .least = 1,
      .most = 1000000,
-     .help =
-         "Saved steps in a row at which the tensor has to be zero: what begins at zero and is learned is no fault."},
+     .help = "Consecutive saved steps at which the tensor must be zero: starting at zero is no fault."},
     {0},
 };
 

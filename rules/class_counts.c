@@ -10,8 +10,8 @@
 enum { COUNTED, IGNORED }; /* second number of the counter */
 
 static const assay_param_def params[] = {
-    {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .help = "Patterns (re.search) of names of labels."},
-    {.name = "labels", .type = ASSAY_PARAM_TEXT, .help = "Name of the tensor of labels, beside those of labels_regex."},
+    {.name = "labels_regex", .type = ASSAY_PARAM_REGEX, .help = "Patterns (re.search) for names of labels."},
+    {.name = "labels", .type = ASSAY_PARAM_TEXT, .help = "Name of the tensor of labels, in addition to labels_regex."},
     {.name = "mode",
      .type = ASSAY_PARAM_CHOICE,
      .choices = MODE_CHOICES,
@@ -19,7 +19,7 @@ static const assay_param_def params[] = {
     {.name = "argmax",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "The tensors are scores or one-hot: the class is the position of the largest along the last axis."},
+     .help = "The tensors are scores or one-hot: the class is the position of the maximum along the last axis."},
     IGNORE_LABELS_PARAM,
     {0},
 };

@@ -27,7 +27,7 @@ static const assay_param_def params[] = {
      .type = ASSAY_PARAM_INT,
      .least = 2,
      .most = 0x1p31,
-     .help = "Number of classes; pairs with a class beyond are left out. By default one more than the largest class."},
+     .help = "Number of classes; pairs with a larger class are left out. By default one more than the largest class."},
     IGNORE_LABELS_PARAM,
     {0},
 };

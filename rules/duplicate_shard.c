@@ -14,7 +14,7 @@ static const assay_param_def params[] = {
     {.name = "tensor_regex",
      .type = ASSAY_PARAM_REGEX,
      .initial = "labels?$,[Ll]oss_input_1$,inputs?$,images?$,(Net|Model)_input_0$",
-     .help = "Patterns (re.search) of names of labels and inputs."},
+     .help = "Patterns (re.search) for names of labels and inputs."},
     {.name = "min_elements",
      .type = ASSAY_PARAM_INT,
      .initial = "16",
@@ -26,7 +26,7 @@ static const assay_param_def params[] = {
      .initial = "2",
      .least = 1,
      .most = 1000000,
-     .help = "Saved steps in a row at which a worker has to have the data of another."},
+     .help = "Consecutive saved steps at which a worker must have the data of another."},
     {0},
 };
 

@@ -21,8 +21,8 @@ static const assay_param_def params[] = {
     {.name = "strict",
      .type = ASSAY_PARAM_BOOL,
      .initial = "True",
-     .help = "False: tensors that have such elements at every saved step from the first on, as masks, padding and leaf "
-             "marks do, are a remark and no findings."},
+     .help = "False: tensors that have such elements at every saved step, as masks, padding and leaf marks do, cause a "
+             "remark and no findings."},
     {0},
 };
 

@@ -14,7 +14,7 @@ static const assay_param_def params[] = {
      .initial = "0.8",
      .least = 0,
      .most = 1,
-     .help = "Share of the total importance that the largest features may have together."},
+     .help = "Share of the total importance that the largest features together may have."},
     {.name = "nfeatures",
      .type = ASSAY_PARAM_INT,
      .initial = "3",
@@ -24,7 +24,7 @@ static const assay_param_def params[] = {
     {.name = "tensor_regex",
      .type = ASSAY_PARAM_REGEX,
      .initial = ".*feature_importance/weight",
-     .help = "Patterns (re.search) of names of importances, one tensor of one element a feature."},
+     .help = "Patterns (re.search) for names of importances, one tensor of one element a feature."},
     {0},
 };
 

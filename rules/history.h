@@ -35,22 +35,22 @@ enum { HISTORY_MOST = 1000, HISTORY_NEAR = 5 };
          .initial = ratio_default,                                                                                     \
          .least = 1,                                                                                                   \
          .most = 1e308,                                                                                                \
-         .help = "A spike is also above the level before it by at least this factor."},                                \
+         .help = "A spike must also exceed the level before it by this factor."},                                      \
         {.name = "share",                                                                                              \
          .type = ASSAY_PARAM_REAL,                                                                                     \
          .initial = share_default,                                                                                     \
          .least = 0,                                                                                                   \
          .most = 1e308,                                                                                                \
-         .help = "And by at least this share of " what " at the beginning."},                                          \
+         .help = "And by this share of " what " at the beginning."},                                                   \
         {.name = "window",                                                                                             \
          .type = ASSAY_PARAM_INT,                                                                                      \
          .initial = "20",                                                                                              \
          .least = 2,                                                                                                   \
          .most = HISTORY_MOST,                                                                                         \
-         .help = "Saved steps of the mode before the one in question whose noise it is held against."},                \
+         .help = "Number of preceding saved steps of the mode that tell the noise."},                                  \
     {                                                                                                                  \
         .name = "min_history", .type = ASSAY_PARAM_INT, .initial = "5", .least = 2, .most = HISTORY_MOST,              \
-        .help = "Saved steps without which nothing is tested."                                                         \
+        .help = "Saved steps that must come before the first test."                                                    \
     }
 
 #define HISTORY_FLOOR  0.05 /* least spread of r: the noise of a curve that hardly moves is no yardstick */

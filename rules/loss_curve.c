@@ -12,10 +12,10 @@ static const assay_param_def params[] = {
     {.name = "collection_names",
      .type = ASSAY_PARAM_LIST,
      .initial = "losses",
-     .help = "Collections whose tensors are looked at, beside those of tensor_regex."},
+     .help = "Collections of tensors to test, in addition to tensor_regex."},
     {.name = "tensor_regex",
      .type = ASSAY_PARAM_REGEX,
-     .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."},
+     .help = "Patterns (re.search) for names of tensors to test, in addition to collection_names."},
     {.name = "mode",
      .type = ASSAY_PARAM_CHOICE,
      .choices = MODE_CHOICES,
@@ -25,7 +25,7 @@ static const assay_param_def params[] = {
      .initial = "100000",
      .least = 2,
      .most = 1e9,
-     .help = "Of more steps of a mode than this, so many that lie evenly."},
+     .help = "At most this many steps of a mode, evenly spaced."},
     {0},
 };
 

@@ -25,13 +25,13 @@ static const assay_param_def params[] = {
     {.name = "use_losses_collection",
      .type = ASSAY_PARAM_BOOL,
      .initial = "True",
-     .help = "Looks at the tensors of the collection losses too."},
+     .help = "Also test the tensors of the collection losses."},
     {.name = "num_steps",
      .type = ASSAY_PARAM_INT,
      .initial = "10",
      .least = 1,
      .most = 0x1p53,
-     .help = "Steps between two evaluations, and at least between a loss and the one it is compared with."},
+     .help = "Steps between two evaluations, and the smallest distance between the two losses compared."},
     {.name = "diff_percent",
      .type = ASSAY_PARAM_REAL,
      .initial = "0.1",
@@ -56,14 +56,14 @@ static const assay_param_def params[] = {
      .type = ASSAY_PARAM_CHOICE,
      .initial = "previous",
      .choices = "previous|start",
-     .help = "What a loss is compared with: one loss num_steps before, or the whole course since the training began."},
+     .help = "What a loss is compared with: the loss num_steps earlier, or the whole course since the training began."},
     {.name = "plateau_percent",
      .type = ASSAY_PARAM_REAL,
      .initial = "20",
      .least = 0,
      .most = 100,
-     .help = "Against the start: a loss that fell by less than this percentage, early, and stands still since then "
-             "fires too."},
+     .help =
+         "Against the start: the rule also fires if a loss fell by less than this percentage and has stalled since."},
     {0},
 };
 

@@ -13,10 +13,10 @@ static const assay_param_def params[] = {
     {.name = "collection_names",
      .type = ASSAY_PARAM_LIST,
      .initial = "losses",
-     .help = "Collections whose tensors are looked at, beside those of tensor_regex."},
+     .help = "Collections of tensors to test, in addition to tensor_regex."},
     {.name = "tensor_regex",
      .type = ASSAY_PARAM_REGEX,
-     .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."},
+     .help = "Patterns (re.search) for names of tensors to test, in addition to collection_names."},
     HISTORY_PARAMS("7", "2", "0.3", "a loss"),
     {0},
 };

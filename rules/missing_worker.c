@@ -21,7 +21,7 @@ static const assay_param_def params[] = {
      .initial = "1",
      .least = 1,
      .most = 1000000,
-     .help = "Saved steps in a row that a worker may not miss."},
+     .help = "Consecutive saved steps a worker must miss."},
     {0},
 };
 

@@ -10,14 +10,14 @@ static const assay_param_def params[] = {
     {.name = "tensor_regex",
      .type = ASSAY_PARAM_REGEX,
      .initial = ".*embedding0_input_0",
-     .help = "Patterns (re.search) of names of token sequences."},
+     .help = "Patterns (re.search) for names of token sequences."},
     {.name = "token_values", .type = ASSAY_PARAM_REALS, .initial = "0", .help = "The tokens to count."},
     {.name = "token_thresholds_percent",
      .type = ASSAY_PARAM_REALS,
      .initial = "50",
      .least = 0,
      .most = 100,
-     .help = "Percentage above which each token fires, as many as there are tokens."},
+     .help = "Percentage above which each token fires; one for each token."},
     {0},
 };
 

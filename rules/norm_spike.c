@@ -29,7 +29,7 @@ static const assay_param_def params[] = {
      .initial = "4",
      .least = 3,
      .most = 1000000,
-     .help = "Workers below which they are not compared with each other."},
+     .help = "Fewest workers that are compared with each other."},
     {0},
 };
 

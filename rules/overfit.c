@@ -16,13 +16,13 @@ enum { MODE, LOSS, WIDTH }; /* values of a row */
 static const assay_param_def params[] = {
     {.name = "tensor_regex",
      .type = ASSAY_PARAM_REGEX,
-     .help = "Patterns (re.search) of names of losses; by default the collection losses."},
+     .help = "Patterns (re.search) for names of losses; by default the collection losses."},
     {.name = "patience",
      .type = ASSAY_PARAM_INT,
      .initial = "1",
      .least = 1,
      .most = 0x1p31,
-     .help = "Validation phases in a row that have to be above the threshold."},
+     .help = "Consecutive validation phases that must exceed the threshold."},
     {.name = "ratio_threshold",
      .type = ASSAY_PARAM_REAL,
      .initial = "0.1",
@@ -31,7 +31,7 @@ static const assay_param_def params[] = {
      .type = ASSAY_PARAM_REAL,
      .least = 0,
      .most = 1e308,
-     .help = "And how far it has to have risen above its lowest phase, as a share of that; by default it need not."},
+     .help = "How far it must also have risen above its lowest phase, as a share of that; by default it need not."},
     {0},
 };
 

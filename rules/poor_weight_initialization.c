@@ -22,7 +22,7 @@ static const assay_param_def params[] = {
     {.name = "activation_inputs_regex",
      .type = ASSAY_PARAM_REGEX,
      .initial = ".*relu_input",
-     .help = "Patterns (re.search) of names of activation inputs, whose variances are compared."},
+     .help = "Patterns (re.search) for names of activation inputs, whose variances are compared."},
     {.name = "threshold",
      .type = ASSAY_PARAM_REAL,
      .initial = "10.0",
@@ -46,12 +46,12 @@ static const assay_param_def params[] = {
      .initial = "10",
      .least = 1,
      .most = 0x1p31,
-     .help = "How many of the first saved steps are looked at."},
+     .help = "How many of the first saved steps to test."},
     {.name = "combine",
      .type = ASSAY_PARAM_CHOICE,
      .initial = "any",
      .choices = "any|all",
-     .help = "Whether one test is enough, or all three have to fire at a step."},
+     .help = "Whether one test is enough, or all three must fire at a step."},
     {0},
 };
 

@@ -17,7 +17,7 @@ static const assay_param_def params[] = {
     {.name = "tensor_regex",
      .type = ASSAY_PARAM_REGEX,
      .initial = ".*tanh_input|.*sigmoid_input",
-     .help = "Patterns (re.search) of names of activation inputs; the default holds when no collection is given."},
+     .help = "Patterns (re.search) for names of activation inputs; the default holds when no collection is given."},
     {.name = "threshold_tanh_min",
      .type = ASSAY_PARAM_REAL,
      .initial = "-9.4999",
@@ -49,7 +49,7 @@ static const assay_param_def params[] = {
     {.name = "activation",
      .type = ASSAY_PARAM_CHOICE,
      .choices = "tanh|sigmoid",
-     .help = "The activation behind tensors whose names do not tell."},
+     .help = "The activation of tensors whose names do not say it."},
     {0},
 };
 

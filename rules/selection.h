@@ -9,10 +9,10 @@
 #define SELECTION_PARAMS                                                                                               \
     {.name = "collection_names",                                                                                       \
      .type = ASSAY_PARAM_LIST,                                                                                         \
-     .help = "Collections whose tensors are looked at, beside those of tensor_regex."},                                \
+     .help = "Collections of tensors to test, in addition to tensor_regex."},                                          \
     {                                                                                                                  \
         .name = "tensor_regex", .type = ASSAY_PARAM_REGEX,                                                             \
-        .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."       \
+        .help = "Patterns (re.search) for names of tensors to test, in addition to collection_names."                  \
     }
 
 /* The slot of those two parameters; with `required`, one of them has to be given. */

@@ -17,10 +17,10 @@ static const assay_param_def params[] = {
     {.name = "stop_training_on_fire",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "Accepted and without effect: actions belong to the job."},
+     .help = "Accepted without effect: actions belong to the job."},
     {.name = "training_job_name_prefix",
      .type = ASSAY_PARAM_TEXT,
-     .help = "Accepted and without effect: actions belong to the job."},
+     .help = "Accepted without effect: actions belong to the job."},
     {0},
 };
 

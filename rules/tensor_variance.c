@@ -10,20 +10,22 @@ static const assay_param_def params[] = {
     SELECTION_PARAMS,
     {.name = "max_threshold",
      .type = ASSAY_PARAM_REAL,
-     .help = "Variances above this fire; one of the two limits is required."},
+     .help = "The rule fires above this variance; one of the two limits is required."},
     {.name = "min_threshold",
      .type = ASSAY_PARAM_REAL,
-     .help = "Variances below this fire; one of the two limits is required."},
+     .help = "The rule fires below this variance; one of the two limits is required."},
     {.name = "min_dims",
      .type = ASSAY_PARAM_INT,
      .initial = "0",
      .least = 0,
      .most = 64,
-     .help = "Tensors of fewer axes are not held against min_threshold: weights of norm layers begin as a constant."},
+     .help =
+         "Tensors with fewer axes are not tested for min_threshold: weights of normalisations start as a constant."},
     {.name = "skip_zero",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "Nor are tensors that are zero throughout, as the last layer of a residual block often begins."},
+     .help = "Do not test tensors that are all zero for min_threshold, as the last layer of a residual block often "
+             "starts."},
     {0},
 };
 

@@ -19,11 +19,11 @@ static const assay_param_def params[] = {
      .initial = "4",
      .least = 0,
      .most = 1e308,
-     .help = "Deeper trees fire."},
+     .help = "The rule fires above this depth."},
     {.name = "true_depth",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "Follow the links between nodes instead of taking the depth from the largest node number."},
+     .help = "Follow the links between nodes instead of deriving the depth from the largest node number."},
     {0},
 };
 

@@ -23,7 +23,7 @@ static const assay_param_def params[] = {
      .initial = "3",
      .least = 2,
      .most = 1000000,
-     .help = "Saved steps, this one included, over which the tensor has to stay the same."},
+     .help = "Saved steps, including this one, over which the tensor must not change."},
     {.name = "rtol",
      .type = ASSAY_PARAM_REAL,
      .initial = "1e-05",
@@ -46,15 +46,16 @@ static const assay_param_def params[] = {
      .type = ASSAY_PARAM_CHOICE,
      .initial = "all",
      .choices = "all|TRAIN",
-     .help = "Steps of all modes, or only TRAIN steps where the tensor has any."},
+     .help = "Steps of all modes, or only TRAIN steps if the tensor has any."},
     {.name = "accumulation",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "With against = pairs: pass over the steps between the regular updates of accumulated gradients."},
+     .help = "With against = pairs: skip the steps between the regular updates of accumulated gradients."},
     {.name = "only_trained",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "With against = pairs: leave out tensors that never move and have no gradient although others have one."},
+     .help =
+         "With against = pairs: leave out tensors that never change and have no gradient although others have one."},
     {0},
 };
 

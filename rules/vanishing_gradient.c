@@ -28,11 +28,11 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 1,
      .flags = ASSAY_PARAM_ABOVE,
-     .help = "And which share of the largest mean magnitude of the worker at the step it has to be below; 1: any."},
+     .help = "It must also be below this share of the worker's largest mean magnitude at the step."},
     {.name = "skip_zero",
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
-     .help = "Leaves out gradients that are zero throughout."},
+     .help = "Leave out gradients that are all zero."},
     {0},
 };
 

@@ -11,10 +11,10 @@
     {.name = "collection_names",                                                                                       \
      .type = ASSAY_PARAM_LIST,                                                                                         \
      .initial = collections,                                                                                           \
-     .help = "Collections whose tensors are looked at, beside those of tensor_regex."},                                \
+     .help = "Collections of tensors to test, in addition to tensor_regex."},                                          \
     {                                                                                                                  \
         .name = "tensor_regex", .type = ASSAY_PARAM_REGEX,                                                             \
-        .help = "Patterns (re.search) of names of tensors that are looked at, beside those of collection_names."       \
+        .help = "Patterns (re.search) for names of tensors to test, in addition to collection_names."                  \
     }
 
 /* One worker alone cannot be compared: refuses the parameter that narrows a rule to one. 0 or ASSAY_EPARAM. */

@@ -14,13 +14,9 @@ static const assay_param_def common[] = {
      .initial = "0",
      .least = 0,
      .most = 0x1p62,
-     .help = "First global step that is evaluated."},
-    {.name = "end_step",
-     .type = ASSAY_PARAM_INT,
-     .least = 0,
-     .most = 0x1p62,
-     .help = "First global step that is no longer evaluated."},
-    {.name = "worker", .type = ASSAY_PARAM_TEXT, .help = "Only this worker is looked at."},
+     .help = "First global step to evaluate."},
+    {.name = "end_step", .type = ASSAY_PARAM_INT, .least = 0, .most = 0x1p62, .help = "Stop before this global step."},
+    {.name = "worker", .type = ASSAY_PARAM_TEXT, .help = "Only this worker."},
 };
 enum { COMMON = sizeof common / sizeof *common };
 

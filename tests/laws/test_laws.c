@@ -361,9 +361,9 @@ static void every_rule_has_its_page(void)
         CU_ASSERT_EQUAL(status, ASSAY_OK);
         for (size_t p = 0; status == ASSAY_OK && (def = assay_params_def(ops, p)); p++) {
             snprintf(mention, sizeof mention, "`%s`", def->name);
-            bool there = strstr((const char *)page.data, mention);
+            bool there = strstr((const char *)page.data, mention) && strstr((const char *)page.data, def->help);
             if (!there)
-                printf("\n%s does not mention %s\n", path, mention);
+                printf("\n%s does not have %s with its meaning: %s\n", path, mention, def->help);
             CU_ASSERT_TRUE(there);
         }
         assay_buf_release(&page);
