@@ -18,9 +18,7 @@ typedef struct check_options {
 static const cli_option OPTIONS[] = {
     {"rules-path", CLI_TEXT, offsetof(check_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
     {"trial", CLI_LIST, offsetof(check_options, trials), "PATH",
-     "Also tell, by the trial's index alone, which rules have nothing to test in it, and why. May be given several "
-     "times.",
-     NULL},
+     "Also say which rules have nothing to test in this trial, and why; reads only its index. Repeatable.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
@@ -172,6 +170,5 @@ static int check(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_check = {
-    "check", "[JOB]", "Checks a job file, or the built-in job, and prints what it comes to, all defaults filled in.",
-    OPTIONS, 0,       1,
+    "check", "[JOB]", "Checks a job file, or the built-in job, and prints it with all defaults.", OPTIONS, 0, 1,
     false,   check};

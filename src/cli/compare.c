@@ -12,9 +12,9 @@ typedef struct compare_options {
 
 static const cli_option OPTIONS[] = {
     {"job", CLI_TEXT, offsetof(compare_options, job), "FILE",
-     "Take rules, aggregations and output from this job file; its trials count when none is given here.", NULL},
+     "Take rules, aggregations and output from this job file, and its trials if none is given here.", NULL},
     {"all", CLI_FLAG, offsetof(compare_options, all), NULL,
-     "Report every trial by itself, not only those that are unlike the others.", NULL},
+     "Report every trial separately, not only those that are unlike the others.", NULL},
     RUN_REPORT_OPTIONS,
     RUN_ONCE_OPTIONS,
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
@@ -35,11 +35,5 @@ static int compare(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_compare = {
-    "compare",
-    "TRIAL...",
-    "Compares trials: rules, losses, classes and tensors side by side, on as many ranks as were started.",
-    OPTIONS,
-    0,
-    MOST_TRIALS,
-    true,
-    compare};
+    "compare", "TRIAL...", "Compares trials: rules, losses, classes and tensors side by side.", OPTIONS, 0, MOST_TRIALS,
+    true,      compare};

@@ -282,6 +282,6 @@ void cli_options_put_help(const cli_command *command, assay_buf *out)
         put_option_help(o->name, o->kind == CLI_CHOICE && !o->value ? o->choices : o->value, o->help, out);
     if (command->world)
         put_option_help(CLI_OPTION_MPI, NULL,
-                        "Start MPI also where no launcher is recognised. One process alone does without it.", out);
+                        "Start MPI even if no launcher is recognised. A single process does not need it.", out);
     put_option_help("help", NULL, "Print this text.", out);
 }

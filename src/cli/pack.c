@@ -18,17 +18,16 @@ typedef struct pack_options {
 #define FIELD(name) offsetof(pack_options, name)
 static const cli_option OPTIONS[] = {
     {"out", CLI_TEXT, FIELD(out), "FILE",
-     "The file to write; -o for short. One that is there is replaced when the new one is complete.", NULL},
+     "The file to write; -o for short. An existing file is replaced when the new one is complete.", NULL},
     {"compress", CLI_FLAG, FIELD(compress), NULL, "Deflate the records: smaller, and slower to write and to read.",
      NULL},
     {"verify", CLI_FLAG, FIELD(verify), NULL,
-     "Read the file back and compare every byte and the index before it gets its name.", NULL},
+     "Read the file back and compare every byte and the index before renaming it.", NULL},
     {"resume", CLI_FLAG, FIELD(resume), NULL,
-     "Leave a complete file of the same trials alone (with --verify, compare it); anything else is packed anew from "
-     "the start.",
+     "Keep a complete file of the same trials (with --verify, compare it); pack anything else from the beginning.",
      NULL},
     {"stripes", CLI_COUNT, FIELD(stripes), "N",
-     "Spread the file over N targets of a striped file system, where it can.", NULL},
+     "Spread the file over N targets of a striped file system, if it has them.", NULL},
     {"stripe-size", CLI_SIZE, FIELD(stripe_size), "SIZE", "Bytes on one target before the next; a multiple of 1M.",
      NULL},
     {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},

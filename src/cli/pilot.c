@@ -19,8 +19,9 @@ typedef struct pilot_options {
 
 static const cli_option OPTIONS[] = {
     {"once", CLI_FLAG, offsetof(pilot_options, once), NULL,
-     "Make one transition and exit: for cron. Default: go on until the end.", NULL},
-    {"dry-run", CLI_FLAG, offsetof(pilot_options, dry_run), NULL, "Only say what the next transition would do.", NULL},
+     "Make one transition and exit, for cron. Default: continue until the end.", NULL},
+    {"dry-run", CLI_FLAG, offsetof(pilot_options, dry_run), NULL, "Only print what the next transition would do.",
+     NULL},
     {"quiet", CLI_FLAG, offsetof(pilot_options, quiet), NULL, "No notes or warnings on standard error; errors only.",
      NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},

@@ -16,7 +16,7 @@ typedef struct rules_options {
 static const cli_option OPTIONS[] = {
     {"rules-path", CLI_TEXT, offsetof(rules_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
     {"dir", CLI_TEXT, offsetof(rules_options, directory), "DIR",
-     "With new: write the files there. Default: the rule's name in small letters.", NULL},
+     "With new: write the files there. Default: the rule's name in lower case.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
@@ -48,7 +48,7 @@ static void put_modules(assay_buf *out)
         if (!path)
             continue;
         if (!any)
-            assay_report_put_heading(out, "Rules of one's own");
+            assay_report_put_heading(out, "Custom rules");
         any = true;
         assay_put_format(out, "%s from ", assay_rule_at(i)->name);
         assay_text_put_clean(out, path, strlen(path));

@@ -5,9 +5,8 @@
 #include "cli/cli.h"
 
 #define CLI_RULES_PATH_HELP                                                                                            \
-    "Load the rules in the shared objects of these directories, separated by colons, beside those of "                 \
-    "ASSAY_RULES_PATH "                                                                                                \
-    "and of the installation."
+    "Also load the rules in the shared objects of these directories (separated by colons), besides those of "          \
+    "ASSAY_RULES_PATH and of the installation."
 
 /* Loads every shared object in the directories of `path` (NULL: none given), of the environment's ASSAY_RULES_PATH, and
  * in the installed lib/assay/rules, if that is there. In that last one, what cannot be loaded is a warning; else it is

@@ -338,9 +338,8 @@ static int run(const cli_context *context, int argc, char **argv)
 const cli_command cli_run = {
     "run",
     "[JOB] [TRIAL...]",
-    "Runs the rules and aggregations of a job file over its trials, or over those given here, on "
-    "as many ranks as were started. Without a job file: the built-in rules, as far as a trial has "
-    "data for them.",
+    "Runs the rules and aggregations of a job file over its trials, or over those given here. Without a "
+    "job file it uses the built-in rules, as far as a trial has data for them.",
     OPTIONS,
     0,
     RUN_OPERANDS_MOST,

@@ -68,8 +68,8 @@ typedef struct run_options {
          CLI_NAMES,                                                                                                    \
          RUN_FIELD(no_data),                                                                                           \
          "[RULE]",                                                                                                     \
-         "Let this rule have no data, or without a name any rule. May be given several times. Default: --fail-on "     \
-         "counts a rule without data, and a run in which no rule had data exits with 1 even without it.",              \
+         "Allow this rule, or without a name any rule, to have no data. Repeatable. Default: --fail-on counts a rule " \
+         "without data, and a run in which no rule had data always exits with 1.",                                     \
          NULL},                                                                                                        \
         {"steps", CLI_RANGE, RUN_FIELD(steps), "A:B", "Evaluate the global steps from A up to, but not including, B.", \
          NULL},                                                                                                        \
@@ -77,19 +77,20 @@ typedef struct run_options {
          CLI_SIZE,                                                                                                     \
          RUN_FIELD(memory),                                                                                            \
          "SIZE",                                                                                                       \
-         "Memory that a rank may take, program, index and what rules keep included, such as 2G. Default: 512M.",       \
+         "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M.",       \
          NULL},                                                                                                        \
         {"max-findings",                                                                                               \
          CLI_COUNT,                                                                                                    \
          RUN_FIELD(max_findings),                                                                                      \
          "N",                                                                                                          \
-         "Keep the first N findings of a rule in full; all are counted. Default: the job's, else 1000.",               \
+         "Keep the first N findings of a rule in full, and count all. Default: the job's, else 1000.",                 \
          NULL},                                                                                                        \
         {"digest",                                                                                                     \
          CLI_FLAG,                                                                                                     \
          RUN_FIELD(digest),                                                                                            \
          NULL,                                                                                                         \
-         "Also print the SHA-256 of what is the same at any rank count: report.json up to the line of \"run\".",       \
+         "Also print the SHA-256 of the part that is the same at any number of ranks: report.json up to the line of "  \
+         "\"run\".",                                                                                                   \
          NULL},                                                                                                        \
         {"no-actions", CLI_FLAG, RUN_FIELD(actions.none), NULL, RUN_NO_ACTIONS_HELP, NULL},                            \
         {"show-actions", CLI_FLAG, RUN_FIELD(actions.show), NULL, RUN_SHOW_ACTIONS_HELP, NULL},                        \
@@ -106,14 +107,13 @@ typedef struct run_options {
          CLI_SECONDS,                                                                                                  \
          RUN_FIELD(rule_seconds),                                                                                      \
          "N",                                                                                                          \
-         "How long one call of a rule of one's own may take before the rule counts as failed; 0: any time. Default: "  \
-         "60.",                                                                                                        \
+         "How long one call of a custom rule may take before the rule counts as failed; 0: no limit. Default: 60.",    \
          NULL},                                                                                                        \
         {"trust-rules",                                                                                                \
          CLI_FLAG,                                                                                                     \
          RUN_FIELD(trust_rules),                                                                                       \
          NULL,                                                                                                         \
-         "Call rules of one's own directly: a crash or an endless loop in them is one of the program.",                \
+         "Call custom rules without guarding: a crash or an endless loop in them then ends or hangs the program.",     \
          NULL},                                                                                                        \
         {"quiet", CLI_FLAG, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.",  \
          NULL},                                                                                                        \
@@ -125,9 +125,7 @@ typedef struct run_options {
 #define RUN_TRIAL_OPTION                                                                                               \
     {                                                                                                                  \
         "trial", CLI_LIST, RUN_FIELD(trials), "[NAME=]PATH",                                                           \
-            "Analyse this trial instead of those that the job lists. A pattern such as 'runs/*' stands for all it "    \
-            "matches. "                                                                                                \
-            "May be given several times.",                                                                             \
+            "Analyse this trial instead of the job's. A pattern such as 'runs/*' stands for all matches. Repeatable.", \
             NULL                                                                                                       \
     }
 #define RUN_SHARED_OPTIONS RUN_TRIAL_OPTION, RUN_REPORT_OPTIONS
@@ -137,8 +135,8 @@ typedef struct run_options {
      CLI_TEXT,                                                                                                         \
      RUN_FIELD(trials_from),                                                                                           \
      "FILE",                                                                                                           \
-     "Analyse the trials that this file lists, one a line, as [NAME=]PATH or a pattern, beside those of the command "  \
-     "line; a line that begins with # is a comment.",                                                                  \
+     "Also analyse the trials that this file lists, one per line, as [NAME=]PATH or a pattern. Lines that begin with " \
+     "# are comments.",                                                                                                \
      NULL},                                                                                                            \
         {"baseline",                                                                                                   \
          CLI_TEXT,                                                                                                     \
@@ -163,14 +161,14 @@ typedef struct run_options {
          CLI_TEXT,                                                                                                     \
          RUN_FIELD(against),                                                                                           \
          "FILE",                                                                                                       \
-         "Hold the trials against the bands that --learn wrote. What leaves them counts as findings of severity "      \
+         "Compare the trials with the bands that --learn wrote. What leaves them counts as findings of severity "      \
          "warning.",                                                                                                   \
          NULL},                                                                                                        \
         {"dry-run",                                                                                                    \
          CLI_FLAG,                                                                                                     \
          RUN_FIELD(dry_run),                                                                                           \
          NULL,                                                                                                         \
-         "Only say what would be read, how evenly the ranks share it, and which actions there are.",                   \
+         "Only print what would be read, how evenly the ranks share it, and the actions.",                             \
          NULL},                                                                                                        \
         {"checkpoint", CLI_TEXT, RUN_FIELD(checkpoint.file), "FILE", RUN_CHECKPOINT_HELP, NULL},                       \
         {"checkpoint-every", CLI_SECONDS, RUN_FIELD(checkpoint.minutes), "MINUTES", RUN_CHECKPOINT_EVERY_HELP, NULL},  \

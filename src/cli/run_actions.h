@@ -10,8 +10,8 @@ typedef struct run_actions {
     assay_actions *actions; /* rank 0's; NULL: nothing to do */
 } run_actions;
 
-#define RUN_NO_ACTIONS_HELP   "Do none of the job's actions."
-#define RUN_SHOW_ACTIONS_HELP "Print on standard error what the job's actions would do and send, and do nothing of it."
+#define RUN_NO_ACTIONS_HELP   "Run none of the job's actions."
+#define RUN_SHOW_ACTIONS_HELP "Only print on standard error what the job's actions would do and send."
 
 /* Rank 0 parses the job's actions and fetches their secrets, before any work; `directory` is the report's. A failure is
  * everyone's. Collective. */

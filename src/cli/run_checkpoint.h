@@ -12,10 +12,11 @@ typedef struct run_checkpoint {
 } run_checkpoint;
 
 #define RUN_CHECKPOINT_HELP                                                                                            \
-    "On SIGUSR1 or SIGTERM write to this file what is done, and exit with 75. It is removed once the report is "       \
+    "On SIGUSR1 or SIGTERM write the results so far to this file, and exit with 75. It is removed once the report is " \
     "written."
-#define RUN_CHECKPOINT_EVERY_HELP "Also write the checkpoint whenever so many minutes have passed, and go on."
-#define RUN_RESUME_HELP           "Go on from the checkpoint, at any number of ranks; start anew when there is none."
+#define RUN_CHECKPOINT_EVERY_HELP "Also write the checkpoint every so many minutes, and continue."
+#define RUN_RESUME_HELP                                                                                                \
+    "Continue from the checkpoint, at any number of ranks; start from the beginning if there is none."
 
 /* Checks the options, tells the engine of them, and from then on takes signals as wishes to stop. `text` is the job
  * file's. ASSAY_EUSAGE when options contradict each other. The same on every rank. */

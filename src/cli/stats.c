@@ -20,10 +20,10 @@ typedef struct stats_options {
 #define FIELD(name) offsetof(stats_options, name)
 static const cli_option OPTIONS[] = {
     {"out", CLI_TEXT, FIELD(out), "FILE",
-     "The file to write, by its ending HDF5 (.h5) or text with commas (.csv); -o for short.", NULL},
+     "The file to write: HDF5 (.h5) or comma-separated text (.csv), by its suffix; -o for short.", NULL},
     {"steps", CLI_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B.", NULL},
     {"memory", CLI_SIZE, FIELD(memory), "SIZE",
-     "Memory that a rank may take, program, index and what rules keep included, such as 2G. Default: 512M.", NULL},
+     "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M.", NULL},
     {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };

@@ -23,14 +23,13 @@ typedef struct watch_options {
 #define FIELD(name) offsetof(watch_options, name)
 static const cli_option OPTIONS[] = {
     RUN_SHARED_OPTIONS,
-    {"every", CLI_SECONDS, FIELD(every), "SECONDS", "Look at the trials so often. Default: 1.", NULL},
+    {"every", CLI_SECONDS, FIELD(every), "SECONDS", "Seconds between two looks at the trials. Default: 1.", NULL},
     {"lag", CLI_SECONDS, FIELD(lag), "SECONDS",
-     "A step waits so long for workers that have not written it; then it is evaluated without them, and again when "
-     "they come. "
-     "Default: 60.",
+     "How long a step waits for workers that have not written it. It is then evaluated without them, and again when "
+     "they come. Default: 60.",
      NULL},
     {"idle", CLI_SECONDS, FIELD(idle), "SECONDS",
-     "End when nothing has been written for so long; 0: never. Default: 3600.", NULL},
+     "End when nothing has been written for this long; 0: never. Default: 3600.", NULL},
     {"until-finding", CLI_CHOICE, FIELD(until), "LEVEL",
      "End at the first finding of a rule of at least this severity, and exit with 1: never, info, warning, error. "
      "Default: never.",
@@ -185,9 +184,9 @@ static int watch(const cli_context *context, int argc, char **argv)
 
 const cli_command cli_watch = {"watch",
                                "[JOB] [TRIAL...]",
-                               "Follows the trials of a job, or those given here, while they are written, tells "
-                               "findings as they come, and ends with "
-                               "the report. Without a job file: the built-in rules.",
+                               "Follows the trials of a job, or those given here, while they are written, prints "
+                               "findings as they come, and ends with the report. Without a job file it uses the "
+                               "built-in rules.",
                                OPTIONS,
                                0,
                                RUN_OPERANDS_MOST,
