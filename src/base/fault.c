@@ -111,9 +111,12 @@ static bool take_fault(const char **text, int rank)
     return true;
 }
 
+static atomic_bool refused; /* memory, at any time */
+
 static void disarm(void)
 {
     armed = false;
+    atomic_store(&refused, false);
     memset(death, 0, sizeof death);
     for (int kind = 0; kind < ASSAY_FAULT_KINDS; kind++) {
         atomic_store(&counters[kind].calls, 0);
@@ -169,25 +172,37 @@ void assay_fault_wait(void)
     nanosleep(&wait, NULL);
 }
 
+bool assay_alloc_refused(void)
+{
+    return atomic_load_explicit(&refused, memory_order_relaxed);
+}
+
+void *assay_alloc_note(void *memory)
+{
+    if (!memory)
+        atomic_store_explicit(&refused, true, memory_order_relaxed);
+    return memory;
+}
+
 void *assay_alloc(size_t size)
 {
-    return assay_fault_now(ASSAY_FAULT_ALLOC) ? NULL : malloc(size ? size : 1);
+    return assay_alloc_note(assay_fault_now(ASSAY_FAULT_ALLOC) ? NULL : malloc(size ? size : 1));
 }
 
 void *assay_alloc_zeroed(size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || assay_fault_now(ASSAY_FAULT_ALLOC))
+    if (__builtin_mul_overflow(count, size, &bytes))
         return NULL;
-    return calloc(bytes ? bytes : 1, 1);
+    return assay_alloc_note(assay_fault_now(ASSAY_FAULT_ALLOC) ? NULL : calloc(bytes ? bytes : 1, 1));
 }
 
 void *assay_realloc_array(void *old, size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || assay_fault_now(ASSAY_FAULT_ALLOC))
+    if (__builtin_mul_overflow(count, size, &bytes))
         return NULL;
-    return realloc(old, bytes ? bytes : 1);
+    return assay_alloc_note(assay_fault_now(ASSAY_FAULT_ALLOC) ? NULL : realloc(old, bytes ? bytes : 1));
 }
 
 char *assay_copy_bytes_as_text(const char *bytes, size_t length)

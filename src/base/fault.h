@@ -24,7 +24,7 @@ typedef enum assay_fault_kind {
     ASSAY_FAULT_KINDS
 } assay_fault_kind;
 
-/* Reads ASSAY_FAULT for this rank. Called once by main, before threads start. */
+/* Reads ASSAY_FAULT for this rank, and forgets refusals of memory. Called once by main, before threads start. */
 void assay_fault_arm(int rank);
 /* True when this call has to fail. Thread-safe. */
 bool assay_fault_now(assay_fault_kind kind);
@@ -39,6 +39,11 @@ void assay_fault_die(const char *point);
 void *assay_alloc(size_t size);
 void *assay_alloc_zeroed(size_t count, size_t size);
 void *assay_realloc_array(void *old, size_t count, size_t size);
+/* True when one of these, or a mapping of heap.h, was ever refused to this process. A text that was made of many pieces
+ * may then lack one: what writes files and standard output asks, and writes nothing. Thread-safe. */
+bool assay_alloc_refused(void);
+/* Notes the refusal when `memory` is NULL, and returns it: for memory that comes from elsewhere. */
+void *assay_alloc_note(void *memory);
 /* A copy that the caller frees; NULL without memory. */
 char *assay_copy_text(const char *text);
 char *assay_copy_bytes_as_text(const char *bytes, size_t length);

@@ -135,6 +135,8 @@ static bool keep_mode(int fd, const char *path)
 
 int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err)
 {
+    if (assay_alloc_refused())
+        return assay_fail(err, ASSAY_ENOMEM, "%s: not written: memory ran out while it was made", path);
     char *temporary = NULL;
     int fd = open_temporary(path, &temporary);
     if (fd < 0) {

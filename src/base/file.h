@@ -14,7 +14,8 @@ int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_erro
 
 /* Writes `size` bytes to `path` under a temporary name in the same directory, flushes to disk (fsync) and renames.
  * The permissions of a file that was at `path` stay. On failure the temporary file is removed and what was at `path` is
- * untouched. */
+ * untouched. ASSAY_ENOMEM when memory was ever refused to this process (assay_alloc_refused()): a piece may be missing.
+ */
 int assay_file_write(const char *path, const void *bytes, size_t size, assay_error *err);
 
 /* Makes a directory and its parents; one that exists already is fine. */

@@ -73,7 +73,8 @@ void *assay_heap_take_large(size_t size)
 {
     if (size < LARGE_PAGE)
         return assay_alloc(size);
-    return assay_fault_now(ASSAY_FAULT_ALLOC) || size > SIZE_MAX / 2 ? NULL : map_aligned(in_whole_pages(size));
+    bool no = assay_fault_now(ASSAY_FAULT_ALLOC) || size > SIZE_MAX / 2;
+    return assay_alloc_note(no ? NULL : map_aligned(in_whole_pages(size)));
 }
 
 void assay_heap_give_large(void *bytes, size_t size)
@@ -118,8 +119,8 @@ void *assay_heap_resize_list(void *list, size_t old_size, size_t size)
 {
     if (!is_mapped(list ? old_size : 0) && !is_mapped(size))
         return assay_realloc_array(list, size, 1);
-    return assay_fault_now(ASSAY_FAULT_ALLOC) || size > SIZE_MAX / 2 ? NULL
-                                                                     : resize_mapping(list, list ? old_size : 0, size);
+    bool no = assay_fault_now(ASSAY_FAULT_ALLOC) || size > SIZE_MAX / 2;
+    return assay_alloc_note(no ? NULL : resize_mapping(list, list ? old_size : 0, size));
 }
 
 void assay_heap_drop_list(void *list, size_t size)

@@ -38,6 +38,8 @@ int cli_fail(int status, const assay_error *err)
 int cli_print(assay_buf *buf, assay_error *err)
 {
     int status = assay_buf_status(buf);
+    if (status == ASSAY_OK && assay_alloc_refused())
+        status = ASSAY_ENOMEM; /* something is missing, wherever that was */
     if (status != ASSAY_OK)
         return assay_fail(err, status, "standard output: %s", assay_status_text(status));
     errno = 0;

@@ -6,20 +6,6 @@
 
 #include "base/fault.h"
 
-const char *assay_mode_name(int mode)
-{
-    static const char *const names[] = {"", "TRAIN", "EVAL", "PREDICT", "GLOBAL"};
-    return mode > ASSAY_MODE_NONE && mode < ASSAY_MODES ? names[mode] : "";
-}
-
-int assay_mode_parse(const char *text, size_t length)
-{
-    for (int mode = ASSAY_MODE_TRAIN; mode < ASSAY_MODES; mode++)
-        if (strlen(assay_mode_name(mode)) == length && memcmp(text, assay_mode_name(mode), length) == 0)
-            return mode;
-    return ASSAY_MODE_NONE;
-}
-
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
 {
     const assay_collections *c = &trial->catalog->collections;

@@ -1,7 +1,9 @@
-/* names.c - the names of workers. */
+/* names.c - the names of workers and modes. */
 #include "trial/names.h"
 
 #include <string.h>
+
+#include <assay/rule.h>
 
 void assay_worker_display_name(const char *file_form, size_t length, char *out)
 {
@@ -56,4 +58,18 @@ int assay_worker_compare(const char *a, const char *b)
     if (*x || *y)
         return *x ? 1 : -1;
     return strcmp(a, b); /* equal numbers written with more zeros */
+}
+
+const char *assay_mode_name(int mode)
+{
+    static const char *const names[] = {"", "TRAIN", "EVAL", "PREDICT", "GLOBAL"};
+    return mode > ASSAY_MODE_NONE && mode < ASSAY_MODES ? names[mode] : "";
+}
+
+int assay_mode_parse(const char *text, size_t length)
+{
+    for (int mode = ASSAY_MODE_TRAIN; mode < ASSAY_MODES; mode++)
+        if (strlen(assay_mode_name(mode)) == length && memcmp(text, assay_mode_name(mode), length) == 0)
+            return mode;
+    return ASSAY_MODE_NONE;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/rule.h>
+
 #include "base/fault.h"
 #include "trial/format/format.h"
 
@@ -237,6 +239,39 @@ int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_
     f->open = true;
     *out = *r;
     return ASSAY_OK;
+}
+
+/* The step of a record is left out where it is 0, and none is said then. */
+static bool steps_agree(const assay_record *r, const assay_part *part)
+{
+    return (r->step == 0 || r->step == part->own_step) && (r->mode == 0 || r->mode == part->mode) &&
+           (r->mode_step < 0 || r->mode_step == part->mode_step);
+}
+
+static bool names_agree(const assay_record *r, const assay_entry *entry, const assay_dict *tensors)
+{
+    size_t length;
+    const char *name = assay_dict_name(tensors, entry->tensor, &length);
+    return !r->tag || (r->kind == (int)entry->kind && r->name_length == length && memcmp(r->name, name, length) == 0);
+}
+
+int assay_reader_entry(assay_reader *f, const assay_part *part, const assay_entry *entry, const assay_dict *tensors,
+                       size_t budget, assay_record *out, assay_error *err)
+{
+    size_t length;
+    int status = assay_reader_record(f, entry->offset, entry->length, budget, out, err);
+    if (status != ASSAY_OK || (names_agree(out, entry, tensors) && steps_agree(out, part)))
+        return status;
+    f->open = false;
+    if (!names_agree(out, entry, tensors))
+        return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the index says '%.200s', the record '%.200s'", f->path,
+                          (unsigned long long)out->offset, assay_dict_name(tensors, entry->tensor, &length), out->tag);
+    return assay_fail(err, ASSAY_EFORMAT,
+                      "%s: offset %llu: the index says step %lld (%s %lld), the record step %lld (%s %lld): the file is "
+                      "that of another step",
+                      f->path, (unsigned long long)out->offset, (long long)part->own_step,
+                      assay_mode_name(part->mode), (long long)part->mode_step, (long long)out->step,
+                      out->mode ? assay_mode_name(out->mode) : "mode step", (long long)out->mode_step);
 }
 
 /* Bytes of the next piece: whole elements, and multiples of 16 so that pieces begin at whole elements of every dtype.

@@ -37,6 +37,11 @@ void assay_reader_expect(assay_reader *file, uint64_t from, uint64_t to);
 int assay_reader_record(assay_reader *file, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
                         assay_error *err);
 
+/* As assay_reader_record(), of an entry of a part whose file is open. What the record says of itself (name, step, mode,
+ * mode step), as far as it does, must be what the index says; ASSAY_EFORMAT else: the file is another's. */
+int assay_reader_entry(assay_reader *file, const assay_part *part, const assay_entry *entry, const assay_dict *tensors,
+                       size_t budget, assay_record *out, assay_error *err);
+
 /* Right after assay_reader_record(), not for strings: the content is put at `to` as it is asked for, all of it in the
  * end, and each piece is given out from there. Of a record that is larger than the window most is read right there.
  * `to` has room for all elements in their dtype's size, and is the caller's to keep until the next record is opened. */

@@ -24,7 +24,7 @@ typedef enum assay_content_form {
 typedef struct assay_record {
     uint64_t offset, length; /* of the whole record in the file */
     double wall_time;        /* seconds since 1970; 0: not said */
-    int64_t step;            /* as the record says */
+    int64_t step;            /* as the record says; 0: maybe not said */
     char *tag;               /* the recorded name, terminated, may hold any byte; in the reader's memory; NULL: none */
     size_t tag_length;
     int kind;         /* what the tag says it is: ASSAY_RAW or a reduction of the tensor below */

@@ -33,7 +33,7 @@ void assay_run_facts_release(assay_run_facts *facts)
 static char *join_name(const char *prefix, const char *key)
 {
     char *name = NULL;
-    return asprintf(&name, "%s%s%s", prefix, *prefix ? "." : "", key) < 0 ? NULL : name;
+    return assay_alloc_note(asprintf(&name, "%s%s%s", prefix, *prefix ? "." : "", key) < 0 ? NULL : name);
 }
 
 /* A scalar as text; NULL without memory, or for what is none. */

@@ -71,7 +71,7 @@ int assay_trial_record(assay_trial_reader *r, const assay_part *part, const assa
         return status;
     r->part = part;
     r->file = entry->file;
-    return assay_reader_record(r->records, entry->offset, entry->length, BUDGET, record, err);
+    return assay_reader_entry(r->records, part, entry, r->trial->tensors, BUDGET, record, err);
 }
 
 void assay_trial_reader_close(assay_trial_reader *r)

@@ -7,14 +7,11 @@
 #include "tensor/convert.h"
 #include "tensor/stats.h"
 
-/* The recorded name, if there is one, must be the one that the index gives. */
-static bool names_agree(const assay_record_work *w)
+/* Opens the record in the main file. */
+static int open_record(const assay_record_work *w, assay_record *record, assay_error *err)
 {
-    size_t expected;
-    const assay_record *record = w->record;
-    const char *name = assay_dict_name(w->step->source->source->info->tensors, w->entry->tensor, &expected);
-    return !record->tag || (record->kind == (int)w->entry->kind && record->name_length == expected &&
-                            memcmp(record->name, name, expected) == 0);
+    return assay_reader_entry(w->pool->main->reader, w->part, w->entry, w->step->source->source->info->tensors,
+                              w->pool->value_budget, record, err);
 }
 
 /* ---- a saved reduction: one number ---- */
@@ -110,8 +107,7 @@ static int read_again(const assay_measures *measures, assay_error *err)
 {
     assay_record_work *w = measures->record;
     assay_record same;
-    int status = assay_reader_record(w->pool->main->reader, w->entry->offset, w->entry->length, w->pool->value_budget,
-                                     &same, err);
+    int status = open_record(w, &same, err);
     return status == ASSAY_OK ? read_content(measures, NULL, NULL, err) : status;
 }
 
@@ -209,13 +205,9 @@ static int measure_raw(assay_record_work *w, assay_error *err)
 /* Opens the record in the main file and measures it. */
 static int measure_record(assay_record_work *w, assay_record *record, assay_error *err)
 {
-    int status = assay_reader_record(w->pool->main->reader, w->entry->offset, w->entry->length, w->pool->value_budget,
-                                     record, err);
+    int status = open_record(w, record, err);
     if (status != ASSAY_OK)
         return status;
-    if (!names_agree(w))
-        return assay_fail(err, ASSAY_EFORMAT, "the index says '%s', the record '%s'", w->result->view.name,
-                          record->tag);
     return w->entry->kind == ASSAY_RAW ? measure_raw(w, err) : measure_reduction(w, err);
 }
 

@@ -100,8 +100,8 @@ static int open_candidate(const assay_record_work *w, const assay_source *source
                      ? ASSAY_OK
                      : assay_file_pool_open(pool, file, source, place.part, place.entry->file, err);
     if (status == ASSAY_OK && file->from == ASSAY_FROM_FILE)
-        status = assay_reader_record(file->reader, place.entry->offset, place.entry->length, pool->value_budget,
-                                     &file->record, err);
+        status = assay_reader_entry(file->reader, place.part, place.entry, source->info->tensors, pool->value_budget,
+                                    &file->record, err);
     if (status != ASSAY_OK)
         return status;
     if (file->record.dtype == ASSAY_STRING || file->record.elements == 0)

@@ -32,8 +32,8 @@ static int count_units(const assay_record_work *w, const assay_measure *measure,
     single.window = 1;
     int status = assay_file_pool_open(pool, file, pool->source->source, place.part, place.entry->file, err);
     if (status == ASSAY_OK)
-        status = assay_reader_record(file->reader, place.entry->offset, place.entry->length, pool->value_budget,
-                                     &record, err);
+        status = assay_reader_entry(file->reader, place.part, place.entry, pool->source->source->info->tensors,
+                                    pool->value_budget, &record, err);
     if (status != ASSAY_OK)
         return status;
     pool->bytes_read += record.length;

@@ -107,7 +107,7 @@ char *compare_text_of(const char *format, ...)
     if (vasprintf(&text, format, args) < 0)
         text = NULL;
     va_end(args);
-    return text;
+    return assay_alloc_note(text);
 }
 
 static int judge_losses(assay_comparison *c, double *value, bool *there)

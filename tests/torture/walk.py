@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Every call fails once: what assay then writes is what it writes without faults, or it says what failed.
+
+    walk.py --assay PROGRAM --shim LIBRARY [--ranks N] [--every | --growth N] [--only TEXT] [KIND...]
+
+For each command, the N-th call of a kind (fail_call.c) fails, for N from 1 until that call is not reached any more; without
+--every with gaps that grow. Allowed ends:
+  the exit code, the output and the files of a run without faults
+  exit 3 (or 0, when the run without faults has it), with a report that has a problem more, or a rule in error
+  exit 2 or 4, and one error line at least; files are those of a run without faults, or are not there
+"""
+import argparse
+import json
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import TRIALS, Checks, mpirun, run  # noqa: E402
+
+ENOENT, EIO, ENOMEM, EMFILE, ENOSPC = 2, 5, 12, 24, 28
+ERRORS = {"alloc": [ENOMEM], "open": [EMFILE, EIO], "read": [EIO], "stat": [EIO], "close": [EIO], "write": [ENOSPC],
+          "fsync": [EIO], "rename": [EIO], "mkdir": [ENOSPC], "readdir": [EIO]}
+FORMS = "json,text,csv,junit,markdown,tensorboard,html"
+TIMEOUT = 60
+
+
+def commands(folder):
+    """Of each command: its name, its arguments (OUT is replaced), and whether it goes on several ranks."""
+    small, other, partial = TRIALS / "linreg_nan", TRIALS / "flip", TRIALS / "ddp_partial"
+    yield "run", ["run", small, "--format", FORMS, "--quiet", "--out", "OUT"], True
+    yield "run partial", ["run", partial, "--format", FORMS, "--quiet", "--out", "OUT", "--steps", "0:40"], True
+    yield "compare", ["compare", "a=%s" % small, "b=%s" % other, "--format", FORMS, "--quiet", "--out", "OUT", "--steps", "0:40"], True
+    yield "watch", ["watch", small, "--format", "json,text", "--quiet", "--out", "OUT"], True
+    yield "ls", ["ls", partial], False
+    yield "ls json", ["ls", partial, "--json"], False
+    yield "show", ["show", small, "--regex", "bias|weight"], False
+    yield "show values", ["show", small, "--regex", "weight", "--step", "0", "--values"], False
+    yield "show csv", ["show", small, "--regex", "weight", "--csv"], False
+    yield "show drawn", ["show", small, "--regex", "weight", "--draw", "always"], False
+    yield "show report", ["show", folder / "report.json", "--draw", "always"], False
+    yield "rules", ["rules"], False
+    yield "check", ["check", TRIALS / "suite.json"], False
+    yield "stats", ["stats", small, "-o", "OUT/stats.csv"], False
+
+
+def settle(data, name):
+    """The bytes of a file that are the same in each run."""
+    if name == "report.json":
+        cut = data.find(b'\n "run":')
+        data = data[:cut] if cut >= 0 else data
+    if name == "report.html":
+        data = data[:data.rfind(b"How this report was made")]
+    return re.sub(rb"[0-9.]+ s\b", b"0 s", data)
+
+
+class Command:
+    def __init__(self, args, name, argv, ranks, folder):
+        self.args, self.name, self.argv, self.ranks = args, name, argv, ranks
+        self.folder = Path(folder)
+        self.place = self.folder / "out"
+        first, second = self.once()[1:], self.once()[1:]
+        self.code = first[0].code
+        self.masked = {n for n in first[1] if first[1][n] != second[1].get(n)}
+        self.text = first[0].out if first[0].out == second[0].out else None
+        self.files = first[1]
+        self.shape = {n: self.blank(first[1][n]) for n in self.masked}
+        unlike = [n for n in self.masked if self.shape[n] != self.blank(second[1][n])]
+        if unlike or self.code not in (0, 1, 3):
+            raise SystemExit("%s: not the same twice: %s %s" % (name, unlike, first[0]))
+
+    @staticmethod
+    def blank(data):
+        """Without numbers, which are times."""
+        return re.sub(rb"[0-9.]+", b"0", data)
+
+    def once(self, fault=None):
+        shutil.rmtree(self.place, True)
+        mark = self.folder / "mark"
+        mark.unlink(missing_ok=True)
+        if self.argv[0] == "stats":
+            self.place.mkdir()
+        argv = [self.args.assay] + [str(a).replace("OUT", str(self.place)) for a in self.argv]
+        env = {"FAIL_CALL": fault, "FAIL_MARK": str(mark), "FAIL_PROGRAM": "assay", "FAIL_RANK": str(self.ranks - 1),
+               "LD_PRELOAD": self.args.shim} if fault else {}
+        done = run(argv, env=env, timeout=TIMEOUT) if self.ranks == 1 else mpirun(self.ranks, argv, env=env, timeout=TIMEOUT)
+        files = {}
+        if self.place.is_dir():
+            for path in sorted(self.place.rglob("*")):
+                if path.is_file():
+                    name = re.sub(r"\d{10}\.", "N.", str(path.relative_to(self.place)))
+                    files[name] = settle(path.read_bytes(), path.name)
+        done.out = settle(done.out.encode(), "").decode()
+        return mark.exists(), done, files
+
+    def same(self, name, data):
+        if name in self.masked:
+            return self.blank(data) == self.shape[name]
+        return data == self.files.get(name)
+
+    def judge(self, checks, fault):
+        reached, done, files = self.once(fault)
+        where = "%s, %d ranks, %s" % (self.name, self.ranks, fault)
+        if not reached and not (done.hung or done.code is None):
+            return None
+        if not checks.expect(not done.hung and done.code is not None and 0 <= done.code <= 4, "%s: %s" % (where, done)):
+            return "bad"
+        wrong = [n for n in files if not self.same(n, files[n])]
+        missing = [n for n in self.files if n not in files]
+        if done.code == self.code and not wrong and not missing and (self.text is None or done.out == self.text):
+            return "same"
+        if done.code in (2, 4):
+            errors = [line for line in done.err.splitlines() if "assay: error:" in line or line.startswith("assay:")]
+            fine = checks.expect(errors, "%s: exit %d without a word: %s" % (where, done.code, done))
+            fine &= checks.expect(not wrong, "%s: exit %d and other contents in %s" % (where, done.code, wrong))
+            return "exit %d" % done.code if fine else "bad"
+        told = self.told(files) or self.argv[0] in ("ls", "show", "stats") and done.code == 3
+        told = told or self.argv[0] == "watch" and not wrong and not missing  # a look that failed is told, and the next is right
+        checks.expect(told, "%s: exit %d, other contents in %s, missing %s%s" %
+                      (where, done.code, wrong, missing, ", other output" if self.text not in (None, done.out) else ""))
+        return "told" if told else "bad"
+
+    def told(self, files):
+        if "report.json" not in files:
+            return False
+        try:
+            now, before = (json.loads(f["report.json"].rstrip(b", \n") + b"}") for f in (files, self.files))
+        except ValueError:
+            return False
+        count = [sum(len(t["problems"]) + sum(r.get("status") == "Error" for r in t["rules"]) for t in r["trials"]) for r in (now, before)]
+        return count[0] > count[1]
+
+
+def numbers(every, growth):
+    """1, 2, 3 ... or with gaps that grow: each is larger than the one before by a share of 1 / growth."""
+    n = 1
+    while True:
+        yield n
+        n += 1 if every else max(1, n // growth)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--shim", required=True)
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--every", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--growth", type=int, default=3)
+    parser.add_argument("kinds", nargs="*")
+    args = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        made = run([args.assay, "run", TRIALS / "linreg_nan", "--quiet", "--out", folder])
+        checks.expect(made.code in (0, 1, 3), "without faults: %s" % made)
+        for name, argv, parallel in commands(Path(folder)):
+            if args.only not in name or (args.ranks > 1 and not parallel):
+                continue
+            command = Command(args, name, argv, args.ranks, folder)
+            for kind in args.kinds or list(ERRORS):
+                for error in ERRORS[kind]:
+                    ends = {}
+                    for n in numbers(args.every, args.growth):
+                        end = command.judge(checks, "%s:%d:%d" % (kind, n, error))
+                        if end is None:
+                            break
+                        ends[end] = ends.get(end, 0) + 1
+                    print("%s on %d ranks, %s %d: up to %d: %s" % (name, args.ranks, kind, error, n, ends), flush=True)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
