@@ -266,12 +266,13 @@ int assay_reader_entry(assay_reader *f, const assay_part *part, const assay_entr
     if (!names_agree(out, entry, tensors))
         return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the index says '%.200s', the record '%.200s'", f->path,
                           (unsigned long long)out->offset, assay_dict_name(tensors, entry->tensor, &length), out->tag);
-    return assay_fail(err, ASSAY_EFORMAT,
-                      "%s: offset %llu: the index says step %lld (%s %lld), the record step %lld (%s %lld): the file is "
-                      "that of another step",
-                      f->path, (unsigned long long)out->offset, (long long)part->own_step,
-                      assay_mode_name(part->mode), (long long)part->mode_step, (long long)out->step,
-                      out->mode ? assay_mode_name(out->mode) : "mode step", (long long)out->mode_step);
+    return assay_fail(
+        err, ASSAY_EFORMAT,
+        "%s: offset %llu: the index says step %lld (%s %lld), the record step %lld (%s %lld): the file is "
+        "that of another step",
+        f->path, (unsigned long long)out->offset, (long long)part->own_step, assay_mode_name(part->mode),
+        (long long)part->mode_step, (long long)out->step, out->mode ? assay_mode_name(out->mode) : "mode step",
+        (long long)out->mode_step);
 }
 
 /* Bytes of the next piece: whole elements, and multiples of 16 so that pieces begin at whole elements of every dtype.
