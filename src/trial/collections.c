@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/json_pull.h"
 
@@ -42,6 +43,12 @@ static size_t drop_doubles(char **list, size_t count)
         if (kept == 0 || strcmp(list[kept - 1], list[i]) != 0)
             list[kept++] = list[i];
     return kept;
+}
+
+static void differs(const add_context *x, const char *collection, const char *what)
+{
+    assay_problems_add(x->problems, ASSAY_PROBLEM_DIFFERENT, -1, x->file, -1, "%s: collection \"%.100s\" %s %s",
+                       x->file, collection, what, x->c->first);
 }
 
 /* A stretch of the document: a JSON value as it is written, or a string as it reads. Not terminated. */
@@ -205,6 +212,42 @@ static int add_list(const add_context *x, const char *collection, stretch object
     return unite(x, collection, value, what, list, count);
 }
 
+/* A sum over the patterns of one file's collection, in any order. */
+static int sum_patterns(stretch object, uint64_t *sum)
+{
+    stretch value, item;
+    int found = find_member(object, "include_regex", &value);
+    assay_pull s = {0};
+    *sum = 0;
+    if (found < 1)
+        return found;
+    assay_pull_start(&s, value.text, value.size);
+    for (bool more = value.text[0] == '[' && next_text(&s, true, &item); more; more = next_text(&s, false, &item))
+        *sum += item.text ? assay_hash_bytes(item.text, item.size) : 1;
+    bool failed = s.no_memory;
+    assay_pull_release(&s);
+    return failed ? ASSAY_ENOMEM : ASSAY_OK;
+}
+
+/* Holds a file's collection against that of the first file. */
+static int compare_collection(const add_context *x, assay_collection *collection, stretch value)
+{
+    uint64_t patterns;
+    int status = sum_patterns(value, &patterns);
+    if (status < 0)
+        return status;
+    collection->seen = x->c->files;
+    if (collection->since == 0) {
+        collection->since = x->c->files;
+        collection->patterns = patterns;
+        if (x->c->files > 1)
+            differs(x, collection->name, "is not in");
+    } else if (collection->patterns != patterns) {
+        differs(x, collection->name, "has other patterns than in");
+    }
+    return ASSAY_OK;
+}
+
 static int add_collection(const add_context *x, const char *name, stretch value)
 {
     if (value.text[0] != '{') {
@@ -212,7 +255,7 @@ static int add_collection(const add_context *x, const char *name, stretch value)
         return ASSAY_OK;
     }
     assay_collection *collection = take_collection(x->c, name);
-    if (!collection)
+    if (!collection || compare_collection(x, collection, value) < 0)
         return ASSAY_ENOMEM;
     int status = add_list(x, name, value, "include_regex", &collection->regex, &collection->regexes);
     return status == ASSAY_OK ? add_list(x, name, value, "tensor_names", &collection->tensor, &collection->tensors)
@@ -241,7 +284,22 @@ static int add_all(const add_context *x, stretch document)
     if (s.no_memory)
         status = ASSAY_ENOMEM;
     assay_pull_release(&s);
+    for (size_t i = 0; i < x->c->count && status == ASSAY_OK; i++)
+        if (x->c->list[i].since == 1 && x->c->list[i].seen != x->c->files)
+            differs(x, x->c->list[i].name, "is missing here, and is in");
     return status;
+}
+
+static void take_workers(const add_context *x, uint32_t number)
+{
+    assay_collections *c = x->c;
+    if (c->first_workers == 0)
+        c->first_workers = number;
+    if (number != c->first_workers)
+        assay_problems_add(x->problems, ASSAY_PROBLEM_DIFFERENT, -1, x->file, -1,
+                           "%s: the training has %u workers here, and %u in %s", x->file, number, c->first_workers,
+                           c->first);
+    c->num_workers = number > c->num_workers ? number : c->num_workers;
 }
 
 static int add_workers(const add_context *x, stretch document)
@@ -258,8 +316,8 @@ static int add_workers(const add_context *x, stretch document)
     assay_pull_start(&s, value.text, value.size);
     if (!assay_pull_integer(&s, &number, &fits) || !fits || number < 1 || number > WORKERS_MOST)
         damaged(x, NULL, "_meta.num_workers is no sensible number of workers; it is not used");
-    else if (number > x->c->num_workers)
-        x->c->num_workers = (uint32_t)number;
+    else
+        take_workers(x, (uint32_t)number);
     assay_pull_release(&s);
     return ASSAY_OK;
 }
@@ -273,6 +331,8 @@ int assay_collections_add(assay_collections *c, const char *file, const void *te
         assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, file, -1, "%s", err.text);
         return ASSAY_OK;
     }
+    if (c->files++ == 0 && !(c->first = assay_copy_text(file)))
+        return ASSAY_ENOMEM;
     int status = add_all(&x, (stretch){text, size});
     return status == ASSAY_OK ? add_workers(&x, (stretch){text, size}) : status;
 }
@@ -300,6 +360,7 @@ void assay_collections_release(assay_collections *c)
         free(c->list[i].tensor);
     }
     free(c->list);
+    free(c->first);
     *c = (assay_collections){0};
 }
 

@@ -13,16 +13,22 @@ typedef struct assay_collection {
     size_t regexes;
     char **tensor; /* listed names, likewise */
     size_t tensors;
+    uint64_t patterns;    /* while files are added: a sum over the patterns in the first file that has the collection */
+    uint32_t since, seen; /* the numbers of the first and the last file that have it */
 } assay_collection;
 
 typedef struct assay_collections {
     assay_collection *list; /* byte order of name */
     size_t count;
-    uint32_t num_workers; /* the largest _meta.num_workers; 0: none said */
+    uint32_t num_workers;   /* the largest _meta.num_workers; 0: none said */
+    uint32_t files;         /* that were added */
+    uint32_t first_workers; /* what the first one that says it says of num_workers */
+    char *first;            /* its name */
 } assay_collections;
 
 /* Merges one worker's file into `c` (zeroed or filled before). What is wrong in it becomes a problem that names `file`;
- * what is right counts. Returns 0 or ASSAY_ENOMEM. */
+ * what is right counts. Workers write the same names, patterns and number of workers: where a file differs from the
+ * first one, a remark says so. Returns 0 or ASSAY_ENOMEM. */
 int assay_collections_add(assay_collections *c, const char *file, const void *text, size_t size,
                           assay_problems *problems);
 /* Adds a collection of the tensors in whose names a pattern occurs, unless there is one of that name. 0 or

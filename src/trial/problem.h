@@ -19,8 +19,9 @@
     X(ASSAY_PROBLEM_ORPHAN, "events-without-index", true)                                                              \
     X(ASSAY_PROBLEM_BUDGET, "memory-budget", true) /* not evaluated: needs more than --memory */                       \
     X(ASSAY_PROBLEM_EMPTY, "empty-trial", true)                                                                        \
-    X(ASSAY_PROBLEM_NAME, "foreign-file", false)   /* a file name that is none of ours */                              \
-    X(ASSAY_PROBLEM_FACTS, "damaged-facts", false) /* of the run: they are shown, and decide nothing */
+    X(ASSAY_PROBLEM_NAME, "foreign-file", false)            /* a file name that is none of ours */                     \
+    X(ASSAY_PROBLEM_DIFFERENT, "collections-differ", false) /* between workers */                                      \
+    X(ASSAY_PROBLEM_FACTS, "damaged-facts", false)          /* of the run: they are shown, and decide nothing */
 
 typedef enum assay_problem_kind {
 #define ASSAY_PROBLEM_ENUM(name, word, loss) name,

@@ -27,6 +27,39 @@ static void add(const char *text)
         assay_collections_add(&c, "collections/000000000/worker_0_collections.json", text, strlen(text), &problems), 0);
 }
 
+/* One letter of a name, of a pattern, of the number of workers. */
+static void test_different(void)
+{
+    static const char right[] = "{\"collections\": {\"losses\": {\"include_regex\": [\"loss\", \"nll\"]}}, "
+                                "\"_meta\": {\"num_workers\": 2}}";
+    static const struct {
+        const char *of, *to;
+        uint64_t remarks;
+    } flips[] = {{"losses", "losres", 2}, {"\"nll\"", "\"nil\"", 1}, {": 2}", ": 6}", 1}, {"\"loss\", ", "", 1}};
+    for (size_t i = 0; i < sizeof flips / sizeof *flips; i++) {
+        char text[sizeof right];
+        const char *at = strstr(right, flips[i].of);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - right), right, flips[i].to, at + strlen(flips[i].of));
+        for (int first = 0; first < 2; first++) {
+            start();
+            add(first ? text : right);
+            add(right);
+            add(first ? right : text);
+            CU_ASSERT(first ? problems.total > flips[i].remarks : problems.total == flips[i].remarks);
+            CU_ASSERT_EQUAL(problems.losses, 0);
+            CU_ASSERT_EQUAL(problems.list[0].kind, ASSAY_PROBLEM_DIFFERENT);
+            stop();
+        }
+    }
+    start();
+    add(right);
+    add("{\"_meta\": {\"num_workers\": 2}, \"collections\": {\"losses\": {\"tensor_names\": [\"of this worker\"], "
+        "\"include_regex\": [\"nll\", \"loss\"]}}}");
+    CU_ASSERT_EQUAL(problems.total, 0); /* another order, and names of tensors that only it has */
+    stop();
+}
+
 static void test_union(void)
 {
     start();
@@ -36,7 +69,8 @@ static void test_union(void)
     add("{\"_meta\": {\"num_workers\": 4}, \"collections\": {\"weights\": {\"tensor_names\": [\"c\", \"a\"]}, "
         "\"bias\": {}}}");
     add("{\"_meta\": {\"num_workers\": 3}, \"collections\": {}}");
-    CU_ASSERT_EQUAL(problems.total, 0);
+    CU_ASSERT_EQUAL(problems.total, 7); /* the second file differs in four ways, the third in three */
+    CU_ASSERT_EQUAL(problems.losses, 0);
     CU_ASSERT_EQUAL(c.num_workers, 4);
     CU_ASSERT_EQUAL_FATAL(c.count, 3);
     CU_ASSERT_STRING_EQUAL(c.list[0].name, "all");
@@ -170,6 +204,7 @@ static void test_pack(void)
 int main(void)
 {
     CU_TestInfo tests[] = {{"union and membership", test_union},
+                           {"files that differ", test_different},
                            {"forms of files", test_forms},
                            {"damaged files", test_damage},
                            {"a bad regular expression", test_bad_regex},
