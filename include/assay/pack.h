@@ -60,6 +60,10 @@ static inline const char *assay_plural(uint64_t count)
 void assay_json_put_text(assay_buf *out, const char *text);
 void assay_json_put_text_n(assay_buf *out, const char *text, size_t length);
 void assay_json_put_number(assay_buf *out, double value);
+/* Appends a text as one word of a POSIX shell: as it is where that is safe, else in quotes. Bytes that a report would
+ * not show as they are stand as octal numbers that the shell's printf turns back; line feeds at the end get lost so.
+ * Whoever puts together a command for people to paste uses this for every word that is not its own. */
+void assay_put_shell_word(assay_buf *buf, const char *text);
 
 typedef struct assay_cursor {
     const uint8_t *data; /* borrowed */

@@ -172,29 +172,28 @@ static void put_sentence(const cause *c, assay_buf *out)
     }
 }
 
-/* As one word of a shell. */
-static void put_quoted(assay_buf *out, const char *text)
+static void put_operands(const cause *c, assay_buf *out)
 {
-    put_plain(out, "'");
-    for (; *text; text++) {
-        if (*text == '\'')
-            put_plain(out, "'\\''");
-        else
-            assay_put_bytes(out, text, 1);
-    }
-    put_plain(out, "'");
+    put_plain(out, " ");
+    assay_put_shell_word(out, assay_trial_path(c->rule->trial));
+    put_plain(out, " ");
+    assay_put_shell_word(out, tensor_name(c));
 }
 
 static void put_command(const cause *c, assay_buf *out)
 {
-    put_plain(out, "assay show ");
-    put_quoted(out, assay_trial_path(c->rule->trial));
-    put_plain(out, " ");
-    put_quoted(out, tensor_name(c));
+    bool first = tensor_name(c)[0] != '-' && assay_trial_path(c->rule->trial)[0] != '-';
+    put_plain(out, "assay show");
+    if (first)
+        put_operands(c, out);
     assay_put_format(out, " --step %" PRId64, c->step);
     if (c->worker != ASSAY_ALL_WORKERS) {
         put_plain(out, " --worker ");
-        put_plain(out, assay_trial_worker(c->rule->trial, c->worker));
+        assay_put_shell_word(out, assay_trial_worker(c->rule->trial, c->worker));
+    }
+    if (!first) { /* they would be taken for options */
+        put_plain(out, " --");
+        put_operands(c, out);
     }
 }
 

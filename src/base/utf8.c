@@ -37,3 +37,9 @@ size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code)
         *code = *code << 6 | (b[i] & 0x3fU);
     return length;
 }
+
+bool assay_utf8_acts(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || (code >= 0x200e && code <= 0x200f) ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+}

@@ -2,6 +2,7 @@
 #ifndef ASSAY_BASE_UTF8_H
 #define ASSAY_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,5 +14,8 @@ size_t assay_utf8_length(const void *bytes, size_t left);
  * none, which then is 1 long. `left` is not 0. */
 enum { ASSAY_UTF8_BAD = 0xfffd };
 size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code);
+
+/* True for characters that act on a terminal or on the order of a line instead of standing in it. */
+bool assay_utf8_acts(uint32_t code);
 
 #endif

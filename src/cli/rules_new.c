@@ -102,6 +102,22 @@ static int write_one(const char *directory, const cli_new_text *text, const blan
     return status;
 }
 
+static void put_directory(const char *before, const char *directory, const char *below, assay_buf *out)
+{
+    assay_put_format(out, "%s", before);
+    assay_put_shell_word(out, directory);
+    assay_put_format(out, "%s", below);
+}
+
+static void put_use(const char *directory, assay_buf *out)
+{
+    put_directory("\nBuild and test it:\n  cmake -S ", directory, "", out);
+    put_directory(" -B ", directory, "/build", out);
+    put_directory(" && cmake --build ", directory, "/build", out);
+    put_directory(" && ctest --test-dir ", directory, "/build\n", out);
+    put_directory("Use it:\n  assay run JOB --rules-path ", directory, "/build\n", out);
+}
+
 int cli_new_rule(const char *name, const char *directory, assay_buf *out, assay_error *err)
 {
     char prefix[PATH_MAX];
@@ -123,10 +139,6 @@ int cli_new_rule(const char *name, const char *directory, assay_buf *out, assay_
     for (size_t i = 0; status == ASSAY_OK && i < cli_new_text_count; i++)
         status = write_one(directory, &cli_new_texts[i], &b, out, err);
     if (status == ASSAY_OK)
-        assay_put_format(
-            out,
-            "\nBuild and test it:\n  cmake -S %s -B %s/build && cmake --build %s/build && ctest --test-dir %s/build\n"
-            "Use it:\n  assay run JOB --rules-path %s/build\n",
-            directory, directory, directory, directory, directory);
+        put_use(directory, out);
     return status;
 }

@@ -50,7 +50,7 @@ static char *command_line(const cli_context *context)
     assay_buf_init(&line, 1 << 20);
     for (int i = 0; i < context->argc; i++) {
         assay_put_bytes(&line, " ", i ? 1 : 0);
-        assay_put_bytes(&line, context->argv[i], strlen(context->argv[i]));
+        assay_put_shell_word(&line, context->argv[i]);
     }
     assay_put_u8(&line, '\0');
     if (assay_buf_status(&line) != ASSAY_OK) {

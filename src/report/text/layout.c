@@ -8,13 +8,6 @@
 
 #include "base/utf8.h"
 
-/* Characters that act on the terminal or on the order of the line instead of standing in it. */
-static bool acts(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || (code >= 0x200e && code <= 0x200f) ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
-}
-
 static void put_code(assay_buf *out, uint32_t code)
 {
     if (code == '\n')
@@ -33,7 +26,7 @@ size_t assay_text_put_character(assay_buf *out, const char *text, size_t left)
     size_t length = assay_utf8_next(text, left, &code);
     if (code == ASSAY_UTF8_BAD && length == 1)
         put_code(out, (unsigned char)*text);
-    else if (acts(code))
+    else if (assay_utf8_acts(code))
         put_code(out, code);
     else
         assay_put_bytes(out, text, length);

@@ -216,10 +216,11 @@ static int choose_trial(packed_root *r, const char *name, assay_error *err)
     bool fine = trials >= 0 && H5Gget_info(trials, &about) >= 0;
     int status = fine ? ASSAY_OK : bad_file(r, "the list of trials", err);
     if (fine && !name && about.nlinks != 1)
-        status = assay_fail(err, ASSAY_EUSAGE,
-                            "%s: holds %llu trials; name one of them behind a slash: `assay ls` of "
-                            "%s/NAME, names by `h5ls %s/trials`",
-                            r->where, (unsigned long long)about.nlinks, r->where, r->where);
+        status =
+            assay_fail(err, ASSAY_EUSAGE,
+                       "%s: holds %llu trials; name one of them behind a slash: FILE/NAME; `h5ls FILE/trials` lists "
+                       "them",
+                       r->where, (unsigned long long)about.nlinks);
     if (status == ASSAY_OK && !name &&
         H5Lget_name_by_idx(trials, ".", H5_INDEX_NAME, H5_ITER_INC, 0, only, sizeof only, H5P_DEFAULT) <= 0)
         status = bad_file(r, "the name of its trial", err);
