@@ -53,37 +53,21 @@ static void check(char (*word)[LONGEST + 1], size_t words)
 
 static void test_known(void)
 {
-    char word[][LONGEST + 1] = {"worker_0",
-                                "w$(touch X)",
-                                "`id`",
-                                "it's",
-                                "a b",
-                                "",
-                                "--help",
-                                "a;b",
-                                "*",
-                                "~",
-                                "#",
-                                "a=b",
-                                "!!",
-                                "\\",
-                                "\\n",
-                                "$HOME",
-                                "\"q\"",
-                                "two\nlines",
-                                "\x1b[31m",
-                                "\xff\xfe",
-                                "\xc3\xbc",
-                                "\xe2\x80\xae"
-                                "rtl",
-                                "\t",
-                                "%s%n",
-                                "''",
-                                "'",
-                                "a\rb",
-                                "\x7f",
-                                "{a,b}",
-                                "a&b|c>d<e"};
+    char word[][LONGEST + 1] = {"worker_0", "w$(touch X)",
+                                "`id`",     "it's",
+                                "a b",      "",
+                                "--help",   "a;b",
+                                "*",        "~",
+                                "#",        "a=b",
+                                "!!",       "\\",
+                                "\\n",      "$HOME",
+                                "\"q\"",    "two\nlines",
+                                "\x1b[31m", "\xff\xfe",
+                                "\xc3\xbc", "\xe2\x80\xae-rtl",
+                                "\t",       "%s%n",
+                                "''",       "'",
+                                "a\rb",     "\x7f",
+                                "{a,b}",    "a&b|c>d<e"};
     check(word, sizeof word / sizeof *word);
     assay_buf out;
     assay_buf_init(&out, 1000);
