@@ -116,12 +116,29 @@ static bool is_expected(const step_units *step, uint32_t worker)
     return step->mode == ASSAY_MODE_NONE || step->modes[worker] == 0 || (step->modes[worker] >> step->mode & 1);
 }
 
-/* The part of the next worker; *i goes on where it has one. */
-static const watched_part *part_of(const watched_source *source, const step_units *step, size_t *i, uint32_t worker)
+/* What the next worker has of the step, of all formats; *i goes on behind it. */
+typedef struct worker_state {
+    size_t parts, ready;
+    bool taken;
+    double since;
+} worker_state;
+
+static worker_state worker_of(const watched_source *source, const step_units *step, size_t *i, uint32_t worker)
 {
-    if (*i >= step->end || step->list[*i].worker != worker)
-        return NULL;
-    return source->part[step->list[(*i)++].unit];
+    worker_state state = {0};
+    for (; *i < step->end && step->list[*i].worker == worker; ++*i) {
+        const watched_part *part = source->part[step->list[*i].unit];
+        state.parts++;
+        state.ready += part->ready;
+        state.taken = state.taken || part->taken;
+        state.since = part->since > state.since ? part->since : state.since;
+    }
+    return state;
+}
+
+static bool is_written(const worker_state *state)
+{
+    return state->parts > 0 && state->ready == state->parts;
 }
 
 static step_state state_of(const watched_source *source, const step_units *step)
@@ -130,13 +147,11 @@ static step_state state_of(const watched_source *source, const step_units *step)
     step_state state = {0};
     size_t i = step->first;
     for (uint32_t w = 0; w < catalog->workers; w++) {
-        const watched_part *part = part_of(source, step, &i, w);
-        state.absent += is_expected(step, w) && !source->late[w] && !(part && part->ready);
-        if (!part)
-            continue;
-        state.ready += part->ready;
-        state.taken = state.taken || part->taken;
-        state.since = part->since > state.since ? part->since : state.since;
+        const worker_state worker = worker_of(source, step, &i, w);
+        state.absent += is_expected(step, w) && !source->late[w] && !is_written(&worker);
+        state.ready += worker.ready;
+        state.taken = state.taken || worker.taken;
+        state.since = worker.since > state.since ? worker.since : state.since;
     }
     if (!source->unnamed_late)
         state.absent += catalog->expected_workers - catalog->workers;
@@ -151,8 +166,8 @@ static void give_up_on_absent(watched_source *source, const char *name, const st
     const assay_catalog *catalog = &source->catalog;
     size_t i = step->first;
     for (uint32_t w = 0; w < catalog->workers; w++) {
-        const watched_part *part = part_of(source, step, &i, w);
-        if (!is_expected(step, w) || source->late[w] || (part && part->ready))
+        const worker_state worker = worker_of(source, step, &i, w);
+        if (!is_expected(step, w) || source->late[w] || is_written(&worker))
             continue;
         source->late[w] = 1;
         assay_log_warn(
