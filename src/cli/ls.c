@@ -89,7 +89,7 @@ static uint32_t count_in_file(const assay_shard *s, const assay_part *part, uint
 {
     uint32_t count = 0;
     for (size_t i = part->first; i < part->first + part->count; i++)
-        count += s->entries[i].file == file;
+        count += assay_part_same_file(part, s->entries[i].file, file);
     return count;
 }
 
@@ -118,7 +118,7 @@ static int look_at_part(overview *o, assay_trial_reader *reader, const assay_par
     for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
         const assay_entry *entry = &s->entries[i];
         overview_tensor *t = &o->tensor[entry->tensor];
-        if (i == part->first || entry[-1].file != entry->file)
+        if (i == part->first || !assay_part_same_file(part, entry[-1].file, entry->file))
             path = find_file(o, part, entry->file, room);
         if (t->last_step != part->step)
             t->steps++;

@@ -32,6 +32,14 @@ uint32_t assay_lister_worker(assay_lister *l, const char *key, size_t length)
     return id < 1u << 24 ? id : ASSAY_NO_ID;
 }
 
+uint32_t assay_lister_place(assay_lister *l, const void *bytes, size_t size)
+{
+    assay_dict **places = &l->catalog->places[l->format];
+    if (!*places)
+        *places = assay_dict_new();
+    return *places ? assay_dict_add(*places, bytes, size) : ASSAY_NO_ID;
+}
+
 int assay_lister_unit(assay_lister *l, int64_t step, uint32_t worker, uint32_t place)
 {
     assay_catalog *catalog = l->catalog;
@@ -139,7 +147,7 @@ typedef struct sort_unit {
 
 static bool is_home(const assay_catalog *catalog, const assay_unit *unit)
 {
-    return format_of(unit)->place_of(catalog, unit->step) == unit->place;
+    return format_of(unit)->place_of(catalog, unit->step, unit->worker) == unit->place;
 }
 
 /* Without regard to where they lie. */
@@ -240,7 +248,7 @@ assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, uint32
     size_t at = find_unit(catalog->strays, catalog->stray_count, &unit);
     if (at < catalog->stray_count && compare_units(&catalog->strays[at], &unit) == 0)
         return catalog->strays[at];
-    unit.place = assay_format_of(catalog->formats[i])->place_of(catalog, step);
+    unit.place = assay_format_of(catalog->formats[i])->place_of(catalog, step, worker);
     return unit;
 }
 
@@ -280,6 +288,7 @@ static int list_formats(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
     bool synthesised = false;
+    l->said_by_none = true;
     for (unsigned i = 0; i < assay_format_count(); i++) {
         const assay_format *format = assay_format_of(i);
         if (!format->probe(l->top))
@@ -292,6 +301,7 @@ static int list_formats(assay_lister *l)
             continue;
         catalog->formats[catalog->format_count++] = l->format;
         synthesised = synthesised || format->synthesised;
+        l->said_by_none = l->said_by_none && format->synthesised;
     }
     if (catalog->format_count == 0)
         return fail_unknown(l);
@@ -308,6 +318,8 @@ static int conclude_formats(assay_lister *l)
         l->format = catalog->formats[i];
         status = assay_format_of(l->format)->conclude(l);
     }
+    if (l->said_by_none && catalog->collections.num_workers == 0)
+        catalog->collections.num_workers = catalog->workers;
     uint32_t said = catalog->collections.num_workers;
     catalog->expected_workers = said > catalog->workers ? said : catalog->workers;
     if (status == ASSAY_OK && catalog->problems.status != ASSAY_OK)

@@ -29,12 +29,13 @@ typedef struct assay_catalog {
     size_t stray_count;
     uint8_t formats[ASSAY_FORMATS_MOST]; /* those below the trial's root, in the order of formats.def */
     uint32_t format_count;
-    assay_dict *places;        /* names that `place` of a unit may refer to; NULL: none */
-    char **worker_key;         /* workers as the trial names them, natural order */
-    char **worker;             /* as people read them, same order */
-    uint32_t workers;          /* those that wrote something */
-    uint32_t expected_workers; /* the larger of `workers` and what the trial says */
-    bool ended;                /* the trial says that nothing more will come */
+    assay_dict *places[ASSAY_FORMATS_MOST]; /* by a format's number: what `place` of its units refers to, in names or
+                                               any bytes, which every rank gets; NULL: nothing */
+    char **worker_key;                      /* workers as the trial names them, natural order */
+    char **worker;                          /* as people read them, same order */
+    uint32_t workers;                       /* those that wrote something */
+    uint32_t expected_workers;              /* the larger of `workers` and what the trial says */
+    bool ended;                             /* the trial says that nothing more will come */
     assay_collections collections;
     assay_run_facts facts;
     assay_problems problems;

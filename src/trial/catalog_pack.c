@@ -17,7 +17,8 @@ void assay_catalog_release(assay_catalog *catalog)
     free(catalog->worker);
     free(catalog->units);
     free(catalog->strays);
-    assay_dict_free(catalog->places);
+    for (int i = 0; i < ASSAY_FORMATS_MOST; i++)
+        assay_dict_free(catalog->places[i]);
     assay_collections_release(&catalog->collections);
     assay_run_facts_release(&catalog->facts);
     assay_problems_release(&catalog->problems);
@@ -43,9 +44,12 @@ void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out)
     assay_put_u8(out, catalog->ended);
     assay_put_u32(out, catalog->format_count);
     assay_put_bytes(out, catalog->formats, catalog->format_count);
-    assay_put_u8(out, catalog->places != NULL);
-    if (catalog->places)
-        assay_dict_pack(catalog->places, out);
+    for (uint32_t i = 0; i < catalog->format_count; i++) {
+        const assay_dict *places = catalog->places[catalog->formats[i]];
+        assay_put_u8(out, places != NULL);
+        if (places)
+            assay_dict_pack(places, out);
+    }
     assay_units_pack(catalog->strays, catalog->stray_count, out);
     assay_units_pack(catalog->units, catalog->unit_count, out);
     assay_collections_pack(&catalog->collections, out);
@@ -123,12 +127,14 @@ static int unpack_formats(assay_cursor *in, assay_catalog *catalog)
     return ASSAY_OK;
 }
 
-static int unpack_places(assay_cursor *in, assay_catalog *catalog)
+static int unpack_places(assay_cursor *in, assay_dict **places)
 {
     if (!assay_get_u8(in))
         return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
-    catalog->places = assay_dict_new();
-    if (!catalog->places)
+    if (*places) /* a format that comes twice */
+        return ASSAY_EFORMAT;
+    *places = assay_dict_new();
+    if (!*places)
         return ASSAY_ENOMEM;
     const uint64_t count = assay_get_count(in, 4);
     for (uint64_t i = 0; i < count; i++) {
@@ -136,10 +142,10 @@ static int unpack_places(assay_cursor *in, assay_catalog *catalog)
         const char *name = assay_get_text(in, &length);
         if (in->failed)
             return ASSAY_EFORMAT;
-        if (assay_dict_add(catalog->places, name, length) == ASSAY_NO_ID)
+        if (assay_dict_add(*places, name, length) == ASSAY_NO_ID)
             return ASSAY_ENOMEM;
     }
-    return ASSAY_OK;
+    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
 }
 
 int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
@@ -151,8 +157,8 @@ int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
         catalog.ended = assay_get_u8(in) != 0;
         status = unpack_formats(in, &catalog);
     }
-    if (status == ASSAY_OK)
-        status = unpack_places(in, &catalog);
+    for (uint32_t i = 0; i < catalog.format_count && status == ASSAY_OK; i++)
+        status = unpack_places(in, &catalog.places[catalog.formats[i]]);
     if (status == ASSAY_OK)
         status = unpack_units(in, &catalog, &catalog.strays, &catalog.stray_count);
     if (status == ASSAY_OK)

@@ -18,8 +18,16 @@ int assay_decoded_reserve(assay_decoded *d, size_t size)
     return ASSAY_OK;
 }
 
+void assay_decoded_drop_state(assay_decoded *d)
+{
+    if (d->state)
+        d->state_free(d->state);
+    d->state = NULL;
+}
+
 void assay_decoded_let_go(assay_decoded *d)
 {
+    assay_decoded_drop_state(d);
     free(d->bytes);
     free(d->texts);
     d->bytes = NULL;

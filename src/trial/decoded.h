@@ -26,8 +26,21 @@ typedef struct assay_text_place { /* one string, in `bytes` */
     size_t at, length;
 } assay_text_place;
 
+/* What the index says of the record that is decoded; set by the reader before the format is asked. */
+typedef struct assay_index_row {
+    const uint8_t *note; /* assay_file.note of the record's file; NULL: none */
+    size_t note_size;
+    uint32_t files; /* that the part lists; 0: it lists none */
+    /* Reads exactly `size` bytes at `at` of a file of the part, by its number: for records in pieces. Several files
+     * stay open. ASSAY_EFORMAT when it is no file of the part or ends before, ASSAY_ENOTFOUND, ASSAY_EIO, ASSAY_ENOMEM.
+     */
+    int (*read)(void *context, uint32_t file, uint64_t at, void *bytes, size_t size, assay_error *err);
+    void *context;
+} assay_index_row;
+
 /* Its memory is kept from record to record. */
 struct assay_decoded {
+    assay_index_row row;
     uint8_t *bytes; /* TYPED: elements in their dtype; STRINGS: the bytes of all strings */
     size_t size, room;
     assay_text_place *texts; /* one an element */
@@ -38,11 +51,17 @@ struct assay_decoded {
     /* PULLED: makes the content's bytes [from, from + size), whole elements, in order from the first one. */
     int (*pull)(assay_decoded *d, assay_view *view, uint64_t from, uint8_t *to, size_t size, assay_error *err);
     size_t number; /* the format's own */
+    /* The format's own between decode() and the last pull(), such as the state of a decompressor; `state_free` gets it
+     * when the next record is opened, or the reader closed. NULL: none. */
+    void *state;
+    void (*state_free)(void *state);
     assay_running_sum sum;
 };
 
 /* Makes room for `size` bytes; what was there may be lost. 0 or ASSAY_ENOMEM. */
 int assay_decoded_reserve(assay_decoded *d, size_t size);
+/* Ends the state of the record before. */
+void assay_decoded_drop_state(assay_decoded *d);
 /* Frees the values of a record; the rest stays. */
 void assay_decoded_let_go(assay_decoded *d);
 void assay_decoded_release(assay_decoded *d);

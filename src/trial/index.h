@@ -24,15 +24,25 @@ typedef struct assay_shape_entry { /* the shape of a tensor that was not itself 
     int64_t *dim; /* owned by the shard */
 } assay_shape_entry;
 
-/* Names of files. Several parts may share them; they never change. */
+/* A file of a part. A note is what the index says of one record of it beyond its place: dtype and shape, strides, how
+ * it is compressed, its pieces in other files of the part, or the value itself. Only its format reads it. A record with
+ * a note has a number of its own; others of the same file, without one, may share theirs. Numbers go up with the places
+ * of the records, file by file. */
+typedef struct assay_file {
+    const char *name;
+    const uint8_t *note; /* NULL: none */
+    uint32_t note_size;
+} assay_file;
+
+/* The files of a part by their numbers. Several parts may share a list; it never changes. */
 typedef struct assay_files {
     uint32_t refs, count;
     uint32_t number; /* while a run of parts is packed: which of its lists this is */
-    const char *name[];
+    assay_file file[];
 } assay_files;
-/* Of so many terminated names, one behind the other, which are copied; of one that need not be terminated. NULL without
- * memory. */
-assay_files *assay_files_new(const char *text, size_t size, uint32_t count);
+/* Copies names and notes; names in a row that are equal are kept once. NULL without memory. */
+assay_files *assay_files_new(const assay_file *list, uint32_t count);
+/* Of one file, whose name need not be terminated. */
 assay_files *assay_files_new_one(const char *name, size_t length);
 assay_files *assay_files_share(assay_files *files); /* NULL: NULL */
 void assay_files_release(assay_files *files);
@@ -52,6 +62,12 @@ typedef struct assay_part { /* one unit: one step of one worker */
 /* The name of a part's file, in `room` unless the part lists it; NULL when it is too long. */
 const char *assay_part_file(const assay_catalog *catalog, const assay_part *part, uint32_t file,
                             char room[ASSAY_PATH_ROOM]);
+/* Do two numbers name the same file? */
+static inline bool assay_part_same_file(const assay_part *part, uint32_t a, uint32_t b)
+{
+    const assay_files *files = part->files;
+    return a == b || (files && a < files->count && b < files->count && files->file[a].name == files->file[b].name);
+}
 
 typedef struct assay_shard {
     assay_part *parts; /* sorted by (step, worker) */

@@ -23,6 +23,15 @@ bool assay_part_is_promised(const assay_part *part)
     return assay_format_of(part->format)->promised;
 }
 
+bool assay_unit_is_behind(const assay_catalog *catalog, size_t i)
+{
+    const assay_unit *unit = &catalog->units[i];
+    bool later = false;
+    for (size_t k = i + 1; k < catalog->unit_count && !later && assay_format_of(unit->format)->appended; k++)
+        later = catalog->units[k].worker == unit->worker && catalog->units[k].format == unit->format;
+    return later;
+}
+
 /* Has the file the bytes of the records that begin at `first`? *next gets the first one of another file. */
 static bool is_long_enough(assay_store *store, const assay_catalog *catalog, const assay_part *part,
                            const assay_entry *first, const assay_entry *end, const assay_entry **next)
@@ -30,7 +39,7 @@ static bool is_long_enough(assay_store *store, const assay_catalog *catalog, con
     char room[ASSAY_PATH_ROOM];
     uint64_t need = 0, size = 0;
     const assay_entry *e = first;
-    for (; e < end && e->file == first->file; e++)
+    for (; e < end && assay_part_same_file(part, e->file, first->file); e++)
         need = e->offset + e->length > need ? e->offset + e->length : need;
     *next = e;
     const char *path = assay_part_file(catalog, part, first->file, room);

@@ -13,8 +13,12 @@ int assay_trial_places(assay_store *store, assay_place_visit *visit, void *conte
 int assay_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                       assay_place_visit *visit, void *context);
 
-/* Does the index of the part tell what belongs to it? Else only time tells that nothing more will come. */
+/* Does the index of the part tell what belongs to it? Else a later unit may tell that nothing more will come to this
+ * one (below), or only time. */
 bool assay_part_is_promised(const assay_part *part);
+/* Has the worker of the catalog's i-th unit a later one, where units are written one behind the other? Then this one is
+ * whole, and stays as it is. */
+bool assay_unit_is_behind(const assay_catalog *catalog, size_t i);
 /* 1 when the part's files have all that its rows say, 0 when not yet, or ASSAY_ENOMEM. */
 int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
                         const assay_part *part);

@@ -18,11 +18,23 @@ enum {
     HEAD = WINDOW_LEAST, /* of a record that is much larger than the window: the rest may be put elsewhere */
     BLOCK = 32 << 10,
     PIECE = 64 << 10,
-    ALIGN = 64
+    ALIGN = 64,
+    PIECE_FILES = 16
 };
+
+/* A file that pieces of a record are read from, beside the one that is open. */
+typedef struct piece_file {
+    assay_store_file *file; /* NULL: none */
+    const char *name;       /* in the list of the part */
+    uint64_t used;
+} piece_file;
 
 struct assay_reader {
     const assay_format *format;
+    assay_store *store;
+    assay_files *files; /* of the part; NULL: it lists none */
+    piece_file pieces[PIECE_FILES];
+    uint64_t turn;
     assay_store_file *file; /* NULL after a failed reopen */
     char *path;
     uint64_t size;
@@ -60,6 +72,52 @@ static int read_exactly(void *context, uint64_t at, void *bytes, size_t size, as
     return status;
 }
 
+static void close_pieces(assay_reader *f)
+{
+    for (int i = 0; i < PIECE_FILES; i++) {
+        assay_store_close_file(f->pieces[i].file);
+        f->pieces[i] = (piece_file){0};
+    }
+}
+
+/* The file of a piece, opened in place of the one that was not used for longest. */
+static int open_piece(assay_reader *f, const char *name, piece_file **out, assay_error *err)
+{
+    piece_file *best = &f->pieces[0];
+    for (int i = 0; i < PIECE_FILES; i++) {
+        piece_file *piece = &f->pieces[i];
+        if (piece->file && (piece->name == name || strcmp(piece->name, name) == 0)) {
+            *out = piece;
+            return ASSAY_OK;
+        }
+        best = piece->used < best->used ? piece : best;
+    }
+    assay_store_close_file(best->file);
+    *best = (piece_file){.name = name};
+    *out = best;
+    return assay_store_open_file(f->store, name, &best->file, err);
+}
+
+/* assay_index_row.read */
+static int read_piece(void *context, uint32_t file, uint64_t at, void *bytes, size_t size, assay_error *err)
+{
+    assay_reader *f = context;
+    piece_file *piece = NULL;
+    size_t got = 0;
+    if (!f->files || file >= f->files->count)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: a piece of it lies in a file that the index does not list", f->path);
+    const char *name = f->files->file[file].name;
+    int status = open_piece(f, name, &piece, err);
+    if (status != ASSAY_OK)
+        return status;
+    piece->used = ++f->turn;
+    status = assay_store_read_at(piece->file, at, bytes, size, &got, err);
+    if (status == ASSAY_OK && got != size)
+        status = assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the file is cut short, or not written to its end yet",
+                            name, (unsigned long long)(at + got));
+    return status;
+}
+
 static int reopen(assay_reader *f, assay_store *store, const assay_format *format, const char *path, assay_error *err)
 {
     char *copy = assay_copy_text(path);
@@ -70,6 +128,7 @@ static int reopen(assay_reader *f, assay_store *store, const assay_format *forma
     f->file = NULL;
     f->path = copy;
     f->format = format;
+    f->store = store;
     f->open = false;
     f->have = 0;
     f->expected = f->size = 0;
@@ -94,10 +153,30 @@ static assay_reader *new_reader(size_t window)
     return f;
 }
 
+/* Takes over what the index says of the file: a list that the reader shares, and the note under that number. */
+static void take_files(assay_reader *f, assay_files *files, uint32_t number)
+{
+    assay_files *before = f->files;
+    assay_index_row row = {.read = read_piece, .context = f};
+    if (before != files)
+        close_pieces(f);
+    f->files = assay_files_share(files);
+    if (files) {
+        row.note = files->file[number].note;
+        row.note_size = files->file[number].note_size;
+        row.files = files->count;
+    }
+    f->decoded.row = row;
+    f->open = false;
+    assay_files_release(before);
+}
+
 int assay_reader_open_path(assay_reader **reader, assay_store *store, unsigned format, const char *path, size_t window,
                            assay_error *err)
 {
     assay_reader *f = *reader ? *reader : new_reader(window);
+    if (f)
+        take_files(f, NULL, 0);
     int status = f ? reopen(f, store, assay_format_of(format), path, err) : no_memory(path, err);
     if (status != ASSAY_OK && !*reader)
         assay_reader_close(f);
@@ -112,9 +191,15 @@ int assay_reader_open(assay_reader **reader, assay_store *store, const assay_cat
     char room[ASSAY_PATH_ROOM];
     const char *path = assay_part_file(catalog, part, file, room);
     if (!path)
-        return assay_fail(err, ASSAY_EFORMAT, "the name of the event file of step %lld is too long",
-                          (long long)part->step);
-    return assay_reader_open_path(reader, store, part->format, path, 0, err);
+        return assay_fail(err, ASSAY_EFORMAT, "the name of the file of step %lld is too long", (long long)part->step);
+    /* Records with notes have a number each, and often one file. */
+    const assay_reader *open = *reader;
+    const bool again = open && open->file && open->files && open->files == part->files && open->store == store &&
+                       strcmp(open->path, path) == 0;
+    int status = again ? ASSAY_OK : assay_reader_open_path(reader, store, part->format, path, 0, err);
+    if (status == ASSAY_OK && part->files)
+        take_files(*reader, part->files, file);
+    return status;
 }
 
 void assay_reader_close(assay_reader *f)
@@ -122,6 +207,8 @@ void assay_reader_close(assay_reader *f)
     if (!f)
         return;
     assay_store_close_file(f->file);
+    close_pieces(f);
+    assay_files_release(f->files);
     assay_decoded_release(&f->decoded);
     free(f->piece);
     free(f->path);
@@ -225,6 +312,7 @@ int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_
     r->mode_step = -1;
     r->checksum = ASSAY_CHECKSUM_NONE;
     f->decoded.sum.on = false;
+    assay_decoded_drop_state(&f->decoded);
     int status = load_record(f, r, err);
     if (status == ASSAY_OK)
         status = f->format->decode(&f->decoded, &f->view, budget, r, err);

@@ -1,8 +1,8 @@
-/* reader.h - records of an event file: TFRecord frame, protobuf Event, tensor content without a copy.
+/* reader.h - records of a trial, of any format.
  *
- * A record is opened by its byte range from the index; its head is checked and decoded, then its content is pulled in
+ * A record is opened by its byte range from the index; its format decodes its head, then its content is pulled in
  * pieces, so that a tensor of any size passes through one buffer. A small record is wholly in the buffer: its content
- * is one piece that points into it. */
+ * is one piece that points into it, unless the format has to make it (decoded.h). */
 #ifndef ASSAY_TRIAL_READER_H
 #define ASSAY_TRIAL_READER_H
 
@@ -16,8 +16,10 @@ enum {
 
 typedef struct assay_reader assay_reader;
 
-/* Opens a file of a part, by its number, in *reader; it is made where it is NULL, and keeps its buffers else. Nothing
- * is open in it after a failure. ASSAY_ENOTFOUND, ASSAY_EIO, ASSAY_EFORMAT (a name that is too long), ASSAY_ENOMEM. */
+/* Opens a file of a part, by its number, in *reader; it is made where it is NULL, and keeps its buffers else; a file
+ * that it has open already under another number stays open. Nothing is open in it after a failure. ASSAY_ENOTFOUND,
+ * ASSAY_EIO, ASSAY_EFORMAT (a name that is too long), ASSAY_ENOMEM. The part's list of files is shared, the part itself
+ * not kept. */
 int assay_reader_open(assay_reader **reader, assay_store *store, const assay_catalog *catalog, const assay_part *part,
                       uint32_t file, assay_error *err);
 /* Opens a file by its path, likewise; `window` is the size of a new reader's buffer (at least 64 KiB; 0:

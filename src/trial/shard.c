@@ -11,27 +11,42 @@
 
 /* ---- names of files ---- */
 
-assay_files *assay_files_new(const char *text, size_t size, uint32_t count)
+static bool has_name_before(const assay_file *list, uint32_t i)
 {
-    const size_t table = sizeof(assay_files) + count * sizeof(char *);
-    assay_files *files = size < SIZE_MAX / 2 ? assay_alloc(table + size + 1) : NULL;
+    return i > 0 && (list[i].name == list[i - 1].name || strcmp(list[i].name, list[i - 1].name) == 0);
+}
+
+assay_files *assay_files_new(const assay_file *list, uint32_t count)
+{
+    const size_t table = sizeof(assay_files) + count * sizeof *list;
+    size_t size = table;
+    for (uint32_t i = 0; i < count; i++)
+        size += list[i].note_size + (has_name_before(list, i) ? 0 : strlen(list[i].name) + 1);
+    assay_files *files = assay_alloc(size);
     if (!files)
         return NULL;
-    char *copy = (char *)files + table, *at = copy;
-    if (size)
-        memcpy(copy, text, size);
-    copy[size] = '\0';
+    uint8_t *at = (uint8_t *)files + table;
     *files = (assay_files){.refs = 1, .count = count};
     for (uint32_t i = 0; i < count; i++) {
-        files->name[i] = at;
-        at += at < copy + size ? strlen(at) + 1 : 0;
+        assay_file *to = &files->file[i];
+        const size_t length = has_name_before(list, i) ? 0 : strlen(list[i].name) + 1;
+        *to = (assay_file){length ? memcpy(at, list[i].name, length) : to[-1].name, NULL, list[i].note_size};
+        at += length;
+        if (list[i].note)
+            to->note = to->note_size ? memcpy(at, list[i].note, to->note_size) : at;
+        at += to->note_size;
     }
     return files;
 }
 
 assay_files *assay_files_new_one(const char *name, size_t length)
 {
-    return assay_files_new(name, length, 1);
+    assay_files *files = NULL;
+    char *copy = assay_copy_bytes_as_text(name, length);
+    if (copy)
+        files = assay_files_new(&(assay_file){.name = copy}, 1);
+    free(copy);
+    return files;
 }
 
 assay_files *assay_files_share(assay_files *files)
@@ -51,7 +66,7 @@ const char *assay_part_file(const assay_catalog *catalog, const assay_part *part
                             char room[ASSAY_PATH_ROOM])
 {
     if (part->files)
-        return file < part->files->count ? part->files->name[file] : NULL;
+        return file < part->files->count ? part->files->file[file].name : NULL;
     assay_part own = *part;
     own.step = part->own_step;
     int length = assay_format_of(part->format)->file_path(catalog, &own, file, room, ASSAY_PATH_ROOM);
@@ -253,7 +268,7 @@ uint64_t assay_part_span(const assay_shard *s, const assay_part *part)
         return 1;
     const assay_entry *first = &s->entries[part->first], *last = first + part->count - 1;
     for (const assay_entry *e = first->file == last->file ? last : first; e <= last; e++)
-        if (e == last || e[1].file != e->file)
+        if (e == last || !assay_part_same_file(part, e[1].file, e->file))
             span += e->offset + e->length;
     return span > 0 ? span : 1;
 }

@@ -5,12 +5,26 @@
 #include <assay/tensor.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fault.h"
 #include "trial/format/format.h"
 
 enum { PACKED_ENTRY = 8 + 8 + 4 + 4, PACKED_PART = 8 + 8 + 8 + 4 + 1 + 1 + 1 + 1 + 8 + 8 + 8, PACKED_SHAPE = 4 + 4 };
 enum { NO_FILES, NEW_FILES, SAME_FILES };
+enum { NEW_NAME = 1, HAS_NOTE = 2 };
+
+static void put_file(const assay_file *file, const assay_file *before, assay_buf *out)
+{
+    const bool named = !before || before->name != file->name;
+    assay_put_u8(out, (uint8_t)((named ? NEW_NAME : 0) | (file->note ? HAS_NOTE : 0)));
+    if (named)
+        assay_put_text(out, file->name);
+    if (!file->note)
+        return;
+    assay_put_u32(out, file->note_size);
+    assay_put_bytes(out, file->note, file->note_size);
+}
 
 /* The names of a part's files: whole where they come first, by the number of the list afterwards. */
 static void put_files(assay_files *files, uint32_t *lists, assay_buf *out)
@@ -24,7 +38,7 @@ static void put_files(assay_files *files, uint32_t *lists, assay_buf *out)
     files->number = (*lists)++;
     assay_put_u32(out, files->count);
     for (uint32_t i = 0; i < files->count; i++)
-        assay_put_text(out, files->name[i]);
+        put_file(&files->file[i], i ? &files->file[i - 1] : NULL, out);
 }
 
 static void put_part(const assay_shard *s, const assay_part *part, uint32_t *lists, assay_buf *out)
@@ -136,10 +150,53 @@ static void release_lists(file_lists *lists)
     free(lists->list);
 }
 
+/* Names get a terminator in `names`, from where the list's entries are pointed to them. */
+static int get_list(assay_cursor *in, assay_file *list, uint64_t count, assay_buf *names)
+{
+    for (uint64_t i = 0; i < count && !in->failed; i++) {
+        const uint8_t what = assay_get_u8(in);
+        size_t length = 0;
+        if (what > (NEW_NAME | HAS_NOTE) || (i == 0 && !(what & NEW_NAME)))
+            return ASSAY_EFORMAT;
+        const char *name = what & NEW_NAME ? assay_get_text(in, &length) : NULL;
+        if (what & NEW_NAME && !in->failed) {
+            assay_put_bytes(names, name, length);
+            assay_put_u8(names, '\0');
+        }
+        list[i].name = what & NEW_NAME ? "" : NULL; /* filled in when `names` has come to rest */
+        list[i].note_size = what & HAS_NOTE ? assay_get_u32(in) : 0;
+        list[i].note = what & HAS_NOTE ? assay_get_bytes(in, list[i].note_size) : NULL;
+    }
+    if (in->failed)
+        return ASSAY_EFORMAT;
+    const char *at = (const char *)names->data;
+    for (uint64_t i = 0; i < count && assay_buf_status(names) == ASSAY_OK; i++) {
+        const bool named = list[i].name != NULL;
+        list[i].name = named ? at : list[i - 1].name;
+        at += named ? strlen(at) + 1 : 0;
+    }
+    return assay_buf_status(names);
+}
+
+static int get_files_of_list(assay_cursor *in, assay_files **out)
+{
+    const uint64_t count = assay_get_u32(in);
+    assay_buf names;
+    if (in->failed || count == 0 || count > ASSAY_FILES_MOST || count > assay_cursor_left(in))
+        return ASSAY_EFORMAT;
+    assay_file *list = assay_alloc_zeroed(count, sizeof *list);
+    if (!list)
+        return ASSAY_ENOMEM;
+    assay_buf_init(&names, SIZE_MAX);
+    int status = get_list(in, list, count, &names);
+    *out = status == ASSAY_OK ? assay_files_new(list, (uint32_t)count) : NULL;
+    assay_buf_release(&names);
+    free(list);
+    return status == ASSAY_OK && !*out ? ASSAY_ENOMEM : status;
+}
+
 static int get_new_files(assay_cursor *in, file_lists *lists, assay_files **out)
 {
-    const uint32_t count = assay_get_u32(in);
-    assay_buf text;
     if (lists->count == lists->room) {
         const uint32_t room = lists->room ? 2 * lists->room : 16;
         assay_files **grown = assay_realloc_array(lists->list, room, sizeof *grown);
@@ -148,19 +205,7 @@ static int get_new_files(assay_cursor *in, file_lists *lists, assay_files **out)
         lists->list = grown;
         lists->room = room;
     }
-    assay_buf_init(&text, SIZE_MAX);
-    for (uint32_t i = 0; i < count && !in->failed; i++) {
-        size_t length = 0;
-        const char *name = assay_get_text(in, &length);
-        if (!in->failed)
-            assay_put_bytes(&text, name, length);
-        assay_put_u8(&text, '\0');
-    }
-    int status = in->failed || count == 0 ? ASSAY_EFORMAT : assay_buf_status(&text);
-    *out = status == ASSAY_OK ? assay_files_new((const char *)text.data, text.size, count) : NULL;
-    assay_buf_release(&text);
-    if (status == ASSAY_OK && !*out)
-        status = ASSAY_ENOMEM;
+    int status = get_files_of_list(in, out);
     if (status == ASSAY_OK)
         lists->list[lists->count++] = assay_files_share(*out);
     return status;

@@ -309,8 +309,8 @@ static bool files_changed(const watched_source *source, const watched_part *part
     char room[ASSAY_PATH_ROOM];
     for (size_t e = 0; e < part->shard.entry_count; e++) {
         const assay_entry *entry = &part->shard.entries[e];
-        const char *path =
-            e == 0 || entry[-1].file != entry->file ? assay_part_file(&source->catalog, rows, entry->file, room) : NULL;
+        const bool same = e > 0 && assay_part_same_file(rows, entry[-1].file, entry->file);
+        const char *path = same ? NULL : assay_part_file(&source->catalog, rows, entry->file, room);
         if (path)
             add_stamp(sum, path);
     }
@@ -318,13 +318,13 @@ static bool files_changed(const watched_source *source, const watched_part *part
 }
 
 /* Is everything there that belongs to the part? Where its index does not promise what will come, nothing may have
- * happened for a while, unless the trial has ended. */
-static int is_ready(const watched_source *source, const watched_part *part, double now)
+ * happened for a while, unless the trial has ended or the worker has gone on (`behind`). */
+static int is_ready(const watched_source *source, const watched_part *part, bool behind, double now)
 {
     const assay_part *rows = &part->shard.parts[0];
     if (source->constant)
         return 1;
-    if (!assay_part_is_promised(rows) && !source->catalog.ended && now - part->since < QUIET)
+    if (!assay_part_is_promised(rows) && !behind && !source->catalog.ended && now - part->since < QUIET)
         return 0;
     return assay_part_is_whole(source->store, &source->catalog, &part->shard, rows);
 }
@@ -349,9 +349,10 @@ static int look_at_part(watched_source *source, size_t number, double now, bool 
     part->ready = false;
     if (status != ASSAY_OK || part->shard.count == 0)
         return status;
-    int ready = is_ready(source, part, now);
+    const bool behind = assay_unit_is_behind(&source->catalog, number);
+    int ready = is_ready(source, part, behind, now);
     part->ready = ready == 1;
-    part->settled = part->ready && !part->suspect && (source->constant || now - part->since > SETTLED);
+    part->settled = part->ready && !part->suspect && (source->constant || behind || now - part->since > SETTLED);
     return ready < 0 ? ready : ASSAY_OK;
 }
 

@@ -77,7 +77,7 @@ void assay_file_pool_turn_to(assay_file_pool *pool, assay_open_file *file)
 assay_open_file *assay_file_pool_find(assay_file_pool *pool, const assay_part *part, uint32_t number)
 {
     for (int i = 0; i < ASSAY_OPEN_FILES; i++)
-        if (pool->files[i].part == part && pool->files[i].number == number)
+        if (pool->files[i].part == part && assay_part_same_file(part, pool->files[i].number, number))
             return &pool->files[i];
     return NULL;
 }

@@ -15,7 +15,7 @@ static uint64_t find_stretch_end(assay_prefetch *prefetch, const assay_step_work
     uint64_t end = entries[e].offset + entries[e].length;
     for (size_t k = e + 1; k < assay_step_work_end(work, part); k++) {
         const assay_entry *next = &entries[k];
-        if (next->file != entries[e].file || next->offset > end + GAP ||
+        if (!assay_part_same_file(part, next->file, entries[e].file) || next->offset > end + GAP ||
             assay_lookahead_has(prefetch->lookahead, work, next))
             break;
         if (is_wanted(prefetch, part, mode, next))

@@ -51,7 +51,7 @@ static assay_open_file *pick_file(assay_file_pool *pool, assay_place place)
         assay_open_file *file = &pool->references[i];
         if (file->used == pool->tensor)
             continue;
-        if (file->part == place.part && file->number == place.entry->file)
+        if (file->part == place.part && assay_part_same_file(place.part, file->number, place.entry->file))
             return file;
         if (!best || file->used < best->used)
             best = file;

@@ -51,7 +51,7 @@ static int open_file(assay_step_reader *reader, assay_step_work *work, const ass
     assay_file_pool *pool = reader->pool;
     assay_open_file *open = assay_file_pool_find(pool, part, number);
     assay_error err = {""};
-    if (work->unopened == part && work->unopened_file == number)
+    if (work->unopened == part && assay_part_same_file(part, work->unopened_file, number))
         return ASSAY_EIO;
     assay_file_pool_turn_to(pool, open ? open : pool->main);
     int status = assay_file_pool_open(pool, pool->main, pool->source->source, part, number, &err);
@@ -83,8 +83,9 @@ static int read_part(assay_step_reader *reader, assay_step_work *work, const ass
         if (!(demand->kinds >> entry->kind & 1))
             continue;
         if (!tried || number != entry->file) {
+            if (!tried || !assay_part_same_file(part, number, entry->file))
+                expected = 0;
             number = entry->file;
-            expected = 0;
             opened = open_file(reader, work, part, number);
         }
         tried = true;

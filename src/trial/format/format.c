@@ -1,13 +1,17 @@
-/* format.c - the list of formats. */
+/* format.c - the list of formats. Programs that test formats of their own compile it with a list of theirs. */
 #include "trial/format/format.h"
 
+#ifndef ASSAY_FORMATS
+#define ASSAY_FORMATS "trial/format/formats.def"
+#endif
+
 #define X(name) extern const assay_format assay_format_##name;
-#include "trial/format/formats.def"
+#include ASSAY_FORMATS
 #undef X
 
 static const assay_format *const formats[] = {
 #define X(name) &assay_format_##name,
-#include "trial/format/formats.def"
+#include ASSAY_FORMATS
 #undef X
 };
 _Static_assert(sizeof formats / sizeof *formats <= ASSAY_FORMATS_MOST, "a catalog has room for all formats");
@@ -20,4 +24,12 @@ const assay_format *assay_format_of(unsigned number)
 unsigned assay_format_count(void)
 {
     return sizeof formats / sizeof *formats;
+}
+
+const assay_dict *assay_format_places(const assay_format *format, const assay_catalog *catalog)
+{
+    for (unsigned i = 0; i < assay_format_count(); i++)
+        if (formats[i] == format)
+            return catalog->places[i];
+    return NULL;
 }

@@ -19,6 +19,7 @@ typedef struct assay_lister {
     uint8_t format;         /* under way */
     const assay_names *top; /* what lies in the trial's root */
     bool has_collections;   /* the trial brings some of its own */
+    bool said_by_none;      /* no format of it says how many workers there should be: those that are there */
     assay_error *err;
 } assay_lister;
 
@@ -36,8 +37,8 @@ typedef struct assay_format {
      * another one of the same step and worker is. */
     void (*remark)(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
 
-    /* Where the index of a step lies unless the catalog has it among the strays. */
-    uint32_t (*place_of)(const assay_catalog *catalog, int64_t step);
+    /* Where the index of a step of a worker lies unless the catalog has it among the strays. */
+    uint32_t (*place_of)(const assay_catalog *catalog, int64_t step, uint32_t worker);
     /* The names of a unit's index and of a part's file by its number, where the part does not list its own. Both write
      * at most `room` bytes with a terminator and return the length that was needed. */
     int (*index_path)(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
@@ -47,8 +48,9 @@ typedef struct assay_format {
      * problem. 0 or ASSAY_ENOMEM. */
     int (*index)(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                  assay_dict *tensors, assay_shard *shard, assay_problems *problems);
-    /* Decodes the head of the record whose file, offset and length `record` and `view` say; positions `d` at its
-     * content, or makes that, at most `budget` bytes. Fields that the format does not know stay as they are.
+    /* Decodes the head of the record whose file, offset and length `record` and `view` say, and of which `d->row` has
+     * what the index knows; positions `d` at its content, or makes that, at most `budget` bytes. Fields that the format
+     * does not know stay as they are.
      * ASSAY_EFORMAT (damage; the message names file, offset and what is wrong), ASSAY_EBUDGET, ASSAY_EIO, ASSAY_ENOMEM.
      */
     int (*decode)(assay_decoded *d, assay_view *view, size_t budget, assay_record *record, assay_error *err);
@@ -62,12 +64,16 @@ typedef struct assay_format {
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
     bool synthesised;     /* collections go by the default patterns (default_collections.h) */
     bool promised;        /* the index of a unit tells all that belongs to it */
-    bool cached;          /* packed trials keep its rows in tables (trial/index_cache.h) */
+    bool appended; /* files grow at their ends, a worker's units in order: one that is cut short looks like one that
+                      is not written yet, and a unit is whole when its worker has a later one */
+    bool cached;   /* packed trials keep its rows in tables (trial/index_cache.h) */
 } assay_format;
 
 /* The format of that number; numbers are below assay_format_count(). */
 const assay_format *assay_format_of(unsigned number);
 unsigned assay_format_count(void);
+/* The places that a format listed in a trial; NULL: none. */
+const assay_dict *assay_format_places(const assay_format *format, const assay_catalog *catalog);
 
 /* ---- for list() ---- */
 
@@ -75,6 +81,9 @@ unsigned assay_format_count(void);
 uint32_t assay_lister_worker(assay_lister *lister, const char *key, size_t length);
 /* Adds a unit of such a worker. 0 or ASSAY_ENOMEM. */
 int assay_lister_unit(assay_lister *lister, int64_t step, uint32_t worker, uint32_t place);
+/* The number of a place of this format (assay_catalog.places), which is added when there is none; ASSAY_NO_ID without
+ * memory. */
+uint32_t assay_lister_place(assay_lister *lister, const void *bytes, size_t size);
 /* The names in a directory. 0; 1: there is none, or it cannot be read, which a problem says; ASSAY_ENOMEM. */
 int assay_lister_names(assay_lister *lister, const char *directory, assay_names *names);
 int assay_lister_no_memory(const assay_lister *lister);

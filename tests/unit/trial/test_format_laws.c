@@ -235,7 +235,7 @@ static void damage_law(const assay_format *format, assay_trial_files *t)
     CU_ASSERT_EQUAL(wrong, 0);
     found.count = 0;
     nftw(w.root, find_one, 16, FTW_PHYS);
-    CU_ASSERT(found.count > 3 && found.count < MOST_FILES);
+    CU_ASSERT(found.count > 1 && found.count < MOST_FILES);
     for (size_t i = 0; i < found.count; i++) {
         struct stat about;
         CU_ASSERT_EQUAL_FATAL(stat(found.path[i], &about), 0);
@@ -248,9 +248,11 @@ static void damage_law(const assay_format *format, assay_trial_files *t)
         for (off_t cut = 0; cut < size; cut += cut < 16 || cut > size - 16 ? 1 : 13) {
             CU_ASSERT_EQUAL(truncate(found.path[i], cut), 0);
             size_t read = read_all(&w, &wrong);
-            if (wrong == 0 || read > t->shard.entry_count)
+            /* Of what grows at its end less is there, and no more can be known. */
+            bool told = wrong > 0 || (format->appended && read < t->shard.entry_count);
+            if (!told || read > t->shard.entry_count)
                 fprintf(stderr, "%s cut to %lld bytes: nothing is said of it\n", path, (long long)cut);
-            CU_ASSERT(wrong > 0 && read <= t->shard.entry_count);
+            CU_ASSERT(told && read <= t->shard.entry_count);
             workspace_write(&w, path, bytes, (size_t)size);
         }
         free(bytes);

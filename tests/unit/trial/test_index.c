@@ -73,7 +73,7 @@ static void test_sound(void)
     CU_ASSERT_EQUAL_FATAL(p.s.count, 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(p.s.parts[0].files);
     CU_ASSERT(p.s.parts[0].files->count == 1 && p.s.entry_count == 0);
-    CU_ASSERT_STRING_EQUAL(p.s.parts[0].files->name[0], "other/x");
+    CU_ASSERT_STRING_EQUAL(p.s.parts[0].files->file[0].name, "other/x");
     drop(&p);
 }
 

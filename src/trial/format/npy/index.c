@@ -166,19 +166,16 @@ static int add_part(const finder *f, const target *t, const char *const *paths, 
                        .mode = ASSAY_MODE_GLOBAL,
                        .first = (uint32_t)s->entry_count,
                        .first_shape = (uint32_t)s->shape_count};
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
-    int status = assay_shard_reserve(s, 1, count, 0);
+    assay_file *files = assay_alloc_zeroed(count, sizeof *files);
+    int status = files ? assay_shard_reserve(s, 1, count, 0) : ASSAY_ENOMEM;
     assay_index_marks_next(t->marks);
     for (uint32_t i = 0; i < count && status == ASSAY_OK; i++) {
-        assay_put_bytes(&text, paths[i], strlen(paths[i]) + 1);
+        files[i].name = paths[i];
         status = add_row(f, t, paths[i], name_at(paths[i]), i, &part);
     }
-    if (status == ASSAY_OK)
-        status = assay_buf_status(&text);
-    if (status == ASSAY_OK && !(part.files = assay_files_new((const char *)text.data, text.size, count)))
+    if (status == ASSAY_OK && !(part.files = assay_files_new(files, count)))
         status = ASSAY_ENOMEM;
-    assay_buf_release(&text);
+    free(files);
     if (status != ASSAY_OK)
         return status;
     s->entry_count += part.count;
@@ -232,9 +229,9 @@ int assay_npy_unit_places(assay_store *store, const assay_catalog *catalog, cons
     assay_problems_init(&unnamed);
     assay_buf_init(&f.paths, SIZE_MAX);
     assay_buf_init(&f.directories, SIZE_MAX);
-    if (unit->place < assay_dict_count(catalog->places))
-        status =
-            read_unit(&f, assay_dict_name(catalog->places, unit->place, NULL), catalog->worker_key[unit->worker], NULL);
+    const char *directory = assay_npy_directory(catalog, unit);
+    if (directory)
+        status = read_unit(&f, directory, catalog->worker_key[unit->worker], NULL);
     assay_buf_release(&f.paths);
     assay_buf_release(&f.directories);
     assay_problems_release(&unnamed);
@@ -252,9 +249,9 @@ int assay_npy_index(assay_store *store, const assay_catalog *catalog, const assa
     assay_buf_init(&f.directories, SIZE_MAX);
     for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
         f.unit = &units[i];
-        if (units[i].place < assay_dict_count(catalog->places))
-            status = read_unit(&f, assay_dict_name(catalog->places, units[i].place, NULL),
-                               catalog->worker_key[units[i].worker], &t);
+        const char *directory = assay_npy_directory(catalog, &units[i]);
+        if (directory)
+            status = read_unit(&f, directory, catalog->worker_key[units[i].worker], &t);
     }
     assay_buf_release(&f.paths);
     assay_buf_release(&f.directories);

@@ -140,7 +140,7 @@ static int list_places(assay_lister *l, const step_place *places, size_t count)
                                (long long)places[i].step, places[i - 1].name);
             continue;
         }
-        uint32_t number = assay_dict_add(catalog->places, places[i].name, strlen(places[i].name));
+        uint32_t number = assay_lister_place(l, places[i].name, strlen(places[i].name));
         status = number == ASSAY_NO_ID ? assay_lister_no_memory(l) : list_step(l, &places[i], number);
     }
     return status;
@@ -151,12 +151,8 @@ int assay_npy_list(assay_lister *l)
     const size_t before = l->catalog->unit_count;
     size_t count = 0;
     step_place *places = assay_alloc_zeroed(l->top->count, sizeof *places);
-    if (!l->catalog->places)
-        l->catalog->places = assay_dict_new();
-    if (!places || !l->catalog->places) {
-        free(places);
+    if (!places)
         return assay_lister_no_memory(l);
-    }
     for (size_t i = 0; i < l->top->count; i++) {
         places[count].name = l->top->name[i];
         count += assay_npy_step_name(l->top->name[i], &places[count].step);
@@ -171,8 +167,6 @@ int assay_npy_conclude(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
     catalog->ended = catalog->ended || assay_names_have(l->top, END);
-    if (!l->has_collections) /* nothing says how many there should be: those that are there */
-        catalog->collections.num_workers = catalog->workers;
     return ASSAY_OK;
 }
 
@@ -198,27 +192,39 @@ void assay_npy_remark(assay_catalog *catalog, const assay_unit *unit, const assa
                        "step %lld of %s lies in two places", (long long)unit->step, catalog->worker[unit->worker]);
 }
 
-/* Places are in order of their steps. */
-uint32_t assay_npy_place_of(const assay_catalog *catalog, int64_t step)
+static const assay_dict *places_of(const assay_catalog *catalog)
 {
-    uint32_t low = 0, count = catalog->places ? assay_dict_count(catalog->places) : 0, high = count;
+    return assay_format_places(&assay_format_npy, catalog);
+}
+
+const char *assay_npy_directory(const assay_catalog *catalog, const assay_unit *unit)
+{
+    const assay_dict *places = places_of(catalog);
+    return places && unit->place < assay_dict_count(places) ? assay_dict_name(places, unit->place, NULL) : NULL;
+}
+
+/* Places are in order of their steps. */
+uint32_t assay_npy_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker)
+{
+    const assay_dict *places = places_of(catalog);
+    uint32_t low = 0, count = places ? assay_dict_count(places) : 0, high = count;
     int64_t at = 0;
+    (void)worker;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (assay_npy_step_name(assay_dict_name(catalog->places, middle, NULL), &at) && at < step)
+        if (assay_npy_step_name(assay_dict_name(places, middle, NULL), &at) && at < step)
             low = middle + 1;
         else
             high = middle;
     }
-    bool found = low < count && assay_npy_step_name(assay_dict_name(catalog->places, low, NULL), &at) && at == step;
+    bool found = low < count && assay_npy_step_name(assay_dict_name(places, low, NULL), &at) && at == step;
     return found ? low : UINT32_MAX;
 }
 
 int assay_npy_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room)
 {
-    const bool known = catalog->places && unit->place < assay_dict_count(catalog->places);
-    return snprintf(out, room, "%s/%s", known ? assay_dict_name(catalog->places, unit->place, NULL) : "",
-                    catalog->worker_key[unit->worker]);
+    const char *directory = assay_npy_directory(catalog, unit);
+    return snprintf(out, room, "%s/%s", directory ? directory : "", catalog->worker_key[unit->worker]);
 }
 
 int assay_npy_file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out, size_t room)

@@ -23,12 +23,17 @@ bool assay_npy_step_name(const char *name, int64_t *step);
 /* True for the name of a worker's directory. */
 bool assay_npy_worker_name(const char *name);
 
+/* npy.c */
+extern const assay_format assay_format_npy;
+
 /* layout.c */
 bool assay_npy_probe(const assay_names *top);
 int assay_npy_list(assay_lister *lister);
 int assay_npy_conclude(assay_lister *lister);
 void assay_npy_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
-uint32_t assay_npy_place_of(const assay_catalog *catalog, int64_t step);
+/* The directory of the unit's step; NULL: there is no such place. */
+const char *assay_npy_directory(const assay_catalog *catalog, const assay_unit *unit);
+uint32_t assay_npy_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker);
 int assay_npy_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 int assay_npy_file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out, size_t room);
 

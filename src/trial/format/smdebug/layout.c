@@ -121,9 +121,10 @@ static int visit_index(assay_lister *l, const char *directory, uint32_t bucket, 
     return status;
 }
 
-uint32_t assay_smdebug_place_of(const assay_catalog *catalog, int64_t step)
+uint32_t assay_smdebug_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker)
 {
     (void)catalog;
+    (void)worker;
     return (uint32_t)(step / STEPS_A_BUCKET);
 }
 

@@ -20,7 +20,7 @@ static void begin(fixture *f)
     map_trial_make(&f->trial);
     workspace_make(&f->files);
     for (int p = 0; p < 3; p++)
-        workspace_text(&f->files, f->trial.parts[p].files->name[0], "no record");
+        workspace_text(&f->files, f->trial.parts[p].files->file[0].name, "no record");
     CU_ASSERT_EQUAL_FATAL(assay_store_open(f->files.root, &f->trial.source.store, &f->err), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(assay_file_pool_init(&f->pool, &f->trial.map, NULL, 1 << 20, 1 << 20), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(assay_file_pool_enter(&f->pool), ASSAY_OK);
