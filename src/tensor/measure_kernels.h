@@ -47,12 +47,10 @@ typedef struct measure_kernels {
     /* How many are low <= x <= high. */
     uint64_t (*inside32)(const uint8_t *x, size_t n, float low, float high);
     uint64_t (*inside64)(const uint8_t *x, size_t n, double low, double high);
-    /* Writes those with low <= x <= high to `out`, in order; returns how many. May write up to 16 floats behind
-     * them. */
-    size_t (*collect32)(const float *x, size_t n, float low, float high, float *out);
     /* Adds to split[0] how many are < low, to split[1] and split[2] how many are equal to low and to high; writes those
-     * with low < x < high to `out`, as collect32 does, and returns how many. */
+     * with low < x < high to `out`, in order, and returns how many. May write up to 16 values behind them. */
     size_t (*split32)(const float *x, size_t n, float low, float high, float *out, uint64_t split[3]);
+    size_t (*split64)(const double *x, size_t n, double low, double high, double *out, uint64_t split[3]);
     /* sum[i] += x[i], squares[i] += x[i]^2. */
     void (*column_sums)(double *sum, double *squares, const double *x, size_t n);
     void (*channel_sums)(channel_lanes *s, const double *x, size_t groups);

@@ -4,8 +4,8 @@
  * 2. The first pass counts the keys by their first digit. That gives the first digit of the key at every wanted rank.
  * 3. Each further pass counts, for the prefixes known so far, the next digit of the keys that begin so.
  * Keys are kept if half the budget holds them, so that the content passes by once; else it is asked for again. What is
- * counted is the same, so are the quantiles. Floats that can be kept as they are go a shorter way (order.h) and are
- * counted only where that fails: the same quantiles again. */
+ * counted is the same, so are the quantiles. Where half the budget holds the elements and what a search among them
+ * takes, nothing is counted: order.h finds the same quantiles much sooner. */
 #include <math.h>
 #include <string.h>
 
@@ -39,9 +39,9 @@ typedef struct quantiles_state {
     uint64_t prefix[MOST_RANKS]; /* of the tables in use, ascending */
     uint64_t *count;             /* [tables << digit] */
     void *keys;                  /* [used], NULL: they pass by again */
-    float *elements;             /* [elements], not NULL: they are kept as floats for order.h, and nothing is counted */
-    void *scratch;               /* of order.h */
-    float value[MOST_RANKS];     /* at the ranks, that order.h found */
+    void *elements; /* [elements], not NULL: they are kept for order.h, as floats if single, else as doubles */
+    void *scratch;  /* of order.h */
+    double value[MOST_RANKS]; /* at the ranks, that order.h found */
 } quantiles_state;
 
 static bool is_single(int dtype)
@@ -118,16 +118,17 @@ static int start(assay_meter *m, assay_error *err)
     if (keeps && s->tables > MOST_TABLES_KEPT)
         s->tables = MOST_TABLES_KEPT;
     s->active = 1; /* of the first pass: the empty prefix */
-    size_t elements = meter_sum(meter_bytes(m->elements, sizeof(float)), 15) / 16 * 16; /* scratch is aligned */
-    size_t scratch = assay_order_scratch(m->elements, m->measure.numbers), floats = meter_sum(elements, scratch);
-    bool whole = s->single && m->measure.numbers <= ORDER_MOST && meter_sum(kept, floats) <= half;
+    uint32_t searched = m->measure.numbers < ORDER_MOST ? m->measure.numbers : ORDER_MOST; /* at a time */
+    size_t elements = meter_sum(keys, 15) / 16 * 16;                                       /* scratch is aligned */
+    size_t search = meter_sum(elements, assay_order_scratch(m->elements, searched, !s->single));
+    bool whole = searched > 0 && meter_sum(kept, search) <= half;
     size_t counted = s->tables * table + (keeps ? keys : 0);
-    int status = meter_take(m, kept, whole ? floats : counted, sizeof(uint64_t) << SMALL_DIGIT, err);
+    int status = meter_take(m, kept, whole ? search : counted, sizeof(uint64_t) << SMALL_DIGIT, err);
     if (status != ASSAY_OK)
         return status;
     s->elements = whole ? m->borrowed : NULL;
     s->scratch = whole ? (uint8_t *)m->borrowed + elements : NULL;
-    m->place = whole && m->dtype == ASSAY_FLOAT32 ? m->borrowed : NULL;
+    m->place = whole && (m->dtype == ASSAY_FLOAT32 || m->dtype == ASSAY_FLOAT64) ? m->borrowed : NULL;
     s->count = whole ? NULL : m->borrowed;
     s->keys = keeps && !whole ? s->count + ((size_t)s->tables << s->digit) : NULL;
     if (!whole)
@@ -174,10 +175,12 @@ static void keep_keys(quantiles_state *s, const uint64_t *key, size_t n)
         memcpy((uint64_t *)s->keys + s->used, key, n * sizeof *key);
 }
 
-static void keep_elements(float *to, const double *x, size_t n)
+static void keep_elements(const quantiles_state *s, uint64_t position, const double *x, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        to[i] = (float)x[i];
+    for (size_t i = 0; i < n && s->single; i++)
+        ((float *)s->elements)[position + i] = (float)x[i];
+    if (!s->single)
+        memcpy((double *)s->elements + position, x, n * sizeof *x);
 }
 
 static void feed(assay_meter *m, const double *x, size_t n)
@@ -186,7 +189,7 @@ static void feed(assay_meter *m, const double *x, size_t n)
     uint64_t key[METER_BLOCK];
     size_t used = 0;
     if (s->elements) {
-        keep_elements(s->elements + m->position, x, n);
+        keep_elements(s, m->position, x, n);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -216,14 +219,15 @@ static bool feed_raw(assay_meter *m, const meter_piece *piece)
 {
     const quantiles_state *s = meter_state(m);
     if (s->elements && m->dtype == ASSAY_BFLOAT16) {
-        widen_bfloat16(s->elements + m->position, piece->bytes, piece->elements);
+        widen_bfloat16((float *)s->elements + m->position, piece->bytes, piece->elements);
         return true;
     }
     if (!m->place)
         return false;
-    uint8_t *to = m->place + m->position * sizeof(float);
+    const size_t element = assay_dtype_size(m->dtype);
+    uint8_t *to = m->place + m->position * element;
     if (to != piece->bytes)
-        memcpy(to, piece->bytes, (size_t)piece->elements * sizeof(float));
+        memcpy(to, piece->bytes, (size_t)piece->elements * element);
     return true;
 }
 
@@ -310,10 +314,21 @@ static void set_values(assay_meter *m)
     double *value = m->kept;
     for (uint32_t k = 0; k < m->measure.numbers; k++) {
         double h = s->used > 0 ? (double)(s->used - 1) * m->measure.number[k] : 0;
-        double a = s->elements ? (double)s->value[2 * k] : value_of(s, s->rank[2 * k].prefix);
-        double b = s->elements ? (double)s->value[2 * k + 1] : value_of(s, s->rank[2 * k + 1].prefix);
+        double a = s->elements ? s->value[2 * k] : value_of(s, s->rank[2 * k].prefix);
+        double b = s->elements ? s->value[2 * k + 1] : value_of(s, s->rank[2 * k + 1].prefix);
         double between_them = between(a, b, h - floor(h));
         value[k] = s->used > 0 && !isnan(between_them) ? between_them : (double)NAN;
+    }
+}
+
+/* Finds the values at the ranks among the elements that are kept. */
+static void search_elements(assay_meter *m)
+{
+    quantiles_state *s = meter_state(m);
+    for (uint32_t k = 0; k < m->measure.numbers; k += ORDER_MOST) {
+        uint32_t left = m->measure.numbers - k, some = left < ORDER_MOST ? left : ORDER_MOST;
+        s->used = assay_order_find(m->kernels, s->elements, !s->single, m->elements, m->measure.number + k, some,
+                                   s->scratch, s->value + 2 * k, NULL);
     }
 }
 
@@ -321,8 +336,7 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
 {
     quantiles_state *s = meter_state(m);
     if (s->elements)
-        s->used = assay_order_find(m->kernels, s->elements, m->elements, m->measure.number, m->measure.numbers,
-                                   s->scratch, s->value, NULL);
+        search_elements(m);
     else if (!s->counted && s->used > 0)
         set_ranks(m);
     s->counted = true;

@@ -4,54 +4,18 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/order_exact.h"
-
 enum {
-    SAMPLE = ORDER_SAMPLE,
     DEVIATIONS = 5, /* of a rank's place in the sample, on each side of it */
     PLACES = 8,     /* and so many more: they count where q is 0 or 1 */
-    NARROW_SAMPLE = 512,
-    NARROW_PLACES = 57, /* five deviations of the middle rank */
-    VECTOR = 16,        /* floats that a kernel may write behind the last */
-    BLOCK = 2048        /* floats that are looked at by all brackets while they are in the first cache */
+    MOST_MISSES = 4,
+    LEAST_SAMPLE = 512,
+    VECTOR = 16,  /* values that a kernel may write behind the last */
+    BLOCK = 2048, /* elements that all brackets look at while they are in the first cache */
+    ORDER_SORTED = ORDER_SAMPLE,
+    INSERTED = 48, /* fewer than that are inserted one by one */
+    RADIX = 11,
+    RADIX_SIZE = 1 << RADIX
 };
-
-typedef struct bracket {
-    float low, high;   /* the value is expected in [low, high] */
-    uint64_t split[3]; /* elements < low, == low and == high */
-    uint64_t inner;    /* strictly inside */
-    float *kept;       /* those inside; in the scratch */
-    size_t room;
-    bool missed;
-} bracket;
-
-/* What the scratch holds. */
-typedef struct order_scratch {
-    uint64_t *digits, *table; /* [ORDER_COUNTS] each; set aside where not all elements are the sample */
-    float *sample;            /* [SAMPLE] */
-    float *kept;              /* [shares][room] */
-} order_scratch;
-
-static size_t room_for(uint64_t n)
-{
-    return (size_t)(n / 8) + BLOCK + VECTOR;
-}
-
-size_t assay_order_scratch(uint64_t n, uint32_t shares)
-{
-    if (n <= SAMPLE)
-        return SAMPLE * sizeof(float);
-    return 2 * ORDER_COUNTS * sizeof(uint64_t) + (SAMPLE + shares * room_for(n)) * sizeof(float);
-}
-
-static order_scratch divide_scratch(void *scratch, uint64_t n)
-{
-    uint64_t *tables = scratch;
-    if (n <= SAMPLE)
-        return (order_scratch){.sample = scratch};
-    float *sample = (float *)(tables + 2 * ORDER_COUNTS);
-    return (order_scratch){tables, tables + ORDER_COUNTS, sample, sample + SAMPLE};
-}
 
 static uint64_t floor_rank(uint64_t used, double share)
 {
@@ -68,193 +32,70 @@ static uint64_t mix(uint64_t i)
     return z ^ z >> 31;
 }
 
-uint64_t assay_order_place(uint64_t n, uint64_t count, uint64_t i)
+uint64_t assay_order_place(uint64_t n, uint64_t count, uint64_t i, uint64_t hash)
 {
     uint64_t length = n / count, longer = n % count, first = i * length + (i < longer ? i : longer);
-    return first + (uint64_t)((unsigned __int128)mix(i) * (length + (i < longer)) >> 64);
+    return first + (uint64_t)((unsigned __int128)mix(i ^ hash) * (length + (i < longer)) >> 64);
 }
 
-/* NaN are left out. Returns how many there are. */
-static size_t take_sample(const float *x, uint64_t n, size_t count, float *sample)
+/* Elements that a bracket may have: an eighth of all n, and half of those that were inside another bracket, of which
+ * a smaller sample is taken. */
+static size_t outer_room(uint64_t n)
 {
-    size_t taken = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        sample[taken] = x[assay_order_place(n, count, i)];
-        taken += !isnan(sample[taken]);
-    }
-    return taken;
+    return (size_t)(n / 8) + 2 * BLOCK;
 }
 
-static void set_bracket(bracket *b, const float *sample, size_t count, double share)
+static size_t inner_room(uint64_t n)
 {
-    size_t at = count > 0 ? (size_t)floor_rank(count, share) : 0;
-    size_t margin = (size_t)(DEVIATIONS * sqrt((double)count * share * (1 - share))) + PLACES;
-    b->low = at > margin ? sample[at - margin] : -INFINITY;
-    b->high = at + margin + 1 < count ? sample[at + margin + 1] : INFINITY;
+    return (size_t)(n / 2) + BLOCK;
 }
 
-/* Counts and collects a block's elements for one bracket. */
-static void look_at(const measure_kernels *kernels, bracket *b, const float *x, size_t n, uint64_t *looked)
+static size_t inner_sample(uint64_t n)
 {
-    if (b->inner + n > b->room) {
-        float above = nextafterf(b->low, INFINITY), under = nextafterf(b->high, -INFINITY);
-        b->missed = b->inner + kernels->inside32((const uint8_t *)x, n, above, under) > b->room;
-        *looked += n;
-    }
-    if (b->missed)
-        return;
-    b->inner += kernels->split32(x, n, b->low, b->high, b->kept + b->inner, b->split);
-    *looked += n;
+    size_t share = (size_t)(n / 64);
+    return share < LEAST_SAMPLE ? LEAST_SAMPLE : share < ORDER_SAMPLE ? share : ORDER_SAMPLE;
 }
 
-/* Keeps, of more than are sorted, those about rank *r, in front: so many that they hold ranks *r and *r + 1. *r becomes
- * the rank among them. Returns how many there are: too many where the sample missed the rank. */
-static size_t narrow(const measure_kernels *kernels, float *a, size_t n, size_t *r, uint64_t *looked)
+/* Values that one search may collect, brackets within brackets included. */
+static size_t free_values(uint64_t n)
 {
-    while (n > ORDER_SORTED) {
-        float sample[NARROW_SAMPLE], low = -INFINITY, high = INFINITY;
-        size_t count = take_sample(a, n, NARROW_SAMPLE, sample), at = *r / (n / NARROW_SAMPLE);
-        assay_sort_few(sample, count);
-        if (at > NARROW_PLACES && at - NARROW_PLACES < count)
-            low = sample[at - NARROW_PLACES];
-        if (at + NARROW_PLACES < count)
-            high = sample[at + NARROW_PLACES];
-        const uint8_t *bytes = (const uint8_t *)a;
-        size_t below = low > -INFINITY ? kernels->inside32(bytes, n, -INFINITY, nextafterf(low, -INFINITY)) : 0;
-        size_t inside = kernels->inside32(bytes, n, low, high), last = *r + 1 < n ? *r + 1 : *r;
-        *looked += 2 * n;
-        if (*r < below || last >= below + inside || inside > n / 2)
-            break;
-        *looked += n;
-        /* What is written ends where reading goes on at the latest. */
-        n = kernels->collect32(a, n, low, high, a);
-        *r -= below;
-    }
-    return n;
+    size_t room = outer_room(n), values = room + VECTOR;
+    for (; room > ORDER_SORTED; values += room + VECTOR)
+        room = inner_room(room);
+    return values;
 }
 
-/* The values of ranks r and next among those that are inside the bracket. */
-static void select_inside(const measure_kernels *kernels, const bracket *b, size_t r, size_t next,
-                          const order_scratch *scratch, float at[2], uint64_t *looked)
+#define VALUE       float
+#define BITS        uint32_t
+#define NAMED(name) name##_32
+#define INSIDE      inside32
+#define SPLIT       split32
+#define NEXT        nextafterf
+#include "tensor/order.inc"
+
+#define VALUE       double
+#define BITS        uint64_t
+#define NAMED(name) name##_64
+#define INSIDE      inside64
+#define SPLIT       split64
+#define NEXT        nextafter
+#include "tensor/order.inc"
+
+size_t assay_order_scratch(uint64_t n, uint32_t shares, bool wide)
 {
-    size_t step = next - r, some = narrow(kernels, b->kept, (size_t)b->inner, &r, looked);
-    *looked += some;
-    if (some <= ORDER_SORTED) {
-        assay_sort_few(b->kept, some);
-        at[0] = b->kept[r];
-        at[1] = b->kept[r + step];
-        return;
-    }
-    *looked += some;
-    assay_digits_count(b->kept, some, scratch->digits);
-    assay_digits_find(b->kept, some, scratch->digits, r, r + step, scratch->table, at);
+    return n <= ORDER_SORTED ? 0 : shares * free_values(n) * (wide ? sizeof(double) : sizeof(float));
 }
 
-/* The values of ranks r and next. False: one of them is not in the bracket. */
-static bool values_at(const measure_kernels *kernels, const bracket *b, uint64_t r, uint64_t next,
-                      const order_scratch *scratch, float at[2], uint64_t *looked)
+uint64_t assay_order_find(const measure_kernels *kernels, void *x, bool wide, uint64_t n, const double *share,
+                          uint32_t shares, void *scratch, double *at, uint64_t *looked)
 {
-    uint64_t first = b->split[0] + b->split[1], behind = first + b->inner;
-    if (r < b->split[0] || next >= behind + (b->high == b->low ? 0 : b->split[2]))
-        return false;
-    at[0] = r < first ? b->low : b->high;
-    at[1] = next < first ? b->low : b->high;
-    if (next >= first && r < behind && b->inner > 0) {
-        uint64_t from = r >= first ? r - first : 0, to = next < behind ? next - first : b->inner - 1;
-        float inside[2];
-        select_inside(kernels, b, (size_t)from, (size_t)to, scratch, inside, looked);
-        at[0] = r >= first ? inside[0] : at[0];
-        at[1] = next < behind ? inside[1] : at[1];
-    }
-    return true;
-}
-
-/* Few elements: all of them are the sample. */
-static uint64_t find_directly(const float *x, uint64_t n, const double *share, uint32_t shares, float *sorted,
-                              float *at)
-{
-    size_t used = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        sorted[used] = x[i];
-        used += !isnan(x[i]);
-    }
-    assay_sort_few(sorted, used);
-    for (uint32_t k = 0; used > 0 && k < shares; k++) {
-        size_t r = (size_t)floor_rank(used, share[k]);
-        at[2 * k] = sorted[r] + 0.0f;
-        at[2 * k + 1] = sorted[r + 1 < used ? r + 1 : r] + 0.0f;
-    }
-    return used;
-}
-
-/* One pass for all brackets, block by block. Returns how many elements are not NaN. */
-static uint64_t look_at_all(const measure_kernels *kernels, bracket *about, uint32_t shares, const float *x, uint64_t n,
-                            uint64_t *looked)
-{
-    uint64_t used = 0;
-    for (uint64_t i = 0; i < n; i += BLOCK) {
-        size_t some = n - i < BLOCK ? (size_t)(n - i) : BLOCK;
-        used += kernels->inside32((const uint8_t *)(x + i), some, -INFINITY, INFINITY);
-        for (uint32_t k = 0; k < shares; k++)
-            if (!about[k].missed)
-                look_at(kernels, &about[k], x + i, some, looked);
-    }
-    *looked += n;
-    return used;
-}
-
-static void find_in_brackets(const measure_kernels *kernels, bracket *about, uint32_t shares, const double *share,
-                             uint64_t used, const order_scratch *scratch, float *at, uint64_t *looked)
-{
-    for (uint32_t k = 0; k < shares; k++) {
-        uint64_t r = floor_rank(used, share[k]), next = r + 1 < used ? r + 1 : r;
-        if (!about[k].missed)
-            about[k].missed = !values_at(kernels, &about[k], r, next, scratch, &at[2 * k], looked);
-    }
-}
-
-/* Of the shares whose bracket missed. */
-static void find_by_digits(const bracket *about, uint32_t shares, const double *share, const float *x, uint64_t n,
-                           uint64_t used, const order_scratch *scratch, float *at, uint64_t *looked)
-{
-    bool counted = false;
-    for (uint32_t k = 0; k < shares; k++) {
-        uint64_t r = floor_rank(used, share[k]), next = r + 1 < used ? r + 1 : r;
-        if (!about[k].missed)
-            continue;
-        if (!counted)
-            assay_digits_count(x, n, scratch->digits);
-        *looked += counted ? n : 2 * n;
-        counted = true;
-        assay_digits_find(x, n, scratch->digits, r, next, scratch->table, &at[2 * k]);
-    }
-}
-
-uint64_t assay_order_find(const measure_kernels *kernels, const float *x, uint64_t n, const double *share,
-                          uint32_t shares, void *scratch, float *at, uint64_t *looked)
-{
-    bracket about[ORDER_MOST] = {{0}};
-    order_scratch parts = divide_scratch(scratch, n);
-    uint64_t seen = n < SAMPLE ? n : SAMPLE, used;
-    if (n <= SAMPLE) {
-        used = find_directly(x, n, share, shares, parts.sample, at);
-    } else {
-        size_t count = take_sample(x, n, SAMPLE, parts.sample);
-        assay_sort_few(parts.sample, count);
-        for (uint32_t k = 0; k < shares; k++) {
-            set_bracket(&about[k], parts.sample, count, share[k]);
-            about[k].kept = parts.kept + k * room_for(n);
-            about[k].room = room_for(n) - VECTOR;
-        }
-        used = look_at_all(kernels, about, shares, x, n, &seen);
-    }
-    if (n > SAMPLE && used > 0) {
-        find_in_brackets(kernels, about, shares, share, used, &parts, at, &seen);
-        find_by_digits(about, shares, share, x, n, used, &parts, at, &seen);
-        for (uint32_t k = 0; k < 2 * shares; k++)
-            at[k] += 0.0f;
-    }
+    uint64_t seen = 0, used;
+    if (n <= ORDER_SORTED)
+        used = wide ? find_directly_64(x, n, share, shares, at) : find_directly_32(x, n, share, shares, at);
+    else
+        used = wide ? find_all_64(kernels, x, n, share, shares, scratch, at, &seen)
+                    : find_all_32(kernels, x, n, share, shares, scratch, at, &seen);
     if (looked)
-        *looked += seen;
+        *looked += n <= ORDER_SORTED ? n : seen;
     return used;
 }

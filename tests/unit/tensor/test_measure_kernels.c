@@ -27,6 +27,7 @@ typedef struct output {
     double number[2 * LONGEST + 2 * MEASURE_LANES];
     uint32_t count[LONGEST];
     float kept[LONGEST + BEHIND];
+    double kept64[LONGEST + BEHIND];
     uint64_t counted, split[3];
 } output;
 
@@ -96,16 +97,16 @@ static void run_inside64(const measure_kernels *k, const input *in, output *out)
     out->counted = k->inside64(in->a, in->n, -0.5, 0.25);
 }
 
-static void run_collect32(const measure_kernels *k, const input *in, output *out)
-{
-    out->counted = k->collect32(in->even, in->n, -0.5F, 0.25F, out->kept);
-    memset(out->kept + out->counted, 0, BEHIND * sizeof(float));
-}
-
 static void run_split32(const measure_kernels *k, const input *in, output *out)
 {
     out->counted = k->split32(in->even, in->n, -0.5F, 0.25F, out->kept, out->split);
     memset(out->kept + out->counted, 0, BEHIND * sizeof(float));
+}
+
+static void run_split64(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->split64(in->even, in->n, -0.5, 0.25, out->kept64, out->split);
+    memset(out->kept64 + out->counted, 0, BEHIND * sizeof(double));
 }
 
 static void run_column_sums(const measure_kernels *k, const input *in, output *out)
@@ -135,6 +136,7 @@ static void clear(output *out, size_t n)
     memset(out->number + LONGEST, 0, n * sizeof out->number[0]);
     memset(out->count, 0, n * sizeof out->count[0]);
     memset(out->kept, 0, (n + BEHIND) * sizeof out->kept[0]);
+    memset(out->kept64, 0, (n + BEHIND) * sizeof out->kept64[0]);
     out->counted = out->split[0] = out->split[1] = out->split[2] = 0;
 }
 
@@ -149,7 +151,8 @@ static bool same(const output *x, const output *y, size_t n)
            same_numbers(x->number, y->number, n + 2 * MEASURE_LANES) &&
            same_numbers(x->number + LONGEST, y->number + LONGEST, n) &&
            memcmp(x->count, y->count, n * sizeof x->count[0]) == 0 &&
-           memcmp(x->kept, y->kept, (n + BEHIND) * sizeof x->kept[0]) == 0 && x->counted == y->counted &&
+           memcmp(x->kept, y->kept, (n + BEHIND) * sizeof x->kept[0]) == 0 &&
+           memcmp(x->kept64, y->kept64, (n + BEHIND) * sizeof x->kept64[0]) == 0 && x->counted == y->counted &&
            memcmp(x->split, y->split, sizeof x->split) == 0;
 }
 
@@ -206,7 +209,7 @@ static void test_all(void)
         KERNEL(change32, ASSAY_FLOAT32),    KERNEL(change64, ASSAY_FLOAT64),    KERNEL(finite32, ASSAY_FLOAT32),
         KERNEL(finite64, ASSAY_FLOAT64),    KERNEL(squares32, ASSAY_FLOAT32),   KERNEL(squares64, ASSAY_FLOAT64),
         KERNEL(columns32, ASSAY_FLOAT32),   KERNEL(columns64, ASSAY_FLOAT64),   KERNEL(inside32, ASSAY_FLOAT32),
-        KERNEL(inside64, ASSAY_FLOAT64),    KERNEL(collect32, ASSAY_FLOAT32),   KERNEL(split32, ASSAY_FLOAT32),
+        KERNEL(inside64, ASSAY_FLOAT64),    KERNEL(split32, ASSAY_FLOAT32),     KERNEL(split64, ASSAY_FLOAT64),
         KERNEL(column_sums, ASSAY_FLOAT64), KERNEL(channel_sums, ASSAY_FLOAT64)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)

@@ -1,4 +1,5 @@
-/* Order statistics: right, and at most twice the usual number of elements looked at, whatever the values are. */
+/* Order statistics of floats and doubles: right, and at most twice the usual number of elements looked at, whatever the
+ * values are. */
 #include "unit.h"
 
 #include <math.h>
@@ -8,11 +9,14 @@
 
 enum { MOST = 150001, COLUMNS = 1024 };
 
-static float x[MOST], copy[MOST], sorted[MOST];
+static bool wide; /* x is searched as doubles; else as floats, which it then holds */
+static double x[MOST], sorted[MOST];
+static float narrow[MOST], narrow_copy[MOST];
+static double wide_copy[MOST];
 
 static int ascending(const void *a, const void *b)
 {
-    float p = *(const float *)a, q = *(const float *)b;
+    double p = *(const double *)a, q = *(const double *)b;
     return (p > q) - (p < q);
 }
 
@@ -25,17 +29,21 @@ static uint64_t random_bits(void) /* Marsaglia's xorshift */
     return state;
 }
 
-static float uniform(void)
+static double uniform(void)
 {
-    return (float)(random_bits() >> 40) * 0x1p-24F;
+    return (double)(random_bits() >> 40) * 0x1p-24;
 }
 
 static uint64_t used; /* elements of `sorted` */
 
-/* Sorts what x holds. */
+/* Sorts what x holds, as it is searched. */
 static void sort_values(uint64_t n)
 {
-    memcpy(copy, x, n * sizeof *x);
+    for (uint64_t i = 0; i < n && !wide; i++) {
+        narrow[i] = narrow_copy[i] = (float)x[i];
+        x[i] = (double)narrow[i];
+    }
+    memcpy(wide_copy, x, n * sizeof *x);
     used = 0;
     for (uint64_t i = 0; i < n; i++) {
         sorted[used] = x[i];
@@ -53,15 +61,18 @@ static uint64_t find(uint64_t n, int group, assay_simd level, unsigned *wrong)
 {
     const double *share = &SHARES[GROUPS[group][0]];
     uint32_t shares = GROUPS[group][1];
-    void *scratch = malloc(assay_order_scratch(n, shares)); /* of the size that is asked for, for sanitizers to watch */
-    float at[2 * ORDER_MOST];
+    void *scratch =
+        malloc(assay_order_scratch(n, shares, wide)); /* of the size that is asked for, for sanitizers to watch */
+    double at[2 * ORDER_MOST];
     uint64_t looked = 0;
-    uint64_t got = assay_order_find(assay_measure_kernels_of(level), x, n, share, shares, scratch, at, &looked);
+    uint64_t got = assay_order_find(assay_measure_kernels_of(level), wide ? (void *)x : narrow, wide, n, share, shares,
+                                    scratch, at, &looked);
     for (uint32_t k = 0; used > 0 && k < shares; k++) {
         uint64_t r = (uint64_t)((double)(used - 1) * share[k]), next = r + 1 < used ? r + 1 : r;
         *wrong += at[2 * k] != sorted[r] || at[2 * k + 1] != sorted[next] || (at[2 * k] == 0 && signbit(at[2 * k]));
     }
-    *wrong += got != used || memcmp(copy, x, n * sizeof *x) != 0;
+    *wrong += got != used || memcmp(wide_copy, x, n * sizeof *x) != 0 ||
+              (!wide && memcmp(narrow_copy, narrow, n * sizeof *narrow) != 0);
     free(scratch);
     return looked;
 }
@@ -78,7 +89,7 @@ static void find_usual(uint64_t n, uint64_t looked[GROUP_COUNT])
     CU_ASSERT_EQUAL(wrong, 0);
 }
 
-static float random_normal(void) /* near enough: the sum of 4 uniform numbers */
+static double random_normal(void) /* near enough: the sum of 4 uniform numbers */
 {
     return uniform() + uniform() + uniform() + uniform() - 2;
 }
@@ -107,69 +118,87 @@ enum pattern {
     TAILS,
     RELU,
     TINY_RANGE,
+    LAST_BITS,
+    INTEGERS,
+    ANY_BITS,
+    EVERY_LEVEL,
     PATTERNS
 };
 
-static float pattern_value(enum pattern pattern, uint64_t n, uint64_t i)
+static double pattern_value(enum pattern pattern, uint64_t n, uint64_t i)
 {
-    float normal = random_normal();
+    double normal = random_normal();
     uint64_t column = i % COLUMNS, row = i / COLUMNS;
     switch (pattern) {
     case CONSTANT:
-        return 0.37F;
+        return 0.37;
     case ZEROS_OF_BOTH_SIGNS:
-        return i % 2 ? 0.0F : -0.0F;
+        return i % 2 ? 0.0 : -0.0;
     case TWO_VALUES:
         return normal > 0 ? 1 : 2;
     case SORTED:
-        return (float)i;
+        return (double)i;
     case REVERSED:
-        return -(float)i;
+        return -(double)i;
     case INTERLEAVED:
-        return i % 2 ? (float)i : -(float)i;
+        return i % 2 ? (double)i : -(double)i;
     case ALL_NAN:
-        return NAN;
+        return (double)NAN;
     case ONE_NUMBER:
-        return i == n / 3 ? 1.0F : (i % 2 ? NAN : -NAN);
+        return i == n / 3 ? 1 : i % 2 ? (double)NAN : -(double)(double)NAN;
     case HALF_NAN:
-        return normal > 0 ? NAN : normal;
+        return normal > 0 ? (double)NAN : normal;
     case INFINITIES:
-        return i % 3 == 0 ? INFINITY : i % 3 == 1 ? -INFINITY : normal;
+        return i % 3 == 0 ? (double)INFINITY : i % 3 == 1 ? -(double)INFINITY : normal;
     case MASK:
-        return column > row ? -INFINITY : normal;
+        return column > row ? -(double)INFINITY : normal;
     case DENORMAL:
-        return normal * 1e-42F;
+        return normal * (wide ? 1e-312 : 1e-42);
     case BFLOAT16: {
-        uint32_t bits;
+        uint64_t bits;
         memcpy(&bits, &normal, sizeof bits);
-        bits &= 0xffff0000U;
+        bits &= UINT64_MAX << 45;
         memcpy(&normal, &bits, sizeof bits);
         return normal;
     }
     case OUTLIER:
-        return i == n / 3 ? 1e30F : 0;
+        return i == n / 3 ? 1e30 : 0;
     case OUTLIERS:
-        return i % 17 == 0 ? 1e30F : normal;
+        return i % 17 == 0 ? 1e30 : normal;
     case COLUMN_SCALES:
-        return normal * (float)exp((double)(column * 7919 % 100) / 10);
+        return normal * exp((double)(column * 7919 % 100) / 10);
     case ROW_SCALES:
-        return normal * (float)exp((double)(row * 7919 % 100) / 10);
+        return normal * exp((double)(row * 7919 % 100) / 10);
     case DEAD_COLUMNS:
-        return column * 7919 % 10 < 5 ? 0 : normal * (float)(column * 104729 % 31);
+        return column * 7919 % 10 < 5 ? 0 : normal * (double)(column * 104729 % 31);
     case FEW_COLUMNS:
         return column % 256 == 0 ? normal : normal * 100;
     case PERIOD:
-        return (float)(i % 64);
+        return (double)(i % 64);
     case TAILS:
-        return (float)exp((double)normal * 30);
+        return exp(normal * 30);
     case RELU:
         return normal > 0 ? normal : 0;
+    case LAST_BITS: /* all digits but the last are the same */
+        return 1 + normal * 0x1p-36;
+    case INTEGERS:
+        return (double)(int64_t)random_bits();
+    case ANY_BITS: {
+        uint64_t bits = random_bits();
+        memcpy(&normal, &bits, sizeof bits);
+        return normal;
+    }
+    case EVERY_LEVEL: { /* an outlier for each digit, and most elements the same but for the last */
+        uint64_t bits = UINT64_C(0x3ff0000000000000) + (i < 64 ? UINT64_C(1) << i % 52 : random_bits() % 65536);
+        memcpy(&normal, &bits, sizeof bits);
+        return normal;
+    }
     default:
-        return 1 + normal * 1e-6F;
+        return 1 + normal * 1e-6;
     }
 }
 
-static void patterns(void)
+static void try_patterns(void)
 {
     static const uint64_t LENGTHS[] = {1, 2, 4095, 4097, 20000, 65536, 100000, MOST};
     for (size_t l = 0; l < sizeof LENGTHS / sizeof LENGTHS[0]; l++) {
@@ -192,17 +221,17 @@ static void patterns(void)
 
 /* What the elements that are in the sample and the others are made of. */
 typedef struct attack {
-    float place[2], width[2]; /* of the values of either kind */
-    unsigned steps[2];        /* so many different ones; 0: any */
-    unsigned order;           /* 0: random, 1: ascending, 2: every other element of the sample is like the others */
+    double place[2], width[2]; /* of the values of either kind */
+    unsigned steps[2];         /* so many different ones; 0: any */
+    unsigned order;            /* 0: random, 1: ascending, 2: every other element of the sample is like the others */
 } attack;
 
-static float draw(const attack *a, int kind, double share)
+static double draw(const attack *a, int kind, double share)
 {
-    double u = a->order == 1 ? share : (double)uniform();
+    double u = a->order == 1 ? share : uniform();
     if (a->steps[kind] > 0)
         u = floor(u * a->steps[kind]) / a->steps[kind];
-    return a->place[kind] + a->width[kind] * (float)u;
+    return a->place[kind] + a->width[kind] * u;
 }
 
 static void lay_out(const attack *a, uint64_t n)
@@ -211,12 +240,12 @@ static void lay_out(const attack *a, uint64_t n)
         x[i] = draw(a, 1, (double)i / (double)n);
     for (uint64_t i = 0; i < ORDER_SAMPLE; i++)
         if (a->order != 2 || i % 2)
-            x[assay_order_place(n, ORDER_SAMPLE, i)] = draw(a, 0, (double)i / ORDER_SAMPLE);
+            x[assay_order_place(n, ORDER_SAMPLE, i, 0)] = draw(a, 0, (double)i / ORDER_SAMPLE);
 }
 
-static float any_size(void)
+static double any_size(void)
 {
-    return random_bits() % 4 == 0 ? 0 : (float)exp((double)uniform() * 60 - 50) * (random_bits() % 2 ? 1 : -1);
+    return random_bits() % 4 == 0 ? 0 : exp(uniform() * 60 - 50) * (random_bits() % 2 ? 1 : -1);
 }
 
 static attack changed(attack a)
@@ -240,7 +269,7 @@ static attack changed(attack a)
 
 /* Climbs from misleading samples to those that make most work. They are known to mislead: the usual way is not taken.
  */
-static void attacks(void)
+static void try_attacks(void)
 {
     enum { CLIMBS = 12, CHANGES = 12, N = 50021 };
     uint64_t usual[GROUP_COUNT];
@@ -250,7 +279,7 @@ static void attacks(void)
         unsigned wrong = 0;
         for (int climb = 0; climb < CLIMBS; climb++) {
             attack best = {
-                .place = {climb % 2 ? 5 : 0, 0}, .width = {climb % 3 ? 1e-3F : 0, 1}, .steps = {0, climb > 6 ? 3 : 0}};
+                .place = {climb % 2 ? 5 : 0, 0}, .width = {climb % 3 ? 1e-3 : 0, 1}, .steps = {0, climb > 6 ? 3 : 0}};
             uint64_t most = 0;
             for (int change = 0; change < CHANGES; change++) {
                 attack next = change > 0 ? changed(best) : best;
@@ -265,6 +294,22 @@ static void attacks(void)
         CU_ASSERT_EQUAL(wrong, 0);
         CU_ASSERT_TRUE(dearest <= 2 * usual[group]);
         CU_ASSERT_TRUE(dearest > usual[group] + N / 2); /* else nothing was misled */
+    }
+}
+
+static void patterns(void)
+{
+    for (int k = 0; k < 2; k++) {
+        wide = k == 1;
+        try_patterns();
+    }
+}
+
+static void attacks(void)
+{
+    for (int k = 0; k < 2; k++) {
+        wide = k == 1;
+        try_attacks();
     }
 }
 
