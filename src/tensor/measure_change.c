@@ -8,7 +8,10 @@
 #include "tensor/convert.h"
 #include "tensor/measure_kind.h"
 
-enum { BLOCK_GROUPS = 512, DECIDE_GROUPS = 32 /* as many are looked at before the question whether that decided it */ };
+enum {
+    BLOCK_GROUPS = 512,
+    DECIDE_GROUPS = 128 /* as many are looked at before the question whether that decided it */
+};
 
 typedef struct change_state {
     change_limits limits;
@@ -132,7 +135,7 @@ static uint64_t near_groups(assay_meter *m, const meter_piece *piece, uint64_t g
     if (!s->plain || m->dtype != ASSAY_FLOAT32 || m->reference_dtype != ASSAY_FLOAT32)
         return 0;
     return m->kernels->near32(piece->bytes, piece->reference, (size_t)groups * MEASURE_LANES, s->near_rtol,
-                              s->near_atol) /
+                              s->near_atol, m->measure.equal_nan) /
            MEASURE_LANES;
 }
 

@@ -4,6 +4,8 @@
 
 #include "tensor/measure_kind.h"
 
+static const double LARGEST = 0x1p62; /* of the numbers of classes */
+
 typedef struct classes_state {
     uint64_t row;     /* argmax over an axis of so many elements; 0: every element by itself */
     uint64_t inner;   /* elements behind that axis: 1 where it is the last, and the scores of a sample lie together */
@@ -43,17 +45,31 @@ static bool is_better(double x, double best)
     return x > best || (isnan(x) && !isnan(best));
 }
 
+/* `n` scores of one row, the first of which is number `from` of it. Behind a NaN nothing is looked at. */
+static void feed_row(classes_state *s, const double *x, size_t n, uint64_t from)
+{
+    size_t i = 0;
+    if (from == 0) {
+        s->best = x[i++];
+        s->best_at = 0;
+    }
+    for (; i < n && !isnan(s->best); i++)
+        if (!(x[i] <= s->best)) {
+            s->best = x[i];
+            s->best_at = from + i;
+        }
+}
+
 static void feed_rows(assay_meter *m, const double *x, size_t n)
 {
     classes_state *s = meter_state(m);
     int64_t *class = m->kept;
     uint64_t in_row = m->position % s->row, row = m->position / s->row;
-    for (size_t i = 0; i < n; i++) {
-        if (in_row == 0 || is_better(x[i], s->best)) {
-            s->best = x[i];
-            s->best_at = in_row;
-        }
-        if (++in_row == s->row) {
+    for (size_t i = 0, take; i < n; i += take) {
+        take = s->row - in_row < n - i ? (size_t)(s->row - in_row) : n - i;
+        feed_row(s, x + i, take, in_row);
+        in_row += take;
+        if (in_row == s->row) {
             class[row++] = (int64_t)s->best_at;
             in_row = 0;
         }
@@ -78,6 +94,12 @@ static void feed_columns(assay_meter *m, const double *x, size_t n)
     }
 }
 
+/* Not by rint(), which is a call. */
+static bool is_integral(double x)
+{
+    return fabs(x) > LARGEST ? isfinite(x) : (double)(int64_t)x == x;
+}
+
 /* Keeps the doubles where the classes will be: what they mean is known at the end. */
 static void feed(assay_meter *m, const double *x, size_t n)
 {
@@ -90,7 +112,7 @@ static void feed(assay_meter *m, const double *x, size_t n)
         return;
     }
     for (size_t i = 0; i < n && !s->probabilities; i++)
-        s->probabilities = isfinite(x[i]) && x[i] != rint(x[i]);
+        s->probabilities = isfinite(x[i]) && !is_integral(x[i]);
     memcpy((uint8_t *)m->kept + m->position * sizeof *x, x, n * sizeof *x);
 }
 
@@ -100,7 +122,10 @@ static int64_t class_of(double x, bool is_probability)
         return ASSAY_NO_CLASS;
     if (is_probability)
         return x >= 0.5;
-    return fabs(x) <= 0x1p62 ? (int64_t)rint(x) : ASSAY_NO_CLASS;
+    if (fabs(x) > LARGEST)
+        return ASSAY_NO_CLASS;
+    int64_t class = (int64_t)x;
+    return (double)class == x ? class : (int64_t)rint(x);
 }
 
 static int end(assay_meter *m, assay_result *result, assay_error *err)

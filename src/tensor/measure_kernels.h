@@ -5,6 +5,7 @@
 #ifndef ASSAY_TENSOR_MEASURE_KERNELS_H
 #define ASSAY_TENSOR_MEASURE_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,10 +55,11 @@ typedef struct measure_kernels {
     /* sum[i] += x[i], squares[i] += x[i]^2. */
     void (*column_sums)(double *sum, double *squares, const double *x, size_t n);
     void (*channel_sums)(channel_lanes *s, const double *x, size_t groups);
-    /* How many of the first elements, at least, have |a - b| <= atol + rtol |b| by a wide margin: as floats have it,
-     * which take a millionth for themselves, so that the tolerances given are to be that much smaller. A multiple of
-     * the floats in a vector; none behind the first one in doubt. rtol is 0 or above 2^-60. */
-    size_t (*near32)(const uint8_t *a, const uint8_t *b, size_t n, float rtol, float atol);
+    /* How many of the first elements, at least, are equal, or have |a - b| <= atol + rtol |b| by a wide margin: as
+     * floats have it, which take a millionth for themselves, so that the tolerances given are to be that much smaller.
+     * Or both are NaN, if that counts as close. A multiple of the floats in a vector; none behind the first one in
+     * doubt. rtol is 0 or above 2^-60. */
+    size_t (*near32)(const uint8_t *a, const uint8_t *b, size_t n, float rtol, float atol, bool nan_is_close);
 } measure_kernels;
 
 /* The kernels of a level that this machine has (assay_simd_has). */

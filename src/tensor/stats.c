@@ -124,11 +124,10 @@ static void close_block(assay_stats_acc *acc)
 
 /* Counts what is not finite among n doubles; the extremes of the block, which may have more elements, say what to look
  * for. */
-static void count_doubles(assay_stats_acc *acc, const double *x, size_t n, bool low, bool high)
+static void count_doubles(assay_stats_acc *acc, const uint8_t *bytes, size_t n, bool low, bool high)
 {
     const double greatest = 0x1.fffffffffffffp+1023;
     const measure_kernels *k = assay_measure_kernels_of(assay_simd_level());
-    const uint8_t *bytes = (const uint8_t *)x;
     uint64_t finite = k->inside64(bytes, n, -greatest, greatest);
     uint64_t negative = finite < n && low ? k->inside64(bytes, n, -INFINITY, -INFINITY) : 0;
     uint64_t positive = finite < n && high ? k->inside64(bytes, n, INFINITY, INFINITY) : 0;
@@ -149,6 +148,30 @@ static void count_floats(assay_stats_acc *acc, const uint8_t *bytes, size_t n, b
     acc->nan += n - finite - negative - positive;
 }
 
+/* Of 16-bit floats: beyond the sign, an infinity is all ones in the exponent, and NaN are greater. */
+static void count_halves(assay_stats_acc *acc, const uint8_t *bytes, size_t n)
+{
+    const int16_t infinity = acc->dtype == ASSAY_FLOAT16 ? 0x7c00 : 0x7f80;
+    enum { BLOCK = 4096 }; /* as many are counted in 16 bits */
+    while (n > 0) {
+        uint16_t nan = 0, infinite = 0, negative = 0;
+        size_t take = n < BLOCK ? n : BLOCK;
+        for (size_t i = 0; i < take; i++) {
+            int16_t bits;
+            memcpy(&bits, bytes + 2 * i, sizeof bits);
+            int16_t size = bits & 0x7fff;
+            nan = (uint16_t)(nan + (size > infinity));
+            infinite = (uint16_t)(infinite + (size == infinity));
+            negative = (uint16_t)(negative + ((size == infinity) & (bits < 0)));
+        }
+        acc->nan += nan;
+        acc->neg_inf += negative;
+        acc->pos_inf += (uint64_t)infinite - negative;
+        bytes += 2 * take;
+        n -= take;
+    }
+}
+
 /* Counts what is not finite, in a second look that only blocks with such elements (or sums beyond doubles) get. */
 static void count_special(assay_stats_acc *acc, const uint8_t *bytes, size_t groups)
 {
@@ -166,10 +189,18 @@ static void count_special(assay_stats_acc *acc, const uint8_t *bytes, size_t gro
         count_floats(acc, bytes, groups * STATS_LANES, low, high);
         return;
     }
+    if (acc->dtype == ASSAY_FLOAT64) {
+        count_doubles(acc, bytes, groups * STATS_LANES, low, high);
+        return;
+    }
+    if (acc->dtype == ASSAY_FLOAT16 || acc->dtype == ASSAY_BFLOAT16) {
+        count_halves(acc, bytes, groups * STATS_LANES);
+        return;
+    }
     while (groups > 0) {
         size_t take = groups < GROUPS ? groups : GROUPS;
         acc->kernels->widen[acc->dtype](bytes, take, x);
-        count_doubles(acc, x, take * STATS_LANES, low, high);
+        count_doubles(acc, (const uint8_t *)x, take * STATS_LANES, low, high);
         bytes += take * STATS_LANES * acc->element;
         groups -= take;
     }
