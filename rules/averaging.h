@@ -1,10 +1,10 @@
-/* averaging.h - replicas that are apart on purpose: local SGD and the like, where workers train by themselves and their
- * weights are averaged every so often.
+/* averaging.h - replicas that diverge on purpose: in local SGD and similar schemes workers train separately, and their
+ * weights are averaged periodically.
  *
- * Looks at one tensor's saved steps in order: equal on all workers, or apart on all of them. A stretch of steps apart
- * is healed when the tensor is equal again after it. Two healed stretches of nearly one length or more are averaging,
- * and no stretch that is no longer is a fault. A worker that is odd alone does not count as apart: averaging leaves
- * none. */
+ * Reads one tensor's saved steps in order: at each it is equal on all workers, or different on all of them. A stretch
+ * of different steps is healed if the tensor is equal again afterwards. Two or more healed stretches of nearly the same
+ * length are averaging, and no stretch of that length or less is a fault. A single odd worker does not count as
+ * different: averaging leaves none. */
 #ifndef ASSAY_RULES_AVERAGING_H
 #define ASSAY_RULES_AVERAGING_H
 

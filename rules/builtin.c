@@ -1,5 +1,4 @@
-/* builtin.c - registers every built-in rule: those of builtin.def and expressions, through the same call as any other.
- */
+/* builtin.c - registers the rules of builtin.def and expressions, through the same call as any other rule. */
 #include "rule/expression.h"
 #include "rule/instance.h"
 

@@ -1,9 +1,9 @@
 /* check_input_images.c - CheckInputImages: inputs that are not centred. docs/rules/CheckInputImages.md.
  *
- * Per tensor, workers pooled, over the steps of TRAIN (all modes where there is no TRAIN): sums per channel so far.
- * Once threshold_samples images were seen, value = largest |sum / elements| over the channels at every step; fires when
- * it exceeds threshold_mean. With threshold_var also when some channel's |variance - 1| exceeds it (remark "variance").
- */
+ * For each tensor, workers pooled, over the TRAIN steps (all modes if there is no TRAIN): sums per channel so far. Once
+ * threshold_samples images were seen, value = largest |sum / elements| over the channels at every step; fires when it
+ * exceeds threshold_mean. With threshold_var it also fires when some channel's |variance - 1| exceeds that (remark
+ * "variance"). */
 #include <math.h>
 #include <stdlib.h>
 

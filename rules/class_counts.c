@@ -1,7 +1,7 @@
-/* class_counts.c - the aggregation class_counts: how many labels of each class, over all workers. R17.
+/* class_counts.c - the aggregation class_counts: the number of labels of each class, over all workers.
  *
- * Result: "classes": {"0": n, ...} in ascending order, "samples": their sum, and "ignored": how many labels were those
- * of ignore_labels, which are no class. Values are rounded half to even; those that are not finite are left out. */
+ * Result: "classes": {"0": n, ...} in ascending order, "samples": their sum, and "ignored": the number of labels in
+ * ignore_labels, which are no class. Values are rounded half to even; values that are not finite are left out. */
 #include <inttypes.h>
 
 #include "modes.h"

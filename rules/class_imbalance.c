@@ -1,16 +1,16 @@
-/* class_imbalance.c - ClassImbalance: unequal classes, and classes that are mostly mistaken.
+/* class_imbalance.c - ClassImbalance: unequal classes, and classes that are mostly mispredicted.
  * docs/rules/ClassImbalance.md.
  *
- * Over the steps of TRAIN (all modes where there is no TRAIN), workers pooled, n_c = labels of class c so far. From
- * sum n_c >= samples on, at every step with labels:
+ * Over the TRAIN steps (all modes if there is no TRAIN), workers pooled, n_c = labels of class c so far. Once sum n_c
+ * >= samples, at every step with labels:
  *   imbalance       max n_c / min n_c over the classes seen > threshold_imbalance
  *   misprediction   max over c of (labels c predicted otherwise) / n_c > threshold_misprediction; needs a pair so far
- * With judge = end there is one test, at the last step with labels. A class fires that is rare and still mistaken: the
- * largest class has more than threshold_imbalance times its labels, and of its labels in the second half of the steps
- * more than threshold_misprediction are predicted wrongly, by so much evidence (evidence.h) - while the model is
- * trained: over all classes less than UNTRAINED are wrong. Words of a language are rare and mistaken too, and nothing
- * is wrong with that. Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels
- * are no class. With argmax the classes are on the axis that the labels' shape tells (classes.h). */
+ * With judge = end there is one test, at the last step with labels. It fires for a class that is rare (the largest
+ * class has more than threshold_imbalance times its labels) and still mispredicted (more than threshold_misprediction
+ * of its labels in the second half of the steps, with enough evidence, evidence.h), provided that the model is trained:
+ * over all classes less than UNTRAINED are wrong. Rare words of a language are mispredicted too, which is no fault.
+ * Labels without a prediction count in n_c. Values are rounded half to even; those of ignore_labels are no class. With
+ * argmax, the labels' shape tells the axis of the classes (classes.h). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

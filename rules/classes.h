@@ -1,8 +1,8 @@
-/* classes.h - what is a class: the axis on which scores have their classes, and labels that are none.
+/* classes.h - what is a class: the axis of scores that holds the classes, and the labels that are no class.
  *
  * Labels of shape (N, ...) belong to scores of shape (N, ..., C) or (N, C, ...): the shapes tell which. Labels may also
- * have an axis of length 1 where the scores have their classes. Where both axes fit, the framework decides: PyTorch's
- * losses take classes on axis 1, the others on the last one. */
+ * have an axis of length 1 in place of the classes. If both axes fit, the framework decides: PyTorch's losses have
+ * classes on axis 1, others on the last axis. */
 #ifndef ASSAY_RULES_CLASSES_H
 #define ASSAY_RULES_CLASSES_H
 

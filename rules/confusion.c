@@ -1,9 +1,9 @@
-/* confusion.c - Confusion: classes that are taken for one another. docs/rules/Confusion.md.
+/* confusion.c - Confusion: classes that are mistaken for one another. docs/rules/Confusion.md.
  *
  * M[label][prediction] counts the pairs of a step over all workers (with accumulate: of all steps of the mode). Each
- * column with any count is divided by its sum. A cell offends when M[i][i] < min_diag, or M[j][i] > max_off_diag for j
- * != i. value = smallest diagonal share. Tensors of the collections go before the tensors of the names. Labels of
- * ignore_labels are left out; scores have their classes on the axis that the labels' shape tells (classes.h). */
+ * column with a count is divided by its sum. A cell fires when M[i][i] < min_diag, or M[j][i] > max_off_diag for j
+ * != i. value = smallest diagonal share. Collections take precedence over names. Labels of ignore_labels are left out;
+ * the labels' shape tells the axis of the classes (classes.h). */
 #include <math.h>
 #include <stdlib.h>
 

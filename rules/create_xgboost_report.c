@@ -1,16 +1,20 @@
-/* create_xgboost_report.c - CreateXgboostReport: what a training of boosted trees came to.
+/* create_xgboost_report.c - CreateXgboostReport: sections about a training of boosted trees.
  * docs/rules/CreateXgboostReport.md.
  *
- * No test and no finding: sections in the report. map keeps short rows a step, pooled over workers, never the
- * predictions: metrics             every metric over the steps feature_importance  by weight, gain, cover and their
- * totals at the last step that has any, mean over workers labels              distribution at the last step with
- * predictions confusion           matrix, precision, recall, F1 at that step; class_accuracy: share of right ones by
- * class and step roc                 two classes: curve over BINS equal intervals of the score, area by trapezoids. The
- * true area differs by at most auc_error = sum of P_b N_b over the intervals / (2 P N) residuals           regression:
- * histogram of label - prediction at that step absolute_error      regression: mean |label - prediction| in INTERVALS
- * intervals of the label, by step The task is told by the values: scores in a last axis longer than 1 are multiclass;
- * labels 0 and 1 with predictions in 0..1 are binary; whole labels and whole predictions are multiclass; anything else
- * is regression. */
+ * There are no tests and no findings. map keeps short rows per step, pooled over workers, never the predictions:
+ *
+ *   metrics             every metric over the steps
+ *   feature_importance  by weight, gain, cover and their totals at the last step that has any, mean over workers
+ *   labels              distribution at the last step with predictions
+ *   confusion           matrix, precision, recall, F1 at that step
+ *   class_accuracy      share of right predictions by class and step
+ *   roc                 two classes: curve over BINS equal intervals of the score, area by trapezoids. The true area
+ *                       differs by at most auc_error = sum of P_b N_b over the intervals / (2 P N)
+ *   residuals           regression: histogram of label - prediction at that step
+ *   absolute_error      regression: mean |label - prediction| in INTERVALS intervals of the label, by step
+ *
+ * The values tell the task: scores in a last axis longer than 1 are multiclass; labels 0 and 1 with predictions in 0..1
+ * are binary; whole labels and whole predictions are multiclass; anything else is regression. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* curve_walk.h - what loss_curve and tensor_curves share: walking the rows of a series curve by curve, and saying what
- * was left out. */
+/* curve_walk.h - shared by loss_curve and tensor_curves: walks the rows of a series curve by curve, and writes what was
+ * left out. */
 #ifndef ASSAY_RULES_CURVE_WALK_H
 #define ASSAY_RULES_CURVE_WALK_H
 

@@ -1,7 +1,7 @@
 /* dead_relu.c - DeadRelu: layers in which too many ReLUs never become active. docs/rules/DeadRelu.md.
  *
  * Axis 0 holds the samples; a unit is one element of the other axes, or a channel (axis 1) with its positions pooled.
- * activity = 100 * #{x > 0} / samples; dead when below threshold_inactivity; fires when 100 * dead / units exceeds
+ * activity = 100 * #{x > 0} / samples; a unit is dead below threshold_inactivity; fires when 100 * dead / units exceeds
  * threshold_layer. Workers are pooled. With window = k the samples of the last k saved steps are pooled too. */
 #include <math.h>
 #include <string.h>

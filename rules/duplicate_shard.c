@@ -1,8 +1,8 @@
 /* duplicate_shard.c - DuplicateShard: workers that are fed the same labels or inputs.
  *
- * Per step and tensor the workers' digests are compared. A worker that has the digest of a lower one has a twin. Fires
- * when it has had one at num_steps saved steps of the tensor in a row; value = that number. Tensors with fewer than
- * min_elements elements, or all of whose elements are one value, can be equal by chance and are not compared. */
+ * Compares the workers' digests of a tensor at a step. A worker with the digest of a lower one has a twin. Fires when
+ * it has had one at num_steps consecutive saved steps of the tensor; value = that number. Tensors with fewer than
+ * min_elements elements, or with a single value, can be equal by chance and are not compared. */
 #include <stdlib.h>
 
 #include "workers.h"

@@ -1,4 +1,4 @@
-/* evidence.h - is a share larger than a limit, or only so by chance? */
+/* evidence.h - does a share exceed a limit, or only by chance? */
 #ifndef ASSAY_RULES_EVIDENCE_H
 #define ASSAY_RULES_EVIDENCE_H
 

@@ -1,11 +1,11 @@
 /* exploding_tensor.c - ExplodingTensor: NaN and infinite elements. docs/rules/ExplodingTensor.md.
  *
- * Per worker: value = number of offending elements, fires when there is one. Where only reductions were saved, those
- * that are not finite are counted, with the remark "indirect": a float32 sum can overflow over finite elements. std and
- * variance are left out, being NaN for a healthy scalar in PyTorch.
+ * For each worker: value = number of such elements, fires when there is one. If only reductions were saved, those that
+ * are not finite are counted, with the remark "indirect": a float32 sum can overflow over finite elements. std and
+ * variance are left out, because PyTorch gives NaN for a healthy scalar.
  *
- * Which tensors have such elements on purpose is known at the end only, so map keeps a row of every bad datapoint, and
- * finalize makes findings of them. */
+ * Only at the end is it known which tensors have such elements on purpose. So map keeps a row of every bad datapoint,
+ * and finalize makes findings of them. */
 #include <stdlib.h>
 
 #include "parts/first_cause.h"

@@ -1,8 +1,8 @@
 /* feature_importance_overweight.c - FeatureImportanceOverweight: few features carry the model.
  * docs/rules/FeatureImportanceOverweight.md.
  *
- * Per step and worker, over the tensors of one element: value = sum of the nfeatures largest / sum of all; fires when
- * it exceeds the threshold. A sum of 0 gives no datapoint. With no more features than nfeatures the value is always 1:
+ * For each step and worker, over the tensors of one element: value = sum of the nfeatures largest / sum of all; fires
+ * when it exceeds the threshold. A sum of 0 gives no datapoint. With nfeatures features or fewer the value is always 1:
  * remark "degenerate". */
 #include <stdlib.h>
 

@@ -2,14 +2,16 @@
  *
  * d(s) = largest Euclidean distance of a worker's tensor from the first worker's, relative to that one's norm. A weight
  * is replicated at s when d(s) <= tolerance.
- * drift      of a weight that was replicated before: d has risen by more than growth percent over each of num_steps
- *            saved steps that end at s, and d(s) > tolerance. value = d(s), threshold = d at the saved step before.
- * gradients  the gradient differs at s, d > tolerance, although its weight is replicated at s. Gradients recorded
- *            before they are averaged always differ: then it counts only when the weight drifts over the next num_steps
- *            saved steps.
- * A weight's single jump, as by a bit that flipped, rises once: that is ReplicaDivergence. A weight whose elements are
- * all one value (zero biases, a normalisation's ones) may be equal by chance: that does not make it replicated. Where
- * weights are averaged every so often (averaging.h), the steps between are not tested. */
+ *
+ *   drift      of a weight that was replicated before: d rose by more than growth percent over each of the num_steps
+ *              saved steps that end at s, and d(s) > tolerance. value = d(s), threshold = d at the previous saved step
+ *   gradients  the gradient differs at s, d > tolerance, although its weight is replicated at s. Gradients recorded
+ *              before they are averaged always differ: then it counts only if the weight drifts over the next num_steps
+ *              saved steps
+ *
+ * A single jump of a weight, as by a flipped bit, rises only once: ReplicaDivergence finds it. A weight with a single
+ * value (zero biases, a normalisation's ones) may be equal by chance and does not count as replicated. If weights are
+ * averaged periodically (averaging.h), the steps between are not tested. */
 #include <stdlib.h>
 
 #include "averaging.h"

@@ -1,10 +1,10 @@
 /* half_precision_risk.c - HalfPrecisionRisk: values that a smaller floating-point format would flush or overflow.
  *
- * Per worker and floating-point tensor, rounding to nearest, ties to even; n = finite elements that are not zero.
+ * For each worker and floating-point tensor, rounding to nearest, ties to even; n = finite nonzero elements.
  *
- *     flush      value = 100 * #{0 < |x| <= half the smallest subnormal} / n, fires above flush_percent
- *                but not where it makes no difference: flushed elements that together are below NO_LOSS of the sum of
- *                |x|, biases that are zero but for rounding beside their layer's weights (siblings.h), losses
+ *     flush      value = 100 * #{0 < |x| <= half the smallest subnormal} / n, fires above flush_percent, except where
+ *                it makes no difference: flushed elements that together are below NO_LOSS of the sum of |x|, biases
+ *                that are rounding noise beside their layer's weights (siblings.h), losses
  *     overflow   value = 100 * #{finite |x| that rounds beyond the largest number} / n, fires above overflow_percent
  *
  *     format     largest   rounds beyond it from     smallest subnormal

@@ -1,18 +1,18 @@
 /* history.h - does a number jump above its own past? (NormSpike, LossSpike)
  *
- * How it works. Of the finite values before, of the same tensor, worker and mode:
+ * How it works. From the earlier finite values of the same tensor, worker and mode:
  *   start   largest of the first HISTORY_NEAR, over all modes: the scale of the whole curve
- *   level   median of the last HISTORY_NEAR: follows a loss that descends, and is not moved by one bad step
+ *   level   median of the last HISTORY_NEAR: follows a descending loss, and a single bad step does not move it
  *   r       s(value) - s(level), s(x) = asinh(x / c), c a small share of start. Far above c this is the logarithm of
- *           value / level, so heavy tails become short ones; below c it is linear, so what is next to nothing stays so,
- *           and a value may be zero or negative
+ *           value / level, which shortens heavy tails; below c it is linear, so values near zero stay near zero, and a
+ *           value may be zero or negative
  *   z       robust score of r among those of the last `window` values
- *   record  largest r so far; spikes are not taken in
+ *   record  largest r so far, without spikes
  *   most    largest |value| so far, over all modes
  * A value is a spike when value - level > (ratio - 1) * |level|, r > HISTORY_BEYOND * record, and either z > threshold
- * and value - level > share * start, or value > ratio * most: noise that has reached as far before is no
- * spike, nor is what is small beside the beginning. And spikes are rare: where more than HISTORY_OFTEN of the curve's
- * steps have half the size, (value - level) * sqrt(r), heavy tails are its nature. A jump that lasts counts once. */
+ * and value - level > share * start, or value > ratio * most. So noise that reached as far before is no spike, nor is
+ * a value that is small compared with the beginning. Spikes are also rare: if more than HISTORY_OFTEN of the curve's
+ * steps have half the size, (value - level) * sqrt(r), the curve has heavy tails. A jump that lasts counts once. */
 #ifndef ASSAY_RULES_HISTORY_H
 #define ASSAY_RULES_HISTORY_H
 

@@ -1,10 +1,10 @@
-/* label_out_of_range.c - LabelOutOfRange: labels that are no class number.
+/* label_out_of_range.c - LabelOutOfRange: labels that are not class numbers.
  *
- * Per worker and tensor of labels, value = how many elements are not whole, below 0, or at least the number of classes;
- * fires when there is one. The number of classes is the parameter `classes`, else the length of the axis of scores in
- * the predictions that belong to the labels (as many tensors of the worker come before; classes.h); where the shapes do
- * not tell, only the first two count. Values of ignore_labels are left out. Labels with the shape of floating-point
- * predictions are scores themselves and not tested. */
+ * For each worker and tensor of labels, value = number of elements that are not whole, below 0, or at least the number
+ * of classes; fires when there is one. The number of classes is the parameter `classes`, else the length of the axis of
+ * classes in the predictions that belong to the labels (paired by their order within the worker; classes.h). If the
+ * shapes do not tell, only the first two count. Values of ignore_labels are left out. Labels with the shape of
+ * floating-point predictions are scores themselves and are not tested. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

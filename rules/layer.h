@@ -1,7 +1,7 @@
 /* layer.h - the share of inactive units of a layer, pooled over workers (DeadRelu, SaturatedActivation).
  *
- * A unit's activity is the percentage of samples with which it lies inside the measured range. Counts are added over
- * the workers of the step; where the shapes behind axis 0 differ, each worker is a layer of its own. */
+ * A unit's activity is the percentage of samples for which it lies inside the measured range. Counts are added over the
+ * workers of the step; if the shapes after axis 0 differ, each worker is a separate layer. */
 #ifndef ASSAY_RULES_LAYER_H
 #define ASSAY_RULES_LAYER_H
 

@@ -1,16 +1,23 @@
 /* loss_course.h - has a loss come down since the training began, and has it stayed down? (LossNotDecreasing)
  *
- * Single batches are noisy, and a loss that has converged falls no further: so no two values are compared, and none
- * with the one before. Of the losses so far, x_1 .. x_n:
- *   first   median of the first COURSE_FIRST; x_1 where it lies below that by more than four times the noise (a
- * learning rate that is too high for the first steps throws a loss up, and coming down from there is no progress) block
- * medians of eight parts of equal length, one after the other; the last two of them together are `last` noise   1.4826
- * * MAD of x_i - x_(i-1), divided by sqrt(2) error   noise * sqrt(pi / 2) * sqrt(1 / COURSE_FIRST + 4 / n), the
- * standard error of first - last fall = 100 * (first - the lowest block) / |first|. The loss has never fallen   when
- * fall < diff_percent stands still       when fall < plateau_percent, and the blocks from the third on neither rise nor
- * fall by more than COURSE_FLAT of |first| or three standard errors has come back      when it lost more than half of
- * what the best block had gained, and more than four errors Nothing is said where two errors are more than COURSE_NOISE
- * of |first|: a fall that counts would not show. */
+ * Single batches are noisy, and a converged loss falls no further, so no two single values are compared. Of the losses
+ * so far, x_1 .. x_n:
+ *
+ *   first   median of the first COURSE_FIRST; x_1 if that is lower by more than four times the noise (a learning rate
+ *           that is too high for the first steps drives a loss up, and coming down from there is no progress)
+ *   block   medians of eight parts of equal length; the last two of them together are `last`
+ *   noise   1.4826 * MAD of x_i - x_(i-1), divided by sqrt(2)
+ *   error   noise * sqrt(pi / 2) * sqrt(1 / COURSE_FIRST + 4 / n), the standard error of first - last
+ *   fall    100 * (first - the lowest block) / |first|
+ *
+ * The loss
+ *
+ *   has never fallen   when fall < diff_percent
+ *   stands still       when fall < plateau_percent, and the blocks from the third on neither rise nor fall by more than
+ *                      COURSE_FLAT of |first| or three standard errors
+ *   has come back      when it lost more than half of what the lowest block had gained, and more than four errors
+ *
+ * Nothing is said if two errors exceed COURSE_NOISE of |first|: a fall of that size would not show. */
 #ifndef ASSAY_RULES_LOSS_COURSE_H
 #define ASSAY_RULES_LOSS_COURSE_H
 

@@ -1,7 +1,7 @@
 /* loss_curve.c - the aggregation loss_curve: each loss by step and mode.
  *
- * A row a loss tensor and step: the mean over the workers of the mean of their elements. The engine adds it by itself
- * where the losses are drawn or compared. */
+ * One row per loss tensor and step: the mean over the workers of the mean of their elements. The engine adds this
+ * aggregation to jobs whose losses are drawn or compared. */
 #include <math.h>
 
 #include "curve_walk.h"

@@ -1,13 +1,13 @@
 /* loss_not_decreasing.c - LossNotDecreasing: losses that stand still or rise. docs/rules/LossNotDecreasing.md.
  *
- * Per tensor and worker, over its saved steps of the mode: a step s is evaluated when there is a saved p <= s -
+ * For each tensor and worker, over its saved steps of the mode: a step s is evaluated if there is a saved p <= s -
  * num_steps and num_steps have passed since the last evaluation; p is the newest such step. d = 100 * (L_p - L_s) /
  * |L_p|, the decrease in percent. d >= 0 fires when d < diff_percent; d < 0 fires when -d > increase_threshold_percent.
  * L is the mean of the tensor. Steps count as mode steps, with mode GLOBAL as global steps of all modes.
  *
  * With against = start the losses so far are judged as a whole (loss_course.h), at the last step and at up to
- * EVALUATIONS before it, spread evenly. An evaluation fires when it and all later ones find the same of every loss of
- * the worker: of two networks that compete, one loss rises. */
+ * EVALUATIONS before it, evenly spaced. An evaluation fires when it and all later ones find the same for every loss of
+ * the worker: if two networks compete, the loss of one rises. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

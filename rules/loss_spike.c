@@ -1,7 +1,7 @@
 /* loss_spike.c - LossSpike: a loss that jumps far above its own past.
  *
- * Per tensor, worker and mode: x = mean of the tensor, held against the steps before it as history.h says.
- * A value that is not finite fires where there is a past. value = x, threshold = the level before. */
+ * For each tensor, worker and mode: x = mean of the tensor, compared with the steps before it as history.h says. A
+ * value that is not finite fires if there is a past. value = x, threshold = the level before. */
 #include <stdio.h>
 
 #include "history.h"

@@ -1,5 +1,4 @@
-/* losses.h - the loss of a step: the mean over the (tensor, worker) pairs of the mean of their elements.
- */
+/* losses.h - the loss of a step: the mean over the (tensor, worker) pairs of the mean of their elements. */
 #ifndef ASSAY_RULES_LOSSES_H
 #define ASSAY_RULES_LOSSES_H
 

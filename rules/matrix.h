@@ -1,4 +1,4 @@
-/* matrix.h - a confusion matrix taken from counts of (label, prediction), and how it is written. */
+/* matrix.h - a confusion matrix made from counts of (label, prediction), and its output. */
 #ifndef ASSAY_RULES_MATRIX_H
 #define ASSAY_RULES_MATRIX_H
 

@@ -1,11 +1,12 @@
 /* missing_worker.c - MissingWorker: workers that stopped writing, left steps out, or never wrote.
  *
- * absent  a worker that wrote in this mode at some step has no tensor at step s, although another worker has. value =
- *         how many steps of the mode it has missed in a row, fires at num_steps. The trial's newest step is not tested
- *         while the training goes on: it may only be late.
- * never   a worker is known to the trial and wrote no step, or fewer are known than the collections file said there
- *         are; value = how many are missing. Tested once, where at least two workers wrote.
- * Workers that never write in a mode are not expected there: often one worker alone evaluates. */
+ *   absent  a worker that wrote in this mode at some step has no tensor at step s, although another worker has. value =
+ *           consecutive steps of the mode that it has missed, fires at num_steps. The trial's newest step is not tested
+ *           while the training runs: the worker may only be late
+ *   never   a worker is known to the trial and wrote no step, or fewer are known than the collections file expects;
+ *           value = how many are missing. Tested once, if at least two workers wrote
+ *
+ * Workers that never write in a mode are not expected there: often only one worker evaluates. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* nlp_sequence_ratio.c - NLPSequenceRatio: inputs that are mostly padding or another given token.
  * docs/rules/NLPSequenceRatio.md.
  *
- * p_k = 100 * #{x = token k} / n over the workers of the step (each by itself where the shapes behind axis 0 differ);
- * fires when p_k > threshold k for some k. value and threshold are those of the first such token in the order of the
- * list. */
+ * p_k = 100 * #{x = token k} / n over the workers of the step (each separately if the shapes after axis 0 differ);
+ * fires when p_k > threshold k for some k. value and threshold are those of the first such token in the list. */
 #include "layer.h"
 
 static const assay_param_def params[] = {

@@ -1,13 +1,15 @@
-/* norm_spike.c - NormSpike: a tensor's norm jumps, against its own past or against the other workers.
+/* norm_spike.c - NormSpike: a tensor's norm jumps, compared with its own past or with the other workers.
  *
- * x = Euclidean norm of the tensor, else the saved reduction l2. Of a bias's gradient it is at least what rounding may
- * come to beside the gradient of its layer's weights (siblings.h): that jumps about. Such a step does not fire.
- * history  x against the saved steps before it, of the same tensor, worker and mode, as history.h says
- * workers  z = robust score of ln x among all workers at the same step; needs min_workers of them. Fires when z >
- * threshold and x > ratio * median, where x is also above its own past, or has none: near the end of a training single
- *          batches differ by orders of magnitude, from worker to worker as from step to step
- * x that is not finite fires. value = z, threshold = the limit of z. A fault that flips an exponent's bit multiplies a
- * norm by powers of two, far beyond what a batch does. */
+ * x = Euclidean norm of the tensor, else the saved reduction l2. For the gradient of a bias it is at least the rounding
+ * noise expected beside the gradient of its layer's weights (siblings.h), which jumps about; such a step does not fire.
+ *
+ *   history  x is compared with the earlier saved steps of the same tensor, worker and mode, as history.h says
+ *   workers  z = robust score of ln x among all workers at the same step; needs min_workers of them. Fires when z >
+ *            threshold, x > ratio * median, and x also exceeds its own past, if it has one: near the end of a training
+ *            single batches differ by orders of magnitude, from worker to worker as from step to step
+ *
+ * x that is not finite fires. value = z, threshold = the limit of z. A flipped bit of an exponent multiplies a norm by
+ * a large power of two, far beyond what a batch does. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,11 @@
 /* overfit.c - Overfit: a validation loss that stays above the training loss. docs/rules/Overfit.md.
  *
  * The saved TRAIN and EVAL steps are grouped into runs of one mode (phases). For each EVAL phase v, with u the TRAIN
- * phase before it: r = (mean loss of v - mean loss of u) / |mean loss of u|; a count of phases with r >
- * ratio_threshold, set back by any other, fires at the last step of v when it reaches patience. With rise_threshold a
- * phase counts only where the validation loss has risen, too: v > (1 + rise_threshold) * the lowest phase before, and
- * by more than SCALE of the first training loss. A gap between both losses is usual; a validation loss that rises is
- * not. Trials without TRAIN and EVAL (XGBoost): every step is such a pair, told apart by names that begin with train,
- * and with validation, eval or test. */
+ * phase before it: r = (mean loss of v - mean loss of u) / |mean loss of u|. The rule fires at the last step of v when
+ * `patience` consecutive phases had r > ratio_threshold. With rise_threshold a phase counts only if the validation loss
+ * has also risen: v > (1 + rise_threshold) * the lowest earlier phase, and by more than SCALE of the first training
+ * loss. A gap between both losses is usual; a rising validation loss is not. Trials without TRAIN and EVAL (XGBoost):
+ * every step is such a pair, told apart by names that begin with train, and with validation, eval or test. */
 #include <math.h>
 
 #include "losses.h"

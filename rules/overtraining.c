@@ -1,9 +1,9 @@
 /* overtraining.c - Overtraining: neither the training nor the validation loss improves any more.
  * docs/rules/Overtraining.md.
  *
- * Per mode: a loss below best - delta is the new best and sets the wait to 0, any other adds 1. Fires where both modes
- * have waited as long as their patience, and for least_share of their losses so far. value = wait of EVAL; a datapoint
- * at every step once both modes have had a loss. */
+ * For each mode: a loss below best - delta is the new best and resets the wait to 0, any other adds 1. Fires when both
+ * modes have waited as long as their patience, and for least_share of their losses so far. value = wait of EVAL; one
+ * datapoint per step once both modes have had a loss. */
 #include <math.h>
 
 #include "losses.h"

@@ -1,12 +1,15 @@
 /* poor_weight_initialization.c - PoorWeightInitialization: three tests on the first steps of a training.
  * docs/rules/PoorWeightInitialization.md.
  *
- * Over the trial's first `steps` TRAIN steps (steps of any mode where there is no TRAIN):
- *   gradient_range   smallest spread q95 - q5 over the gradients of all workers < distribution_range; names where it
- * is; biases that are zero but for rounding beside their layer's weights do not count (siblings.h) loss_stalled steps
- * in a row without a new strict minimum of the mean loss >= patience variance_ratio   per worker: largest / smallest
- * variance of the activation inputs > threshold; infinite where it is 0 With combine = all the findings of a step count
- * only where all three fired at it. */
+ * Over the trial's first `steps` TRAIN steps (steps of any mode if there is no TRAIN):
+ *
+ *   gradient_range   smallest spread q95 - q5 over the gradients of all workers < distribution_range; names its tensor.
+ *                    Biases that are rounding noise beside their layer's weights do not count (siblings.h)
+ *   loss_stalled     consecutive steps without a new strict minimum of the mean loss >= patience
+ *   variance_ratio   for each worker: largest / smallest variance of the activation inputs > threshold; infinite if the
+ *                    smallest is 0
+ *
+ * With combine = all, findings count only at steps where all three fired. */
 #include <math.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
-/* prediction_collapse.c - PredictionCollapse: one class swallows the predictions.
+/* prediction_collapse.c - PredictionCollapse: nearly all predictions are one class.
  *
  * Over all workers' predictions of a tensor at a step: share = predictions of the most frequent class / predictions.
- * Where there are labels, `due` is that class's share of the labels, else 0; labels of ignore_labels count no more than
- * what is predicted for them. Scores have their classes on the axis that the labels' shape tells (classes.h). A step
- * counts when share > threshold and share > excess * due; fires when num_steps saved steps of the tensor in one mode
- * count in a row, and all that follow in that mode; value = share. Steps with fewer than min_samples predictions are
- * passed over. An untrained model may well begin with one class, and learn the most frequent one first: what recovers
- * is no collapse. Targets that are no classes, such as those of a regression, are left out (are_classes()). */
+ * `due` is that class's share of the labels, 0 without labels; labels of ignore_labels and their predictions do not
+ * count. The labels' shape tells the axis of the classes (classes.h). A step counts when share > threshold and share >
+ * excess * due. The rule fires when num_steps consecutive saved steps of the tensor in one mode count, and all later
+ * ones in that mode; value = share. Steps with fewer than min_samples predictions are skipped. An untrained model may
+ * well start with one class, and learns the most frequent one first, so a model that recovers has not collapsed.
+ * Targets that are not classes, such as those of a regression, are left out (are_classes()). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

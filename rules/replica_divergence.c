@@ -1,12 +1,11 @@
 /* replica_divergence.c - ReplicaDivergence: tensors that should be equal on all workers and are not.
  *
- * Per step and tensor the workers' digests (dtype, shape, bytes) are compared; the one of more than half of the workers
- * is what the others should have, without such a majority that of the first worker. A worker with another digest is odd
- * when an element is not close too: |a - b| <= atol + rtol * |b|. value = largest |a - b|; infinite for another shape.
- * A tensor is tested from the first step on at which more than half of its workers agreed: one that never was a
- * replica, such as the running statistics of a normalisation, is no divergence. Agreeing on a tensor all of whose
- * elements are one value is no evidence, and where tensors are averaged every so often (averaging.h) the steps between
- * are not tested. */
+ * Compares the workers' digests (dtype, shape, bytes) of a tensor at a step. The digest of more than half of the
+ * workers is right; without such a majority, that of the first worker. A worker with another digest is odd if some
+ * element is not close either: |a - b| > atol + rtol * |b|. value = largest |a - b|; infinite for another shape. A
+ * tensor is tested from the first step at which more than half of its workers agreed: one that never was a replica,
+ * such as the running statistics of a normalisation, does not diverge. Agreement on a tensor with a single value is no
+ * evidence, and if tensors are averaged periodically (averaging.h), the steps between are not tested. */
 #include <stdlib.h>
 #include <string.h>
 

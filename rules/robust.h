@@ -1,8 +1,8 @@
-/* robust.h - how far a number lies from others that may hold outliers themselves.
+/* robust.h - how far a number lies from others that may include outliers.
  *
- * Robust z-score (Iglewicz and Hoaglin 1993): z = 0.6745 * (x - median) / MAD, MAD the median of |x_i - median|; 0.6745
- * makes it a standard score where the numbers are normal. Numbers that hardly vary have a MAD near 0, against which any
- * change would be enormous: so the MAD counts as at least `floor` times |median|. */
+ * Robust z-score (Iglewicz and Hoaglin 1993): z = 0.6745 * (x - median) / MAD, where MAD is the median of |x_i -
+ * median|; 0.6745 makes it a standard score for normal numbers. Numbers that hardly vary have a MAD near 0, compared
+ * with which any change would be enormous: so the MAD counts as at least `floor` times |median|. */
 #ifndef ASSAY_RULES_ROBUST_H
 #define ASSAY_RULES_ROBUST_H
 

@@ -1,10 +1,10 @@
 /* saturated_activation.c - SaturatedActivation: layers whose tanh or sigmoid units get inputs at the flat ends.
  * docs/rules/SaturatedActivation.md.
  *
- * Works on the inputs of the activations. activity = 100 * #{min < x < max} / samples (NaN is outside); saturated when
- * below threshold_inactivity; fires when 100 * saturated / units exceeds threshold_layer. Workers are pooled. "tanh" in
- * the name goes before "sigmoid", and both before the parameter activation; tensors that none of them tells about are
- * left out. */
+ * Works on the inputs of the activations. activity = 100 * #{min < x < max} / samples (NaN is outside); a unit is
+ * saturated below threshold_inactivity; fires when 100 * saturated / units exceeds threshold_layer. Workers are pooled.
+ * The name tells the activation ("tanh" before "sigmoid"), else the parameter activation does; tensors of which neither
+ * is known are left out. */
 #include <math.h>
 #include <string.h>
 

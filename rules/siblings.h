@@ -1,9 +1,9 @@
 /* siblings.h - a bias beside the weights of its layer.
  *
- * In front of a normalisation a bias changes nothing, and neither does the bias of the keys in front of a softmax: its
- * gradient is zero but for rounding. Measured on trainings in float32, bfloat16 and mixed precision such gradients have
- * at most 0.022 of the mean magnitude that the gradients of their layer's weights have (6e-6 in float32), all others at
- * least 0.066. A bias with less than ROUNDING_SHARE learns nothing that its layer's weights do not. */
+ * Before a normalisation a bias has no effect, nor has the bias of the keys before a softmax: its gradient is rounding
+ * noise. Measured on trainings in float32, bfloat16 and mixed precision, such gradients have at most 0.022 of the mean
+ * magnitude of the gradients of their layer's weights (6e-6 in float32), all others at least 0.066. A bias below
+ * ROUNDING_SHARE learns nothing that its layer's weights do not. */
 #ifndef ASSAY_RULES_SIBLINGS_H
 #define ASSAY_RULES_SIBLINGS_H
 

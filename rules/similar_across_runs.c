@@ -1,7 +1,7 @@
 /* similar_across_runs.c - SimilarAcrossRuns: tensors that differ from another trial's. docs/rules/SimilarAcrossRuns.md.
  *
- * Per (step, worker, tensor) saved in both: value = largest |a - b| (NaN where the shapes differ), b the other trial's;
- * fires when shapes or dtypes differ, or |a - b| > 1e-8 + 1e-5 * |b| for an element. Equal NaN are equal. */
+ * For each (step, worker, tensor) that both saved: value = largest |a - b| (NaN if the shapes differ), b the other
+ * trial's; fires when shapes or dtypes differ, or |a - b| > 1e-8 + 1e-5 * |b| for an element. NaN equals NaN. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,14 @@
 /* straggler_worker.c - StragglerWorker: one worker's steps are written late, again and again.
  *
  * t(s, w) = latest wall time of the events of step s and worker w; lag = t(s, w) - median of t(s, .) over the others.
- * Late: lag > max(min_seconds, share * time of one step, APART * spread of the others, STEADY * jitter). The time of
- * one step is the median over saved steps of the time since the one before by the steps between them; the spread the
- * median distance of the others' times from their median; the jitter the median, over all workers and saved steps, of
- * how much a worker's lag changed since the saved step before, which a steady lag does not add to. Fires when a worker
- * has been late at num_steps saved steps in a row; value = lag in seconds, threshold = that limit. */
+ * A worker is late when lag > max(min_seconds, share * time of one step, APART * spread of the others, STEADY *
+ * jitter). Fires when it has been late at num_steps consecutive saved steps; value = lag in seconds, threshold = that
+ * limit.
+ *
+ *   time of one step  median over saved steps: the time since the previous one over the number of steps between them
+ *   spread            median distance of the others' times from their median
+ *   jitter            median over all workers and saved steps: the change of a lag since the previous saved step, to
+ *                     which a steady lag does not add */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,8 @@
 /* tensor_curves.c - the aggregation tensor_curves: norm, mean, magnitude and zeros of every tensor by step.
  *
- * A row a tensor and step, all workers together (assay/curves.h); the shapes are in the counter. What a trial gives is
- * bounded: so many steps of a mode, tensors and rows in all. The bounds follow from the trial's steps and tensors
- * alone, so that the rows are the same however the trial is read. The engine adds it by itself where tensors are drawn
- * or compared. */
+ * One row per tensor and step, all workers together (shared/curves.h); the shapes are in the counter. Steps of a mode,
+ * tensors and rows are bounded. The bounds depend only on the trial's steps and tensors, so the rows are the same
+ * however the trial is read. The engine adds this aggregation to jobs whose tensors are drawn or compared. */
 #include <math.h>
 
 #include "curve_walk.h"

@@ -1,9 +1,9 @@
 /* tensor_variance.c - TensorVariance: variance outside given limits. docs/rules/TensorVariance.md.
  *
- * Per worker: v = population variance of the raw tensor, else the saved reduction variance; fires when v >
- * max_threshold or v < min_threshold; the threshold of a finding is the limit broken. A NaN variance does not fire.
- * min_dims leaves out the tensors that are constant by nature when a training begins: weights of norm layers, biases.
- * So do tensors that are zero throughout with skip_zero: AllZero tells of them. */
+ * For each worker: v = population variance of the raw tensor, else the saved reduction variance; fires when v >
+ * max_threshold or v < min_threshold; the threshold of a finding is the limit exceeded. A NaN variance does not fire.
+ * min_dims leaves out tensors that start as a constant: weights of normalisations, biases. skip_zero leaves out
+ * tensors that are all zero, which AllZero finds. */
 #include "selection.h"
 
 static const assay_param_def params[] = {

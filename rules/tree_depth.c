@@ -1,8 +1,8 @@
 /* tree_depth.c - TreeDepth: boosted trees that are too deep. docs/rules/TreeDepth.md.
  *
- * Per worker: D = floor(log2(largest node number of trees/Node + 1)); fires when D > depth. Node numbers are handed out
- * as nodes are made, so this is too low for unbalanced trees; with true_depth D is the longest way from the root along
- * trees/Yes and trees/No. */
+ * For each worker: D = floor(log2(largest node number of trees/Node + 1)); fires when D > depth. XGBoost numbers nodes
+ * as it creates them, so D is too low for unbalanced trees; with true_depth D is the length of the longest path from
+ * the root along trees/Yes and trees/No. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

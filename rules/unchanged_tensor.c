@@ -1,12 +1,13 @@
 /* unchanged_tensor.c - UnchangedTensor: tensors that stay the same over several saved steps.
  * docs/rules/UnchangedTensor.md.
  *
- * Per worker. With mode = TRAIN only TRAIN steps are looked at where the tensor has any. Two tensors are close when |a
- * - b| <= atol + rtol * |b| for every element, a the newer one. pairs:    value = number of consecutive close pairs of
- * saved steps that end at the step; fires at num_steps - 1. current:  value = how many of the num_steps - 1 saved steps
- * before, the newest first, are close to this one. accumulation (pairs): steps between the regular updates of the
- * worker are passed over (updates.h). only_trained (pairs): a tensor that never moves and has no gradient is left out
- * where others have one or move. */
+ * For each worker. With mode = TRAIN, only TRAIN steps if the tensor has any. Two tensors are close when |a - b| <=
+ * atol + rtol * |b| for every element, a the newer one.
+ *
+ *   pairs         value = number of consecutive close pairs of saved steps that end at the step; fires at num_steps - 1
+ *   current       value = how many of the num_steps - 1 saved steps before, the newest first, are close to this one
+ *   accumulation  (pairs) steps between the regular updates of the worker are skipped (updates.h)
+ *   only_trained  (pairs) a tensor that never changes and has no gradient is left out if others have one or change */
 #include <stdlib.h>
 #include <string.h>
 

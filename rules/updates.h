@@ -1,10 +1,10 @@
-/* updates.h - the steps at which a worker's optimizer moved anything, and those that lie between its regular updates.
+/* updates.h - the steps at which a worker's optimizer changed anything, and those between its regular updates.
  *
- * Where gradients are accumulated, no weight moves but at every k-th step. Of each worker the pairs of saved steps are
- * looked at over which any weight or bias moved: when nearly all of them are one distance of two or more apart, give or
- * take one, the pairs between them are passed over, and no more of them in a row than that distance leaves. Of two
- * updates alone, the first has to be as far from the beginning. A layer that stands still at the updates too, or a
- * model that stands still for longer, is not excused. */
+ * With accumulated gradients, weights change only at every k-th step. The updates of a worker are the pairs of saved
+ * steps over which any weight or bias changed. If nearly all of them have the same distance of two or more, up to one,
+ * the pairs between them are skipped, but no more of them in a row than that distance allows. With only two updates,
+ * the first must be as far from the beginning. A layer that does not change at the updates either, or a model that
+ * stands still for longer, is not excused. */
 #ifndef ASSAY_RULES_UPDATES_H
 #define ASSAY_RULES_UPDATES_H
 

@@ -1,12 +1,12 @@
 /* vanishing_gradient.c - VanishingGradient: gradients whose mean magnitude is tiny. docs/rules/VanishingGradient.md.
  *
- * Per worker: m = mean(|x|) of the raw tensor, else the saved reduction abs_mean; fires when m < threshold. A bias
- * whose gradient is zero but for rounding beside its layer's weights (siblings.h) says nothing about the layer and is
- * not tested: it has no effect, as in front of a normalisation.
+ * For each worker: m = mean(|x|) of the raw tensor, else the saved reduction abs_mean; fires when m < threshold. A bias
+ * whose gradient is rounding noise beside its layer's weights (siblings.h) is not tested: it has no effect, as before a
+ * normalisation, and says nothing about the layer.
  *
- * With largest_share, m is also held against the largest m of the worker at the step: where the loss is next to
- * nothing, so are all gradients, and none of them has vanished on its way. With skip_zero a gradient that is zero
- * throughout is left out: what lies behind a layer that begins as zeros has none at first. */
+ * largest_share also compares m with the largest m of the worker at the step: if the loss is next to nothing, so are
+ * all gradients, and none of them has vanished on its way. skip_zero leaves out gradients that are all zero: what lies
+ * behind a layer that starts as zeros has none at first. */
 #include <inttypes.h>
 #include <math.h>
 

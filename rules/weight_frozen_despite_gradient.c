@@ -1,10 +1,10 @@
-/* weight_frozen_despite_gradient.c - WeightFrozenDespiteGradient: a gradient arrives, and the weight does not move.
+/* weight_frozen_despite_gradient.c - WeightFrozenDespiteGradient: a gradient arrives, and the weight does not change.
  *
- * Per worker and weight W with a saved gradient "gradient/W"; where W has TRAIN steps, over these. A pair of saved
- * steps p, s counts when no element of W changed from p to s and the gradient at p has mean(|g|) > min_gradient (raw,
- * else the saved reduction abs_mean). Fires when num_steps - 1 such pairs in a row end at s; value = their number.
- * Pairs between the regular updates of accumulated gradients (updates.h) are passed over, and so are those whose
- * gradient is not known or not finite: a step with such a gradient is rightly left out. */
+ * For each worker and weight W with a saved gradient "gradient/W", over TRAIN steps if W has any. A pair of saved steps
+ * p, s counts when no element of W changed from p to s and the gradient at p has mean(|g|) > min_gradient (raw, else
+ * the saved reduction abs_mean). Fires when num_steps - 1 such consecutive pairs end at s; value = their number. Pairs
+ * between the regular updates of accumulated gradients (updates.h) are skipped, and so are those whose gradient is
+ * unknown or not finite: an optimizer rightly leaves out such a step. */
 #include <stdlib.h>
 
 #include "gradients.h"

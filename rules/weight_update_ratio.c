@@ -1,8 +1,9 @@
-/* weight_update_ratio.c - WeightUpdateRatio: weights that move too much or too little. docs/rules/WeightUpdateRatio.md.
+/* weight_update_ratio.c - WeightUpdateRatio: weights that change too much or too little.
+ * docs/rules/WeightUpdateRatio.md.
  *
- * Per worker: r = |W_s - W_p| / (|W_p| + epsilon) with Euclidean norms of the flattened tensors. p is the saved step
- * before, or with num_steps the oldest saved step at most so many steps back. Only TRAIN steps where the tensor has
- * any. Fires when r > large_threshold or r < small_threshold; the threshold of a finding is the limit broken. */
+ * For each worker: r = |W_s - W_p| / (|W_p| + epsilon) with Euclidean norms of the flattened tensors. p is the previous
+ * saved step, or with num_steps the oldest saved step at most that many steps back. Only TRAIN steps if the tensor has
+ * any. Fires when r > large_threshold or r < small_threshold; the threshold of a finding is the limit exceeded. */
 #include "selection.h"
 
 static const assay_param_def params[] = {

@@ -1,4 +1,4 @@
-/* workers.h - one tensor as all workers saved it: who agrees with whom. */
+/* workers.h - one tensor as all workers saved it: which of them agree. */
 #ifndef ASSAY_RULES_WORKERS_H
 #define ASSAY_RULES_WORKERS_H
 

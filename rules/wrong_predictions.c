@@ -1,9 +1,9 @@
-/* wrong_predictions.c - the aggregation wrong_predictions: samples whose predicted class is not their label, with their
- * input images. A job's "images" is a short form of it.
+/* wrong_predictions.c - the aggregation wrong_predictions: samples whose predicted class differs from their label, with
+ * their input images. A job's "images" is short for it.
  *
  * Labels, predictions and images of a step are paired per worker, sample by sample. All wrong ones are counted, and the
- * first `most` in order of (step, worker, sample) are kept with a small picture. Which samples are wrong is known only
- * when labels and predictions have passed by, so every image of a step is taken, but with few pixels (IMAGES). */
+ * first `most` in the order of (step, worker, sample) are kept with a small picture. Which samples are wrong is known
+ * only after labels and predictions were read, so every image of a step is kept, but with few pixels (IMAGES). */
 #include "shared/wrong_predictions.h"
 
 #include <inttypes.h>

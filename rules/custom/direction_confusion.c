@@ -1,9 +1,8 @@
-/* direction_confusion.c - DirectionConfusion: two classes that are taken for one another too often, such as the traffic
- * signs "turn left" and "turn right" when a training mirrors its images at random. A worked example of a rule of one's
- * own.
+/* direction_confusion.c - DirectionConfusion: two classes that are mistaken for one another too often, such as the
+ * traffic signs "turn left" and "turn right" if a training mirrors its images at random. An example of a custom rule.
  *
- * c(s) = how often, at step s and over all workers, a sample of class_a was predicted as class_b or the other way
- * round. value = sum of c over the steps so far; fires at every step with labels and predictions at which value > most.
+ * c(s) = the number of samples, at step s and over all workers, of class_a that were predicted as class_b or vice
+ * versa. value = sum of c over the steps so far; fires at every step with labels and predictions at which value > most.
  */
 #include <assay/rule.h>
 

@@ -1,4 +1,4 @@
-/* first_cause.c - see first_cause.h: finding the first cause. */
+/* first_cause.c - see first_cause.h: finds the first cause. */
 #include "parts/first_cause.h"
 
 #include <stdlib.h>

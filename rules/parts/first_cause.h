@@ -1,13 +1,13 @@
 /* first_cause.h - where a numeric fault began, as far as the records prove it, and how it spread.
  *
  * How it works:
- *   1. map judges every tensor of every worker (first_cause_judge()): the common state's onsets keep when each was
- * first bad, and last good before
- *   2. the first cause is the earliest onset, by step and then by order of computation (assay_trial_order())
- *   3. a worker is named only where no other can have been first: it alone is bad at that step, or it alone in the pass
- *      before gradients are exchanged while the others saved the same tensor and it was good
- *   4. `certain` holds where the step before was good, nothing that is computed earlier went unrecorded, and a worker
- * is named; otherwise the report says between which steps it began and what to record to know more */
+ *   1. map judges every tensor of every worker (first_cause_judge()). The common state's onsets keep when each became
+ *      bad, and when it was last good before that.
+ *   2. The first cause is the earliest onset, by step and then by order of computation (assay_trial_order()).
+ *   3. A worker is named only if no other can have been first: it alone is bad at that step, or it alone was bad in the
+ *      pass before gradients are exchanged, while the others saved the same tensor and it was good.
+ *   4. `certain` holds if the step before was good, everything that is computed earlier was recorded, and a worker is
+ *      named. Otherwise the report says between which steps it began and what to record to know more. */
 #ifndef ASSAY_RULES_FIRST_CAUSE_H
 #define ASSAY_RULES_FIRST_CAUSE_H
 

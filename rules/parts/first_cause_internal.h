@@ -1,5 +1,4 @@
-/* first_cause_internal.h - what is known of a first cause, between finding it (first_cause.c) and saying it
- * (first_cause_text.c). */
+/* first_cause_internal.h - a first cause as first_cause.c finds it and first_cause_text.c writes it. */
 #ifndef ASSAY_RULES_FIRST_CAUSE_INTERNAL_H
 #define ASSAY_RULES_FIRST_CAUSE_INTERNAL_H
 

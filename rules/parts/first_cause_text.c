@@ -1,4 +1,4 @@
-/* first_cause_text.c - see first_cause.h: saying what the first cause is. */
+/* first_cause_text.c - see first_cause.h: writes the first cause. */
 #include "parts/first_cause_internal.h"
 
 #include <inttypes.h>

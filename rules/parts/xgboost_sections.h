@@ -1,4 +1,4 @@
-/* xgboost_sections.h - the rows that CreateXgboostReport keeps of each step, and their way into the report. */
+/* xgboost_sections.h - the rows that CreateXgboostReport keeps of each step, and the report's sections made of them. */
 #ifndef ASSAY_RULES_XGBOOST_SECTIONS_H
 #define ASSAY_RULES_XGBOOST_SECTIONS_H
 

@@ -1,5 +1,6 @@
-/* curves.h - what a row of the aggregations loss_curve and tensor_curves has: who draws or compares reads the rows by
- * these. */
+/* curves.h - the layout of a row of the aggregations loss_curve and tensor_curves, for code that draws or compares
+ * them.
+ */
 #ifndef ASSAY_RULES_SHARED_CURVES_H
 #define ASSAY_RULES_SHARED_CURVES_H
 

@@ -1,4 +1,4 @@
-/* wrong_predictions.h - the state of the aggregation wrong_predictions: who shows the pictures reads it by this. */
+/* wrong_predictions.h - the state of the aggregation wrong_predictions, for code that shows the pictures. */
 #ifndef ASSAY_RULES_SHARED_WRONG_PREDICTIONS_H
 #define ASSAY_RULES_SHARED_WRONG_PREDICTIONS_H
 
