@@ -29,21 +29,44 @@ static const char *skip_mark(const char *text, size_t *size)
 int assay_json_check(const char *name, const void *text, size_t size, assay_error *err)
 {
     const char *from = skip_mark(text, &size);
-    return assay_json_scan(name, from, size, err);
+    return assay_json_scan(name, from, size, NULL, err);
+}
+
+static int no_memory(const char *name, assay_error *err)
+{
+    return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading JSON", name);
+}
+
+/* `text` was checked: nothing but memory can fail. */
+static int parse_checked(const char *name, const char *text, size_t size, cJSON **out, assay_error *err)
+{
+    pthread_once(&hooks_once, set_hooks);
+    cJSON *parsed = cJSON_ParseWithLength(text, size);
+    if (!parsed)
+        return no_memory(name, err);
+    *out = parsed;
+    return ASSAY_OK;
 }
 
 int assay_json_parse(const char *name, const void *text, size_t size, cJSON **out, assay_error *err)
 {
-    int status = assay_json_check(name, text, size, err);
-    if (status != ASSAY_OK)
-        return status;
     const char *from = skip_mark(text, &size);
-    pthread_once(&hooks_once, set_hooks);
-    cJSON *parsed = cJSON_ParseWithLength(from, size);
-    if (!parsed) /* the text is well-formed: nothing else can fail */
-        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading JSON", name);
-    *out = parsed;
-    return ASSAY_OK;
+    int status = assay_json_scan(name, from, size, NULL, err);
+    return status == ASSAY_OK ? parse_checked(name, from, size, out, err) : status;
+}
+
+int assay_json_parse_commented(const char *name, const void *text, size_t size, cJSON **out, assay_error *err)
+{
+    const char *from = skip_mark(text, &size);
+    char *plain = assay_alloc(size + !size);
+    if (!plain)
+        return no_memory(name, err);
+    memcpy(plain, from, size);
+    int status = assay_json_scan(name, from, size, plain, err);
+    if (status == ASSAY_OK)
+        status = parse_checked(name, plain, size, out, err);
+    free(plain);
+    return status;
 }
 
 static bool is_known(const char *key, const char *const *known)

@@ -21,6 +21,11 @@ enum { ASSAY_JSON_DEPTH = 64 }; /* deeper nesting is refused */
  * ASSAY_EFORMAT or ASSAY_ENOMEM. */
 int assay_json_parse(const char *name, const void *text, size_t size, cJSON **out, assay_error *err);
 
+/* As assay_json_parse(), for files that people write: comments (// to the end of the line, and between slash-star and
+ * star-slash) may stand wherever white space may, and a comma in front of a closing bracket. Messages give the places
+ * of the text as it is. */
+int assay_json_parse_commented(const char *name, const void *text, size_t size, cJSON **out, assay_error *err);
+
 /* Checks a document as assay_json_parse() does, and makes nothing of it. ASSAY_EFORMAT. */
 int assay_json_check(const char *name, const void *text, size_t size, assay_error *err);
 

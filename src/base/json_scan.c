@@ -1,7 +1,9 @@
 /* json_scan.c - the grammar of RFC 8259 without recursion.
  *
  * cJSON recurses, takes control characters, broken UTF-8 and numbers like 01, and gives no line. So every document is
- * checked here first: nesting is a depth and one bit a level (object or array), and what may come next is a state. */
+ * checked here first: nesting is a depth and one bit a level (object or array), and what may come next is a state.
+ * Comments are white space, and a comma in front of a closing bracket is one more way to end, where they are allowed.
+ */
 #include "base/json_scan.h"
 
 #include <math.h>
@@ -17,9 +19,9 @@ enum { NUMBER_DIGITS = 63 }; /* what cJSON's number buffer takes */
 
 typedef enum expectation {
     WANT_VALUE,
-    WANT_VALUE_OR_END, /* just behind [ */
+    WANT_VALUE_OR_END, /* just behind [, or a comma that may be the last */
     WANT_KEY,
-    WANT_KEY_OR_END, /* just behind { */
+    WANT_KEY_OR_END, /* just behind {, or a comma that may be the last */
     WANT_COLON,
     WANT_COMMA_OR_END,
     WANT_NOTHING
@@ -30,6 +32,8 @@ typedef struct scan {
     size_t size, at;
     unsigned depth;
     uint64_t objects; /* bit d: level d is an object */
+    char *plain;      /* a copy without comments and commas at the end; NULL: neither is allowed */
+    size_t comma;     /* the last one, when `want` is WANT_..._OR_END behind it; else SIZE_MAX */
     expectation want;
     assay_error *err;
 } scan;
@@ -192,6 +196,7 @@ static int open_level(scan *s, bool object)
     uint64_t bit = (uint64_t)1 << s->depth++;
     s->objects = object ? s->objects | bit : s->objects & ~bit;
     s->want = object ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
+    s->comma = SIZE_MAX;
     s->at++;
     return ASSAY_OK;
 }
@@ -208,9 +213,22 @@ static int scan_value(scan *s)
 
 static void close_level(scan *s)
 {
+    bool behind_comma = s->want != WANT_COMMA_OR_END && s->comma != SIZE_MAX;
+    if (behind_comma)
+        s->plain[s->comma] = ' ';
     s->depth--;
     s->at++;
     after_value(s);
+}
+
+static void take_comma(scan *s)
+{
+    s->comma = s->plain ? s->at : SIZE_MAX;
+    if (s->plain)
+        s->want = in_object(s) ? WANT_KEY_OR_END : WANT_VALUE_OR_END;
+    else
+        s->want = in_object(s) ? WANT_KEY : WANT_VALUE;
+    s->at++;
 }
 
 /* Reads the next token, which is there. */
@@ -245,8 +263,7 @@ static int scan_token(scan *s)
         }
         if (c != ',')
             return refuse(s, in_object(s) ? "expected , or }" : "expected , or ]");
-        s->want = in_object(s) ? WANT_KEY : WANT_VALUE;
-        s->at++;
+        take_comma(s);
         return ASSAY_OK;
     case WANT_NOTHING:
         return refuse(s, "there is more text behind the end of the document");
@@ -256,15 +273,46 @@ static int scan_token(scan *s)
     return scan_value(s);
 }
 
-int assay_json_scan(const char *name, const char *text, size_t size, assay_error *err)
+/* The cursor is on the first of two characters that begin a comment; moves behind it. */
+static int scan_comment(scan *s)
 {
-    scan s = {.name = name, .text = text, .size = size, .want = WANT_VALUE, .err = err};
+    size_t from = s->at;
+    const char *end = s->text[from + 1] == '*' ? memmem(s->text + from + 2, s->size - from - 2, "*/", 2)
+                                               : memchr(s->text + from, '\n', s->size - from);
+    if (!end && s->text[from + 1] == '*')
+        return refuse(s, "the comment does not end (*/)");
+    s->at = !end ? s->size : *end == '*' ? (size_t)(end - s->text) + 2 : (size_t)(end - s->text);
+    for (size_t i = from; i < s->at; i++)
+        s->plain[i] = s->plain[i] == '\n' ? '\n' : ' ';
+    return ASSAY_OK;
+}
+
+/* Moves to the next token, or to the end. */
+static int skip_space(scan *s)
+{
     for (;;) {
-        while (here(&s) == ' ' || here(&s) == '\t' || here(&s) == '\n' || here(&s) == '\r')
-            s.at++;
-        if (s.at == size)
+        while (here(s) == ' ' || here(s) == '\t' || here(s) == '\n' || here(s) == '\r')
+            s->at++;
+        if (here(s) != '/' || s->size - s->at < 2 || !strchr("/*", s->text[s->at + 1]) || s->text[s->at + 1] == '\0')
+            return ASSAY_OK;
+        if (!s->plain)
+            return refuse(s, "comments are not allowed here");
+        int status = scan_comment(s);
+        if (status != ASSAY_OK)
+            return status;
+    }
+}
+
+int assay_json_scan(const char *name, const char *text, size_t size, char *plain, assay_error *err)
+{
+    scan s = {
+        .name = name, .text = text, .size = size, .want = WANT_VALUE, .plain = plain, .comma = SIZE_MAX, .err = err};
+    for (;;) {
+        int status = skip_space(&s);
+        if (status == ASSAY_OK && s.at == size)
             break;
-        int status = text[s.at] == '\0' ? refuse(&s, "NUL byte (is this a text file?)") : scan_token(&s);
+        if (status == ASSAY_OK)
+            status = text[s.at] == '\0' ? refuse(&s, "NUL byte (is this a text file?)") : scan_token(&s);
         if (status != ASSAY_OK)
             return status;
     }

@@ -219,7 +219,7 @@ int assay_job_parse(const char *file, const void *text, size_t size, const assay
     for (int f = 0; f < forms->count; f++)
         job.formats |= (unsigned)forms->list[f].by_default << f;
     cJSON *document = NULL;
-    int status = assay_json_parse(file, text, size, &document, err);
+    int status = assay_json_parse_commented(file, text, size, &document, err);
     if (status != ASSAY_OK)
         return status == ASSAY_EFORMAT ? ASSAY_EJOB : status;
     job.file = assay_copy_text(file);

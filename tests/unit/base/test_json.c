@@ -119,6 +119,53 @@ static void test_accepted(void)
     cJSON_Delete(parsed);
 }
 
+/* Files of people: comments and a comma at the end are read over, and messages keep the places of the text. */
+static void test_commented(void)
+{
+    static const struct {
+        const char *text, *plain; /* or the place and cause of a refusal */
+    } cases[] = {
+        {"// a job\n{\"a\": 1, /* one */ \"b\": [1, 2, /* \xc3\xa9 */ ], // two\n}", "{\"a\":1,\"b\":[1,2]}"},
+        {"[1,[2,],{\"a\":{},},]//", "[1,[2],{\"a\":{}}]"},
+        {"/**/[/***/]/* * / */", "[]"},
+        {"\"// no /* comment */\"", "\"// no /* comment */\""},
+        {"[\"a\\\\\", \"\\\"//\"] // \"", "[\"a\\\\\",\"\\\"//\"]"},
+        {"\xef\xbb\xbf// mark\r\n1", "1"},
+        {"[,]", "line 1, column 2: expected a value"},
+        {"[1,,]", "line 1, column 4: expected a value"},
+        {"{,}", "line 1, column 2: expected a key"},
+        {"{\"a\":,}", "line 1, column 6: expected a value"},
+        {"1,", "line 1, column 2: there is more text"},
+        {"/* \xc3\xa9 */ [1 2]", "line 1, column 12: expected , or ]"},
+        {"// one\n/* two\n three */ nul", "line 3, column 11: expected a value"},
+        {"[1, /* open ]", "line 1, column 5: the comment does not end"},
+        {"[1] /*/", "line 1, column 5: the comment does not end"},
+        {"[1] /", "line 1, column 5: there is more text"},
+        {"/ [1]", "line 1, column 1: expected a value"},
+        {"[1/2]", "line 1, column 3: expected , or ]"},
+        {"// nothing else", "line 1, column 16: the document is empty"},
+        {"[1, // ]", "line 1, column 9: the document ends early"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t size = strlen(cases[i].text);
+        char *copy = malloc(size);
+        cJSON *parsed = NULL;
+        assay_error err = {""};
+        memcpy(copy, cases[i].text, size);
+        int status = assay_json_parse_commented("job.json", copy, size, &parsed, &err);
+        CU_ASSERT_EQUAL(memcmp(copy, cases[i].text, size), 0);
+        char *plain = parsed ? cJSON_PrintUnformatted(parsed) : NULL;
+        bool right = plain ? strcmp(plain, cases[i].plain) == 0 : strstr(err.text, cases[i].plain) != NULL;
+        if (!right)
+            printf("%s: %s %s\n", cases[i].text, plain ? plain : "", err.text);
+        CU_ASSERT_TRUE(right && (status == ASSAY_OK) == (plain != NULL));
+        cJSON_free(plain);
+        cJSON_Delete(parsed);
+        free(copy);
+    }
+    refuse("[1, // one\n2]", 13, "line 1, column 5: ", "comments are not allowed here");
+}
+
 /* Every part of a document is refused, whatever it ends in. */
 static void test_truncated(void)
 {
@@ -360,6 +407,7 @@ int main(void)
 {
     CU_TestInfo tests[] = {{"refused, with the place", test_refused},
                            {"accepted", test_accepted},
+                           {"comments", test_commented},
                            {"truncated at every byte", test_truncated},
                            {"depth", test_depth},
                            {"no memory", test_no_memory},
