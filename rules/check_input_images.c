@@ -133,11 +133,12 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     int status = rows && !order ? ASSAY_ENOMEM : ASSAY_OK;
     channel *of = NULL;
     size_t channels = 0;
-    double images = 0;
+    double images = 0, most = 0;
     for (uint64_t i = 0; status == ASSAY_OK && i < rows; i++) {
         assay_row row = assay_series_row(series, order[i]),
                   next = i + 1 < rows ? assay_series_row(series, order[i + 1]) : row;
         images += row.value[IMAGES];
+        most = images > most ? images : most;
         if (row.value[CHANNEL] >= 0 && row.value[CHANNEL] <= (double)rows) /* each channel has a row of its own */
             status = add_row(row, &of, &channels);
         bool last_of_tensor = i + 1 == rows || next.tensor != row.tensor;
@@ -148,6 +149,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
             images = 0;
         }
     }
+    if (status == ASSAY_OK && rows > 0)
+        assay_verdict_no_data(verdict, "%.0f images of the %lld that threshold_samples asks for.", most,
+                              (long long)assay_param_int(rule->params, "threshold_samples"));
+    else
+        assay_verdict_no_data(verdict, "no tensor that matches has the shape of images.");
     free(of);
     free(order);
     return status;

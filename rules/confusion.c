@@ -280,6 +280,10 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     uint64_t rows = assay_series_count(s->series);
     ambiguous_axis_say(rule, s->counter, verdict);
     if (rows == 0)
+        assay_verdict_no_data(
+            verdict, "no label has a prediction beside it at the same step and worker%s.",
+            assay_param_bool(rule->params, "only_classes") ? ", or the labels are no classes (only_classes)" : "");
+    if (rows == 0)
         return ASSAY_OK;
     assay_counter *pairs = assay_counter_new();
     int status = pairs ? ASSAY_OK : ASSAY_ENOMEM;

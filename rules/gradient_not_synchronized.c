@@ -228,13 +228,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series);
     if (count && !order)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    uint64_t averaged = 0;
+    uint64_t averaged = 0, weights = 0;
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < count;) {
         assay_row row = assay_series_row(series, order[i]);
         track t = track_of(rule, series, order, count, row.tensor);
         uint32_t of = weight_of_gradient(rule->trial, row.tensor);
         if (!is_gradient(rule->trial, row.tensor)) {
+            weights++;
             averaged += t.between > 0;
             status = test_drift(&t, verdict);
         } else if (of != ASSAY_NO_TENSOR) {
@@ -244,6 +245,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         i += t.count;
     }
     say_averaged(averaged, verdict);
+    if (count == 0)
+        assay_verdict_no_data(verdict, "no tensor that matches was saved by two workers at one step.");
+    else
+        assay_verdict_no_data(
+            verdict,
+            "%llu weight%s at no step equal on all workers (tolerance), but for tensors of one value: "
+            "no replicas, so neither they nor their gradients are tested.",
+            (unsigned long long)weights, weights == 1 ? " was" : "s were");
     free(order);
     return status;
 }

@@ -101,6 +101,15 @@ static inline void history_scale(const history *histories, history_score *score)
     }
 }
 
+/* The values of a mode before the first that is tested. */
+static inline uint64_t history_least(const assay_params *params)
+{
+    uint64_t window = (uint64_t)assay_param_int(params, "window"),
+             least = (uint64_t)assay_param_int(params, "min_history");
+    least = least < window ? least : window;
+    return least < 2 ? 2 : least;
+}
+
 /* s(value) - s(level). */
 static inline double history_residual(double value, double level, double c)
 {
@@ -112,9 +121,8 @@ static inline bool history_look(const history *histories, int mode, const assay_
                                 double value, history_score *score)
 {
     const history *h = &histories[mode];
-    uint64_t window = (uint64_t)assay_param_int(params, "window"),
-             least = (uint64_t)assay_param_int(params, "min_history");
-    if (h->count < 2 || h->count < (least < window ? least : window))
+    uint64_t window = (uint64_t)assay_param_int(params, "window");
+    if (h->count < history_least(params))
         return false;
     *score = (history_score){.level = history_level(h), .record = h->record};
     history_scale(histories, score);

@@ -125,6 +125,17 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    (void)state;
+    (void)err;
+    (void)rule;
+    assay_verdict_no_data(verdict,
+                          "what matches as labels are floating-point numbers in the shape of the predictions: targets "
+                          "of a regression, no classes.");
+    return ASSAY_OK;
+}
+
 const assay_rule_ops assay_rule_label_out_of_range = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -137,5 +148,6 @@ const assay_rule_ops assay_rule_label_out_of_range = {
     .params = params,
     .setup = setup,
     .map = map,
+    .finalize = finalize,
     ASSAY_COMMON_STATE,
 };

@@ -16,9 +16,11 @@
 #include "loss_course.h"
 #include "modes.h"
 #include "selection.h"
+#include "too_few.h"
 
 enum { MODE, MODE_STEP, LOSS, WIDTH }; /* values of a row */
 enum { EVALUATIONS = 32 };
+#define COURSE_NEEDED " losses to judge their course (against = start)"
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -288,10 +290,12 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         status = evaluate(&w, assay_verdict_findings(verdict));
     }
     free(order);
+    if (status == ASSAY_OK && against_start(rule))
+        status = say_longest(rule, w.series, LOSS, COURSE_LEAST, COURSE_NEEDED, verdict);
     return status;
 }
 
-/* Is any step of the mode num_steps behind another? */
+/* Are there enough steps for a course, or is any step of the mode num_steps behind another? */
 static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 {
     const char *chosen = assay_param_text(rule->params, "mode");
@@ -301,8 +305,11 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                                                 : ASSAY_MODE_GLOBAL;
     int64_t num_steps = assay_param_int(rule->params, "num_steps"), first = 0, last = 0;
     uint64_t steps = 0;
-    if (against_start(rule))
-        return false;
+    if (against_start(rule)) {
+        mode = !chosen && modes & 1u << ASSAY_MODE_TRAIN ? ASSAY_MODE_TRAIN : mode;
+        return reason_few_steps(rule, mode == ASSAY_MODE_GLOBAL ? ASSAY_MODE_NONE : mode, COURSE_LEAST, COURSE_NEEDED,
+                                out);
+    }
     for (uint64_t i = 0; i < assay_trial_steps(rule->trial); i++) {
         const assay_step_info *info = assay_trial_step(rule->trial, i);
         if (mode != ASSAY_MODE_GLOBAL && info->mode != mode)

@@ -6,8 +6,10 @@
 
 #include "history.h"
 #include "selection.h"
+#include "too_few.h"
 
 #define LINEAR_BELOW 1e-3 /* of the loss at the beginning */
+#define NEEDED       " of one mode (min_history and one more)"
 
 static const assay_param_def params[] = {
     {.name = "collection_names",
@@ -76,7 +78,18 @@ static int test(void *self, assay_row row, uint64_t number, const history_score 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     judge j = {.rule = rule, .findings = assay_verdict_findings(verdict)};
-    return history_walk(rule->params, ((const assay_common_state *)state)->series, LINEAR_BELOW, test, &j, err);
+    const assay_series *series = ((const assay_common_state *)state)->series;
+    int status = history_walk(rule->params, series, LINEAR_BELOW, test, &j, err);
+    if (status == ASSAY_OK)
+        status = say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict);
+    return status;
+}
+
+/* Has no mode a past as long as min_history? */
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    (void)modes;
+    return reason_few_steps(rule, ASSAY_MODE_NONE, history_least(rule->params) + 1, NEEDED, out);
 }
 
 const assay_rule_ops assay_rule_loss_spike = {
@@ -95,4 +108,5 @@ const assay_rule_ops assay_rule_loss_spike = {
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

@@ -15,9 +15,11 @@
 
 #include "history.h"
 #include "siblings.h"
+#include "too_few.h"
 #include "workers.h"
 
 #define LINEAR_BELOW 1e-6 /* of the first norms */
+#define NEEDED       " of one mode (min_history and one more), or as many workers as min_workers says"
 
 enum { HISTORY, WORKERS };
 enum { ROUNDED = HISTORY_WIDTH, WIDTH }; /* value of a row: x is what rounding may come to */
@@ -168,7 +170,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     }
     free(room);
     free(j.usual);
+    if (status == ASSAY_OK)
+        status = say_longest(rule, series, HISTORY_VALUE, history_least(rule->params) + 1, NEEDED, verdict);
     return status;
+}
+
+/* Are there neither steps for a past nor workers to be beside? */
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    (void)modes;
+    return assay_trial_workers(rule->trial) < (uint64_t)assay_param_int(rule->params, "min_workers") &&
+           reason_few_steps(rule, ASSAY_MODE_NONE, history_least(rule->params) + 1, NEEDED, out);
 }
 
 const assay_rule_ops assay_rule_norm_spike = {
@@ -188,4 +200,5 @@ const assay_rule_ops assay_rule_norm_spike = {
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "losses.h"
+#include "too_few.h"
 
 enum { MODE, LOSS, WIDTH }; /* values of a row */
 
@@ -114,7 +115,19 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                                  .threshold = limit};
         status = assay_findings_test(assay_verdict_findings(verdict), above >= patience, &finding);
     }
+    if (assay_trial_modes(rule->trial) & (1u << ASSAY_MODE_TRAIN | 1u << ASSAY_MODE_EVAL))
+        assay_verdict_no_data(verdict, "no loss of EVAL comes after one of TRAIN.");
+    else
+        assay_verdict_no_data(verdict, "no step has a loss whose name begins with train beside one that begins with "
+                                       "validation, eval or test.");
     return status;
+}
+
+/* Is there nothing to hold a loss against? */
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    (void)modes;
+    return reason_no_evaluation(rule, out);
 }
 
 const assay_rule_ops assay_rule_overfit = {
@@ -132,4 +145,5 @@ const assay_rule_ops assay_rule_overfit = {
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "losses.h"
+#include "too_few.h"
 
 enum { MODE, LOSS, WIDTH }; /* values of a row */
 
@@ -102,6 +103,13 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+/* Is there nothing to hold a loss against? */
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    (void)modes;
+    return reason_no_evaluation(rule, out);
+}
+
 const assay_rule_ops assay_rule_overtraining = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -117,4 +125,5 @@ const assay_rule_ops assay_rule_overtraining = {
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

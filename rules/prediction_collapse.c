@@ -242,6 +242,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         status = test_tensor(rule, series, order, i, end, assay_verdict_findings(verdict));
     }
     free(order);
+    if (count == 0)
+        assay_verdict_no_data(verdict,
+                              "no step has %lld predictions of classes (min_samples): there are fewer, or the "
+                              "targets are no classes.",
+                              (long long)assay_param_int(rule->params, "min_samples"));
     ambiguous_axis_say(rule, ((const assay_common_state *)state)->counter, verdict);
     return status;
 }

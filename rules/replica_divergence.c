@@ -222,6 +222,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                               "replicas, so not tested (parameter replicated).",
                               (unsigned long long)left_out, left_out == 1 ? " was" : "s were");
     say_averaged(averaged, verdict);
+    if (count == 0)
+        assay_verdict_no_data(verdict, "no tensor that matches was saved by two workers at one step.");
     free(order);
     return status;
 }

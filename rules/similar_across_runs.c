@@ -110,6 +110,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         only_in(rule->trial, rule->other, verdict);
         only_in(rule->other, rule->trial, verdict);
     }
+    assay_verdict_no_data(verdict, "no tensor was saved at the same step and by the same worker in both trials.");
     return ASSAY_OK;
 }
 

@@ -5,7 +5,7 @@
  * step before) > threshold seconds; value = that time. */
 #include <math.h>
 
-#include <assay/rule.h>
+#include "too_few.h"
 
 static const assay_param_def params[] = {
     {.name = "threshold",
@@ -63,7 +63,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                                  .threshold = threshold};
         status = assay_findings_test(assay_verdict_findings(verdict), finding.value > threshold, &finding);
     }
+    assay_verdict_no_data(verdict, "%llu steps say when they were written; the rule takes the time between two.",
+                          (unsigned long long)assay_series_count(series));
     return status;
+}
+
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    (void)modes;
+    return reason_few_steps(rule, ASSAY_MODE_NONE, 2, " to have a time between them", out);
 }
 
 const assay_rule_ops assay_rule_stalled_training_rule = {
@@ -82,4 +90,5 @@ const assay_rule_ops assay_rule_stalled_training_rule = {
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "robust.h"
+#include "too_few.h"
 #include "workers.h"
 
 #define APART  4
@@ -205,7 +206,17 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     free(r.between);
     free(r.late);
     free(r.lag);
+    assay_verdict_no_data(verdict, "no step has the times of two workers.");
     return status;
+}
+
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    (void)modes;
+    bool alone = assay_trial_workers(rule->trial) < 2;
+    if (alone)
+        assay_put_format(out, "the rule compares workers, and one alone recorded.");
+    return alone;
 }
 
 const assay_rule_ops assay_rule_straggler_worker = {
@@ -224,4 +235,5 @@ const assay_rule_ops assay_rule_straggler_worker = {
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

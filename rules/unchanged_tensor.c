@@ -13,6 +13,7 @@
 
 #include "gradients.h"
 #include "selection.h"
+#include "too_few.h"
 #include "updates.h"
 
 enum { MOST_CURRENT = 8 }; /* steps that `current` may compare with: each is read beside the tensor */
@@ -241,9 +242,19 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         status = test_rows(rule, series, order, &o, verdict);
     if (status == ASSAY_OK)
         say_frozen(rule, &o, verdict);
+    if (status == ASSAY_OK && !against_current(rule->params))
+        status =
+            say_longest(rule, series, 0, (uint64_t)assay_param_int(rule->params, "num_steps"), " (num_steps)", verdict);
     outlook_release(&o);
     free(order);
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory") : status;
+}
+
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    bool train = only_train(rule->params) && modes >> ASSAY_MODE_TRAIN & 1;
+    return reason_few_steps(rule, train ? ASSAY_MODE_TRAIN : ASSAY_MODE_NONE,
+                            (uint64_t)assay_param_int(rule->params, "num_steps"), " in a row (num_steps)", out);
 }
 
 const assay_rule_ops assay_rule_unchanged_tensor = {
@@ -263,4 +274,5 @@ const assay_rule_ops assay_rule_unchanged_tensor = {
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

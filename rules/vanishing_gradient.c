@@ -119,6 +119,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                               "normalisation, where a bias has no effect: not tested (\"%s\"%s).",
                               biases, biases == 1 ? " has" : "es have", name, biases == 1 ? "" : " the first");
     }
+    assay_verdict_no_data(verdict, "all gradients that match are zero%s, or were saved without a mean.",
+                          assay_param_bool(rule->params, "skip_zero") ? " at every step (skip_zero)" : "");
     return first_cause_put(rule, state, NULL, "vanished", verdict, err);
 }
 

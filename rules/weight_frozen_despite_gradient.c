@@ -9,6 +9,7 @@
 
 #include "gradients.h"
 #include "siblings.h"
+#include "too_few.h"
 #include "updates.h"
 #include "workers.h"
 
@@ -163,6 +164,27 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
     return i;
 }
 
+/* Says how many weights and gradients there are, of which none were a pair. */
+static void say_pairs(const rows *r, assay_verdict *verdict)
+{
+    uint64_t weights = 0, mated = 0;
+    for (uint64_t i = 0; i < r->count; i++) {
+        assay_row row = row_at(r, i);
+        if (i > 0 && row.tensor == row_at(r, i - 1).tensor)
+            continue;
+        bool weight = !is_gradient(r->rule->trial, row.tensor);
+        weights += weight;
+        mated += weight && gradient_of_weight(r->rule->trial, row.tensor) != ASSAY_NO_TENSOR;
+    }
+    if (weights == 0)
+        return;
+    assay_verdict_no_data(
+        verdict,
+        "%llu of %llu weight%s a gradient (gradient/NAME); none has a finite one at a saved step and is "
+        "saved at the next.",
+        (unsigned long long)mated, (unsigned long long)weights, weights == 1 ? " has" : "s have");
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
     rows r = {.rule = rule, .series = ((const assay_common_state *)state)->series};
@@ -174,9 +196,18 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     int status = passed && (order || r.count == 0) ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
     for (uint64_t i = 0; status == ASSAY_OK && i < r.count;)
         i = test_weight(&r, i, verdict, &status);
+    if (status == ASSAY_OK)
+        say_pairs(&r, verdict);
     assay_counter_free(passed);
     free(order);
     return status;
+}
+
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    bool train = modes >> ASSAY_MODE_TRAIN & 1;
+    return reason_few_steps(rule, train ? ASSAY_MODE_TRAIN : ASSAY_MODE_NONE, 2, " to have an update between them",
+                            out);
 }
 
 const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
@@ -195,4 +226,5 @@ const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

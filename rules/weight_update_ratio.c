@@ -5,6 +5,7 @@
  * saved step, or with num_steps the oldest saved step at most that many steps back. Only TRAIN steps if the tensor has
  * any. Fires when r > large_threshold or r < small_threshold; the threshold of a finding is the limit exceeded. */
 #include "selection.h"
+#include "too_few.h"
 
 static const assay_param_def params[] = {
     {.name = "num_steps",
@@ -66,6 +67,22 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    (void)state;
+    (void)err;
+    (void)rule;
+    assay_verdict_no_data(verdict, "no weight has values at a step that is saved and at another before it.");
+    return ASSAY_OK;
+}
+
+static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
+{
+    bool train = modes >> ASSAY_MODE_TRAIN & 1;
+    return reason_few_steps(rule, train ? ASSAY_MODE_TRAIN : ASSAY_MODE_NONE, 2, " to have an update between them",
+                            out);
+}
+
 const assay_rule_ops assay_rule_weight_update_ratio = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -79,5 +96,7 @@ const assay_rule_ops assay_rule_weight_update_ratio = {
     .params = params,
     .setup = setup,
     .map = map,
+    .finalize = finalize,
     ASSAY_COMMON_STATE,
+    .reason = reason,
 };

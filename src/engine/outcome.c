@@ -32,25 +32,34 @@ static int mention_unreadable(assay_verdict *v, uint64_t records)
     return assay_buf_status(&v->message);
 }
 
-/* Nothing tested always comes with why: what the index tells, what the rule said, or else that nothing else is known.
- */
+static void put_sentences(assay_buf *out, const assay_buf *more)
+{
+    if (out->size > 0 && more->size > 0)
+        assay_put_u8(out, ' ');
+    assay_put_bytes(out, more->data, more->size);
+}
+
+/* Nothing tested always comes with why: what the index tells where it rules out every test, else what the rule says
+ * and what the index lets one guess, else what is there. Behind it stands what the rule says in any case. */
 static int explain_no_data(assay_verdict *v, const assay_instance *instance, const assay_rule *rule)
 {
-    assay_buf why;
-    assay_buf_init(&why, 1 << 16);
+    assay_buf known, all;
+    assay_buf_init(&known, 1 << 16);
+    assay_buf_init(&all, 1 << 17);
     bool aggregation = rule->ops->traits & ASSAY_RULE_AGGREGATION; /* never has datapoints */
-    bool none = assay_no_data_explain(rule, instance, &why);
-    if (aggregation && !none)
-        assay_buf_clear(&why);
-    if (!aggregation && why.size == 0 && v->message.size == 0)
-        assay_put_format(&why, "its tensors are there, but none gave it a test: too few steps, or none with values.");
-    if (why.size > 0 && v->message.size > 0)
-        assay_put_u8(&why, ' ');
-    assay_put_bytes(&why, v->message.data, v->message.size);
+    bool none = assay_no_data_explain(rule, instance, &known);
+    if (!none)
+        put_sentences(&all, &v->no_data);
+    if (none || !aggregation)
+        put_sentences(&all, &known);
+    if (!aggregation && all.size == 0 && v->message.size == 0)
+        assay_no_data_describe(rule, instance, &all);
+    put_sentences(&all, &v->message);
     assay_buf_clear(&v->message);
-    assay_put_bytes(&v->message, why.data, why.size);
-    int status = assay_buf_status(&why) == ASSAY_OK ? assay_buf_status(&v->message) : assay_buf_status(&why);
-    assay_buf_release(&why);
+    assay_put_bytes(&v->message, all.data, all.size);
+    int status = assay_buf_status(&all) == ASSAY_OK ? assay_buf_status(&v->message) : assay_buf_status(&all);
+    assay_buf_release(&known);
+    assay_buf_release(&all);
     return status;
 }
 

@@ -11,7 +11,14 @@
 
 #include "base/fault.h"
 
-enum { NEAR_SHOWN = 3, NAME_MOST = 128, NAMES_COMPARED = 20000, WORKERS_SHOWN = 4, TEXTS_SHOWN = 3 };
+enum {
+    NEAR_SHOWN = 3,
+    NAME_MOST = 128,
+    NAMES_COMPARED = 20000,
+    WORKERS_SHOWN = 4,
+    TEXTS_SHOWN = 3,
+    SENTENCE_CEILING = 1 << 16
+};
 
 static void put_plain(assay_buf *out, const char *text)
 {
@@ -192,10 +199,11 @@ static bool explain_slot(const assay_slot_need *slot, const assay_trial *trial, 
     bool takes_reductions = slot->kinds & ~(1u << ASSAY_RAW), prefers = slot->flags & ASSAY_SLOT_PREFER_MODES;
     if (v.raw == 0 && !takes_reductions) {
         begin_sentence(out);
-        assay_put_format(out, "%" PRIu32 " tensor%s match%s, such as ", v.matched, assay_plural(v.matched),
-                         v.matched == 1 ? "es" : "");
+        if (v.matched > 1)
+            assay_put_format(out, "%" PRIu32 " tensors match, such as ", v.matched);
         put_plain(out, assay_trial_tensor(trial, v.first));
-        put_plain(out, ", but no values of them were saved, only reductions or shapes.");
+        put_plain(out, v.matched > 1 ? ", but no values of them" : " matches, but no values of it");
+        put_plain(out, " were saved, only reductions or shapes.");
         return true;
     }
     if (slot->modes != 0 && !prefers && !(slot->modes & v.modes) && v.raw > 0) {
@@ -264,6 +272,22 @@ static bool compares_workers(const assay_need *need)
     return false;
 }
 
+/* Appends why a slot can have no data, unless another slot's sentence says the same. */
+static bool explain_slot_once(const assay_slot_need *slot, const assay_trial *trial, unsigned *modes, assay_buf *out)
+{
+    assay_buf why;
+    assay_buf_init(&why, SENTENCE_CEILING);
+    bool none = explain_slot(slot, trial, modes, &why);
+    if (why.size > 0 && (out->size == 0 || !memmem(out->data, out->size, why.data, why.size))) {
+        begin_sentence(out);
+        assay_put_bytes(out, why.data, why.size);
+    }
+    if (assay_buf_status(&why) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&why);
+    assay_buf_release(&why);
+    return none;
+}
+
 bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instance, assay_buf *out)
 {
     const assay_need *need = instance->need;
@@ -272,7 +296,7 @@ bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instanc
     if (!need || explain_steps(rule, out) || explain_worker(instance, rule->trial, out))
         return true;
     for (uint32_t s = 0; s < need->slot_count; s++)
-        without += explain_slot(&need->slots[s], rule->trial, &modes, out);
+        without += explain_slot_once(&need->slots[s], rule->trial, &modes, out);
     bool none = without > 0 && without == need->slot_count;
     if (!none && compares_workers(need) && assay_trial_workers(rule->trial) < 2) {
         begin_sentence(out);
@@ -282,4 +306,25 @@ bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instanc
     if (without == 0 && rule->ops->size > offsetof(assay_rule_ops, reason) && rule->ops->reason)
         return rule->ops->reason(rule, modes, out);
     return none;
+}
+
+void assay_no_data_describe(const assay_rule *rule, const assay_instance *instance, assay_buf *out)
+{
+    const assay_need *need = instance->need;
+    slot_view most = {.first = ASSAY_NO_TENSOR};
+    for (uint32_t s = 0; need && s < need->slot_count; s++) {
+        slot_view v = look_at_slot(&need->slots[s], rule->trial);
+        most = v.matched > most.matched ? v : most;
+    }
+    uint64_t steps = assay_trial_steps(rule->trial);
+    begin_sentence(out);
+    if (most.matched > 0) {
+        assay_put_format(out, "%" PRIu32 " tensor%s match%s, such as ", most.matched, assay_plural(most.matched),
+                         most.matched == 1 ? "es" : "");
+        put_plain(out, assay_trial_tensor(rule->trial, most.first));
+        put_plain(out, ", in a trial of ");
+    } else {
+        put_plain(out, "of the trial's ");
+    }
+    assay_put_format(out, "%" PRIu64 " step%s; none had values that the rule could test.", steps, assay_plural(steps));
 }

@@ -11,4 +11,8 @@
  * its own status. */
 bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instance, assay_buf *out);
 
+/* For a rule that cannot say why it has no data, though its tensors are there: which they are, how many, and at how
+ * many steps the trial has been recorded. */
+void assay_no_data_describe(const assay_rule *rule, const assay_instance *instance, assay_buf *out);
+
 #endif

@@ -18,6 +18,7 @@ int assay_verdict_init(assay_verdict *v, size_t max_findings)
     assay_buf_init(&v->message, MESSAGE_CEILING);
     assay_buf_init(&v->json, RESULT_CEILING);
     assay_buf_init(&v->text, RESULT_CEILING);
+    assay_buf_init(&v->no_data, MESSAGE_CEILING);
     v->findings = assay_findings_new(max_findings);
     return v->findings ? ASSAY_OK : ASSAY_ENOMEM;
 }
@@ -28,6 +29,7 @@ void assay_verdict_release(assay_verdict *v)
     assay_buf_release(&v->message);
     assay_buf_release(&v->json);
     assay_buf_release(&v->text);
+    assay_buf_release(&v->no_data);
     v->findings = NULL;
 }
 
@@ -36,14 +38,27 @@ assay_findings *assay_verdict_findings(assay_verdict *verdict)
     return verdict->findings;
 }
 
-void assay_verdict_message(assay_verdict *verdict, const char *format, ...)
+__attribute__((format(printf, 2, 0))) static void put_sentence(assay_buf *out, const char *format, va_list list)
 {
     char text[1024];
+    vsnprintf(text, sizeof text, format, list);
+    assay_put_format(out, "%s%s", out->size ? " " : "", text);
+}
+
+void assay_verdict_message(assay_verdict *verdict, const char *format, ...)
+{
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
+    put_sentence(&verdict->message, format, list);
     va_end(list);
-    assay_put_format(&verdict->message, "%s%s", verdict->message.size ? " " : "", text);
+}
+
+void assay_verdict_no_data(assay_verdict *verdict, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    put_sentence(&verdict->no_data, format, list);
+    va_end(list);
 }
 
 assay_buf *assay_verdict_json(assay_verdict *verdict)

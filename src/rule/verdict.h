@@ -45,6 +45,7 @@ struct assay_verdict {
     assay_verdict_status status;
     assay_findings *findings; /* owned */
     assay_buf message, json, text;
+    assay_buf no_data; /* what the rule says of why it has nothing to test */
 };
 /* An empty verdict that keeps at most `max_findings` findings. 0 or ASSAY_ENOMEM; release with assay_verdict_release().
  */

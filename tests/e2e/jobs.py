@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The job files of jobs/ are right and run on recorded trials: every rule comes to a verdict, none is an Error.
+"""The job files of jobs/ and slurm/ are right and run on recorded trials: every rule comes to a verdict, none is an Error. Where
+a job has a rule of the built-in set, it has the parameters that the set was calibrated with.
 
     jobs.py --assay PROGRAM
 """
@@ -10,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import ROOT, TRIALS, Checks, run  # noqa: E402
+from launch import ROOT, TRIALS, Checks, job_of, run  # noqa: E402
 from made import Made  # noqa: E402
 
 RUNS = {  # job: the trials it is run on
@@ -18,11 +19,13 @@ RUNS = {  # job: the trials it is run on
     "language-model": ["ddp", "linreg_nan"],
     "xgboost": ["xgboost"],
     "act-on-findings": ["dead_relu"],  # its actions: tests/slurm/templates.py
-    "suite": ["ddp", "xgboost", "reductions"],
     "compare": ["ddp", "dead_relu"],
     "built-in": ["ddp", "dead_relu", "linreg_nan", "xgboost"],
     "traffic-sign": ["healthy", "flip"],
+    "gate": ["ddp", "healthy"],
 }
+OWN_PARAMETERS = {  # a whole job, or a rule of one: about something else than the built-in rule
+    "xgboost", "traffic-sign", ("language-model", "normalisation spread"), ("language-model", "gates dead")}
 WITH_DATA = {("image-classifier", "ddp"): 9, ("xgboost", "xgboost"): 5}  # rules that find something to look at
 
 
@@ -43,6 +46,20 @@ def check_activations(checks, assay, job):
                       found["first_cause"]["tensor"] == begins, "%s: NaN in %s: %s" % (job, begins, found))
 
 
+def check_calibrated(checks, files):
+    """A job says more than the built-in set (a mode, names of tensors), and nothing else."""
+    built_in = {}
+    for rule in job_of(files["built-in"])["rules"]:
+        built_in.setdefault(rule["rule"], rule.get("parameters", {}))
+    for name in set(files) - set(OWN_PARAMETERS) - {"built-in"}:
+        for rule in job_of(files[name])["rules"]:
+            own, known = rule.get("parameters", {}), built_in.get(rule["rule"], {})
+            if (name, rule.get("name", rule["rule"])) in OWN_PARAMETERS or rule["rule"] not in built_in:
+                continue
+            wrong = {k: (v, own.get(k)) for k, v in known.items() if not k.endswith("regex") and own.get(k) != v}
+            checks.expect(not wrong, "%s, %s: parameters of the built-in set and its own: %s" % (name, rule["rule"], wrong))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
@@ -50,10 +67,11 @@ def main():
     arguments = parser.parse_args()
     assay = arguments.assay
     checks = Checks()
-    files = {p.stem for p in (ROOT / "jobs").glob("*.json")}
-    checks.expect(files == set(RUNS), "jobs/ holds %s, tested are %s" % (sorted(files), sorted(RUNS)))
-    for name in sorted(files & set(RUNS)):
-        job = ROOT / "jobs" / (name + ".json")
+    files = {p.stem: p for folder in ("jobs", "slurm") for p in (ROOT / folder).glob("*.json")}
+    checks.expect(set(files) == set(RUNS), "there are %s, tested are %s" % (sorted(files), sorted(RUNS)))
+    check_calibrated(checks, files)
+    for name in sorted(set(files) & set(RUNS)):
+        job = files[name]
         right = not (arguments.no_curl and '"notify"' in job.read_text())
         checks.expect((run([assay, "check", job]).code == 0) == right, "%s is not right" % job)
         for trial in RUNS[name]:

@@ -24,7 +24,7 @@ RULES = [  # name, rule, parameters, the reason, and whether the index alone tel
     ("plateau", "LossNotDecreasing", {"mode": "EVAL"}, "EVAL has 4 steps; none is 10 after another (num_steps).", True),
     ("classes", "ClassImbalance", LABELS, "400 labels of the 500 that samples asks for.", False),
     ("reduced", "AllZero", {"tensor_regex": "^reduced$"},
-     "1 tensor matches, such as reduced, but no values of them were saved, only reductions or shapes.", True),
+     "reduced matches, but no values of it were saved, only reductions or shapes.", True),
     ("worker", "AllZero", {"tensor_regex": "^labels$", "worker": "worker_9"}, "no worker is called worker_9; there are worker_0.", True),
     ("steps", "ExplodingTensor", {"start_step": 1000},
      "the trial has steps 0 to 7, and none that the rule looks at (start_step, end_step).", True),
@@ -32,6 +32,30 @@ RULES = [  # name, rule, parameters, the reason, and whether the index alone tel
      "eval_only was saved in EVAL, not in TRAIN.", True),
     ("replicas", "ReplicaDivergence", {}, "the rule compares workers, and one alone recorded.", True),
     ("collection", "AllZero", {"collection_names": "gradients"}, "no tensor is in collection gradients.", True),
+    ("spike", "LossSpike", {"window": 10, "min_history": 10},
+     "the trial has 8 steps; the rule needs 11 of one mode (min_history and one more).", True),
+    ("shorter", "LossSpike", {"collection_names": "nothing", "tensor_regex": "^eval_only$"},
+     "eval_only has 4 finite values, and no tensor more; the rule needs 6 of one mode (min_history and one more).", False),
+    ("norms", "NormSpike", {"window": 9, "min_history": 9},
+     "the trial has 8 steps; the rule needs 10 of one mode (min_history and one more), or as many workers as min_workers says.", True),
+    ("course", "LossNotDecreasing", {"against": "start", "mode": "TRAIN"},
+     "TRAIN has 4 steps; the rule needs 24 losses to judge their course (against = start).", True),
+    ("still", "UnchangedTensor", {"collection_names": "weights", "num_steps": 9},
+     "the trial has 8 steps; the rule needs 9 in a row (num_steps).", True),
+    ("shards", "DuplicateShard", {}, "the rule compares workers, and one alone recorded.", True),
+    ("late", "StragglerWorker", {}, "the rule compares workers, and one alone recorded.", True),
+    ("targets", "LabelOutOfRange", {"labels_regex": "^scores$", "predictions_regex": "^targets$"},
+     "what matches as labels are floating-point numbers in the shape of the predictions: targets of a regression, no classes.", False),
+    ("half", "HalfPrecisionRisk", {"tensor_regex": "^labels$", "collection_names": "nothing"},
+     "no tensor that matches holds floating-point numbers.", False),
+    ("collapse", "PredictionCollapse", {"predictions_regex": "^predictions$", "labels_regex": "^labels$", "min_samples": 101},
+     "no step has 101 predictions of classes (min_samples): there are fewer, or the targets are no classes.", False),
+    ("frozen", "WeightFrozenDespiteGradient", {"collection_names": "weights"},
+     "0 of 1 weight has a gradient (gradient/NAME); none has a finite one at a saved step and is saved at the next. "
+     "no tensor is in collection gradients.", False),
+    ("images", "CheckInputImages", {"regex": "^pictures$", "threshold_samples": 500},
+     "8 images of the 500 that threshold_samples asks for.", False),
+    ("ratio", "WeightUpdateRatio", {"end_step": 2}, "TRAIN has 1 step; the rule needs 2 to have an update between them.", True),
 ]
 
 
@@ -42,6 +66,7 @@ def make_trial(folder):
         tensors = {"labels": labels, "predictions": labels, "relu1_output_0": numpy.ones(4, dtype=numpy.float32),
                    "relu2_output_0": numpy.ones(4, dtype=numpy.float32), "fc.weight": numpy.full(3, 1.0 + step, dtype=numpy.float32),
                    "loss": numpy.float32([1.0]), "smdebug/reductions/mean/reduced": numpy.float32(1)}
+        tensors.update(scores=numpy.float32([1.5, 2]), targets=numpy.float32([1, 2]), pictures=numpy.ones((2, 1, 3, 3), numpy.float32))
         if step % 2:
             tensors["eval_only"] = numpy.float32([1.0])
         made.step(step, "EVAL" if step % 2 else "TRAIN", step // 2, {"worker_0": tensors})

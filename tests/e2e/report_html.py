@@ -20,7 +20,7 @@ import pandas
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import hostile  # noqa: E402
 from browser import Browser  # noqa: E402
-from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+from launch import ROOT, TRIALS, Checks, job_of, mpirun, run  # noqa: E402
 from reports import report_of  # noqa: E402
 from tfevents import Trial  # noqa: E402
 
@@ -144,7 +144,7 @@ def png(data):
 
 def check_pictures(checks, page, report):
     """Which predictions are wrong, and their pixels, against numpy."""
-    images = json.loads(JOB.read_text())["images"]
+    images = job_of(JOB)["images"]
     shown = page.run("return [...document.querySelectorAll('#images .trial')].map(t => [...t.querySelectorAll('figure')].map("
                      "f => [f.querySelector('img').src, f.innerText]))")
     said_of = [next(a for a in t["aggregations"] if a["kind"] == "wrong_predictions") for t in report["trials"]]

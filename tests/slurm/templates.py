@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The templates of slurm/ do what they say, on a real Slurm that this test starts.
 
-    templates.py --assay PROGRAM [--barrier PROGRAM] WHAT...     WHAT: templates, barrier, actions, watch, limits, failures
+    templates.py --assay PROGRAM [--barrier PROGRAM] WHAT...     WHAT: templates, gate, barrier, actions, watch, limits, failures
 
 Exit code 77 where Slurm is not installed.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import ROOT, SUITE, TRIALS, Checks, mpirun, run  # noqa: E402
+from made import Made  # noqa: E402
 from reports import body_of  # noqa: E402
 from slurm import GOING, Slurm, need_slurm  # noqa: E402
 from webhook import Webhook  # noqa: E402
@@ -89,6 +90,34 @@ def test_templates(checks, slurm, expected):
                   expected.of(*(TRIALS / t for t in SIX)), "the report over all trials")
 
 
+def test_gate(checks, slurm, expected):
+    """The gate with its own job: NaN, damage and nothing at all stop the next job, a sound training does not. The other
+    templates take the built-in set when they are given no job."""
+    after = slurm.work / "next.sbatch"
+    after.write_text("#!/bin/bash\n#SBATCH --output=next.log\ntouch \"next-$SLURM_JOB_ID\"\n")
+    empty = Made(slurm.work / "empty").end()
+    (slurm.work / "bare").mkdir()
+    trials = {"sound": (TRIALS / "healthy", 0), "workers": (TRIALS / "ddp", 0), "nan": (TRIALS / "linreg_nan", 1),
+              "empty": (empty, 1), "bare": (slurm.work / "bare", 2), "lost": (TRIALS / "ddp_partial", 1)}
+    gates, behind = {}, {}
+    for name, (trial, _) in trials.items():
+        gates[name] = slurm.sbatch("--ntasks-per-node=2", "gate.sbatch", TRIAL=str(trial), OUT="gate-" + name, JOB="")
+        behind[name] = slurm.sbatch("--dependency=afterok:" + gates[name], "--kill-on-invalid-dep=yes", after)
+    allowed = slurm.sbatch("--ntasks-per-node=1", "gate.sbatch", TRIAL=str(empty), OUT="gate-allowed", JOB="", OPTIONS="--allow-no-data")
+    plain = slurm.sbatch("--ntasks-per-node=2", "one-trial.sbatch", TRIAL=str(TRIALS / "ddp"), OUT="built-in", JOB="")
+    for name, (_, code) in trials.items():
+        checks.expect(slurm.ended(gates[name]) == ("FAILED" if code else "COMPLETED", code), "the gate on %s: %s\n%s" % (
+            name, slurm.show(gates[name]), slurm.text(slurm.log(gates[name]))[-1500:]))
+        state = slurm.ended(behind[name])[0]
+        there = (slurm.work / ("next-" + behind[name])).exists()
+        checks.expect((state, there) == (("CANCELLED", False) if code else ("COMPLETED", True)), "behind the gate on %s: %s" % (name, state))
+    checks.expect(slurm.ended(allowed) == ("FAILED", 3),
+                  "an empty trial that is allowed is still damage: %s" % slurm.show(allowed))
+    checks.expect(slurm.ended(plain) == ("COMPLETED", 0), "without a job: %s" % slurm.show(plain))
+    run([expected.assay, "run", TRIALS / "ddp", "--out", slurm.work / "here"])
+    checks.expect(body_of(slurm.work / "built-in") == body_of(slurm.work / "here"), "without a job: the built-in set")
+
+
 def test_barrier(checks, slurm, expected):
     """Ranks wait for those of other nodes when they start and when they end (without, some crash or hang, but seldom)."""
     for how in ("srun", "mpirun"):
@@ -112,7 +141,7 @@ def test_actions(checks, slurm, expected):
         done = [run(argv + ["--trial", trial], env, cwd=slurm.work) for _ in range(2)]
         told = len(hook.requests)
         unknown = run(argv[:-1] + ["none", "--trial", trial], dict(env, TRAIN_JOB_ID="99999"), cwd=slurm.work)
-    checks.expect([d.code for d in done] == [0, 0] and told == 3, "run: %s, %d messages" % (done[0], told))
+    checks.expect([d.code for d in done] == [0, 0] and told == 2, "run: %s, %d messages" % (done[0], told))
     checks.expect(slurm.ended(training)[0] == "CANCELLED", "the training is stopped: %s" % slurm.show(training))
     submitted = re.findall(r"submit train-again.sbatch: done: job (\d+)", done[0].err)
     checks.expect(len(submitted) == 1 and "submit" not in done[1].err, "once: %s, %s" % (done[0], done[1]))
@@ -229,7 +258,7 @@ def main():
     parser.add_argument("what", nargs="+")
     args = parser.parse_args()
     need_slurm()
-    tests = {"templates": test_all_templates, "barrier": test_barrier, "actions": test_actions, "watch": test_watch,
+    tests = {"templates": test_all_templates, "gate": test_gate, "barrier": test_barrier, "actions": test_actions, "watch": test_watch,
              "limits": test_limits, "failures": test_failures}
     checks = Checks()
     for what in args.what:

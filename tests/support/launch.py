@@ -7,8 +7,10 @@
 import atexit
 import fcntl
 import itertools
+import json
 import os
 import pty
+import re
 import shutil
 import signal
 import struct
@@ -24,6 +26,12 @@ ROOT = Path(__file__).resolve().parents[2]
 TRIALS = Path(os.environ.get("ASSAY_TRIALS") or ROOT / "tests" / "data" / "trials")
 SUITE = TRIALS / "suite.json"
 LAUNCHER = os.environ.get("ASSAY_MPIRUN", "mpirun")  # "none" in builds without MPI: one rank, started directly
+
+
+def job_of(path):
+    """A job file as json reads it: without comments and commas at the end, of which no string in jobs/ has any."""
+    text = re.sub(r"//.*|/\*.*?\*/", "", Path(path).read_text(), flags=re.M)
+    return json.loads(re.sub(r",(\s*[\]}])", r"\1", text))
 
 
 class Done:

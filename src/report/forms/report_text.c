@@ -107,7 +107,10 @@ static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *
                          count, assay_plural(count));
         assay_put_bytes(&line, names.data, names.size);
         assay_put_format(&line, ".");
-        assay_put_format(out, behind ? "\n" : "");
+        if (behind)
+            assay_put_u8(out, '\n');
+        else
+            assay_report_put_heading(out, "Rules");
         assay_text_put_wrapped(out, draw, 0, NULL, (const char *)line.data, line.size);
     }
     if (assay_buf_status(&names) != ASSAY_OK && out->status == ASSAY_OK)
@@ -133,9 +136,10 @@ static void put_status_table(const assay_outcome *outcome, const assay_trial_out
                 put_status_row(trial->info, &rule, &table);
                 rows++;
             }
-    assay_report_put_heading(out, "Rules");
-    if (rows > 0)
+    if (rows > 0) {
+        assay_report_put_heading(out, "Rules");
         assay_table_put(&table, 0, draw, out);
+    }
     assay_table_release(&table);
     put_passed(outcome, trial, rows > 0, draw, out);
 }
@@ -222,36 +226,54 @@ static void put_remarks(const assay_outcome *outcome, const assay_trial_outcome 
     }
 }
 
-/* A paragraph for each rule without data: why. Those that a trial need not have data for share one. */
+/* Have both rules no data, and for the same reason? */
+static bool are_silent_alike(const report_rule *a, const report_rule *b)
+{
+    return a->status == ASSAY_NO_DATA && b->status == ASSAY_NO_DATA && a->message_size == b->message_size &&
+           (a->message_size == 0 || memcmp(a->message, b->message, a->message_size) == 0);
+}
+
+/* The names of the rules that are silent as this one is, severest first. False, and nothing, where another of them
+ * stands before it. */
+static bool put_silent_names(const assay_outcome *outcome, const assay_trial_outcome *trial, const report_rule *rule,
+                             assay_buf *out)
+{
+    for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
+        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+            report_rule other = report_rule_of(outcome, trial, i, false);
+            if ((int)other.instance->severity != severity || !are_silent_alike(&other, rule))
+                continue;
+            if (out->size == 0 && other.instance != rule->instance)
+                return false;
+            assay_put_format(out, out->size ? ", " : "");
+            assay_put_bytes(out, other.instance->name, strlen(other.instance->name));
+        }
+    return true;
+}
+
+/* Why rules had no data, severest first; those of one reason share a paragraph. */
 static void put_untested(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
                          assay_buf *out)
 {
     bool any = false;
-    assay_buf left_out;
-    assay_buf_init(&left_out, ASSAY_REPORT_CEILING);
-    for (size_t i = 0; i < outcome->job->rule_count; i++) {
-        report_rule rule = report_rule_of(outcome, trial, i, false);
-        if (rule.status != ASSAY_NO_DATA)
-            continue;
-        if (!any)
-            assay_report_put_heading(out, "Not tested, which is no pass");
-        any = true;
-        if (rule.instance->optional) {
-            assay_put_format(&left_out, left_out.size ? ", " : "No data for ");
-            assay_put_bytes(&left_out, rule.instance->name, strlen(rule.instance->name));
-            continue;
+    assay_buf names;
+    assay_buf_init(&names, ASSAY_REPORT_CEILING);
+    for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
+        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+            report_rule rule = report_rule_of(outcome, trial, i, false);
+            assay_buf_clear(&names);
+            if (rule.status != ASSAY_NO_DATA || (int)rule.instance->severity != severity ||
+                !put_silent_names(outcome, trial, &rule, &names))
+                continue;
+            if (!any)
+                assay_report_put_heading(out, "Not tested, which is no pass");
+            any = true;
+            assay_text_put_wrapped(out, draw, 0, NULL, (const char *)names.data, names.size);
+            assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
         }
-        put_name(out, rule.instance->name);
-        assay_put_format(out, "\n");
-        assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
-    }
-    if (left_out.size > 0) {
-        assay_put_format(&left_out, ". report.json says why, and so does `assay check --trial`.");
-        assay_text_put_wrapped(out, draw, 0, NULL, (const char *)left_out.data, left_out.size);
-    }
-    if (assay_buf_status(&left_out) != ASSAY_OK && out->status == ASSAY_OK)
-        out->status = assay_buf_status(&left_out);
-    assay_buf_release(&left_out);
+    if (assay_buf_status(&names) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&names);
+    assay_buf_release(&names);
 }
 
 static void put_aggregations(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,

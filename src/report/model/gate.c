@@ -30,26 +30,43 @@ bool report_gate_stops(const assay_gate *gate, const report_rule *rule)
     }
 }
 
+bool report_trial_tested(const assay_outcome *outcome, const assay_trial_outcome *trial)
+{
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        int status = report_rule_of(outcome, trial, i, false).status;
+        if (status == ASSAY_ISSUES_FOUND || status == ASSAY_NO_ISSUES_FOUND)
+            return true;
+    }
+    return outcome->job->rule_count == 0;
+}
+
 bool report_nothing_tested(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
     for (size_t t = 0; t < outcome->trial_count; t++)
-        for (size_t i = 0; i < outcome->job->rule_count; i++) {
-            int status = report_rule_of(outcome, &outcome->trials[t], i, false).status;
-            if (status == ASSAY_ISSUES_FOUND || status == ASSAY_NO_ISSUES_FOUND)
-                return false;
-        }
-    return outcome->job->rule_count > 0;
+        if (report_trial_tested(outcome, &outcome->trials[t]))
+            return false;
+    return true;
+}
+
+/* Of a set of which a trial takes what it has data for, it has to take something. */
+static bool is_left_out(const assay_gate *gate, const assay_outcome *outcome, const assay_trial_outcome *trial)
+{
+    return gate->on && !gate->allow_no_data && outcome->job->rule_count > 0 && outcome->job->rules[0]->optional &&
+           !report_trial_tested(outcome, trial);
 }
 
 bool report_is_stopped(const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
-    for (size_t t = 0; t < outcome->trial_count; t++)
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        if (is_left_out(&report->gate, outcome, &outcome->trials[t]))
+            return true;
         for (size_t i = 0; i < outcome->job->rule_count; i++) {
             const report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
             if (report_gate_stops(&report->gate, &rule))
                 return true;
         }
+    }
     return false;
 }

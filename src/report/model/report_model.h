@@ -23,6 +23,8 @@ report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outco
 bool report_gate_stops(const assay_gate *gate, const report_rule *rule);
 /* Does any? */
 bool report_is_stopped(const assay_report *report);
+/* Has some rule tested something in the trial, or has the job no rules? */
+bool report_trial_tested(const assay_outcome *outcome, const assay_trial_outcome *trial);
 /* Is there no rule that had anything to test, in any trial, though the job has rules? */
 bool report_nothing_tested(const assay_report *report);
 

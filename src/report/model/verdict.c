@@ -99,6 +99,15 @@ static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *t
                          facts->run_workers);
 }
 
+/* The trials in which no rule tested anything. */
+static size_t count_untested(const assay_outcome *outcome)
+{
+    size_t untested = 0;
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        untested += !report_trial_tested(outcome, &outcome->trials[t]);
+    return untested;
+}
+
 /* "2 of 5 trials have findings: run-03 (...), run-07 (...)" */
 static void put_trials(const assay_outcome *outcome, assay_buf *out)
 {
@@ -108,7 +117,7 @@ static void put_trials(const assay_outcome *outcome, assay_buf *out)
         odd += trial->status != ASSAY_OK || count_rules(outcome, trial).found > 0;
     }
     if (odd == 0) {
-        assay_put_format(out, "nothing wrong in %zu trials", outcome->trial_count);
+        assay_put_format(out, "nothing wrong in %zu trials", outcome->trial_count - count_untested(outcome));
         return;
     }
     assay_put_format(out, "%zu of %zu trials have findings: ", odd, outcome->trial_count);
@@ -126,15 +135,18 @@ static void put_trials(const assay_outcome *outcome, assay_buf *out)
         assay_put_format(out, " and %zu more", odd - TRIALS_NAMED);
 }
 
-/* Does every trial have a rule that tested something? */
-static bool all_tested(const assay_outcome *outcome)
+/* "; nothing was tested in run-07 and 2 more" */
+static void put_untested(const assay_outcome *outcome, assay_buf *out)
 {
-    for (size_t t = 0; t < outcome->trial_count; t++) {
-        tally n = count_rules(outcome, &outcome->trials[t]);
-        if (n.found + n.passed == 0)
-            return false;
-    }
-    return true;
+    size_t untested = count_untested(outcome), t = 0;
+    if (untested == 0)
+        return;
+    while (report_trial_tested(outcome, &outcome->trials[t]))
+        t++;
+    assay_put_format(out, "; nothing was tested in ");
+    assay_put_bytes(out, outcome->trials[t].trial->name, strlen(outcome->trials[t].trial->name));
+    if (untested > 1)
+        assay_put_format(out, " and %zu more", untested - 1);
 }
 
 void report_put_verdict(const assay_report *report, assay_buf *out)
@@ -146,8 +158,7 @@ void report_put_verdict(const assay_report *report, assay_buf *out)
         assay_put_format(out, "nothing was tested in %zu trials", outcome->trial_count);
     else {
         put_trials(outcome, out);
-        if (!all_tested(outcome))
-            assay_put_format(out, "; in some nothing was tested");
+        put_untested(outcome, out);
     }
 }
 
