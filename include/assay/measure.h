@@ -1,8 +1,8 @@
 /* measure.h - what a rule can ask of a tensor besides its statistics.
  *
- * A measure is a description; the engine unites those of all rules, takes each once while the tensor's bytes pass by in
- * cache-sized pieces, and hands out the result. So a rule never holds a tensor, however large, and none is read twice.
- */
+ * A measure is a description. The engine merges the measures of all rules, takes each once while the tensor passes by
+ * in cache-sized pieces, and hands out the result. So a rule never holds a tensor, however large, and none is read
+ * twice. */
 #ifndef ASSAY_MEASURE_H
 #define ASSAY_MEASURE_H
 

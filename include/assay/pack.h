@@ -1,9 +1,8 @@
 /* pack.h - a growable byte buffer with a ceiling, and a bounded reader over bytes.
  *
- * Rules pack their states with them, ranks exchange what was packed. All numbers are little-endian on the wire. A
- * buffer that cannot grow (no memory, or its ceiling reached) remembers that: further writes do nothing and
- * assay_buf_status() tells, so that a pack function can write everything and check once. A cursor that ran past its end
- * likewise. */
+ * Rules pack their states with them, and ranks exchange the packed states. All numbers are little-endian. A buffer that
+ * cannot grow (no memory, or its ceiling reached) remembers that: further writes do nothing, so a pack function can
+ * write everything and check assay_buf_status() once. A cursor that ran past its end works the same way. */
 #ifndef ASSAY_PACK_H
 #define ASSAY_PACK_H
 

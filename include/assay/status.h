@@ -1,7 +1,8 @@
-/* status.h - the status every assay function returns, and the text that goes with a failure.
+/* status.h - the status that assay's functions return, and the text of a failure.
  *
  * Functions that can fail return 0 or a negative assay_status. Those that take an `assay_error *err` also leave one
- * sentence in it: what is wrong, where, and what to do. err may be NULL. On failure out-parameters are untouched. */
+ * sentence in it: what is wrong, where, and what to do. err may be NULL. After a failure out-parameters are unchanged.
+ */
 #ifndef ASSAY_STATUS_H
 #define ASSAY_STATUS_H
 

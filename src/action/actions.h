@@ -1,14 +1,14 @@
-/* actions.h - what a job does about findings and at its end: notify, mail, cancel, submit (docs/actions.md).
+/* actions.h - what a job does on findings and at its end: notify, mail, cancel, submit (docs/actions.md).
  *
  *     assay_actions_parse(job, &actions, &err);                    (NULL: the job has none)
  *     assay_actions_prepare(actions, "report", ASSAY_ACTIONS_DO, &err);
- *     assay_actions_findings(actions, &outcome);                   (as often as there is something new to look at)
+ *     assay_actions_findings(actions, &outcome);                   (whenever there is a new outcome)
  *     assay_actions_end(actions, &report, exit code);              (once, when the report is written)
  *     assay_actions_free(actions);
  *
- * Everything is done at most once for a finding and a target, also over several runs that share an output directory:
- * the audit log there remembers. A finding is a rule's first one in a trial. Not collective: rank 0's business. All but
- * _parse() take NULL for no actions. */
+ * Every action runs at most once for a finding and a target, also across runs that share an output directory: the audit
+ * log there remembers. A finding is a rule's first one in a trial. Only rank 0 calls these functions. All but _parse()
+ * accept NULL for no actions. */
 #ifndef ASSAY_ACTION_ACTIONS_H
 #define ASSAY_ACTION_ACTIONS_H
 

@@ -1,4 +1,4 @@
-/* actions_list.c - what the actions of a job are, for people and as JSON. */
+/* actions_list.c - lists the actions of a job, as text and as JSON. */
 #include <string.h>
 
 #include "action/actions_internal.h"

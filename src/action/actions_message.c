@@ -1,4 +1,4 @@
-/* actions_message.c - what is said about a finding, and at the end. */
+/* actions_message.c - the messages about a finding and at the end. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* audit.h - the audit log: a line of JSON for everything that actions tried, and the memory of what was done already.
+/* audit.h - the audit log: one line of JSON for each attempt of an action, so that no action runs twice.
  *
- * A line is on disk before the action is begun, and another one when it has ended. So a run that is killed in between
- * does not do it again: whether it was done is not known then. Several processes may share a log. docs/actions.md has
- * the form. */
+ * A line is on disk before the action begins, and another one after it has ended. A run that is killed in between is
+ * not repeated, because nobody knows whether the action happened. Several processes may share a log. docs/actions.md
+ * describes it. */
 #ifndef ASSAY_ACTION_AUDIT_H
 #define ASSAY_ACTION_AUDIT_H
 

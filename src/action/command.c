@@ -1,6 +1,8 @@
 /* command.c - see command.h.
  *
- * The input is a file in memory rather than a pipe: nothing to feed while the child runs, and no SIGPIPE. */
+ * The input is a file in memory rather than a pipe: nothing has to be fed while the child runs, and there is no
+ * SIGPIPE.
+ */
 #include "action/command.h"
 
 #include <errno.h>

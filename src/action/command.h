@@ -1,4 +1,4 @@
-/* command.h - runs another program: no shell, a time limit, and what it wrote, up to a ceiling. */
+/* command.h - runs another program: without a shell, with a time limit, and with a ceiling on the output it keeps. */
 #ifndef ASSAY_ACTION_COMMAND_H
 #define ASSAY_ACTION_COMMAND_H
 

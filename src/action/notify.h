@@ -1,13 +1,12 @@
-/* notify.h - messages to people and programs: by webhook (JSON, Slack's or SNS's form) and by mail.
+/* notify.h - messages to people and programs: by webhook (in assay's, Slack's or SNS's form) and by mail.
  *
  *     assay_notify *target;
  *     assay_notify_parse("job.json", "actions[0].notify", ASSAY_NOTIFY_WEBHOOK, object, &target, &err);
- *     assay_notify_prepare(target, &err);                       (fetches the secrets)
+ *     assay_notify_prepare(target, &err);                       (reads the secrets)
  *     assay_notify_send(target, &message, NULL, NULL, &delivery, &err);
  *     assay_notify_free(target);
  *
- * No secret is in any text that comes from here. docs/actions.md has the keys. None of these functions is collective.
- */
+ * No text from here contains a secret. docs/actions.md has the keys. */
 #ifndef ASSAY_ACTION_NOTIFY_H
 #define ASSAY_ACTION_NOTIFY_H
 

@@ -1,4 +1,4 @@
-/* notify_body.c - a message in the JSON that its receiver expects. */
+/* notify_body.c - a message as the JSON that its receiver expects. */
 #include <string.h>
 
 #include "action/notify_internal.h"

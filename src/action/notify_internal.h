@@ -1,4 +1,4 @@
-/* notify_internal.h - a target as its two kinds share it. Inside notify*.c only. */
+/* notify_internal.h - what the two kinds of target share. Inside notify*.c only. */
 #ifndef ASSAY_ACTION_NOTIFY_INTERNAL_H
 #define ASSAY_ACTION_NOTIFY_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* secret.h - texts of a job file that may be secret: given as they are, or named by where they are kept. */
+/* secret.h - texts of a job file that may be secret: given literally, or by the place where they are kept. */
 #ifndef ASSAY_ACTION_SECRET_H
 #define ASSAY_ACTION_SECRET_H
 

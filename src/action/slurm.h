@@ -1,6 +1,6 @@
-/* slurm.h - Slurm by its commands: scancel, sbatch, and the state of a job by scontrol, squeue and sacct.
+/* slurm.h - Slurm through its commands: scancel, sbatch, and the state of a job by scontrol, squeue and sacct.
  *
- * Commands rather than Slurm's library: they are there wherever jobs can be submitted, whatever the version. */
+ * It uses commands rather than Slurm's library because they exist wherever jobs can be submitted, in any version. */
 #ifndef ASSAY_ACTION_SLURM_H
 #define ASSAY_ACTION_SLURM_H
 

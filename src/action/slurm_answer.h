@@ -1,6 +1,5 @@
-/* slurm_answer.h - reads what Slurm's commands print. Their words are another program's: what is not understood is
- * said, and never taken for the end of a job. Inside action only. All texts are terminated; nothing here is collective.
- */
+/* slurm_answer.h - reads the output of Slurm's commands. What it does not understand is reported, and never taken for
+ * the end of a job. All texts are terminated. Inside action only. */
 #ifndef ASSAY_ACTION_SLURM_ANSWER_H
 #define ASSAY_ACTION_SLURM_ANSWER_H
 

@@ -1,4 +1,4 @@
-/* arena.c - blocks that grow geometrically, and loans that are blocks of their own. */
+/* arena.c - blocks that grow geometrically, and separate blocks for loans. */
 #include "base/arena.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* clock.h - time for measuring: differences mean something, values do not. */
+/* clock.h - time for measuring: only differences mean something. */
 #ifndef ASSAY_BASE_CLOCK_H
 #define ASSAY_BASE_CLOCK_H
 

@@ -1,11 +1,11 @@
 /* fault.h - failures on demand, for tests.
  *
  * ASSAY_FAULT=KIND:N[@rankR][,...] makes the N-th (from 1) call of that kind fail once, on rank R or on every rank;
- * `KIND:N+` makes it fail from then on. Kinds: alloc, read, write; and four that change how files are read and no
- * result: with `cold` the bytes are not in memory, with `short` half of those asked for come, with `nowait` the file
- * system cannot say what is in memory, with `ahead` a small tensor is taken for a large one (lookahead.h).
- * `slow:N[@rankR]` fails nothing: every chunk then takes N milliseconds more. `die:POINT[@rankR]` ends the process
- * there by SIGKILL; docs/pilot.md has the points. Without the variable a check is one comparison. */
+ * `KIND:N+` makes it fail from then on. Kinds that fail: alloc, read, write. Four more change how files are read but no
+ * result: `cold` treats the bytes as not in memory, `short` reads half of what was asked for, `nowait` hides what is in
+ * memory, `ahead` treats a small tensor as a large one (engine/map/lookahead.h). `slow:N[@rankR]` makes every chunk
+ * take N milliseconds longer. `die:POINT[@rankR]` kills the process at that point by SIGKILL; docs/pilot.md has the
+ * points. Without the variable a check costs one comparison. */
 #ifndef ASSAY_BASE_FAULT_H
 #define ASSAY_BASE_FAULT_H
 

@@ -1,4 +1,4 @@
-/* file.h - whole small files in, and files that appear complete or not at all out. */
+/* file.h - reads small files as a whole, and writes files that are either complete or absent. */
 #ifndef ASSAY_BASE_FILE_H
 #define ASSAY_BASE_FILE_H
 

@@ -1,5 +1,4 @@
-/* heap.c - the allocator of glibc, and /proc of Linux; elsewhere nothing is told and the most so far is what is known.
- */
+/* heap.c - the allocator of glibc, and /proc of Linux; on other systems only the peak so far is known. */
 #include "base/heap.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* heap.h - keeps the process's resident memory close to what it asked for, and tells how much that was. */
+/* heap.h - keeps the process's resident memory close to what it allocated, and reports how much that was. */
 #ifndef ASSAY_BASE_HEAP_H
 #define ASSAY_BASE_HEAP_H
 

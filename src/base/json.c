@@ -1,4 +1,4 @@
-/* json.c - parsing by cJSON after a strict check, and questions to what was parsed. */
+/* json.c - parsing by cJSON after a strict check, and queries on the result. */
 #include "base/json.h"
 
 #include <math.h>

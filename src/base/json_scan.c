@@ -1,8 +1,8 @@
 /* json_scan.c - the grammar of RFC 8259 without recursion.
  *
- * cJSON recurses, takes control characters, broken UTF-8 and numbers like 01, and gives no line. So every document is
- * checked here first: nesting is a depth and one bit a level (object or array), and what may come next is a state.
- * Comments are white space, and a comma in front of a closing bracket is one more way to end, where they are allowed.
+ * cJSON recurses, accepts control characters, broken UTF-8 and numbers like 01, and reports no line. So every document
+ * is checked here first. Nesting is a depth and one bit per level (object or array); a state says what may come next.
+ * If allowed, comments count as white space, and a comma may precede a closing bracket.
  */
 #include "base/json_scan.h"
 

@@ -1,4 +1,4 @@
-/* json_write.c - JSON text into a buffer, the same bytes on every machine. */
+/* json_write.c - writes JSON text into a buffer, with the same bytes on every machine. */
 #include "base/json.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* log.c - one line a message, to stderr. */
+/* log.c - one line per message, to stderr. */
 #include "base/log.h"
 
 #include <stdarg.h>

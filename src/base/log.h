@@ -1,6 +1,6 @@
-/* log.h - messages to stderr. stdout is the report's alone.
+/* log.h - messages to stderr. stdout is for the report.
  *
- * Rank 0 speaks; other ranks are silent unless everyone was asked to (--log=all), and then name their rank. */
+ * Only rank 0 prints, unless all ranks are asked to (--log=all); then each line names its rank. */
 #ifndef ASSAY_BASE_LOG_H
 #define ASSAY_BASE_LOG_H
 

@@ -1,4 +1,4 @@
-/* regex.c - patterns as Python's re.search takes them, by PCRE2. */
+/* regex.c - patterns like Python's re.search, by PCRE2. */
 #include "base/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

@@ -1,4 +1,4 @@
-/* regex.h - the one place that meets PCRE2: Python-style `re.search`, unanchored and case-sensitive. */
+/* regex.h - the only place that uses PCRE2: Python-style `re.search`, unanchored and case-sensitive. */
 #ifndef ASSAY_BASE_REGEX_H
 #define ASSAY_BASE_REGEX_H
 

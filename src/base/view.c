@@ -1,4 +1,4 @@
-/* view.c - fetches what a look does not find in the window. */
+/* view.c - fetches the bytes outside the window. */
 #include "base/view.h"
 
 #include <string.h>

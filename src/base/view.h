@@ -1,8 +1,7 @@
-/* view.h - a bounded look at a stretch of a file.
+/* view.h - bounded access to a range of a file.
  *
- * Of the stretch a window lies in memory; the rest is fetched in blocks when somebody looks at it. So one decoder
- * serves small records (all in the window, nothing is copied) and large ones (the content is stepped over). All
- * positions are file offsets. */
+ * A window of the range is in memory; the rest is fetched in blocks on access. So one decoder serves small records (all
+ * in the window, nothing is copied) and large ones (it steps over the content). All positions are file offsets. */
 #ifndef ASSAY_BASE_VIEW_H
 #define ASSAY_BASE_VIEW_H
 

@@ -1,4 +1,4 @@
-/* built_in.h - the job that is taken without a job file: jobs/built-in.json, as it was when the program was built. */
+/* built_in.h - the job used without a job file: jobs/built-in.json as of the build. */
 #ifndef ASSAY_CLI_BUILT_IN_H
 #define ASSAY_CLI_BUILT_IN_H
 

@@ -1,4 +1,4 @@
-/* check.c - assay check: is this job file right, and what does it come to? */
+/* check.c - assay check: is this job file valid, and what are its defaults? */
 #include <string.h>
 
 #include "action/actions.h"

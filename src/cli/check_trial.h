@@ -1,4 +1,4 @@
-/* check_trial.h - which rules of a job would have no data in a trial, by its index alone. */
+/* check_trial.h - which rules of a job would have no data in a trial; reads only its index. */
 #ifndef ASSAY_CLI_CHECK_TRIAL_H
 #define ASSAY_CLI_CHECK_TRIAL_H
 

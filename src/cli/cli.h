@@ -1,4 +1,4 @@
-/* cli.h - what the commands share: exit codes, standard output, records of a trial one by one. */
+/* cli.h - shared by the commands: exit codes, standard output, reading a trial record by record. */
 #ifndef ASSAY_CLI_CLI_H
 #define ASSAY_CLI_CLI_H
 

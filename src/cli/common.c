@@ -1,4 +1,4 @@
-/* common.c - what the commands share. */
+/* common.c - see cli.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

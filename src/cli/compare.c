@@ -1,4 +1,5 @@
-/* compare.c - assay compare: several trials side by side, without a job file. The rest is what `assay run` does. */
+/* compare.c - assay compare: several trials side by side, without a job file. Otherwise it does what `assay run` does.
+ */
 #include "cli/built_in.h"
 #include "cli/run.h"
 

@@ -1,4 +1,4 @@
-/* ls.c - assay ls: what a trial holds. */
+/* ls.c - assay ls: lists a trial. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

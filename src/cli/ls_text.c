@@ -1,4 +1,4 @@
-/* ls_text.c - a trial's overview for people. */
+/* ls_text.c - a trial's overview as text. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* main.c - assay's commands. The only place that opens the world of ranks and the only main(). */
+/* main.c - assay's commands. The only main(), and the only place that opens the communicator of all ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

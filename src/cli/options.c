@@ -1,4 +1,4 @@
-/* options.c - the command line by a command's table. */
+/* options.c - parses the command line by a command's table. */
 #include "cli/options.h"
 
 #include <errno.h>

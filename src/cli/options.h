@@ -1,4 +1,4 @@
-/* options.h - one table a command: it is parsed by, printed by --help, and compared with the man page. */
+/* options.h - one table per command, for parsing and for --help; a test compares it with the man page. */
 #ifndef ASSAY_CLI_OPTIONS_H
 #define ASSAY_CLI_OPTIONS_H
 

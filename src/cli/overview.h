@@ -1,4 +1,4 @@
-/* overview.h - what `assay ls` knows about a trial, before it is printed as text or JSON. */
+/* overview.h - what `assay ls` knows about a trial before it prints text or JSON. */
 #ifndef ASSAY_CLI_OVERVIEW_H
 #define ASSAY_CLI_OVERVIEW_H
 

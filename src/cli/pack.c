@@ -1,4 +1,4 @@
-/* pack.c - assay pack: trials into one HDF5 file, by all ranks together. */
+/* pack.c - assay pack: packs trials into one HDF5 file, on all ranks together. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* rules.c - assay rules: which rules and aggregations there are, what their parameters mean, and the start of a new
- * one. */
+/* rules.c - assay rules: lists rules and aggregations, shows their parameters, and starts a new rule. */
 #include <stdio.h>
 #include <string.h>
 

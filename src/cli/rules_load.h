@@ -1,4 +1,4 @@
-/* rules_load.h - rules of one's own, for the commands that know rules. */
+/* rules_load.h - loads custom rules, for the commands that use rules. */
 #ifndef ASSAY_CLI_RULES_LOAD_H
 #define ASSAY_CLI_RULES_LOAD_H
 

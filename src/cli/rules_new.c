@@ -1,4 +1,4 @@
-/* rules_new.c - `assay rules new NAME`: a rule, its build and its test, to start from. */
+/* rules_new.c - `assay rules new NAME`: writes a rule, its build and its test to start from. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

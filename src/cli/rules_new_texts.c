@@ -1,4 +1,4 @@
-/* rules_new_texts.c - see rules_new_texts.h. One string a line, so that the files can be read here too. */
+/* rules_new_texts.c - see rules_new_texts.h. One string per line, so that the files can be read here too. */
 #include "cli/rules_new_texts.h"
 
 static const char *const RULE[] = {

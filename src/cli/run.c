@@ -1,4 +1,4 @@
-/* run.c - assay run: a job over its trials on all ranks, and its report.
+/* run.c - assay run: evaluates a job over its trials on all ranks, and writes its report.
  *
  * Every rank parses the command line and the job's text, which rank 0 reads. Rank 0 has the outcome: it writes the
  * report, decides the exit code and tells the others. */

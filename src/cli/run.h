@@ -1,4 +1,4 @@
-/* run.h - what `assay run` shares with commands that end in one: its options, and the run itself. */
+/* run.h - what `assay run` shares with other commands that end in a report: the options, and the run itself. */
 #ifndef ASSAY_CLI_RUN_H
 #define ASSAY_CLI_RUN_H
 

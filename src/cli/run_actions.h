@@ -1,4 +1,4 @@
-/* run_actions.h - the actions of a job, as the commands that make a report run them. */
+/* run_actions.h - runs the actions of a job, for the commands that make a report. */
 #ifndef ASSAY_CLI_RUN_ACTIONS_H
 #define ASSAY_CLI_RUN_ACTIONS_H
 

@@ -1,4 +1,4 @@
-/* run_checkpoint.h - the checkpoints of `assay run`: its options, and what they mean before and after the engine. */
+/* run_checkpoint.h - the checkpoint options of `assay run`, and what they do before and after the engine. */
 #ifndef ASSAY_CLI_RUN_CHECKPOINT_H
 #define ASSAY_CLI_RUN_CHECKPOINT_H
 

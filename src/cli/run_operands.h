@@ -1,4 +1,4 @@
-/* run_operands.h - what the words behind `assay run` are: a job file, trials, or both. */
+/* run_operands.h - sorts the operands of `assay run` into a job file and trials. */
 #ifndef ASSAY_CLI_RUN_OPERANDS_H
 #define ASSAY_CLI_RUN_OPERANDS_H
 

@@ -1,4 +1,4 @@
-/* run_plan.c - what assay run --dry-run prints. */
+/* run_plan.c - the output of assay run --dry-run. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* show.c - assay show: statistics or elements of tensors, one row for each step and worker.
  *
- * 1. Select the index entries that are asked for and sort them by (tensor, step, worker, kind): 24 bytes each.
- * 2. Entries of one tensor, step and worker are one row: the tensor itself and its saved reductions. Where only its
+ * 1. Select the index entries and sort them by (tensor, step, worker, kind): 24 bytes each.
+ * 2. The entries of one tensor, step and worker form one row: the tensor itself and its saved reductions. If only its
  *    shape was saved, that is a row too.
- * 3. Each record is read once, in pieces, and its row printed. */
+ * 3. Read each record once, in pieces, and print its row. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

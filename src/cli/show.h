@@ -1,4 +1,4 @@
-/* show.h - one line of `assay show`: what a worker saved of a tensor at one step, and the forms it is printed in. */
+/* show.h - one row of `assay show`: what a worker saved of a tensor at one step, and the forms to print it in. */
 #ifndef ASSAY_CLI_SHOW_H
 #define ASSAY_CLI_SHOW_H
 

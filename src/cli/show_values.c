@@ -1,4 +1,4 @@
-/* show_values.c - the elements of tensors: integers exactly, floats in the fewest digits that give them back. */
+/* show_values.c - the elements of tensors: integers exactly, floats with the fewest digits that restore them. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

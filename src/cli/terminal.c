@@ -1,4 +1,4 @@
-/* terminal.c - what standard output can show. */
+/* terminal.c - see terminal.h. */
 #include "cli/terminal.h"
 
 #include <stdio.h>

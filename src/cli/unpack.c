@@ -1,4 +1,4 @@
-/* unpack.c - assay unpack: a packed trial as a directory again. */
+/* unpack.c - assay unpack: restores the directory of a packed trial. */
 #include <inttypes.h>
 
 #include "base/log.h"

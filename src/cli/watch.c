@@ -1,5 +1,5 @@
-/* watch.c - assay watch: follows the trials of a job while they are written, tells findings as they come, and ends with
- * the report of an ordinary run.
+/* watch.c - assay watch: follows the trials of a job while they are written, prints findings as they come, and ends
+ * with the report of an ordinary run.
  *
  * Rank 0 looks at the trials and calls the others; between two looks all ranks sleep. */
 #include <signal.h>

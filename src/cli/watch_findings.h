@@ -1,5 +1,5 @@
-/* watch_findings.h - which findings were told of: each is told once, and taken back when a later evaluation has it no
- * more. */
+/* watch_findings.h - the findings printed so far: each is printed once, and withdrawn if a later evaluation lacks it.
+ */
 #ifndef ASSAY_CLI_WATCH_FINDINGS_H
 #define ASSAY_CLI_WATCH_FINDINGS_H
 

@@ -1,4 +1,4 @@
-/* outcome.h - from combined states to the outcome: what rank 0 does at the end. */
+/* outcome.h - from combined states to the outcome: the last part of the run, on rank 0. */
 #ifndef ASSAY_ENGINE_OUTCOME_H
 #define ASSAY_ENGINE_OUTCOME_H
 

@@ -1,6 +1,6 @@
-/* rank_loop.h - one rank's way through its chunks: helps with a step of a lower rank (step_sharing.h), maps its chunks,
- * takes over what a checkpoint has of them, and at chunk borders writes checkpoints with the other ranks or stops with
- * them. */
+/* rank_loop.h - one rank's way through its chunks: it helps with a step of a lower rank (step_sharing.h), maps its
+ * chunks, takes finished ones from a checkpoint, and between chunks writes checkpoints or stops with the other ranks.
+ */
 #ifndef ASSAY_ENGINE_RANK_LOOP_H
 #define ASSAY_ENGINE_RANK_LOOP_H
 

@@ -1,7 +1,7 @@
-/* hdf5_file.c - HDF5 files written by all ranks together: the only place where the library writes.
+/* hdf5_file.c - HDF5 files that all ranks write together: the only place where the library writes.
  *
- * What makes the bytes the same at any number of ranks: objects are made in one order, without times; space for data
- * sets is given when they are made, and the parts that nobody writes are left as holes. */
+ * The bytes are the same at any number of ranks because objects are created in one order and without times, space for
+ * data sets is allocated on creation, and the parts that nobody writes stay holes. */
 #include "hdf5/hdf5_file.h"
 
 #include <hdf5.h>

@@ -1,7 +1,7 @@
-/* hdf5_file.h - an HDF5 file that all ranks write together, and that has its name only once it is complete.
+/* hdf5_file.h - an HDF5 file that all ranks write together, and that gets its name once it is complete.
  *
- * Every call is collective on the communicator, with the same arguments but for the rows of assay_hdf5_write(), and
- * returns the same status on every rank. Between two calls a rank that fails goes on to the next call and hands in its
+ * Every call is collective on the communicator, with the same arguments except the rows of assay_hdf5_write(), and
+ * returns the same status on every rank. A rank that fails between two calls continues to the next call and passes its
  * status there. Data sets are one-dimensional: numbers, or rows of named columns. */
 #ifndef ASSAY_HDF5_HDF5_FILE_H
 #define ASSAY_HDF5_HDF5_FILE_H

@@ -1,4 +1,4 @@
-/* no_hdf5.c - stands in for hdf5_file.c in builds without parallel HDF5: every request is answered with that. */
+/* no_hdf5.c - replaces hdf5_file.c in builds without parallel HDF5: every request fails and says so. */
 #include "hdf5/hdf5_file.h"
 
 bool assay_hdf5_available(void)

@@ -1,4 +1,4 @@
-/* begin.c - from a configuration to a hook that records: done once, at the first step. */
+/* begin.c - turns a configuration into a hook that records: once, at the first step. */
 #include "hook/internal.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* collections.c - the collections file: what each collection is and which tensors it has had. */
+/* collections.c - the collections file: what each collection is and which tensors it has. */
 #include "hook/names.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* commit.h - the commit that a directory's git tree stands at, by its files: a training starts no program. */
+/* commit.h - the commit of a directory's git tree, read from git's files: a training starts no program. */
 #ifndef ASSAY_HOOK_COMMIT_H
 #define ASSAY_HOOK_COMMIT_H
 

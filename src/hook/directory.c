@@ -1,4 +1,4 @@
-/* directory.c - claims, end markers and where to go on. */
+/* directory.c - claims, end markers, and where to continue. */
 #include "hook/directory.h"
 
 #include <dirent.h>

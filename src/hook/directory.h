@@ -1,8 +1,8 @@
 /* directory.h - who may write into a trial's directory, and when the training has ended.
  *
- * Workers do not talk to each other, they leave empty files in TRIAL/.assay-hook-<workers>/: <worker>.open while one
- * records, <worker>.closed after that. The last to close finds that all are closed, writes training_job_end.ts and
- * takes the directory away. A reader of the trial never looks there. */
+ * Workers do not communicate. They leave empty files in TRIAL/.assay-hook-<workers>/: <worker>.open while one records,
+ * <worker>.closed after that. The last one to close finds that all are closed, writes training_job_end.ts and removes
+ * the directory. A reader of the trial never looks there. */
 #ifndef ASSAY_HOOK_DIRECTORY_H
 #define ASSAY_HOOK_DIRECTORY_H
 

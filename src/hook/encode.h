@@ -1,8 +1,8 @@
-/* encode.h - the bytes of one record of an event file: TFRecord frame around a protobuf Event.
+/* encode.h - the bytes of one record of an event file: a TFRecord frame around a protobuf Event.
  *
- * A record of a tensor comes in three parts so that the content is never copied: what stands before it (frame header
- * included), the content, what stands behind it. The footer's checksum is added by hook_encode_footer(). Fields follow
- * each other by number, zero values are left out: the bytes that the reference's writer gives for the same record. */
+ * A record of a tensor has three parts so that the content is never copied: the bytes before it (including the frame
+ * header), the content, and the bytes after it. hook_encode_footer() adds the footer's checksum. Fields are ordered by
+ * number and zero values left out: the reference's writer gives the same bytes for the same record. */
 #ifndef ASSAY_HOOK_ENCODE_H
 #define ASSAY_HOOK_ENCODE_H
 

@@ -1,7 +1,7 @@
 /* facts.c - see facts.h.
  *
- * Nothing here may stop or slow a training: no program is started, no name service is asked, every file that is read
- * has a ceiling, and what cannot be found out is left out. */
+ * Nothing here may stop or slow a training: it starts no program, asks no name service, reads no file beyond a ceiling,
+ * and leaves out what it cannot find. */
 #include "hook/facts.h"
 
 #include <limits.h>

@@ -1,9 +1,9 @@
-/* facts.h - what a run was: its command, host, user, Slurm job, commit, versions and settings. They go into the trial
- * as run/<worker>.json, beside what other readers of the format look at.
+/* facts.h - the facts of a run: its command, host, user, Slurm job, commit, versions and settings. They go into the
+ * trial as run/<worker>.json, which other readers of the format ignore.
  *
- * Each worker writes a file of its own: workers do not talk to each other, so none can know that another has written
- * the same already, and each has its own host and start. Written when recording begins, so that a run that dies has it,
- * and again at the end with what was recorded of how much. docs/format.md has the members. */
+ * Each worker writes its own file: workers do not communicate, so none knows what another has written, and each has its
+ * own host and start. It is written when recording begins, so that a run that dies has it, and again at the end, with
+ * how much of the run was recorded. docs/format.md has the members. */
 #ifndef ASSAY_HOOK_FACTS_H
 #define ASSAY_HOOK_FACTS_H
 

@@ -1,8 +1,7 @@
 /* mask.c - see mask.h.
  *
- * A name is cut into words where '_', '-', '.', '/' and capitals begin a new one. One of the words, or two that stand
- * together, decide. Masking too much costs a setting in a comparison, masking too little a password: in doubt it masks.
- */
+ * A name is cut into words: '_', '-', '.', '/' and capitals begin a new one. One word, or two neighbouring ones,
+ * decide. Masking too much costs a setting in a comparison, masking too little a password: in doubt it masks. */
 #include "hook/mask.h"
 
 #include <ctype.h>

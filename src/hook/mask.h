@@ -1,5 +1,4 @@
-/* mask.h - takes secrets out of what is recorded about a run: passwords, tokens and keys have no place in a file that
- * is read by whoever reads the trial. */
+/* mask.h - masks secrets in the recorded facts of a run: everybody who reads the trial reads that file. */
 #ifndef ASSAY_HOOK_MASK_H
 #define ASSAY_HOOK_MASK_H
 

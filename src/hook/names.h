@@ -1,4 +1,4 @@
-/* names.h - the tensor names seen so far and the collections each belongs to. */
+/* names.h - the tensor names seen so far, and the collections of each. */
 #ifndef ASSAY_HOOK_NAMES_H
 #define ASSAY_HOOK_NAMES_H
 

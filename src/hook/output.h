@@ -1,5 +1,5 @@
-/* output.h - turns queued items into files: one event file and one index file a step, the collections file,
- * TensorBoard. Used by the writer thread alone. */
+/* output.h - turns queued items into files: one event file and one index file per step, the collections file,
+ * TensorBoard's files. Only the writer thread uses it. */
 #ifndef ASSAY_HOOK_OUTPUT_H
 #define ASSAY_HOOK_OUTPUT_H
 

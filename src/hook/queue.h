@@ -1,7 +1,7 @@
 /* queue.h - the ring of memory between the training's threads and the writer.
  *
  * A producer reserves a place under the hook's lock, fills it without the lock, and marks it ready under the lock
- * again. The writer takes items in the order of their reservation. All memory is one allocation: that is the bound. */
+ * again. The writer takes items in the order of their reservation. All memory is one allocation, which is the bound. */
 #ifndef ASSAY_HOOK_QUEUE_H
 #define ASSAY_HOOK_QUEUE_H
 

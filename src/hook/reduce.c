@@ -1,4 +1,4 @@
-/* reduce.c - reductions by the statistics pass that the analysis uses too. */
+/* reduce.c - reductions, by the same statistics pass as the analysis. */
 #include "hook/reduce.h"
 
 #include <math.h>

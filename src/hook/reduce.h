@@ -1,7 +1,7 @@
 /* reduce.h - reductions and histograms of a tensor that is in memory.
  *
- * Over the flattened tensor, in double, std and variance with N in the denominator, or N-1 on request. A complex
- * element counts by its magnitude. */
+ * Over the flattened tensor, in double precision; std and variance divide by N, or by N-1 on request. A complex element
+ * counts by its magnitude. */
 #ifndef ASSAY_HOOK_REDUCE_H
 #define ASSAY_HOOK_REDUCE_H
 

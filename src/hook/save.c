@@ -1,4 +1,4 @@
-/* save.c - steps and what is saved at them: the calls a training makes all the time. */
+/* save.c - steps and saving: the calls that a training makes all the time. */
 #include "hook/internal.h"
 
 #include <stdio.h>

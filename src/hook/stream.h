@@ -1,6 +1,6 @@
-/* stream.h - a file that is written piece by piece under a temporary name and appears complete or not at all.
+/* stream.h - a file written piece by piece under a temporary name, that is either complete or absent.
  *
- * base/file.h does this for contents that are in memory already; here gigabytes pass by. */
+ * base/file.h does this for contents that are in memory; this is for gigabytes. */
 #ifndef ASSAY_HOOK_STREAM_H
 #define ASSAY_HOOK_STREAM_H
 

@@ -1,7 +1,7 @@
 /* writer.c - the thread that takes items off the queue and writes them.
  *
- * It holds the lock only to look at the queue. A step ends for it when an item of a later step comes up, or when the
- * training has closed the step and nothing of it is left in the queue. */
+ * It holds the lock only to look at the queue. A step is complete when an item of a later step arrives, or when the
+ * training has closed the step and the queue holds nothing of it. */
 #include "hook/internal.h"
 
 #include <signal.h>

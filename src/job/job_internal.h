@@ -1,4 +1,4 @@
-/* job_internal.h - what the parts of the job parser share: the document, and messages that name the place. */
+/* job_internal.h - shared by the parts of the job parser: the document, and messages that name the place. */
 #ifndef ASSAY_JOB_JOB_INTERNAL_H
 #define ASSAY_JOB_JOB_INTERNAL_H
 

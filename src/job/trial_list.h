@@ -1,4 +1,4 @@
-/* trial_list.h - the file that --trials-from names: a trial in each line, as [NAME=]PATH or a pattern. */
+/* trial_list.h - the file of --trials-from: one trial per line, as [NAME=]PATH or a pattern. */
 #ifndef ASSAY_JOB_TRIAL_LIST_H
 #define ASSAY_JOB_TRIAL_LIST_H
 

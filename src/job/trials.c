@@ -1,4 +1,4 @@
-/* trials.c - the trials of a job: from its file, from the command line, and those that patterns stand for. */
+/* trials.c - the trials of a job: from its file, from the command line, and from patterns. */
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* bytes.c - writes the contents of a trial's files one behind the other, in windows of whole blocks: in each
- * window every rank reads and writes the blocks of its share. Compressed blocks get their places in the order of the
- * windows, which then must not depend on the ranks. */
+/* bytes.c - writes the contents of a trial's files one after another, in windows of whole blocks. In each window every
+ * rank reads and writes the blocks of its share. Compressed blocks get their places in the order of the windows, which
+ * must not depend on the ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 

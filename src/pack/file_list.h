@@ -1,5 +1,4 @@
-/* file_list.h - all files of a trial, whatever they are: what packing carries, unpacking writes and verifying compares.
- */
+/* file_list.h - all files of a trial: what pack stores, unpack writes and --verify compares. */
 #ifndef ASSAY_PACK_FILE_LIST_H
 #define ASSAY_PACK_FILE_LIST_H
 

@@ -1,6 +1,6 @@
-/* index.c - what the index files say, as tables that need no parsing: a row of `parts` for each step of a worker,
- * its records behind one another in `entries`, names in `tensors`. Index files with anything wrong or out of the
- * ordinary in them get no part: those are read as text, with the same messages as before. */
+/* index.c - the contents of the index files as tables that need no parsing: one row of `parts` for each step of a
+ * worker, its records in `entries`, names in `tensors`. Index files with errors or anything unusual get no part: they
+ * are read as text, with the same messages as before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* pack.c - packs trials: list and read the index, then for each trial its file table, bytes and index tables. */
+/* pack.c - packs trials: lists them and reads the index, then writes each trial's file table, bytes and index tables.
+ */
 #include "pack/pack.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* pack.h - trials into one HDF5 file, and back (docs/packed.md). All ranks work together. */
+/* pack.h - packs trials into one HDF5 file, and restores them (docs/packed.md). All ranks work together. */
 #ifndef ASSAY_PACK_PACK_H
 #define ASSAY_PACK_PACK_H
 

@@ -1,4 +1,4 @@
-/* pack_internal.h - the parts of packing one trial. Inside hdf5 only. */
+/* pack_internal.h - the parts of packing one trial. Inside pack only. */
 #ifndef ASSAY_PACK_PACK_INTERNAL_H
 #define ASSAY_PACK_PACK_INTERNAL_H
 

@@ -1,5 +1,5 @@
-/* unpack.c - a packed trial as a directory again: ranks share the files; the directory has its name when all are there.
- */
+/* unpack.c - restores the directory of a packed trial. Ranks share the files; the directory gets its name when all are
+ * written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

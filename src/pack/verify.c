@@ -1,5 +1,5 @@
-/* verify.c - proves that a packed trial is the trial: names, sizes, every byte, and the index tables against what
- * the index files say. */
+/* verify.c - verifies a packed trial against the trial: names, sizes, every byte, and the index tables against the
+ * index files. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* comm.c - opening and closing a communicator, and the way to the calls behind it. */
+/* comm.c - opens and closes a communicator, and dispatches its calls. */
 #include "parallel/comm.h"
 
 #include <stdlib.h>

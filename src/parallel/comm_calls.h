@@ -1,4 +1,4 @@
-/* comm_calls.h - what is behind assay_comm: the calls that depend on whether there is MPI. Inside parallel only. */
+/* comm_calls.h - the calls behind assay_comm that differ with and without MPI. Inside parallel only. */
 #ifndef ASSAY_PARALLEL_COMM_CALLS_H
 #define ASSAY_PARALLEL_COMM_CALLS_H
 

@@ -1,4 +1,4 @@
-/* comm_serial.c - one rank: the calls of comm.h with nobody to talk to. */
+/* comm_serial.c - the calls of comm.h for a single rank. */
 #include "parallel/comm_calls.h"
 
 static int serial_agree(assay_comm *c, int status, assay_error *err)

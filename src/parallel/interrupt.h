@@ -1,8 +1,8 @@
-/* interrupt.h - when the ranks interrupt their work together: for a checkpoint, or to stop.
+/* interrupt.h - lets the ranks interrupt their work together: for a checkpoint, or to stop.
  *
- * A signal may reach one rank or all of them. A rank that got one tells rank 0 at its next chunk border; rank 0 answers
- * with a call, which every rank takes up at its own next border. No collective runs until there is something to do: a
- * border costs one look for a message. A rank that is done with its chunks waits for the call that all are. */
+ * A signal may reach one rank or all of them. A rank that got one tells rank 0 when it next finishes a chunk. Rank 0
+ * answers with a call, which every rank takes up when it next finishes one. There is no collective call until then: a
+ * chunk costs one probe for a message. A rank that has finished its chunks waits for the call that all have. */
 #ifndef ASSAY_PARALLEL_INTERRUPT_H
 #define ASSAY_PARALLEL_INTERRUPT_H
 

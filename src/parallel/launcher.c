@@ -1,5 +1,5 @@
-/* launcher.c - variables by which launchers tell a process of its place. One that is not listed here would start
- * processes that each believe to be alone: name too many rather than too few. */
+/* launcher.c - variables by which launchers tell a process its rank. With a launcher that is missing here, each process
+ * would run alone: list too many rather than too few. */
 #include "parallel/launcher.h"
 
 #include <stdio.h>

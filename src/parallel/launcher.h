@@ -1,4 +1,4 @@
-/* launcher.h - what the environment says about the launcher that started this process as one of several. */
+/* launcher.h - did a launcher start this process as one of several? The environment tells. */
 #ifndef ASSAY_PARALLEL_LAUNCHER_H
 #define ASSAY_PARALLEL_LAUNCHER_H
 

@@ -1,4 +1,4 @@
-/* progress.c - every rank sends its count to rank 0 when the interval has passed; rank 0 adds up what came. */
+/* progress.c - every rank sends its count to rank 0 at each interval; rank 0 adds them up. */
 #include "parallel/progress.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* progress.h - how far the ranks are, on rank 0's stderr: done and total bytes, rate, time left. */
+/* progress.h - the progress of the ranks on rank 0's stderr: done and total bytes, rate, time left. */
 #ifndef ASSAY_PARALLEL_PROGRESS_H
 #define ASSAY_PARALLEL_PROGRESS_H
 

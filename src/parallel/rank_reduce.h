@@ -1,4 +1,4 @@
-/* rank_reduce.h - joins what the ranks hold, in rank order, on rank 0: log2(ranks) messages a rank. */
+/* rank_reduce.h - joins values of the ranks, in rank order, on rank 0: log2(ranks) messages per rank. */
 #ifndef ASSAY_PARALLEL_RANK_REDUCE_H
 #define ASSAY_PARALLEL_RANK_REDUCE_H
 

@@ -1,7 +1,7 @@
-/* launch.c - a training is named, submitted held, released, and stopped.
+/* launch.c - names a training, submits it held, releases it, and stops it.
  *
- * Exactly once, whenever the pilot dies: the name is in the state before sbatch is called, so that a restart finds the
- * job by it; a job that is held stays in the queue until it is released, so it is always found; and only the one job
+ * It is launched exactly once, whenever the pilot dies: the state has the name before sbatch is called, so a restart
+ * finds the job by it; a held job stays in the queue until it is released, so it is always found; and only the job
  * whose id is in the state is ever released. docs/pilot.md goes through every point of death. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
-/* monitor.c - one look at a training: what Slurm says of the job, and what `assay run` finds in what is written
- * so far.
+/* monitor.c - one check of a training: the job's state in Slurm, and the findings of `assay run` in the trial so far.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* notify.c - tells people and programs of a relaunch and of the end. */
+/* notify.c - sends messages about a relaunch and about the end. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* pilot.c - which step comes next. */
+/* pilot.c - decides the next step. */
 #include "pilot/pilot.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* settings.c - the part of a state file that people write: what to launch, how to watch it, what to try next. */
+/* settings.c - the part of a state file that people write: what to launch, how to check it, what to try next. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* state.c - the state file: read strictly, locked, written whole or not at all. */
+/* state.c - the state file: read strictly, locked, and written completely or not at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

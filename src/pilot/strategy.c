@@ -1,4 +1,4 @@
-/* strategy.c - what is tried after findings: the strategies in order, each so many times, within the caps. */
+/* strategy.c - applies the strategies after findings, in order, each a limited number of times, within the caps. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

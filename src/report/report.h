@@ -1,4 +1,5 @@
-/* report.h - the outcome of a job as report.json and as text for people (docs/design.md, "The report"). */
+/* report.h - writes the outcome of a job as report.json, as text and in the other forms (docs/design.md, "The report").
+ */
 #ifndef ASSAY_REPORT_REPORT_H
 #define ASSAY_REPORT_REPORT_H
 

@@ -1,4 +1,4 @@
-/* common_state.h - the parts of the common state beyond what rules see: making, joining and packing them. */
+/* common_state.h - the parts of the common state that rules do not see: creating, joining and packing them. */
 #ifndef ASSAY_RULE_COMMON_STATE_H
 #define ASSAY_RULE_COMMON_STATE_H
 

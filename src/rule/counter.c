@@ -1,7 +1,7 @@
-/* counter.c - how often each pair of integers occurred.
+/* counter.c - counts how often each pair of integers occurred.
  *
- * A pair that is new is appended unsorted behind the sorted ones; they are settled (sorted, equal ones added up) when
- * the room is full or someone looks: an addition costs O(log n) on average, also with many different pairs. */
+ * New pairs are appended unsorted after the sorted ones. They are sorted and merged when the room is full or someone
+ * reads: an addition costs O(log n) on average, even with many different pairs. */
 #include "rule/common_state.h"
 
 #include <stdlib.h>

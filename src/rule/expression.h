@@ -1,9 +1,8 @@
-/* expression.h - conditions that a job file states itself: "abs_mean(gradients) < 1e-6". docs/expressions.md has the
- * grammar.
+/* expression.h - conditions in a job file: "abs_mean(gradients) < 1e-6". docs/expressions.md has the grammar.
  *
  * Compiling makes two kinds of program, both in postfix order:
  *   columns  figures of one step: a statistic of a tensor, or a sub-program pooled over the workers
- *   code     the condition over the columns of a saved step and of the one before
+ *   code     the condition over the columns of a saved step and of the previous one
  * So map reduces a step to its columns, and the condition needs no more than two rows of them. */
 #ifndef ASSAY_RULE_EXPRESSION_H
 #define ASSAY_RULE_EXPRESSION_H

@@ -1,6 +1,6 @@
-/* expression_compile.c - from the text of a condition to postfix programs, by operator precedence with a stack of its
- * own (no recursion: the depth of a text is bounded by ASSAY_EXPRESSION_DEPTH). Every value on the way has a type,
- * number or condition, so that a program that compiled cannot fail when it runs. */
+/* expression_compile.c - compiles the text of a condition into postfix programs, by operator precedence with an
+ * explicit stack (no recursion: ASSAY_EXPRESSION_DEPTH bounds the depth). Every intermediate value has a type, number
+ * or condition, so a compiled program cannot fail when it runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

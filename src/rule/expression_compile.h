@@ -1,4 +1,4 @@
-/* expression_compile.h - what the two halves of the compiler share: signs and parentheses, statistics and functions. */
+/* expression_compile.h - shared by the two halves of the compiler: signs and parentheses, statistics and functions. */
 #ifndef ASSAY_RULE_EXPRESSION_COMPILE_H
 #define ASSAY_RULE_EXPRESSION_COMPILE_H
 

@@ -1,4 +1,4 @@
-/* expression_names.c - statistics, selectors and functions of an expression, and the columns that come of them. */
+/* expression_names.c - statistics, selectors and functions of an expression, and the columns they need. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

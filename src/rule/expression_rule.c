@@ -1,9 +1,9 @@
-/* expression_rule.c - the rule "Expression": a condition of the job file, tested on every saved step of the tensors
- * that its first selector stands for. docs/expressions.md.
+/* expression_rule.c - the rule "Expression": a condition of the job file, tested at every saved step of the tensors
+ * that its first selector selects. docs/expressions.md.
  *
  * Without a look at earlier steps it is a fold: map tests each step and keeps the findings. Otherwise it is a scan: map
- * adds the columns of each step to the series, behind them a mask of those that are there, and finalize walks tensor by
- * tensor. */
+ * adds the columns of each step to the series, followed by a mask of those that are present, and finalize walks tensor
+ * by tensor. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* expression_scan.h - the words and signs of an expression, and messages that point at one of them. */
+/* expression_scan.h - the tokens of an expression, and messages that point at one of them. */
 #ifndef ASSAY_RULE_EXPRESSION_SCAN_H
 #define ASSAY_RULE_EXPRESSION_SCAN_H
 

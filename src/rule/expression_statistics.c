@@ -1,4 +1,4 @@
-/* expression_statistics.c - the figures that an expression can ask of a tensor. */
+/* expression_statistics.c - the statistics that an expression can use. */
 #include "rule/expression.h"
 
 #include <math.h>

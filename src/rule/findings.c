@@ -1,7 +1,7 @@
-/* findings.c - datapoints counted, findings kept up to a maximum in the order (step, order of
- * computation of the tensor, worker, test).
+/* findings.c - counts datapoints, and keeps findings up to a maximum in the order (step, order of computation of the
+ * tensor, worker, test).
  *
- * What is kept is always the first `most` of all findings in that order, whatever the order they came in: so append is
+ * It always keeps the first `most` of all findings in that order, whatever the order they came in: so append is
  * associative under the maximum, and the report does not depend on how the steps were cut. */
 #include "rule/verdict.h"
 

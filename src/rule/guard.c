@@ -1,5 +1,5 @@
-/* guard.c - see guard.h. Handlers are put in place at the first call and stay; outside of guarded calls they pass
- * signals on to whatever was there before. They run on a stack of their own, and leave by siglongjmp(). */
+/* guard.c - see guard.h. Handlers are installed at the first call and stay; outside of guarded calls they pass signals
+ * on to the previous handler. They run on a separate stack, and leave by siglongjmp(). */
 #include "rule/guard.h"
 
 #include <dlfcn.h>

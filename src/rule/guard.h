@@ -1,9 +1,9 @@
-/* guard.h - calls code of others so that its crash, or that it never comes back, is a failure of that call alone.
+/* guard.h - calls foreign code so that a crash or a hang is a failure of that call alone.
  *
- * What is caught: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT (assert too) and running out of stack, in the thread that
- * made the call; a call that takes longer than the limit. What is not: exit(), crashes in threads of its own, and
- * damage to memory of the program that shows later. A crash inside the allocator means that its memory is damaged: the
- * program ends then. */
+ * Caught: SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT (including assert) and stack overflow, in the thread that made the
+ * call; and a call that takes longer than the limit. Not caught: exit(), crashes in threads that the code started, and
+ * damage to the program's memory that shows later. A crash inside the allocator means that its memory is damaged: the
+ * program then ends. */
 #ifndef ASSAY_RULE_GUARD_H
 #define ASSAY_RULE_GUARD_H
 

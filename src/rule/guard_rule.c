@@ -1,8 +1,7 @@
-/* guard_rule.c - the ops of a rule, each function of it called under the guard.
+/* guard_rule.c - the ops of a rule, with each function called under the guard.
  *
- * A state is wrapped, so that one whose rule did not come back travels on, with the reason, instead of the rule's own:
- * packed, combined and finalized it keeps saying so. That is how the failure on one rank becomes the rule's verdict on
- * all. */
+ * States are wrapped. If a call on a state fails, the wrapper travels on with the reason instead of the rule's state:
+ * packed, combined and finalized it keeps the reason. So the failure on one rank becomes the rule's verdict on all. */
 #include "rule/guard.h"
 
 #include <stdio.h>

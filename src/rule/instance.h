@@ -1,4 +1,4 @@
-/* instance.h - the registry of rules, and a rule configured by a job: parameters parsed, needs declared. */
+/* instance.h - the registry of rules, and a rule that a job configured: parameters parsed, needs declared. */
 #ifndef ASSAY_RULE_INSTANCE_H
 #define ASSAY_RULE_INSTANCE_H
 

@@ -1,5 +1,4 @@
-/* module.h - rules of one's own, in shared objects that export ASSAY_RULE_MODULE (assay/rule.h). docs/custom-rules.md.
- */
+/* module.h - custom rules, in shared objects that export ASSAY_RULE_MODULE (assay/rule.h). docs/custom-rules.md. */
 #ifndef ASSAY_RULE_MODULE_H
 #define ASSAY_RULE_MODULE_H
 

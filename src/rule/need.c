@@ -1,4 +1,4 @@
-/* need.c - collects what a rule's setup declares: slots of tensors, measures of them, another trial. */
+/* need.c - collects the declarations of a rule's setup: slots of tensors, measures of them, another trial. */
 #include "rule/need.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* need.h - what a configured rule needs, as the engine reads it. Filled by the rule's setup through assay/rule.h. */
+/* need.h - the needs of a configured rule, as the engine reads them. The rule's setup fills them through assay/rule.h.
+ */
 #ifndef ASSAY_RULE_NEED_H
 #define ASSAY_RULE_NEED_H
 

@@ -1,7 +1,7 @@
 /* no_data.c - see no_data.h.
  *
- * Names near a pattern: its letters, digits and underscores are compared with each name by the length of their longest
- * common subsequence. */
+ * To suggest names near a pattern, its letters, digits and underscores are compared with each name by the length of
+ * their longest common subsequence. */
 #include "rule/no_data.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* no_data.h - why a rule has nothing to test, as far as the index of a trial tells: before a run as after it. */
+/* no_data.h - why a rule has nothing to test, as far as the index of a trial tells: before a run and after it. */
 #ifndef ASSAY_RULE_NO_DATA_H
 #define ASSAY_RULE_NO_DATA_H
 

@@ -1,4 +1,4 @@
-/* params.c - parses the parameters of a rule, fills in defaults, and answers the rule's questions about them. */
+/* params.c - parses the parameters of a rule, fills in defaults, and looks them up for the rule. */
 #include "rule/params.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* registry.c - every rule and aggregation of the program, by name. Built-in ones, those of shared objects and
- * expressions enter through the same call; it refuses whatever could fail later, in the middle of a run. */
+/* registry.c - every rule and aggregation of the program, by name. Built-in rules, shared objects and expressions all
+ * enter through the same call, which refuses whatever could fail later, in the middle of a run. */
 #include "rule/instance.h"
 
 #include <ctype.h>

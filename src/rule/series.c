@@ -1,5 +1,5 @@
-/* series.c - rows of (step, tensor, worker, values) in order of step, one behind the other: there may be as many as
- * records in the trial, and a list that grows by being copied would take twice what they need. */
+/* series.c - rows of (step, tensor, worker, values) in the order of steps, in a list of blocks: there may be as many as
+ * records in the trial, and an array that grows by copying would take twice their memory. */
 #include "rule/common_state.h"
 
 #include <stdlib.h>

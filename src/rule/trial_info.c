@@ -1,4 +1,4 @@
-/* trial_info.c - what rules may know of a trial: workers, steps, tensors, collections. */
+/* trial_info.c - what rules can ask about a trial: workers, steps, tensors, collections. */
 #include "rule/trial_info.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* trial_info.h - the trial as rules know it (assay_trial of assay/rule.h): built by the engine, same on every rank. */
+/* trial_info.h - the trial as rules see it (assay_trial of assay/rule.h): built by the engine, same on every rank. */
 #ifndef ASSAY_RULE_TRIAL_INFO_H
 #define ASSAY_RULE_TRIAL_INFO_H
 

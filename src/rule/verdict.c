@@ -1,4 +1,4 @@
-/* verdict.c - from the combined state of a rule to what the report says about it. */
+/* verdict.c - turns the combined state of a rule into its verdict. */
 #include "rule/verdict.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* verdict.h - what finalize gives: findings, message, extra JSON and text, and the status that follows. */
+/* verdict.h - the results of finalize: findings, message, extra JSON and text, and the status that follows. */
 #ifndef ASSAY_RULE_VERDICT_H
 #define ASSAY_RULE_VERDICT_H
 

@@ -1,4 +1,4 @@
-/* convert.c - widening by the loads of the statistics kernels. */
+/* convert.c - converts elements with the loads of the statistics kernels. */
 #include "tensor/convert.h"
 
 #include <assay/tensor.h>

@@ -1,4 +1,4 @@
-/* measure.c - what all kinds share: checks, memory, cutting into blocks of doubles. */
+/* measure.c - common to all kinds: checks, memory, cutting into blocks of doubles. */
 #include "tensor/measure.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* measure.h - takes a measure (assay/measure.h) of one tensor while its bytes pass by.
+/* measure.h - takes a measure (assay/measure.h) of one tensor while it is read.
  *
- * A meter is fed the content in order, in pieces of any size; its result does not depend on how it was cut. Memory
- * comes from the caller's arena and is bounded by the caller's budget. */
+ * A meter gets the content in order, in pieces of any size; its result does not depend on the pieces. Memory comes from
+ * the caller's arena and is bounded by the caller's budget. */
 #ifndef ASSAY_TENSOR_MEASURE_H
 #define ASSAY_TENSOR_MEASURE_H
 

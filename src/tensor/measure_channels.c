@@ -1,7 +1,7 @@
-/* measure_channels.c - the way elements belong to channels, and CHANNELS: sum and sum of squares of each.
+/* measure_channels.c - which elements belong to which channel, and CHANNELS: sum and sum of squares of each.
  *
  * By columns, a block is BLOCK_ROWS rows of columns; by runs, it is BLOCK_ELEMENTS elements of a run. Blocks are summed
- * by themselves and added to the channel in order, so a sum depends on the elements alone. */
+ * separately and added to the channel in order, so a sum depends only on the elements. */
 #include <string.h>
 
 #include "tensor/measure_kind.h"

@@ -1,7 +1,7 @@
-/* measure_images.c - IMAGES: each sample's image with few pixels, every one the mean of the square that it stands for.
+/* measure_images.c - IMAGES: each sample's image with few pixels, each the mean of a square of the original.
  *
- * The squares are of one size for the whole tensor, those at the lower and right edge may be cut. Sums are taken in the
- * order of the elements, so that they do not depend on how the content was cut into pieces. */
+ * All squares of a tensor have the same size, except those cut by the lower and right edge. Sums are taken in the order
+ * of the elements, so they do not depend on the pieces in which the content came. */
 #include "tensor/measure_kind.h"
 
 typedef struct images_state {

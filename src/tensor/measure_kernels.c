@@ -1,7 +1,7 @@
 /* measure_kernels.c - measure_kernel.inc for every instruction set.
  *
- * The vector types are those of the compiler (GCC's vector extension), so that one body serves all widths and the
- * vectorisation does not hang on the optimisation level. */
+ * The vector types are the compiler's (GCC's vector extension), so one body serves all widths and vectorisation does
+ * not depend on the optimisation level. */
 #include "tensor/measure_kernels.h"
 
 #include <math.h>

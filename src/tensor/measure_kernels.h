@@ -1,7 +1,7 @@
-/* measure_kernels.h - the loops of the measures that run at the speed of memory. Inside tensor and for its tests only.
+/* measure_kernels.h - the loops of the measures that run at memory speed. Inside tensor and for its tests only.
  *
- * Counts do not depend on order; sums are taken in MEASURE_LANES lanes, element i of a block in lane i % MEASURE_LANES,
- * or one a column. So every instruction set gives the same bits. Bytes need no alignment. */
+ * Counts do not depend on order. Sums are taken in MEASURE_LANES lanes, element i of a block in lane i % MEASURE_LANES,
+ * or one per column. So every instruction set gives the same bits. Bytes need no alignment. */
 #ifndef ASSAY_TENSOR_MEASURE_KERNELS_H
 #define ASSAY_TENSOR_MEASURE_KERNELS_H
 

@@ -1,4 +1,4 @@
-/* measure_kind.h - what a kind of measure provides, and what measure.c does for all of them. Inside tensor only. */
+/* measure_kind.h - what each kind of measure provides, and what measure.c does for all. Inside tensor only. */
 #ifndef ASSAY_TENSOR_MEASURE_KIND_H
 #define ASSAY_TENSOR_MEASURE_KIND_H
 

@@ -1,7 +1,7 @@
 /* measure_units.c - UNITS: samples of each unit that lie strictly inside an interval.
  *
- * Bounds are brought to the least and the greatest value inside, so that an infinite bound, which includes infinities,
- * and a finite one, which excludes itself, are the same comparison, in float as in double. */
+ * Bounds are replaced by the smallest and the largest value inside. So an infinite bound, which includes infinities,
+ * and a finite one, which excludes itself, are the same comparison, in float and in double. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* result_pack.c - see result_pack.h. Lists are packed with the numbers that say how long they are in front of them. */
+/* result_pack.c - see result_pack.h. Lists are packed after the numbers that say how long they are. */
 #include "tensor/result_pack.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* result_pack.h - results of measures as bytes, for a rank that measures what another one maps. */
+/* result_pack.h - packed results of measures, for a rank that measures what another one maps. */
 #ifndef ASSAY_TENSOR_RESULT_PACK_H
 #define ASSAY_TENSOR_RESULT_PACK_H
 

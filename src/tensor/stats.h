@@ -1,7 +1,7 @@
-/* stats.h - the one pass that every figure about a tensor comes from.
+/* stats.h - the one pass that gives every figure of a tensor.
  *
  * Blocks of 4096 elements, counted from the tensor's start, are summed in 8 lanes (element i in lane i % 8), the lanes
- * are joined in a fixed tree, and blocks are merged in order. So the result depends on the elements alone: not on the
+ * are joined in a fixed tree, and blocks are merged in order. So the result depends only on the elements: not on the
  * pieces they arrive in, on alignment or on the instruction set. */
 #ifndef ASSAY_TENSOR_STATS_H
 #define ASSAY_TENSOR_STATS_H

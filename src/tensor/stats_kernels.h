@@ -1,4 +1,4 @@
-/* stats_kernels.h - what the vector code of each instruction set provides. Inside tensor and for its tests only. */
+/* stats_kernels.h - the functions that each instruction set provides. Inside tensor and for its tests only. */
 #ifndef ASSAY_TENSOR_STATS_KERNELS_H
 #define ASSAY_TENSOR_STATS_KERNELS_H
 

@@ -1,5 +1,4 @@
-/* stats_scalar.c - the statistics kernels in plain C, for every machine, and what the vector ones are tested against.
- */
+/* stats_scalar.c - the statistics kernels in plain C, for every machine, and as reference for the vector ones. */
 #include <assay/tensor.h>
 
 #include <stdbool.h>

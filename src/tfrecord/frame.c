@@ -1,4 +1,4 @@
-/* frame.c - checks of the TFRecord frame. */
+/* frame.c - checks the TFRecord frame. */
 #include "tfrecord/frame.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* numbers.h - the numbers of a watched trial's tensors. Inside engine only. */
+/* numbers.h - the numbers of a watched trial's tensors. Inside watch only. */
 #ifndef ASSAY_WATCH_NUMBERS_H
 #define ASSAY_WATCH_NUMBERS_H
 

@@ -1,15 +1,14 @@
-/* lookahead.h - large tensors of the next steps, measured before their step's turn, while what they are compared with
- * is in memory.
+/* lookahead.h - measures large tensors of the next steps before their turn, while their references are in memory.
  *
  * How it works:
  *   1. A rank goes from step to step, so a tensor is compared with what was read a whole step ago. A large model does
  *      not fit the reference cache, and each of its tensors would be read twice.
- *   2. So once a large tensor was measured whose content is in the cache, the same tensor of the next few steps is
- *      measured at once. Each is compared with the one before, whose content is then given up: two or three contents
- *      are in memory at a time.
- *   3. The results wait as bytes, with what the step is to be charged for them (step_work.h).
+ *   2. So after measuring a large tensor whose content is in the cache, the rank also measures the same tensor of the
+ *      next few steps. Each is compared with the one before, whose content is then released: two or three contents are
+ *      in memory at a time.
+ *   3. The results wait as bytes, with the memory that the step will be charged for them (step_work.h).
  *   4. In the step's turn they are unpacked instead of reading the record, provided that the step has room for them.
- *      Else, and where anything was wrong, the record is read again in its turn, which names the problem.
+ *      Otherwise, or if anything was wrong, the record is read again in its turn, which reports the problem.
  * So a content is read twice only at the borders of such strips of steps. */
 #ifndef ASSAY_ENGINE_MAP_LOOKAHEAD_H
 #define ASSAY_ENGINE_MAP_LOOKAHEAD_H

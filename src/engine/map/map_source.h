@@ -1,4 +1,4 @@
-/* map_source.h - the trial whose chunks a rank maps now. */
+/* map_source.h - the trial whose chunks a rank is mapping. */
 #ifndef ASSAY_ENGINE_MAP_MAP_SOURCE_H
 #define ASSAY_ENGINE_MAP_MAP_SOURCE_H
 

@@ -1,4 +1,4 @@
-/* measures.h - the measures of one raw record, fed piece by piece while its content passes by. */
+/* measures.h - the measures of one raw record, fed piece by piece as its content is read. */
 #ifndef ASSAY_ENGINE_MAP_MEASURES_H
 #define ASSAY_ENGINE_MAP_MEASURES_H
 

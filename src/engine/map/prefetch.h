@@ -1,5 +1,5 @@
-/* prefetch.h - tells files and storage what will be read next, so that it comes with one read or while others are
- * worked on. No result depends on it. */
+/* prefetch.h - announces the next reads to files and storage, so that they are merged or overlap with work. No result
+ * depends on it. */
 #ifndef ASSAY_ENGINE_MAP_PREFETCH_H
 #define ASSAY_ENGINE_MAP_PREFETCH_H
 

@@ -1,5 +1,5 @@
 /* reference_cache.c - see reference_cache.h. A hash table of (tensor, worker) with linear probing; slots are never
- * taken out one by one. */
+ * removed one by one. */
 #include "engine/map/reference_cache.h"
 
 #include <stdlib.h>

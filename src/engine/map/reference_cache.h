@@ -1,10 +1,9 @@
-/* reference_cache.h - contents of tensors that later steps are compared with, as far as a budget goes: what is kept
- * need not be read and checked again, and its file not be opened. Of each (tensor, worker) the newest content stays,
- * and the one that comparisons within a window last went back to, until they are let go. When the budget is used up,
- * what is there stays: tensors come by in the same order at every step, so that giving up one for another would lose
- * both.
+/* reference_cache.h - keeps contents of tensors that later steps are compared with, within a budget. What is kept need
+ * not be read and checked again, nor its file opened. For each (tensor, worker) the cache holds the newest content, and
+ * the one that comparisons within a window last referred to. When the budget is used up, the cache keeps what it has:
+ * tensors come in the same order at every step, so replacing one by another would lose both.
  *
- * What is found here differs in nothing but the time that it takes; the results do not depend on it. */
+ * The cache saves time and changes no result. */
 #ifndef ASSAY_ENGINE_MAP_REFERENCE_CACHE_H
 #define ASSAY_ENGINE_MAP_REFERENCE_CACHE_H
 

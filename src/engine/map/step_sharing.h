@@ -1,14 +1,14 @@
-/* step_sharing.h - a step that several ranks measure and one maps. partition.c says which. A rule sees a step as a
+/* step_sharing.h - a step that several ranks measure and one maps. partition.c decides which. A rule sees a step as a
  * whole, but records are measured one by one, and that is most of the work. No MPI inside.
  *
  * How it works:
- *   1. The step's records, in the order of parts and entries, are cut into one range a rank, about equal in cost.
- *   2. A rank that helps measures its range before its own chunks, and sends the results, the problems and what the
- *      step is to be charged for them (step_work.h).
+ *   1. The step's records, in the order of parts and entries, are cut into one range per rank, about equal in cost.
+ *   2. A rank that helps measures its range before its own chunks. It sends the results, the problems and the memory
+ *      that the step will be charged for them (step_work.h).
  *   3. The rank that has the step measures its own range, then takes the other ranges in order.
- *   4. The report must not tell who measured what. So a range is taken only if the step has room for all of it: then
- *      one rank would not have refused anything of it either. Else, and where the helper had to refuse something or
- *      could not open a file, the rank that has the step reads that range itself. */
+ *   4. The report must not depend on who measured what. So a range is taken only if the step has room for all of it:
+ * then a single rank would not have refused any of it either. Otherwise, or if the helper refused something or could
+ * not open a file, the rank that has the step reads that range itself. */
 #ifndef ASSAY_ENGINE_MAP_STEP_SHARING_H
 #define ASSAY_ENGINE_MAP_STEP_SHARING_H
 

@@ -1,16 +1,14 @@
 /* step_work.h - a step while its records are measured: the results so far, the problems met, and the memory they take.
  *
- * A value: whoever measures records has one of its own (the step that is mapped, the later steps of lookahead.h).
+ * This is a value: everyone who measures records has one (the step being mapped, the later steps of lookahead.h).
  *
- * Memory is decided on before it is taken. What a record needs follows from its head (dtype, shape, strings) and the
- * measures wanted of it, nothing else:
- *   held  bytes that stay until the step was mapped: results, and the lists of them that rules are given
- *   work  bytes that measuring the record takes beside that, and gives back
- * In the order of records, each is granted what fits the step's budget beside all that is held by then, or is refused.
- * The budget is the same at any number of ranks, and the arena has room for all that is granted, so that it refuses
- * nothing itself. Who measures records out of turn starts from nothing held, and sends along what they came to hold and
- * the most that was needed at once. Where the step has that much left in their turn, one rank would have been granted
- * the same; where it has not, they are measured again. */
+ * Memory is granted before it is allocated. What a record needs depends only on its head (dtype, shape, strings) and
+ * the measures wanted of it: held  bytes that stay until the step is mapped: results, and the lists of them that rules
+ * get work  further bytes while the record is measured In the order of records, each is granted what fits the step's
+ * budget beside all that is held by then, or is refused. The budget is the same at any number of ranks, and the arena
+ * has room for all that is granted, so it never refuses itself. Whoever measures records out of turn starts with
+ * nothing held, and reports what they came to hold and the peak. If the step has that much left in their turn, one rank
+ * would have granted them the same; if not, they are measured again. */
 #ifndef ASSAY_ENGINE_MAP_STEP_WORK_H
 #define ASSAY_ENGINE_MAP_STEP_WORK_H
 

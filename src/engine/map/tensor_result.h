@@ -1,4 +1,4 @@
-/* tensor_result.h - tensors under way as bytes: what one rank measured and another maps. */
+/* tensor_result.h - packed results of tensors that one rank measured and another maps. */
 #ifndef ASSAY_ENGINE_MAP_TENSOR_RESULT_H
 #define ASSAY_ENGINE_MAP_TENSOR_RESULT_H
 

@@ -1,5 +1,5 @@
-/* units.c - see units.h. The earlier records are read again beside this one, so that nothing is kept between steps and
- * the first steps of a chunk are like all others. */
+/* units.c - see units.h. The earlier records are read again beside this one: nothing is kept between steps, and the
+ * first steps of a chunk need no special case. */
 #include "engine/map/units.h"
 
 enum { PAGE = 64 };

@@ -1,10 +1,10 @@
-/* budget.h - divides --memory between the step, the reference cache, and what is there anyway.
+/* budget.h - divides --memory among the step, the reference cache and everything else.
  *
  * How it works:
- *   1. The program, the index and the rows that rules keep take what they take.
- *   2. The step gets the rest, but for a part that is set aside for the reference cache: at least a quarter of
- * --memory, at most three quarters. That decides which tensors are refused, so it follows from the job and the trials
- * alone, as if one rank held the whole index and all rows, and is the same at any number of ranks.
+ *   1. The program, the index and the rows that rules keep take what they need.
+ *   2. The step gets the rest, except a part reserved for the reference cache: at least a quarter of --memory, at most
+ *      three quarters. That decides which tensors are refused, so it depends only on the job and the trials, as if one
+ *      rank held the whole index and all rows, and is the same at any number of ranks.
  *   3. The reference cache changes no result. It gets up to a quarter of what is really free when reading begins. */
 #ifndef ASSAY_ENGINE_PLAN_BUDGET_H
 #define ASSAY_ENGINE_PLAN_BUDGET_H

@@ -1,10 +1,10 @@
 /* chunks.c - cuts the steps of every trial into chunks of about equal cost.
  *
- *   1. every rank adds up what its own index files ask for, per step
+ *   1. every rank adds up, per step, the cost of its own index files
  *   2. rank 0 joins the sums, cuts the chunks and broadcasts them
- *   3. every rank deals them out alike (partition.c)
- * A chunk is never cut by the number of ranks: TARGET_CHUNKS a trial are enough for hundreds of ranks, and no chunk is
- * so small that packing its results would cost more than reading it. */
+ *   3. every rank computes the same partition (partition.c)
+ * Chunks do not depend on the number of ranks. TARGET_CHUNKS per trial are enough for hundreds of ranks, and no chunk
+ * is so small that packing its results would cost more than reading it. */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>

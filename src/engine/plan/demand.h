@@ -1,6 +1,6 @@
-/* demand.h - what all rules together want of a tensor at the step of one worker, and what taking it costs.
+/* demand.h - what all rules together want of a tensor at the step of one worker, and what that costs.
  *
- * It is the same for all tensors of a class (plan.h), so it is found once a part and class. */
+ * It is the same for all tensors of a class (plan.h), so it is computed once per part and class. */
 #ifndef ASSAY_ENGINE_PLAN_DEMAND_H
 #define ASSAY_ENGINE_PLAN_DEMAND_H
 

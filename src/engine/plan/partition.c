@@ -1,13 +1,13 @@
-/* partition.c - shares the chunks out among the ranks by their cost: a weighted partition in one dimension.
+/* partition.c - divides the chunks among the ranks by cost: a weighted partition in one dimension.
  *
  * How it works:
- *   1. The costs of all chunks are laid out one behind the other, and cut into one share a rank, all equally long.
- *   2. A chunk goes to the rank in whose share its middle lies.
- *   3. That leaves large chunks, which are large because of their last step. Where such a step crosses the end of a
- *      share, the chunk goes to the lowest of the ranks whose shares it touches, and the others help: each measures the
+ *   1. The costs of all chunks are lined up, and cut into one share per rank, all equally long.
+ *   2. A chunk goes to the rank whose share contains its middle.
+ *   3. That leaves large chunks, which are large because of their last step. If such a step crosses the end of a share,
+ *      the chunk goes to the lowest of the ranks whose shares it touches, and the others help: each measures the
  *      records of the step whose middle lies in its share.
  *   4. The step is the last thing that the lowest rank does and the first that the others do. So no rank helps twice,
- *      and none that helps has to wait. */
+ *      and no helper waits. */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>

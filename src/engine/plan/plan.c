@@ -1,4 +1,4 @@
-/* plan.c - the plan as a whole: made in two halves (select.c, chunks.c), asked and released here. */
+/* plan.c - the plan as a whole: select.c and chunks.c make its two halves; queries and release are here. */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* plan.h - what is to be read, for whom, and by which rank.
+/* plan.h - what is read, for which rules, and by which rank.
  *
  * A use is one slot of one rule instance. Tensors that the same uses want form a class: the class says which measures
- * are taken of its tensors. Steps are cut into chunks by what they cost to read; chunks come from the trial alone,
- * never from the number of ranks, and the results are combined over chunk numbers: that is why the report does not
- * depend on ranks. */
+ * are taken of its tensors. Steps are cut into chunks by the cost of reading them. Chunks depend only on the trial,
+ * never on the number of ranks, and results are combined over chunk numbers: that is why the report does not depend on
+ * ranks. */
 #ifndef ASSAY_ENGINE_PLAN_PLAN_H
 #define ASSAY_ENGINE_PLAN_PLAN_H
 

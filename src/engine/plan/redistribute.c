@@ -1,9 +1,9 @@
 /* redistribute.c - brings every index entry to the rank that has its chunk, and to those that help with its step.
  *
- *   1. each rank packs those parts of its share that others have, for their owners; parts of a compared trial go where
- * the same step of the comparing trial is. Most parts are where they belong and stay there
- *   2. one exchange; then each rank has the parts of its chunks
- *   3. where rules look back: rank after rank passes on what later ranks may refer to (assay_shard_tail) */
+ *   1. each rank packs the parts of its share that belong to others; parts of a compared trial go where the same step
+ * of the comparing trial is. Most parts stay where they are
+ *   2. after one exchange each rank has the parts of its chunks
+ *   3. for rules that look back, each rank in turn passes on what later ranks may refer to (assay_shard_tail) */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* select.c - which tensors each rule's slots want, and which measures that makes for every tensor. */
+/* select.c - which tensors each rule's slots want, and which measures of every tensor follow. */
 #include "engine/plan/plan.h"
 
 #include <stdlib.h>

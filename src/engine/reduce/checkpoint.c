@@ -1,4 +1,4 @@
-/* checkpoint.c - the bytes of a checkpoint file: written, and read with no trust in them. */
+/* checkpoint.c - writes the bytes of a checkpoint file, and reads them without trusting them. */
 #include "engine/reduce/checkpoint.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* checkpoint.h - what is done of a run, in one file: the packed results of chunks, and of which job and trials they
- * are.
+/* checkpoint.h - the finished part of a run in one file: packed results of chunks, and which job and trials they belong
+ * to.
  *
  * The file (docs/checkpoint.md): a magic, the format's version, assay's version, two digests, the number of chunks, the
  * nodes of the combine tree (combine.h) in the order of their chunks, and the SHA-256 of all that. Nodes carry level
- * and index, so that any number of ranks goes on from them and the tree, and with it the report, stays the same. */
+ * and index, so any number of ranks can continue, and the tree, and with it the report, stays the same. */
 #ifndef ASSAY_ENGINE_REDUCE_CHECKPOINT_H
 #define ASSAY_ENGINE_REDUCE_CHECKPOINT_H
 

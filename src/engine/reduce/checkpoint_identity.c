@@ -1,4 +1,4 @@
-/* checkpoint_identity.c - which job, which options and which state of the trials the results of chunks belong to. */
+/* checkpoint_identity.c - the job, the options and the state of the trials that results of chunks belong to. */
 #include <stdio.h>
 #include <string.h>
 

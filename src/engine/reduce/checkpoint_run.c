@@ -1,4 +1,4 @@
-/* checkpoint_run.c - saving and resuming, by all ranks together. Rank 0 alone meets the file. */
+/* checkpoint_run.c - saving and resuming, on all ranks together. Only rank 0 touches the file. */
 #include <stdlib.h>
 #include <string.h>
 

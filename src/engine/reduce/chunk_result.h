@@ -1,4 +1,4 @@
-/* chunk_result.h - what a chunk came to, as bytes: for an application that keeps results from one run to the next. */
+/* chunk_result.h - the packed result of a chunk, for an application that keeps results from one run to the next. */
 #ifndef ASSAY_ENGINE_REDUCE_CHUNK_RESULT_H
 #define ASSAY_ENGINE_REDUCE_CHUNK_RESULT_H
 

@@ -2,12 +2,12 @@
  *
  * How it works:
  *   1. Node (level l, index i) covers the chunks [i * 2^l, (i + 1) * 2^l) of one trial and is made of (l - 1, 2i) and
- *      (l - 1, 2i + 1). A node without a right child is its left one. The tree depends on the number of chunks alone,
- *      so the bracketing of sums is the same at any number of ranks.
+ *      (l - 1, 2i + 1). A node without a right child is its left one. The tree depends only on the number of chunks, so
+ *      the bracketing of sums is the same at any number of ranks.
  *   2. While a rank maps, it joins siblings as soon as it has both. It holds no more than about 2 log2(chunks) nodes.
  *   3. At the end the ranks go up level by level. A right child travels, packed, to the rank that has the first chunk
- * of its left sibling: at most log2(chunks) messages a rank. Messages go to lower ranks only and in the same order of
- *      levels, so no two ranks wait for each other.
+ *      of its left sibling: at most log2(chunks) messages per rank. Messages go only to lower ranks and in the same
+ *      order of levels, so no two ranks wait for each other.
  *   4. The root ends on rank 0. */
 #ifndef ASSAY_ENGINE_REDUCE_COMBINE_H
 #define ASSAY_ENGINE_REDUCE_COMBINE_H

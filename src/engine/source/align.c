@@ -1,6 +1,6 @@
-/* align.c - brings the trials in which workers count their steps differently into one order of steps:
- *   1. rank 0 sees by the joined steps where workers disagree, and tells everyone which trials these are
- *   2. of these, it gathers what all parts say, aligns them (trial/align.h) and sends each part's step back
+/* align.c - gives the trials whose workers count their steps differently a common order of steps:
+ *   1. from the joined steps, rank 0 finds the trials whose workers disagree, and tells everyone
+ *   2. for these, it gathers the steps of all parts, aligns them (trial/align.h) and sends each part's step back
  *   3. every rank brings its parts into the new order */
 #include "engine/source/summary.h"
 

@@ -1,8 +1,8 @@
-/* list.c - which trials a job has, and their listings:
- *   1. trial i is listed by rank i mod ranks
- *   2. everyone gets the heads of all: workers, collections, problems, how many index files there are
- *   3. the names of index files go to the rank that will read them, and all of them to rank 0, which looks for missing
- * ones */
+/* list.c - finds the trials of a job, and lists them:
+ *   1. rank i mod ranks lists trial i
+ *   2. everyone gets the heads of all: workers, collections, problems, the number of index files
+ *   3. each rank gets the names of the index files that it will read; rank 0 gets all names, and looks for missing ones
+ */
 #include "engine/source/source.h"
 
 #include <stdlib.h>

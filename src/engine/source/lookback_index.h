@@ -1,7 +1,7 @@
-/* lookback_index.h - index entries further back than those that every rank is given for look-back.
+/* lookback_index.h - index entries from before those that every rank gets for look-back.
  *
- * A reference passes by values that are empty or text, and no index says which are. So a rank may have
- * to go back behind the entries that it was sent; then it reads the index files of earlier steps itself, each once. */
+ * A reference skips values that are empty or text, and no index says which are. So a rank may have to go back beyond
+ * the entries that it was sent. It then reads the index files of earlier steps itself, each once. */
 #ifndef ASSAY_ENGINE_SOURCE_LOOKBACK_INDEX_H
 #define ASSAY_ENGINE_SOURCE_LOOKBACK_INDEX_H
 

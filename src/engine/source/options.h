@@ -1,4 +1,4 @@
-/* options.h - what a run of the engine is asked to do. */
+/* options.h - the options of a run of the engine. */
 #ifndef ASSAY_ENGINE_SOURCE_OPTIONS_H
 #define ASSAY_ENGINE_SOURCE_OPTIONS_H
 

@@ -1,12 +1,11 @@
-/* read.c - reads the index files of all trials, each rank a contiguous share of them, and tells everyone what
- * steps and tensors there are:
- *   1. parse the share into a shard and a dictionary of its own, per trial
+/* read.c - reads the index files of all trials, each rank a contiguous share, and tells everyone the steps and tensors:
+ *   1. parse the share into a shard with its own dictionary, per trial
  *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (rank_reduce.h)
- *   3. where workers count their steps differently: bring them into one order (trial/align.h)
+ *   3. if workers count their steps differently, give them a common order (trial/align.h)
  *   4. sort the names, check the steps, broadcast both
  *   5. renumber the own shard by the common dictionary
- * The names of the own share are the first of those that join them, with the same numbers: no copy of them is needed.
- */
+ * The names of the own share come first among those that are joined with them, with the same numbers, so they need no
+ * copy. */
 #include "engine/source/summary.h"
 
 #include <stdlib.h>

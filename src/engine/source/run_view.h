@@ -1,8 +1,8 @@
-/* run_view.h - how an application above the engine changes what a run sees of the trials.
+/* run_view.h - lets an application above the engine change what a run sees of the trials.
  *
  * An ordinary run lists the trials, reads their index and maps every chunk. A watch knows most of that already: with a
- * view the run takes listings and index rows from it, and the results of chunks that have not changed. All calls get
- * `context`; they return 0 or a negative status. */
+ * view the run takes listings, index rows and the results of unchanged chunks from it. All calls get `context`; they
+ * return 0 or a negative status. */
 #ifndef ASSAY_ENGINE_SOURCE_RUN_VIEW_H
 #define ASSAY_ENGINE_SOURCE_RUN_VIEW_H
 

@@ -1,9 +1,8 @@
-/* saved_order.h - in which order tensors are saved within a step, found from index files that several ranks read.
+/* saved_order.h - the order in which tensors are saved within a step, found from index files that several ranks read.
  *
- * Of every tensor its predecessor is kept: the tensor whose record lies before its own where it was first saved, by
- * (step, worker). That is the same however the index files are cut, and joins like a first-come dictionary. Placing
- * each tensor right behind its predecessor gives one order of all of them, also of those that are saved at different
- * steps. */
+ * Each tensor has a predecessor: the tensor whose record lies before its own where it was first saved, by (step,
+ * worker). That is the same however the index files are divided, and joins like a first-come dictionary. Placing each
+ * tensor right after its predecessor gives one order of all tensors, including those saved at different steps. */
 #ifndef ASSAY_ENGINE_SOURCE_SAVED_ORDER_H
 #define ASSAY_ENGINE_SOURCE_SAVED_ORDER_H
 

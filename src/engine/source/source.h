@@ -1,5 +1,4 @@
-/* source.h - the trials of a job as the ranks hold them: listed, their index files read, their steps and tensors known.
- */
+/* source.h - the trials of a job as the ranks hold them: listed, with their index read, and steps and tensors known. */
 #ifndef ASSAY_ENGINE_SOURCE_SOURCE_H
 #define ASSAY_ENGINE_SOURCE_SOURCE_H
 

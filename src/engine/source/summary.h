@@ -1,4 +1,4 @@
-/* summary.h - what the index of the trials showed, as ranks join it: names of tensors, steps, modes, problems. Inside
+/* summary.h - what the index of the trials contains, as ranks join it: names of tensors, steps, modes, problems. Inside
  * source only. */
 #ifndef ASSAY_ENGINE_SOURCE_SUMMARY_H
 #define ASSAY_ENGINE_SOURCE_SUMMARY_H

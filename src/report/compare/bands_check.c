@@ -1,4 +1,4 @@
-/* bands_check.c - trials against the bands of good runs: what leaves them, and where first. */
+/* bands_check.c - compares trials with the bands of good runs: what leaves them, and where first. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

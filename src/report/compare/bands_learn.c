@@ -1,4 +1,4 @@
-/* bands_learn.c - the bands of good runs, written. */
+/* bands_learn.c - learns and writes the bands of good runs. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* bands_read.c - a file of bands, read: it may come from anywhere, so everything that it says is checked. */
+/* bands_read.c - reads a file of bands. It may come from anywhere, so everything in it is checked. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

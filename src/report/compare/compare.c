@@ -1,4 +1,4 @@
-/* compare.c - the comparison as a whole: which rules fired where first, and which trials fail alike. */
+/* compare.c - the comparison as a whole: which rules fired where first, and which trials have the same findings. */
 #include "report/compare/comparison.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* compare_classes.c - class counts beside one another, accuracy and recalls, from what the aggregations put into
+/* compare_classes.c - class counts side by side, accuracy and recalls, from the results of the aggregations in
  * report.json. */
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* compare_internal.h - the parts of a comparison, each in a file of its own. */
+/* compare_internal.h - the parts of a comparison, one file each. */
 #ifndef ASSAY_REPORT_COMPARE_COMPARE_INTERNAL_H
 #define ASSAY_REPORT_COMPARE_COMPARE_INTERNAL_H
 

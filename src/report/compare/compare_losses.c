@@ -1,7 +1,7 @@
 /* compare_losses.c - each loss of all trials, aligned by mode step.
  *
- * Two walks over the trials, one trial's curves in memory at a time: the first finds what the trials have in common,
- * the second takes the values there. */
+ * Two passes over the trials, with one trial's curves in memory at a time: the first finds the common steps, the second
+ * reads the values there. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* compare_odd.c - which trials are unlike the others, and by what.
+/* compare_odd.c - which trials are unlike the others, and how.
  *
- * 1. tensors that never change though they do in most others, or that most trials have and this one has not
+ * 1. tensors that never change though they do in most others, or that most trials have and this one lacks
  * 2. a training that ends before most others do
- * 3. numbers that lie far from those of the others: outliers, judged before
- * 4. curves that leave the band of the others, where no plainer reason is known (noise.h)
+ * 3. numbers far from those of the others: the outliers found before
+ * 4. curves that leave the band of the others, if no plainer reason is known (noise.h)
  *
- * "Most" are four of five, of those that could be read. */
+ * "Most" means four of five of the readable trials. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

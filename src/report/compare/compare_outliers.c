@@ -1,8 +1,8 @@
-/* compare_outliers.c - trials whose last or best loss, accuracy or class imbalance lies far from those of the others.
+/* compare_outliers.c - trials whose last or best loss, accuracy or class imbalance is far from those of the others.
  *
- * Robust z-score (Iglewicz and Hoaglin 1993): 0.6745 (x - median) / MAD, MAD the median of |x - median|. Where more
- * than half of the numbers are equal, the MAD is 0 and says nothing: then (x - median) / (1.2533 times the mean of |x -
- * median|). Losses are skewed: see judge(). */
+ * Robust z-score (Iglewicz and Hoaglin 1993): 0.6745 (x - median) / MAD, where MAD is the median of |x - median|. If
+ * more than half of the numbers are equal, the MAD is 0; then (x - median) / (1.2533 times the mean of |x - median|).
+ * Losses are skewed: see judge(). */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* compare_settings.c - the facts of the runs side by side, those that go with the odd trials first, and the answer.
  *
- * A setting goes with an odd trial when all other trials agree on it, or nearly, and it says something else. A seed,
- * which differs everywhere, explains nothing. */
+ * A setting goes with an odd trial if all other trials agree on it, or nearly, and the odd one differs. A seed, which
+ * differs everywhere, explains nothing. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* compare_tensors.c - the tensors of each trial against those of the baseline, at the mode steps that both have. */
+/* compare_tensors.c - compares the tensors of each trial with those of the baseline, at the mode steps that both have.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,7 @@
-/* comparison.h - several trials side by side, computed once for every form of the report: json, text and the others
- * render it.
+/* comparison.h - several trials side by side, computed once and rendered by every form of the report.
  *
- * Trials are aligned by mode and mode step. The baseline is the job's (its first trial unless it says otherwise).
- * Everything takes time linear in the number of trials but for sorting, and follows from the outcome alone. */
+ * Trials are aligned by mode and mode step. The baseline is the job's (by default its first trial). Everything takes
+ * time linear in the number of trials except sorting, and depends only on the outcome. */
 #ifndef ASSAY_REPORT_COMPARE_COMPARISON_H
 #define ASSAY_REPORT_COMPARE_COMPARISON_H
 

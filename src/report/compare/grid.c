@@ -1,4 +1,4 @@
-/* grid.c - see grid.h. The values of one figure lie in memory at a time, sorted by their place. */
+/* grid.c - see grid.h. The values of one figure are in memory at a time, sorted by tensor and step. */
 #include "report/compare/grid.h"
 
 #include <math.h>

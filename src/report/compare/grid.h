@@ -1,5 +1,5 @@
-/* grid.h - one figure of one tensor over all trials, aligned by mode step: what bands are learned of, and what a trial
- * is held against when it is compared with the others. */
+/* grid.h - one figure of one tensor over all trials, aligned by mode step: bands are learned from it, and a trial is
+ * compared with the others by it. */
 #ifndef ASSAY_REPORT_COMPARE_GRID_H
 #define ASSAY_REPORT_COMPARE_GRID_H
 

@@ -1,13 +1,13 @@
-/* noise.h - how far a run lies from others that differ by chance alone.
+/* noise.h - how far a run lies from others that differ only by chance.
  *
  * At each mode step the other runs span a band: from a low to a high quantile. The score of a value is its distance
- * from the band in widths of the band, 0 inside: above counts positive, below negative. Figures that are positive
- * throughout are taken by their logarithms, for what is near zero is skewed. A width is never less than the margin, or
- * what hardly varies would be judged by its last digits.
+ * from the band in widths of the band, 0 inside: positive above, negative below. Figures that are always positive are
+ * compared by logarithm, because values near zero are skewed. A width is never less than the margin; otherwise a figure
+ * that hardly varies would be judged by its last digits.
  *
  * Chance leaves a band at single points, a fault stays outside. So a curve's score is the largest s such that `points`
- * of its points in a row lie at least s outside, on one side; a run's score over its tensors is the one that a `share`
- * of its curves reach. */
+ * consecutive points lie at least s outside, on one side. A run's score over its tensors is the one that a `share` of
+ * its curves reach. */
 #ifndef ASSAY_REPORT_COMPARE_NOISE_H
 #define ASSAY_REPORT_COMPARE_NOISE_H
 

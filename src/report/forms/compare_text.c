@@ -1,4 +1,4 @@
-/* compare_text.c - the trials side by side in the text report: with many of them, the ones that stand out. */
+/* compare_text.c - the trials side by side in the text report; with many trials, only those that stand out. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

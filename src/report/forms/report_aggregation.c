@@ -1,5 +1,5 @@
-/* report_aggregation.c - class counts and confusion matrices as tables, from the members that the aggregation put into
- * report.json; an aggregation of another form brings its own lines. */
+/* report_aggregation.c - class counts and confusion matrices as tables, from the results in report.json; other kinds of
+ * aggregation bring their own lines. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

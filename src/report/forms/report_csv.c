@@ -1,5 +1,5 @@
-/* report_csv.c - the report as tables with commas: one row a finding, a class, a cell of a confusion matrix, a
- * step of a loss. */
+/* report_csv.c - the report as comma-separated tables: one row per finding, class, cell of a confusion matrix, or step
+ * of a loss. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* report_evidence.c - the findings of a rule that fired, as text.
+/* report_evidence.c - the findings of a rule as text.
  *
- * Findings of one step and tensor are one line: all workers together, however many there are, with the range of their
- * values. Who differs is named. report.json has each of them. */
+ * Findings of one step and tensor share a line: all workers together, however many, with the range of their values. A
+ * worker that differs is named. report.json has each finding. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

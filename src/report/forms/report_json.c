@@ -1,4 +1,4 @@
-/* report_json.c - report.json: a fixed order of keys, one finding a line, "run" as the last line. */
+/* report_json.c - report.json: a fixed order of keys, one finding per line, "run" as the last line. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* report_losses.c - what a trial lacks, as text: steps that are not complete, and damage. */
+/* report_losses.c - what a trial lacks, as text: incomplete steps, and damage. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* report_markdown.c - report.md: short enough for a comment on a pull request.
  *
- * What found something stands first, the severest on top. Names come from strangers: they are cleaned as in the text
- * report, cut in their middle, and written as code, in which nothing is markup, a link or a mention. */
+ * Rules with findings come first, the severest on top. Names are untrusted: they are cleaned as in the text report, cut
+ * in the middle, and written as code, in which nothing is markup, a link or a mention. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* report_read.c - what the rules and aggregations of a report.json came to, as text. */
+/* report_read.c - the results of rules and aggregations in a report.json, as text. */
 #include <stdlib.h>
 #include <string.h>
 

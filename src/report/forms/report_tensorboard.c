@@ -1,6 +1,6 @@
 /* report_tensorboard.c - tensorboard/TRIAL/: one run for each trial, with scalars that TensorBoard draws.
  *
- * Steps are global steps. Wall times are 0: the bytes say nothing of when the report was made. */
+ * Steps are global steps. Wall times are 0, so the bytes do not depend on when the report was made. */
 #include <stdlib.h>
 #include <string.h>
 

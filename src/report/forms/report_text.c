@@ -1,4 +1,4 @@
-/* report_text.c - the text report: what it is about, the table of rules, then evidence, completeness and problems. */
+/* report_text.c - the text report: the trials, the table of rules, then evidence, completeness and problems. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

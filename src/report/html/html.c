@@ -1,8 +1,7 @@
 /* html.c - report.html: one file with everything in it, readable without a network, without scripts, and on paper.
  *
- * Charts are inline SVG that is written here and not a script's work in the reader's browser: the bytes are the same at
- * any number of ranks, the page prints, works where scripts are forbidden, and a screen reader finds titles and tables.
- */
+ * Charts are inline SVG rather than a script's work in the reader's browser: the bytes are the same at any number of
+ * ranks, the page prints, works where scripts are forbidden, and a screen reader finds titles and tables. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

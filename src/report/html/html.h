@@ -1,7 +1,7 @@
-/* html.h - report.html: the page that is being written, and what its sections share. Inside report only.
+/* html.h - report.html: the page while it is written, and what its sections share. Inside report only.
  *
- * The file stays below HTML_MOST whatever the outcome: every section has a budget of bytes and asks html_full() before
- * each item; an item is bounded because names and messages are cut. What was left out is said in its place. */
+ * The file stays below HTML_MOST for any outcome: every section has a budget of bytes and asks html_full() before each
+ * item, and items are bounded because names and messages are cut. Each section counts what it left out. */
 #ifndef ASSAY_REPORT_HTML_HTML_H
 #define ASSAY_REPORT_HTML_HTML_H
 

@@ -1,7 +1,7 @@
 /* html_chart.c - a chart of lines as inline SVG.
  *
- * The plot is stretched to the width that there is, with strokes that keep theirs; everything that is text is HTML
- * around it and keeps its size, so that a chart reads the same on a telephone and on a wide screen. */
+ * The plot stretches to the available width and keeps its stroke width. All text is HTML around it and keeps its size,
+ * so a chart reads the same on a telephone and on a wide screen. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* html_compare.c - several trials side by side (comparison.h): which of them stand out, and by what. */
+/* html_compare.c - several trials side by side (comparison.h): which of them stand out, and how. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

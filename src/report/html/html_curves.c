@@ -1,5 +1,5 @@
-/* html_curves.c - how the loss went, and the tensors that findings name: drawn from the curves that the engine takes of
- * every trial (curves.h). */
+/* html_curves.c - the course of the loss, and of the tensors that findings name, from the curves that the engine takes
+ * of every trial (curves.h). */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>

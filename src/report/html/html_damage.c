@@ -1,4 +1,4 @@
-/* html_damage.c - what a trial lacks: the map of steps that workers never wrote, and what could not be read. */
+/* html_damage.c - what a trial lacks: the map of steps that workers never wrote, and damaged files. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

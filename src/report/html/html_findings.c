@@ -1,5 +1,4 @@
-/* html_findings.c - one card for each rule that fired or has something to say: what, where first, what to do, with
- * which parameters. */
+/* html_findings.c - one card for each rule with findings or remarks: what, where first, what to do, and parameters. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* html_overlay.c - the losses of the trials that are unlike the others, drawn over the band of those. */
+/* html_overlay.c - the losses of the odd trials, drawn over the band of the others. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

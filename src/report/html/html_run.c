@@ -1,4 +1,4 @@
-/* html_run.c - how the report came about: parameters, and in a part of its own what depends on the run. */
+/* html_run.c - how the report was made: parameters, and in a separate section what depends on the run. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* html_text.c - text in report.html: the one place that escapes it, and cuts it. */
+/* html_text.c - text in report.html: the only place that escapes and cuts it. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

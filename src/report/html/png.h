@@ -1,4 +1,4 @@
-/* png.h - pictures as PNG files (ISO/IEC 15948). The only place that knows zlib. */
+/* png.h - pictures as PNG files (ISO/IEC 15948). The only place that uses zlib. */
 #ifndef ASSAY_REPORT_HTML_PNG_H
 #define ASSAY_REPORT_HTML_PNG_H
 

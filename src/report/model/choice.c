@@ -1,4 +1,4 @@
-/* choice.c - how much of a run was recorded, where that was the program's choice. */
+/* choice.c - how much of a run the program chose to record. */
 #include <inttypes.h>
 
 #include "report/model/report_model.h"

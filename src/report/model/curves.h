@@ -1,9 +1,9 @@
 /* curves.h - the losses and the tensors of a trial by step, for everything that draws or compares them.
  *
- * They come from the job's implicit aggregations (assay_job_add_implicit()): there with several trials, or a format
- * that draws; else both lists are empty. A list never has more than its aggregation's bounds
- * (docs/rules/aggregation-loss_curve.md, docs/rules/aggregation-tensor_curves.md); what they left out is said in
- * `every` and `tensors_left_out`. Make a trial's, use it, release it: with many trials only one has to be in memory. */
+ * They come from the job's implicit aggregations (assay_job_add_implicit()), which exist with several trials or with a
+ * format that draws; otherwise both lists are empty. A list never exceeds its aggregation's bounds
+ * (docs/rules/aggregation-loss_curve.md, docs/rules/aggregation-tensor_curves.md); `every` and `tensors_left_out` say
+ * what was left out. Make a trial's curves, use them, release them: with many trials only one has to be in memory. */
 #ifndef ASSAY_REPORT_MODEL_CURVES_H
 #define ASSAY_REPORT_MODEL_CURVES_H
 

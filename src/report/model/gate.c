@@ -1,4 +1,4 @@
-/* gate.c - what makes a report fail: findings, and what could not be tested. */
+/* gate.c - what makes a report fail: findings, and rules that could not be tested. */
 #include <string.h>
 
 #include "report/model/report_model.h"

@@ -1,4 +1,4 @@
-/* origin.c - where the findings of a rule begin: the one answer that every form of the report gives. */
+/* origin.c - where the findings of a rule begin: the same answer for every form of the report. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* report_model.c - questions to an outcome that every form of the report asks. */
+/* report_model.c - see report_model.h. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* report_model.h - questions to an outcome that every form of the report asks. */
+/* report_model.h - queries on an outcome, shared by all forms of the report. */
 #ifndef ASSAY_REPORT_MODEL_REPORT_MODEL_H
 #define ASSAY_REPORT_MODEL_REPORT_MODEL_H
 

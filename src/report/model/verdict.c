@@ -1,4 +1,4 @@
-/* verdict.c - what a report comes to, in one sentence: the first line of every form. */
+/* verdict.c - the verdict of a report in one sentence: the first line of every form. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* results.c - collects what the engine reads: a line for each tensor, and what each step adds to an aggregation. */
+/* results.c - collects what the engine reads: one item per tensor, and what each step adds to an aggregation. */
 #include "report/results/results.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-/* results.h - the figures of a run as tables to compute with: results.h5 (docs/results-hdf5.md), stats.h5, stats.csv.
+/* results.h - the figures of a run as tables: results.h5 (docs/results-hdf5.md), stats.h5, stats.csv.
  *
- * An observer collects them on every rank while the engine reads; then all ranks write them together, in the order of
- * the trial, so that the file does not depend on the number of ranks. */
+ * An observer collects them on every rank while the engine reads. Then all ranks write them together, in the order of
+ * the trial, so the file does not depend on the number of ranks. */
 #ifndef ASSAY_REPORT_RESULTS_RESULTS_H
 #define ASSAY_REPORT_RESULTS_RESULTS_H
 

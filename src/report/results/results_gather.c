@@ -1,4 +1,4 @@
-/* results_gather.c - brings together what rows of results need from other ranks. */
+/* results_gather.c - gathers what rows of the results need from other ranks. */
 #include <stdlib.h>
 #include <string.h>
 

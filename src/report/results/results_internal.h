@@ -1,4 +1,4 @@
-/* results_internal.h - what is collected, and the tables that are made of it. */
+/* results_internal.h - the collected items, and the tables made of them. */
 #ifndef ASSAY_REPORT_RESULTS_RESULTS_INTERNAL_H
 #define ASSAY_REPORT_RESULTS_RESULTS_INTERNAL_H
 

@@ -1,5 +1,4 @@
-/* results_tables.c - the columns of the tables, and items made into rows: values one behind the other, in column order.
- */
+/* results_tables.c - the columns of the tables, and the conversion of items into rows: values in column order. */
 #include <string.h>
 
 #include "report/results/results_internal.h"

@@ -1,4 +1,4 @@
-/* spool.c - items in memory up to a limit, the rest in a temporary file that vanishes with the program. */
+/* spool.c - see spool.h. The temporary file vanishes with the program. */
 #include "report/results/spool.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* spool.h - items of one size, kept in the order they came: in memory up to a limit, then in a file without a name. */
+/* spool.h - items of one size, in the order they came: in memory up to a limit, then in an unnamed file. */
 #ifndef ASSAY_REPORT_RESULTS_SPOOL_H
 #define ASSAY_REPORT_RESULTS_SPOOL_H
 

@@ -1,4 +1,4 @@
-/* csv.c - cells of tables with commas. */
+/* csv.c - see csv.h. */
 #include "report/text/csv.h"
 
 #include <string.h>

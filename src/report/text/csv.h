@@ -1,4 +1,4 @@
-/* csv.h - cells of tables with commas, quoted as RFC 4180 has it; lines end in a line feed. */
+/* csv.h - cells of comma-separated tables, quoted as in RFC 4180; lines end in a line feed. */
 #ifndef ASSAY_REPORT_TEXT_CSV_H
 #define ASSAY_REPORT_TEXT_CSV_H
 

@@ -1,4 +1,4 @@
-/* draw.c - small drawings in lines of text. */
+/* draw.c - see draw.h. */
 #include "report/text/draw.h"
 
 #include <math.h>

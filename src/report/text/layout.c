@@ -1,4 +1,4 @@
-/* layout.c - what may stand in a line of text, and numbers and paragraphs for people. */
+/* layout.c - cleans text for a line, and lays out numbers and paragraphs. */
 #include "report/text/layout.h"
 
 #include <inttypes.h>

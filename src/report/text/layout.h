@@ -1,5 +1,5 @@
-/* layout.h - text for people: names that cannot spoil a terminal, tables, wrapped paragraphs. Lines have 100 columns,
- * or as many as a terminal has (`draw`; NULL: there is none). */
+/* layout.h - text for people: cleaned names, tables, wrapped paragraphs. Lines have 100 columns, or the width of the
+ * terminal (`draw`; NULL: there is none). */
 #ifndef ASSAY_REPORT_TEXT_LAYOUT_H
 #define ASSAY_REPORT_TEXT_LAYOUT_H
 

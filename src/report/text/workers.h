@@ -1,4 +1,4 @@
-/* workers.h - names for the workers that a trial expects, also of those that nobody ever saw. */
+/* workers.h - names for the workers that a trial expects, including those that never wrote. */
 #ifndef ASSAY_REPORT_TEXT_WORKERS_H
 #define ASSAY_REPORT_TEXT_WORKERS_H
 
