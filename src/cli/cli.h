@@ -31,6 +31,9 @@ int cli_exit_code(int status);
 int cli_fail(int status, const assay_error *err);
 /* Writes the buffer to standard output and empties it. ASSAY_EIO when it is closed or full. Not collective. */
 int cli_print(assay_buf *buf, assay_error *err);
+/* As cli_print(), for what stands in a file, too: that nobody reads any more (a pager was quit) is no failure from now
+ * on, and does not end the program. Not collective. */
+int cli_print_kept(assay_buf *buf, assay_error *err);
 /* Ends a command that has made its output: prints the buffer and releases it; `code` unless that fails. Not collective.
  */
 int cli_finish(assay_buf *buf, int code);

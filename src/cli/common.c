@@ -1,6 +1,7 @@
 /* common.c - see cli.h. */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,9 @@ int cli_fail(int status, const assay_error *err)
     return cli_exit_code(status);
 }
 
+/* Set by cli_print_kept(). */
+static bool reader_may_leave;
+
 int cli_print(assay_buf *buf, assay_error *err)
 {
     int status = assay_buf_status(buf);
@@ -43,10 +47,18 @@ int cli_print(assay_buf *buf, assay_error *err)
     if (status != ASSAY_OK)
         return assay_fail(err, status, "standard output: %s", assay_status_text(status));
     errno = 0;
-    if (fwrite(buf->data, 1, buf->size, stdout) != buf->size || fflush(stdout) != 0)
-        status = assay_fail(err, ASSAY_EIO, "standard output: cannot write: %s", strerror(errno));
+    bool written = fwrite(buf->data, 1, buf->size, stdout) == buf->size && fflush(stdout) == 0;
     assay_buf_clear(buf);
-    return status;
+    if (written || (reader_may_leave && errno == EPIPE))
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EIO, "standard output: cannot write: %s", strerror(errno));
+}
+
+int cli_print_kept(assay_buf *buf, assay_error *err)
+{
+    signal(SIGPIPE, SIG_IGN); /* for good: at its end the program writes what is left in its buffers */
+    reader_may_leave = true;
+    return cli_print(buf, err);
 }
 
 int cli_finish(assay_buf *buf, int code)

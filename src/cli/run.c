@@ -88,7 +88,7 @@ static int print_report(const run_options *options, const assay_report *report)
             assay_put_format(&text, "digest %s\n", hex);
     }
     if (status == ASSAY_OK)
-        status = cli_print(&text, &err);
+        status = cli_print_kept(&text, &err);
     else
         assay_fail(&err, status, "report: %s", assay_status_text(status));
     assay_buf_release(&text);

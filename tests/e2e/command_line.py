@@ -195,6 +195,53 @@ def check_output(cli):
     cli.checks.expect(full.returncode == 4 and b"standard output" in full.stderr, "/dev/full: %s" % full)
 
 
+def check_quit_pager(cli):
+    """Who reads only the first line, or none, has the whole report in its files, and the exit code of the report."""
+    whole = cli.where / "whole"
+    cli.expect(1, "run", cli.job, DDP, "--out", whole, "--fail-on", "error")
+    for reader, first in (("head -n 1", True), ("true", False), ("head -c 5", False), ("sed 3q", True)):
+        out = cli.where / "cut"
+        shutil.rmtree(out, ignore_errors=True)
+        line = "'%s' run '%s' '%s' --out '%s' --fail-on error --format json,text,html,junit | %s; echo ${PIPESTATUS[0]}" % (
+            cli.assay, cli.job, DDP, out, reader)
+        done = run(["bash", "-c", line])
+        cli.checks.expect(done.out.rstrip().endswith("1"), "| %s: %s" % (reader, done))
+        cli.checks.expect(not first or done.out.startswith((whole / "report.txt").read_text().splitlines()[0]), "| %s: %s" % (reader, done))
+        there = {p.name for p in out.iterdir()}
+        cli.checks.expect(there == {"report.json", "report.txt", "report.html", "junit.xml"}, "| %s leaves %s" % (reader, there))
+        cli.checks.expect(body_of(out) == body_of(whole), "| %s: another report" % reader)
+
+
+def check_operands(cli):
+    """Trials as operands, alone and by pattern, with a job and without one."""
+    runs = cli.where / "runs"
+    runs.mkdir()
+    for name in ("a", "b"):
+        (runs / name).symlink_to(DDP)
+    for operands, options in (((DDP,), ("--trial", DDP)), ((runs / "a", runs / "b"), ("--trial", runs / "a", "--trial", runs / "b")),
+                              ((str(runs) + "/*",), ("--trial", str(runs) + "/*"))):
+        for job in ((), (cli.job,)):
+            said = cli.expect(0, "run", *job, *operands, "--out", "operands", "--digest").out
+            told = cli.expect(0, "run", *job, *options, "--out", "options", "--digest").out
+            digests = [re.findall("^digest .*", text, re.M) for text in (said, told)]
+            cli.checks.expect(digests[0] and digests[0] == digests[1], "%s: %s" % (operands, digests))
+    report = json.loads((cli.where / "operands" / "report.json").read_text())
+    cli.checks.expect([t["name"] for t in report["trials"]] == ["a", "b"], "a pattern: %s" % [t["name"] for t in report["trials"]])
+    cli.expect(0, "run", DDP, "--out", "operands", out="nothing wrong in 20 rules; 4 had no data\n")
+    cli.expect(2, "run", str(runs) + "/none*", err="none*")
+    cli.expect(2, "run", runs / "none", err="none")
+
+
+def check_empty_trials(cli):
+    """An empty trial is not green, alone or among sound ones: by default where nothing at all was tested, with --fail-on anywhere."""
+    empty = Made(cli.where / "nothing").end()
+    for options, code in (((), 1), (("--fail-on", "error"), 1), (("--allow-no-data",), 3), (("--allow-no-data", "--fail-on", "error"), 3)):
+        cli.expect(code, "run", empty, "--out", "empty", *options, out="nothing was tested; 24 had no data")
+    for options, code in (((), 3), (("--fail-on", "error"), 1), (("--allow-no-data", "--fail-on", "error"), 3)):
+        done = cli.expect(code, "run", DDP, empty, "--out", "empty", *options)
+        cli.checks.expect("nothing was tested in nothing" in " ".join(done.out.split()), "%s: %s" % (options, done))
+
+
 def check_read_only(cli):
     """As an ordinary user, a directory without permission; as root, a small file system that fills up."""
     if os.geteuid() != 0:
@@ -291,7 +338,8 @@ def main():
     parser.add_argument("--assay", required=True)
     assay = str(Path(parser.parse_args().assay).resolve())
     checks = Checks()
-    for check in (check_help, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_read_only,
+    for check in (check_help, check_options, check_exit_codes, check_jobs, check_sagemaker, check_output, check_quit_pager, check_operands,
+                  check_empty_trials, check_read_only,
                   check_names, check_shapes, check_many_rules, check_ranks):
         with tempfile.TemporaryDirectory() as folder:
             failed = checks.failed
