@@ -10,6 +10,7 @@
 #include "report/model/report_model.h"
 #include "report/report.h"
 #include "report/text/layout.h"
+#include "report/text/workers.h"
 
 int watch_findings_init(watch_findings *findings, int least)
 {
@@ -32,16 +33,16 @@ static void put_column(assay_buf *out, const char *text)
 }
 
 /* What makes a finding this one, in the order of the columns. The value is no part of it: a late worker may change it.
- */
+ * `who` stands in the column of the worker. */
 static int put_line(const assay_trial_outcome *trial, const report_rule *rule, const assay_finding *finding,
-                    assay_buf *out)
+                    const char *who, assay_buf *out)
 {
     const char *test = report_finding_test(rule, finding);
     assay_buf_clear(out);
     put_column(out, trial->trial->name);
     assay_put_format(out, "\t%" PRId64, finding->step);
     put_column(out, rule->instance->name);
-    put_column(out, report_finding_worker(trial->info, finding));
+    put_column(out, who);
     put_column(out, report_finding_tensor(trial->info, finding));
     put_column(out, test ? test : "");
     return assay_buf_status(out);
@@ -68,16 +69,77 @@ static int find(watch_findings *f, const assay_buf *line, uint32_t *id)
     return ASSAY_OK;
 }
 
-/* The one place where a finding becomes known. */
-static void tell(watch_findings *f, const report_rule *rule, const assay_finding *finding, const assay_buf *line,
-                 assay_buf *out)
+/* New findings of one tensor at one step, by one test of a rule: one line, whatever the number of workers. */
+typedef struct finding_group {
+    const assay_finding *first;
+    const uint32_t *worker; /* [count] ascending */
+    size_t count;
+} finding_group;
+
+/* The one place where findings become known. */
+static int tell(watch_findings *f, const assay_trial_outcome *trial, const report_rule *rule,
+                const finding_group *group, assay_buf *line, assay_buf *out)
 {
+    assay_worker_names names;
+    assay_buf who;
+    int status = assay_worker_names_init(&names, &trial->catalog);
+    if (status != ASSAY_OK)
+        return status;
+    assay_buf_init(&who, ASSAY_REPORT_CEILING);
+    if (group->count > 1)
+        assay_worker_names_put(&names, group->worker, group->count, &who);
+    else
+        assay_put_format(&who, "%s", report_finding_worker(trial->info, group->first));
+    assay_put_u8(&who, '\0');
+    status = assay_buf_status(&who);
+    if (status == ASSAY_OK)
+        status = put_line(trial, rule, group->first, (const char *)who.data, line);
     assay_put_format(out, "finding");
     assay_put_bytes(out, line->data, line->size);
     assay_put_u8(out, '\t');
-    assay_text_put_full(out, finding->value);
-    assay_put_format(out, "\t%s\n", assay_severity_name(rule->instance->severity));
-    f->severe += (int)rule->instance->severity >= f->least;
+    assay_text_put_full(out, group->first->value);
+    assay_put_format(out, "\t%s\t%zu\n", assay_severity_name(rule->instance->severity), group->count);
+    if ((int)rule->instance->severity >= f->least)
+        f->severe += group->count;
+    assay_buf_release(&who);
+    assay_worker_names_release(&names);
+    return status;
+}
+
+/* Notes that the outcome has the finding; *is_new where nobody was told of it. */
+static int note_finding(watch_findings *f, const assay_outcome *outcome, uint32_t trial, size_t number, size_t i,
+                        assay_buf *line, bool *is_new)
+{
+    const assay_trial_outcome *t = &outcome->trials[trial];
+    const report_rule rule = report_rule_of(outcome, t, number, false);
+    const assay_finding *finding = &rule.findings->list[i];
+    uint32_t id = 0;
+    int status = put_line(t, &rule, finding, report_finding_worker(t->info, finding), line);
+    if (status == ASSAY_OK)
+        status = find(f, line, &id);
+    if (status != ASSAY_OK)
+        return status;
+    *is_new = !f->list[id].told;
+    f->list[id] = (told_finding){trial, number, finding->step, f->evaluation, true};
+    return ASSAY_OK;
+}
+
+/* Tells of list[from] and of the new findings behind it that share its line; they are new no more. */
+static int tell_group(watch_findings *f, const assay_trial_outcome *trial, const report_rule *rule, size_t from,
+                      bool *is_new, uint32_t *room, assay_buf *line, assay_buf *out)
+{
+    const assay_findings *findings = rule->findings;
+    finding_group group = {&findings->list[from], room, 0};
+    for (size_t i = from; i < findings->kept; i++) {
+        const assay_finding *finding = &findings->list[i];
+        if (finding->step != group.first->step || finding->tensor != group.first->tensor)
+            break;
+        if (!is_new[i] || finding->test != group.first->test)
+            continue;
+        is_new[i] = false;
+        room[group.count++] = finding->worker;
+    }
+    return tell(f, trial, rule, &group, line, out);
 }
 
 static int tell_rule(watch_findings *f, const assay_outcome *outcome, uint32_t trial, size_t number, assay_buf *line,
@@ -85,20 +147,17 @@ static int tell_rule(watch_findings *f, const assay_outcome *outcome, uint32_t t
 {
     const assay_trial_outcome *t = &outcome->trials[trial];
     const report_rule rule = report_rule_of(outcome, t, number, false);
-    const assay_findings *findings = rule.findings;
-    int status = ASSAY_OK;
-    for (size_t i = 0; findings && status == ASSAY_OK && i < findings->kept; i++) {
-        uint32_t id = 0;
-        status = put_line(t, &rule, &findings->list[i], line);
-        if (status == ASSAY_OK)
-            status = find(f, line, &id);
-        if (status != ASSAY_OK)
-            break;
-        told_finding *told = &f->list[id];
-        if (!told->told)
-            tell(f, &rule, &findings->list[i], line, out);
-        *told = (told_finding){trial, number, findings->list[i].step, f->evaluation, true};
-    }
+    size_t kept = rule.findings ? rule.findings->kept : 0;
+    uint32_t *room = assay_alloc_zeroed(kept + 1, sizeof *room);
+    bool *is_new = assay_alloc_zeroed(kept + 1, sizeof *is_new);
+    int status = room && is_new ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < kept; i++)
+        status = note_finding(f, outcome, trial, number, i, line, &is_new[i]);
+    for (size_t i = 0; status == ASSAY_OK && i < kept; i++)
+        if (is_new[i])
+            status = tell_group(f, t, &rule, i, is_new, room, line, out);
+    free(room);
+    free(is_new);
     return status;
 }
 
@@ -139,7 +198,7 @@ int watch_findings_tell(watch_findings *f, const assay_outcome *outcome, assay_e
     if (status == ASSAY_OK)
         take_back(f, outcome, &out);
     if (status == ASSAY_OK)
-        status = cli_print(&out, err);
+        status = cli_print_kept(&out, err);
     else
         assay_fail(err, status, "out of memory for the findings");
     assay_buf_release(&line);

@@ -18,12 +18,27 @@ import threading
 import time
 from pathlib import Path
 
+import numpy
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import LAUNCHER, SUITE, TRIALS, Checks, environment, mpirun  # noqa: E402
+from made import Made  # noqa: E402
 from reports import body_of  # noqa: E402
 
 END = "training_job_end.ts"
 PATIENCE = 90  # seconds for something that comes at once
+
+
+def named_workers(text):
+    """The names in "all 4 workers", or in "worker_0-2, worker_7"."""
+    everyone = re.fullmatch(r"all (\d+) workers", text)
+    if everyone:
+        return ["worker_%d" % w for w in range(int(everyone[1]))]
+    names = []
+    for part in text.split(", "):
+        run = re.fullmatch(r"worker_(\d+)-(\d+)", part)
+        names += ["worker_%d" % w for w in range(int(run[1]), int(run[2]) + 1)] if run else [part]
+    return names
 
 
 class Watch:
@@ -31,7 +46,7 @@ class Watch:
 
     def __init__(self, assay, ranks, job, trials, out, *options):
         argv = [] if LAUNCHER == "none" or not ranks else [LAUNCHER, "-n", str(ranks)]
-        argv += [assay, "watch", job, "--out", out, "--every", "0.1"] + list(options)
+        argv += [assay, "watch"] + ([job] if job else []) + ["--out", out, "--every", "0.1"] + list(options)
         for trial in trials:
             argv += ["--trial", trial]
         self.out, self.lines, self.noise = Path(out), [], []
@@ -52,12 +67,15 @@ class Watch:
         now = set()
         for line in self.lines:
             word, *columns = line.split("\t")
-            columns = tuple(columns[:6])
             if word not in ("finding", "withdrawn") or not columns:
                 continue
-            if (word == "finding") == (columns in now):
-                return None
-            (now.add if word == "finding" else now.discard)(columns)
+            count = int(columns[8]) if word == "finding" else 1
+            workers = named_workers(columns[3]) if count > 1 else [columns[3]]
+            for worker in workers:
+                one = (*columns[:3], worker, *columns[4:6])
+                if (word == "finding") == (one in now) or len(workers) != count:
+                    return None
+                (now.add if word == "finding" else now.discard)(one)
         return now
 
     def wait_for(self, condition):
@@ -105,7 +123,7 @@ class Bench:
 
     def analyse(self, job, trials, name="ran"):
         out = self.where / name
-        done = mpirun(1, [self.args.assay, "run", job, "--out", out] + [w for t in trials for w in ("--trial", t)])
+        done = mpirun(1, [self.args.assay, "run"] + ([job] if job else []) + ["--out", out] + [w for t in trials for w in ("--trial", t)])
         return (json.loads((out / "report.json").read_text()), out) if (out / "report.json").exists() else (None, done)
 
     def without_end(self, trial, name):
@@ -340,6 +358,26 @@ def until_finding(bench):
     bench.checks.expect(watch.process.poll() is None, "until an error: goes on after warnings: %s" % watch)
     finish(target)
     bench.compare("until an error", watch, watch.end(), job, [target])
+
+
+@case
+def many_workers(bench):
+    """Without a job the built-in rules watch; what one step has on many workers is one line, with their number."""
+    target, made = bench.where / "many", Made(bench.where / "source", workers=5, collections={"losses": "loss"})
+    for step in range(6):
+        bad = numpy.float32([numpy.nan if step == 4 else 1.0 / (step + 1)])
+        made.step(step, "TRAIN", step, {"worker_%d" % w: {"loss": bad if w != 3 else numpy.float32([1])} for w in range(5)})
+    source = made.end()
+    for ranks in bench.args.ranks:
+        shutil.rmtree(target, ignore_errors=True)
+        watch = Watch(bench.args.assay, ranks, None, [target], bench.where / "watched")
+        for file in files_of(source):
+            write(source, target, file)
+        finish(target)
+        bench.compare("without a job at %d ranks" % ranks, watch, watch.end(), None, [target])
+        lines = [line.split("\t") for line in watch.lines if line.startswith("finding\t") and "ExplodingTensor" in line]
+        bench.checks.expect([(c[4], c[8], c[9]) for c in lines] == [("worker_0-2, worker_4", "error", "4")],
+                            "without a job at %d ranks: %s" % (ranks, lines))
 
 
 @case
