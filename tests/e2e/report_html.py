@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import hostile  # noqa: E402
 from browser import Browser  # noqa: E402
 from launch import ROOT, TRIALS, Checks, job_of, mpirun, run  # noqa: E402
-from reports import report_of  # noqa: E402
+from reports import in_order, report_of  # noqa: E402
 from tfevents import Trial  # noqa: E402
 
 MOST = 5000000
@@ -97,8 +97,7 @@ def check_statuses(checks, page, report, name):
         rows = page.run("return [...document.querySelectorAll('#rules .trial')].map(t => [...t.querySelectorAll('tbody tr')].map("
                         "r => [...r.cells].map(c => c.textContent)))")[number]
         checks.expect(len(rows) == len(trial["rules"]), "%s: %d rows" % (name, len(rows)))
-        order = ("IssuesFound", "Error", "NoData", "NoIssuesFound"), ("error", "warning", "info")
-        for row, rule in zip(rows, sorted(trial["rules"], key=lambda r: (order[0].index(r["status"]), order[1].index(r["severity"])))):
+        for row, rule in zip(rows, in_order(trial["rules"])):
             first = rule["first"]
             good = row[0].endswith(STATUS[rule["status"]]) and row[1] == rule["name"] and row[2] == rule["severity"]
             good = good and (not rule["datapoints"] or row[3] == "%d of %d" % (rule["findings_total"], rule["datapoints"]))

@@ -5,6 +5,7 @@ Usage: alike.py WORK_DIR ASSAY        (with PyTorch; bench/accuracy measures the
 """
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -88,6 +89,8 @@ def check_odd(checks, good):
     checks.expect(" ".join(text.split()).startswith(answer) and (WORK / "out-7" / "report.md").read_text().startswith("`" + answer),
                   "text and Markdown begin with the answer")
     checks.expect('<p class="lead answer">2 of 12 are unlike' in page and page.count('class="band"') == 4, "the page")
+    shown = set(re.findall(r'class="trial"><h3>(?:<[^>]*>)*([\w-]+)', page))
+    checks.expect(shown == {"rate", "frozen"}, "the page shows single trials: %s" % shown)
     checks.expect("Trial rate\n" in text and "Trial good-00\n" not in text and "of which no report stands here: 10" in text,
                   "single reports of the odd ones alone")
     done = run([ASSAY, "compare", *good[:10], WORK / "rate", "--all", "--job", WORK / "job.json", "--out", WORK / "out"])
@@ -96,7 +99,7 @@ def check_odd(checks, good):
     checks.expect(all(not [p for p in t["first"] if p["tensor"] == "Mlp_fc1.weight"] and t["different_from_start"] > 5
                       for t in parted), "other seeds do not part")
     done = run([ASSAY, "compare", *good[:3], "--job", WORK / "job.json", "--out", WORK / "out"])
-    checks.expect(done.out.startswith("3 trials are too few to say which is unlike the others") and
+    checks.expect(done.out.startswith("nothing wrong in 3 trials.\n3 trials are too few to say which is unlike the others") and
                   "Trial good-00\n" in done.out, "three trials: %s" % done)
 
 

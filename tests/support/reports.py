@@ -2,6 +2,7 @@
 
     body_of(folder)       the bytes of FOLDER/report.json that are the same at any rank count
     report_of(folder)     FOLDER/report.json, parsed
+    in_order(rules)       a trial's rules, what says most first
     digest_of(done.out)   what --digest printed
 """
 import json
@@ -24,6 +25,13 @@ def body_of(report):
 
 def report_of(folder):
     return json.loads((Path(folder) / "report.json").read_text())
+
+
+def in_order(rules):
+    """A trial's rules in the order in which every form goes through them."""
+    ranks, severities = ("IssuesFound", "Error", "NoData", "NoIssuesFound"), ("error", "warning", "info")
+    return sorted(rules, key=lambda r: (ranks.index(r["status"]), severities.index(r["severity"]),
+                                        r["first"]["step"] if r["first"] else float("inf")))
 
 
 def digest_of(out):

@@ -2,6 +2,7 @@
  *
  * A setting goes with an odd trial if all other trials agree on it, or nearly, and the odd one differs. A seed, which
  * differs everywhere, explains nothing. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,11 +201,38 @@ static void put_answer(const assay_comparison *c, assay_buf *out)
     assay_put_u8(out, '.');
 }
 
+/* Judged by one worker of several: nobody shall take the answer for all of them. */
+static void put_workers(const assay_comparison *c, assay_buf *out)
+{
+    const assay_run_facts *first = NULL;
+    size_t trials = 0;
+    bool same = true;
+    for (size_t t = 0; t < c->trials; t++) {
+        const assay_run_facts *facts = &c->outcome->trials[t].catalog.facts;
+        if (facts->recorded_workers >= facts->run_workers)
+            continue;
+        first = first ? first : facts;
+        same = same && facts->recorded_workers == first->recorded_workers && facts->run_workers == first->run_workers;
+        trials++;
+    }
+    if (trials == 0)
+        return;
+    assay_put_format(out, " Judged by ");
+    if (same)
+        assay_put_format(out, "%" PRIu64 " of %" PRIu64 " workers", first->recorded_workers, first->run_workers);
+    else
+        assay_put_format(out, "some of the workers");
+    if (trials < c->trials)
+        assay_put_format(out, " in %zu of %zu trials", trials, c->trials);
+    assay_put_u8(out, '.');
+}
+
 int compare_answer(assay_comparison *c)
 {
     assay_buf text;
     assay_buf_init(&text, 1 << 20);
     put_answer(c, &text);
+    put_workers(c, &text);
     assay_put_u8(&text, '\0');
     int status = assay_buf_status(&text);
     if (status == ASSAY_OK && !(c->answer = assay_copy_text((const char *)text.data)))

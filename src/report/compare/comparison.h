@@ -159,4 +159,17 @@ typedef struct assay_comparison {
 int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out);
 void assay_comparison_free(assay_comparison *comparison);
 
+/* Does the report begin with the answer? Else there were too few trials to say anything, and it begins with what the
+ * rules found. */
+static inline bool compare_answer_leads(const assay_comparison *c)
+{
+    return c->judged || c->odd > 0;
+}
+
+/* Is the trial like the others, and whole, so that `assay compare` shows no report of it alone? */
+static inline bool compare_is_usual(const assay_comparison *c, size_t trial)
+{
+    return c && c->judged && !c->trial[trial].odd && c->outcome->trials[trial].problems.losses == 0;
+}
+
 #endif

@@ -53,7 +53,7 @@ static void put_trials(const assay_comparison *c, const assay_draw *draw, assay_
 {
     static const char *const heads[] = {"trial", "group", "rules", "first rule", "step", "worker", "tensor"};
     assay_table table;
-    assay_table_init(&table, "errerle", heads);
+    assay_table_init(&table, "errkree", heads);
     for (size_t i = 0; i < shown_trials(c); i++) {
         const assay_compared_trial *t = &c->trial[i];
         const assay_trial *info = c->outcome->trials[i].info;
@@ -124,7 +124,7 @@ static void put_matrix(const assay_comparison *c, const assay_draw *draw, assay_
         snprintf(head[t], sizeof head[t], "trial %zu", t + 1);
         heads[t + 1] = head[t];
     }
-    char align[TRIALS_IN_MATRIX + 2] = "errrrrrrr";
+    char align[TRIALS_IN_MATRIX + 2] = "krrrrrrrr";
     align[few ? c->trials + 1 : 5] = '\0';
     assay_table table;
     assay_table_init(&table, align, few ? heads : counted);
@@ -244,7 +244,7 @@ static void put_partings(const assay_comparison *c, const assay_draw *draw, assa
     static const char *const heads[] = {"trial",     "parted", "from start", "of",
                                         "mode step", "tensor", "by",         "difference"};
     assay_table table;
-    assay_table_init(&table, "errrrelr", heads);
+    assay_table_init(&table, "eooorelr", heads);
     for (size_t t = 0; t < shown_trials(c); t++) {
         const assay_compared_trial *one = &c->trial[t];
         if (t == c->baseline || c->outcome->trials[t].status != ASSAY_OK)

@@ -1,6 +1,7 @@
 /* report_csv.c - the report as comma-separated tables: one row per finding, class, cell of a confusion matrix, or step
  * of a loss. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -51,11 +52,16 @@ int report_put_findings_csv(const assay_report *report, const assay_report_origi
     assay_put_format(out,
                      "trial,rule,kind,severity,step,mode,mode_step,worker,tensor,test,value,threshold,cells,note\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
+        size_t *order;
+        int status = report_order_rules(outcome, &outcome->trials[t], &order);
+        if (status != ASSAY_OK)
+            return status;
         for (size_t i = 0; i < outcome->job->rule_count; i++) {
-            report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, false);
+            report_rule rule = report_rule_of(outcome, &outcome->trials[t], order[i], false);
             for (size_t k = 0; rule.findings && k < rule.findings->kept; k++)
                 put_finding(&outcome->trials[t], &rule, &rule.findings->list[k], out);
         }
+        free(order);
     }
     return assay_buf_status(out);
 }

@@ -1,10 +1,12 @@
 /* report_junit.c - junit.xml, which CI systems show: a suite for each trial, a test case for each rule.
  *
- * It fails where the run does: a rule that --fail-on counts is a failure when it found something, or tested nothing.
+ * A suite has the verdict of its trial among its properties; its cases come in the order of every form (order.c). It
+ * fails where the run does: a rule that --fail-on counts is a failure when it found something, or tested nothing.
  * Other findings pass, with what was found as output of the test. Error is an error, NoData is skipped. What is damaged
  * or missing beside the rules must not look like a pass: an aggregation in error, a trial with losses or one that could
  * not be opened get a test case in error. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -98,21 +100,22 @@ static void put_fault(assay_buf *out, const char *element, const char *type, con
         out->status = status;
 }
 
-/* One sentence with the names in full; the body's table cuts them. */
+/* One sentence that begins with the cause, names in full; the body's table cuts them. */
 static void put_summary(const assay_trial *info, const report_rule *rule, assay_buf *out)
 {
     report_origin origin;
     report_find_origin(info, rule, &origin);
-    assay_put_format(out, "%" PRIu64 " of %" PRIu64 " datapoints fired", report_findings_total(rule),
-                     report_datapoints(rule));
     if (origin.finding) {
-        assay_put_format(out, origin.cause.size > 0 ? "; first cause: " : "; first at ");
+        assay_put_format(out, origin.cause.size > 0 ? "" : "first at ");
         report_put_origin(info, &origin, out);
         assay_put_format(out, ": value ");
         assay_text_put_number(out, origin.finding->value);
         assay_put_format(out, ", threshold ");
         assay_text_put_number(out, origin.finding->threshold);
+        assay_put_format(out, "; ");
     }
+    assay_put_format(out, "%" PRIu64 " of %" PRIu64 " datapoints fired", report_findings_total(rule),
+                     report_datapoints(rule));
     report_origin_release(&origin);
 }
 
@@ -207,22 +210,42 @@ static suite_counts count(const assay_report *report, const assay_trial_outcome 
     return n;
 }
 
+static void put_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    report_put_trial_verdict(outcome, trial, &line);
+    assay_put_format(out, "   <property name=\"verdict\"");
+    put_attribute(out, "value", (const char *)line.data, line.size);
+    assay_put_format(out, "/>\n");
+    if (assay_buf_status(&line) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&line);
+    assay_buf_release(&line);
+}
+
 static int put_suite(const assay_report *report, const assay_trial_outcome *trial, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     suite_counts n = count(report, trial);
     assay_worker_names names;
-    int status = assay_worker_names_init(&names, &trial->catalog);
-    if (status != ASSAY_OK)
+    size_t *order;
+    int status = report_order_rules(outcome, trial, &order);
+    if (status == ASSAY_OK)
+        status = assay_worker_names_init(&names, &trial->catalog);
+    if (status != ASSAY_OK) {
+        free(order);
         return status;
+    }
     assay_put_format(out, " <testsuite");
     put_name(out, "name", trial->trial->name);
     put_counts(out, &n, true);
     assay_put_format(out, ">\n  <properties>\n   <property name=\"path\"");
     put_name(out, "value", trial->trial->path);
-    assay_put_format(out, "/>\n  </properties>\n");
+    assay_put_format(out, "/>\n");
+    put_verdict(outcome, trial, out);
+    assay_put_format(out, "  </properties>\n");
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
-        report_rule rule = report_rule_of(outcome, trial, i, false);
+        report_rule rule = report_rule_of(outcome, trial, order[i], false);
         put_rule(report, trial, &rule, &names, out);
     }
     for (size_t i = 0; i < outcome->job->aggregation_count; i++) {
@@ -234,6 +257,7 @@ static int put_suite(const assay_report *report, const assay_trial_outcome *tria
         put_losses(trial, out);
     assay_put_format(out, " </testsuite>\n");
     assay_worker_names_release(&names);
+    free(order);
     return ASSAY_OK;
 }
 

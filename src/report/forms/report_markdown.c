@@ -3,6 +3,7 @@
  * Rules with findings come first, the severest on top. Names are untrusted: they are cleaned as in the text report, cut
  * in the middle, and written as code, in which nothing is markup, a link or a mention. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/forms/forms.h"
@@ -96,7 +97,7 @@ static void put_words(assay_buf *out, const char *text)
     }
 }
 
-/* Calls for each rule of that status, the severest first, then in the order of the job. */
+/* Calls for each rule of that status: the severest of all trials first, those of a trial in the order of every form. */
 typedef void rule_visitor(const assay_trial_outcome *trial, const report_rule *rule, bool several, page *p);
 
 static void each_rule(const assay_outcome *outcome, int status, bool aggregations, rule_visitor *visit, page *p)
@@ -104,11 +105,16 @@ static void each_rule(const assay_outcome *outcome, int status, bool aggregation
     size_t count = aggregations ? outcome->job->aggregation_count : outcome->job->rule_count;
     for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--) {
         for (size_t t = 0; t < outcome->trial_count; t++) {
-            for (size_t i = 0; i < count; i++) {
-                report_rule rule = report_rule_of(outcome, &outcome->trials[t], i, aggregations);
+            size_t *order = NULL;
+            int failed = aggregations ? ASSAY_OK : report_order_rules(outcome, &outcome->trials[t], &order);
+            if (failed != ASSAY_OK && p->out->status == ASSAY_OK)
+                p->out->status = failed;
+            for (size_t i = 0; failed == ASSAY_OK && i < count; i++) {
+                report_rule rule = report_rule_of(outcome, &outcome->trials[t], order ? order[i] : i, aggregations);
                 if (rule.status == status && (int)rule.instance->severity == severity)
                     visit(&outcome->trials[t], &rule, outcome->trial_count > 1, p);
             }
+            free(order);
         }
     }
 }
@@ -348,8 +354,6 @@ static void put_summary(const assay_report *report, page *p)
 /* What a comparison comes to. Names stand in it: it is written as code is, in which nothing is markup. */
 static void put_answer(const assay_comparison *c, page *p)
 {
-    if (!c)
-        return;
     put_code(&p->piece, c->answer, strlen(c->answer), ANSWER_COLUMNS);
     assay_put_format(&p->piece, "\n\n");
 }
@@ -360,8 +364,14 @@ int report_put_markdown(const assay_report *report, const assay_report_origin *o
     (void)origin;
     page p = {.out = out, .most = TABLE_END};
     assay_buf_init(&p.piece, ASSAY_REPORT_CEILING);
-    put_answer(report->comparison, &p);
+    const assay_comparison *c = report->comparison;
+    if (c && compare_answer_leads(c))
+        put_answer(c, &p);
     put_summary(report, &p);
+    if (c && !compare_answer_leads(c)) {
+        assay_put_u8(&p.piece, '\n');
+        put_answer(c, &p);
+    }
     put_rules(outcome, &p);
     p.most = ERRORS_END;
     put_errors(outcome, &p);

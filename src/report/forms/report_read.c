@@ -150,7 +150,7 @@ static void put_rules(const cJSON *trial, const assay_draw *draw, assay_buf *out
         return;
     }
     assay_put_u8(out, '\n');
-    assay_table_init(&table, "elrr", heads);
+    assay_table_init(&table, "korr", heads);
     for (const cJSON *rule = rules->child; rule; rule = rule->next) {
         const cJSON *first = cJSON_GetObjectItemCaseSensitive(rule, "first");
         assay_table_cell(&table, text_of(rule, "name"));

@@ -1,6 +1,7 @@
 /* report_text.c - the text report: the trials, the table of rules, then evidence, completeness and problems. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/forms/forms.h"
@@ -86,7 +87,7 @@ static void put_status_row(const assay_trial *info, const report_rule *rule, ass
 }
 
 /* Rules that found nothing, in one paragraph. */
-static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, bool behind,
+static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *trial, const size_t *order, bool behind,
                        const assay_draw *draw, assay_buf *out)
 {
     size_t count = 0;
@@ -95,7 +96,7 @@ static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *
     assay_buf_init(&names, ASSAY_REPORT_CEILING);
     assay_buf_init(&line, ASSAY_REPORT_CEILING);
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
-        report_rule rule = report_rule_of(outcome, trial, i, false);
+        report_rule rule = report_rule_of(outcome, trial, order[i], false);
         if (rule.status != ASSAY_NO_ISSUES_FOUND)
             continue;
         assay_put_format(&names, count++ ? ", " : "");
@@ -119,29 +120,26 @@ static void put_passed(const assay_outcome *outcome, const assay_trial_outcome *
     assay_buf_release(&line);
 }
 
-static void put_status_table(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
-                             assay_buf *out)
+static void put_status_table(const assay_outcome *outcome, const assay_trial_outcome *trial, const size_t *order,
+                             const assay_draw *draw, assay_buf *out)
 {
-    static const char *const heads[] = {"rule", "status", "severity", "findings", "first step", "worker", "tensor"};
-    static const int shown[] = {ASSAY_ISSUES_FOUND, ASSAY_RULE_ERROR};
+    static const char *const heads[] = {"rule", "status", "severity", "findings", "step", "worker", "tensor"};
     size_t rows = 0;
     assay_table table;
-    assay_table_init(&table, "ellrrle", heads);
-    for (size_t s = 0; s < sizeof shown / sizeof *shown; s++)
-        for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
-            for (size_t i = 0; i < outcome->job->rule_count; i++) {
-                report_rule rule = report_rule_of(outcome, trial, i, false);
-                if (rule.status != shown[s] || (int)rule.instance->severity != severity)
-                    continue;
-                put_status_row(trial->info, &rule, &table);
-                rows++;
-            }
+    assay_table_init(&table, "koorree", heads);
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, order[i], false);
+        if (rule.status != ASSAY_ISSUES_FOUND && rule.status != ASSAY_RULE_ERROR)
+            continue;
+        put_status_row(trial->info, &rule, &table);
+        rows++;
+    }
     if (rows > 0) {
         assay_report_put_heading(out, "Rules");
         assay_table_put(&table, 0, draw, out);
     }
     assay_table_release(&table);
-    put_passed(outcome, trial, rows > 0, draw, out);
+    put_passed(outcome, trial, order, rows > 0, draw, out);
 }
 
 static void put_rule_heading(const report_rule *rule, assay_buf *out)
@@ -184,22 +182,21 @@ static void put_errors(const assay_outcome *outcome, const assay_trial_outcome *
     }
 }
 
-static void put_all_evidence(const assay_outcome *outcome, const assay_trial_outcome *trial,
+static void put_all_evidence(const assay_outcome *outcome, const assay_trial_outcome *trial, const size_t *order,
                              const assay_worker_names *names, const assay_draw *draw, assay_buf *out)
 {
     bool any = false;
-    for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
-        for (size_t i = 0; i < outcome->job->rule_count; i++) {
-            report_rule rule = report_rule_of(outcome, trial, i, false);
-            if (rule.status != ASSAY_ISSUES_FOUND || (int)rule.instance->severity != severity)
-                continue;
-            if (!any)
-                assay_report_put_heading(out, "Evidence");
-            assay_put_format(out, any ? "\n" : "");
-            put_rule_heading(&rule, out);
-            report_put_evidence(trial, &rule, names, EVIDENCE_LINES, draw, out);
-            any = true;
-        }
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        report_rule rule = report_rule_of(outcome, trial, order[i], false);
+        if (rule.status != ASSAY_ISSUES_FOUND)
+            continue;
+        if (!any)
+            assay_report_put_heading(out, "Evidence");
+        assay_put_format(out, any ? "\n" : "");
+        put_rule_heading(&rule, out);
+        report_put_evidence(trial, &rule, names, EVIDENCE_LINES, draw, out);
+        any = true;
+    }
 }
 
 /* What rules without findings have to say: what they left out, and the sections of those that report and do not judge.
@@ -233,44 +230,42 @@ static bool are_silent_alike(const report_rule *a, const report_rule *b)
            (a->message_size == 0 || memcmp(a->message, b->message, a->message_size) == 0);
 }
 
-/* The names of the rules that are silent as this one is, severest first. False, and nothing, where another of them
- * stands before it. */
-static bool put_silent_names(const assay_outcome *outcome, const assay_trial_outcome *trial, const report_rule *rule,
-                             assay_buf *out)
+/* The names of the rules that are silent as rule order[from] is, and for its reason; false, and nothing, where one of
+ * them stands before it. */
+static bool put_silent_names(const assay_outcome *outcome, const assay_trial_outcome *trial, const size_t *order,
+                             size_t from, assay_buf *out)
 {
-    for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
-        for (size_t i = 0; i < outcome->job->rule_count; i++) {
-            report_rule other = report_rule_of(outcome, trial, i, false);
-            if ((int)other.instance->severity != severity || !are_silent_alike(&other, rule))
-                continue;
-            if (out->size == 0 && other.instance != rule->instance)
-                return false;
-            assay_put_format(out, out->size ? ", " : "");
-            assay_put_bytes(out, other.instance->name, strlen(other.instance->name));
-        }
+    const report_rule rule = report_rule_of(outcome, trial, order[from], false);
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        const report_rule other = report_rule_of(outcome, trial, order[i], false);
+        if (!are_silent_alike(&other, &rule))
+            continue;
+        if (i < from)
+            return false;
+        assay_put_format(out, out->size ? ", " : "");
+        assay_put_bytes(out, other.instance->name, strlen(other.instance->name));
+    }
     return true;
 }
 
 /* Why rules had no data, severest first; those of one reason share a paragraph. */
-static void put_untested(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_draw *draw,
-                         assay_buf *out)
+static void put_untested(const assay_outcome *outcome, const assay_trial_outcome *trial, const size_t *order,
+                         const assay_draw *draw, assay_buf *out)
 {
     bool any = false;
     assay_buf names;
     assay_buf_init(&names, ASSAY_REPORT_CEILING);
-    for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
-        for (size_t i = 0; i < outcome->job->rule_count; i++) {
-            report_rule rule = report_rule_of(outcome, trial, i, false);
-            assay_buf_clear(&names);
-            if (rule.status != ASSAY_NO_DATA || (int)rule.instance->severity != severity ||
-                !put_silent_names(outcome, trial, &rule, &names))
-                continue;
-            if (!any)
-                assay_report_put_heading(out, "Not tested, which is no pass");
-            any = true;
-            assay_text_put_wrapped(out, draw, 0, NULL, (const char *)names.data, names.size);
-            assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
-        }
+    for (size_t i = 0; i < outcome->job->rule_count; i++) {
+        const report_rule rule = report_rule_of(outcome, trial, order[i], false);
+        assay_buf_clear(&names);
+        if (rule.status != ASSAY_NO_DATA || !put_silent_names(outcome, trial, order, i, &names))
+            continue;
+        if (!any)
+            assay_report_put_heading(out, "Not tested, which is no pass");
+        any = true;
+        assay_text_put_wrapped(out, draw, 0, NULL, (const char *)names.data, names.size);
+        assay_text_put_wrapped(out, draw, 4, NULL, rule.message, rule.message_size);
+    }
     if (assay_buf_status(&names) != ASSAY_OK && out->status == ASSAY_OK)
         out->status = assay_buf_status(&names);
     assay_buf_release(&names);
@@ -300,17 +295,22 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
                      assay_buf *out)
 {
     assay_worker_names names;
+    size_t *order;
     bool rule_errors = false, aggregation_errors = false;
-    int status = assay_worker_names_init(&names, &trial->catalog);
-    if (status != ASSAY_OK)
+    int status = report_order_rules(outcome, trial, &order);
+    if (status == ASSAY_OK)
+        status = assay_worker_names_init(&names, &trial->catalog);
+    if (status != ASSAY_OK) {
+        free(order);
         return status;
+    }
     assay_report_put_head(trial, draw, out);
     if (trial->status == ASSAY_OK && trial->info) {
         if (outcome->job->rule_count > 0)
-            put_status_table(outcome, trial, draw, out);
-        put_all_evidence(outcome, trial, &names, draw, out);
+            put_status_table(outcome, trial, order, draw, out);
+        put_all_evidence(outcome, trial, order, &names, draw, out);
         put_remarks(outcome, trial, draw, out);
-        put_untested(outcome, trial, draw, out);
+        put_untested(outcome, trial, order, draw, out);
         put_errors(outcome, trial, false, &rule_errors, draw, out);
         put_aggregations(outcome, trial, draw, out);
         put_errors(outcome, trial, true, &aggregation_errors, draw, out);
@@ -318,6 +318,7 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
         assay_report_put_problems(trial, draw, out);
     }
     assay_worker_names_release(&names);
+    free(order);
     return ASSAY_OK;
 }
 
@@ -331,31 +332,54 @@ static void put_figures(const assay_outcome *outcome, assay_buf *out)
                      assay_plural((uint64_t)run->nodes), run->seconds);
 }
 
+/* What all of it comes to: which trials are unlike the others, where there are enough of them to tell, and what the
+ * rules found. */
+static void put_lead(const assay_report *report, const assay_draw *draw, assay_buf *out)
+{
+    const assay_comparison *c = report->comparison;
+    assay_buf verdict;
+    if (!c) {
+        report_put_clean_verdict(report, out);
+        assay_put_u8(out, '\n');
+        return;
+    }
+    assay_buf_init(&verdict, ASSAY_REPORT_CEILING);
+    report_put_verdict(report, &verdict);
+    assay_put_u8(&verdict, '.');
+    if (compare_answer_leads(c))
+        assay_text_put_wrapped(out, draw, 0, NULL, c->answer, strlen(c->answer));
+    assay_text_put_wrapped(out, draw, 0, NULL, (const char *)verdict.data, verdict.size);
+    if (!compare_answer_leads(c))
+        assay_text_put_wrapped(out, draw, 0, NULL, c->answer, strlen(c->answer));
+    if (assay_buf_status(&verdict) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&verdict);
+    assay_buf_release(&verdict);
+}
+
 int assay_report_put_text(const assay_report *report, const assay_draw *draw, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     const assay_comparison *c = report->comparison;
-    bool only_odd = report->only_odd && c && c->judged;
-    if (c) {
-        assay_text_put_wrapped(out, draw, 0, NULL, c->answer, strlen(c->answer));
+    size_t left_out = 0;
+    put_lead(report, draw, out);
+    if (c)
         report_put_comparison_text(c, draw, out);
-    }
-    if (!c) {
-        report_put_clean_verdict(report, out);
-        assay_put_format(out, "\n\n");
-    }
+    else
+        assay_put_u8(out, '\n');
     for (size_t i = 0; i < outcome->trial_count; i++) {
-        if (only_odd && !c->trial[i].odd)
+        if (report->only_odd && compare_is_usual(c, i)) {
+            left_out++;
             continue;
+        }
         assay_put_format(out, i || c ? "\n\n" : "");
         int status = put_trial(outcome, &outcome->trials[i], draw, out);
         if (status != ASSAY_OK)
             return status;
     }
-    if (only_odd && c->odd < c->trials)
+    if (left_out > 0)
         assay_put_format(out,
                          "\nTrials that are like the others, of which no report stands here: %zu (--all shows them).\n",
-                         c->trials - c->odd);
+                         left_out);
     if (report->bands)
         report_put_bands_text(report->bands, draw, out);
     put_figures(outcome, out);

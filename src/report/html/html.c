@@ -57,7 +57,7 @@ void html_each_aggregation(html_page *page, bool (*put)(html_page *page, size_t 
 void html_trial_begin(html_page *page, size_t trial, const char *remark)
 {
     const assay_outcome *outcome = page->outcome;
-    bool many = outcome->trial_count > HTML_OPEN_TRIALS;
+    bool many = html_shown_trials(page) > HTML_OPEN_TRIALS;
     if (outcome->trial_count == 1)
         return;
     html_put(page, many ? "<details class=\"trial\"><summary>" : "<div class=\"trial\"><h3>");
@@ -70,7 +70,7 @@ void html_trial_begin(html_page *page, size_t trial, const char *remark)
 void html_trial_end(html_page *page)
 {
     if (page->outcome->trial_count > 1)
-        html_put(page, page->outcome->trial_count > HTML_OPEN_TRIALS ? "</details>\n" : "</div>\n");
+        html_put(page, html_shown_trials(page) > HTML_OPEN_TRIALS ? "</details>\n" : "</div>\n");
 }
 
 void html_more(html_page *page, uint64_t left, const char *what)
@@ -236,10 +236,12 @@ int report_put_html(const assay_report *report, const assay_report_origin *origi
     put_head(&page);
     html_put(&page, "<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n<header "
                     "class=\"masthead\"><h1>Training report</h1>\n");
-    if (page.comparison)
+    bool answer_leads = page.comparison && compare_answer_leads(page.comparison);
+    if (answer_leads)
         put_answer(&page);
-    else
-        put_verdict(&page, report);
+    put_verdict(&page, report);
+    if (!answer_leads)
+        put_answer(&page);
     put_summary(&page);
     html_put(&page, "</header>\n<div class=\"columns\"><nav aria-label=\"Sections\"><ul>\n");
     assay_put_bytes(out, nav.data, nav.size);

@@ -105,6 +105,8 @@ void html_more(html_page *page, uint64_t left, const char *what);
 
 /* True for a trial that is like the others, where only those that are not are shown by themselves. html_compare.c */
 bool html_is_usual(const html_page *page, size_t trial);
+/* How many trials are shown by themselves. */
+size_t html_shown_trials(const html_page *page);
 
 /* True for a trial that could be opened. */
 static inline bool html_read(const assay_trial_outcome *trial)

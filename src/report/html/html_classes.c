@@ -156,7 +156,7 @@ static bool put_aggregation(html_page *page, size_t i, bool open)
     counts list[TRIALS_SHOWN];
     size_t shown = 0, left = 0;
     for (size_t t = 0; t < page->outcome->trial_count; t++) {
-        if (!html_read(&page->outcome->trials[t]))
+        if (!html_read(&page->outcome->trials[t]) || html_is_usual(page, t))
             continue;
         if (shown == TRIALS_SHOWN)
             left++;

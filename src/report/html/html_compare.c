@@ -385,8 +385,15 @@ static void put_tensors(html_page *page, const assay_comparison *c)
 
 bool html_is_usual(const html_page *page, size_t trial)
 {
-    const assay_comparison *c = page->comparison;
-    return page->only_odd && c && c->judged && !c->trial[trial].odd;
+    return page->only_odd && compare_is_usual(page->comparison, trial);
+}
+
+size_t html_shown_trials(const html_page *page)
+{
+    size_t shown = 0;
+    for (size_t t = 0; t < page->outcome->trial_count; t++)
+        shown += !html_is_usual(page, t);
+    return shown;
 }
 
 static void put_odd(html_page *page, const assay_comparison *c)

@@ -268,6 +268,8 @@ static bool put_aggregation(html_page *page, size_t i, bool open)
         report_rule rule = report_rule_of(page->outcome, &page->outcome->trials[t], i, true);
         cJSON *members = NULL;
         matrix m;
+        if (html_is_usual(page, t))
+            continue;
         if (any && page->out->size >= end)
             left++;
         else if (html_read(&page->outcome->trials[t]))

@@ -396,7 +396,7 @@ void html_tensors(html_page *page)
             left++;
             continue;
         }
-        if (!make_curves(page, t, &curves))
+        if (html_is_usual(page, t) || !make_curves(page, t, &curves))
             continue;
         size_t count = curves.tensor_count > 0 ? find_suspects(page, &outcome->trials[t], &list) : 0;
         if (count > 0 && !open) {

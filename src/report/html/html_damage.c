@@ -141,19 +141,23 @@ static void put_trial_completeness(html_page *page, size_t t)
 void html_completeness(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;
-    size_t t = 0;
+    size_t shown = html_shown_trials(page), done = 0;
+    if (shown == 0)
+        return;
     html_section(page, "completeness", "Completeness", HTML_BUDGET_COMPLETENESS);
     html_put(page, "<p class=\"note\">Saved steps from left to right, one lane a worker: a line where the worker "
                    "wrote, a gap with a "
                    "block in it where its files were never written.</p>\n");
     size_t end = page->end;
-    for (; t < outcome->trial_count && page->out->size < end; t++) {
-        page->end = html_share(page, end, t, outcome->trial_count);
+    for (size_t t = 0; t < outcome->trial_count && page->out->size < end; t++) {
+        if (html_is_usual(page, t))
+            continue;
+        page->end = html_share(page, end, done++, shown);
         if (html_read(&outcome->trials[t]))
             put_trial_completeness(page, t);
     }
     page->end = end;
-    html_more(page, outcome->trial_count - t, "trials");
+    html_more(page, shown - done, "trials");
     html_section_end(page);
 }
 

@@ -1,5 +1,6 @@
 /* html_findings.c - one card for each rule with findings or remarks: what, where first, what to do, and parameters. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/html/html.h"
@@ -162,15 +163,21 @@ static size_t count_cards(const html_page *page, const assay_trial_outcome *tria
 static void put_trial(html_page *page, size_t t, size_t cards)
 {
     const assay_trial_outcome *trial = &page->outcome->trials[t];
-    size_t end = page->end, done = 0;
+    size_t end = page->end, done = 0, *order;
+    int status = report_order_rules(page->outcome, trial, &order);
+    if (status != ASSAY_OK) {
+        page->out->status = page->out->status == ASSAY_OK ? status : page->out->status;
+        return;
+    }
     html_trial_begin(page, t, NULL);
     for (size_t i = 0; i < page->outcome->job->rule_count && page->out->size < end; i++) {
-        report_rule rule = report_rule_of(page->outcome, trial, i, false);
+        report_rule rule = report_rule_of(page->outcome, trial, order[i], false);
         if (silent(&rule))
             continue;
         page->end = html_share(page, end, done++, cards);
-        put_card(page, t, i);
+        put_card(page, t, order[i]);
     }
+    free(order);
     page->end = end;
     html_more(page, cards - done, "rules");
     html_trial_end(page);
@@ -181,14 +188,14 @@ void html_findings(html_page *page)
     const assay_outcome *outcome = page->outcome;
     size_t with = 0, done = 0;
     for (size_t t = 0; t < outcome->trial_count; t++)
-        with += count_cards(page, &outcome->trials[t]) > 0;
+        with += !html_is_usual(page, t) && count_cards(page, &outcome->trials[t]) > 0;
     if (with == 0)
         return;
     html_section(page, "evidence", "Evidence and what to do", HTML_BUDGET_EVIDENCE);
     size_t end = page->end;
     for (size_t t = 0; t < outcome->trial_count && page->out->size < end; t++) {
         size_t cards = count_cards(page, &outcome->trials[t]);
-        if (cards == 0)
+        if (cards == 0 || html_is_usual(page, t))
             continue;
         page->end = html_share(page, end, done++, with);
         put_trial(page, t, cards);

@@ -82,7 +82,7 @@ static const assay_wrong_predictions *wrong_of(const html_page *page, size_t t, 
 {
     const assay_trial_outcome *trial = &page->outcome->trials[t];
     const assay_rule_ops *ops = page->outcome->job->aggregations[i]->ops;
-    if (!html_read(trial) || !ops || strcmp(ops->name, "wrong_predictions") != 0)
+    if (!html_read(trial) || html_is_usual(page, t) || !ops || strcmp(ops->name, "wrong_predictions") != 0)
         return NULL;
     const assay_wrong_predictions *wrong = trial->aggregations[i].state;
     return wrong && (wrong->samples > 0 || wrong->unfit > 0) ? wrong : NULL;

@@ -1,6 +1,7 @@
 /* html_status.c - the first thing on the page: each trial's rules with their status and first finding. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/html/html.h"
@@ -87,21 +88,17 @@ static void put_row(html_page *page, size_t trial, size_t i)
     report_origin_release(&origin);
 }
 
-/* In this order, each the severest first. */
-static const int ORDER[] = {ASSAY_ISSUES_FOUND, ASSAY_RULE_ERROR, ASSAY_NO_DATA, ASSAY_NO_ISSUES_FOUND};
-enum { FOLDED = 3 }; /* the last of them */
-
-static size_t put_rows(html_page *page, size_t trial, int status)
+/* The rows of the rules that found nothing, or of all others, in the order of every form. */
+static size_t put_rows(html_page *page, size_t trial, const size_t *order, bool passed)
 {
     size_t done = 0;
-    for (int severity = ASSAY_ERROR; severity >= ASSAY_INFO; severity--)
-        for (size_t i = 0; i < page->outcome->job->rule_count && !html_full(page); i++) {
-            report_rule rule = report_rule_of(page->outcome, &page->outcome->trials[trial], i, false);
-            if (rule.status != status || (int)rule.instance->severity != severity)
-                continue;
-            put_row(page, trial, i);
-            done++;
-        }
+    for (size_t i = 0; i < page->outcome->job->rule_count && !html_full(page); i++) {
+        report_rule rule = report_rule_of(page->outcome, &page->outcome->trials[trial], order[i], false);
+        if ((rule.status == ASSAY_NO_ISSUES_FOUND) != passed)
+            continue;
+        put_row(page, trial, order[i]);
+        done++;
+    }
     return done;
 }
 
@@ -116,26 +113,31 @@ static void begin_rows(html_page *page)
 /* Rules that found nothing are folded, where others come before them. */
 static void put_table(html_page *page, size_t trial)
 {
-    size_t count = page->outcome->job->rule_count, passed = 0, done = 0;
+    size_t count = page->outcome->job->rule_count, passed = 0, done = 0, *order;
+    int status = report_order_rules(page->outcome, &page->outcome->trials[trial], &order);
+    if (status != ASSAY_OK) {
+        page->out->status = page->out->status == ASSAY_OK ? status : page->out->status;
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         passed +=
             report_rule_of(page->outcome, &page->outcome->trials[trial], i, false).status == ASSAY_NO_ISSUES_FOUND;
     bool fold = passed > 0 && passed < count;
     if (passed < count) {
         begin_rows(page);
-        for (size_t s = 0; s < FOLDED; s++)
-            done += put_rows(page, trial, ORDER[s]);
+        done += put_rows(page, trial, order, false);
         html_put(page, "</tbody></table>\n");
     }
     if (fold)
         html_put(page, "<details><summary>%zu rule%s found nothing</summary>\n", passed, assay_plural(passed));
     if (passed > 0) {
         begin_rows(page);
-        done += put_rows(page, trial, ORDER[FOLDED]);
+        done += put_rows(page, trial, order, true);
         html_put(page, "</tbody></table>\n");
     }
     if (fold)
         html_put(page, "</details>\n");
+    free(order);
     html_more(page, count - done, "rules");
 }
 
@@ -171,31 +173,44 @@ static const char *summary(html_page *page, const assay_trial_outcome *trial, ch
     return room;
 }
 
+static void put_trial(html_page *page, size_t t)
+{
+    const assay_trial_outcome *trial = &page->outcome->trials[t];
+    char room[160];
+    html_trial_begin(page, t, html_read(trial) ? summary(page, trial, room, sizeof room) : "not read");
+    if (html_read(trial)) {
+        put_facts(page, trial);
+        if (page->outcome->job->rule_count > 0)
+            put_table(page, t);
+        else
+            html_put(page, "<p>The job has no rules.</p>\n");
+    } else {
+        html_put(page, "<p class=\"alert\">");
+        html_text(page, trial->error.text);
+        html_put(page, "</p>\n");
+    }
+    html_trial_end(page);
+}
+
 void html_statuses(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;
-    char room[160];
+    size_t shown = html_shown_trials(page), done = 0;
     html_section(page, "rules", "What the rules found", HTML_BUDGET_RULES);
-    size_t end = page->end, t = 0;
-    for (; t < outcome->trial_count && page->out->size < end; t++) {
-        page->end = html_share(page, end, t, outcome->trial_count);
-        const assay_trial_outcome *trial = &outcome->trials[t];
-        html_trial_begin(page, t, html_read(trial) ? summary(page, trial, room, sizeof room) : "not read");
-        if (html_read(trial)) {
-            put_facts(page, trial);
-            if (outcome->job->rule_count > 0)
-                put_table(page, t);
-            else
-                html_put(page, "<p>The job has no rules.</p>\n");
-        } else {
-            html_put(page, "<p class=\"alert\">");
-            html_text(page, trial->error.text);
-            html_put(page, "</p>\n");
-        }
-        html_trial_end(page);
+    size_t end = page->end;
+    for (size_t t = 0; t < outcome->trial_count && page->out->size < end; t++) {
+        if (html_is_usual(page, t))
+            continue;
+        page->end = html_share(page, end, done++, shown);
+        put_trial(page, t);
     }
     page->end = end;
-    html_more(page, outcome->trial_count - t, "trials");
+    html_more(page, shown - done, "trials");
+    if (shown < outcome->trial_count)
+        html_put(page,
+                 "<p class=\"note\">Trials that are like the others, of which no report stands here: %zu (--all shows "
+                 "them).</p>\n",
+                 outcome->trial_count - shown);
     html_put(page, "<p class=\"note\">No data is no pass: the rule's card says what was missing.</p>\n");
     html_section_end(page);
 }

@@ -104,8 +104,8 @@ static void put_trial(html_page *page, size_t t)
 void html_rule_strips(html_page *page)
 {
     const assay_outcome *outcome = page->outcome;
-    size_t t = 0;
-    if (outcome->job->rule_count == 0)
+    size_t shown = html_shown_trials(page), done = 0;
+    if (outcome->job->rule_count == 0 || shown == 0)
         return;
     html_section(page, "when", "When each rule fired", HTML_BUDGET_WHEN);
     html_put(
@@ -115,11 +115,13 @@ void html_rule_strips(html_page *page)
         "training holds several steps.</p>\n",
         HTML_COLUMNS);
     size_t end = page->end;
-    for (; t < outcome->trial_count && page->out->size < end; t++) {
-        page->end = html_share(page, end, t, outcome->trial_count);
+    for (size_t t = 0; t < outcome->trial_count && page->out->size < end; t++) {
+        if (html_is_usual(page, t))
+            continue;
+        page->end = html_share(page, end, done++, shown);
         put_trial(page, t);
     }
     page->end = end;
-    html_more(page, outcome->trial_count - t, "trials");
+    html_more(page, shown - done, "trials");
     html_section_end(page);
 }

@@ -19,6 +19,11 @@ typedef struct report_rule {
 /* Rule i of the trial (aggregation i when `aggregation`). */
 report_rule report_rule_of(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t i, bool aggregation);
 
+/* The numbers of a trial's rules in the order in which every form goes through them: those that found something, that
+ * could not run, that had nothing to test, that found nothing. In each the severest come first, then those whose first
+ * finding is earlier, then those that the job lists first. The caller frees *order. ASSAY_ENOMEM. (order.c) */
+int report_order_rules(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t **order);
+
 /* Does the rule alone make the report fail? (gate.c) */
 bool report_gate_stops(const assay_gate *gate, const report_rule *rule);
 /* Does any? */
@@ -36,6 +41,8 @@ bool report_put_choice(const assay_trial_outcome *trial, assay_buf *out);
  * NaN at step 33; all workers by step 34", "nothing wrong in 24 rules; 3 had no data". Names are as they are; the
  * second has them cleaned. (verdict.c) */
 void report_put_verdict(const assay_report *report, assay_buf *out);
+/* The same of one trial alone. */
+void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
 void report_put_clean_verdict(const assay_report *report, assay_buf *out);
 
 /* What the rule is called in the registry, whatever the job calls it. */

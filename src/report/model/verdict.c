@@ -71,7 +71,7 @@ static void put_lead(const assay_outcome *outcome, const assay_trial_outcome *tr
         assay_put_format(out, "; %zu more rule%s found something", n->found - 1, assay_plural(n->found - 1));
 }
 
-static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
 {
     if (trial->status != ASSAY_OK) {
         assay_put_format(out, "the trial could not be opened: ");
@@ -108,29 +108,52 @@ static size_t count_untested(const assay_outcome *outcome)
     return untested;
 }
 
-/* "2 of 5 trials have findings: run-03 (...), run-07 (...)" */
+/* How many trials are judged by some of their workers alone. */
+static void put_workers(const assay_outcome *outcome, assay_buf *out)
+{
+    size_t partial = 0;
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        const assay_run_facts *facts = &outcome->trials[t].catalog.facts;
+        partial += facts->recorded_workers < facts->run_workers;
+    }
+    if (partial > 0)
+        assay_put_format(out, "; %zu judged by some of their workers alone", partial);
+}
+
+enum { UNREAD = ASSAY_ERROR + 1, SOUND = -1 };
+
+/* How much a trial has to say: UNREAD, the severity of what leads its findings, or SOUND. */
+static int weight_of(const assay_outcome *outcome, const assay_trial_outcome *trial)
+{
+    if (trial->status != ASSAY_OK)
+        return UNREAD;
+    tally n = count_rules(outcome, trial);
+    return n.found > 0 ? (int)report_rule_of(outcome, trial, n.lead, false).instance->severity : SOUND;
+}
+
+/* "2 of 5 trials have findings: run-03 (...), run-07 (...)", the severest first */
 static void put_trials(const assay_outcome *outcome, assay_buf *out)
 {
     size_t odd = 0, named = 0;
-    for (size_t t = 0; t < outcome->trial_count; t++) {
-        const assay_trial_outcome *trial = &outcome->trials[t];
-        odd += trial->status != ASSAY_OK || count_rules(outcome, trial).found > 0;
-    }
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        odd += weight_of(outcome, &outcome->trials[t]) != SOUND;
     if (odd == 0) {
         assay_put_format(out, "nothing wrong in %zu trials", outcome->trial_count - count_untested(outcome));
+        put_workers(outcome, out);
         return;
     }
-    assay_put_format(out, "%zu of %zu trials have findings: ", odd, outcome->trial_count);
-    for (size_t t = 0; t < outcome->trial_count && named < TRIALS_NAMED; t++) {
-        const assay_trial_outcome *trial = &outcome->trials[t];
-        if (trial->status == ASSAY_OK && count_rules(outcome, trial).found == 0)
-            continue;
-        assay_put_format(out, named++ ? ", " : "");
-        assay_put_bytes(out, trial->trial->name, strlen(trial->trial->name));
-        assay_put_format(out, " (");
-        put_trial(outcome, trial, out);
-        assay_put_format(out, ")");
-    }
+    assay_put_format(out, "%zu of %zu trials %s findings: ", odd, outcome->trial_count, odd == 1 ? "has" : "have");
+    for (int weight = UNREAD; weight > SOUND; weight--)
+        for (size_t t = 0; t < outcome->trial_count && named < TRIALS_NAMED; t++) {
+            const assay_trial_outcome *trial = &outcome->trials[t];
+            if (weight_of(outcome, trial) != weight)
+                continue;
+            assay_put_format(out, named++ ? ", " : "");
+            assay_put_bytes(out, trial->trial->name, strlen(trial->trial->name));
+            assay_put_format(out, " (");
+            report_put_trial_verdict(outcome, trial, out);
+            assay_put_format(out, ")");
+        }
     if (odd > TRIALS_NAMED)
         assay_put_format(out, " and %zu more", odd - TRIALS_NAMED);
 }
@@ -153,7 +176,7 @@ void report_put_verdict(const assay_report *report, assay_buf *out)
 {
     const assay_outcome *outcome = report->outcome;
     if (outcome->trial_count == 1)
-        put_trial(outcome, &outcome->trials[0], out);
+        report_put_trial_verdict(outcome, &outcome->trials[0], out);
     else if (report_nothing_tested(report))
         assay_put_format(out, "nothing was tested in %zu trials", outcome->trial_count);
     else {

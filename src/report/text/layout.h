@@ -51,7 +51,9 @@ void assay_text_put_bytes(assay_buf *out, uint64_t bytes);
 
 /* A table: cells are added row by row, and all columns are as wide as they need to be. */
 typedef struct assay_table {
-    const char *align; /* one character a column: 'l' or 'r', or 'e' for a left one that is cut in its middle to fit */
+    /* One character a column: 'l' or 'r'; left ones that give way where a line is too long: 'e' is cut in its middle,
+     * 'o' is then left out, and 'k', which says what a row is about, is cut at last. */
+    const char *align;
     size_t columns, cells;
     assay_buf text; /* the cells, each terminated */
 } assay_table;

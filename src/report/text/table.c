@@ -70,23 +70,52 @@ static void put_cell(const assay_table *table, size_t column, const char *cell, 
         assay_text_put_blanks(out, width - have + GAP);
 }
 
-/* Takes what is too much from the columns that may be cut, the widest first. */
-static void fit(const assay_table *table, unsigned indent, size_t most, size_t *width)
+/* The columns that a line takes; what is left out has no width and no gap. */
+static size_t line_width(const assay_table *table, unsigned indent, const size_t *width)
 {
-    const size_t least = most < ASSAY_TEXT_COLUMNS ? LEAST_NARROW_CUT : LEAST_CUT;
+    size_t total = indent, shown = 0;
+    for (size_t c = 0; c < table->columns; c++) {
+        bool out = table->align[c] == 'o' && width[c] == 0;
+        total += out ? 0 : width[c] + (shown > 0 ? GAP : 0);
+        shown += !out;
+    }
+    return total;
+}
+
+/* Takes what is too much from the columns of one kind, the widest first, each down to `least`. */
+static void narrow(const assay_table *table, unsigned indent, size_t most, char kind, size_t least, size_t *width)
+{
     for (;;) {
-        size_t total = indent, widest = table->columns;
-        for (size_t c = 0; c < table->columns; c++) {
-            total += width[c] + (c + 1 < table->columns ? GAP : 0);
-            if (table->align[c] == 'e' && width[c] > least && (widest == table->columns || width[c] > width[widest]))
+        size_t total = line_width(table, indent, width), widest = table->columns;
+        for (size_t c = 0; c < table->columns; c++)
+            if (table->align[c] == kind && width[c] > least && (widest == table->columns || width[c] > width[widest]))
                 widest = c;
-        }
         if (total <= most || widest == table->columns)
             return;
         size_t over = total - most, can = width[widest] - least;
         size_t step = over < can ? over : can;
         width[widest] -= step > 4 ? step / 2 : 1;
     }
+}
+
+/* Leaves out columns, from the left, while lines are too long even with every 'e' cut to `least`. */
+static void leave_out(const assay_table *table, unsigned indent, size_t most, size_t least, size_t *width)
+{
+    size_t saved = 0;
+    for (size_t c = 0; c < table->columns; c++)
+        saved += table->align[c] == 'e' && width[c] > least ? width[c] - least : 0;
+    for (size_t c = 0; c < table->columns; c++)
+        if (table->align[c] == 'o' && line_width(table, indent, width) > most + saved)
+            width[c] = 0;
+}
+
+/* Makes the lines as short as they have to be. */
+static void fit(const assay_table *table, unsigned indent, size_t most, size_t *width)
+{
+    const size_t least = most < ASSAY_TEXT_COLUMNS ? LEAST_NARROW_CUT : LEAST_CUT;
+    leave_out(table, indent, most, least, width);
+    narrow(table, indent, most, 'e', least, width);
+    narrow(table, indent, most, 'k', least, width);
 }
 
 void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw, assay_buf *out)
@@ -110,7 +139,8 @@ void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw
         size_t column = i % table->columns;
         if (column == 0)
             assay_text_put_blanks(out, indent);
-        put_cell(table, column, cell, width[column], out);
+        if (table->align[column] != 'o' || width[column] > 0)
+            put_cell(table, column, cell, width[column], out);
         if (column + 1 == table->columns) {
             while (out->size > 0 && out->data[out->size - 1] == ' ')
                 out->size--;

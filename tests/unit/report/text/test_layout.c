@@ -188,6 +188,41 @@ static void test_workers(void)
     assay_worker_names_release(&names);
 }
 
+/* A status table: what a row is about stays whole, names behind it are cut, and a column that says little goes. */
+static void test_table_keeps(void)
+{
+    static const char *const heads[] = {"rule", "status", "step", "worker", "tensor"};
+    static const char rule[] = "WeightFrozenDespiteGradient",
+                      tensor[] = "encoder.layers.11.attention.output.dense.weight";
+    static const struct {
+        assay_draw draw;
+        bool whole, status, uncut; /* the rule's name, the column, the tensor's name */
+    } cases[] = {{{150, false, false}, true, true, true},
+                 {{100, false, false}, true, true, false},
+                 {{80, false, false}, true, true, false},
+                 {{60, false, false}, true, false, false},
+                 {{40, false, false}, false, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assay_table table;
+        assay_buf out;
+        assay_buf_init(&out, 4096);
+        assay_table_init(&table, "koree", heads);
+        for (size_t c = 0; c < 2; c++)
+            assay_table_cell(&table, c ? "IssuesFound" : rule);
+        assay_table_format(&table, "%d", 12);
+        assay_table_cell(&table, "worker_0");
+        assay_table_cell(&table, tensor);
+        assay_table_put(&table, 0, &cases[i].draw, &out);
+        assay_table_release(&table);
+        const char *text = text_of(&out), *line = strchr(text, '\n') + 1;
+        CU_ASSERT(strlen(line) <= cases[i].draw.columns + 1);
+        CU_ASSERT_EQUAL(strstr(line, rule) != NULL, cases[i].whole);
+        CU_ASSERT_EQUAL(strstr(text, "status") != NULL && strstr(line, "IssuesFound") != NULL, cases[i].status);
+        CU_ASSERT_EQUAL(strstr(line, tensor) != NULL, cases[i].uncut);
+        CU_ASSERT(strstr(line, "12  worker_0") != NULL);
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"names are cleaned", test_clean},
@@ -197,6 +232,7 @@ int main(void)
                            {"numbers", test_numbers},
                            {"tables line up", test_table},
                            {"wide tables are cut to fit", test_table_fits},
+                           {"tables keep what they are about", test_table_keeps},
                            {"names of workers, seen and unseen", test_workers},
                            CU_TEST_INFO_NULL};
     return unit_main("layout", tests);

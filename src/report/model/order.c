@@ -1,0 +1,50 @@
+/* order.c - in which order a report goes through the rules of a trial: what says most comes first. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "report/model/report_model.h"
+
+typedef struct place {
+    size_t rule;
+    int rank, severity;
+    int64_t step; /* of the first finding */
+} place;
+
+/* By assay_verdict_status. */
+static const int RANK[] = {
+    [ASSAY_ISSUES_FOUND] = 0, [ASSAY_RULE_ERROR] = 1, [ASSAY_NO_DATA] = 2, [ASSAY_NO_ISSUES_FOUND] = 3};
+
+static int by_weight(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank - y->rank;
+    if (x->severity != y->severity)
+        return y->severity - x->severity;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->rule > y->rule) - (x->rule < y->rule);
+}
+
+int report_order_rules(const assay_outcome *outcome, const assay_trial_outcome *trial, size_t **order)
+{
+    size_t count = outcome->job->rule_count;
+    place *places = assay_alloc_zeroed(count + 1, sizeof *places);
+    *order = assay_alloc_zeroed(count + 1, sizeof **order);
+    int status = places && *order ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
+        const report_rule rule = report_rule_of(outcome, trial, i, false);
+        const assay_finding *first = report_first(&rule);
+        places[i] = (place){i, RANK[rule.status], (int)rule.instance->severity, first ? first->step : INT64_MAX};
+    }
+    if (status == ASSAY_OK && count > 0)
+        qsort(places, count, sizeof *places, by_weight);
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
+        (*order)[i] = places[i].rule;
+    free(places);
+    if (status != ASSAY_OK) {
+        free(*order);
+        *order = NULL;
+    }
+    return status;
+}
