@@ -78,6 +78,9 @@ uint32_t assay_trial_workers(const assay_trial *trial); /* ids 0 .. n-1 in natur
 const char *assay_trial_worker(const assay_trial *trial, uint32_t worker);
 /* How many workers were said to write: the collections files' num_workers, at least assay_trial_workers(). */
 uint32_t assay_trial_expected_workers(const assay_trial *trial);
+/* How many workers the run had, as the hook's facts say; at least assay_trial_expected_workers(). More than those where
+ * the hook recorded some of the workers by choice. */
+uint32_t assay_trial_run_workers(const assay_trial *trial);
 bool assay_trial_ended(const assay_trial *trial); /* the training said that nothing more will come */
 uint64_t assay_trial_steps(const assay_trial *trial);
 const assay_step_info *assay_trial_step(const assay_trial *trial, uint64_t i); /* ascending in step */

@@ -155,6 +155,9 @@ static bool was_good_elsewhere(const cause *c, const assay_onsets *onsets, const
 /* Who was first, where several are bad at the first bad step: see first_cause.h, 3. */
 static bool is_alone(const cause *c, const assay_onsets *onsets)
 {
+    assay_role role = assay_trial_role(c->rule->trial, c->onset[0]->tensor);
+    if (c->silent_workers > 0 && (c->gap || (role != ASSAY_ROLE_INPUT && role != ASSAY_ROLE_LABEL)))
+        return false;
     if (c->bad_workers == 1)
         return true;
     if (c->gap || !is_own_work(c, c->onset[0]))
@@ -216,14 +219,14 @@ const char *first_cause_phase(const cause *c)
 
 static void find_cause(cause *c, const assay_onsets *onsets)
 {
-    uint32_t workers = assay_trial_workers(c->rule->trial), expected = assay_trial_expected_workers(c->rule->trial);
+    uint32_t workers = assay_trial_workers(c->rule->trial), of = assay_trial_run_workers(c->rule->trial);
     c->step = c->onset[0]->first_bad;
     c->info = step_info(c, c->step);
     c->pooled = c->onset[0]->worker == ASSAY_ALL_WORKERS;
     find_stages(c);
     find_last_good(c, onsets);
+    c->silent_workers = of > workers ? of - workers : 0;
     c->worker = c->pooled || !is_alone(c, onsets) ? ASSAY_ALL_WORKERS : c->onset[0]->worker;
-    c->silent_workers = expected > workers ? expected - workers : 0;
     count_unrecorded(c, onsets);
 }
 

@@ -5,7 +5,8 @@
  *      bad, and when it was last good before that.
  *   2. The first cause is the earliest onset, by step and then by order of computation (assay_trial_order()).
  *   3. A worker is named only if no other can have been first: it alone is bad at that step, or it alone was bad in the
- *      pass before gradients are exchanged, while the others saved the same tensor and it was good.
+ *      pass before gradients are exchanged, while the others saved the same tensor and it was good. Where some workers
+ *      recorded nothing, only what a worker was fed is its own: all else may have come from those.
  *   4. `certain` holds if the step before was good, everything that is computed earlier was recorded, and a worker is
  *      named. Otherwise the report says between which steps it began and what to record to know more. */
 #ifndef ASSAY_RULES_FIRST_CAUSE_H

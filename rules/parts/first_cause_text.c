@@ -76,7 +76,8 @@ static void put_who(const cause *c, assay_buf *out)
 {
     uint32_t workers = assay_trial_workers(c->rule->trial), n = count_holders(c);
     if (n > 1 && (n == workers || n > NAMES_MOST)) {
-        assay_put_format(out, "%s%" PRIu32 " workers", n == workers ? "all " : "", n);
+        assay_put_format(out, "%s%" PRIu32 "%s workers", n == workers ? "all " : "", n,
+                         n == workers && c->silent_workers > 0 ? " recorded" : "");
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -163,7 +164,7 @@ static void put_sentence(const cause *c, assay_buf *out)
             continue;
         put_plain(out, "; ");
         if (t->workers == workers)
-            put_plain(out, "all workers");
+            put_plain(out, c->silent_workers > 0 ? "all recorded workers" : "all workers");
         else if (i == 0)
             assay_put_format(out, "%" PRIu32 " of %" PRIu32 " workers", t->workers, workers);
         else
@@ -204,8 +205,9 @@ static void put_configuration(const cause *c, assay_buf *out)
     int mode = c->info ? c->info->mode : ASSAY_MODE_NONE;
     const assay_step_info *good = assay_trial_step(c->rule->trial, assay_trial_find_step(c->rule->trial, c->last_good));
     int64_t last = c->info && mode != ASSAY_MODE_GLOBAL ? c->info->mode_step : c->step, first = 0;
-    if (!c->gap)
-        first = last;
+    bool update = strcmp(first_cause_phase(c), "update") == 0;
+    if (!c->gap) /* an update is made of what the step before it computed */
+        first = update && last > 0 ? last - 1 : last;
     else if (good && good->mode == mode)
         first = (mode != ASSAY_MODE_GLOBAL ? good->mode_step : c->last_good) + 1;
     assay_put_format(
@@ -233,7 +235,7 @@ static void put_stages(const cause *c, assay_buf *out)
                          "%s{\"step\": %" PRId64 ", \"tensors\": %" PRIu64 ", \"workers\": %" PRIu32
                          ", \"all_workers\": %s, \"new_workers\": [",
                          i ? ", " : "", t->step, t->tensors, t->workers,
-                         t->workers == workers || c->pooled ? "true" : "false");
+                         (t->workers == workers && c->silent_workers == 0) || c->pooled ? "true" : "false");
         for (uint32_t w = t->from; w < t->to; w++) {
             put_plain(out, w > t->from ? ", " : "");
             assay_json_put_text(out, assay_trial_worker(c->rule->trial, c->arrival[w]));
@@ -314,7 +316,7 @@ static void put_doubts(const cause *c, assay_buf *out)
                          c->last_good, c->step);
     else if (c->gap)
         put_plain(out, "Not certain: nothing was recorded before.\n");
-    if (!c->pooled && c->worker == ASSAY_ALL_WORKERS) {
+    if (!c->pooled && c->worker == ASSAY_ALL_WORKERS && c->bad_workers > 1) {
         put_plain(out, "No worker can be named: bad at the same step are");
         for (uint32_t i = 0; i < c->bad_workers && i < NAMES_MOST; i++) {
             put_plain(out, i ? ", " : " ");
@@ -328,8 +330,9 @@ static void put_doubts(const cause *c, assay_buf *out)
         put_plain(out, ".\n");
     }
     if (c->silent_workers > 0)
-        assay_put_format(out, "Not certain: %" PRIu32 " of %" PRIu32 " workers recorded nothing.\n", c->silent_workers,
-                         assay_trial_expected_workers(c->rule->trial));
+        assay_put_format(out, "Not certain: %" PRIu32 " of %" PRIu32 " workers recorded nothing%s.\n",
+                         c->silent_workers, assay_trial_run_workers(c->rule->trial),
+                         c->worker == ASSAY_ALL_WORKERS ? ", and it may have come from one of them" : "");
     if (c->unrecorded > 0) {
         assay_put_format(
             out, "Not certain: %" PRIu32 " tensor%s computed before %s not recorded at every such step, such as ",

@@ -103,6 +103,13 @@ uint32_t assay_trial_expected_workers(const assay_trial *trial)
     return trial->catalog->expected_workers;
 }
 
+uint32_t assay_trial_run_workers(const assay_trial *trial)
+{
+    uint32_t expected = trial->catalog->expected_workers;
+    uint64_t run = trial->catalog->facts.run_workers;
+    return run > expected && run <= UINT32_MAX ? (uint32_t)run : expected;
+}
+
 bool assay_trial_ended(const assay_trial *trial)
 {
     return trial->catalog->ended;

@@ -15,14 +15,14 @@ FAULT_STEP = 12  # from here on, or here
 NAMES = ("TinyNet_fc1.weight", "TinyNet_fc1.bias", "TinyNet_fc2.weight", "TinyNet_fc2.bias")
 FAULTS = ("healthy", "flipped", "unsynchronized", "duplicate", "missing", "absent", "straggler", "frozen",
           "gradient_spike", "loss_spike", "collapse", "bad_label", "tiny_gradients", "infinite",
-          "nan_input", "nan_gradient", "nan_update", "nan_loss", "overflow", "several", "masked")
+          "nan_input", "own_input", "nan_labels", "nan_gradient", "nan_update", "nan_loss", "overflow", "several", "masked")
 
 
 class Worker:
-    def __init__(self, path, rank, fault, interval, include):
+    def __init__(self, path, rank, fault, interval, include, workers="all"):
         assay_hook._rank_and_workers = lambda: (rank, WORKERS)
         self.rank, self.fault = rank, fault
-        self.hook = assay_hook.Hook(path, include_workers="all",
+        self.hook = assay_hook.Hook(path, include_workers=workers,
                                     save_config=assay_hook.SaveConfig(save_interval=interval),
                                     include_collections=["weights", "biases", "gradients", "losses"],
                                     include_regex=list(include))
@@ -40,7 +40,7 @@ class Worker:
         inputs = centres[labels] + random.normal(0, 0.5, (BATCH, INPUTS))
         if self.fault == "loss_spike" and step == FAULT_STEP:
             inputs = inputs * -50
-        if step == FAULT_STEP and (self.fault == "nan_input" and self.rank == 2 or self.fault == "several" and self.rank in (1, 3)):
+        if step == FAULT_STEP and ((self.fault, self.rank) in (("nan_input", 2), ("own_input", 0), ("several", 1), ("several", 3))):
             inputs[3, 2] = numpy.nan
         return inputs.astype(numpy.float32), labels.astype(numpy.int64)
 
@@ -70,6 +70,9 @@ class Worker:
         if self.fault == "nan_loss" and here and self.rank == 0:
             loss = numpy.nan
         shown = labels.copy()
+        if self.fault == "nan_labels" and here and self.rank == 2:  # targets that came from a division
+            shown = shown.astype(numpy.float32)
+            shown[4] = loss = share[4] = numpy.nan
         if self.fault == "bad_label" and here and self.rank == 2:
             shown[5] = CLASSES
         for name, value in (("TinyNet_input_0", x), ("act2_output_0", hidden), ("CrossEntropyLoss_input_0", scores),
@@ -106,11 +109,11 @@ class Worker:
 SHOWN = ("TinyNet_input_0", "act2_output", "CrossEntropyLoss_input", "attention_mask")
 
 
-def record(path, fault, interval=1, include=SHOWN):
-    """Records a training with the fault into `path`, every so many steps, with the tensors of those names."""
+def record(path, fault, interval=1, include=SHOWN, workers="all"):
+    """Records a training with the fault into `path`, every so many steps, with the tensors of those names; of all workers or one."""
     assert fault in FAULTS
     kept = assay_hook._rank_and_workers
-    workers = [Worker(path, rank, fault, interval, include) for rank in range(WORKERS)]
+    workers = [Worker(path, rank, fault, interval, include, workers) for rank in range(WORKERS)]
     assay_hook._rank_and_workers = kept
     numpy.seterr(invalid="ignore")  # the infinite one
     for step in range(STEPS):
