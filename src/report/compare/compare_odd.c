@@ -51,6 +51,13 @@ static char *outlier_text(const assay_comparison *c, const assay_outlier *o)
                            mode && strcmp(mode, " TRAIN") != 0 ? mode : "", number, o->median);
 }
 
+/* However alike the others are, a few percent make no run odd. */
+static bool is_small(const assay_outlier *o)
+{
+    static const double SMALL = 0.05;
+    return fabs(o->value - o->median) <= SMALL * fabs(o->median);
+}
+
 /* Of each trial the outlier that lies farthest out: c->outlier is sorted by that. A last loss says more than a best. */
 static int add_outliers(assay_comparison *c)
 {
@@ -61,7 +68,7 @@ static int add_outliers(assay_comparison *c)
     for (int best = 0; best < 2; best++)
         for (size_t i = 0; status == ASSAY_OK && i < c->outliers; i++) {
             const assay_outlier *o = &c->outlier[i];
-            if ((strncmp(o->what, "best", 4) == 0) != best || said[o->trial])
+            if ((strncmp(o->what, "best", 4) == 0) != best || said[o->trial] || is_small(o))
                 continue;
             said[o->trial] = true;
             status = add_reason(&c->trial[o->trial], outlier_text(c, o));
