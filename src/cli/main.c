@@ -2,12 +2,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fault.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "parallel/launcher.h"
 #include "report/text/layout.h"
+#include "rule/process_server.h"
+#include "rule/rule_process.h"
 
 static const cli_command *const COMMANDS[] = {&cli_run,   &cli_watch, &cli_compare, &cli_ls,     &cli_show, &cli_rules,
                                               &cli_check, &cli_stats, &cli_pack,    &cli_unpack, &cli_pilot};
@@ -112,8 +115,26 @@ static const cli_command *find_command(const char *name)
     return NULL;
 }
 
-int main(int argc, char **argv)
+static bool has_ended; /* main() came to its end */
+
+/* Whoever calls exit() in the middle of a run, a rule that is trusted or a library, must not make it look done. */
+static void refuse_exit(void)
 {
+    static const char said[] =
+        "assay: error: the run was ended by a call of exit() in a rule of one's own or in a library\n";
+    if (has_ended)
+        return;
+    if (write(STDERR_FILENO, said, sizeof said - 1) < 0) {
+        /* nobody is left to be told */
+    }
+    _exit(CLI_FAILED);
+}
+
+static int run_program(int argc, char **argv)
+{
+    has_ended = argc == 4 && strcmp(argv[1], ASSAY_RULE_PROCESS_WORD) == 0; /* who started it sees how it ends */
+    if (has_ended)
+        assay_rule_process_serve(strtol(argv[2], NULL, 10), argv[3]);
     cli_context context = {.argc = argc, .argv = argv, .version = ASSAY_VERSION};
     const char *name = argc > 1 ? argv[1] : "";
     const cli_command *command = find_command(name);
@@ -133,4 +154,12 @@ int main(int argc, char **argv)
     else
         assay_log_error("no command; `assay --help` lists the commands");
     return CLI_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    (void)atexit(refuse_exit);
+    int code = run_program(argc, argv);
+    has_ended = true;
+    return code;
 }

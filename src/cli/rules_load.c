@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "rule/module.h"
+#include "rule/process_pack.h"
 
 /* Each directory of "a:b:c". */
 static int load_path(const char *path, const char *origin, assay_error *err)
@@ -62,7 +63,39 @@ int cli_load_rules(const char *path, assay_error *err)
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory") : ASSAY_OK;
 }
 
-int cli_same_rules(assay_comm *comm, assay_error *err)
+/* Is a number the same on all ranks? Collective. */
+static int is_same(assay_comm *comm, uint64_t number, bool *same)
+{
+    uint64_t most[2] = {number, ~number};
+    int status = assay_comm_max(comm, most, 2);
+    *same = status == ASSAY_OK && most[0] == ~most[1];
+    return status;
+}
+
+/* What a rule of one's own declared may depend on the host: ranks with different plans would wait for each other for
+ * ever. Collective. */
+static int agree_on_setup(assay_comm *comm, assay_instance *instance)
+{
+    assay_error why = instance->error;
+    assay_buf need;
+    bool same = true;
+    assay_buf_init(&need, SIZE_MAX);
+    if (instance->status == ASSAY_OK)
+        assay_need_pack(instance->need, &need);
+    int failed = assay_comm_agree(comm, instance->status, &why);
+    int status = assay_comm_agree(comm, assay_buf_status(&need), NULL);
+    if (status == ASSAY_OK && failed == ASSAY_OK)
+        status = is_same(comm, assay_hash_bytes(need.data, need.size), &same);
+    if (status == ASSAY_OK && failed == ASSAY_OK && !same)
+        failed =
+            assay_fail(&why, ASSAY_EPARAM, "%s: its setup does not declare the same on all ranks", instance->ops->name);
+    if (failed != ASSAY_OK)
+        assay_instance_fail(instance, failed, why.text);
+    assay_buf_release(&need);
+    return status;
+}
+
+int cli_same_rules(assay_comm *comm, assay_job *job, assay_error *err)
 {
     assay_buf names;
     assay_buf_init(&names, 1 << 24);
@@ -70,14 +103,20 @@ int cli_same_rules(assay_comm *comm, assay_error *err)
         assay_put_text(&names, assay_rule_at(i)->name);
         assay_put_u32(&names, assay_rule_at(i)->traits);
     }
-    uint64_t hash = assay_hash_bytes(names.data, names.size), most[2] = {hash, ~hash};
+    uint64_t hash = assay_hash_bytes(names.data, names.size);
+    bool same = true;
     int status = assay_comm_agree(comm, assay_buf_status(&names), err);
     assay_buf_release(&names);
     if (status == ASSAY_OK)
-        status = assay_comm_max(comm, most, 2);
-    if (status == ASSAY_OK && most[0] != ~most[1])
-        status = assay_fail(err, ASSAY_EUSAGE,
-                            "the ranks found different rules of one's own: their shared objects have to be "
-                            "the same on every host");
+        status = is_same(comm, hash, &same);
+    if (status == ASSAY_OK && !same)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "the ranks found different rules of one's own: their shared objects have to be "
+                          "the same on every host");
+    for (size_t i = 0; status == ASSAY_OK && i < job->rule_count + job->aggregation_count; i++) {
+        assay_instance *instance = i < job->rule_count ? job->rules[i] : job->aggregations[i - job->rule_count];
+        if (instance->ops && assay_module_of(instance->ops))
+            status = agree_on_setup(comm, instance);
+    }
     return status;
 }

@@ -3,6 +3,7 @@
 #define ASSAY_CLI_RULES_LOAD_H
 
 #include "cli/cli.h"
+#include "job/job.h"
 
 #define CLI_RULES_PATH_HELP                                                                                            \
     "Also load the rules in the shared objects of these directories (separated by colons), besides those of "          \
@@ -13,8 +14,9 @@
  * ASSAY_EUSAGE with file and reason. Every rank calls it before the job is read. Not collective. */
 int cli_load_rules(const char *path, assay_error *err);
 
-/* ASSAY_EUSAGE on every rank when not all of them have the same rules. Collective. */
-int cli_same_rules(assay_comm *comm, assay_error *err);
+/* ASSAY_EUSAGE on every rank when not all of them have the same rules. A rule of one's own whose setup failed on one
+ * rank, or did not declare the same on all, counts as failed on all. Collective. */
+int cli_same_rules(assay_comm *comm, assay_job *job, assay_error *err);
 
 /* `assay rules new NAME`: writes a rule's source, a CMakeLists.txt and a test into `directory` (NULL: the rule's name
  * in small letters), which must not have them yet. Appends what was made to `out`. Not collective. */

@@ -9,8 +9,8 @@
 #include "job/trial_list.h"
 #include "hdf5/hdf5_file.h"
 #include "report/compare/bands.h"
-#include "rule/guard.h"
 #include "rule/module.h"
+#include "rule/rule_process.h"
 #include "report/report.h"
 
 static int set_formats(const char *list, assay_job *job, assay_error *err)
@@ -80,7 +80,7 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
 /* Rules of one's own come before the job, which may name them. Not collective: the same on every rank. */
 static int prepare_rules(const run_options *options, assay_error *err)
 {
-    assay_guard_set_seconds(options->rule_seconds);
+    assay_rule_process_set_seconds(options->rule_seconds);
     assay_module_trust(options->trust_rules);
     return cli_load_rules(options->rules_path, err);
 }
@@ -197,7 +197,7 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, adjust_job(options, job, err), err);
     if (status == ASSAY_OK)
-        status = cli_same_rules(comm, err);
+        status = cli_same_rules(comm, job, err);
     if (status == ASSAY_OK)
         status = run_actions_begin(&options->actions, comm, job, run_directory(options, job), options->dry_run, err);
     return status;

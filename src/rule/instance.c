@@ -55,6 +55,26 @@ static int configure(assay_instance *instance, const cJSON *parameters)
     return instance->need ? run_setup(instance) : ASSAY_ENOMEM;
 }
 
+/* Nobody shall run it by mistake. */
+static void disable(assay_instance *instance)
+{
+    if (instance->data && instance->ops->data_free)
+        instance->ops->data_free(instance->data);
+    instance->data = NULL;
+    assay_need_free(instance->need);
+    assay_params_free(instance->params);
+    instance->need = NULL;
+    instance->params = NULL;
+}
+
+void assay_instance_fail(assay_instance *instance, int status, const char *text)
+{
+    if (instance->status != ASSAY_OK)
+        return;
+    instance->status = assay_fail(&instance->error, status, "%s", text);
+    disable(instance);
+}
+
 static int unknown_rule(assay_instance *instance, bool aggregation)
 {
     return assay_fail(&instance->error, ASSAY_EPARAM, "there is no %s \"%.60s\"; `assay rules` lists those there are",
@@ -81,15 +101,8 @@ static int new_instance(const char *name, const char *rule_name, assay_severity 
         return status;
     }
     instance->status = status;
-    if (status) { /* nobody shall run it by mistake */
-        if (instance->data && instance->ops->data_free)
-            instance->ops->data_free(instance->data);
-        instance->data = NULL;
-        assay_need_free(instance->need);
-        assay_params_free(instance->params);
-        instance->need = NULL;
-        instance->params = NULL;
-    }
+    if (status)
+        disable(instance);
     *out = instance;
     return ASSAY_OK;
 }

@@ -53,6 +53,8 @@ int assay_instance_new(const char *name, const char *rule_name, assay_severity s
 /* The same for an entry of the job's aggregations. */
 int assay_instance_new_aggregation(const char *name, const char *kind, const cJSON *parameters, assay_instance **out);
 void assay_instance_free(assay_instance *instance);
+/* Makes an instance that was configured one that was not, for a reason that showed later. */
+void assay_instance_fail(assay_instance *instance, int status, const char *text);
 /* All parameters with their values, defaults included, as a JSON object. */
 void assay_instance_put_parameters(const assay_instance *instance, assay_buf *out);
 

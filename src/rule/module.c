@@ -2,7 +2,6 @@
 #include "rule/module.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +9,11 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "rule/guard.h"
 #include "rule/instance.h"
-
-enum { MOST_RULES = 256 };
+#include "rule/process_pack.h"
+#include "rule/process_rule.h"
+#include "rule/rule_process.h"
+#include "rule/trusted_rule.h"
 
 typedef struct module_rule {
     const assay_rule_ops *ops; /* as registered */
@@ -22,12 +22,19 @@ typedef struct module_rule {
 
 /* Filled at start like the registry, and constant from then on. */
 static struct {
-    void **handle;
-    size_t handles;
+    char **path;
+    size_t paths;
     module_rule *rule;
     size_t rules;
     bool trust;
 } modules;
+
+/* The rules of one module before they are registered. */
+typedef struct module_table {
+    const char *path;
+    const assay_rule_ops *ops[ASSAY_MODULE_RULES];
+    uint32_t count;
+} module_table;
 
 void assay_module_trust(bool trust)
 {
@@ -42,48 +49,20 @@ const char *assay_module_of(const assay_rule_ops *ops)
     return NULL;
 }
 
-typedef struct table_call {
-    assay_rule_module_fn *function;
-    const assay_rule_ops *const *table;
-} table_call;
-
-static void ask_for_table(void *context)
-{
-    table_call *c = context;
-    c->table = c->function();
-}
-
-static int find_table(const char *path, void *handle, const assay_rule_ops *const **out, assay_error *err)
-{
-    assay_error why = {""};
-    table_call c = {0};
-    void *symbol = dlsym(handle, ASSAY_RULE_MODULE);
-    if (!symbol)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: it does not export %s: is it a module of rules?", path,
-                          ASSAY_RULE_MODULE);
-    memcpy(&c.function, &symbol, sizeof c.function);
-    if (modules.trust)
-        ask_for_table(&c);
-    else if (assay_guard_call(ask_for_table, &c, &why) != ASSAY_OK)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: %s %s", path, ASSAY_RULE_MODULE, why.text);
-    if (!c.table || !c.table[0])
-        return assay_fail(err, ASSAY_EUSAGE, "%s: its table of rules is empty", path);
-    *out = c.table;
-    return ASSAY_OK;
-}
-
-/* What the registry cannot see: whether there is an ops table behind the pointer, and a name that only looks different.
- */
-static int check_rule(const char *path, const assay_rule_ops *ops, assay_error *err)
+/* What the registry cannot see: a name that only looks different. */
+static int check_rule(const module_table *table, const assay_rule_ops *ops, assay_error *err)
 {
     char snake[128];
     if (ops->abi != ASSAY_RULE_ABI || ops->size != sizeof *ops)
         return assay_fail(err, ASSAY_EUSAGE,
                           "%s: it was built for another version of assay (abi %u, size %u; this one has %d, "
                           "%zu): build it again",
-                          path, ops->abi, ops->size, ASSAY_RULE_ABI, sizeof *ops);
+                          table->path, ops->abi, ops->size, ASSAY_RULE_ABI, sizeof *ops);
     if (!ops->name || !*ops->name)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: a rule has no name", path);
+        return assay_fail(err, ASSAY_EUSAGE, "%s: a rule has no name", table->path);
+    for (uint32_t k = 0; k < table->count; k++)
+        if (strcmp(table->ops[k]->name, ops->name) == 0)
+            return assay_fail(err, ASSAY_EUSAGE, "%s: two rules are called %.64s", table->path, ops->name);
     assay_rule_snake_name(ops->name, snake, sizeof snake);
     bool aggregation = ops->traits & ASSAY_RULE_AGGREGATION;
     const assay_rule_ops *twin = aggregation ? assay_aggregation_find(snake) : assay_rule_find(snake);
@@ -91,61 +70,133 @@ static int check_rule(const char *path, const assay_rule_ops *ops, assay_error *
         return ASSAY_OK;
     const char *other = assay_module_of(twin);
     return assay_fail(err, ASSAY_EUSAGE,
-                      "%s: the name %.64s is taken by a rule of %.120s: give the own one another name", path, ops->name,
-                      other ? other : "assay itself");
+                      "%s: the name %.64s is taken by a rule of %.120s: give the own one another name", table->path,
+                      ops->name, other ? other : "assay itself");
 }
 
-static int register_rule(const char *path, const assay_rule_ops *inner, assay_error *err)
+static int refuse_many(const module_table *table, assay_error *err)
 {
-    const assay_rule_ops *ops = inner;
+    return assay_fail(err, ASSAY_EUSAGE, "%s: more than %d rules, or its table does not end with NULL", table->path,
+                      ASSAY_MODULE_RULES);
+}
+
+/* ---- a module in this process ---- */
+
+static int open_trusted(module_table *table, assay_error *err)
+{
+    const assay_rule_ops *const *rules = NULL;
+    assay_error why = {""};
+    int status = assay_trusted_module_open(table->path, &rules, &why);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "%s: %.400s", table->path, why.text);
+    for (size_t i = 0; status == ASSAY_OK && rules[i]; i++) {
+        status = table->count == ASSAY_MODULE_RULES ? refuse_many(table, err) : check_rule(table, rules[i], err);
+        if (status == ASSAY_OK)
+            status = assay_trusted_rule_new(rules[i], &table->ops[table->count], err);
+        table->count += status == ASSAY_OK;
+    }
+    return status;
+}
+
+/* ---- a module in a process of its own ---- */
+
+/* What a process says of a module, which it loads for that alone. */
+static int ask_for_table(const char *path, assay_rule_answer *answer, assay_error *err)
+{
+    assay_rule_process *process = NULL;
+    assay_error why = {""};
+    int status = assay_rule_process_start(path, &process, &why);
+    if (status == ASSAY_OK)
+        status = assay_rule_process_ask(process, ASSAY_RULE_LOAD, 0, answer, &why);
+    assay_rule_process_free(process);
+    if (status == ASSAY_ENOMEM)
+        return assay_fail(err, status, "out of memory");
+    if (status == ASSAY_EINTERNAL)
+        return assay_fail(err, ASSAY_EUSAGE, "%s: loading this module of rules %.300s", path, why.text);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "%s: %.400s", path, why.text);
+    if (answer->status == ASSAY_OK)
+        return ASSAY_OK;
+    assay_buf_release(&answer->bytes);
+    return assay_fail(err, ASSAY_EUSAGE, "%s: %.400s", path, answer->err.text);
+}
+
+static int read_table(assay_cursor *in, module_table *table, assay_error *err)
+{
+    int status = ASSAY_OK;
+    uint32_t count = assay_get_u32(in);
+    if (count > ASSAY_MODULE_RULES)
+        return refuse_many(table, err);
+    for (uint32_t i = 0; status == ASSAY_OK && i < count; i++) {
+        assay_rule_ops ops;
+        unsigned has;
+        status = assay_rule_table_next(in, &ops, &has);
+        if (status != ASSAY_OK)
+            status = assay_fail(err, status == ASSAY_EFORMAT ? ASSAY_EUSAGE : status,
+                                "%s: its table of rules is damaged", table->path);
+        if (status == ASSAY_OK)
+            status = check_rule(table, &ops, err);
+        if (status == ASSAY_OK)
+            status = assay_process_rule_new(table->path, i, &ops, has, &table->ops[i], err);
+        if (status != ASSAY_OK)
+            assay_rule_table_free(&ops);
+        table->count += status == ASSAY_OK;
+    }
+    return status;
+}
+
+static int open_in_process(module_table *table, assay_error *err)
+{
+    assay_rule_answer answer;
+    int status = ask_for_table(table->path, &answer, err);
+    if (status != ASSAY_OK)
+        return status;
+    assay_cursor in = assay_cursor_over(answer.bytes.data, answer.bytes.size);
+    status = read_table(&in, table, err);
+    assay_buf_release(&answer.bytes);
+    return status;
+}
+
+/* ---- loading ---- */
+
+static int register_rule(const char *path, const assay_rule_ops *ops, assay_error *err)
+{
     assay_error why = {""};
     module_rule *grown = assay_realloc_array(modules.rule, modules.rules + 1, sizeof *grown);
     if (!grown)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     modules.rule = grown;
-    int status = check_rule(path, inner, err);
+    int status = assay_rule_register(ops, &why);
     if (status != ASSAY_OK)
-        return status;
-    if (!modules.trust)
-        status = assay_guard_rule(inner, &ops, err);
-    if (status != ASSAY_OK)
-        return status;
-    status = assay_rule_register(ops, &why);
-    if (status != ASSAY_OK) {
-        if (ops != inner)
-            free((void *)(uintptr_t)ops);
         return assay_fail(err, status, "%s: %.400s", path, why.text);
-    }
     modules.rule[modules.rules++] = (module_rule){ops, path};
     return ASSAY_OK;
 }
 
-static bool is_loaded(void *handle)
+static bool is_loaded(const char *path)
 {
-    for (size_t i = 0; i < modules.handles; i++)
-        if (modules.handle[i] == handle)
+    for (size_t i = 0; i < modules.paths; i++)
+        if (strcmp(modules.path[i], path) == 0)
             return true;
     return false;
 }
 
-/* All rules are looked at before the first is registered. Registered ones keep `path`. */
-static int register_all(char *path, void *handle, assay_error *err)
+/* All rules are looked at before the first is registered. They keep `path`. */
+static int load(const char *path, assay_error *err)
 {
-    const assay_rule_ops *const *table = NULL;
-    size_t count = 0;
-    int status = find_table(path, handle, &table, err);
-    for (; status == ASSAY_OK && table[count]; count++) {
-        status = count == MOST_RULES ? assay_fail(err, ASSAY_EUSAGE,
-                                                  "%s: more than %d rules, or its table does not end with "
-                                                  "NULL",
-                                                  path, MOST_RULES)
-                                     : check_rule(path, table[count], err);
-        for (size_t k = 0; status == ASSAY_OK && k < count; k++)
-            if (strcmp(table[k]->name, table[count]->name) == 0)
-                status = assay_fail(err, ASSAY_EUSAGE, "%s: two rules are called %.64s", path, table[count]->name);
+    module_table table = {.path = path};
+    uint32_t done = 0;
+    int status = modules.trust ? open_trusted(&table, err) : open_in_process(&table, err);
+    while (status == ASSAY_OK && done < table.count) {
+        status = register_rule(path, table.ops[done], err);
+        done += status == ASSAY_OK;
     }
-    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
-        status = register_rule(path, table[i], err);
+    for (; done < table.count; done++) {
+        if (modules.trust)
+            assay_trusted_rule_free(table.ops[done]);
+        else
+            assay_process_rule_free(table.ops[done]);
+    }
     return status;
 }
 
@@ -154,36 +205,18 @@ int assay_module_load(const char *path, assay_error *err)
     char *real = realpath(path, NULL);
     if (!real)
         return assay_fail(err, ASSAY_EUSAGE, "%s: cannot load this module of rules: %s", path, strerror(errno));
-    void **handles = assay_realloc_array(modules.handle, modules.handles + 1, sizeof *handles);
-    if (!handles) {
-        free(real);
-        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    }
-    modules.handle = handles;
-    void *handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        const char *why = dlerror();
-        size_t length = strlen(real);
-        if (why && strncmp(why, real, length) == 0 && strncmp(why + length, ": ", 2) == 0)
-            why += length + 2;
-        free(real);
-        return assay_fail(err, ASSAY_EUSAGE, "%s: cannot load this module of rules: %s", path,
-                          why ? why : "dlopen failed");
-    }
-    if (is_loaded(handle)) {
-        dlclose(handle);
+    if (is_loaded(real)) {
         free(real);
         return ASSAY_OK;
     }
-    size_t before = modules.rules;
-    int status = register_all(real, handle, err);
-    if (modules.rules > before) { /* also after a failure: what is registered stays */
-        modules.handle[modules.handles++] = handle;
-    } else {
-        dlclose(handle);
+    char **paths = assay_realloc_array(modules.path, modules.paths + 1, sizeof *paths);
+    if (!paths) {
         free(real);
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     }
-    return status;
+    modules.path = paths;
+    modules.path[modules.paths++] = real;
+    return load(real, err);
 }
 
 static int by_name(const void *a, const void *b)

@@ -4,12 +4,14 @@
 
 #include <assay/rule.h>
 
-/* Whether the rules of modules loaded from now on run without the guard (rule/guard.h). */
+/* Whether the rules of modules loaded from now on are called in this process (rule/trusted_rule.h); else each has a
+ * process of its own (rule/process_rule.h). */
 void assay_module_trust(bool trust);
 
 /* Loads a shared object and registers its rules: all of them or none. The same file once more does nothing.
  * ASSAY_EUSAGE with the path and the reason: it cannot be loaded, has no table, was built for another version, or a
- * rule's name is taken. Every rank calls it with the same paths before any job's rules are configured. */
+ * rule's name is taken; ASSAY_EIO when no process can be started. Every rank calls it with the same paths before any
+ * job's rules are configured. */
 int assay_module_load(const char *path, assay_error *err);
 
 /* Loads every file of a directory that ends in ".so", in byte order of the names. ASSAY_ENOTFOUND without the

@@ -6,13 +6,15 @@
 
 #include "base/fault.h"
 
-int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
+int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems)
 {
+    static uint64_t serials; /* the program's first thread makes trials, and nobody else */
     const assay_collections *c = &trial->catalog->collections;
     trial->mode_rank = assay_alloc_zeroed(trial->step_count, sizeof *trial->mode_rank);
     trial->matchers = assay_alloc_zeroed(c->count, sizeof(assay_matcher *));
     if (!trial->mode_rank || !trial->matchers)
         return ASSAY_ENOMEM;
+    trial->serial = ++serials;
     memset(trial->mode_steps, 0, sizeof trial->mode_steps);
     trial->modes = 0;
     for (uint64_t i = 0; i < trial->step_count; i++) {
@@ -27,7 +29,13 @@ int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
         if (status)
             return status;
     }
-    return assay_trial_order_find(trial);
+    return ASSAY_OK;
+}
+
+int assay_trial_info_finish(assay_trial *trial, assay_problems *problems)
+{
+    int status = assay_trial_info_prepare(trial, problems);
+    return status == ASSAY_OK ? assay_trial_order_find(trial) : status;
 }
 
 int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog)

@@ -26,11 +26,19 @@ struct assay_trial {
     assay_step_shifts shifts; /* where workers count their steps otherwise than the lowest one */
     assay_matcher **matchers; /* [catalog->collections.count] */
     uint8_t **listed; /* [catalog->collections.count] a bit for each tensor that is listed; NULL: the lists are there */
+    uint64_t serial;  /* of this program's trials: no two have the same, one after the other at one address neither */
 };
 
 /* Fills mode_rank, mode_steps and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or
  * ASSAY_ENOMEM. */
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems);
+/* Bytes that say all that rules may ask of a trial, and a trial made of them, which answers the same: for rules in
+ * another process. ASSAY_EFORMAT or ASSAY_ENOMEM; free with assay_trial_unpacked_free(). (trial_pack.c) */
+void assay_trial_pack(const assay_trial *trial, assay_buf *out);
+int assay_trial_unpack(assay_cursor *in, assay_trial **out, assay_error *err);
+void assay_trial_unpacked_free(assay_trial *trial);
+/* The first part of assay_trial_info_finish(), all but the order of computation. */
+int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems);
 /* Holds a bit for each listed tensor in place of the lists of names in `listing`, which is the trial's own. 0 or
  * ASSAY_ENOMEM. */
 int assay_trial_info_drop_lists(assay_trial *trial, assay_catalog *catalog);

@@ -3,12 +3,13 @@
 ranks, broken in every way, and started by `assay rules new`.
 
     test_custom_rule.py --cmake PROGRAM --build DIR --cc COMPILER --ranks N... -- PART
-    PART: conditions (of job files), example (rules/custom), broken (crashes, loops, modules that must not load) or new
-    (assay rules new)
+    PART: conditions (of job files), example (rules/custom), broken (crashes, loops, modules that must not load), apart
+    (modules that change what belongs to their process) or new (assay rules new)
 """
 import argparse
 import json
 import os
+import struct
 import sys
 import tempfile
 from pathlib import Path
@@ -162,10 +163,12 @@ def compare_with_confusion(place, checks, parameters, found):
 HOW = {"segv": "crashed: segmentation fault", "library": "crashed: segmentation fault", "call": "crashed: segmentation fault",
        "fpe": "crashed: arithmetic fault", "abort": "gave up", "ill": "crashed: illegal instruction",
        "stack": "crashed: segmentation fault", "parameter": "gave up", "loop": "did not come back within 0.3 s",
-       "allocate": "did not come back within 0.3 s", "sleep": "did not come back within 0.3 s"}
+       "allocate": "did not come back within 0.3 s", "sleep": "did not come back within 0.3 s",
+       "blocked": "did not come back within 0.3 s", "exit": "called exit(0)", "close": "closed the connection",
+       "write": "wrote into the connection"}
 
 
-def misbehaving(place, checks, modules, how, where, said, always=True):
+def misbehaving(place, checks, modules, how, where, said):
     """The rule is in error, with the same words on every number of ranks; its neighbours are as without it."""
     rules = [{"rule": "Misbehave", "parameters": {"how": how, "where": where, "step": 40}},
              {"name": "well", "rule": "Misbehave"}, {"rule": "VanishingGradient"}]
@@ -174,13 +177,12 @@ def misbehaving(place, checks, modules, how, where, said, always=True):
         done, report, digest = place.run(ranks, place.job(rules), "--rules-path", modules, "--rule-seconds", "0.3", env=NO_LEAKS)
         what = "%s in %s on %d ranks" % (how, where, ranks)
         checks.expect(done.code == 0 and not done.hung, "%s: %s" % (what, done))
-        if always or ranks > 1:
-            mine = report.get("Misbehave", {})
-            checks.expect(mine.get("status") == "Error" and said in mine.get("message", ""), "%s: %s" % (what, mine))
-            digests.update(digest)
+        mine = report.get("Misbehave", {})
+        checks.expect(mine.get("status") == "Error" and said in mine.get("message", ""), "%s: %s" % (what, mine))
+        digests.update(digest)
         checks.expect(report.get("well", {}).get("status") == "IssuesFound", "%s: %s" % (what, report.get("well")))
         checks.expect(report.get("VanishingGradient", {}).get("datapoints"), "%s: the others run on" % what)
-    checks.expect(len(digests) == (always or place.args.ranks[-1] > 1), "%s in %s: %s" % (how, where, digests))
+    checks.expect(len(digests) == 1, "%s in %s: %s" % (how, where, digests))
 
 
 def refused(place, checks, modules, said):
@@ -204,8 +206,12 @@ def broken(place, checks):
     for where in "setup", "state_new", "combine", "finalize":
         misbehaving(place, checks, modules, "segv", where, where + " crashed")
     for where in "pack", "unpack":
-        misbehaving(place, checks, modules, "segv", where, where + " crashed", always=False)
+        misbehaving(place, checks, modules, "segv", where, where + " crashed")
+    if not sanitized:
+        misbehaving(place, checks, modules, "heap", "map", "gave up")
     misbehaving(place, checks, modules, "nothing", "own error", "step 0 is not to its taste")
+    misbehaving(place, checks, modules, "nothing", "its json", "its members for report.json")
+    misbehaving(place, checks, modules, "nothing", "its test", "a finding of its test 7")
     refused(place, checks, place.compile("abi", "-DABI=99"), "built for another version")
     refused(place, checks, place.compile("size", "-DSIZE=8"), "built for another version")
     refused(place, checks, place.compile("no-table", "-DNO_TABLE", "-Wno-unused"), "does not export assay_rule_module_v1")
@@ -229,6 +235,51 @@ def broken(place, checks):
     job = place.job([{"rule": "Misbehave"}])
     done, report, _ = place.run(1, job, "--rules-path", modules, "--trust-rules")
     checks.expect(report.get("Misbehave", {}).get("status") == "IssuesFound", "trusted: %s" % done)
+    job = place.job([{"rule": "Misbehave", "parameters": {"how": "exit", "where": "map"}}])
+    for ranks in place.args.ranks:
+        done, _, _ = place.run(ranks, job, "--rules-path", modules, "--trust-rules", env=NO_LEAKS)
+        checks.expect(done.code != 0 and not done.hung and "exit()" in done.err, "exit() of a trusted rule: %s" % done)
+    done = run([place.assay, "run", job, "--trial", TRIALS / "ddp", "--rules-path", modules, "--trust-rules",
+                "--out", place.folder / "out"])
+    checks.expect(done.code == 4 and "exit()" in done.err, "exit() without a launcher: %s" % done)
+
+
+def small_numbers(folder):
+    """A trial whose numbers are so small that they are zeros to a processor that flushes them."""
+    for step in range(0, 40, 10):
+        path = folder / str(step) / "worker_0" / "dense.npy"
+        path.parent.mkdir(parents=True)
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (8,), }"
+        header += b" " * (-(len(header) + 11) % 64) + b"\n"
+        values = struct.pack("<8f", *[1e-40] * 8)
+        path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + values)
+    return folder
+
+
+def apart(place, checks):
+    """Whatever a module changes of its process, in a constructor or in a call: the others' results, files and bytes are as
+    without it, and its own are the same whether it is trusted or not."""
+    trial = small_numbers(place.folder / "small")
+    built_in = [{"rule": "AllZero", "parameters": {"tensor_regex": ".*"}}, {"when": "mean(/dense/) < 1"}]
+    own = [{"rule": "Misbehave", "parameters": {"how": "process", "where": where}, "name": where} for where in ("setup", "map", "finalize")]
+    _, report, plain = place.run(1, place.job(built_in), trial=trial)
+    checks.expect(report.get("AllZero", {}).get("status") == "NoIssuesFound", "numbers that are no zeros: %s" % report)
+    (place.folder / "nothing").mkdir()
+    modules = place.compile("constructor", "-DCONSTRUCTOR")
+    digests = {"own": set(), "built-in": set(plain)}
+    for ranks in place.args.ranks:
+        for trust in [], ["--trust-rules"]:
+            for name, rules in ("built-in", built_in), ("own", built_in + own):
+                done, report, digest = place.run(ranks, place.job(rules), "--rules-path", modules, *trust, trial=trial)
+                what = "%s on %d ranks %s" % (name, ranks, trust)
+                checks.expect(done.code == 0 and not done.hung and digest, "%s: %s" % (what, done))
+                checks.expect(report.get("AllZero", {}).get("status") == "NoIssuesFound", "%s: %s" % (what, report.get("AllZero")))
+                checks.expect((place.folder / "out" / "report.json").stat().st_mode & 0o400, "%s: the report can be read" % what)
+                digests[name].update(digest)
+    checks.expect(all(len(d) == 1 for d in digests.values()), "the digests differ: %s" % digests)
+    done, _, _ = place.run(1, place.job([{"rule": "Misbehave", "parameters": {"how": "print", "where": "map"}}]),
+                           "--rules-path", modules, trial=trial)
+    checks.expect("no report" not in done.out and "no report" in done.err, "what a rule prints: %s" % done)
 
 
 def new(place, checks):
@@ -262,11 +313,11 @@ def main():
     for name in ("--cmake", "--build", "--cc"):
         parser.add_argument(name, required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("part", choices=["conditions", "example", "broken", "new"])
+    parser.add_argument("part", choices=["conditions", "example", "broken", "apart", "new"])
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
-        {"conditions": conditions, "example": example, "broken": broken, "new": new}[args.part](Place(args, folder, checks), checks)
+        {"conditions": conditions, "example": example, "broken": broken, "apart": apart, "new": new}[args.part](Place(args, folder, checks), checks)
     checks.done()
 
 

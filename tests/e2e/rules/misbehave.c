@@ -2,10 +2,20 @@
 #include <assay/rule.h>
 
 #include <assert.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 #ifndef ABI
 #define ABI ASSAY_RULE_ABI
@@ -37,6 +47,39 @@ static int descend(volatile char *above)
     return zero ? 0 : descend(here) + here[0];
 }
 
+/* Changes what belongs to the process: small numbers become zeros, sums are rounded up, files get no permissions,
+ * signals do not come, and relative paths lead elsewhere. */
+static void change_process(void)
+{
+    sigset_t all;
+#ifdef __SSE__
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+#endif
+    fesetround(FE_UPWARD);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    umask(0777);
+    setlocale(LC_ALL, "");
+    if (chdir("/") != 0)
+        abort();
+}
+
+#ifdef CONSTRUCTOR
+__attribute__((constructor)) static void begin(void)
+{
+    change_process();
+}
+#endif
+
+/* Writes behind the end of what it was given, over whatever lies there. */
+static void damage_heap(void)
+{
+    volatile char *mine = malloc(24);
+    for (size_t i = 0; mine && i < 4096; i++)
+        mine[i] = 0x7f;
+    free((void *)(uintptr_t)mine);
+}
+
 static void misbehave(const assay_params *given, const char *where)
 {
     const char *how = assay_param_text(given, "how");
@@ -58,7 +101,22 @@ static void misbehave(const assay_params *given, const char *where)
         descend((volatile char *)how);
     if (strcmp(how, "parameter") == 0)
         (void)assay_param_int(given, "not_declared");
-    while (strcmp(how, "loop") == 0)
+    if (strcmp(how, "exit") == 0)
+        exit(0);
+    if (strcmp(how, "heap") == 0)
+        damage_heap();
+    if (strcmp(how, "close") == 0)
+        for (int i = 0; i < 64; i++)
+            close(i);
+    if (strcmp(how, "write") == 0 && write(3, "this is no answer, and longer than one", 38) < 0)
+        abort();
+    if (strcmp(how, "process") == 0)
+        change_process();
+    if (strcmp(how, "print") == 0)
+        printf("what a rule prints is no report\n");
+    if (strcmp(how, "blocked") == 0)
+        change_process();
+    while (strcmp(how, "loop") == 0 || strcmp(how, "blocked") == 0)
         zero = 0;
     while (strcmp(how, "allocate") == 0) {
         void *volatile p = malloc(100);
@@ -121,9 +179,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     const assay_common_state *s = state;
     (void)s;
-    (void)verdict;
     (void)err;
     misbehave(rule->params, "finalize");
+    if (strcmp(assay_param_text(rule->params, "where"), "its json") == 0)
+        assay_put_format(assay_verdict_json(verdict), "\"half\": 0,5");
+    if (strcmp(assay_param_text(rule->params, "where"), "its test") == 0) {
+        const assay_finding finding = {.step = 1, .test = 7};
+        return assay_findings_test(assay_verdict_findings(verdict), true, &finding);
+    }
     return ASSAY_OK;
 }
 

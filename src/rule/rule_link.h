@@ -1,0 +1,45 @@
+/* rule_link.h - a configured rule's connection to its process: started when something is asked, started again after it
+ * was lost, and told of the trials that are asked about. */
+#ifndef ASSAY_RULE_RULE_LINK_H
+#define ASSAY_RULE_RULE_LINK_H
+
+#include <assay/rule.h>
+
+#include "rule/rule_process.h"
+
+typedef struct assay_rule_link {
+    const char *module, *name;         /* of the rule; borrowed */
+    assay_rule_process *process;       /* NULL: there is none */
+    assay_buf setup;                   /* the request that configures it */
+    uint64_t trial[ASSAY_RULE_TRIALS]; /* serials of those that it has; 0: none */
+} assay_rule_link;
+
+/* A link without a process: link->setup is the caller's to fill. */
+void assay_rule_link_init(assay_rule_link *link, const char *module, const char *name);
+/* Ends the process, and frees what the link has. */
+void assay_rule_link_release(assay_rule_link *link);
+
+/* Starts the process and configures the rule. On ASSAY_OK *answer has its needs, for the caller to release. */
+int assay_rule_link_start(assay_rule_link *link, assay_rule_answer *answer, assay_error *err);
+
+/* A request to the process that is there, with bytes (NULL: none). The answer is the caller's to release when ASSAY_OK
+ * comes back; a failure of the rule is one of the answer. ASSAY_EINTERNAL when the process was lost: *err names the
+ * rule, `what` it did, and what happened; there is no process then. ASSAY_ENOMEM. */
+int assay_rule_link_ask(assay_rule_link *link, assay_rule_request request, const char *what, const assay_buf *bytes,
+                        assay_rule_answer *answer, assay_error *err);
+/* The same with `size` bytes that lie in the area. */
+int assay_rule_link_ask_area(assay_rule_link *link, assay_rule_request request, const char *what, size_t size,
+                             assay_rule_answer *answer, assay_error *err);
+/* The same where nothing but success is expected, and nothing is answered. */
+int assay_rule_link_do(assay_rule_link *link, assay_rule_request request, const char *what, const assay_buf *bytes,
+                       assay_error *err);
+
+/* The rule's failure in words. A rule without memory is in error; it does not end the run. Returns the status. */
+int assay_rule_link_failure(const assay_rule_link *link, const char *what, const assay_rule_answer *answer,
+                            assay_error *err);
+
+/* Makes sure of a process that knows the rule's trials, and begins a request with what a rule is told. *request is to
+ * be released in any case. No state may be in the process that is about another trial. */
+int assay_rule_link_begin(assay_rule_link *link, const assay_rule *rule, assay_buf *request, assay_error *err);
+
+#endif

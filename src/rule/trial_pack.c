@@ -1,0 +1,179 @@
+/* trial_pack.c - a trial as rules know it, as bytes and back: for rules that run in a process of their own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "rule/trial_info.h"
+
+/* A trial that was unpacked, with the catalog that others borrow. */
+typedef struct unpacked_trial {
+    assay_trial *trial;
+    assay_catalog catalog;
+} unpacked_trial;
+
+void assay_trial_pack(const assay_trial *trial, assay_buf *out)
+{
+    const assay_catalog *catalog = trial->catalog;
+    uint32_t tensors = assay_dict_count(trial->tensors);
+    assay_put_text(out, trial->name);
+    assay_put_text(out, trial->path);
+    assay_put_u32(out, catalog->workers);
+    for (uint32_t w = 0; w < catalog->workers; w++)
+        assay_put_text(out, catalog->worker[w]);
+    assay_put_u32(out, catalog->expected_workers);
+    assay_put_u8(out, catalog->ended);
+    assay_collections_pack(&catalog->collections, out);
+    assay_dict_pack(trial->tensors, out);
+    assay_put_bytes(out, trial->tensor_modes, tensors);
+    assay_put_bytes(out, trial->role, tensors);
+    for (uint32_t t = 0; t < tensors; t++)
+        assay_put_u32(out, trial->order[t]);
+    assay_put_u8(out, trial->listed != NULL);
+    for (size_t i = 0; trial->listed && i < catalog->collections.count; i++)
+        assay_put_bytes(out, trial->listed[i], tensors / 8 + (size_t)1);
+    assay_put_u64(out, trial->step_count);
+    for (uint64_t i = 0; i < trial->step_count; i++) {
+        assay_put_i64(out, trial->steps[i].step);
+        assay_put_i64(out, trial->steps[i].mode_step);
+        assay_put_u8(out, (uint8_t)trial->steps[i].mode);
+    }
+}
+
+static char *get_copy(assay_cursor *in)
+{
+    size_t length = 0;
+    const char *text = assay_get_text(in, &length);
+    return in->failed ? NULL : assay_copy_bytes_as_text(text, length);
+}
+
+static void *get_array(assay_cursor *in, size_t size)
+{
+    const uint8_t *bytes = assay_get_bytes(in, size);
+    void *copy = in->failed ? NULL : assay_alloc(size);
+    if (copy && size > 0)
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+static int get_catalog(assay_cursor *in, assay_catalog *catalog, assay_error *err)
+{
+    uint64_t workers = assay_get_u32(in);
+    if (workers > assay_cursor_left(in) / 4)
+        return ASSAY_EFORMAT;
+    catalog->worker = assay_alloc_zeroed(workers, sizeof *catalog->worker);
+    if (!catalog->worker)
+        return ASSAY_ENOMEM;
+    for (; catalog->workers < workers; catalog->workers++)
+        if (!(catalog->worker[catalog->workers] = get_copy(in)))
+            return in->failed ? ASSAY_EFORMAT : ASSAY_ENOMEM;
+    catalog->expected_workers = assay_get_u32(in);
+    catalog->ended = assay_get_u8(in) != 0;
+    return assay_collections_unpack(in, &catalog->collections, err);
+}
+
+static int get_tensors(assay_cursor *in, assay_trial *trial)
+{
+    uint64_t count = assay_get_count(in, 4);
+    trial->tensors = assay_dict_new();
+    if (!trial->tensors)
+        return ASSAY_ENOMEM;
+    for (uint64_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *name = assay_get_text(in, &length);
+        if (in->failed)
+            return ASSAY_EFORMAT;
+        if (assay_dict_add(trial->tensors, name, length) == ASSAY_NO_ID)
+            return ASSAY_ENOMEM;
+    }
+    trial->tensor_modes = get_array(in, count);
+    trial->role = get_array(in, count);
+    trial->order = assay_alloc(count * sizeof *trial->order);
+    if (!trial->tensor_modes || !trial->role || !trial->order)
+        return in->failed ? ASSAY_EFORMAT : ASSAY_ENOMEM;
+    for (uint64_t t = 0; t < count; t++)
+        trial->order[t] = assay_get_u32(in);
+    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+}
+
+static int get_listed(assay_cursor *in, assay_trial *trial)
+{
+    size_t collections = trial->catalog->collections.count, size = assay_dict_count(trial->tensors) / 8 + (size_t)1;
+    if (assay_get_u8(in) == 0)
+        return ASSAY_OK;
+    trial->listed = assay_alloc_zeroed(collections, sizeof *trial->listed);
+    for (size_t i = 0; trial->listed && i < collections; i++)
+        if (!(trial->listed[i] = get_array(in, size)))
+            return in->failed ? ASSAY_EFORMAT : ASSAY_ENOMEM;
+    return trial->listed ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int get_steps(assay_cursor *in, assay_trial *trial)
+{
+    uint64_t count = assay_get_count(in, 8 + 8 + 1);
+    trial->steps = assay_alloc(count * sizeof *trial->steps);
+    if (!trial->steps)
+        return ASSAY_ENOMEM;
+    for (uint64_t i = 0; i < count; i++) {
+        trial->steps[i].step = assay_get_i64(in);
+        trial->steps[i].mode_step = assay_get_i64(in);
+        trial->steps[i].mode = assay_get_u8(in);
+    }
+    trial->step_count = count;
+    return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+}
+
+static int get_trial(assay_cursor *in, assay_trial *trial, assay_catalog *catalog, assay_error *err)
+{
+    assay_problems known; /* patterns that are wrong were named where the trial was read */
+    trial->name = get_copy(in);
+    trial->path = get_copy(in);
+    if (!trial->name || !trial->path)
+        return in->failed ? ASSAY_EFORMAT : ASSAY_ENOMEM;
+    int status = get_catalog(in, catalog, err);
+    if (status == ASSAY_OK)
+        status = get_tensors(in, trial);
+    if (status == ASSAY_OK)
+        status = get_listed(in, trial);
+    if (status == ASSAY_OK)
+        status = get_steps(in, trial);
+    if (status == ASSAY_OK && assay_cursor_bad(in))
+        status = ASSAY_EFORMAT;
+    assay_problems_init(&known);
+    if (status == ASSAY_OK)
+        status = assay_trial_info_prepare(trial, &known);
+    assay_problems_release(&known);
+    return status;
+}
+
+int assay_trial_unpack(assay_cursor *in, assay_trial **out, assay_error *err)
+{
+    unpacked_trial *made = assay_alloc_zeroed(1, sizeof *made);
+    assay_trial *trial = assay_alloc_zeroed(1, sizeof *trial);
+    if (!made || !trial) {
+        free(made);
+        free(trial);
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    }
+    made->trial = trial;
+    trial->catalog = &made->catalog;
+    int status = get_trial(in, trial, &made->catalog, err);
+    if (status != ASSAY_OK) {
+        assay_trial_unpacked_free(trial);
+        return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory" : "a packed trial is damaged");
+    }
+    *out = trial;
+    return ASSAY_OK;
+}
+
+void assay_trial_unpacked_free(assay_trial *trial)
+{
+    if (!trial)
+        return;
+    unpacked_trial *made = (unpacked_trial *)((char *)(uintptr_t)trial->catalog - offsetof(unpacked_trial, catalog));
+    assay_trial_info_free(trial);
+    for (uint32_t w = 0; w < made->catalog.workers; w++)
+        free(made->catalog.worker[w]);
+    free(made->catalog.worker);
+    assay_collections_release(&made->catalog.collections);
+    free(made);
+}
