@@ -135,6 +135,7 @@ static int run_program(int argc, char **argv)
     has_ended = argc == 4 && strcmp(argv[1], ASSAY_RULE_PROCESS_WORD) == 0; /* who started it sees how it ends */
     if (has_ended)
         assay_rule_process_serve(strtol(argv[2], NULL, 10), argv[3]);
+    assay_rule_process_set_program("/proc/self/exe");
     cli_context context = {.argc = argc, .argv = argv, .version = ASSAY_VERSION};
     const char *name = argc > 1 ? argv[1] : "";
     const cli_command *command = find_command(name);

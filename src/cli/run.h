@@ -113,7 +113,9 @@ typedef struct run_options {
          CLI_FLAG,                                                                                                     \
          RUN_FIELD(trust_rules),                                                                                       \
          NULL,                                                                                                         \
-         "Call custom rules without guarding: a crash or an endless loop in them then ends or hangs the program.",     \
+         "Call custom rules in the process of assay, not in their own: faster for many small steps, but a crash or "   \
+         "an "                                                                                                         \
+         "endless loop in them then ends or hangs the run.",                                                           \
          NULL},                                                                                                        \
         {"quiet", CLI_FLAG, RUN_FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.",  \
          NULL},                                                                                                        \

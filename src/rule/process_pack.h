@@ -32,16 +32,18 @@ void assay_rule_table_pack(const assay_rule_ops *const *table, assay_buf *out);
 int assay_rule_table_next(assay_cursor *in, assay_rule_ops *out, unsigned *has);
 void assay_rule_table_free(assay_rule_ops *ops);
 
+/* Parameters with all that rules may ask of them, and such of the same definitions. ASSAY_EFORMAT or ASSAY_ENOMEM; free
+ * with assay_params_free(). */
 void assay_params_pack(const assay_params *params, assay_buf *out);
 int assay_params_unpack(assay_cursor *in, const assay_rule_ops *ops, assay_params **out);
 
+/* Fills an empty need with what was packed of another. ASSAY_EFORMAT (a pattern that is none, too), ASSAY_ENOMEM. */
 void assay_need_pack(const assay_need *need, assay_buf *out);
-/* Fills an empty need. ASSAY_EFORMAT, ASSAY_ENOMEM, or what is wrong with a pattern. */
 int assay_need_unpack(assay_cursor *in, assay_need *need, assay_error *err);
 
+/* Adds what a packed verdict says to another one. ASSAY_EFORMAT with what cannot be: a test that the rule does not
+ * have, text for report.json that is no JSON. ASSAY_ENOMEM. */
 void assay_verdict_pack(const assay_verdict *verdict, assay_buf *out);
-/* Adds what it says to a verdict. ASSAY_EFORMAT with what cannot be: a test that the rule does not have, text for
- * report.json that is no JSON. */
 int assay_verdict_unpack(assay_cursor *in, const assay_rule *rule, assay_verdict *verdict, assay_error *err);
 
 #endif

@@ -33,7 +33,13 @@ static struct {
     uint8_t *data;
     size_t room;
     double seconds;
+    const char *program; /* NULL: nothing can be started */
 } area = {.descriptor = -1, .seconds = 60};
+
+void assay_rule_process_set_program(const char *path)
+{
+    area.program = path;
+}
 
 void assay_rule_process_set_seconds(double seconds)
 {
@@ -175,7 +181,7 @@ static int spawn(const char *module, int theirs, pid_t *id)
     if (!failed)
         failed = set_attributes(&how);
     if (!failed)
-        failed = posix_spawn(id, "/proc/self/exe", &files, &how, arguments, environment);
+        failed = posix_spawn(id, area.program, &files, &how, arguments, environment);
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
     free(environment);
@@ -202,6 +208,8 @@ static int make_pair(int pair[2])
 int assay_rule_process_start(const char *module, assay_rule_process **out, assay_error *err)
 {
     int pair[2];
+    if (!area.program)
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "this program starts no process for rules");
     assay_rule_process *process = assay_alloc(sizeof *process);
     if (!process || !assay_rule_process_area(1)) {
         free(process);

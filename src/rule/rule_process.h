@@ -58,6 +58,8 @@ typedef struct assay_rule_answer {
 
 typedef struct assay_rule_process assay_rule_process;
 
+/* What is started: the path of the program itself, as it knows it. None is, and nothing can be started, unless set. */
+void assay_rule_process_set_program(const char *path);
 /* Seconds that one request may take; 0: any time. 60 unless set. Time during which the job was suspended does not
  * count. */
 void assay_rule_process_set_seconds(double seconds);

@@ -10,12 +10,14 @@ import argparse
 import json
 import os
 import struct
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+from launch import ROOT, TRIALS, Checks, environment, mpirun, run  # noqa: E402
 
 MISBEHAVE = ROOT / "tests" / "e2e" / "rules" / "misbehave.c"
 # What a rule that did not come back holds stays allocated: that is said in docs/custom-rules.md.
@@ -132,6 +134,7 @@ def example(place, checks):
     total = found.get("a_taken_for_b", 0) + found.get("b_taken_for_a", 0)
     checks.expect(values and values[-1] == total, "the last count is the sum: %s, %s" % (values[-1:], total))
     compare_with_confusion(place, checks, rule["parameters"], found)
+    other_commands(place, checks, rule, module, digests)
     # The same through a search path, in the other style of names, and quiet above the limit.
     rule["rule"], rule["parameters"]["most"] = "direction_confusion", total
     for options, env in (["--rules-path", build], None), ([], {"ASSAY_RULES_PATH": "%s:" % build}):
@@ -148,6 +151,31 @@ def example(place, checks):
     checked = run([place.assay, "check", place.job([rule])])
     checks.expect(checked.code == 2 and "DirectionConfusion: the parameters class_a and class_b" in checked.err,
                   "its own refusal: %s" % checked)
+
+
+def other_commands(place, checks, rule, module, digest):
+    """Stopped and resumed on other ranks, watched, compared and trusted: the rule says the same."""
+    job, checkpoint = place.job([rule], modules=[str(module)]), place.folder / "run.ckpt"
+    argv = [str(w) for w in (place.assay, "run", job, "--trial", TRIALS / "ddp", "--out", place.folder / "stopped", "--checkpoint",
+                             checkpoint)]
+    slow = subprocess.Popen(argv, env={**environment(), "ASSAY_FAULT": "slow:100"}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(0.7)
+    slow.terminate()
+    said = slow.communicate(timeout=60)[1].decode()
+    checks.expect(slow.returncode == 75 and checkpoint.exists(), "stopped: exit %s: %s" % (slow.returncode, said))
+    done, _, resumed = place.run(place.args.ranks[-1], job, "--checkpoint", checkpoint, "--resume")
+    checks.expect(set(resumed) == digest, "resumed: %s" % done)
+    done, _, trusted = place.run(place.args.ranks[-1], job, "--trust-rules")
+    checks.expect(set(trusted) == digest, "trusted: %s" % done)
+    out = place.folder / "watched"
+    done = mpirun(place.args.ranks[-1], [place.assay, "watch", job, "--trial", TRIALS / "ddp", "--out", out])
+    watched = json.loads((out / "report.json").read_text())["trials"][0]["rules"] if (out / "report.json").exists() else []
+    place.run(1, job)
+    ran = json.loads((place.folder / "out" / "report.json").read_text())["trials"][0]["rules"]
+    checks.expect(watched == ran, "watched: %s" % done)
+    done = run([place.assay, "compare", "--job", job, TRIALS / "ddp", TRIALS / "ddp_partial", "--out", place.folder / "compared"])
+    compared = json.loads((place.folder / "compared" / "report.json").read_text())["trials"] if done.code == 0 else []
+    checks.expect(compared and compared[0]["rules"] == ran and compared[1]["rules"][0]["datapoints"], "compared: %s" % done)
 
 
 def compare_with_confusion(place, checks, parameters, found):

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "rule/params.h"
 #include "rule/verdict.h"
+#include "told.h"
 #include "variants.h"
 #include "world.h"
 
@@ -163,6 +164,22 @@ static bool round_trips(const world *w, const assay_buf *whole, const assay_buf 
     return !accepted;
 }
 
+/* In another process, that is told of everything in bytes, it comes to the same. */
+static bool is_told(const world *w, const assay_buf *whole, const assay_buf *verdict)
+{
+    assay_verdict said;
+    assay_buf state, words;
+    assay_buf_init(&words, (size_t)1 << 28);
+    bool same = told_all(w, &state, &said) && same_bytes(&state, whole);
+    if (same)
+        put_verdict(&said, &words);
+    same = same && same_bytes(&words, verdict);
+    assay_buf_release(&state);
+    assay_buf_release(&words);
+    assay_verdict_release(&said);
+    return same;
+}
+
 typedef struct tally {
     uint64_t worlds, datapoints, findings, json;
 } tally;
@@ -188,8 +205,9 @@ static void check_world(const world *w, tally *t)
     CU_ASSERT_EQUAL(whole.status, ASSAY_OK);
     CU_ASSERT_EQUAL(verdict.status, ASSAY_OK);
     bool ok[] = {same_bytes(&verdict, &again), splits(w, &whole, &verdict), brackets(w, &whole, &verdict),
-                 round_trips(w, &whole, &verdict)};
-    static const char *const law[] = {"finalize twice", "neutral element and cuts", "bracketing", "round trip"};
+                 round_trips(w, &whole, &verdict), is_told(w, &whole, &verdict)};
+    static const char *const law[] = {"finalize twice", "neutral element and cuts", "bracketing", "round trip",
+                                      "processes"};
     for (size_t i = 0; i < sizeof ok / sizeof *ok; i++)
         if (!ok[i]) {
             printf("\n%s breaks the law of %s\n", w->rule.ops->name, law[i]);

@@ -371,6 +371,7 @@ bool world_make(world *w, const assay_instance *instance, uint64_t seed)
     w->other.name = theirs;
     w->rule.other = instance->need->other_trial ? &w->other : NULL;
     make_samples(&m);
+    w->other.tensor_modes = w->trial.tensor_modes;
     make_views(&m);
     return !m.failed;
 }
