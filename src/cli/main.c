@@ -120,8 +120,7 @@ static bool has_ended; /* main() came to its end */
 /* Whoever calls exit() in the middle of a run, a rule that is trusted or a library, must not make it look done. */
 static void refuse_exit(void)
 {
-    static const char said[] =
-        "assay: error: the run was ended by a call of exit() in a rule of one's own or in a library\n";
+    static const char said[] = "assay: error: the run was ended by a call of exit() in a custom rule or in a library\n";
     if (has_ended)
         return;
     if (write(STDERR_FILENO, said, sizeof said - 1) < 0) {

@@ -72,7 +72,7 @@ static int is_same(assay_comm *comm, uint64_t number, bool *same)
     return status;
 }
 
-/* What a rule of one's own declared may depend on the host: ranks with different plans would wait for each other for
+/* What a custom rule declared may depend on the host: ranks with different plans would wait for each other for
  * ever. Collective. */
 static int agree_on_setup(assay_comm *comm, assay_instance *instance)
 {
@@ -111,7 +111,7 @@ int cli_same_rules(assay_comm *comm, assay_job *job, assay_error *err)
         status = is_same(comm, hash, &same);
     if (status == ASSAY_OK && !same)
         return assay_fail(err, ASSAY_EUSAGE,
-                          "the ranks found different rules of one's own: their shared objects have to be "
+                          "the ranks found different custom rules: their shared objects have to be "
                           "the same on every host");
     for (size_t i = 0; status == ASSAY_OK && i < job->rule_count + job->aggregation_count; i++) {
         assay_instance *instance = i < job->rule_count ? job->rules[i] : job->aggregations[i - job->rule_count];

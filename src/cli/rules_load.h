@@ -14,7 +14,7 @@
  * ASSAY_EUSAGE with file and reason. Every rank calls it before the job is read. Not collective. */
 int cli_load_rules(const char *path, assay_error *err);
 
-/* ASSAY_EUSAGE on every rank when not all of them have the same rules. A rule of one's own whose setup failed on one
+/* ASSAY_EUSAGE on every rank when not all of them have the same rules. A custom rule whose setup failed on one
  * rank, or did not declare the same on all, counts as failed on all. Collective. */
 int cli_same_rules(assay_comm *comm, assay_job *job, assay_error *err);
 

@@ -77,7 +77,7 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
     return ASSAY_OK;
 }
 
-/* Rules of one's own come before the job, which may name them. Not collective: the same on every rank. */
+/* Custom rules come before the job, which may name them. Not collective: the same on every rank. */
 static int prepare_rules(const run_options *options, assay_error *err)
 {
     assay_rule_process_set_seconds(options->rule_seconds);
