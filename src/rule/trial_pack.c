@@ -5,12 +5,6 @@
 #include "base/fault.h"
 #include "rule/trial_info.h"
 
-/* A trial that was unpacked, with the catalog that others borrow. */
-typedef struct unpacked_trial {
-    assay_trial *trial;
-    assay_catalog catalog;
-} unpacked_trial;
-
 void assay_trial_pack(const assay_trial *trial, assay_buf *out)
 {
     const assay_catalog *catalog = trial->catalog;
@@ -147,16 +141,15 @@ static int get_trial(assay_cursor *in, assay_trial *trial, assay_catalog *catalo
 
 int assay_trial_unpack(assay_cursor *in, assay_trial **out, assay_error *err)
 {
-    unpacked_trial *made = assay_alloc_zeroed(1, sizeof *made);
+    assay_catalog *catalog = assay_alloc_zeroed(1, sizeof *catalog); /* the trial's own */
     assay_trial *trial = assay_alloc_zeroed(1, sizeof *trial);
-    if (!made || !trial) {
-        free(made);
+    if (!catalog || !trial) {
+        free(catalog);
         free(trial);
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     }
-    made->trial = trial;
-    trial->catalog = &made->catalog;
-    int status = get_trial(in, trial, &made->catalog, err);
+    trial->catalog = catalog;
+    int status = get_trial(in, trial, catalog, err);
     if (status != ASSAY_OK) {
         assay_trial_unpacked_free(trial);
         return assay_fail(err, status, status == ASSAY_ENOMEM ? "out of memory" : "a packed trial is damaged");
@@ -169,11 +162,11 @@ void assay_trial_unpacked_free(assay_trial *trial)
 {
     if (!trial)
         return;
-    unpacked_trial *made = (unpacked_trial *)((char *)(uintptr_t)trial->catalog - offsetof(unpacked_trial, catalog));
+    assay_catalog *catalog = (assay_catalog *)(uintptr_t)trial->catalog;
     assay_trial_info_free(trial);
-    for (uint32_t w = 0; w < made->catalog.workers; w++)
-        free(made->catalog.worker[w]);
-    free(made->catalog.worker);
-    assay_collections_release(&made->catalog.collections);
-    free(made);
+    for (uint32_t w = 0; w < catalog->workers; w++)
+        free(catalog->worker[w]);
+    free(catalog->worker);
+    assay_collections_release(&catalog->collections);
+    free(catalog);
 }
