@@ -27,6 +27,8 @@ FOREIGN = {  # header: the files that may include it
     "zlib.h": r"src/report/html/png\.c|tests/formats/blocks_decode\.c",
     "hdf5.h": r"src/trial/storage/packed_hdf5\.c|src/hdf5/hdf5_file\.c",
 }
+PRIVATE = re.compile(r'"[^"]*(\b(index|events|collections)/|training_job_end|_collections\b|(tensor|shape)_payload)')
+PRIVATE_TO = r"src/trial/format/\w+/.*|src/hook/.*"  # what a format calls its files is its own; the recording library writes them
 BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|ctime|asctime|alloca|atoi|atol|atof)\s*\(")
 PLACES = ["*", ".ci/*"] + [d + "/**/*" for d in ("include", "src", "rules", "jobs", "slurm", "tests", "bench", "docs", "cmake")]
 MOST_LINES = 500
@@ -43,6 +45,11 @@ def check_include(path, number, name):
     base = name.removeprefix("cjson/")
     if base in FOREIGN and not re.fullmatch(FOREIGN[base], path):
         breach(path, number, "%s is not to be included here" % name)
+    if name.startswith("trial/format/") and not path.startswith(("src/trial/", "tests/")):
+        breach(path, number, "formats are known inside trial only: ask the catalog, the index, the reader")
+    own = re.match(r"(src/trial/format/(?!tfrecord)\w+)/", "src/" + name)
+    if own and path.startswith("src/") and not path.startswith(own.group(1) + "/"):
+        breach(path, number, "%s is known in its own folder only" % name)
     if path.startswith("rules/") and path != "rules/builtin.c" and target and target.group(1) in MODULES:
         breach(path, number, "built-in rules include <assay/...> only, not %s" % name)
     if module and target and target.group(1) in MODULES:
@@ -86,6 +93,8 @@ def check_source(path, text):
         check_pages(path, number, line)
         if re.search(r"\b(curl_|CURL)\w", line) and not path.startswith("src/http/"):
             breach(path, number, "libcurl is met in src/http alone")
+        if path.startswith(("src/", "rules/")) and not include and PRIVATE.search(line) and not re.fullmatch(PRIVATE_TO, path):
+            breach(path, number, "what a format calls its files is known in its own folder only")
         if BANNED.search(line) and not path.startswith("tests/"):
             breach(path, number, "%s has no bound or no error: not used here" % BANNED.search(line).group(1))
         if re.search(r"\bMPI_COMM_WORLD\b", line) and path != "src/parallel/comm_mpi.c" and not re.match(r"\s*(/?\*|//)", line):

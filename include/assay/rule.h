@@ -76,7 +76,7 @@ const char *assay_trial_name(const assay_trial *trial);
 const char *assay_trial_path(const assay_trial *trial); /* as the job gives it */
 uint32_t assay_trial_workers(const assay_trial *trial); /* ids 0 .. n-1 in natural order of the names */
 const char *assay_trial_worker(const assay_trial *trial, uint32_t worker);
-/* How many workers were said to write: the collections files' num_workers, at least assay_trial_workers(). */
+/* How many workers were said to write, by the trial itself; at least assay_trial_workers(). */
 uint32_t assay_trial_expected_workers(const assay_trial *trial);
 /* How many workers the run had, as the hook's facts say; at least assay_trial_expected_workers(). More than those where
  * the hook recorded some of the workers by choice. */

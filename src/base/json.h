@@ -1,6 +1,6 @@
 /* json.h - the one place that meets cJSON: strict parsing with places in messages, and writing numbers that survive.
  *
- * Reading: documents of people (job files, hook configuration). The index files of a trial do not come through here,
+ * Reading: documents of people (job files, hook configuration). The index of a trial does not come through here,
  * there are too many of them, nor do trees of its collections, which may list a million names: see
  * base/json_pull.h. Writing: assay's reports are written by the assay_json_put_* calls of assay/pack.h,
  * so that the bytes are the same everywhere. */

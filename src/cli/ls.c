@@ -32,7 +32,7 @@ const char *overview_kind_name(int kind, char room[32])
     return room;
 }
 
-/* Global steps; the mode comes from the first index file of a step that could be used. */
+/* Global steps; the mode comes from the first unit of a step that could be used. */
 static int collect_steps(overview *o)
 {
     const assay_catalog *catalog = &o->files.catalog;
@@ -165,9 +165,8 @@ static int find_members_of(overview *o, size_t collection)
     uint32_t tensors = assay_dict_count(o->files.tensors);
     uint8_t *member = o->member[collection] = assay_alloc_zeroed(tensors, 1);
     assay_matcher *matcher = NULL;
-    int status = member
-                     ? assay_matcher_new(&o->files.catalog.collections.list[collection], &matcher, &o->files.problems)
-                     : ASSAY_ENOMEM;
+    int status = member ? assay_matcher_new(&o->files.catalog.collections, collection, &matcher, &o->files.problems)
+                        : ASSAY_ENOMEM;
     for (uint32_t t = 0; status == ASSAY_OK && t < tensors; t++) {
         size_t length;
         const char *name = assay_dict_name(o->files.tensors, t, &length);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "trial/places.h"
 
 enum { DEEPEST = 16, LONGEST = 4096 };
 
@@ -25,17 +26,6 @@ static void put_path(assay_buf *out, uint8_t lead, const char *path)
     assay_put_bytes(out, path, strlen(path) + 1);
 }
 
-/* In events/STEP, index/BUCKET and collections/BUCKET all names are files': asking for each would take as long as all
- * else. */
-static bool holds_files(const char *directory)
-{
-    static const char *const tops[] = {"events/", "index/", "collections/"};
-    for (size_t i = 0; i < sizeof tops / sizeof *tops; i++)
-        if (strncmp(directory, tops[i], strlen(tops[i])) == 0 && !strchr(directory + strlen(tops[i]), '/'))
-            return true;
-    return false;
-}
-
 static int visit(walk *w, const char *directory, unsigned depth)
 {
     assay_names names = {0};
@@ -47,7 +37,7 @@ static int visit(walk *w, const char *directory, unsigned depth)
         put_path(&w->files, status == ASSAY_OK ? ASSAY_PACKED_DIRECTORY : ASSAY_PACKED_FILE, directory);
         w->count++;
     }
-    bool files = holds_files(directory);
+    const bool files = assay_directory_holds_files(directory); /* asking for each would take as long as all else */
     for (size_t i = 0; status == ASSAY_OK && i < names.count; i++) {
         char path[LONGEST];
         size_t head = strlen(directory), tail = strlen(names.name[i]);

@@ -24,7 +24,7 @@ typedef struct assay_pack_figures { /* the same on every rank */
 int assay_pack(assay_comm *comm, const assay_job *job, const assay_pack_options *options, assay_pack_figures *out,
                assay_error *err);
 
-/* Compares a trial with a packed one: files, their bytes, and the index tables with the index files. ASSAY_EFORMAT
+/* Compares a trial with a packed one: files, their bytes, and the index tables with the index. ASSAY_EFORMAT
  * names the first difference. Collective. */
 int assay_pack_compare(assay_comm *comm, const char *trial, const char *packed, assay_error *err);
 

@@ -23,7 +23,7 @@ int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *
 
 /* pack_bytes.c: the contents of the files, and their checksums. Collective. */
 int assay_pack_bytes(assay_packing *p, assay_error *err);
-/* pack_index.c: what the index files say, as tables. *records gets the number of entries. Collective. */
+/* pack_index.c: what the index says, as tables. *records gets the number of entries. Collective. */
 int assay_pack_index(assay_packing *p, uint64_t *records, assay_error *err);
 
 /* A job of trials only. The list and its texts are borrowed. */

@@ -25,7 +25,7 @@ int assay_trial_info_prepare(assay_trial *trial, assay_problems *problems)
         trial->modes |= 1u << mode;
     }
     for (size_t i = 0; i < c->count; i++) {
-        int status = assay_matcher_new(&c->list[i], &trial->matchers[i], problems);
+        int status = assay_matcher_new(c, i, &trial->matchers[i], problems);
         if (status)
             return status;
     }

@@ -13,24 +13,17 @@ typedef struct assay_collection {
     size_t regexes;
     char **tensor; /* listed names, likewise */
     size_t tensors;
-    uint64_t patterns;    /* while files are added: a sum over the patterns in the first file that has the collection */
-    uint32_t since, seen; /* the numbers of the first and the last file that have it */
 } assay_collection;
 
 typedef struct assay_collections {
     assay_collection *list; /* byte order of name */
     size_t count;
-    uint32_t num_workers;   /* the largest _meta.num_workers; 0: none said */
-    uint32_t files;         /* that were added */
-    uint32_t first_workers; /* what the first one that says it says of num_workers */
-    char *first;            /* its name */
+    uint32_t num_workers; /* how many workers the trial says that it has; 0: it does not say */
+    char *file;           /* where the trial has them, for messages; NULL: it has none; owned */
 } assay_collections;
 
-/* Merges one worker's file into `c` (zeroed or filled before). What is wrong in it becomes a problem that names `file`;
- * what is right counts. Workers write the same names, patterns and number of workers: where a file differs from the
- * first one, a remark says so. Returns 0 or ASSAY_ENOMEM. */
-int assay_collections_add(assay_collections *c, const char *file, const void *text, size_t size,
-                          assay_problems *problems);
+/* The collection of that name, made when there is none; NULL without memory. Valid until another one is made. */
+assay_collection *assay_collections_take(assay_collections *c, const char *name);
 /* Adds a collection of the tensors in whose names a pattern occurs, unless there is one of that name. 0 or
  * ASSAY_ENOMEM. */
 int assay_collections_add_pattern(assay_collections *c, const char *name, const char *pattern);
@@ -41,7 +34,7 @@ const assay_collection *assay_collections_find(const assay_collections *c, const
 
 /* A matcher has its regexes compiled and its names sorted; bad regexes are problems on creation. */
 typedef struct assay_matcher assay_matcher;
-int assay_matcher_new(const assay_collection *c, assay_matcher **out, assay_problems *problems);
+int assay_matcher_new(const assay_collections *all, size_t number, assay_matcher **out, assay_problems *problems);
 /* 1 when the tensor belongs to the collection, 0 when not, or ASSAY_ENOMEM. A regex that gives up on a name counts as
  * no match; the first such name is a problem, unless `problems` is NULL. */
 int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay_problems *problems);

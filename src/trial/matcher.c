@@ -8,18 +8,21 @@
 
 struct assay_matcher {
     const assay_collection *collection; /* borrowed; its names are in byte order */
+    const char *file;                   /* that messages name; borrowed */
     assay_regex **regex;
     const char **pattern; /* of each regex; borrowed */
     size_t regexes;
     bool told; /* that a regex gave up */
 };
 
-int assay_matcher_new(const assay_collection *c, assay_matcher **out, assay_problems *problems)
+int assay_matcher_new(const assay_collections *all, size_t number, assay_matcher **out, assay_problems *problems)
 {
+    const assay_collection *c = &all->list[number];
     assay_matcher *m = assay_alloc_zeroed(1, sizeof *m);
     if (!m)
         return ASSAY_ENOMEM;
     m->collection = c;
+    m->file = all->file ? all->file : "";
     m->regex = assay_alloc_zeroed(c->regexes, sizeof *m->regex);
     m->pattern = assay_alloc_zeroed(c->regexes, sizeof *m->pattern);
     int status = m->regex && m->pattern ? ASSAY_OK : ASSAY_ENOMEM;
@@ -30,7 +33,7 @@ int assay_matcher_new(const assay_collection *c, assay_matcher **out, assay_prob
             m->pattern[m->regexes++] = c->regex[i];
         } else if (status != ASSAY_ENOMEM) {
             status = ASSAY_OK;
-            assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
+            assay_problems_add(problems, ASSAY_PROBLEM_COLLECTIONS, -1, m->file, -1,
                                "collection \"%.100s\": include_regex is left out: %s", c->name, err.text);
         }
     }
@@ -71,7 +74,7 @@ int assay_matcher_has(assay_matcher *m, const char *tensor, size_t length, assay
         if (found < 0 && problems && !m->told) {
             m->told = true;
             assay_problems_add(
-                problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,
+                problems, ASSAY_PROBLEM_COLLECTIONS, -1, m->file, -1,
                 "collection \"%.100s\": include_regex \"%.200s\" takes too long on tensor \"%.*s\", which counts as "
                 "no match, and so may others: simplify the pattern",
                 m->collection->name, m->pattern[i], (int)(length < 200 ? length : 200), tensor);

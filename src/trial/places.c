@@ -4,6 +4,14 @@
 #include "trial/format/format.h"
 #include "trial/reader.h"
 
+bool assay_directory_holds_files(const char *directory)
+{
+    bool holds = false;
+    for (unsigned i = 0; i < assay_format_count() && !holds; i++)
+        holds = assay_format_of(i)->holds_files && assay_format_of(i)->holds_files(directory);
+    return holds;
+}
+
 int assay_trial_places(assay_store *store, assay_place_visit *visit, void *context)
 {
     int status = ASSAY_OK;

@@ -7,6 +7,9 @@
 /* Is told of a file or directory, which need not be there. Whatever it returns but 0 ends the visit. */
 typedef int assay_place_visit(void *context, const char *path);
 
+/* True when all names in a directory of that name are files', by what formats know. */
+bool assay_directory_holds_files(const char *directory);
+
 /* Visits the places whose change means that the trial is to be listed again. */
 int assay_trial_places(assay_store *store, assay_place_visit *visit, void *context);
 /* Those whose change means that the index of a unit is to be read again. */

@@ -1,18 +1,14 @@
-/* run_facts.h - what a run was, by the files run/<worker>.json of its trial (docs/format.md): command, host, commit,
- * versions, settings, and how much of it was recorded. A trial without them is none the worse. */
+/* run_facts.h - what a run was, as its trial says: command, host, commit, versions, settings, and how much of it was
+ * recorded. A trial that says nothing is none the worse. */
 #ifndef ASSAY_TRIAL_RUN_FACTS_H
 #define ASSAY_TRIAL_RUN_FACTS_H
 
 #include <assay/rule.h>
 
 #include "trial/problem.h"
-#include "trial/storage/storage.h"
+#include <assay/pack.h>
 
-enum {
-    ASSAY_RUN_FACTS_CEILING = 1 << 20, /* bytes of a file; a larger one is a problem */
-    ASSAY_RUN_FACTS_FILES = 64,        /* files that are read: the first ones in byte order */
-    ASSAY_RUN_FACTS_MOST = 2048        /* facts of a file */
-};
+enum { ASSAY_RUN_FACTS_MOST = 2048 };
 
 typedef struct assay_run_fact {
     char *name, *value; /* owned; "host", "config.lr", "versions.torch"; numbers as they stand in the file */
@@ -33,16 +29,17 @@ typedef struct assay_run_facts {
     assay_run_recorded recorded[ASSAY_MODES];
 } assay_run_facts;
 
-/* Reads them. Of several workers the first one's count, but for "host", which lists those that differ. What cannot be
- * used becomes a problem that names the file and takes nothing else along. Release with assay_run_facts_release(). 0 or
- * ASSAY_ENOMEM. */
-int assay_run_facts_read(assay_store *store, assay_run_facts *out, assay_problems *problems);
+/* Frees what `facts` holds. */
 void assay_run_facts_release(assay_run_facts *facts);
 
-/* Adds one file's text to `facts` (zeroed or filled before). */
-int assay_run_facts_add(assay_run_facts *facts, const char *file, const void *text, size_t size,
-                        assay_problems *problems);
+/* Adds a fact; takes over name and value, also when it fails (NULL: there was no memory for it). Those beyond
+ * ASSAY_RUN_FACTS_MOST are dropped. 0 or ASSAY_ENOMEM. */
+int assay_run_facts_put(assay_run_facts *facts, char *name, char *value);
+/* Brings them into order, after the last was put; of equal names one stays. */
+void assay_run_facts_sort(assay_run_facts *facts);
 
+/* The fact of that name; NULL: there is none. */
+assay_run_fact *assay_run_facts_find(const assay_run_facts *facts, const char *name);
 /* The value of a fact; NULL: there is none of that name. */
 const char *assay_run_fact_of(const assay_run_facts *facts, const char *name);
 

@@ -11,7 +11,7 @@ typedef struct assay_trial_files {
     assay_catalog catalog;
     assay_dict *tensors;     /* byte order */
     assay_shard shard;       /* every part */
-    assay_problems problems; /* those of the listing and of the index files */
+    assay_problems problems; /* those of the listing and of the index */
 } assay_trial_files;
 
 /* Lists the trial and reads its whole index. Linear in the number of files. Release with assay_trial_release(). */

@@ -1,8 +1,7 @@
 /* look.c - what was written to a trial since the last look.
  *
- * A look at a trial in which nothing happens costs one question a directory, a collections file and an unsettled file;
- * no directory is read and no file opened. Where a directory changed, the trial is listed again (names and collections
- * files), and index files that are new are read once. */
+ * A look at a trial in which nothing happens costs one question a place and an unsettled file; nothing is listed and no
+ * file opened. Where a place changed, the trial is listed again, and units that are new are read once. */
 #include "watch/look.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* watch.h - trials that are still being written: what of them can be evaluated now, and what was evaluated before.
  *
- * Rank 0 looks at the trials (look.c) and keeps, of every index file, what it says, and of every step the packed
+ * Rank 0 looks at the trials (look.c) and keeps, of every unit, what its index says, and of every step the packed
  * result of its rules. An engine run with its view then sees a trial that has the complete steps alone
  * (view.c), cut into one chunk a step; chunks whose files are what they were when they were mapped are taken from
  * what is kept (keep.c), so that only new and changed steps are read. What such a run says is provisional: the

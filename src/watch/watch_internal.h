@@ -8,14 +8,14 @@
 #include "watch/watch.h"
 #include "watch/numbers.h"
 
-/* One index file and the event file that it speaks of. */
+/* One unit: its index, and the files that it speaks of. */
 typedef struct watched_part {
     int64_t step;
     char *worker; /* as in file names; owned */
     assay_store_stamp index, event;
     assay_shard shard; /* what the index says: one part, none while it cannot be used */
     double since;      /* when one of the two was last seen to change */
-    bool ready;        /* the index can be used, and the event file has what it promises */
+    bool ready;        /* the index can be used, and its files have what it promises */
     bool taken;        /* its step is evaluated */
     bool settled;      /* nothing has changed for long: it is not looked at any more */
     bool suspect;      /* something of its step could not be read: it is looked at for ever */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/collections.h"
+#include "trial/format/smdebug/collections_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,13 +21,14 @@ static void must_equal(const assay_buf *a, const assay_buf *b)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     assay_collections c = {0}, copy = {0};
+    assay_collections_reader reader = {.collections = &c};
     assay_problems problems;
     assay_buf once, twice, unpacked;
     assay_problems_init(&problems);
-    if (assay_collections_add(&c, "f", data, size, &problems) != ASSAY_OK)
+    if (assay_collections_read(&reader, "f", data, size, &problems) != ASSAY_OK)
         abort();
     pack(&c, &once);
-    if (assay_collections_add(&c, "f", data, size, &problems) != ASSAY_OK)
+    if (assay_collections_read(&reader, "f", data, size, &problems) != ASSAY_OK)
         abort();
     pack(&c, &twice);
     must_equal(&once, &twice);
@@ -38,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must_equal(&once, &unpacked);
     for (size_t i = 0; i < c.count && i < 8; i++) {
         assay_matcher *m = NULL;
-        if (assay_matcher_new(&c.list[i], &m, &problems) != ASSAY_OK)
+        if (assay_matcher_new(&c, i, &m, &problems) != ASSAY_OK)
             abort();
         for (size_t k = 0; k < c.list[i].tensors && k < 8; k++)
             if (assay_matcher_has(m, c.list[i].tensor[k], strlen(c.list[i].tensor[k]), &problems) != 1)
@@ -49,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assay_buf_release(&once);
     assay_buf_release(&twice);
     assay_buf_release(&unpacked);
+    assay_collections_reader_release(&reader);
     assay_collections_release(&c);
     assay_collections_release(&copy);
     assay_problems_release(&problems);

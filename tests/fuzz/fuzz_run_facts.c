@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/run_facts.h"
+#include "trial/format/smdebug/run_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assay_buf_init(&packed, SIZE_MAX);
     assay_buf_init(&again, SIZE_MAX);
     for (int worker = 0; worker < 2; worker++) {
-        int status = assay_run_facts_add(&facts, "f", data, size, &problems);
+        int status = assay_run_json_add(&facts, "f", data, size, &problems);
         must(status == ASSAY_OK && facts.files + problems.total == (uint64_t)worker + 1 && problems.losses == 0);
     }
     for (size_t i = 0; i < facts.count; i++) {

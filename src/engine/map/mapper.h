@@ -3,7 +3,7 @@
  *
  * How it works:
  *   1. assay_mapper_run() goes through chunks, and through the steps of each.
- *   2. step_reader.h reads the records of a step in the order in which they lie in the event files, which
+ *   2. step_reader.h reads the records of a step in the order in which they lie in their files, which
  *      file_pool.h keeps open.
  *   3. record.h measures each of them: statistics and measures (measures.h) in one pass. Comparisons find the
  *      other record by reference.h; its content may be in the reference_cache.h.

@@ -34,7 +34,7 @@ void assay_prefetch_records(assay_prefetch *prefetch, const assay_step_work *wor
     assay_reader_expect(prefetch->pool->main->reader, entry->offset, *expected);
 }
 
-/* Asks for the first stretch of a part's event file that will be read. */
+/* Asks for the first stretch of a part's files that will be read. */
 static void prefetch_file(assay_prefetch *prefetch, const assay_step_work *work, const assay_part *part)
 {
     enum { MOST = 2 << 20 }; /* of one file; then the kernel has seen that it is read from one end to the other */

@@ -12,7 +12,7 @@ typedef struct assay_prefetch { /* borrowed */
     size_t next;                      /* the storage was asked for the files of the parts before this one */
 } assay_prefetch;
 
-/* While reads have to wait: asks the storage for the event files of the parts behind this one, as many as hold some
+/* While reads have to wait: asks the storage for the files of the parts behind this one, as many as hold some
  * mebibytes if they are like its own. Else small files would be waited for one by one. The demand is between two
  * parts. */
 void assay_prefetch_files(assay_prefetch *prefetch, const assay_step_work *work, const assay_part *part);

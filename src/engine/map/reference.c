@@ -37,7 +37,7 @@ static bool step_back(const assay_record_work *w, back_iterator *it, assay_place
     return true;
 }
 
-/* The file for a reference: one that has the very record open for this tensor, else one that has its event file open,
+/* The file for a reference: one that has the very record open for this tensor, else one that has its file open,
  * else the one that was not used for longest. NULL when all are in use for this tensor. */
 static assay_open_file *pick_file(assay_file_pool *pool, assay_place place)
 {

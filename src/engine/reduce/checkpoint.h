@@ -13,7 +13,7 @@
 typedef struct assay_checkpoint_identity { /* what a checkpoint belongs to; texts are cut to fit */
     char version[32];
     char job[65];    /* SHA-256, hexadecimal: the job's text and all options that the results depend on */
-    char trials[65]; /* of what listing and index files say, and of the chunks made of it */
+    char trials[65]; /* of what listing and index say, and of the chunks made of it */
 } assay_checkpoint_identity;
 
 typedef struct assay_checkpoint_node {
@@ -53,7 +53,7 @@ int assay_checkpoint_parse(const char *path, const void *bytes, size_t size, con
 
 /* ---- the run ---- */
 
-/* Computes the identity. Before assay_plan_redistribute(), while every rank holds the index files that it read.
+/* Computes the identity. Before assay_plan_redistribute(), while every rank holds the units that it read.
  * Collective; the same on every rank. */
 int assay_checkpoint_identify(assay_comm *comm, const assay_sources *sources, const assay_plan *plan,
                               const assay_engine_options *options, assay_checkpoint_identity *out, assay_error *err);

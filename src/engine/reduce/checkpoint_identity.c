@@ -32,7 +32,7 @@ static void identify_job(const assay_job *job, const assay_engine_options *optio
     assay_buf_release(&text);
 }
 
-/* A sum over the index files that this rank read: whoever reads which, the sum over the ranks is the same. */
+/* A sum over the units that this rank read: whoever reads which, the sum over the ranks is the same. */
 static int add_up_index(const assay_sources *sources, uint64_t *sum)
 {
     assay_buf part;

@@ -14,7 +14,7 @@ struct assay_plan;
 typedef struct assay_run_view {
     void *context;
 
-    /* Rank 0: appends the listings of all sources in the form of assay_sources_list(), and leaves the index files that
+    /* Rank 0: appends the listings of all sources in the form of assay_sources_list(), and leaves the units that
      * the run shall see in `listed` of each source. Not collective. */
     int (*list)(void *context, assay_sources *sources, assay_buf *out);
 

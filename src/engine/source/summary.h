@@ -5,7 +5,7 @@
 
 #include "engine/source/source.h"
 
-/* What one trial's index files showed, of some contiguous part of them. */
+/* What the index of one trial showed, of some contiguous part of them. */
 typedef struct summary {
     assay_dict *names;
     uint32_t *new_id; /* rank 0, after sorting: [names before it] */

@@ -60,6 +60,10 @@ typedef struct assay_format {
     int (*unit_places)(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                        assay_place_visit *visit, void *context);
 
+    /* Are all names in such a directory files'? Who copies a trial need not ask for each. NULL: of none is that known.
+     */
+    bool (*holds_files)(const char *directory);
+
     uint32_t record_least; /* bytes of the smallest record */
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
     bool synthesised;     /* collections go by the default patterns (default_collections.h) */

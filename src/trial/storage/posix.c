@@ -12,7 +12,7 @@
 
 #include "base/fault.h"
 
-/* The trial's directory, and the one below it in which files were opened last. Index files of a bucket are opened one
+/* The trial's directory, and the one below it in which files were opened last. Files of a directory are opened one
  * after the other: from some on that directory is open itself, and the way to it is not looked up for each. */
 enum { IN_A_ROW = 8 };
 
@@ -122,8 +122,8 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
     if (reason == ENOTDIR)
         return assay_fail(
             err, ASSAY_ENOTFOUND,
-            "%s: not a directory; a trial is the directory that holds index/, events/ and collections/, or the "
-            "HDF5 file that `assay pack` made of it",
+            "%s: not a directory; a trial is the directory that the training wrote to, or the HDF5 file that `assay "
+            "pack` made of it",
             store->location);
     return assay_fail(err, ASSAY_EIO, "%s: cannot open the directory: %s", store->location, strerror(reason));
 }

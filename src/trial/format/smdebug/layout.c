@@ -10,11 +10,13 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "trial/format/smdebug/collections_json.h"
 #include "trial/format/smdebug/layout_names.h"
+#include "trial/format/smdebug/run_json.h"
 
 enum { STEPS_A_BUCKET = 1000, BUCKET_DIGITS = 9, STEP_DIGITS = 12, COLLECTIONS_MOST = 256 << 20, PATH_ROOM = 768 };
 
-static const char END[] = "training_job_end.ts";
+static const char END[] = "training_job_end.ts", COLLECTIONS[] = "collections";
 
 static void foreign(const assay_lister *l, const char *directory, const char *name)
 {
@@ -26,10 +28,11 @@ static void foreign(const assay_lister *l, const char *directory, const char *na
                        "%s: not a name that a trial has there; it is not looked at", path);
 }
 
-typedef int bucket_visitor(assay_lister *l, const char *directory, uint32_t bucket, const assay_names *names);
+typedef int bucket_visitor(assay_lister *l, void *context, const char *directory, uint32_t bucket,
+                           const assay_names *names);
 
 /* Visits the numbered directories below `top`. */
-static int visit_buckets(assay_lister *l, const char *top, bucket_visitor *visit)
+static int visit_buckets(assay_lister *l, const char *top, bucket_visitor *visit, void *context)
 {
     assay_names buckets = {0};
     int status = assay_lister_names(l, top, &buckets);
@@ -46,7 +49,7 @@ static int visit_buckets(assay_lister *l, const char *top, bucket_visitor *visit
         assay_names names = {0};
         status = assay_lister_names(l, directory, &names);
         if (status == 0)
-            status = visit(l, directory, (uint32_t)bucket, &names);
+            status = visit(l, context, directory, (uint32_t)bucket, &names);
         else if (status > 0)
             status = ASSAY_OK;
         assay_names_release(&names);
@@ -56,7 +59,7 @@ static int visit_buckets(assay_lister *l, const char *top, bucket_visitor *visit
 }
 
 /* `before`: the collections file read last; workers normally agree to the byte. */
-static int read_collections(assay_lister *l, const char *path, assay_buf *before)
+static int read_collections(assay_lister *l, assay_collections_reader *reader, const char *path, assay_buf *before)
 {
     assay_buf text;
     assay_error why = {{0}};
@@ -64,7 +67,7 @@ static int read_collections(assay_lister *l, const char *path, assay_buf *before
     int status = assay_store_read(l->store, path, COLLECTIONS_MOST, &text, &why);
     if (status == ASSAY_OK) {
         if (text.size != before->size || text.size == 0 || memcmp(text.data, before->data, text.size) != 0)
-            status = assay_collections_add(&l->catalog->collections, path, text.data, text.size, &l->catalog->problems);
+            status = assay_collections_read(reader, path, text.data, text.size, &l->catalog->problems);
         assay_buf_release(before);
         *before = text;
         return status == ASSAY_OK ? status : assay_lister_no_memory(l);
@@ -77,7 +80,8 @@ static int read_collections(assay_lister *l, const char *path, assay_buf *before
     return ASSAY_OK;
 }
 
-static int visit_collections(assay_lister *l, const char *directory, uint32_t bucket, const assay_names *names)
+static int visit_collections(assay_lister *l, void *reader, const char *directory, uint32_t bucket,
+                             const assay_names *names)
 {
     (void)bucket;
     assay_buf before;
@@ -96,14 +100,15 @@ static int visit_collections(assay_lister *l, const char *directory, uint32_t bu
         l->has_collections = true;
         snprintf(path, sizeof path, "%s/%s", directory, names->name[i]);
         status = assay_lister_worker(l, worker, length) == ASSAY_NO_ID ? assay_lister_no_memory(l)
-                                                                       : read_collections(l, path, &before);
+                                                                       : read_collections(l, reader, path, &before);
     }
     assay_buf_release(&before);
     return status;
 }
 
-static int visit_index(assay_lister *l, const char *directory, uint32_t bucket, const assay_names *names)
+static int visit_index(assay_lister *l, void *context, const char *directory, uint32_t bucket, const assay_names *names)
 {
+    (void)context;
     int status = ASSAY_OK;
     for (size_t i = 0; i < names->count && status == ASSAY_OK; i++) {
         int64_t step = 0;
@@ -170,6 +175,15 @@ static int list_events(assay_lister *l)
     return ASSAY_OK;
 }
 
+bool assay_smdebug_holds_files(const char *directory)
+{
+    static const char *const tops[] = {"events/", "index/", "collections/"};
+    for (size_t i = 0; i < sizeof tops / sizeof *tops; i++)
+        if (strncmp(directory, tops[i], strlen(tops[i])) == 0 && !strchr(directory + strlen(tops[i]), '/'))
+            return true;
+    return false;
+}
+
 bool assay_smdebug_probe(const assay_names *top)
 {
     return assay_names_have(top, "index") || assay_names_have(top, "collections") || assay_names_have(top, "events");
@@ -177,15 +191,19 @@ bool assay_smdebug_probe(const assay_names *top)
 
 int assay_smdebug_list(assay_lister *l)
 {
-    int status = visit_buckets(l, "collections", visit_collections);
-    return status == ASSAY_OK ? visit_buckets(l, "index", visit_index) : status;
+    assay_collections_reader reader = {.collections = &l->catalog->collections};
+    int status = visit_buckets(l, COLLECTIONS, visit_collections, &reader);
+    assay_collections_reader_release(&reader);
+    if (l->has_collections && status == ASSAY_OK && !(l->catalog->collections.file = assay_copy_text(COLLECTIONS)))
+        status = assay_lister_no_memory(l);
+    return status == ASSAY_OK ? visit_buckets(l, "index", visit_index, NULL) : status;
 }
 
 int assay_smdebug_conclude(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
     int status = list_events(l);
-    if (status == ASSAY_OK && assay_run_facts_read(l->store, &catalog->facts, &catalog->problems) != ASSAY_OK)
+    if (status == ASSAY_OK && assay_run_json_read(l->store, &catalog->facts, &catalog->problems) != ASSAY_OK)
         status = assay_lister_no_memory(l);
     if (status != ASSAY_OK)
         return status;

@@ -36,6 +36,7 @@ const assay_format assay_format_smdebug = {
     .record_tail = 1024, /* the metadata comes behind the tensor */
     .places = assay_smdebug_places,
     .unit_places = assay_smdebug_unit_places,
+    .holds_files = assay_smdebug_holds_files,
     .promised = true,
     .cached = true,
 };

@@ -7,6 +7,7 @@
 
 /* layout.c */
 bool assay_smdebug_probe(const assay_names *top);
+bool assay_smdebug_holds_files(const char *directory);
 int assay_smdebug_list(assay_lister *lister);
 int assay_smdebug_conclude(assay_lister *lister);
 void assay_smdebug_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
@@ -23,8 +24,9 @@ int assay_smdebug_index(assay_store *store, const assay_catalog *catalog, const 
                         assay_dict *tensors, assay_shard *shard, assay_problems *problems);
 /* Parses one index file and appends its part (parts must be added in order). Names go into `dict` in order of
  * occurrence; `shape_payload` keeps shapes of tensors. A file that cannot be used becomes a problem and gives no part;
- * a single bad entry (negative, huge, overflowing range; no name) becomes a problem and the others count. An entry
- * listed twice is a problem and counts once. event_file_name may not leave the trial. Returns 0 or ASSAY_ENOMEM. */
+ * a single bad entry (negative, huge, overflowing range; no name) becomes a problem and the others count. Of a tensor
+ * listed twice the last entry counts, which a remark says. event_file_name may not leave the trial. Returns 0 or
+ * ASSAY_ENOMEM. */
 int assay_smdebug_index_parse(const assay_catalog *catalog, const assay_unit *unit, const void *text, size_t size,
                               assay_dict *dict, assay_shard *shard, assay_problems *problems);
 
