@@ -90,13 +90,38 @@ static size_t forget_items(const job *j, size_t done, size_t i)
     return i;
 }
 
+/* A second pass over a step saves its tensors once more. Which ones are known already was said by their marks. */
+static void saved_again(const job *j, const assay_index_item *item)
+{
+    assay_problems_add(j->problems, ASSAY_PROBLEM_AGAIN, j->step, j->path, item->at,
+                       "%s: offset %lld: \"%.*s\" is listed twice: saved again at this step; the last one counts",
+                       j->path, (long long)item->at, shown(item->length), item->name);
+}
+
+/* Of entries of one tensor and kind the last one stays. 0 or ASSAY_ENOMEM. */
+static int keep_last(const job *j, assay_entry *entries, uint32_t *count)
+{
+    uint32_t kept = *count;
+    assay_index_marks_next(&j->p->marks);
+    for (uint32_t i = *count; i-- > 0;) {
+        int status = assay_index_marks_set(&j->p->marks, entries[i].tensor, entries[i].kind);
+        if (status < 0)
+            return status;
+        if (status == 0)
+            entries[--kept] = entries[i];
+    }
+    *count -= kept;
+    memmove(entries, entries + kept, *count * sizeof *entries);
+    return ASSAY_OK;
+}
+
 static int add_entries(const job *j, assay_part *part)
 {
     const assay_index_items *items = &j->p->doc.tensors;
     if (items->count == 0)
         return ASSAY_OK;
     assay_entry *to = j->shard->entries + part->first;
-    bool sorted = true;
+    bool sorted = true, again = false;
     for (size_t i = 0, done = 0; i < items->count; i++) {
         const assay_index_item *item = &items->item[i];
         done = forget_items(j, done, i);
@@ -105,15 +130,21 @@ static int add_entries(const job *j, assay_part *part)
         int kind = 0, status = wrong ? 0 : number_item(j, item, false, &tensor, &kind);
         if (status < 0)
             return status;
-        if (wrong || status == 1) {
-            bad_item(j, item, wrong ? wrong : "listed twice");
+        if (wrong) {
+            bad_item(j, item, wrong);
             continue;
+        }
+        if (status == 1) {
+            saved_again(j, item);
+            again = true;
         }
         to[part->count] = (assay_entry){
             .offset = (uint64_t)item->start, .length = (uint64_t)item->size, .tensor = tensor, .kind = kind & 0xff};
         sorted = sorted && (part->count == 0 || to[part->count - 1].offset < to[part->count].offset);
         part->count++;
     }
+    if (again && keep_last(j, to, &part->count) != ASSAY_OK)
+        return ASSAY_ENOMEM;
     if (!sorted)
         qsort(to, part->count, sizeof *to, assay_entry_compare);
     return ASSAY_OK;
