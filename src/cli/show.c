@@ -16,7 +16,6 @@
 #include "cli/show.h"
 #include "cli/terminal.h"
 #include "report/report.h"
-#include "tensor/convert.h"
 #include "tensor/stats.h"
 
 #define MOST_REPORT ((size_t)1 << 30) /* bytes */
@@ -177,20 +176,6 @@ static int measure(assay_trial_reader *reader, show_row *row, assay_error *err)
     return status;
 }
 
-/* A saved reduction is a tensor of one element. */
-static int read_reduction(assay_trial_reader *reader, const assay_record *record, double *out, assay_error *err)
-{
-    const uint8_t *piece;
-    size_t size = 0;
-    if (record->dtype == ASSAY_STRING || record->elements != 1)
-        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction is not one number");
-    int status = assay_reader_content(reader->records, 0, &piece, &size, err);
-    if (status != ASSAY_OK || size == 0)
-        return status;
-    assay_to_double(record->dtype, piece, 1, out);
-    return assay_reader_content(reader->records, 0, &piece, &size, err); /* the end: now the checksum is known */
-}
-
 static int read_entry(assay_trial_reader *reader, const selected *s, bool values, show_row *row, assay_error *err)
 {
     assay_record record;
@@ -198,7 +183,7 @@ static int read_entry(assay_trial_reader *reader, const selected *s, bool values
     if (status != ASSAY_OK)
         return status;
     if (kind != ASSAY_RAW) {
-        status = read_reduction(reader, &record, &row->reduction[kind], err);
+        status = assay_reader_number(reader->records, &row->reduction[kind], err);
         if (status == ASSAY_OK)
             row->reductions |= 1u << kind;
         return status;

@@ -23,8 +23,8 @@ typedef struct run {
     assay_sources sources;
     assay_plan plan;
     assay_budget budget;
-    assay_rule *rules;     /* [trial * instances + instance] */
-    assay_combiner *folds; /* [trials] */
+    assay_rule *rules;         /* [trial * instances + instance] */
+    assay_combiner *combiners; /* [trials] */
     assay_checkpoint_identity identity;
     assay_checkpoint checkpoint; /* this rank's part of the one that the run goes on from */
     assay_buf mapped;            /* what this rank's chunks came to, for the view */
@@ -32,13 +32,13 @@ typedef struct run {
     double start, start_processor;
 } run;
 
-/* The rules as they are on each trial, and an empty fold for each. */
+/* The rules as they are on each trial, and an empty combiner for each. */
 static int configure(run *r)
 {
     uint32_t instances = r->plan.instances, trials = r->sources.job_trials;
     r->rules = assay_alloc_zeroed((size_t)trials * instances, sizeof *r->rules);
-    r->folds = assay_alloc_zeroed(trials, sizeof *r->folds);
-    if (!r->rules || !r->folds)
+    r->combiners = assay_alloc_zeroed(trials, sizeof *r->combiners);
+    if (!r->rules || !r->combiners)
         return ASSAY_ENOMEM;
     for (uint32_t t = 0; t < trials; t++) {
         for (uint32_t i = 0; i < instances; i++) {
@@ -55,7 +55,7 @@ static int configure(run *r)
                 .end_step = instance->end_step < r->options->to ? instance->end_step : r->options->to,
             };
         }
-        assay_combiner_init(&r->folds[t], r->rules + (size_t)t * instances, instances, r->plan.sources[t].chunks);
+        assay_combiner_init(&r->combiners[t], r->rules + (size_t)t * instances, instances, r->plan.sources[t].chunks);
     }
     return ASSAY_OK;
 }
@@ -121,15 +121,15 @@ static int map(run *r, assay_error *err)
     status = assay_mapper_init(&mapper, &r->plan, &r->sources, r->rules, progress, r->options->memory, &r->budget);
     mapper.observer = r->options->observer;
     mapper.mapped = r->options->view ? &r->mapped : NULL;
-    assay_rank_loop walk = {.comm = r->comm,
+    assay_rank_loop loop = {.comm = r->comm,
                             .plan = &r->plan,
                             .options = r->options,
                             .identity = &r->identity,
                             .mine = &r->checkpoint,
                             .mapper = &mapper,
-                            .folds = r->folds};
+                            .combiners = r->combiners};
     double before = assay_clock_processor();
-    status = assay_rank_loop_run(&walk, status, err);
+    status = assay_rank_loop_run(&loop, status, err);
     r->figures.processor_reading = assay_clock_processor() - before;
     r->figures.bytes_read = mapper.pool.bytes_read;
     r->figures.records_read = mapper.pool.records_read;
@@ -149,7 +149,7 @@ static int combine(run *r, assay_partial *whole, assay_error *err)
 {
     int status = ASSAY_OK;
     for (uint32_t t = 0; t < r->sources.job_trials; t++)
-        status = assay_combiner_finish(r->comm, &r->plan, t, &r->folds[t], status, &whole[t], err);
+        status = assay_combiner_finish(r->comm, &r->plan, t, &r->combiners[t], status, &whole[t], err);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while results were combined", assay_comm_rank(r->comm));
     return assay_comm_agree(r->comm, status, err);
@@ -196,9 +196,9 @@ static int add_up_figures(run *r)
 
 static void release(run *r)
 {
-    for (uint32_t t = 0; r->folds && t < r->sources.job_trials; t++)
-        assay_combiner_release(&r->folds[t]);
-    free(r->folds);
+    for (uint32_t t = 0; r->combiners && t < r->sources.job_trials; t++)
+        assay_combiner_release(&r->combiners[t]);
+    free(r->combiners);
     assay_checkpoint_release(&r->checkpoint);
     assay_buf_release(&r->mapped);
     free(r->rules);

@@ -65,7 +65,7 @@ static int explain_no_data(assay_verdict *v, const assay_instance *instance, con
 
 /* `other` is the trial that the rule compares with, NULL: none. */
 static int reach(assay_rule_outcome *out, const assay_instance *instance, const assay_rule *rule,
-                 const assay_source *other, assay_partial_rule *node)
+                 const assay_source *other, assay_partial_rule *partial)
 {
     out->instance = instance;
     int status = assay_verdict_init(&out->verdict, assay_rule_max_findings(rule));
@@ -75,29 +75,29 @@ static int reach(assay_rule_outcome *out, const assay_instance *instance, const 
         return fail_verdict(&out->verdict, instance->error.text);
     if (other && other->status != ASSAY_OK)
         return fail_verdict(&out->verdict, other->error.text);
-    if (node->status != ASSAY_OK)
-        return fail_verdict(&out->verdict, node->error);
-    if (!node->state && !(node->state = rule->ops->state_new(rule)))
+    if (partial->status != ASSAY_OK)
+        return fail_verdict(&out->verdict, partial->error);
+    if (!partial->state && !(partial->state = rule->ops->state_new(rule)))
         return ASSAY_ENOMEM;
-    status = assay_verdict_reach(rule, node->state, &out->verdict);
-    if (rule->ops->traits & ASSAY_RULE_KEEPS_STATE) { /* it moves from the node */
-        out->state = node->state;
-        node->state = NULL;
+    status = assay_verdict_reach(rule, partial->state, &out->verdict);
+    if (rule->ops->traits & ASSAY_RULE_KEEPS_STATE) { /* it moves from the partial */
+        out->state = partial->state;
+        partial->state = NULL;
     }
     if (status == ASSAY_OK)
-        status = mention_unreadable(&out->verdict, node->unreadable);
+        status = mention_unreadable(&out->verdict, partial->unreadable);
     return status == ASSAY_OK && out->verdict.status == ASSAY_NO_DATA ? explain_no_data(&out->verdict, instance, rule)
                                                                       : status;
 }
 
-/* The state moves from the node. */
-static void keep(assay_implicit_outcome *out, const assay_instance *instance, assay_partial_rule *node)
+/* The state moves from the partial. */
+static void keep(assay_implicit_outcome *out, const assay_instance *instance, assay_partial_rule *partial)
 {
-    out->status = instance->status != ASSAY_OK ? instance->status : node->status;
+    out->status = instance->status != ASSAY_OK ? instance->status : partial->status;
     if (out->status != ASSAY_OK)
         return;
-    out->state = node->state;
-    node->state = NULL;
+    out->state = partial->state;
+    partial->state = NULL;
 }
 
 static void release_rule(assay_rule_outcome *rule)

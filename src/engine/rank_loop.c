@@ -11,56 +11,56 @@
 /* ---- shared steps ---- */
 
 /* Who helps this rank, and what it measured for another one. */
-typedef struct lending {
+typedef struct shared_steps {
     assay_comm *comm;
-    assay_step_sharing lender;
+    assay_step_sharing sharing;
     int next;       /* of the ranks that help, the first whose part has not come */
     assay_buf mine; /* on its way */
-} lending;
+} shared_steps;
 
 static int receive_next(void *context, assay_buf *in)
 {
-    lending *l = context;
+    shared_steps *l = context;
     return assay_comm_receive_post(l->comm, l->next++, in);
 }
 
 /* Does what this rank has to do for a lower one before anything else: it waits for nobody, and that one will wait for
  * it, however this one has fared. Then looks who helps this one. */
-static int begin_lending(const assay_rank_loop *walk, lending *l, int status, assay_error *err)
+static int begin_sharing(const assay_rank_loop *loop, shared_steps *l, int status, assay_error *err)
 {
-    const assay_plan *plan = walk->plan;
-    int rank = assay_comm_rank(walk->comm), ranks = assay_comm_size(walk->comm), sent = ASSAY_OK;
-    *l = (lending){.comm = walk->comm};
+    const assay_plan *plan = loop->plan;
+    int rank = assay_comm_rank(loop->comm), ranks = assay_comm_size(loop->comm), sent = ASSAY_OK;
+    *l = (shared_steps){.comm = loop->comm};
     assay_buf_init(&l->mine, SIZE_MAX);
     if (plan->helps[rank] != ASSAY_NO_CHUNK) {
         assay_share share = assay_plan_share(plan, ranks, plan->helps[rank]);
         if (status == ASSAY_OK)
-            status = assay_mapper_help(walk->mapper, &share, rank, &l->mine, err);
-        sent = assay_comm_post(walk->comm, share.first, &l->mine);
+            status = assay_mapper_help(loop->mapper, &share, rank, &l->mine, err);
+        sent = assay_comm_post(loop->comm, share.first, &l->mine);
     }
     uint64_t end = plan->rank_chunk[rank + 1];
     if (plan->rank_chunk[rank] < end && rank + 1 < ranks && plan->helps[rank + 1] == end - 1) {
-        l->lender = (assay_step_sharing){assay_plan_share(plan, ranks, end - 1), l, receive_next};
+        l->sharing = (assay_step_sharing){assay_plan_share(plan, ranks, end - 1), l, receive_next};
         l->next = rank + 1;
-        walk->mapper->sharing = &l->lender;
+        loop->mapper->sharing = &l->sharing;
     }
     return status == ASSAY_OK ? sent : status;
 }
 
 /* Takes what nobody asked for because the run was stopped or failed, and waits until the own part has been taken. */
-static int end_lending(const assay_rank_loop *walk, lending *l)
+static int end_sharing(const assay_rank_loop *loop, shared_steps *l)
 {
     static const struct timespec pause = {0, 500 * 1000};
     int status = ASSAY_OK, sent;
-    while (walk->mapper->sharing && l->next <= l->lender.share.last && status == ASSAY_OK) {
+    while (loop->mapper->sharing && l->next <= l->sharing.share.last && status == ASSAY_OK) {
         assay_buf lost;
         assay_buf_init(&lost, 0);
         status = receive_next(l, &lost);
         assay_buf_release(&lost);
     }
-    walk->mapper->sharing = NULL;
-    while ((sent = assay_comm_posted(walk->comm)) == 0) {
-        assay_progress_look(walk->mapper->pool.progress);
+    loop->mapper->sharing = NULL;
+    while ((sent = assay_comm_posted(loop->comm)) == 0) {
+        assay_progress_look(loop->mapper->pool.progress);
         nanosleep(&pause, NULL);
     }
     assay_buf_release(&l->mine);
@@ -69,56 +69,56 @@ static int end_lending(const assay_rank_loop *walk, lending *l)
 
 /* ---- chunks ---- */
 
-/* Unpacks the checkpoint's next node, which begins at the walk's chunk, into the fold. */
-static int take_over(const assay_rank_loop *walk, const assay_checkpoint_node *packed, assay_error *err)
+/* Unpacks the checkpoint's next node, which begins at the loop's chunk, into the combiner. */
+static int take_over(const assay_rank_loop *loop, const assay_checkpoint_node *packed, assay_error *err)
 {
-    assay_combiner *fold = &walk->folds[packed->source];
-    assay_partial node;
-    int status = assay_partial_init(&node, fold->rule_count);
+    assay_combiner *combiner = &loop->combiners[packed->source];
+    assay_partial partial;
+    int status = assay_partial_init(&partial, combiner->rule_count);
     if (status == ASSAY_OK) {
-        assay_cursor in = assay_cursor_over(walk->mine->bytes.data + packed->at, (size_t)packed->size);
-        status = assay_partial_unpack(&in, &node, fold->rules, err);
+        assay_cursor in = assay_cursor_over(loop->mine->bytes.data + packed->at, (size_t)packed->size);
+        status = assay_partial_unpack(&in, &partial, combiner->rules, err);
         if (status == ASSAY_OK && assay_cursor_bad(&in))
             status = assay_fail(err, ASSAY_EFORMAT,
                                 "the results in the checkpoint do not have the form that the "
                                 "rules give them");
     }
     if (status == ASSAY_OK)
-        status = assay_combiner_add_node(fold, packed->level, packed->index, &node);
-    assay_partial_release(&node, fold->rules);
+        status = assay_combiner_add_node(combiner, packed->level, packed->index, &partial);
+    assay_partial_release(&partial, combiner->rules);
     return status;
 }
 
 /* From the border of chunk *at to the next one: over the chunks that a node of the checkpoint covers, or over one
  * chunk. */
-static int step_on(const assay_rank_loop *walk, uint64_t *at, assay_error *err)
+static int step_on(const assay_rank_loop *loop, uint64_t *at, assay_error *err)
 {
-    assay_checkpoint *mine = walk->mine;
+    assay_checkpoint *mine = loop->mine;
     const assay_checkpoint_node *next = mine->next < mine->count ? &mine->nodes[mine->next] : NULL;
-    if (next && assay_checkpoint_first(walk->plan, next) == *at) {
-        int status = take_over(walk, next, err);
+    if (next && assay_checkpoint_first(loop->plan, next) == *at) {
+        int status = take_over(loop, next, err);
         if (status == ASSAY_OK) {
-            *at = assay_checkpoint_end(walk->plan, next);
+            *at = assay_checkpoint_end(loop->plan, next);
             mine->next++;
         }
         return status;
     }
     assay_fault_wait();
-    int status = assay_mapper_run(walk->mapper, *at, *at + 1, walk->folds, err);
+    int status = assay_mapper_run(loop->mapper, *at, *at + 1, loop->combiners, err);
     *at += status == ASSAY_OK;
     return status;
 }
 
 /* All ranks are at a border. ASSAY_ESTOPPED after a checkpoint on ASSAY_CALL_STOP. A checkpoint on the way that cannot
  * be written is a warning, because the run itself goes on. */
-static int save(const assay_rank_loop *walk, assay_call call, int status, assay_error *err)
+static int save(const assay_rank_loop *loop, assay_call call, int status, assay_error *err)
 {
     assay_error said = {""};
     uint64_t done = 0;
-    const char *path = walk->options->checkpoint;
+    const char *path = loop->options->checkpoint;
     bool failed = status != ASSAY_OK;
-    status = assay_checkpoint_save(walk->comm, path, walk->identity, walk->plan, walk->folds, walk->mine, status, &done,
-                                   failed ? err : &said);
+    status = assay_checkpoint_save(loop->comm, path, loop->identity, loop->plan, loop->combiners, loop->mine, status,
+                                   &done, failed ? err : &said);
     if (status == ASSAY_EIO && call == ASSAY_CALL_SAVE && !failed) {
         assay_log_warn("%s: the run goes on without this checkpoint", said.text);
         return ASSAY_OK;
@@ -133,33 +133,33 @@ static int save(const assay_rank_loop *walk, assay_call call, int status, assay_
     return assay_fail(err, ASSAY_ESTOPPED,
                       "%s: stopped with %llu of %llu chunks done; run again with --resume to "
                       "go on",
-                      path, (unsigned long long)done, (unsigned long long)walk->plan->chunk_count);
+                      path, (unsigned long long)done, (unsigned long long)loop->plan->chunk_count);
 }
 
-int assay_rank_loop_run(const assay_rank_loop *walk, int status, assay_error *err)
+int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *err)
 {
-    int rank = assay_comm_rank(walk->comm);
-    uint64_t at = walk->plan->rank_chunk[rank], end = walk->plan->rank_chunk[rank + 1];
-    bool calls = walk->options->checkpoint != NULL;
+    int rank = assay_comm_rank(loop->comm);
+    uint64_t at = loop->plan->rank_chunk[rank], end = loop->plan->rank_chunk[rank + 1];
+    bool calls = loop->options->checkpoint != NULL;
     assay_interrupt stop;
     assay_call call = ASSAY_CALL_NONE;
-    lending lent;
-    status = begin_lending(walk, &lent, status, err);
-    walk->mapper->end_chunk = end;
-    assay_interrupt_init(&stop, walk->comm, walk->options->checkpoint_every);
+    shared_steps shared;
+    status = begin_sharing(loop, &shared, status, err);
+    loop->mapper->end_chunk = end;
+    assay_interrupt_init(&stop, loop->comm, loop->options->checkpoint_every);
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;
         if (calls)
-            call = busy ? assay_interrupt_border(&stop) : assay_interrupt_wait(&stop, walk->mapper->pool.progress);
+            call = busy ? assay_interrupt_border(&stop) : assay_interrupt_wait(&stop, loop->mapper->pool.progress);
         if (call == ASSAY_CALL_SAVE || call == ASSAY_CALL_STOP)
-            status = save(walk, call, status, err);
+            status = save(loop, call, status, err);
         if (call == ASSAY_CALL_STOP || call == ASSAY_CALL_FINISH)
             break;
         if (busy && status == ASSAY_OK)
-            status = step_on(walk, &at, err);
-        (void)assay_comm_posted(walk->comm); /* MPI may need calls to get on with it */
+            status = step_on(loop, &at, err);
+        (void)assay_comm_posted(loop->comm); /* MPI may need calls to get on with it */
     }
-    int taken = end_lending(walk, &lent);
+    int taken = end_sharing(loop, &shared);
     int closed = calls ? assay_interrupt_close(&stop) : ASSAY_OK;
     return status != ASSAY_OK ? status : taken != ASSAY_OK ? taken : closed;
 }

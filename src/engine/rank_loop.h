@@ -14,12 +14,12 @@ typedef struct assay_rank_loop { /* all borrowed */
     const assay_checkpoint_identity *identity; /* of the run, when options->checkpoint says where checkpoints go */
     assay_checkpoint *mine;                    /* what came from a checkpoint; empty without one */
     assay_mapper *mapper;
-    assay_combiner *folds; /* [sources] */
+    assay_combiner *combiners; /* [sources] */
 } assay_rank_loop;
 
 /* Goes through this rank's chunks. `status` is how the rank fared before: one that failed maps nothing and takes part
  * all the same. Returns 0, ASSAY_ESTOPPED on every rank after a checkpoint was written, or what ended the run; other
  * failures than ASSAY_ESTOPPED may be this rank's alone: the caller agrees. Collective with options->checkpoint. */
-int assay_rank_loop_run(const assay_rank_loop *walk, int status, assay_error *err);
+int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *err);
 
 #endif

@@ -11,6 +11,7 @@
 #include <assay/rule.h>
 
 #include "base/fault.h"
+#include "tensor/convert.h"
 #include "trial/format/format.h"
 
 enum {
@@ -487,6 +488,21 @@ int assay_reader_content(assay_reader *f, size_t most, const uint8_t **piece, si
     f->next += take;
     f->to = f->to ? f->to + take : NULL;
     return ASSAY_OK;
+}
+
+int assay_reader_number(assay_reader *f, double *value, assay_error *err)
+{
+    const uint8_t *piece;
+    size_t size = 0;
+    if (f->record.dtype == ASSAY_STRING || f->record.elements != 1)
+        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction must be one number");
+    int status = assay_reader_content(f, 0, &piece, &size, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (size != assay_dtype_size(f->record.dtype))
+        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
+    assay_to_double(f->record.dtype, piece, 1, value);
+    return assay_reader_content(f, 0, &piece, &size, err); /* at the end the checksum is known to be right */
 }
 
 const char *assay_reader_string(const assay_reader *f, uint64_t i, size_t *length)

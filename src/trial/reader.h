@@ -55,6 +55,10 @@ void assay_reader_put_at(assay_reader *file, uint8_t *to);
  * strings. */
 int assay_reader_content(assay_reader *file, size_t most, const uint8_t **piece, size_t *size, assay_error *err);
 
+/* Right after assay_reader_record(): the one number that a saved reduction is, read to its end. ASSAY_EFORMAT for what
+ * is none, and as assay_reader_content(). */
+int assay_reader_number(assay_reader *file, double *value, assay_error *err);
+
 /* Closes the record and frees what its typed values or strings were decoded into, which else is kept for the next one.
  * The file stays open. */
 void assay_reader_let_go(assay_reader *file);

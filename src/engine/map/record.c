@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "engine/map/measures.h"
-#include "tensor/convert.h"
 #include "tensor/stats.h"
 
 /* Opens the record in the main file. */
@@ -16,27 +15,11 @@ static int open_record(const assay_record_work *w, assay_record *record, assay_e
 
 /* ---- a saved reduction: one number ---- */
 
-static int read_number(assay_record_work *w, double *value, assay_error *err)
-{
-    const uint8_t *piece;
-    size_t size = 0;
-    if (w->record->dtype == ASSAY_STRING || w->record->elements != 1)
-        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction must be one number");
-    int status = assay_reader_content(w->pool->main->reader, 0, &piece, &size, err);
-    if (status != ASSAY_OK)
-        return status;
-    if (size != assay_dtype_size(w->record->dtype))
-        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction has no value");
-    assay_to_double(w->record->dtype, piece, 1, value);
-    /* at the end the checksum is known to be right */
-    return assay_reader_content(w->pool->main->reader, 0, &piece, &size, err);
-}
-
 static int measure_reduction(assay_record_work *w, assay_error *err)
 {
     double value, *reduction = (double *)w->result->view.reduction;
     const size_t room = ASSAY_KINDS * sizeof *reduction;
-    int status = read_number(w, &value, err);
+    int status = assay_reader_number(w->pool->main->reader, &value, err);
     if (status != ASSAY_OK)
         return status;
     if (!reduction) {

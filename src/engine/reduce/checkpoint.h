@@ -26,7 +26,7 @@ typedef struct assay_checkpoint_node {
 typedef struct assay_checkpoint {
     assay_checkpoint_node *nodes; /* owned, ascending in chunks */
     size_t count;
-    size_t next; /* the first that the walk has not reached */
+    size_t next; /* the first that the loop has not reached */
     assay_buf bytes;
 } assay_checkpoint;
 
@@ -74,7 +74,7 @@ int assay_checkpoint_hand_out(assay_comm *comm, const assay_checkpoint *all, ass
  * in the file, on rank 0. ASSAY_EIO when it cannot be written, ASSAY_ENOMEM. `status` is how this rank fared so far.
  * Collective. */
 int assay_checkpoint_save(assay_comm *comm, const char *path, const assay_checkpoint_identity *identity,
-                          const assay_plan *plan, const assay_combiner *folds, const assay_checkpoint *mine, int status,
-                          uint64_t *done, assay_error *err);
+                          const assay_plan *plan, const assay_combiner *combiners, const assay_checkpoint *mine,
+                          int status, uint64_t *done, assay_error *err);
 
 #endif

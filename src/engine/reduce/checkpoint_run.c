@@ -11,17 +11,17 @@ enum { CEILING_SHIFT = 40, TABLE_ROW = 4 + 4 + 8 + 8 };
 
 /* ---- saving ---- */
 
-static int put_folds(const assay_plan *plan, const assay_combiner *folds, assay_buf *out, uint64_t *count,
-                     uint64_t *done)
+static int put_combiners(const assay_plan *plan, const assay_combiner *combiners, assay_buf *out, uint64_t *count,
+                         uint64_t *done)
 {
     assay_buf packed;
     assay_buf_init(&packed, SIZE_MAX);
     int status = ASSAY_OK;
     for (uint32_t s = 0; s < plan->source_count; s++) {
-        for (size_t i = 0; status == ASSAY_OK && i < folds[s].count; i++) {
-            const assay_combiner_node *held = &folds[s].held[i];
+        for (size_t i = 0; status == ASSAY_OK && i < combiners[s].count; i++) {
+            const assay_combiner_node *held = &combiners[s].held[i];
             assay_buf_clear(&packed);
-            status = assay_partial_pack(&held->node, folds[s].rules, &packed);
+            status = assay_partial_pack(&held->partial, combiners[s].rules, &packed);
             assay_checkpoint_put_node(out, s, held->level, held->index, packed.data, packed.size);
             *count += 1;
             *done += (uint64_t)1 << held->level;
@@ -32,10 +32,10 @@ static int put_folds(const assay_plan *plan, const assay_combiner *folds, assay_
 }
 
 /* What this rank adds to the file: its own results, then the ones of the checkpoint before that lie ahead of it. */
-static int put_mine(const assay_plan *plan, const assay_combiner *folds, const assay_checkpoint *mine, assay_buf *out,
-                    uint64_t *count, uint64_t *done)
+static int put_mine(const assay_plan *plan, const assay_combiner *combiners, const assay_checkpoint *mine,
+                    assay_buf *out, uint64_t *count, uint64_t *done)
 {
-    int status = put_folds(plan, folds, out, count, done);
+    int status = put_combiners(plan, combiners, out, count, done);
     for (size_t i = mine->next; status == ASSAY_OK && i < mine->count; i++) {
         const assay_checkpoint_node *node = &mine->nodes[i];
         assay_checkpoint_put_node(out, node->source, node->level, node->index, mine->bytes.data + node->at, node->size);
@@ -59,8 +59,8 @@ static int write_file(const char *path, const assay_checkpoint_identity *identit
 }
 
 int assay_checkpoint_save(assay_comm *comm, const char *path, const assay_checkpoint_identity *identity,
-                          const assay_plan *plan, const assay_combiner *folds, const assay_checkpoint *mine, int status,
-                          uint64_t *done, assay_error *err)
+                          const assay_plan *plan, const assay_combiner *combiners, const assay_checkpoint *mine,
+                          int status, uint64_t *done, assay_error *err)
 {
     uint64_t numbers[2] = {0, 0}; /* nodes, chunks */
     assay_buf own, all;
@@ -68,7 +68,7 @@ int assay_checkpoint_save(assay_comm *comm, const char *path, const assay_checkp
     assay_buf_init(&all, SIZE_MAX);
     uint64_t *starts = assay_alloc_zeroed((size_t)assay_comm_size(comm) + 1, sizeof *starts);
     if (status == ASSAY_OK)
-        status = starts ? put_mine(plan, folds, mine, &own, &numbers[0], &numbers[1]) : ASSAY_ENOMEM;
+        status = starts ? put_mine(plan, combiners, mine, &own, &numbers[0], &numbers[1]) : ASSAY_ENOMEM;
     if (status == ASSAY_ENOMEM && err && !err->text[0])
         assay_fail(err, status, "out of memory on rank %d for the checkpoint", assay_comm_rank(comm));
     status = assay_comm_agree(comm, status, err);

@@ -14,7 +14,7 @@ void assay_combiner_init(assay_combiner *combiner, const assay_rule *rules, uint
 void assay_combiner_release(assay_combiner *combiner)
 {
     for (size_t i = 0; i < combiner->count; i++)
-        assay_partial_release(&combiner->held[i].node, combiner->rules);
+        assay_partial_release(&combiner->held[i].partial, combiner->rules);
     free(combiner->held);
     *combiner = (assay_combiner){0};
 }
@@ -23,8 +23,8 @@ void assay_combiner_release(assay_combiner *combiner)
 static int join_siblings(assay_combiner *combiner, size_t at)
 {
     assay_combiner_node *left = &combiner->held[at], *right = left + 1;
-    int status = assay_partial_combine(&left->node, &right->node, combiner->rules);
-    assay_partial_release(&right->node, combiner->rules);
+    int status = assay_partial_combine(&left->partial, &right->partial, combiner->rules);
+    assay_partial_release(&right->partial, combiner->rules);
     memmove(right, right + 1, (combiner->count - at - 2) * sizeof *right);
     combiner->count--;
     left->level++;
@@ -37,7 +37,7 @@ static bool are_siblings(const assay_combiner_node *left, const assay_combiner_n
     return left->level == right->level && left->index % 2 == 0 && right->index == left->index + 1;
 }
 
-int assay_combiner_add_node(assay_combiner *combiner, unsigned level, uint64_t index, assay_partial *node)
+int assay_combiner_add_node(assay_combiner *combiner, unsigned level, uint64_t index, assay_partial *partial)
 {
     if (combiner->count == combiner->room) {
         size_t room = combiner->room ? combiner->room * 2 : 16;
@@ -47,8 +47,8 @@ int assay_combiner_add_node(assay_combiner *combiner, unsigned level, uint64_t i
         combiner->held = grown;
         combiner->room = room;
     }
-    combiner->held[combiner->count++] = (assay_combiner_node){.level = level, .index = index, .node = *node};
-    *node = (assay_partial){0};
+    combiner->held[combiner->count++] = (assay_combiner_node){.level = level, .index = index, .partial = *partial};
+    *partial = (assay_partial){0};
     int status = ASSAY_OK;
     while (status == ASSAY_OK && combiner->count >= 2 &&
            are_siblings(&combiner->held[combiner->count - 2], &combiner->held[combiner->count - 1]))
@@ -56,17 +56,17 @@ int assay_combiner_add_node(assay_combiner *combiner, unsigned level, uint64_t i
     return status;
 }
 
-int assay_combiner_add(assay_combiner *combiner, uint64_t chunk, assay_partial *node)
+int assay_combiner_add(assay_combiner *combiner, uint64_t chunk, assay_partial *partial)
 {
-    return assay_combiner_add_node(combiner, 0, chunk, node);
+    return assay_combiner_add_node(combiner, 0, chunk, partial);
 }
 
-static int send_node(assay_comm *comm, assay_combiner *combiner, const assay_partial *node, int to, int status)
+static int send_node(assay_comm *comm, assay_combiner *combiner, const assay_partial *partial, int to, int status)
 {
     assay_buf out;
     assay_buf_init(&out, SIZE_MAX);
     if (status == ASSAY_OK)
-        status = assay_partial_pack(node, combiner->rules, &out);
+        status = assay_partial_pack(partial, combiner->rules, &out);
     if (status != ASSAY_OK)
         assay_buf_clear(&out);
     int sent = assay_comm_send(comm, to, &out);
@@ -74,9 +74,9 @@ static int send_node(assay_comm *comm, assay_combiner *combiner, const assay_par
     return status == ASSAY_OK ? sent : status;
 }
 
-/* Receives a node into *node (initialised). One that its rank could not pack comes empty: that rank reports the
+/* Receives a node into *partial (initialised). One that its rank could not pack comes empty: that rank reports the
  * failure. */
-static int receive_node(assay_comm *comm, assay_combiner *combiner, int from, assay_partial *node, assay_error *err)
+static int receive_node(assay_comm *comm, assay_combiner *combiner, int from, assay_partial *partial, assay_error *err)
 {
     assay_buf in;
     assay_buf_init(&in, SIZE_MAX);
@@ -84,7 +84,7 @@ static int receive_node(assay_comm *comm, assay_combiner *combiner, int from, as
     status = status == ASSAY_OK ? assay_buf_status(&in) : status;
     if (status == ASSAY_OK && in.size > 0) {
         assay_cursor cursor = assay_cursor_over(in.data, in.size);
-        status = assay_partial_unpack(&cursor, node, combiner->rules, err);
+        status = assay_partial_unpack(&cursor, partial, combiner->rules, err);
     }
     assay_buf_release(&in);
     return status;
@@ -109,7 +109,7 @@ static int join_from(assay_comm *comm, assay_combiner *combiner, size_t at, int 
     }
     int rc = receive_node(comm, combiner, from, &right, err);
     if (status == ASSAY_OK && rc == ASSAY_OK)
-        rc = assay_partial_combine(&combiner->held[at].node, &right, combiner->rules);
+        rc = assay_partial_combine(&combiner->held[at].partial, &right, combiner->rules);
     assay_partial_release(&right, combiner->rules);
     combiner->held[at].level++;
     combiner->held[at].index /= 2;
@@ -129,8 +129,8 @@ static int climb(assay_comm *comm, const assay_plan *plan, uint32_t source, assa
             continue;
         if (held->index % 2 == 1) {
             status =
-                send_node(comm, combiner, &held->node, owner_of(comm, plan, source, level, held->index - 1), status);
-            assay_partial_release(&held->node, combiner->rules);
+                send_node(comm, combiner, &held->partial, owner_of(comm, plan, source, level, held->index - 1), status);
+            assay_partial_release(&held->partial, combiner->rules);
             memmove(held, held + 1, (combiner->count - at - 1) * sizeof *held);
             combiner->count--;
             at--;
@@ -162,13 +162,13 @@ int assay_combiner_finish(assay_comm *comm, const assay_plan *plan, uint32_t sou
         status = climb(comm, plan, source, combiner, level, status, err);
     int from = owner_of(comm, plan, source, 0, 0), rank = assay_comm_rank(comm);
     if (rank == from && rank > 0)
-        status = send_node(comm, combiner, &combiner->held[0].node, 0, status);
+        status = send_node(comm, combiner, &combiner->held[0].partial, 0, status);
     if (rank == 0 && from > 0) {
         int rc = receive_node(comm, combiner, from, whole, err);
         status = status == ASSAY_OK ? rc : status;
     } else if (rank == 0) {
         assay_partial_release(whole, combiner->rules);
-        *whole = combiner->held[0].node;
+        *whole = combiner->held[0].partial;
         combiner->count = 0;
     }
     return status;

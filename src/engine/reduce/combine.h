@@ -19,7 +19,7 @@
 typedef struct assay_combiner_node {
     unsigned level;
     uint64_t index;
-    assay_partial node;
+    assay_partial partial;
 } assay_combiner_node;
 
 typedef struct assay_combiner { /* of one trial on one rank */
@@ -36,10 +36,10 @@ void assay_combiner_release(assay_combiner *combiner);
 
 /* Takes a node that was made before; its chunks must follow those added before. Takes over the node's contents. Returns
  * 0 or ASSAY_ENOMEM. Not collective. */
-int assay_combiner_add_node(assay_combiner *combiner, unsigned level, uint64_t index, assay_partial *node);
+int assay_combiner_add_node(assay_combiner *combiner, unsigned level, uint64_t index, assay_partial *partial);
 /* Takes the result of a chunk (numbered within the trial), which must follow the chunk added before; takes over the
  * node's contents. Returns 0 or ASSAY_ENOMEM. Not collective. */
-int assay_combiner_add(assay_combiner *combiner, uint64_t chunk, assay_partial *node);
+int assay_combiner_add(assay_combiner *combiner, uint64_t chunk, assay_partial *partial);
 
 /* Joins what all ranks hold; the whole trial's node ends on rank 0, in *whole (initialised; untouched elsewhere, and
  * where the trial has no chunks). Every rank must have added all its chunks. `status` is how this rank fared with the

@@ -5,29 +5,29 @@
 
 #include "base/fault.h"
 
-int assay_partial_init(assay_partial *node, uint32_t rules)
+int assay_partial_init(assay_partial *partial, uint32_t rules)
 {
-    *node = (assay_partial){.rules = rules};
-    assay_problems_init(&node->problems);
-    node->rule = assay_alloc_zeroed(rules, sizeof *node->rule);
-    return node->rule ? ASSAY_OK : ASSAY_ENOMEM;
+    *partial = (assay_partial){.rules = rules};
+    assay_problems_init(&partial->problems);
+    partial->rule = assay_alloc_zeroed(rules, sizeof *partial->rule);
+    return partial->rule ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-void assay_partial_release(assay_partial *node, const assay_rule *rules)
+void assay_partial_release(assay_partial *partial, const assay_rule *rules)
 {
-    for (uint32_t i = 0; node->rule && i < node->rules; i++) {
-        if (node->rule[i].state)
-            rules[i].ops->state_free(node->rule[i].state);
-        free(node->rule[i].error);
+    for (uint32_t i = 0; partial->rule && i < partial->rules; i++) {
+        if (partial->rule[i].state)
+            rules[i].ops->state_free(partial->rule[i].state);
+        free(partial->rule[i].error);
     }
-    free(node->rule);
-    assay_problems_release(&node->problems);
-    *node = (assay_partial){0};
+    free(partial->rule);
+    assay_problems_release(&partial->problems);
+    *partial = (assay_partial){0};
 }
 
-int assay_partial_fail(assay_partial *node, uint32_t rule, int status, const char *error)
+int assay_partial_fail(assay_partial *partial, uint32_t rule, int status, const char *error)
 {
-    assay_partial_rule *r = &node->rule[rule];
+    assay_partial_rule *r = &partial->rule[rule];
     if (r->status != ASSAY_OK)
         return ASSAY_OK;
     r->status = status;
@@ -66,10 +66,10 @@ int assay_partial_combine(assay_partial *earlier, assay_partial *later, const as
 
 enum { HAS_STATE = 1, HAS_FAILED = 2 };
 
-int assay_partial_pack(const assay_partial *node, const assay_rule *rules, assay_buf *out)
+int assay_partial_pack(const assay_partial *partial, const assay_rule *rules, assay_buf *out)
 {
-    for (uint32_t i = 0; i < node->rules; i++) {
-        const assay_partial_rule *r = &node->rule[i];
+    for (uint32_t i = 0; i < partial->rules; i++) {
+        const assay_partial_rule *r = &partial->rule[i];
         assay_put_u8(out, (uint8_t)((r->state ? HAS_STATE : 0) | (r->status != ASSAY_OK ? HAS_FAILED : 0)));
         assay_put_u64(out, r->unreadable);
         if (r->status != ASSAY_OK) {
@@ -87,7 +87,7 @@ int assay_partial_pack(const assay_partial *node, const assay_rule *rules, assay
             return assay_buf_status(out);
         assay_buf_set_u64(out, at, out->size - at - 8);
     }
-    assay_problems_pack(&node->problems, out);
+    assay_problems_pack(&partial->problems, out);
     return assay_buf_status(out);
 }
 
@@ -113,13 +113,13 @@ static int unpack_rule(assay_cursor *in, assay_partial_rule *r, const assay_rule
     return rule->ops->unpack(rule, &state, &r->state, err);
 }
 
-int assay_partial_unpack(assay_cursor *in, assay_partial *node, const assay_rule *rules, assay_error *err)
+int assay_partial_unpack(assay_cursor *in, assay_partial *partial, const assay_rule *rules, assay_error *err)
 {
     int status = ASSAY_OK;
-    for (uint32_t i = 0; status == ASSAY_OK && i < node->rules; i++)
-        status = unpack_rule(in, &node->rule[i], &rules[i], err);
+    for (uint32_t i = 0; status == ASSAY_OK && i < partial->rules; i++)
+        status = unpack_rule(in, &partial->rule[i], &rules[i], err);
     if (status == ASSAY_OK)
-        status = assay_problems_unpack(in, &node->problems, err);
+        status = assay_problems_unpack(in, &partial->problems, err);
     if (status == ASSAY_OK && in->failed)
         status = assay_fail(err, ASSAY_EFORMAT, "packed partial results are cut short");
     return status;

@@ -19,17 +19,17 @@ typedef struct assay_partial {
     assay_problems problems;
 } assay_partial;
 
-/* `rules` are the trial's configured rules; a node of the same trial always has the same. */
-int assay_partial_init(assay_partial *node, uint32_t rules);
-void assay_partial_release(assay_partial *node, const assay_rule *rules);
+/* `rules` are the trial's configured rules; a partial of the same trial always has the same. */
+int assay_partial_init(assay_partial *partial, uint32_t rules);
+void assay_partial_release(assay_partial *partial, const assay_rule *rules);
 /* Marks a rule as failed unless it failed before. */
-int assay_partial_fail(assay_partial *node, uint32_t rule, int status, const char *error);
-/* Joins a later node into an earlier one; a rule whose combine fails is marked. The later one's states are used up one
- * after the other, for two nodes take as much as their sum: release it then, whatever happened. Returns 0 or
+int assay_partial_fail(assay_partial *partial, uint32_t rule, int status, const char *error);
+/* Joins a later partial into an earlier one; a rule whose combine fails is marked. The later one's states are used up
+ * one after the other, for two partials take as much as their sum: release it then, whatever happened. Returns 0 or
  * ASSAY_ENOMEM. */
 int assay_partial_combine(assay_partial *earlier, assay_partial *later, const assay_rule *rules);
-int assay_partial_pack(const assay_partial *node, const assay_rule *rules, assay_buf *out);
-/* Into an initialised node without states. */
-int assay_partial_unpack(assay_cursor *in, assay_partial *node, const assay_rule *rules, assay_error *err);
+int assay_partial_pack(const assay_partial *partial, const assay_rule *rules, assay_buf *out);
+/* Into an initialised partial without states. */
+int assay_partial_unpack(assay_cursor *in, assay_partial *partial, const assay_rule *rules, assay_error *err);
 
 #endif
