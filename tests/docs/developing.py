@@ -44,10 +44,35 @@ def check_names(checks):
     members = set(re.findall(r"\(\*(\w+)\)\(", table)) | set(re.findall(r"(\w+);", table))
     told = set(re.findall(r"^\d+\. `(\w+)` ", section("Add a format"), re.M))
     checks.expect(len(told) >= 4 and told <= members, "not members of a format: %s" % sorted(told - members))
+    check_formats(checks)
     for term in ("trial", "step", "mode step", "worker", "rule", "datapoint", "finding", "chunk", "use", "partial", "combine",
                  "reference cache", "lookahead", "deferred", "demand"):
         rows = re.findall(r"^\| %s \| (.*) \|$" % term, (ROOT / "docs" / "glossary.md").read_text(), re.M)
         checks.expect(len(rows) == 1 and rows[0].endswith("."), "the glossary has %d sentences on %s" % (len(rows), term))
+
+
+def check_formats(checks):
+    """Every format has what the checklist names, under its own name; those of the tests have their table and their trial."""
+    steps = section("Add a format")
+    named = [p for p in re.findall(r"`((?:src|tests)/[\w./*-]*NAME[\w./*-]*)`", steps)]
+    checks.expect(len(named) >= 3, "the checklist names %s" % named)
+    listed = re.findall(r"^X\((\w+)\)", (ROOT / "src/trial/format/formats.def").read_text(), re.M)
+    checks.expect(len(listed) >= 2 and not set(listed) ^ {p.parent.name for p in (ROOT / "src/trial/format").glob("*/*.c")
+                                                           if p.parent.name != "tfrecord"}, "formats in the list: %s" % listed)
+    calls = set(re.findall(r"\(\*(\w+)\)\(", re.search(r"typedef struct assay_format \{(.*?)^\} assay_format;", (
+        ROOT / "src/trial/format/format.h").read_text(), re.M | re.S).group(1))) - {"holds_files"}
+    for name in listed:
+        for path in named:
+            checks.expect(list(ROOT.glob(path.replace("NAME", name).rstrip("/"))), "format %s: there is no %s" % (name, path))
+        for folder, what in (("tests/fuzz/*.c", "fuzz target"), ("docs/*.md", "page")):
+            found = [p for p in ROOT.glob(folder) if re.search(r"format/%s/|\b%s\b" % (name, name), p.read_text())]
+            checks.expect(found, "format %s has no %s" % (name, what))
+    for name in sorted(set(listed) | set(re.findall(r"^X\((\w+)\)", (ROOT / "tests/formats/formats.def").read_text(), re.M))):
+        sources = list((ROOT / "src/trial/format" / name).glob("*.c")) or [ROOT / "tests/formats" / (name + ".c")]
+        text = "".join(p.read_text() for p in sources)
+        table = re.search(r"^const assay_format assay_format_%s = \{(.*?)^\};" % name, text, re.M | re.S)
+        checks.expect(table and set(re.findall(r"\.(\w+) =", table.group(1))) >= calls, "the table of %s" % name)
+        checks.expect((ROOT / "tests/data/formats" / name).is_dir(), "format %s has no small trial" % name)
 
 
 def follow(tree):

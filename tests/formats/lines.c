@@ -1,11 +1,12 @@
 /* lines.c - "lines", a format for tests: scalars without a file of their own, all steps of a worker in one file, which
  * grows while the training runs.
  *
- *     WORKER.lines            STEP MODE NAME NUMBER, a line each, steps in order
+ *     WORKER.lines            STEP MODE NAME NUMBER, a line each, in order of steps and, within a step, of modes
  *
- * A step may have lines of several modes. A place is a stretch of some steps: its worker, where it begins and with
- * which step. A row is where the number stands, as text, with the end of its line; a last line without one is still
- * being written. */
+ * A step may have lines of several modes: these are steps of their own, as (mode, mode step) is what a step is. Their
+ * mode step is the number in the file; the global step, which is one step's alone, puts them into order, and is the
+ * same in every run. A place is a stretch of some steps: its worker, where it begins and with which step. A row is
+ * where the number stands, as text, with the end of its line; a last line without one is still being written. */
 #include <assay/rule.h>
 
 #include <stdio.h>
@@ -17,12 +18,11 @@
 
 extern const assay_format assay_format_lines;
 static const char SUFFIX[] = ".lines";
-enum { FILE_MOST = 1 << 28, STEPS_A_PLACE = 8, NUMBER_MOST = 64 };
+enum { FILE_MOST = 1 << 28, STEPS_A_PLACE = 8, NUMBER_MOST = 64, MODES = ASSAY_MODES - 1 };
 
 /* One line, in the text that it was read from. */
 typedef struct line {
-    int64_t step;
-    int mode;
+    int64_t step; /* global: the number in the file times MODES, and the mode from 0 on */
     const char *name;
     size_t name_length, number_at, number_length; /* number_at: in the text */
 } line;
@@ -61,12 +61,15 @@ static int next_line(const assay_buf *text, size_t *at, line *out)
         length[i] = (size_t)(stop - from);
         from = stop + 1;
     }
-    out->mode = mode_of(word[1], length[1]);
+    const int mode = mode_of(word[1], length[1]);
     out->name = word[2];
     out->name_length = length[2];
     out->number_at = (size_t)(word[3] - (const char *)text->data);
     out->number_length = length[3];
-    return read_whole(&word[0], ' ', &out->step) && out->mode && length[3] <= NUMBER_MOST ? 1 : -1;
+    bool sound =
+        read_whole(&word[0], ' ', &out->step) && out->step < INT64_MAX / MODES && mode && length[3] <= NUMBER_MOST;
+    out->step = sound ? out->step * MODES + mode - 1 : 0;
+    return sound ? 1 : -1;
 }
 
 /* ---- the catalog ---- */
@@ -177,15 +180,14 @@ static void remark(assay_catalog *catalog, const assay_unit *unit, const assay_u
 
 /* ---- the index ---- */
 
-/* Adds the rows of a step and mode, from the lines of the stretch. */
-static int add_part(const assay_buf *text, const assay_unit *unit, int mode, int64_t base, assay_dict *tensors,
-                    assay_shard *s)
+/* Adds the rows of a unit, from the lines of its stretch. */
+static int add_part(const assay_buf *text, const assay_unit *unit, int64_t base, assay_dict *tensors, assay_shard *s)
 {
     assay_part part = {.step = unit->step,
-                       .mode_step = unit->step,
+                       .mode_step = unit->step / MODES,
                        .worker = unit->worker,
                        .format = unit->format,
-                       .mode = (uint8_t)mode,
+                       .mode = (uint8_t)(unit->step % MODES + 1),
                        .first = (uint32_t)s->entry_count,
                        .first_shape = (uint32_t)s->shape_count};
     line got;
@@ -195,7 +197,7 @@ static int add_part(const assay_buf *text, const assay_unit *unit, int mode, int
     for (size_t at = 0; (found = next_line(text, &at, &got)) != 0;) {
         if (found > 0 && got.step > unit->step)
             break;
-        if (found < 0 || got.step != unit->step || got.mode != mode)
+        if (found < 0 || got.step != unit->step)
             continue;
         uint32_t tensor = assay_dict_add(tensors, got.name, got.name_length);
         if (tensor == ASSAY_NO_ID || assay_shard_reserve(s, 0, 1, 0) != ASSAY_OK)
@@ -230,8 +232,8 @@ static int read_unit(assay_store *store, const assay_catalog *catalog, const ass
         status = assay_store_read_at(file, (uint64_t)p.at, text.data,
                                      (size_t)(assay_store_file_size(file) - (uint64_t)p.at), &got, &why);
     text.size = got;
-    for (int mode = 1; mode < ASSAY_MODES && status == ASSAY_OK; mode++)
-        status = add_part(&text, unit, mode, p.at, tensors, shard);
+    if (status == ASSAY_OK)
+        status = add_part(&text, unit, p.at, tensors, shard);
     assay_store_close_file(file);
     assay_buf_release(&text);
     if (status == ASSAY_OK || status == ASSAY_ENOMEM)

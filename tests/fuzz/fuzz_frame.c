@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assay_reader *file = NULL;
     if (assay_reader_open_path(&file, store, 0, path, 64 << 10, NULL) != ASSAY_OK)
         abort();
-    read_record(file, 0, size, 0);
+    read_record(file, 0, size, 0, UINT64_MAX);
     uint64_t length = 0;
     for (size_t at = 0; at + 8 <= size && at < 4096; at += length + 16) { /* as the length fields say */
         memcpy(&length, data + at, 8);

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assay_reader *file = NULL;
     if (assay_reader_open_path(&file, store, number_of_format("npy"), path, 64 << 10, NULL) != ASSAY_OK)
         abort();
-    read_record(file, 0, size, 0);
+    read_record(file, 0, size, 0, size);
     read_record(file, 0, size, 48, size);
     if (size > 0) /* what is cut short is refused, or reads as less */
         read_record(file, 0, size - 1, 16, size);

@@ -4,7 +4,7 @@ through every command as they are, on 1 and more ranks, and nothing above the li
 
 blocks: records without a frame, of which the index has dtype and shape; several tensors in a file, several files a step; strided,
 compressed and put together from pieces of several files; numbers that only the index has; steps that are checkpoints.
-lines: scalars without a file of their own, one file for all steps, which grows.
+lines: scalars without a file of their own, one file for all steps, which grows; training and validation at one step.
 Both have the verdicts of the same values recorded by the recording library, alone and below one root with another format.
 
     formats.py --assay PROGRAM --ranks 1 2 3 ... -- PROGRAM_WITH_THOSE_FORMATS [no-pack]
@@ -31,7 +31,8 @@ RULES = [("update", "WeightUpdateRatio", {"large_threshold": 1e-9}),
          ("exploding", "ExplodingTensor", {"tensor_regex": "."}),
          ("unchanged", "UnchangedTensor", {"collection_names": "weights", "num_steps": 2}),
          ("replicas", "ReplicaDivergence", {}),
-         ("loss", "LossNotDecreasing", {"tensor_regex": "^loss$", "num_steps": 1, "diff_percent": 50})]
+         ("loss", "LossNotDecreasing", {"tensor_regex": "^loss$", "num_steps": 1, "diff_percent": 50}),
+         ("validation", "LossNotDecreasing", {"tensor_regex": "^val_loss$", "num_steps": 1, "diff_percent": 50, "mode": "EVAL"})]
 COLLECTIONS = {"weights": "^(?!gradient|optimizer/|ema/|state/).*weight", "losses": "^loss$",
                "biases": "^(?!gradient|optimizer/|ema/|state/).*bias"}
 
@@ -70,10 +71,14 @@ def make_lines(folder, recorded, ends=True):
     for step in range(40):
         saved = {w: {"loss": 4.0 / (1 + step) if step < 20 else numpy.float64(step), "norm.weight": 1.5 + step % 3}
                  for w in WORKERS}
-        made.step(step, "TRAIN", step, saved)
+        made.step(4 * step, "TRAIN", step, saved)
+        validation = {w: {"val_loss": 5.0 / (1 + step) if step < 30 else numpy.float64(step)} for w in WORKERS if step % 4 == 0}
+        if validation:
+            made.step(4 * step + 1, "EVAL", step, validation)
         for worker in WORKERS:
             with open(folder / (worker + ".lines"), "a") as out:
-                out.writelines("%d TRAIN %s %r\n" % (step, name, float(value)) for name, value in saved[worker].items())
+                for mode, of in (("TRAIN", saved), ("EVAL", validation)):
+                    out.writelines("%d %s %s %r\n" % (step, mode, name, float(value)) for name, value in of.get(worker, {}).items())
     made.end()
     if ends:
         (folder / "lines.end").touch()
@@ -246,7 +251,9 @@ def main():
         check_damage(test, blocks)
         check_together(test, blocks)
         lines = make_lines(where / "lines", where / "lines.recorded")
-        test.same(lines, where / "lines.recorded", "lines")
+        report = test.same(lines, where / "lines.recorded", "lines")
+        validation = {r["name"]: r for r in report["rules"]}["validation"]
+        checks.expect(validation["datapoints"] > 0 and validation["findings_total"] > 0, "validation at the steps of training: %s" % validation)
         test.commands(lines, where / "lines.recorded", "lines")
         check_growing(test)
         done = mpirun(1, [args.assay, "ls", blocks])

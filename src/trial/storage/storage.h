@@ -1,5 +1,14 @@
 /* storage.h - where a trial lies. A scheme (none or file://, for a directory or a packed trial's file) is chosen by the
- * location; everything above reads through these calls only. All paths are relative to the trial's root and use '/'. */
+ * location; everything above reads through these calls only. All paths are relative to the trial's root and use '/'.
+ *
+ * How it works:
+ *   1. storage.c picks the backend (backend.h) by the location: posix.c for directories, packed_hdf5.c for packed trials.
+ *      It says what files and directories there are and gives their bytes; what they mean is a format's (trial/format/).
+ *   2. Names of a directory come sorted, and a file is read at any offset. Nothing is cached here but by a backend that
+ *      reads in blocks.
+ *   3. Who will read a file soon says so (assay_store_ahead). A backend that waits for a disk or a server fetches it
+ *      meanwhile, and says by assay_store_waits() whether that is worth while.
+ *   4. A stamp tells whether a file or directory changed without reading it. Storages that never change have none. */
 #ifndef ASSAY_STORAGE_STORAGE_H
 #define ASSAY_STORAGE_STORAGE_H
 
