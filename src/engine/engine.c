@@ -1,5 +1,5 @@
 /* engine.c - one job from listing to verdicts:
- *   1. list the trials, read their index files, make the plan, bring every index entry to the rank that has its chunk
+ *   1. list the trials, read their index, make the plan, bring every index entry to the rank that has its chunk
  *   2. every rank maps its chunks, without MPI
  *   3. combine the chunks' results in their order; rank 0 finalizes (outcome.c)
  * After each part the ranks agree whether it succeeded. */

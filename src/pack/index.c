@@ -1,5 +1,5 @@
-/* index.c - the contents of the index files as tables that need no parsing: one row of `parts` for each step of a
- * worker, its records in `entries`, names in `tensors`. Index files with errors or anything unusual get no part: they
+/* index.c - the index as tables that need no parsing: one row of `parts` for each step of a
+ * worker, its records in `entries`, names in `tensors`. Units with errors or anything unusual get no part: they
  * are read as text, with the same messages as before. */
 #include <stdio.h>
 #include <stdlib.h>

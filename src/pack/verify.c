@@ -1,5 +1,5 @@
 /* verify.c - verifies a packed trial against the trial: names, sizes, every byte, and the index tables against the
- * index files. */
+ * index. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,29 +13,21 @@
 #include "base/fault.h"
 #include "tensor/convert.h"
 #include "trial/format/format.h"
+#include "trial/piece_files.h"
 
 enum {
     WINDOW_LEAST = 64 << 10,
     HEAD = WINDOW_LEAST, /* of a record that is much larger than the window: the rest may be put elsewhere */
     BLOCK = 32 << 10,
     PIECE = 64 << 10,
-    ALIGN = 64,
-    PIECE_FILES = 16
+    ALIGN = 64
 };
-
-/* A file that pieces of a record are read from, beside the one that is open. */
-typedef struct piece_file {
-    assay_store_file *file; /* NULL: none */
-    const char *name;       /* in the list of the part */
-    uint64_t used;
-} piece_file;
 
 struct assay_reader {
     const assay_format *format;
     assay_store *store;
     assay_files *files; /* of the part; NULL: it lists none */
-    piece_file pieces[PIECE_FILES];
-    uint64_t turn;
+    assay_piece_files pieces;
     assay_store_file *file; /* NULL after a failed reopen */
     char *path;
     uint64_t size;
@@ -73,50 +65,13 @@ static int read_exactly(void *context, uint64_t at, void *bytes, size_t size, as
     return status;
 }
 
-static void close_pieces(assay_reader *f)
-{
-    for (int i = 0; i < PIECE_FILES; i++) {
-        assay_store_close_file(f->pieces[i].file);
-        f->pieces[i] = (piece_file){0};
-    }
-}
-
-/* The file of a piece, opened in place of the one that was not used for longest. */
-static int open_piece(assay_reader *f, const char *name, piece_file **out, assay_error *err)
-{
-    piece_file *best = &f->pieces[0];
-    for (int i = 0; i < PIECE_FILES; i++) {
-        piece_file *piece = &f->pieces[i];
-        if (piece->file && (piece->name == name || strcmp(piece->name, name) == 0)) {
-            *out = piece;
-            return ASSAY_OK;
-        }
-        best = piece->used < best->used ? piece : best;
-    }
-    assay_store_close_file(best->file);
-    *best = (piece_file){.name = name};
-    *out = best;
-    return assay_store_open_file(f->store, name, &best->file, err);
-}
-
 /* assay_index_row.read */
 static int read_piece(void *context, uint32_t file, uint64_t at, void *bytes, size_t size, assay_error *err)
 {
     assay_reader *f = context;
-    piece_file *piece = NULL;
-    size_t got = 0;
     if (!f->files || file >= f->files->count)
         return assay_fail(err, ASSAY_EFORMAT, "%s: a piece of it lies in a file that the index does not list", f->path);
-    const char *name = f->files->file[file].name;
-    int status = open_piece(f, name, &piece, err);
-    if (status != ASSAY_OK)
-        return status;
-    piece->used = ++f->turn;
-    status = assay_store_read_at(piece->file, at, bytes, size, &got, err);
-    if (status == ASSAY_OK && got != size)
-        status = assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: the file is cut short, or not written to its end yet",
-                            name, (unsigned long long)(at + got));
-    return status;
+    return assay_piece_files_read(&f->pieces, f->store, f->files->file[file].name, at, bytes, size, err);
 }
 
 static int reopen(assay_reader *f, assay_store *store, const assay_format *format, const char *path, assay_error *err)
@@ -160,7 +115,7 @@ static void take_files(assay_reader *f, assay_files *files, uint32_t number)
     assay_files *before = f->files;
     assay_index_row row = {.read = read_piece, .context = f};
     if (before != files)
-        close_pieces(f);
+        assay_piece_files_close(&f->pieces);
     f->files = assay_files_share(files);
     if (files) {
         row.note = files->file[number].note;
@@ -208,7 +163,7 @@ void assay_reader_close(assay_reader *f)
     if (!f)
         return;
     assay_store_close_file(f->file);
-    close_pieces(f);
+    assay_piece_files_close(&f->pieces);
     assay_files_release(f->files);
     assay_decoded_release(&f->decoded);
     free(f->piece);

@@ -1,4 +1,4 @@
-/* file_pool.h - the event files that a rank has open, and the reference cache.
+/* file_pool.h - the files of trials that a rank has open, and the reference cache.
  *
  * Opening a file costs more than reading a small record, so files stay open: those that records are read from (the main
  * one and, for lookahead.h, those of the next steps), and those that hold references. */

@@ -1,6 +1,6 @@
 /* chunks.c - cuts the steps of every trial into chunks of about equal cost.
  *
- *   1. every rank adds up, per step, the cost of its own index files
+ *   1. every rank adds up, per step, the cost of its own units
  *   2. rank 0 joins the sums, cuts the chunks and broadcasts them
  *   3. every rank computes the same partition (partition.c)
  * Chunks do not depend on the number of ranks. TARGET_CHUNKS per trial are enough for hundreds of ranks, and no chunk
@@ -162,7 +162,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* What one index file asks for. */
+/* What one unit asks for. */
 static step_cost part_cost(assay_demand *wants, const assay_shard *shard, const assay_part *part)
 {
     step_cost cost = {0};

@@ -1,7 +1,7 @@
 /* list.c - finds the trials of a job, and lists them:
  *   1. rank i mod ranks lists trial i
- *   2. everyone gets the heads of all: workers, collections, problems, the number of index files
- *   3. each rank gets the names of the index files that it will read; rank 0 gets all names, and looks for missing ones
+ *   2. everyone gets the heads of all: workers, collections, problems, the number of units
+ *   3. each rank gets the units that it will read; rank 0 gets all of them, and looks for missing ones
  */
 #include "engine/source/source.h"
 
@@ -71,7 +71,7 @@ void assay_sources_release(assay_sources *s)
     *s = (assay_sources){0};
 }
 
-/* Lists one trial and packs what came of it, but for the index files. */
+/* Lists one trial and packs what came of it, but for its units. */
 static int list_source(assay_source *source, uint32_t number, assay_buf *out)
 {
     assay_catalog catalog = {0};
@@ -121,7 +121,7 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
     return ASSAY_OK;
 }
 
-/* Which index files of all trials, in one numbering, a rank reads: [*from, *to). */
+/* Which units of all trials, in one numbering, a rank reads: [*from, *to). */
 static void share_of_all(const assay_sources *s, int rank, int ranks, uint64_t *from, uint64_t *to)
 {
     uint64_t total = 0, r = (uint64_t)rank, size = (uint64_t)ranks;
@@ -189,11 +189,11 @@ static int unpack_files(assay_sources *s, const assay_buf *all, assay_error *err
         status = number < s->count ? assay_units_unpack(&in, &s->list[number].catalog) : ASSAY_EFORMAT;
     }
     if (status == ASSAY_EFORMAT)
-        return assay_fail(err, ASSAY_EINTERNAL, "the names of index files did not survive their way between ranks");
+        return assay_fail(err, ASSAY_EINTERNAL, "the units did not survive their way between ranks");
     return status;
 }
 
-/* Brings the names of index files from the ranks that have listed them to those that will read them. */
+/* Brings the units from the ranks that have listed them to those that will read them. */
 static int share_files(assay_comm *comm, assay_sources *s, uint64_t *starts, assay_error *err)
 {
     int rank = assay_comm_rank(comm), size = assay_comm_size(comm), status = ASSAY_OK;

@@ -1,4 +1,5 @@
-/* read.c - reads the index files of all trials, each rank a contiguous share, and tells everyone the steps and tensors:
+/* read.c - reads the index of all trials, each rank a contiguous share of their units, and tells everyone the steps and
+ * tensors:
  *   1. parse the share into a shard with its own dictionary, per trial
  *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (rank_reduce.h)
  *   3. if workers count their steps differently, give them a common order (trial/align.h)
@@ -40,7 +41,7 @@ static int summarize_shard(summary *s, uint32_t workers, assay_shard *shard, boo
     return ASSAY_OK;
 }
 
-/* Reads this rank's share of all trials' index files, whose names come first in its listings. */
+/* Reads this rank's share of all trials' units, whose names come first in its listings. */
 static int read_share(assay_sources *sources, summaries *all, int rank, int ranks)
 {
     uint64_t base = 0, first, end;
@@ -232,7 +233,7 @@ int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *er
     if (status == ASSAY_OK)
         status = read_share(sources, &all, rank, assay_comm_size(comm));
     if (status == ASSAY_ENOMEM)
-        assay_fail(err, status, "out of memory on rank %d while reading index files", rank);
+        assay_fail(err, status, "out of memory on rank %d while reading the index", rank);
     static const assay_joiner joiner = {assay_summaries_pack, assay_summaries_join};
     status = assay_rank_reduce(comm, &joiner, &all, status, err);
     if (status == ASSAY_OK)

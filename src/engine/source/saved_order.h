@@ -1,7 +1,7 @@
-/* saved_order.h - the order in which tensors are saved within a step, found from index files that several ranks read.
+/* saved_order.h - the order in which tensors are saved within a step, found from units that several ranks read.
  *
  * Each tensor has a predecessor: the tensor whose record lies before its own where it was first saved, by (step,
- * worker). That is the same however the index files are divided, and joins like a first-come dictionary. Placing each
+ * worker). That is the same however the units are divided, and joins like a first-come dictionary. Placing each
  * tensor right after its predecessor gives one order of all tensors, including those saved at different steps. */
 #ifndef ASSAY_ENGINE_SOURCE_SAVED_ORDER_H
 #define ASSAY_ENGINE_SOURCE_SAVED_ORDER_H

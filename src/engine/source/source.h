@@ -18,7 +18,7 @@ typedef struct assay_source {
     assay_unit *listed;    /* all of them on the rank that listed the trial, until they are dealt out; owned */
     assay_trial *info;     /* steps and tensors, the same on every rank */
     assay_shard shard; /* after assay_sources_read(): this rank's share; after the redistribution: that of its chunks */
-    assay_problems problems; /* rank 0: all that listing and index files showed */
+    assay_problems problems; /* rank 0: all that listing and index showed */
 } assay_source;
 
 typedef struct assay_sources {
@@ -34,16 +34,16 @@ typedef struct assay_sources {
 int assay_sources_init(assay_sources *sources, const assay_job *job);
 void assay_sources_release(assay_sources *sources);
 
-/* Which index files of a trial a rank reads: [*first, *end) of them. `base` is the number of its first one when those
+/* Which units of a trial a rank reads: [*first, *end) of them. `base` is the number of its first one when those
  * of all trials are counted. Not collective. */
 void assay_sources_share(const assay_sources *sources, uint32_t source, uint64_t base, int rank, int ranks,
                          uint64_t *first, uint64_t *end);
 
-/* Lists every trial (trial i by rank i mod ranks); the names of workers go to everyone, those of index files to the
+/* Lists every trial (trial i by rank i mod ranks); the names of workers go to everyone, the units to the
  * rank that reads them and to rank 0. A trial that cannot be opened keeps its status. Collective. */
 int assay_sources_list(assay_comm *comm, assay_sources *sources, assay_error *err);
 
-/* Reads the index files, each rank a contiguous share, and makes the steps and tensors of every trial known to every
+/* Reads the index, each rank a contiguous share, and makes the steps and tensors of every trial known to every
  * rank; the entries stay with the rank that read them. Collective. */
 int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *err);
 

@@ -2,8 +2,9 @@
  * location; everything above reads through these calls only. All paths are relative to the trial's root and use '/'.
  *
  * How it works:
- *   1. storage.c picks the backend (backend.h) by the location: posix.c for directories, packed_hdf5.c for packed trials.
- *      It says what files and directories there are and gives their bytes; what they mean is a format's (trial/format/).
+ *   1. storage.c picks the backend (backend.h) by the location: posix.c for directories, packed_hdf5.c for packed
+ * trials. It says what files and directories there are and gives their bytes; what they mean is a format's
+ * (trial/format/).
  *   2. Names of a directory come sorted, and a file is read at any offset. Nothing is cached here but by a backend that
  *      reads in blocks.
  *   3. Who will read a file soon says so (assay_store_ahead). A backend that waits for a disk or a server fetches it
