@@ -40,8 +40,8 @@ bool assay_step_lookup_find(const assay_step_lookup *l, uint32_t tensor, assay_p
     if (!entry)
         return false;
     const size_t at = (size_t)(entry - l->shard->entries);
-    size_t p = l->first;
-    while (p + 1 < l->end && at >= (size_t)l->shard->parts[p].first + l->shard->parts[p].count)
+    size_t p = l->first; /* entries of parts that came from several ranks lie in any order */
+    while (p + 1 < l->end && at - l->shard->parts[p].first >= l->shard->parts[p].count) /* wraps where it lies before */
         p++;
     *out = (assay_place){&l->shard->parts[p], entry};
     return true;

@@ -52,8 +52,27 @@ static void test_first_part_counts(void)
     assay_shard_release(&s);
 }
 
+/* Parts that came from an earlier rank are in front, and their entries behind. */
+static void test_parts_of_two_ranks(void)
+{
+    assay_shard s;
+    assay_step_lookup l = {0};
+    assay_shard_init(&s);
+    add_part(&s, 1, 1, (const uint32_t[]){0, 1, 3}, 3);
+    add_part(&s, 1, 0, (const uint32_t[]){3, 1}, 2);
+    assay_shard_turn(&s, 1);
+    CU_ASSERT_EQUAL_FATAL(assay_step_lookup_turn(&l, &s, 0, 2, TENSORS), 0);
+    expect(&l, 3, &s.parts[0]);
+    expect(&l, 1, &s.parts[0]);
+    expect(&l, 0, &s.parts[1]);
+    assay_step_lookup_release(&l);
+    assay_shard_release(&s);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {{"the first part that has a tensor counts", test_first_part_counts}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"the first part that has a tensor counts", test_first_part_counts},
+                           {"entries of two ranks lie in any order", test_parts_of_two_ranks},
+                           CU_TEST_INFO_NULL};
     return unit_main("trial/step_lookup", tests);
 }
