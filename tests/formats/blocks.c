@@ -292,13 +292,14 @@ static int read_unit(assay_store *store, const assay_catalog *catalog, const ass
     int status = assay_store_read(store, path, INDEX_MOST, &text, &why);
     assay_put_u8(&text, '\0');
     bool sound = status == ASSAY_OK;
-    for (char *line = (char *)text.data, *end; sound && *line; line = end + 1) {
-        end = strchr(line, '\n');
+    for (char *line = (char *)text.data; sound && *line;) {
+        char *end = strchr(line, '\n');
         sound = end != NULL;
-        if (sound) {
-            *end = '\0';
-            sound = read_line(r, line);
-        }
+        if (!sound)
+            break;
+        *end = '\0';
+        sound = read_line(r, line);
+        line = end + 1;
     }
     if (status == ASSAY_OK && !(sound && r->ended))
         status = assay_fail(&why, ASSAY_EFORMAT, "%s: the index is damaged, or cut short", path);
