@@ -144,7 +144,7 @@ static int run_program(int argc, char **argv)
     if (command || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
         return first ? print_help(command) : CLI_DONE;
     if (strcmp(name, "--version") == 0) {
-        if (first && (printf("assay %s\n", ASSAY_VERSION) < 0 || fflush(stdout) != 0))
+        if (first && (printf("assay %s\nLicense: Apache-2.0\n", ASSAY_VERSION) < 0 || fflush(stdout) != 0))
             return CLI_FAILED;
         return CLI_DONE;
     }

@@ -55,7 +55,7 @@ def check_help(cli):
         cli.checks.expect(widest <= 100, "%s --help is %d columns wide" % (command, widest))
         cli.expect(0, command, "x", "y", "--nonsense", "--help")
     version = cli.expect(0, "--version").out
-    cli.checks.expect(re.fullmatch(r"assay \d+\.\d+\.\d+\n", version), "--version: %s" % version)
+    cli.checks.expect(re.fullmatch(r"assay \d+\.\d+\.\d+\n(.+\n)*License: Apache-2.0\n", version), "--version: %s" % version)
     cli.expect(2, err="no command")
     cli.expect(2, "frobnicate", err="unknown command \"frobnicate\"")
 
