@@ -41,6 +41,41 @@ def pkg_config(env, *words):
     return subprocess.run(["pkg-config", *words, "assay"], env=env, check=True, capture_output=True, text=True).stdout.split()
 
 
+def documents(checks, prefix):
+    """Everything that man pages and documents name is installed beside them."""
+    doc, man = prefix / "share/doc/assay", prefix / "share/man/man1"
+    named = {name.replace("\\", "") for page in man.glob("*.1") for name in re.findall(r"docs/[\w\\-]+\.md", page.read_text())}
+    checks.expect(len(named) > 5, "man pages name %s" % sorted(named))
+    for name in sorted(named):
+        checks.expect((doc / name).exists(), "a man page names %s, which is not installed" % name)
+    for page in sorted((doc / "docs").glob("*.md")):
+        for link in re.findall(r"\]\(((?:\.\./)?(?:jobs|slurm|rules)/[^)#]*|[\w-]+\.md)", page.read_text()):
+            checks.expect((page.parent / link).exists(), "%s links to %s, which is not installed" % (page.name, link))
+    checks.expect(os.access(prefix / "share/assay/slurm/submit", os.X_OK), "slurm/submit cannot be run")
+    checks.expect((prefix / "share/assay/jobs/examples/train_mpi.c").exists(), "the examples are not installed")
+
+
+def module(checks, prefix):
+    """The environment module, by Debian's Environment Modules: it finds its own prefix."""
+    script = ". /usr/share/modules/init/sh && module use %s && module load assay && assay --version && echo $ASSAY_ROOT && " \
+             "pkg-config --modversion assay-hook && module unload assay && ! command -v assay" % (prefix / "share/modulefiles")
+    loaded = run(["sh", "-c", script], env={"PATH": "/usr/bin:/bin", "HOME": str(prefix)})
+    checks.expect(loaded.code == 0 and str(prefix) in loaded.out.splitlines(), "module load assay: %s" % loaded)
+
+
+def uninstall(checks, args, prefix):
+    """The target uninstall leaves nothing of assay, and what others have put there."""
+    installed = run([args.cmake, "--install", args.build, "--prefix", prefix])
+    if not checks.expect(installed.code == 0, "cmake --install: %s" % installed):
+        return
+    (prefix / "share/assay/jobs/mine.json").write_text("{}")
+    gone = run([args.cmake, "--build", args.build, "--target", "uninstall"])
+    left = sorted(str(p.relative_to(prefix)) for p in prefix.rglob("*") if p.is_symlink() or not p.is_dir())
+    checks.expect(gone.code == 0 and left == ["share/assay/jobs/mine.json"], "uninstall left %s: %s" % (left, gone))
+    folders = [str(p.relative_to(prefix)) for p in prefix.rglob("assay") if p.is_dir()]
+    checks.expect(folders == ["share/assay"], "uninstall left the folders %s" % folders)
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name in ("--cmake", "--build", "--cc"):
@@ -81,11 +116,17 @@ def main():
                                     capture_output=True, text=True).stdout.split()
         made = run([args.cc, "-o", Path(folder) / "record", HERE / "consumer" / "record.c", *hook_flags])
         checks.expect(made.code == 0, "pkg-config assay-hook: %s" % made)
+        alone = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+        started = run([Path(folder) / "record", Path(folder) / "by-pkg-config"], env=alone)
+        checks.expect(started.code == 0, "what pkg-config assay-hook links does not start: %s" % started)
 
         job = Path(pkg_config(env, "--variable=jobsdir")[0]) / "image-classifier.json"
         checks.expect(pkg_config(env, "--variable=rulesdir"), "pkg-config: no rulesdir")
         done = mpirun(1, [program, "run", job, "--trial", TRIALS / "healthy", "--out", Path(folder) / "report"])
         checks.expect(done.code == 0, "the installed assay: %s" % done)
+        documents(checks, prefix)
+        module(checks, prefix)
+        uninstall(checks, args, Path(folder) / "gone")
     checks.done()
 
 

@@ -1,0 +1,6 @@
+# compress.cmake - run by CPack before it makes packages: Debian wants manual pages compressed.
+file(GLOB_RECURSE pages ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/*.1)
+list(FILTER pages INCLUDE REGEX "/man1/")
+if(pages)
+  execute_process(COMMAND gzip -9nf ${pages} COMMAND_ERROR_IS_FATAL ANY)
+endif()

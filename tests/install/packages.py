@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Makes the Debian packages and tries them: what is in them, what lintian says, whether their dependencies can be met, and
+whether program, library and headers work where they are unpacked.
+
+    packages.py --cpack PROGRAM --build DIR --cc COMPILER --version VERSION
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import TRIALS, Checks, run  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+PARTS = {"assay": ["usr/bin/assay", "usr/lib/assay/rules", "usr/share/assay/jobs/built-in.json", "usr/share/assay/slurm/launch.sh",
+                   "usr/share/doc/assay/docs/pilot.md", "usr/share/man/man1/assay-run.1.gz"],
+         "libassay-hook0": ["usr/lib/libassay_hook.so.0", "usr/share/assay/python/assay_hook.py"],
+         "libassay-dev": ["usr/include/assay/rule.h", "usr/lib/libassay_hook.so", "usr/lib/pkgconfig/assay-hook.pc",
+                          "usr/lib/cmake/assay/assay-config.cmake"]}
+
+
+def field(package, name):
+    return subprocess.run(["dpkg-deb", "-f", package, name], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--cpack", "--build", "--cc", "--version"):
+        parser.add_argument(name, required=True)
+    args = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        made = run([args.cpack, "-G", "DEB", "-B", folder / "made", "--config", Path(args.build) / "CPackConfig.cmake"], cwd=folder)
+        packages = {field(p, "Package"): p for p in sorted((folder / "made").glob("*.deb"))}
+        if not checks.expect(made.code == 0 and set(packages) == set(PARTS), "cpack made %s: %s" % (sorted(packages), made)):
+            checks.done()
+
+        root = folder / "root"
+        for package in packages.values():
+            subprocess.run(["dpkg-deb", "-x", package, root], check=True)
+        for name, package in packages.items():
+            checks.expect(field(package, "Version") == args.version + "-1", "%s has version %s" % (name, field(package, "Version")))
+            for part in PARTS[name] + ["usr/share/doc/%s/copyright" % name]:
+                checks.expect((root / part).exists(), "%s lacks %s" % (name, part))
+        checks.expect("libc6" in field(packages["libassay-hook0"], "Depends"), "libassay-hook0 depends on no library")
+        checks.expect("openmpi" not in field(packages["libassay-hook0"], "Depends"), "libassay-hook0 depends on MPI")
+        said = run(["lintian", "--allow-root", "--fail-on", "error", *packages.values()])
+        checks.expect(said.code == 0, "lintian: %s" % said)
+        planned = run(["apt-get", "install", "--simulate", "--no-install-recommends", *packages.values()])
+        checks.expect(planned.code == 0 and "Inst assay " in planned.out, "apt-get cannot install them: %s" % planned)
+
+        program = root / "usr" / "bin" / "assay"
+        checks.expect(run([program, "--version"]).out.startswith("assay %s\n" % args.version), "the packaged assay tells its version")
+        done = run([program, "run", TRIALS / "healthy", "--out", folder / "report"])
+        checks.expect(done.code == 0, "the packaged assay: %s" % done)
+        env = dict(os.environ, PKG_CONFIG_PATH=str(root / "usr/lib/pkgconfig"))
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "assay-hook"], env=env, check=True, capture_output=True,
+                               text=True).stdout.split()
+        built = run([args.cc, "-o", folder / "record", HERE / "consumer" / "record.c", *flags])
+        checks.expect(built.code == 0, "a training against the packages: %s" % built)
+        checks.expect(run([folder / "record", folder / "trial"]).code == 0, "it does not start")
+        listed = run([program, "ls", folder / "trial"])
+        checks.expect(listed.code == 0 and "net.weight" in listed.out, "the packaged assay reads what it recorded: %s" % listed)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()

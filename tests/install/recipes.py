@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Papers and recipes say what is so: licence, version, options, files. Spack, EasyBuild and Apptainer are not in Debian, so
+their files are checked for syntax and against this tree only.
+
+    recipes.py --version VERSION
+"""
+import argparse
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import ROOT, Checks  # noqa: E402
+
+RECIPES = ROOT / "cmake" / "packages"
+SECTIONS = {"files", "post", "runscript", "test", "labels"}
+
+
+def papers(checks, version):
+    debian = Path("/usr/share/common-licenses/Apache-2.0")
+    checks.expect((ROOT / "LICENSE").read_bytes() == debian.read_bytes(), "LICENSE is not the Apache License 2.0")
+    readme = (ROOT / "README.md").read_text()
+    for name in ("LICENSE", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "docs/versioning.md"):
+        checks.expect((ROOT / name).exists() and "](%s)" % name in readme, "README.md does not link to %s" % name)
+    cited = dict(re.findall(r"^([a-z-]+): *\"?([^\"\n]+)\"?$", (ROOT / "CITATION.cff").read_text(), re.M))
+    checks.expect(cited.get("version") == version and cited.get("license") == "Apache-2.0", "CITATION.cff: %s" % cited)
+
+    text = (ROOT / "docs" / "versioning.md").read_text()
+    source = "\n".join(p.read_text(errors="replace") for p in sorted((ROOT / "src").rglob("*.c")))
+    for schema in re.findall(r"`(assay-\w+/\d+)`", text):
+        checks.expect(schema in source or schema == "assay-report/2", "docs/versioning.md names %s, the source does not" % schema)
+    for schema in set(re.findall(r'\\?"(assay-[a-z]+/\d+)\\?"', source)):
+        checks.expect("`%s`" % schema in text, "docs/versioning.md does not name %s" % schema)
+    soname = re.search(r"SOVERSION (\d+)", (ROOT / "src/hook/CMakeLists.txt").read_text())[1]
+    checks.expect("libassay_hook.so.%s`" % soname in text, "docs/versioning.md has another SONAME than %s" % soname)
+
+
+def options_of(text):
+    return set(re.findall(r"ASSAY_WITH_\w+|ASSAY_BUILD_\w+", text))
+
+
+def spack(checks, version, options):
+    path = RECIPES / "spack" / "package.py"
+    text = path.read_text()
+    tree = ast.parse(text, str(path))
+    classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+    calls = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    checks.expect(classes == ["Assay"] and {"version", "variant", "depends_on", "license"} <= calls, "spack: %s, %s" % (classes, calls))
+    checks.expect('version("%s")' % version in text, "spack: no version %s" % version)
+    checks.expect(options_of(text) and options_of(text) <= options, "spack: unknown options %s" % (options_of(text) - options))
+
+
+def easybuild(checks, version, options):
+    path = next((RECIPES / "easybuild").glob("*.eb"))
+    told = {"SHLIB_EXT": "so"}
+    exec(compile(path.read_text(), str(path), "exec"), told)  # an .eb file is Python without imports
+    chain = told["toolchain"]
+    checks.expect(path.name == "assay-%s-%s-%s.eb" % (told["version"], chain["name"], chain["version"]), "easybuild: %s" % path.name)
+    checks.expect(told["version"] == version, "easybuild: version %s" % told["version"])
+    given = options_of(told["configopts"])
+    checks.expect(given and given <= options, "easybuild: unknown options %s" % (given - options))
+
+
+def apptainer(checks, version, options):
+    text = (RECIPES / "apptainer" / "assay.def").read_text()
+    sections = re.findall(r"^%(\w+)", text, re.M)
+    checks.expect(set(sections) == SECTIONS, "apptainer: sections %s" % sections)
+    copied = re.search(r"^%files\n(.*?)\n\n", text, re.M | re.S)[1].split("\n")
+    for line in copied:
+        words = line.split()
+        checks.expect(len(words) == 2 and (ROOT / words[0]).exists(), "apptainer: %r is not a file and its place" % line)
+    checks.expect("Version %s\n" % version in text and options_of(text) <= options, "apptainer: version or options")
+    wanted = re.findall(r"install -y --no-install-recommends ([^\n\"]+)$", text, re.M)[-1].split()
+    missing = [name for name in wanted if subprocess.run(["dpkg-query", "-W", name], capture_output=True).returncode]
+    checks.expect(len(wanted) > 4 and not missing, "apptainer: packages %s are not what assay is built with" % missing)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--version", required=True)
+    version = parser.parse_args().version
+    checks = Checks()
+    options = set(re.findall(r"^option\((ASSAY_\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M))
+    papers(checks, version)
+    for recipe in (spack, easybuild, apptainer):
+        recipe(checks, version, options)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
