@@ -145,8 +145,9 @@ static int check_state(const job_reader *r, const assay_pilot *pilot)
 
 static int read_state(const job_reader *r, assay_pilot *pilot, const void *bytes, size_t size)
 {
-    static const char *const known[] = {"next_action", "job_status", "rule_status", "history", "run_spec", "launch",
-                                        "monitor",     "strategies", "caps",        "notify",  "pilot",    NULL};
+    static const char *const known[] = {"next_action", "job_status", "rule_status", "history", "run_spec",
+                                        "launch",      "monitor",    "strategies",  "caps",    "notify",
+                                        "pilot",       "$schema",    NULL};
     assay_error cause = {""};
     int status = assay_json_parse(r->file, bytes, size, &pilot->document, &cause);
     if (status != ASSAY_OK)
