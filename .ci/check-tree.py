@@ -2,8 +2,8 @@
 """check-tree.py - the rules about the source tree that a compiler does not check. Prints each breach; exit 1 if there is one.
 
 Includes point down the list of modules only; foreign libraries are met where docs/design.md says; files stay short; functions
-that write without a bound are not used; test scripts import each other's code from tests/support only; nothing names a path of
-somebody's machine.
+that write without a bound are not used; test scripts import each other's code from tests/support only; files that documents and
+comments name are there; nothing names a path of somebody's machine.
 """
 import ast
 import re
@@ -69,6 +69,16 @@ def check_pages(path, number, line):
             breach(path, number, "%s is not in the tree" % name)
 
 
+def check_document(path, number, line):
+    """A file that a document names or links to is in the tree. docs/developing.md names files to be made; a test follows it."""
+    line = line.replace("\\-", "-")
+    named = re.findall(r"(?<![\w./-])((?:src|include|rules|tests|bench|jobs|slurm|cmake|docs|\.ci)/[\w./-]*\.\w+)", line)
+    linked = re.findall(r"\]\(([^)#:]+)", line)
+    for name in named + linked:
+        if "NAME" not in name and not any(place.joinpath(name).exists() for place in (ROOT, (ROOT / path).parent)):
+            breach(path, number, "%s is not in the tree" % name)
+
+
 def check_order(path, number, name):
     folder, here = path.removeprefix("src/").rpartition("/")[::2]
     there, target = name.rpartition("/")[::2]
@@ -130,6 +140,8 @@ def main():
         if re.search(r"\.([ch]|inc|py)$", path) and len(lines) > MOST_LINES:
             breach(path, len(lines), "more than %d lines" % MOST_LINES)
         for number, line in enumerate(lines, 1):
+            if re.search(r"\.(md|1)$", path) and path != "docs/developing.md":
+                check_document(path, number, line)
             if re.search(r"(^|[^\w./$}])/(home|root|work|farm)/\w", line):
                 breach(path, number, "a path of somebody's machine")
     print("\n".join(breaches))
