@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "hdf5/hdf5_file.h"
 #include "parallel/launcher.h"
 #include "report/text/layout.h"
 #include "rule/process_server.h"
@@ -83,6 +84,7 @@ static int run_on_world(const cli_command *command, cli_context *context)
 {
     assay_error err = {""};
     bool force = has_word(context->argc - 2, context->argv + 2, "--" CLI_OPTION_MPI);
+    assay_hdf5_prepare();
     int status = assay_comm_open_world(&context->argc, &context->argv, force, &context->comm, &err);
     if (status != ASSAY_OK) {
         assay_log_init(!is_first(), false, false);

@@ -7,16 +7,25 @@
 #include <hdf5.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/log.h"
+#include "hdf5/disk_room.h"
 #include "parallel/comm_mpi.h"
 #include "trial/storage/hdf5_reason.h"
 
-enum { ALIGNMENT = 1 << 20, DEFLATE_LEVEL = 4 };
+enum {
+    ALIGNMENT = 1 << 20,
+    DEFLATE_LEVEL = 4,
+    PATIENCE = 5, /* seconds that a rank whose write failed waits for the others */
+    LAST_PATIENCE = 600,
+    EXIT_CODE = 4 /* of a run that could not write: docs/design.md */
+};
 static const uint64_t MOST_CALL = (uint64_t)256
                                   << 20; /* bytes a rank hands to the library at once: MPI counts are int */
 
@@ -24,6 +33,7 @@ struct assay_hdf5_file {
     assay_comm *comm;
     char *path, *temporary;
     hid_t file;
+    bool broken;       /* a write failed: nothing is called for it any more */
     uint64_t promised; /* bytes of the data sets that have their space */
 };
 
@@ -40,6 +50,12 @@ bool assay_hdf5_available(void)
     return true;
 }
 
+void assay_hdf5_prepare(void)
+{
+    H5dont_atexit();
+    H5open();
+}
+
 const char *assay_hdf5_temporary(const assay_hdf5_file *file)
 {
     return file->temporary;
@@ -52,31 +68,96 @@ static int failed(const assay_hdf5_file *f, const char *what, assay_error *err)
                       assay_hdf5_reason(reason, sizeof reason));
 }
 
-/* This rank's result to everyone. */
-static int agree(const assay_hdf5_file *f, bool done, const char *what, assay_error *err)
+/* The file that several ranks are about to finish; NULL: none. */
+static const assay_hdf5_file *finishing;
+
+/* A rank failed, and the others wait for it within the library: nothing but the end of all helps. */
+static _Noreturn void give_up(const assay_hdf5_file *f, const assay_error *why)
 {
-    return assay_comm_agree(f->comm, done ? ASSAY_OK : failed(f, what, err), err);
+    assay_log_init(assay_comm_rank(f->comm), true, true); /* whichever rank it is, it speaks */
+    assay_log_error("%s", why->text);
+    unlink(f->temporary);
+    assay_comm_abort(f->comm, EXIT_CODE);
 }
 
-/* Makes sure of room for all data sets that were made, and for `more` bytes behind the present end. Open MPI 4.1 says
- * that writing went well when the disk was full (the error of the one rank that writes for others is lost), so nothing
- * may be written without this. HDF5 does not tell sizes while several ranks write: they are added up here. Where a file
- * system cannot reserve, only --verify tells. Collective. */
+/* MPI calls it on the rank whose call failed. While a file is finished HDF5 does not come back from there on all ranks:
+ * those that fail wait for others that wait for them. Else the failure is one of the call, which tells. */
+static void on_file_error(MPI_File *file, int *code, ...)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    assay_error why;
+    (void)file;
+    if (!finishing)
+        return;
+    MPI_Error_string(*code, text, &length);
+    assay_fail(&why, ASSAY_EIO, "%s: cannot write the end of the file (MPI says: %.200s); is the disk full?",
+               finishing->path, text);
+    give_up(finishing, &why);
+}
+
+static void on_time(int number)
+{
+    assay_error why;
+    (void)number;
+    if (!finishing)
+        return;
+    assay_fail(&why, ASSAY_EIO, "%s: writing the end of the file did not come back within %d s: is the disk full?",
+               finishing->path, LAST_PATIENCE);
+    give_up(finishing, &why);
+}
+
+/* HDF5 begins to write all that it holds back. A failure that MPI does not tell leaves ranks there for ever: a limit
+ * that no working disk needs ends the run. */
+static void begin_finishing(const assay_hdf5_file *f)
+{
+    struct sigaction alarmed = {.sa_handler = on_time};
+    finishing = assay_comm_size(f->comm) > 1 ? f : NULL;
+    if (finishing && sigaction(SIGALRM, &alarmed, NULL) == 0)
+        alarm(LAST_PATIENCE);
+}
+
+static void end_finishing(void)
+{
+    finishing = NULL;
+    alarm(0);
+}
+
+/* What files that are opened from now on do when a call fails. */
+static void watch_errors(void)
+{
+    static MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    if (handler == MPI_ERRHANDLER_NULL && MPI_File_create_errhandler(on_file_error, &handler) != MPI_SUCCESS)
+        return;
+    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+}
+
+/* This rank's result to everyone. Whoever failed, the file is broken for all. */
+static int agree(assay_hdf5_file *f, bool done, const char *what, assay_error *err)
+{
+    assay_error why = {""};
+    int status = done ? ASSAY_OK : failed(f, what, &why);
+    if (!assay_comm_meet(f->comm, done ? 0 : PATIENCE))
+        give_up(f, &why);
+    if (status != ASSAY_OK && err)
+        *err = why;
+    status = assay_comm_agree(f->comm, status, err);
+    f->broken = f->broken || status != ASSAY_OK;
+    return status;
+}
+
+/* Makes sure of room for all data sets that were made, and for `more` bytes behind the present end. HDF5 does not tell
+ * sizes while several ranks write: they are added up here. Collective. */
 static int reserve(const assay_hdf5_file *f, uint64_t more, assay_error *err)
 {
-    int status = ASSAY_OK, fd = -1;
+    int status = ASSAY_OK;
     if (assay_comm_rank(f->comm) == 0) {
-        fd = open(f->temporary, O_WRONLY | O_CLOEXEC);
-        off_t end = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
-        uint64_t size = end >= 0 ? (uint64_t)end + more : 0;
-        size = (size > f->promised ? size : f->promised) + ALIGNMENT; /* and what the library writes about its own */
-        if (end < 0 || (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0 && errno != EOPNOTSUPP &&
-                        errno != ENOSYS && errno != EINTR))
-            status = assay_fail(err, ASSAY_EIO, "%s: no room for a file of %llu bytes: %s; is the disk full?", f->path,
-                                (unsigned long long)size, strerror(errno));
+        status = assay_disk_room_take(f->temporary, f->promised, more, ALIGNMENT, err);
+        if (status != ASSAY_OK && err) {
+            assay_error why = *err;
+            assay_fail(err, status, "%s: %.400s", f->path, why.text);
+        }
     }
-    if (fd >= 0)
-        close(fd);
     return assay_comm_agree(f->comm, status, err);
 }
 
@@ -86,18 +167,6 @@ static uint64_t room_for(const assay_hdf5_layout *layout)
     uint64_t rows = layout->chunk < layout->rows ? layout->chunk : layout->rows, bytes = rows * layout->row;
     uint64_t chunks = rows ? layout->rows / rows + (layout->rows % rows != 0) : 0;
     return bytes < ALIGNMENT ? chunks * bytes : chunks * ((bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT) + ALIGNMENT;
-}
-
-/* Gives back what was reserved behind the end. A file system that does not is no failure. */
-static void return_reserve(const assay_hdf5_file *f)
-{
-    int fd = assay_comm_rank(f->comm) == 0 ? open(f->temporary, O_WRONLY | O_CLOEXEC) : -1;
-    if (fd < 0)
-        return;
-    off_t end = lseek(fd, 0, SEEK_END);
-    if (end >= 0 && ftruncate(fd, end) != 0)
-        errno = 0;
-    close(fd);
 }
 
 /* ---- the file ---- */
@@ -190,6 +259,7 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
         status = assay_comm_handle(comm, &handle, err);
     if (status == ASSAY_OK) {
         assay_hdf5_quiet();
+        watch_errors();
         f->file = create_file(f, handle, hints);
         status = agree(f, f->file >= 0, "the file", err);
     }
@@ -210,10 +280,18 @@ int assay_hdf5_finish(assay_hdf5_file *f, assay_error *err)
     status = reserve(f, 0, err);
     if (status != ASSAY_OK)
         return status;
-    bool done = H5Fclose(f->file) >= 0;
+    /* Written first, and only closed if that went well everywhere: a rank that fails while it closes would go on
+     * closing, and wait for others that wait for it. */
+    begin_finishing(f);
+    status = agree(f, H5Fflush(f->file, H5F_SCOPE_GLOBAL) >= 0, "the end of the file", err);
+    bool done = status == ASSAY_OK && H5Fclose(f->file) >= 0;
+    end_finishing();
+    if (status != ASSAY_OK)
+        return status;
     f->file = -1;
     status = agree(f, done, "the end of the file", err);
-    return_reserve(f);
+    if (assay_comm_rank(f->comm) == 0)
+        assay_disk_room_return(f->temporary);
     return status;
 }
 
@@ -233,8 +311,6 @@ void assay_hdf5_abandon(assay_hdf5_file *f)
 {
     if (!f)
         return;
-    if (f->file >= 0)
-        H5Fclose(f->file);
     if (assay_comm_rank(f->comm) == 0)
         unlink(f->temporary);
     release(f);
@@ -340,6 +416,8 @@ static hid_t creation(const assay_hdf5_layout *layout)
 
 static void release_table(assay_hdf5_table *t)
 {
+    if (t->file->broken)
+        t->dataset = t->type = t->transfer = -1;
     if (t->dataset >= 0)
         H5Dclose(t->dataset);
     if (t->type >= 0)

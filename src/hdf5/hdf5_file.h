@@ -2,7 +2,9 @@
  *
  * Every call is collective on the communicator, with the same arguments except the rows of assay_hdf5_write(), and
  * returns the same status on every rank. A rank that fails between two calls continues to the next call and passes its
- * status there. Data sets are one-dimensional: numbers, or rows of named columns. */
+ * status there. After a write that failed on any rank, the library is not called for that file again: it would try to
+ * write the rest, on some ranks only. What it holds of the file stays allocated. Data sets are one-dimensional:
+ * numbers, or rows of named columns. */
 #ifndef ASSAY_HDF5_HDF5_FILE_H
 #define ASSAY_HDF5_HDF5_FILE_H
 
@@ -38,6 +40,10 @@ typedef struct assay_hdf5_table assay_hdf5_table;
 
 /* True when this build can write HDF5. Not collective. */
 bool assay_hdf5_available(void);
+/* Opens the library, and has it never end by itself. To be called before MPI is started: a library that is opened later
+ * ends within MPI_Finalize(), where it writes what a failed file has left, and crashes or waits for ever. Not
+ * collective. */
+void assay_hdf5_prepare(void);
 
 /* Creates `path`.part, instead of one that is left there. ASSAY_EIO with the path; ASSAY_EUNSUPPORTED without HDF5. End
  * with assay_hdf5_finish() or assay_hdf5_abandon(). */
@@ -79,7 +85,8 @@ int assay_hdf5_put_number(assay_hdf5_file *file, const char *object, const char 
 int assay_hdf5_finish(assay_hdf5_file *file, assay_error *err);
 /* Gives a finished file its name and frees the object, also after a failure. */
 int assay_hdf5_rename(assay_hdf5_file *file, assay_error *err);
-/* Closes and removes what there is, and frees the object; NULL is ignored. */
+/* Removes what there is, and frees the object; NULL is ignored. The library is not asked to close the file: it would
+ * write what is left to be written first. */
 void assay_hdf5_abandon(assay_hdf5_file *file);
 
 #endif

@@ -6,6 +6,10 @@ bool assay_hdf5_available(void)
     return false;
 }
 
+void assay_hdf5_prepare(void)
+{
+}
+
 static int missing(assay_error *err)
 {
     return assay_fail(err, ASSAY_EUNSUPPORTED,

@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/fault.h"
 #include "parallel/comm_calls.h"
@@ -93,6 +95,27 @@ int assay_comm_handle(assay_comm *c, MPI_Comm *out, assay_error *err)
     if (status == ASSAY_OK)
         *out = comm_of(c);
     return status;
+}
+
+bool assay_comm_meet(assay_comm *c, double seconds)
+{
+    static const struct timespec pause = {0, 1000000};
+    MPI_Request all = MPI_REQUEST_NULL;
+    if (MPI_Ibarrier(comm_of(c), &all) != MPI_SUCCESS)
+        return false;
+    if (!(seconds > 0))
+        return MPI_Wait(&all, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    int here = 0;
+    for (double end = MPI_Wtime() + seconds; !here && MPI_Wtime() < end; nanosleep(&pause, NULL))
+        if (MPI_Test(&all, &here, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return false;
+    return here;
+}
+
+void assay_comm_abort(assay_comm *c, int code)
+{
+    MPI_Abort(comm_of(c), code);
+    _exit(code);
 }
 
 static int mpi_agree(assay_comm *c, int status, assay_error *err)

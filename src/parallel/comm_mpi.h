@@ -10,4 +10,10 @@
  * need of it so far. ASSAY_EMPI, ASSAY_ENOMEM. Collective. */
 int assay_comm_handle(assay_comm *comm, MPI_Comm *out, assay_error *err);
 
+/* Waits until all ranks are here, at most so many seconds (0: for ever). False when they did not come: for a rank that
+ * failed within a library that keeps the others waiting for it. Collective. */
+bool assay_comm_meet(assay_comm *comm, double seconds);
+/* Ends all ranks at once with an exit code. Not collective. */
+_Noreturn void assay_comm_abort(assay_comm *comm, int code);
+
 #endif

@@ -2,7 +2,7 @@
 """What goes wrong with packed files is said once and clearly, with the right exit code, and never leaves a file that looks
 complete: foreign and damaged files, places that cannot be written to, full disks, failing ranks, killed runs.
 
-    pack_failures.py --assay PROGRAM --ranks 3 -- CASE...      CASE: bad, faults, killed, disk
+    pack_failures.py --assay PROGRAM --ranks 3 -- CASE...      CASE: bad, faults, killed, disk, full
 """
 import argparse
 import os
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -191,14 +192,33 @@ def check_disk(checks, assay, ranks, folder):
     refused(checks, mpirun(ranks, [assay, "unpack", folder / "in.h5", "-o", folder]), 2, "there is something in it")
 
 
+def check_full(checks, assay, ranks, folder, shim):
+    """Writes that fail at any point, on a disk that could not reserve room: one message, exit 4 within seconds, nothing left.
+    Without a launcher too, where HDF5 used to end within MPI_Finalize()."""
+    job = folder / "job.json"
+    job.write_text('{"rules": [{"rule": "VanishingGradient"}], "output": {"formats": ["hdf5"]}}')
+    commands = [["pack", TRIAL, "-o", folder / "out" / "run.h5"], ["run", job, "--trial", TRIAL, "--out", folder / "out"]]
+    for command in commands:
+        for at in (1, 2):
+            (folder / "out").mkdir()
+            full = ["env", "LD_PRELOAD=%s" % shim, "ASSAY_FULL_AT=%d" % at, assay, *command]
+            done = run(full) if ranks == 1 else run([LAUNCHER, "-n", str(ranks), *full])
+            checks.expect(not done.hung and done.code == 4 and "error: " in done.err and "cannot write" in done.err and
+                          "Segmentation" not in done.err, "%s, full from write %d on: %s" % (command[0], at, done))
+            checks.expect(left(folder / "out") == [], "what is left: %s" % left(folder / "out"))
+            shutil.rmtree(folder / "out")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("cases", nargs="+", choices=["bad", "faults", "killed", "disk"])
+    parser.add_argument("--shim", help="what makes disks full, for the case full")
+    parser.add_argument("cases", nargs="+", choices=["bad", "faults", "killed", "disk", "full"])
     args = parser.parse_args()
     checks = Checks()
-    functions = {"bad": check_bad, "faults": check_faults, "killed": check_killed, "disk": check_disk}
+    functions = {"bad": check_bad, "faults": check_faults, "killed": check_killed, "disk": check_disk,
+                 "full": partial(check_full, shim=args.shim)}
     for case in args.cases:
         for ranks in args.ranks:
             with tempfile.TemporaryDirectory() as folder:
