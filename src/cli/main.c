@@ -1,4 +1,5 @@
 /* main.c - assay's commands. The only main(), and the only place that opens the communicator of all ranks. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,8 +132,20 @@ static void refuse_exit(void)
     _exit(CLI_FAILED);
 }
 
+/* Whoever starts us with standard output closed does not want it. Without something in its place the first file that is
+ * written would get its number, and what is printed with it. */
+static void open_standard_files(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = dup(fd);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
 static int run_program(int argc, char **argv)
 {
+    open_standard_files();
     has_ended = argc == 4 && strcmp(argv[1], ASSAY_RULE_PROCESS_WORD) == 0; /* who started it sees how it ends */
     if (has_ended)
         assay_rule_process_serve(strtol(argv[2], NULL, 10), argv[3]);

@@ -260,6 +260,8 @@ int http_take(http_transfer *transfer, CURLcode code, assay_error *err)
     long sent = 0;
     int status = ASSAY_EIO;
     curl_easy_getinfo(transfer->curl, CURLINFO_RESPONSE_CODE, &answer->code);
+    if (code != CURLE_OK && answer->code < 200)
+        answer->code = 0; /* an interim answer (102) decides nothing: there is none */
     curl_easy_getinfo(transfer->curl, CURLINFO_REQUEST_SIZE, &sent);
     curl_easy_getinfo(transfer->curl, CURLINFO_RETRY_AFTER, &wait);
     answer->sent = sent > 0;

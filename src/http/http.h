@@ -41,7 +41,7 @@ typedef enum assay_http_fault {
 } assay_http_fault;
 
 typedef struct assay_http_answer {
-    long code; /* HTTP's; 0: there was none */
+    long code; /* HTTP's; 0: there was none, or only an interim one (1xx) */
     assay_http_fault fault;
     bool sent;          /* something of the request went out */
     bool again;         /* the reason may pass, and the request certainly changed nothing: not connected, 429, 5xx */

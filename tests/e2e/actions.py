@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import LAUNCHER, TRIALS, Checks, environment, mpirun, run  # noqa: E402
-from webhook import DROP, HANG, Authority, Webhook  # noqa: E402
+from webhook import DROP, HANG, INTERIM, Authority, Webhook  # noqa: E402
 
 RULES = [{"name": "vanishing", "rule": "VanishingGradient"},
          {"name": "frozen", "rule": "UnchangedTensor", "parameters": {"collection_names": "weights"}, "severity": "error"},
@@ -119,6 +119,7 @@ def test_attempts(b):
         ([(302, {"Location": "/elsewhere"})], {"retries": 3}, 1, ["trying", "attempt failed", "failed"]),
         ([HANG], {"retries": 3, "timeout": 0.5}, 1, ["trying", "unknown"]),
         ([DROP], {"retries": 3}, 1, ["trying", "unknown"]),
+        ([INTERIM], {"retries": 3, "timeout": 0.5}, 1, ["trying", "unknown"]),
     ]
     for answers, keys, attempts, results in cases:
         with Webhook(answers) as hook:

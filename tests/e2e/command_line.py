@@ -191,6 +191,14 @@ def check_output(cli):
     cli.checks.expect(not (cli.where / "dry").exists(), "a dry run wrote something")
     done = cli.expect(0, "run", cli.job, "--trial", PARTIAL, "--quiet")
     cli.checks.expect(done.err == "", "--quiet is not quiet: %s" % done.err)
+    for closed in ">&-", "<&- >&-", "<&- >&- 2>&-":
+        shutil.rmtree(cli.where / "closed", ignore_errors=True)
+        line = "'%s' run '%s' --trial '%s' --out '%s' %s; code=$?; '%s' ls '%s' %s && exit $code" % (
+            cli.assay, cli.job, PARTIAL, cli.where / "closed", closed, cli.assay, PARTIAL, closed)
+        done = run(["sh", "-c", line])
+        cli.checks.expect(done.code == 0 and not done.err and (cli.where / "closed" / "report.json").exists(),
+                          "standard output closed (%s): the files count: %s" % (closed, done))
+        cli.checks.expect(body_of(cli.where / "closed") == body, "%s: another report" % closed)
     full = subprocess.run([cli.assay, "ls", PARTIAL], stdout=open("/dev/full", "w"), stderr=subprocess.PIPE)
     cli.checks.expect(full.returncode == 4 and b"standard output" in full.stderr, "/dev/full: %s" % full)
 

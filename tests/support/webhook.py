@@ -10,6 +10,7 @@ import threading
 import time
 
 HANG = "hang"  # takes the request and never answers
+INTERIM = "interim"  # takes the request, says 102, and nothing more
 DROP = "drop"  # takes the request and closes the connection
 
 
@@ -31,9 +32,12 @@ class Webhook:
                     answer = hook.answers[min(len(hook.requests), len(hook.answers) - 1)]
                     hook.requests.append(Request(self.path, self.headers, body.decode()))
                     hook.arrived.notify_all()
-                if answer == HANG:
+                if answer == INTERIM:
+                    self.wfile.write(b"HTTP/1.1 102 Processing\r\n\r\n")
+                    self.wfile.flush()
+                if answer in (HANG, INTERIM):
                     hook.closing.wait(120)
-                if answer in (HANG, DROP):
+                if answer in (HANG, DROP, INTERIM):
                     self.close_connection = True
                     return
                 code, headers = answer if isinstance(answer, tuple) else (answer, {})
