@@ -18,6 +18,7 @@ import atexit
 import ctypes
 import ctypes.util
 import enum
+import functools
 import json
 import os
 import sys
@@ -82,6 +83,17 @@ _lib = _load_library()
 _DTYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "complex64": 8, "int64": 9,
            "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23,
            "float8_e5m2": 24, "float8_e4m3fn": 25}
+
+
+def _goes_on(method):
+    """A call that records: whatever is wrong with what it is given, the training goes on, with one warning."""
+    @functools.wraps(method)
+    def guarded(self, *arguments, **named):
+        try:
+            return method(self, *arguments, **named)
+        except Exception as error:  # noqa: B902
+            self._complain(method.__name__.lstrip("_"), error)
+    return guarded
 
 
 def _text(value):
@@ -215,7 +227,7 @@ class Hook:
                  reduction_config=None, save_config=None, include_regex=None, include_collections=None, save_all=False,
                  include_workers="one", config_file=None, config=None, **parameters):
         self._handle, self._pid = _HOOK(), os.getpid()
-        self._begun = self._active = False
+        self._begun = self._active = self._complained = False
         self._names, self._shapes, self._written = {}, {}, {}
         self._collections, self._modules = {}, weakref.WeakSet()
         self.mode = ModeKeys.GLOBAL
@@ -301,6 +313,15 @@ class Hook:
             for key, value in pairs:
                 _lib.assay_hook_collection_set(self._handle, name, key.encode(), _text(value))
 
+    def _complain(self, what, error):
+        if self._complained:
+            return
+        self._complained = True
+        try:
+            warnings.warn("%s: %s: %s (said once; the training goes on)" % (what, type(error).__name__, error), stacklevel=3)
+        except Warning:  # warnings are errors here: they must not stop it either
+            print("assay_hook: %s: %s" % (what, error), file=sys.stderr)
+
     # -- steps
 
     def set_mode(self, mode):
@@ -309,6 +330,7 @@ class Hook:
         self.mode = mode
         _lib.assay_hook_set_mode(self._handle, mode.value)
 
+    @_goes_on
     def step(self):
         """Begins the next step of the mode. register_module() does this before every pass of the module."""
         if self._forked():
@@ -325,6 +347,7 @@ class Hook:
         self._active = self._active and not forked
         return forked
 
+    @_goes_on
     def seek(self, global_step, mode, mode_step):
         """The next step gets these numbers: for a training that goes on from a checkpoint."""
         _lib.assay_hook_seek(self._handle, global_step, mode.value, mode_step)
@@ -343,6 +366,7 @@ class Hook:
             made = self._shapes[shape] = (ctypes.c_int64 * max(len(shape), 1))(*shape)
         return made
 
+    @_goes_on
     def _save_torch(self, name, tensor):
         encoded = self._encoded(name)
         code = _DTYPES.get(str(tensor.dtype)[6:])  # "torch.float32"
@@ -359,6 +383,7 @@ class Hook:
         return _lib.assay_hook_save(self._handle, encoded, code, tensor.dim(), self._shape(tuple(tensor.shape)),
                                     tensor.data_ptr())
 
+    @_goes_on
     def _save_array(self, name, value):
         import numpy
         array = numpy.asarray(value)
@@ -374,13 +399,14 @@ class Hook:
                                     array.ctypes.data)
 
     def _pass_over(self, name, dtype):
-        warnings.warn("%s is not saved: tensors of %s cannot be written" % (name, dtype))
+        self._complain("save", TypeError("%s is not saved: tensors of %s cannot be written" % (name, dtype)))
 
     def _save(self, name, value):
         torch = _torch()
         is_tensor = torch is not None and isinstance(value, torch.Tensor)
         self._save_torch(name, value) if is_tensor else self._save_array(name, value)
 
+    @_goes_on
     def save_tensor(self, tensor_name, tensor_value, collections_to_write="default"):
         """Saves a PyTorch tensor or anything that numpy makes an array of, as a member of these collections."""
         if self._forked():
@@ -394,11 +420,13 @@ class Hook:
         if self._active:
             self._save(tensor_name, tensor_value)
 
+    @_goes_on
     def save_scalar(self, name, value, sm_metric=False, timestamp=None):
         """Saves scalar/<name> at the current step. sm_metric and timestamp are the reference's and have no effect."""
         if not self._forked():
             _lib.assay_hook_save_scalar(self._handle, name.encode(), float(value))
 
+    @_goes_on
     def record_tensor_value(self, tensor_name, tensor_value):
         """For losses that are functions, as F.mse_loss: saved as <tensor_name>_output_<n>."""
         if self._active:
@@ -418,12 +446,14 @@ class Hook:
                 index += 1
         self._written[prefix] = index
 
+    @_goes_on
     def _before_forward(self, module, inputs):
         self.step()
         if self._active:
             for name, parameter in module.named_parameters():
                 self._save_torch(module._get_name() + "_" + name, parameter)
 
+    @_goes_on
     def _after_forward(self, module, inputs, outputs):
         if self._active:
             self._write(module._module_name + "_input_", inputs)
@@ -462,6 +492,7 @@ class Hook:
 
     # -- the end
 
+    @_goes_on
     def flush(self):
         """Waits until the steps closed so far are on disk."""
         _lib.assay_hook_flush(self._handle)
@@ -478,6 +509,7 @@ class Hook:
         handle, self._handle, self._active = self._handle, _HOOK(), False
         return _lib.assay_hook_close(handle)
 
+    @_goes_on
     def close(self):
         """Ends the recording. Also called when the process exits."""
         atexit.unregister(self.close)

@@ -89,7 +89,10 @@ int hook_begin(assay_hook *hook)
         return hook->off ? hook->counts.status : ASSAY_OK;
     hook->frozen = true;
     assay_error err = {""};
+    sigset_t signals;
+    hook_hold_signals(&signals);
     int rc = start(hook, &err);
+    hook_release_signals(&signals);
     if (rc < 0) {
         hook->off = true;
         hook_failed(hook, rc, err.text);

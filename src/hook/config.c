@@ -84,6 +84,7 @@ int hook_config_init(hook_config *config)
 {
     memset(config, 0, sizeof *config);
     config->memory = (uint64_t)64 << 20;
+    config->stall = 30;
     config->run_facts = true;
     for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
         int index = 0;

@@ -73,6 +73,7 @@ typedef struct hook_config {
         run_facts;
     hook_end end;
     uint64_t memory;   /* bytes of the queue */
+    int64_t stall;     /* seconds that a disk may not answer */
     char *directory;   /* owned; LocalPath, or NULL */
     char *tensorboard; /* owned; or NULL */
     char *worker;      /* owned; name instead of worker_<rank>, or NULL */

@@ -125,7 +125,7 @@ int assay_hook_open(const char *directory, int rank, int num_workers, assay_hook
     else {
         pthread_mutex_init(&made->lock, NULL);
         pthread_cond_init(&made->work, NULL);
-        pthread_cond_init(&made->done, NULL);
+        hook_wait_init(made);
         assay_buf_init(&made->file, HOOK_CONFIG_CEILING);
         hook_names_init(&made->names);
         hook_facts_init(&made->facts);
@@ -182,7 +182,7 @@ static int load(hook_config *config, const char *path, const char *none1, const 
 /* Every configuring call goes through here: lock, not too late, failure noted. */
 static int configure(assay_hook *hook, setter set, const char *a, const char *b, const char *c)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return ASSAY_OK;
     assay_error err = {""};
     pthread_mutex_lock(&hook->lock);
@@ -244,7 +244,7 @@ static int add_late(assay_hook *hook, const char *collection, const char *tensor
 
 int assay_hook_collection_name(assay_hook *hook, const char *collection, const char *tensor)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return ASSAY_OK;
     assay_error err = {""};
     pthread_mutex_lock(&hook->lock);
@@ -264,7 +264,7 @@ int assay_hook_collection_name(assay_hook *hook, const char *collection, const c
 /* Facts are no part of the configuration, but stand in a file that is written at the first step. */
 static int add_fact(assay_hook *hook, hook_fact_kind kind, const char *name, const char *value)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return ASSAY_OK;
     assay_error err = {""};
     pthread_mutex_lock(&hook->lock);
@@ -292,7 +292,7 @@ void assay_hook_get_counts(assay_hook *hook, assay_hook_counts *counts)
 {
     if (!counts)
         return;
-    if (!hook) {
+    if (!hook || hook_forked(hook)) {
         memset(counts, 0, sizeof *counts);
         return;
     }
@@ -303,11 +303,11 @@ void assay_hook_get_counts(assay_hook *hook, assay_hook_counts *counts)
 
 int assay_hook_flush(assay_hook *hook)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return ASSAY_OK;
     pthread_mutex_lock(&hook->lock);
-    while (hook->started && !hook_writer_idle(hook))
-        pthread_cond_wait(&hook->done, &hook->lock);
+    while (hook->started && !hook->stalled && !hook_writer_idle(hook) && hook_wait(hook)) {
+    }
     int rc = hook->counts.status;
     pthread_mutex_unlock(&hook->lock);
     return rc;
@@ -315,7 +315,7 @@ int assay_hook_flush(assay_hook *hook)
 
 int assay_hook_begin(assay_hook *hook)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return ASSAY_OK;
     pthread_mutex_lock(&hook->lock);
     int rc = hook_begin(hook);
@@ -336,25 +336,46 @@ static void say_what_was_left_out(const assay_hook *hook)
     assay_buf_release(&text);
 }
 
+/* What the writer leaves to the end: collections, facts, the mark of the end. */
+static void write_end(assay_hook *hook)
+{
+    assay_error err = {""};
+    sigset_t signals;
+    hook_hold_signals(&signals);
+    int rc = hook_writer_collections(hook, &err);
+    hook_write_facts(hook, true);
+    say_what_was_left_out(hook);
+    if (rc == ASSAY_OK)
+        rc = hook_directory_close(hook->directory, hook->worker, hook_workers(hook), hook->config.end, &err);
+    if (rc < 0)
+        hook_failed(hook, rc, err.text);
+    hook_release_signals(&signals);
+    if (hook->counts.dropped)
+        assay_log_warn("%s: %llu tensor%s of %s dropped", hook->directory, (unsigned long long)hook->counts.dropped,
+                       assay_plural(hook->counts.dropped), hook->worker);
+}
+
+/* The disk does not answer: the training goes on without what is in the queue. The writer keeps the hook. */
+static int leave(assay_hook *hook)
+{
+    pthread_mutex_lock(&hook->lock);
+    unsigned long long lost = hook->counts.dropped + hook->queue.items;
+    assay_log_warn("%s: closed after %lld s without an answer of the disk: %llu tensor%s of %s not written",
+                   hook->directory, (long long)hook->config.stall, lost, assay_plural(lost), hook->worker);
+    int rc = hook->counts.status;
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
 int assay_hook_close(assay_hook *hook)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return ASSAY_OK;
     assay_hook_begin(hook); /* a training without a step still leaves its collections and its end */
-    hook_writer_stop(hook);
-    if (!hook->off) {
-        assay_error err = {""};
-        int rc = hook_writer_collections(hook, &err);
-        hook_write_facts(hook, true);
-        say_what_was_left_out(hook);
-        if (rc == ASSAY_OK)
-            rc = hook_directory_close(hook->directory, hook->worker, hook_workers(hook), hook->config.end, &err);
-        if (rc < 0)
-            hook_failed(hook, rc, err.text);
-        if (hook->counts.dropped)
-            assay_log_warn("%s: %llu tensor%s of %s dropped", hook->directory, (unsigned long long)hook->counts.dropped,
-                           assay_plural(hook->counts.dropped), hook->worker);
-    }
+    if (!hook_writer_stop(hook))
+        return leave(hook);
+    if (!hook->off)
+        write_end(hook);
     int rc = hook->counts.status;
     release(hook);
     return rc;

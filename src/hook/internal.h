@@ -11,6 +11,7 @@
 #include "hook/names.h"
 #include "hook/output.h"
 #include "hook/queue.h"
+#include "hook/wait.h"
 
 struct assay_hook {
     pthread_mutex_t lock; /* guards everything below that is not said to be otherwise */
@@ -32,8 +33,11 @@ struct assay_hook {
     _Atomic bool recording;              /* frozen, not off, a step has begun; read without the lock */
     hook_names names;
     hook_queue queue;
-    uint64_t writing; /* serial of the step that is open in the writer, 0 for none */
-    bool stopping, started;
+    uint64_t writing;              /* serial of the step that is open in the writer, 0 for none */
+    bool stopping, started, ended; /* of the writer */
+    uint64_t pulse;                /* how often the writer has done something */
+    bool stalled;                  /* it did nothing for config.stall seconds, and nothing since */
+    unsigned forks;                /* of the process when the hook was opened (wait.h) */
     pthread_t writer;
     hook_output output; /* the writer's own while it runs */
     assay_hook_counts counts;
@@ -62,9 +66,10 @@ int hook_begin(assay_hook *hook);
  * does not run. */
 void hook_write_facts(assay_hook *hook, bool ended);
 
-/* Starts and ends the writer thread. hook_writer_stop() waits until all is written; the lock is not held. */
+/* Starts and ends the writer thread. hook_writer_stop() waits until all is written; the lock is not held. False when
+ * the disk did not answer: the writer is still there, and the hook must stay. */
 int hook_writer_start(assay_hook *hook, assay_error *err);
-void hook_writer_stop(assay_hook *hook);
+bool hook_writer_stop(assay_hook *hook);
 /* True when every closed step is on disk. The caller holds the lock. */
 bool hook_writer_idle(assay_hook *hook);
 /* Writes the collections file when the one on disk is not the last word. After hook_writer_stop(). */

@@ -262,6 +262,8 @@ static int set_hook(const setting *s)
         return parse_word(s, "refuse", "continue", "refuse or continue", &c->go_on);
     if (strcmp(s->key, "queue_memory") == 0)
         return set_memory(s);
+    if (strcmp(s->key, "stall_seconds") == 0)
+        return parse_int(s, 1, "a number of seconds from 1", &c->stall);
     if (strcmp(s->key, "end_marker") == 0)
         return set_end(s);
     if (strcmp(s->key, "worker") == 0)

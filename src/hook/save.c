@@ -10,7 +10,7 @@ enum { WAKE_BYTES = 1 << 20 };
 
 int assay_hook_set_mode(assay_hook *hook, int mode)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return ASSAY_OK;
     pthread_mutex_lock(&hook->lock);
     int rc = ASSAY_OK;
@@ -30,7 +30,7 @@ void hook_take_mask(assay_hook *hook)
 
 int assay_hook_step(assay_hook *hook)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return ASSAY_OK;
     pthread_mutex_lock(&hook->lock);
     int rc = hook_begin(hook);
@@ -56,7 +56,7 @@ int assay_hook_step(assay_hook *hook)
 
 int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mode_step)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return ASSAY_OK;
     pthread_mutex_lock(&hook->lock);
     int rc = ASSAY_OK;
@@ -75,7 +75,7 @@ int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mod
 
 bool assay_hook_active(const assay_hook *hook)
 {
-    return hook && atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
+    return hook && !hook_forked(hook) && atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
 }
 
 bool assay_hook_wants(assay_hook *hook, const char *tensor)
@@ -102,13 +102,13 @@ static hook_item *reserve(assay_hook *hook, int ndim, size_t bytes)
 {
     hook_item *item;
     while (!(item = hook_queue_reserve(&hook->queue, ndim, bytes))) {
-        if (hook->config.drop) {
+        if (hook->config.drop || hook->stalled) {
             hook->counts.dropped++;
             return NULL;
         }
         hook->waiting++;
         pthread_cond_signal(&hook->work);
-        pthread_cond_wait(&hook->done, &hook->lock);
+        hook_wait(hook);
         if (--hook->waiting == 0)
             pthread_cond_broadcast(&hook->done); /* assay_hook_step() may go on */
     }
@@ -169,7 +169,7 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int 
 /* 1 when there is something to do. 0: nothing is saved now. The lock is not held. */
 static int worth_it(assay_hook *hook)
 {
-    if (!hook)
+    if (!hook || hook_forked(hook))
         return 0;
     if (atomic_load_explicit(&hook->recording, memory_order_relaxed))
         return 1;

@@ -31,6 +31,12 @@ static hook_name *copy_names(assay_hook *hook, size_t *count)
     return copy;
 }
 
+static void note_progress(assay_hook *hook)
+{
+    hook->pulse++;
+    hook->stalled = false;
+}
+
 /* Closes the open step. Called and left with the lock held. */
 static void close_step(assay_hook *hook)
 {
@@ -50,6 +56,7 @@ static void close_step(assay_hook *hook)
     rc = rc < 0 ? rc : closed;
     free(known);
     pthread_mutex_lock(&hook->lock);
+    note_progress(hook);
     hook->writing = 0;
     if (rc == ASSAY_OK) {
         hook->counts.steps++;
@@ -74,6 +81,7 @@ static void write_front(assay_hook *hook, const hook_item *item)
     assay_error err = {""};
     int rc = hook_output_item(out, item, &err);
     pthread_mutex_lock(&hook->lock);
+    note_progress(hook);
     if (rc < 0) {
         hook->counts.dropped += 1 + (out->failed && !already_failed ? records : 0);
         if (!already_failed)
@@ -99,6 +107,9 @@ static void *run(void *argument)
         else
             pthread_cond_wait(&hook->work, &hook->lock);
     }
+    note_progress(hook);
+    hook->ended = true;
+    pthread_cond_broadcast(&hook->done);
     pthread_mutex_unlock(&hook->lock);
     return NULL;
 }
@@ -116,17 +127,25 @@ int hook_writer_start(assay_hook *hook, assay_error *err)
     return ASSAY_OK;
 }
 
-void hook_writer_stop(assay_hook *hook)
+bool hook_writer_stop(assay_hook *hook)
 {
     if (!hook->started)
-        return;
+        return true;
     pthread_mutex_lock(&hook->lock);
     hook->stopping = true;
     hook->closed = hook->serial;
     pthread_cond_broadcast(&hook->work);
+    while (!hook->ended && hook_wait(hook)) {
+    }
+    bool ended = hook->ended;
     pthread_mutex_unlock(&hook->lock);
+    if (!ended) {
+        pthread_detach(hook->writer);
+        return false;
+    }
     pthread_join(hook->writer, NULL);
     hook->started = false;
+    return true;
 }
 
 int hook_writer_collections(assay_hook *hook, assay_error *err)
