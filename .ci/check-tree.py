@@ -32,6 +32,7 @@ PRIVATE_TO = r"src/trial/format/\w+/.*|src/hook/.*"  # what a format calls its f
 BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|ctime|asctime|alloca|atoi|atol|atof)\s*\(")
 PLACES = ["*", ".ci/*"] + [d + "/**/*" for d in ("include", "src", "rules", "jobs", "slurm", "tests", "bench", "docs", "cmake")]
 MOST_LINES = 500
+LONGER = {"src/hook/assay_hook.py": 550}  # users get it as one file
 breaches = []
 
 
@@ -137,8 +138,8 @@ def main():
         if path.startswith("tests/") and path.endswith(".py"):
             check_script(path, text, scripts)
         lines = text.splitlines()
-        if re.search(r"\.([ch]|inc|py)$", path) and len(lines) > MOST_LINES:
-            breach(path, len(lines), "more than %d lines" % MOST_LINES)
+        if re.search(r"\.([ch]|inc|py)$", path) and len(lines) > LONGER.get(path, MOST_LINES):
+            breach(path, len(lines), "more than %d lines" % LONGER.get(path, MOST_LINES))
         for number, line in enumerate(lines, 1):
             if re.search(r"\.(md|1)$", path) and path != "docs/developing.md":
                 check_document(path, number, line)

@@ -7,24 +7,21 @@
 #include <hdf5.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fault.h"
-#include "base/log.h"
 #include "hdf5/disk_room.h"
+#include "hdf5/finishing.h"
 #include "parallel/comm_mpi.h"
 #include "trial/storage/hdf5_reason.h"
 
 enum {
     ALIGNMENT = 1 << 20,
     DEFLATE_LEVEL = 4,
-    PATIENCE = 5, /* seconds that a rank whose write failed waits for the others */
-    LAST_PATIENCE = 600,
-    EXIT_CODE = 4 /* of a run that could not write: docs/design.md */
+    PATIENCE = 5 /* seconds that a rank whose write failed waits for the others */
 };
 static const uint64_t MOST_CALL = (uint64_t)256
                                   << 20; /* bytes a rank hands to the library at once: MPI counts are int */
@@ -68,77 +65,13 @@ static int failed(const assay_hdf5_file *f, const char *what, assay_error *err)
                       assay_hdf5_reason(reason, sizeof reason));
 }
 
-/* The file that several ranks are about to finish; NULL: none. */
-static const assay_hdf5_file *finishing;
-
-/* A rank failed, and the others wait for it within the library: nothing but the end of all helps. */
-static _Noreturn void give_up(const assay_hdf5_file *f, const assay_error *why)
-{
-    assay_log_init(assay_comm_rank(f->comm), true, true); /* whichever rank it is, it speaks */
-    assay_log_error("%s", why->text);
-    unlink(f->temporary);
-    assay_comm_abort(f->comm, EXIT_CODE);
-}
-
-/* MPI calls it on the rank whose call failed. While a file is finished HDF5 does not come back from there on all ranks:
- * those that fail wait for others that wait for them. Else the failure is one of the call, which tells. */
-static void on_file_error(MPI_File *file, int *code, ...)
-{
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    assay_error why;
-    (void)file;
-    if (!finishing)
-        return;
-    MPI_Error_string(*code, text, &length);
-    assay_fail(&why, ASSAY_EIO, "%s: cannot write the end of the file (MPI says: %.200s); is the disk full?",
-               finishing->path, text);
-    give_up(finishing, &why);
-}
-
-static void on_time(int number)
-{
-    assay_error why;
-    (void)number;
-    if (!finishing)
-        return;
-    assay_fail(&why, ASSAY_EIO, "%s: writing the end of the file did not come back within %d s: is the disk full?",
-               finishing->path, LAST_PATIENCE);
-    give_up(finishing, &why);
-}
-
-/* HDF5 begins to write all that it holds back. A failure that MPI does not tell leaves ranks there for ever: a limit
- * that no working disk needs ends the run. */
-static void begin_finishing(const assay_hdf5_file *f)
-{
-    struct sigaction alarmed = {.sa_handler = on_time};
-    finishing = assay_comm_size(f->comm) > 1 ? f : NULL;
-    if (finishing && sigaction(SIGALRM, &alarmed, NULL) == 0)
-        alarm(LAST_PATIENCE);
-}
-
-static void end_finishing(void)
-{
-    finishing = NULL;
-    alarm(0);
-}
-
-/* What files that are opened from now on do when a call fails. */
-static void watch_errors(void)
-{
-    static MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    if (handler == MPI_ERRHANDLER_NULL && MPI_File_create_errhandler(on_file_error, &handler) != MPI_SUCCESS)
-        return;
-    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
-}
-
 /* This rank's result to everyone. Whoever failed, the file is broken for all. */
 static int agree(assay_hdf5_file *f, bool done, const char *what, assay_error *err)
 {
     assay_error why = {""};
     int status = done ? ASSAY_OK : failed(f, what, &why);
     if (!assay_comm_meet(f->comm, done ? 0 : PATIENCE))
-        give_up(f, &why);
+        assay_finishing_give_up(f->comm, f->temporary, &why);
     if (status != ASSAY_OK && err)
         *err = why;
     status = assay_comm_agree(f->comm, status, err);
@@ -259,7 +192,7 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
         status = assay_comm_handle(comm, &handle, err);
     if (status == ASSAY_OK) {
         assay_hdf5_quiet();
-        watch_errors();
+        assay_finishing_watch();
         f->file = create_file(f, handle, hints);
         status = agree(f, f->file >= 0, "the file", err);
     }
@@ -282,10 +215,10 @@ int assay_hdf5_finish(assay_hdf5_file *f, assay_error *err)
         return status;
     /* Written first, and only closed if that went well everywhere: a rank that fails while it closes would go on
      * closing, and wait for others that wait for it. */
-    begin_finishing(f);
+    assay_finishing_begin(f->comm, f->path, f->temporary);
     status = agree(f, H5Fflush(f->file, H5F_SCOPE_GLOBAL) >= 0, "the end of the file", err);
     bool done = status == ASSAY_OK && H5Fclose(f->file) >= 0;
-    end_finishing();
+    assay_finishing_end();
     if (status != ASSAY_OK)
         return status;
     f->file = -1;
