@@ -87,7 +87,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory")
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--interval", type=int, default=10, help="steps from one saved step to the next")
+    parser.add_argument("--interval", type=int, default=5, help="steps from one saved step to the next")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)

@@ -64,10 +64,10 @@ def pytorch():
     trial = fresh("pytorch")
     done = run([sys.executable, ROOT / "jobs" / "examples" / "train_pytorch.py", trial])
     CHECKS.expect(done.code == 0 and re.fullmatch(
-        r"assay: .*/pytorch: recorded 20 of 200 TRAIN steps \(every 10th\), as configured.*\n", done.err), "%s" % done)
+        r"assay: .*/pytorch: recorded 40 of 200 TRAIN steps \(every 5th\), as configured.*\n", done.err), "%s" % done)
     report = analyse(ROOT / "jobs" / "image-classifier.json", trial, 1)
-    expect_steps(report, 20, 4)
-    expect_labels(report, 20 * 32)
+    expect_steps(report, 40, 4)
+    expect_labels(report, 40 * 32)
     CHECKS.expect(right_share(samples_of(report, "confusion in evaluation")) > 0.5, "it did not learn")
 
 
