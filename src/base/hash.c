@@ -77,7 +77,7 @@ void assay_sha256_add(assay_sha256 *h, const void *bytes, size_t size)
     }
 }
 
-void assay_sha256_hex(assay_sha256 *h, char hex[65])
+void assay_sha256_bytes(assay_sha256 *h, uint8_t out[32])
 {
     static const uint8_t padding[64] = {0x80};
     uint64_t bits = h->bytes * 8;
@@ -87,8 +87,16 @@ void assay_sha256_hex(assay_sha256 *h, char hex[65])
     size_t used = h->bytes % 64;
     assay_sha256_add(h, padding, used < 56 ? 56 - used : 120 - used);
     assay_sha256_add(h, length, sizeof length);
-    for (int i = 0; i < 8; i++)
-        snprintf(hex + 8 * i, 9, "%08x", (unsigned)h->state[i]);
+    for (int i = 0; i < 32; i++)
+        out[i] = (uint8_t)(h->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void assay_sha256_hex(assay_sha256 *h, char hex[65])
+{
+    uint8_t bytes[32];
+    assay_sha256_bytes(h, bytes);
+    for (int i = 0; i < 32; i++)
+        snprintf(hex + 2 * i, 3, "%02x", (unsigned)bytes[i]);
 }
 
 uint64_t assay_hash_bytes(const void *bytes, size_t size)

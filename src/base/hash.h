@@ -14,7 +14,8 @@ typedef struct assay_sha256 {
 /* Starts a computation, and adds bytes to it: any number, in any pieces. */
 void assay_sha256_init(assay_sha256 *h);
 void assay_sha256_add(assay_sha256 *h, const void *bytes, size_t size);
-/* Ends the computation; `hex` gets 64 lower-case digits and a terminator. */
+/* Ends the computation; `out` gets the 32 bytes, `hex` 64 lower-case digits and a terminator. */
+void assay_sha256_bytes(assay_sha256 *h, uint8_t out[32]);
 void assay_sha256_hex(assay_sha256 *h, char hex[65]);
 
 /* A hash for in-memory tables (FNV-1a 64, finished with a mix). Not stable across versions. */

@@ -21,13 +21,12 @@ void assay_http_answer_release(assay_http_answer *answer)
 
 const char *assay_http_header(const assay_http_answer *answer, const char *name)
 {
-    const char *at = (const char *)answer->head.data, *end = at + answer->head.size;
     size_t length = strlen(name);
-    for (; at < end; at += strlen(at) + 1) {
-        if (strncasecmp(at, name, length) != 0 || at[length] != ':')
-            continue;
-        at += length + 1;
-        return at + strspn(at, " \t");
+    for (size_t i = 0; i < answer->head.size;) {
+        const char *line = (const char *)answer->head.data + i;
+        if (strncasecmp(line, name, length) == 0 && line[length] == ':')
+            return line + length + 1 + strspn(line + length + 1, " \t");
+        i += strlen(line) + 1;
     }
     return NULL;
 }

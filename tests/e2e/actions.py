@@ -151,7 +151,7 @@ def test_certificates(b):
     cases = [(right, authority.ca, None), (right, None, "certificate is refused"), (right, other.ca, "certificate is refused"),
              (authority.certificate("DNS:other.example"), authority.ca, "certificate is refused"),
              (authority.certificate("IP:127.0.0.1", -1), authority.ca, "expired"),
-             (right, directory / "missing.pem", "ca_file cannot be used")]
+             (right, directory / "missing.pem", "cannot be used")]
     for certificate, ca, said in cases:
         with Webhook(certificate=certificate) as hook:
             more = {"ca_file": str(ca)} if ca else {}
