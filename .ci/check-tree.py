@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ["base", "http", "parallel", "tensor", "tfrecord", "trial", "hook", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
+MODULES = ["base", "http", "s3", "parallel", "tensor", "tfrecord", "trial", "hook", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
 FOLDERS = {"engine": ["source", "plan", "reduce", "map", ""],
            "report": ["text", "", "model", "compare", "html", "results", "forms"]}  # within a module, in the same way
 ORDER = {  # a folder whose files include only headers of files before them

@@ -1,0 +1,161 @@
+/* list.c - listings, page after page in the background, and places in S3. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "s3/call.h"
+
+enum { PAGE_MOST = 16 << 20 }; /* a page of 1000 keys of 1024 bytes, each byte escaped, is well below */
+
+/* What came of the pages so far. The pool's thread fills it; whoever waits for the call's end reads it then. */
+typedef struct pages {
+    char *bucket, *prefix;
+    bool deep;
+    s3_page page;
+    assay_buf objects; /* packed: is_prefix, key, etag, size, time */
+    size_t count;
+    uint64_t last_token; /* its hash: a server that gives one twice would be asked for ever */
+} pages;
+
+struct assay_s3_listing {
+    s3_call *call;
+    pages *pages; /* the call's */
+};
+
+static void release_pages(void *context)
+{
+    pages *p = context;
+    assay_buf_release(&p->page.token);
+    assay_buf_release(&p->objects);
+    free(p->bucket);
+    free(p->prefix);
+    free(p);
+}
+
+static int keep(void *context, const assay_s3_object *object)
+{
+    pages *p = context;
+    size_t length = strlen(p->prefix);
+    if (strncmp(object->key, p->prefix, length) != 0)
+        return ASSAY_EFORMAT;
+    assay_put_u8(&p->objects, object->is_prefix);
+    assay_put_bytes(&p->objects, object->key, strlen(object->key) + 1);
+    assay_put_bytes(&p->objects, object->etag, strlen(object->etag) + 1);
+    assay_put_u64(&p->objects, object->size);
+    assay_put_i64(&p->objects, object->time);
+    p->count++;
+    return assay_buf_status(&p->objects);
+}
+
+/* The query of the next page: parameters by name. */
+static void put_query(const pages *p, assay_buf *out)
+{
+    assay_buf_clear(out);
+    if (p->page.token.size > 0) {
+        assay_put_format(out, "continuation-token=");
+        assay_http_put_escaped(out, (const char *)p->page.token.data, p->page.token.size, false);
+        assay_put_u8(out, '&');
+    }
+    assay_put_format(out, "%sencoding-type=url&list-type=2&max-keys=1000&prefix=", p->deep ? "" : "delimiter=%2F&");
+    assay_http_put_escaped(out, p->prefix, strlen(p->prefix), false);
+    assay_put_u8(out, '\0');
+}
+
+static int take_page(void *context, const assay_http_answer *answer, assay_buf *query, assay_error *err)
+{
+    pages *p = context;
+    uint64_t before = p->page.token.size > 0 ? p->last_token : 0;
+    int status = s3_listing_parse(answer->body.data, answer->body.size, keep, p, &p->page, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (!p->page.more)
+        return 0;
+    p->last_token = 14695981039346656037u;
+    for (size_t i = 0; i < p->page.token.size; i++)
+        p->last_token = (p->last_token ^ p->page.token.data[i]) * 1099511628211u;
+    if (before == p->last_token)
+        return assay_fail(err, ASSAY_EFORMAT, "the server gives the same page of the listing again and again");
+    put_query(p, query);
+    int made = assay_buf_status(query);
+    return made == ASSAY_OK ? 1 : assay_fail(err, made, "out of memory while it was listed");
+}
+
+static pages *new_pages(const char *bucket, const char *prefix, bool deep)
+{
+    pages *p = assay_alloc_zeroed(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->bucket = assay_copy_text(bucket);
+    p->prefix = assay_copy_text(prefix);
+    p->deep = deep;
+    assay_buf_init(&p->page.token, 64 << 10);
+    assay_buf_init(&p->objects, SIZE_MAX / 4);
+    if (p->bucket && p->prefix)
+        return p;
+    release_pages(p);
+    return NULL;
+}
+
+assay_s3_listing *assay_s3_list_begin(const char *bucket, const char *prefix, bool deep)
+{
+    assay_s3_listing *listing = assay_alloc_zeroed(1, sizeof *listing);
+    pages *p = listing ? new_pages(bucket, prefix, deep) : NULL;
+    if (!p) {
+        free(listing);
+        return NULL;
+    }
+    assay_buf query;
+    assay_buf_init(&query, 64 << 10);
+    put_query(p, &query);
+    listing->pages = p;
+    const s3_request request = {.method = "GET",
+                                .bucket = bucket,
+                                .query = query.data ? (const char *)query.data : "",
+                                .most = PAGE_MOST,
+                                .counter = &s3_counter.lists,
+                                .answered = take_page,
+                                .release = release_pages,
+                                .context = p,
+                                .urgent = true};
+    listing->call = s3_call_begin(&request);
+    assay_buf_release(&query);
+    if (listing->call)
+        return listing;
+    free(listing);
+    return NULL;
+}
+
+void assay_s3_list_drop(assay_s3_listing *listing)
+{
+    if (!listing)
+        return;
+    s3_call_end(listing->call);
+    free(listing);
+}
+
+/* A text in the packed objects. */
+static const char *next_text(assay_cursor *in)
+{
+    const char *text = (const char *)in->data + in->at;
+    assay_get_bytes(in, strlen(text) + 1);
+    return text;
+}
+
+int assay_s3_list_finish(assay_s3_listing *listing, assay_s3_visit *visit, void *context, assay_error *err)
+{
+    assay_http_answer *answer;
+    int status = s3_call_wait(listing->call, &answer, err);
+    const pages *p = listing->pages;
+    assay_cursor in = assay_cursor_over(p->objects.data, p->objects.size);
+    for (size_t i = 0; status == ASSAY_OK && i < p->count; i++) {
+        assay_s3_object object = {.is_prefix = assay_get_u8(&in)};
+        object.key = next_text(&in);
+        object.etag = next_text(&in);
+        object.size = assay_get_u64(&in);
+        object.time = assay_get_i64(&in);
+        status = visit(context, &object);
+    }
+    assay_s3_list_drop(listing);
+    return status;
+}

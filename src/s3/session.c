@@ -1,0 +1,478 @@
+/* session.c - who asks and where: found once, from the environment and the profiles; keys are renewed in time. */
+#include "s3/session.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/fault.h"
+
+enum { REGION = 64, LEARNED = 64, EARLY = 300, AGAIN = 30 };
+
+typedef struct learned {
+    char *bucket;
+    char region[REGION];
+} learned;
+
+typedef struct session {
+    bool open, secure, own_endpoint, path_style;
+    char region[REGION];
+    char *endpoint; /* "http://host:1/base" without the last '/'; NULL: Amazon's */
+    char *ca_file;
+    unsigned attempts;
+    int64_t next_try; /* of renewing, after one that failed */
+    s3_keys keys;
+    learned learned[LEARNED]; /* buckets elsewhere; when it is full, the first goes */
+    unsigned learned_count;
+    assay_http_pool *pool;
+} session;
+
+static assay_s3_options options = ASSAY_S3_DEFAULTS;
+static session now;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of keys and learned, which the pool's thread reads */
+s3_counters s3_counter;
+
+void assay_s3_configure(const assay_s3_options *given)
+{
+    options = *given;
+}
+
+void assay_s3_set_memory(size_t memory)
+{
+    options.memory = memory;
+}
+
+size_t assay_s3_memory(void)
+{
+    return options.memory;
+}
+
+size_t assay_s3_requests(void)
+{
+    return options.requests;
+}
+
+assay_s3_counts assay_s3_count(void)
+{
+    return (assay_s3_counts){atomic_load(&s3_counter.gets), atomic_load(&s3_counter.lists),
+                             atomic_load(&s3_counter.puts), atomic_load(&s3_counter.repeated),
+                             atomic_load(&s3_counter.bytes)};
+}
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] ? value : NULL;
+}
+
+/* ---- settings ---- */
+
+/* A setting of the environment's variables (up to two) or else of the profile; NULL in *out when there is none. The
+ * caller frees it. */
+static int find_setting(const s3_profiles *profiles, const char *first, const char *second, const char *key, char **out)
+{
+    const char *value = variable(first);
+    value = value || !second ? value : variable(second);
+    *out = NULL;
+    if (value) {
+        *out = assay_copy_text(value);
+        return *out ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    int found = key ? s3_profiles_find(profiles, NULL, key, out) : 0;
+    return found < 0 ? found : ASSAY_OK;
+}
+
+static int set_region(session *s, const s3_profiles *profiles, assay_error *err)
+{
+    char *region = NULL;
+    int status = find_setting(profiles, "AWS_REGION", "AWS_DEFAULT_REGION", "region", &region);
+    const char *name = region ? region : "us-east-1";
+    if (status == ASSAY_OK && (strlen(name) >= REGION ||
+                               name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")]))
+        status = assay_fail(err, ASSAY_EUSAGE, "AWS_REGION: \"%.60s\" is no name of a region", name);
+    if (status == ASSAY_OK)
+        snprintf(s->region, sizeof s->region, "%s", name);
+    free(region);
+    return status;
+}
+
+/* Why this is no endpoint; NULL when it is. */
+static const char *endpoint_fault(const char *url)
+{
+    size_t scheme = assay_http_scheme(url), length = strlen(url);
+    if (scheme == 0)
+        return "it has to begin with http:// or https://";
+    if (length > 1024 || url[scheme] == '/' || url[scheme] == ':' || url[scheme] == '\0')
+        return "it has no host";
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)url[i] <= ' ' || (unsigned char)url[i] >= 0x7f || strchr("\"<>\\^`{|}#?@", url[i]))
+            return "it has characters that do not belong into one: host, port and path are all";
+    return NULL;
+}
+
+static int set_endpoint(session *s, const s3_profiles *profiles, assay_error *err)
+{
+    int status = find_setting(profiles, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "endpoint_url", &s->endpoint);
+    if (status != ASSAY_OK || !s->endpoint)
+        return status;
+    const char *fault = endpoint_fault(s->endpoint);
+    if (fault)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "the endpoint of S3 (AWS_ENDPOINT_URL, endpoint_url) is no URL for assay: %s", fault);
+    for (size_t length = strlen(s->endpoint); s->endpoint[length - 1] == '/'; length--)
+        s->endpoint[length - 1] = '\0';
+    s->own_endpoint = true;
+    return ASSAY_OK;
+}
+
+static int set_style(session *s, const s3_profiles *profiles, assay_error *err)
+{
+    char *style = NULL;
+    int found = s3_profiles_find(profiles, "s3", "addressing_style", &style), status = found < 0 ? found : ASSAY_OK;
+    s->path_style = s->own_endpoint;
+    if (found == 1 && strcasecmp(style, "path") == 0)
+        s->path_style = true;
+    else if (found == 1 && strcasecmp(style, "virtual") == 0)
+        s->path_style = false;
+    else if (found == 1 && strcasecmp(style, "auto") != 0)
+        status = assay_fail(err, ASSAY_EUSAGE,
+                            "addressing_style of the profile \"%.80s\": \"%.40s\" is none of path, virtual, auto",
+                            profiles->name, style);
+    free(style);
+    return status;
+}
+
+static int set_attempts(session *s, assay_error *err)
+{
+    const char *text = variable("AWS_MAX_ATTEMPTS");
+    char *end = NULL;
+    unsigned long value = text ? strtoul(text, &end, 10) : 5;
+    if (text && (*end || text[0] < '0' || text[0] > '9' || value < 1 || value > 100))
+        return assay_fail(err, ASSAY_EUSAGE, "AWS_MAX_ATTEMPTS: \"%.40s\" is no number from 1 to 100", text);
+    s->attempts = (unsigned)value;
+    return ASSAY_OK;
+}
+
+static int settle(session *s, const s3_profiles *profiles, assay_error *err)
+{
+    int status = set_region(s, profiles, err);
+    if (status == ASSAY_OK)
+        status = set_endpoint(s, profiles, err);
+    if (status == ASSAY_OK)
+        status = set_style(s, profiles, err);
+    if (status == ASSAY_OK)
+        status = find_setting(profiles, "AWS_CA_BUNDLE", NULL, "ca_bundle", &s->ca_file);
+    return status == ASSAY_OK ? set_attempts(s, err) : status;
+}
+
+static void release(session *s)
+{
+    s3_keys_release(&s->keys);
+    for (unsigned i = 0; i < s->learned_count; i++)
+        free(s->learned[i].bucket);
+    free(s->endpoint);
+    free(s->ca_file);
+    *s = (session){.open = false};
+}
+
+static int fail_memory(int status, assay_error *err)
+{
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while S3 was opened") : status;
+}
+
+/* The connections, without which nothing else is of use. */
+static int start(session *fresh, assay_error *err)
+{
+    int status = assay_http_pool_new((unsigned)options.requests, &fresh->pool, err);
+    if (status != ASSAY_OK) {
+        release(fresh);
+        return fail_memory(status, err);
+    }
+    fresh->secure = !fresh->endpoint || assay_http_scheme(fresh->endpoint) == 8;
+    fresh->open = true;
+    now = *fresh;
+    return ASSAY_OK;
+}
+
+int assay_s3_open(assay_error *err)
+{
+    s3_profiles profiles;
+    session fresh = {.open = false};
+    if (now.open)
+        return ASSAY_OK;
+    if (!assay_http_available())
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "this build has no libcurl and cannot read from S3: copy the trial to a "
+                          "directory, or build assay with ASSAY_WITH_CURL");
+    int status = s3_profiles_read(&profiles, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = settle(&fresh, &profiles, err);
+    if (status == ASSAY_OK)
+        status =
+            s3_credentials_find(&profiles, fresh.region, fresh.ca_file, options.unsigned_requests, &fresh.keys, err);
+    s3_profiles_release(&profiles);
+    if (status == ASSAY_OK)
+        return start(&fresh, err);
+    release(&fresh);
+    return fail_memory(status, err);
+}
+
+void assay_s3_close(void)
+{
+    if (!now.open)
+        return;
+    assay_http_pool_free(now.pool);
+    release(&now);
+}
+
+/* ---- to other ranks ---- */
+
+static void put_optional(assay_buf *out, const char *text)
+{
+    assay_put_u8(out, text != NULL);
+    assay_put_text(out, text);
+}
+
+static bool take_optional(assay_cursor *in, char **out)
+{
+    bool there = assay_get_u8(in) == 1;
+    size_t length;
+    const char *text = assay_get_text(in, &length);
+    *out = there ? assay_copy_bytes_as_text(text, length) : NULL;
+    return !there || *out;
+}
+
+static void take_fixed(assay_cursor *in, char *out, size_t room)
+{
+    size_t length;
+    const char *text = assay_get_text(in, &length);
+    snprintf(out, room, "%.*s", (int)length, text);
+}
+
+void assay_s3_pack(assay_buf *out)
+{
+    assay_put_u8(out, now.open);
+    if (!now.open)
+        return;
+    assay_put_u8(out, now.own_endpoint);
+    assay_put_u8(out, now.path_style);
+    assay_put_u32(out, now.attempts);
+    assay_put_text(out, now.region);
+    put_optional(out, now.endpoint);
+    put_optional(out, now.ca_file);
+    put_optional(out, now.keys.key);
+    put_optional(out, now.keys.secret);
+    put_optional(out, now.keys.token);
+    assay_put_i64(out, now.keys.expires);
+    assay_put_text(out, now.keys.source);
+}
+
+int assay_s3_unpack(assay_cursor *in, assay_error *err)
+{
+    session fresh = {.open = false};
+    if (assay_get_u8(in) != 1 || now.open)
+        return ASSAY_OK;
+    fresh.own_endpoint = assay_get_u8(in);
+    fresh.path_style = assay_get_u8(in);
+    fresh.attempts = assay_get_u32(in);
+    take_fixed(in, fresh.region, sizeof fresh.region);
+    bool made = take_optional(in, &fresh.endpoint);
+    made = take_optional(in, &fresh.ca_file) && made;
+    made = take_optional(in, &fresh.keys.key) && made;
+    made = take_optional(in, &fresh.keys.secret) && made;
+    made = take_optional(in, &fresh.keys.token) && made;
+    fresh.keys.expires = assay_get_i64(in);
+    take_fixed(in, fresh.keys.source, sizeof fresh.keys.source);
+    if (made && !in->failed)
+        return start(&fresh, err);
+    release(&fresh);
+    return in->failed ? assay_fail(err, ASSAY_EINTERNAL, "the session of S3 did not survive its way between ranks")
+                      : fail_memory(ASSAY_ENOMEM, err);
+}
+
+/* ---- for requests ---- */
+
+assay_http_pool *s3_session_pool(void)
+{
+    return now.pool;
+}
+
+unsigned s3_session_attempts(void)
+{
+    return now.attempts;
+}
+
+const char *s3_session_ca_file(void)
+{
+    return now.ca_file;
+}
+
+int s3_session_keys(s3_keys *out)
+{
+    pthread_mutex_lock(&lock);
+    int status = s3_keys_copy(&now.keys, out);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void s3_session_region(const char *bucket, char region[64])
+{
+    pthread_mutex_lock(&lock);
+    snprintf(region, REGION, "%s", now.region);
+    for (unsigned i = 0; i < now.learned_count; i++)
+        if (strcmp(now.learned[i].bucket, bucket) == 0)
+            snprintf(region, REGION, "%s", now.learned[i].region);
+    pthread_mutex_unlock(&lock);
+}
+
+void s3_session_learn_region(const char *bucket, const char *region)
+{
+    char *copy = assay_copy_text(bucket);
+    if (!copy)
+        return; /* the next request learns it again */
+    pthread_mutex_lock(&lock);
+    if (now.learned_count == LEARNED) {
+        free(now.learned[0].bucket);
+        memmove(now.learned, now.learned + 1, sizeof now.learned - sizeof *now.learned);
+        now.learned_count--;
+    }
+    learned *last = &now.learned[now.learned_count++];
+    last->bucket = copy;
+    snprintf(last->region, sizeof last->region, "%s", region);
+    pthread_mutex_unlock(&lock);
+}
+
+void s3_session_put_source(assay_buf *out)
+{
+    pthread_mutex_lock(&lock);
+    assay_put_format(out, "%s", now.keys.source);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Walks the chain once more, and takes what it finds. This thread alone changes keys. */
+static int renew(assay_error *err)
+{
+    s3_profiles profiles;
+    s3_keys fresh = {.key = NULL}, old;
+    int status = s3_profiles_read(&profiles, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = s3_credentials_find(&profiles, now.region, now.ca_file, false, &fresh, err);
+    s3_profiles_release(&profiles);
+    if (status != ASSAY_OK)
+        return status;
+    pthread_mutex_lock(&lock);
+    old = now.keys;
+    now.keys = fresh;
+    now.keys.renewal = old.renewal + 1;
+    pthread_mutex_unlock(&lock);
+    s3_keys_release(&old);
+    return ASSAY_OK;
+}
+
+int s3_session_renew(assay_error *err)
+{
+    const int64_t clock = (int64_t)time(NULL);
+    if (clock < now.keys.expires - EARLY || clock < now.next_try)
+        return ASSAY_OK;
+    now.next_try = clock + AGAIN;
+    int status = renew(err);
+    return clock < now.keys.expires ? ASSAY_OK : status; /* those that are there will do for a while */
+}
+
+int s3_session_replace(const s3_keys *expired, assay_error *err)
+{
+    return expired->renewal == now.keys.renewal ? renew(err) : ASSAY_OK;
+}
+
+/* ---- places ---- */
+
+static void put_host(const char *bucket, bool path_style, assay_buf *out)
+{
+    char region[REGION];
+    if (!path_style)
+        assay_put_format(out, "%s.", bucket);
+    if (now.endpoint) {
+        const char *host = now.endpoint + assay_http_scheme(now.endpoint);
+        assay_put_bytes(out, host, strcspn(host, "/"));
+    } else {
+        s3_session_region(bucket, region);
+        assay_put_format(out, "s3.%s.amazonaws.com%s", region, strncmp(region, "cn-", 3) == 0 ? ".cn" : "");
+    }
+    assay_put_u8(out, '\0');
+}
+
+static void put_path(const char *bucket, const char *key, bool path_style, assay_buf *out)
+{
+    if (now.endpoint) {
+        const char *host = now.endpoint + assay_http_scheme(now.endpoint), *base = host + strcspn(host, "/");
+        assay_put_bytes(out, base, strlen(base));
+    }
+    if (path_style)
+        assay_put_format(out, "/%s", bucket);
+    if (key || !path_style)
+        assay_put_u8(out, '/');
+    if (key)
+        assay_http_put_escaped(out, key, strlen(key), true);
+    assay_put_u8(out, '\0');
+}
+
+int s3_session_target(const char *bucket, const char *key, const char *query, s3_target *out)
+{
+    bool path_style = now.path_style || (!now.own_endpoint && strchr(bucket, '.')); /* no certificate has two levels */
+    assay_buf_clear(&out->url);
+    assay_buf_clear(&out->host);
+    assay_buf_clear(&out->path);
+    out->secure = now.secure;
+    put_host(bucket, path_style, &out->host);
+    put_path(bucket, key, path_style, &out->path);
+    int status = assay_buf_status(&out->host);
+    status = status == ASSAY_OK ? assay_buf_status(&out->path) : status;
+    if (status != ASSAY_OK)
+        return status;
+    assay_put_format(&out->url, "%s://%s%s%s%s", now.secure ? "https" : "http", (const char *)out->host.data,
+                     (const char *)out->path.data, query[0] ? "?" : "", query);
+    assay_put_u8(&out->url, '\0');
+    return assay_buf_status(&out->url);
+}
+
+/* Names of buckets are what DNS takes, and for servers of one's own '_' and capitals too. */
+static bool is_bucket(const char *name, size_t length)
+{
+    static const char known[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    return length >= 1 && length <= 255 && strspn(name, known) >= length && name[0] != '.' && name[0] != '-';
+}
+
+int assay_s3_place_parse(const char *location, assay_s3_place *out, assay_error *err)
+{
+    const char *bucket = strncmp(location, "s3://", 5) == 0 ? location + 5 : location;
+    size_t length = strcspn(bucket, "/");
+    const char *prefix = bucket + length + (bucket[length] == '/');
+    if (!is_bucket(bucket, length))
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%.200s: \"%.*s\" is no name of a bucket; a place in S3 is s3://BUCKET/PREFIX", location,
+                          length < 80 ? (int)length : 80, bucket);
+    size_t size = strlen(prefix);
+    while (size > 0 && prefix[size - 1] == '/' && (size == 1 || prefix[size - 2] != '/'))
+        size--; /* "a/" is "a", and "a//" is a prefix of its own */
+    assay_s3_place place = {assay_copy_bytes_as_text(bucket, length), assay_alloc(size + 2)};
+    if (!place.bucket || !place.prefix) {
+        assay_s3_place_release(&place);
+        return assay_fail(err, ASSAY_ENOMEM, "%.200s: out of memory while opening it", location);
+    }
+    memcpy(place.prefix, prefix, size);
+    snprintf(place.prefix + size, 2, "%s", size > 0 ? "/" : "");
+    *out = place;
+    return ASSAY_OK;
+}
+
+void assay_s3_place_release(assay_s3_place *place)
+{
+    free(place->bucket);
+    free(place->prefix);
+    *place = (assay_s3_place){NULL, NULL};
+}
