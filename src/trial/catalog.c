@@ -333,9 +333,9 @@ static int list_top(const assay_lister *l, assay_names *top)
     int status = assay_store_list(l->store, "", top, &why);
     if (status == ASSAY_OK)
         return ASSAY_OK;
-    return status == ASSAY_ENOMEM
-               ? assay_lister_no_memory(l)
-               : assay_fail(l->err, status, "%s: cannot list it%s", assay_store_location(l->store), why.text);
+    return status == ASSAY_ENOMEM ? assay_lister_no_memory(l)
+                                  : assay_fail(l->err, status, "%s: cannot list it%s%s", assay_store_location(l->store),
+                                               why.text[0] == ':' ? "" : ": ", why.text);
 }
 
 int assay_catalog_read(assay_store *store, assay_catalog *out, assay_error *err)

@@ -54,14 +54,16 @@ static void prefetch_file(assay_prefetch *prefetch, const assay_step_work *work,
 
 void assay_prefetch_files(assay_prefetch *prefetch, const assay_step_work *work, const assay_part *part)
 {
-    enum { BYTES = 8 << 20 };
     const assay_source *source = work->source->source;
     const assay_shard *shard = &source->shard;
     size_t p = (size_t)(part - shard->parts);
     if (part->count == 0 || !assay_store_waits(source->store))
         return;
-    uint64_t files = BYTES / (assay_part_span(shard, part) - shard->entries[part->first].offset);
-    files = files < 1 ? 1 : files < ASSAY_STORE_AHEAD ? files : ASSAY_STORE_AHEAD;
+    size_t most;
+    uint64_t bytes;
+    assay_store_depth(source->store, &most, &bytes);
+    uint64_t files = bytes / (assay_part_span(shard, part) - shard->entries[part->first].offset);
+    files = files < 1 ? 1 : files < most ? files : most;
     if (prefetch->next <= p)
         prefetch->next = p + 1;
     for (; prefetch->next < shard->count && prefetch->next <= p + files; prefetch->next++)

@@ -71,7 +71,7 @@ void assay_sources_release(assay_sources *s)
     *s = (assay_sources){0};
 }
 
-/* Lists one trial and packs what came of it, but for its units. */
+/* Lists one trial and packs what came of it, but for its units. The store stays the source's. */
 static int list_source(assay_source *source, uint32_t number, assay_buf *out)
 {
     assay_catalog catalog = {0};
@@ -89,6 +89,9 @@ static int list_source(assay_source *source, uint32_t number, assay_buf *out)
         catalog.units = NULL;
         catalog.unit_count = 0;
         assay_catalog_pack(&catalog, out);
+        assay_store_pack_listed(store, out);
+        source->store = store;
+        store = NULL;
     }
     assay_catalog_release(&catalog);
     assay_store_close(store);
@@ -113,8 +116,10 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
         }
         source->units = assay_get_u64(&in);
         int rc = assay_catalog_unpack(&in, &source->catalog, err);
-        if (rc == ASSAY_OK)
+        if (rc == ASSAY_OK && !source->store)
             rc = assay_store_open(source->path, &source->store, err);
+        if (rc == ASSAY_OK && !s->view)
+            rc = assay_store_unpack_listed(source->store, &in);
         if (rc != ASSAY_OK)
             return rc;
     }

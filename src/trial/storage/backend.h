@@ -37,13 +37,19 @@ struct assay_store_ops {
     int (*read_at)(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
     int (*stamp)(assay_store *store, const char *path, assay_store_stamp *out,
                  assay_error *err); /* NULL: never changes */
-    /* Both or neither: of storages that fetch what comes next. */
+    /* All or none: of storages that fetch what comes next. */
     bool (*waits)(const assay_store *store);
+    void (*depth)(const assay_store *store, size_t *files, uint64_t *bytes);
     void (*ahead)(assay_store *store, const char *path, uint64_t offset, uint64_t size);
+    void (*list_ahead)(assay_store *store, const char *directory); /* NULL: listing does not wait */
+    /* Both or neither: of storages that know more of files than their names. */
+    void (*pack)(const assay_store *store, assay_buf *out);
+    int (*unpack)(assay_store *store, assay_cursor *in);
     const assay_index_cache *index_cache; /* of storages that keep rows of the index in tables; NULL elsewhere */
 };
 
 extern const assay_store_ops assay_store_posix;
+extern const assay_store_ops assay_store_s3;
 extern const assay_store_ops assay_store_hdf5; /* without HDF5 it has no open */
 
 /* True when the place is an HDF5 file, or one with the name of a trial in it behind: "run.h5", "runs.h5/resnet-17".

@@ -16,6 +16,9 @@
  * after the other: from some on that directory is open itself, and the way to it is not looked up for each. */
 enum { IN_A_ROW = 8 };
 
+/* Files that are open before their turn, and bytes of them that the system is asked for. */
+enum { AHEAD = 32, AHEAD_BYTES = 8 << 20 };
+
 /* A file that was opened before its turn, so that the kernel fetches what it holds. Longer paths wait for their turn.
  */
 typedef struct ahead {
@@ -36,7 +39,7 @@ typedef struct posix_root {
     bool no_nowait;    /* reading what is in memory only is not supported here */
     unsigned waits;    /* files that may still be opened ahead */
     unsigned asked;    /* of those, ever */
-    ahead ahead[ASSAY_STORE_AHEAD];
+    ahead ahead[AHEAD];
 } posix_root;
 
 static int root_of(const assay_store *store)
@@ -108,7 +111,7 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
     if (!root)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
     root->below = -1;
-    for (int i = 0; i < ASSAY_STORE_AHEAD; i++)
+    for (int i = 0; i < AHEAD; i++)
         root->ahead[i].number = -1;
     root->number = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root->number >= 0) {
@@ -131,7 +134,7 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
 static void posix_close(assay_store *store)
 {
     const posix_root *root = store->root;
-    for (int i = 0; i < ASSAY_STORE_AHEAD; i++)
+    for (int i = 0; i < AHEAD; i++)
         if (root->ahead[i].number >= 0)
             close(root->ahead[i].number);
     if (root->below >= 0)
@@ -221,10 +224,17 @@ static bool posix_waits(const assay_store *store)
     return ((const posix_root *)store->root)->waits > 0;
 }
 
+static void posix_depth(const assay_store *store, size_t *files, uint64_t *bytes)
+{
+    (void)store;
+    *files = AHEAD;
+    *bytes = AHEAD_BYTES;
+}
+
 static void posix_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
 {
     posix_root *root = store->root;
-    ahead *next = &root->ahead[root->asked % ASSAY_STORE_AHEAD];
+    ahead *next = &root->ahead[root->asked % AHEAD];
     const size_t length = strlen(path);
     if (length >= sizeof next->path || offset > INT64_MAX || size > INT64_MAX)
         return;
@@ -241,7 +251,7 @@ static void posix_ahead(assay_store *store, const char *path, uint64_t offset, u
 /* Takes a file that was opened ahead; -1 when it was not, or when it is no longer the one of that name. */
 static int take_ahead(posix_root *root, const char *path, struct stat *about)
 {
-    for (unsigned i = 0; root->asked > 0 && i < ASSAY_STORE_AHEAD; i++) {
+    for (unsigned i = 0; root->asked > 0 && i < AHEAD; i++) {
         ahead *a = &root->ahead[i];
         if (a->number < 0 || strcmp(a->path, path) != 0)
             continue;
@@ -350,5 +360,6 @@ const assay_store_ops assay_store_posix = {
     .close_file = posix_close_file,
     .read_at = posix_read_at,
     .waits = posix_waits,
+    .depth = posix_depth,
     .ahead = posix_ahead,
 };

@@ -7,8 +7,7 @@
 #include "base/fault.h"
 #include "trial/storage/backend.h"
 
-static const assay_store_ops store_s3 = {.scheme = "s3://"}; /* known, and not read */
-static const assay_store_ops *const backends[] = {&assay_store_posix, &store_s3};
+static const assay_store_ops *const backends[] = {&assay_store_posix, &assay_store_s3};
 
 static const assay_store_ops *choose_local(const char *place)
 {
@@ -37,17 +36,13 @@ int assay_store_open(const char *location, assay_store **out, assay_error *err)
     const char *place = NULL;
     const assay_store_ops *ops = choose(location, &place);
     if (!ops)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: unknown kind of location; give a directory, or file:// and a path",
+        return assay_fail(err, ASSAY_EUSAGE, "%s: unknown kind of location; give a directory, or s3://BUCKET/PREFIX",
                           location);
     if (!ops->open && ops == &assay_store_hdf5)
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "%s: this build has no parallel HDF5 and cannot read packed trials; give the directory, or "
                           "build assay with ASSAY_WITH_HDF5 and MPI",
                           location);
-    if (!ops->open)
-        return assay_fail(err, ASSAY_EUNSUPPORTED,
-                          "%s: assay does not read %s; copy the trial to a directory and name that", location,
-                          ops->scheme);
     assay_store *store = assay_alloc_zeroed(1, sizeof *store);
     if (!store)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);
@@ -81,6 +76,12 @@ const char *assay_store_location(const assay_store *store)
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
     return store->ops->list(store, directory, out, err);
+}
+
+void assay_store_list_ahead(assay_store *store, const char *directory)
+{
+    if (store->ops->list_ahead)
+        store->ops->list_ahead(store, directory);
 }
 
 int assay_store_exists(assay_store *store, const char *path, assay_error *err)
@@ -149,10 +150,29 @@ bool assay_store_waits(const assay_store *store)
     return store->ops->waits && store->ops->waits(store);
 }
 
+void assay_store_depth(const assay_store *store, size_t *files, uint64_t *bytes)
+{
+    *files = 0;
+    *bytes = 0;
+    if (store->ops->depth)
+        store->ops->depth(store, files, bytes);
+}
+
 void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
 {
     if (store->ops->ahead)
         store->ops->ahead(store, path, offset, size);
+}
+
+void assay_store_pack_listed(const assay_store *store, assay_buf *out)
+{
+    if (store->ops->pack)
+        store->ops->pack(store, out);
+}
+
+int assay_store_unpack_listed(assay_store *store, assay_cursor *in)
+{
+    return store->ops->unpack ? store->ops->unpack(store, in) : ASSAY_OK;
 }
 
 const assay_index_cache *assay_store_index_cache(const assay_store *store)

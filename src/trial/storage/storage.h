@@ -1,10 +1,11 @@
-/* storage.h - where a trial lies. A scheme (none or file://, for a directory or a packed trial's file) is chosen by the
- * location; everything above reads through these calls only. All paths are relative to the trial's root and use '/'.
+/* storage.h - where a trial lies. A scheme (none or file://, for a directory or a packed trial's file; s3:// for a
+ * bucket) is chosen by the location; everything above reads through these calls only. All paths are relative to the
+ * trial's root and use '/'.
  *
  * How it works:
  *   1. storage.c picks the backend (backend.h) by the location: posix.c for directories, packed_hdf5.c for packed
- * trials. It says what files and directories there are and gives their bytes; what they mean is a format's
- * (trial/format/).
+ *      trials, s3.c for buckets. It says what files and directories there are and gives their bytes; what they mean is
+ * a format's (trial/format/).
  *   2. Names of a directory come sorted, and a file is read at any offset. Nothing is cached here but by a backend that
  *      reads in blocks.
  *   3. Who will read a file soon says so (assay_store_ahead). A backend that waits for a disk or a server fetches it
@@ -38,6 +39,8 @@ const char *assay_store_location(const assay_store *store);
 
 /* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. */
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
+/* Says that a directory will be listed soon; a storage that waits for a server asks for it meanwhile. */
+void assay_store_list_ahead(assay_store *store, const char *directory);
 /* 1 when a file of that name exists, 0 when not, negative on error. */
 int assay_store_exists(assay_store *store, const char *path, assay_error *err);
 
@@ -65,11 +68,17 @@ int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, si
 /* True after a read that had to wait for a disk or a server: what comes next is worth asking for ahead. False while all
  * is in memory, and for storages that cannot tell. */
 bool assay_store_waits(const assay_store *store);
+/* How many files, and of how many bytes together, are worth asking for ahead. */
+void assay_store_depth(const assay_store *store, size_t *files, uint64_t *bytes);
 /* Says that the `size` bytes at `offset` of a file (0: to its end) will be read soon; the file is opened and its bytes
- * are fetched meanwhile, where the storage can do that. What goes wrong is left for assay_store_open_file() to tell. At
- * most ASSAY_STORE_AHEAD files stay open so, the last ones. */
-enum { ASSAY_STORE_AHEAD = 32 };
+ * are fetched meanwhile, where the storage can do that. What goes wrong is left for assay_store_open_file() to tell. No
+ * more files stay open so than assay_store_depth() says, the last ones. */
 void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size);
+
+/* What the store learned of its files by listing them: for another rank's store of the same place, which then need not
+ * ask again, and notices what changed since. ASSAY_EINTERNAL, ASSAY_ENOMEM. */
+void assay_store_pack_listed(const assay_store *store, assay_buf *out);
+int assay_store_unpack_listed(assay_store *store, assay_cursor *in);
 
 /* Reads a whole file of at most `ceiling` bytes into an initialised buffer. */
 int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err);

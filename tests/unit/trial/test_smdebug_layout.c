@@ -1,4 +1,5 @@
 /* What a directory lists as, and what is said about directories that are not quite a trial. */
+#include "http/http.h"
 #include "trial/format/smdebug/smdebug.h"
 
 #include "unit.h"
@@ -204,9 +205,16 @@ static void test_locations(void)
     char text[512];
     workspace_make(&w);
     workspace_text(&w, "file", "x");
-    CU_ASSERT_EQUAL(assay_store_open("s3://bucket/prefix", &store, &err), ASSAY_EUNSUPPORTED);
+    unsetenv("AWS_ACCESS_KEY_ID");
+    setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+    setenv("HOME", w.root, 1);
+    CU_ASSERT_EQUAL(assay_store_open("s3://bucket/prefix", &store, &err),
+                    assay_http_available() ? ASSAY_EUSAGE : ASSAY_EUNSUPPORTED);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "s3://bucket/prefix: "));
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "copy the trial to a directory"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(err.text, assay_http_available() ? "no credentials" : "copy the trial to a directory"));
+    CU_ASSERT_EQUAL(assay_store_open("s3://bucket/run.h5", &store, &err), ASSAY_EUNSUPPORTED);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "packed trials are not read from S3"));
     CU_ASSERT_EQUAL(assay_store_open("gopher://x", &store, &err), ASSAY_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "gopher://x"));
     snprintf(text, sizeof text, "%s/none", w.root);

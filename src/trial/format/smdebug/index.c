@@ -280,7 +280,10 @@ static void ask_ahead(assay_store *store, const assay_catalog *catalog, const as
                       size_t *asked)
 {
     enum { MOST = 1 << 20 }; /* of one file; a longer one is read ahead when it is its turn */
-    size_t to = count - i > ASSAY_STORE_AHEAD ? i + 1 + ASSAY_STORE_AHEAD : count;
+    size_t files;
+    uint64_t bytes;
+    assay_store_depth(store, &files, &bytes);
+    size_t to = count - i > files ? i + 1 + files : count;
     for (size_t k = *asked > i ? *asked : i + 1; k < to && assay_store_waits(store); k++) {
         char path[PATH_ROOM];
         assay_smdebug_index_path(catalog, &units[k], path, sizeof path);

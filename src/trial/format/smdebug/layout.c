@@ -34,13 +34,19 @@ typedef int bucket_visitor(assay_lister *l, void *context, const char *directory
 /* Visits the numbered directories below `top`. */
 static int visit_buckets(assay_lister *l, const char *top, bucket_visitor *visit, void *context)
 {
+    enum { AHEAD = 16 }; /* buckets that are listed at once, where listing waits for a server */
     assay_names buckets = {0};
+    size_t asked = 0;
     int status = assay_lister_names(l, top, &buckets);
     if (status != 0)
         return status < 0 ? status : ASSAY_OK;
     for (size_t i = 0; i < buckets.count && status == ASSAY_OK; i++) {
         char directory[64];
         int64_t bucket = 0;
+        for (; asked < buckets.count && asked < i + AHEAD; asked++) {
+            snprintf(directory, sizeof directory, "%s/%.40s", top, buckets.name[asked]);
+            assay_store_list_ahead(l->store, directory);
+        }
         if (!assay_read_number_name(buckets.name[i], BUCKET_DIGITS, &bucket)) {
             foreign(l, top, buckets.name[i]);
             continue;

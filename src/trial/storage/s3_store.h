@@ -1,0 +1,68 @@
+/* s3_store.h - what the files of the S3 storage share. Inside storage only.
+ *
+ * A trial's root is a bucket and a prefix. What listings tell of objects is kept by the hashes of their names: sizes
+ * are not asked for again, and an object that is another one than the listing said is noticed. */
+#ifndef ASSAY_STORAGE_S3_STORE_H
+#define ASSAY_STORAGE_S3_STORE_H
+
+#include "s3/s3.h"
+#include "trial/storage/backend.h"
+
+/* What is known of an object or a directory (then `count` is what lies in it, and etag a hash of all that). */
+typedef struct s3_fact {
+    uint64_t name; /* hash of the path within the trial; 0: this place of the table is free */
+    uint64_t size, etag;
+    int64_t time; /* nanoseconds since 1970 */
+    bool is_directory;
+} s3_fact;
+
+typedef struct s3_facts {
+    s3_fact *list; /* [room] open addressing; owned */
+    size_t count, room;
+} s3_facts;
+
+/* NULL when nothing is known. Directories have facts of their own, once they were listed. */
+const s3_fact *s3_facts_find(const s3_facts *facts, const char *path, size_t length, bool is_directory);
+/* Takes over what is known; ASSAY_ENOMEM. */
+int s3_facts_set(s3_facts *facts, const s3_fact *fact);
+uint64_t s3_fact_name(const char *path, size_t length, bool is_directory);
+/* 0 for "". */
+uint64_t s3_fact_etag(const char *etag);
+
+/* A range that was asked for before its turn. */
+typedef struct s3_asked {
+    char *path; /* owned; NULL: none */
+    uint64_t piece;
+    assay_s3_get *get;
+    size_t cost;
+} s3_asked;
+
+/* Names of a directory that was listed when its stamp was asked for, or whose listing is under way. */
+typedef struct s3_directory {
+    char *path;                /* owned */
+    assay_s3_listing *listing; /* under way; NULL: names has it */
+    assay_names names;
+} s3_directory;
+
+typedef struct s3_root {
+    assay_s3_place place;
+    s3_facts facts;
+    s3_asked *asked; /* [asked_room] a ring */
+    size_t asked_room, asked_next;
+    s3_directory *directory; /* [directory_count] */
+    size_t directory_count, directory_room;
+    assay_buf key; /* of the object that is asked for, terminated */
+} s3_root;
+
+/* The key of a path within the trial; NULL without memory. Valid until the next one. */
+const char *s3_root_key(s3_root *root, const char *path);
+
+/* The file part of the backend. */
+int s3_open_file(assay_store *store, const char *path, assay_store_file *file, assay_error *err);
+void s3_close_file(assay_store_file *file);
+int s3_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
+void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size);
+/* Ends all that was asked for ahead. */
+void s3_forget_asked(s3_root *root);
+
+#endif
