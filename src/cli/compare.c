@@ -36,5 +36,6 @@ static int compare(const cli_context *context, int argc, char **argv)
 }
 
 const cli_command cli_compare = {
-    "compare", "TRIAL...", "Compares trials: rules, losses, classes and tensors side by side.", OPTIONS, 0, MOST_TRIALS,
-    true,      compare};
+    "compare", "TRIAL...", "Compares trials: rules, losses, classes and tensors side by side.",
+    OPTIONS,   0,          MOST_TRIALS,
+    true,      compare,    true};

@@ -278,4 +278,5 @@ const cli_command cli_ls = {
     1,
     1,
     false,
-    ls};
+    ls,
+    true};

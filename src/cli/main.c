@@ -7,7 +7,7 @@
 
 #include "base/fault.h"
 #include "base/log.h"
-#include "cli/cli.h"
+#include "cli/s3.h"
 #include "hdf5/hdf5_file.h"
 #include "parallel/launcher.h"
 #include "report/text/layout.h"
@@ -77,7 +77,9 @@ static int run_command(const cli_command *command, cli_context *context)
         cli_fail(status, &err);
         return CLI_FAILED;
     }
-    return command->run(context, context->argc - 2, context->argv + 2);
+    int code = command->run(context, context->argc - 2, context->argv + 2);
+    assay_s3_close();
+    return code;
 }
 
 /* A command on all ranks. MPI may take arguments away, so the context is made from what it leaves. */

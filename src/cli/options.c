@@ -9,9 +9,13 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "cli/s3.h"
 #include "report/text/layout.h"
 
 enum { HELP_INDENT = 26 };
+
+/* Of every command that reads trials. */
+static assay_s3_options s3 = ASSAY_S3_DEFAULTS;
 
 static bool parse_integer(const char *text, const char **end, int64_t *out)
 {
@@ -169,13 +173,23 @@ static const char *wanted(const cli_option *option)
     return "a text";
 }
 
-static const cli_option *find_option(const cli_command *command, const char *name, size_t length)
+static const cli_option *find_in(const cli_option *table, const char *name, size_t length)
 {
-    for (const cli_option *o = command->options; o->name; o++) {
+    for (const cli_option *o = table; o->name; o++) {
         if (strlen(o->name) == length && memcmp(o->name, name, length) == 0)
             return o;
     }
     return NULL;
+}
+
+/* The option of that name; *fields becomes what its offset is of. */
+static const cli_option *find_option(const cli_command *command, const char *name, size_t length, void **fields)
+{
+    const cli_option *option = find_in(command->options, name, length);
+    if (option || !command->reads)
+        return option;
+    *fields = &s3;
+    return find_in(cli_s3_options, name, length);
 }
 
 /* Can the word behind an option whose value may be left out be its value? Options, paths and patterns are none. */
@@ -192,7 +206,7 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
 {
     const char *name = word + 2, *value = strchr(name, '=');
     size_t length = value ? (size_t)(value - name) : strlen(name);
-    const cli_option *option = find_option(command, name, length);
+    const cli_option *option = find_option(command, name, length, &fields);
     if (command->world && strcmp(name, CLI_OPTION_MPI) == 0) /* main has seen to it */
         return ASSAY_OK;
     if (!option)
@@ -228,7 +242,7 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
     int status = ASSAY_OK;
     *operands = 0;
     for (int i = 0; i < argc && status == ASSAY_OK; i++) {
-        if (!only_operands && strcmp(argv[i], "-o") == 0 && find_option(command, "out", 3)) {
+        if (!only_operands && strcmp(argv[i], "-o") == 0 && find_in(command->options, "out", 3)) {
             status = parse_option(command, "--out", argc, argv, &i, fields, err);
         } else if (!only_operands && strcmp(argv[i], "--") == 0) {
             only_operands = true;
@@ -244,6 +258,7 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
             operand[(*operands)++] = argv[i];
         }
     }
+    assay_s3_configure(&s3);
     if (status == ASSAY_OK && *operands < command->least)
         status = assay_fail(err, ASSAY_EUSAGE, "%s: %s is missing; usage: assay %s %s [options]", command->name,
                             command->operands, command->name, command->operands);
@@ -272,14 +287,21 @@ static void put_option_help(const char *name, const char *value, const char *hel
     assay_text_put_wrapped(out, NULL, HELP_INDENT, lead, help, strlen(help));
 }
 
+static void put_table_help(const cli_option *table, assay_buf *out)
+{
+    for (const cli_option *o = table; o->name; o++)
+        put_option_help(o->name, o->kind == CLI_CHOICE && !o->value ? o->choices : o->value, o->help, out);
+}
+
 void cli_options_put_help(const cli_command *command, assay_buf *out)
 {
     assay_put_format(out, "Usage: assay %s%s%s [options]\n\n", command->name, command->operands[0] ? " " : "",
                      command->operands);
     assay_text_put_wrapped(out, NULL, 0, NULL, command->summary, strlen(command->summary));
     assay_put_format(out, "\nOptions:\n");
-    for (const cli_option *o = command->options; o->name; o++)
-        put_option_help(o->name, o->kind == CLI_CHOICE && !o->value ? o->choices : o->value, o->help, out);
+    put_table_help(command->options, out);
+    if (command->reads)
+        put_table_help(cli_s3_options, out);
     if (command->world)
         put_option_help(CLI_OPTION_MPI, NULL,
                         "Start MPI even if no launcher is recognised. A single process does not need it.", out);

@@ -63,6 +63,7 @@ typedef struct cli_command {
     size_t least, most;                                            /* operands */
     bool world;                                                    /* runs on all ranks */
     int (*run)(const cli_context *context, int argc, char **argv); /* the exit code */
+    bool reads;                                                    /* trials: it takes the options of S3 */
 } cli_command;
 
 /* An option of every command that runs on all ranks: MPI is started without a launcher, too. main looks for it. */

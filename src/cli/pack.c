@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/s3.h"
 #include "pack/pack.h"
 #include "report/text/layout.h"
 
@@ -82,6 +83,8 @@ static int pack_trials(const cli_context *context, const pack_options *options, 
                                        .hints = {options->stripes, options->stripe_size}};
     int status = assay_comm_agree(context->comm, assay_job_set_trials(&job, trials, count, err), err);
     if (status == ASSAY_OK)
+        status = cli_s3_begin(context->comm, &job, NULL, err);
+    if (status == ASSAY_OK)
         status = assay_pack(context->comm, &job, &wanted, &figures, err);
     if (status == ASSAY_OK)
         *code = cli_share_code(context->comm,
@@ -115,4 +118,4 @@ static int run(const cli_context *context, int argc, char **argv)
 const cli_command cli_pack = {
     "pack",  "TRIAL...", "Packs trials into one HDF5 file, which every command takes in place of a directory.",
     OPTIONS, 1,          SIZE_MAX,
-    true,    run};
+    true,    run,        true};

@@ -128,4 +128,5 @@ const cli_command cli_pilot = {
     1,
     1,
     false,
-    run};
+    run,
+    false};

@@ -186,4 +186,5 @@ const cli_command cli_rules = {
     0,
     2,
     false,
-    rules};
+    rules,
+    false};

@@ -17,6 +17,7 @@
 #include "cli/run_checkpoint.h"
 #include "cli/run_operands.h"
 #include "cli/terminal.h"
+#include "cli/s3.h"
 #include "report/compare/bands.h"
 #include "report/compare/comparison.h"
 #include "report/model/report_model.h"
@@ -30,14 +31,14 @@ static const cli_option OPTIONS[] = {
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
-assay_engine_options run_engine_options(const run_options *options)
+assay_engine_options run_engine_options(const run_options *options, const assay_job *job)
 {
     double progress = options->progress;
     if (options->quiet)
         progress = 0;
     else if (progress < 0 && !isatty(STDERR_FILENO))
         progress = 10;
-    return (assay_engine_options){.memory = options->memory,
+    return (assay_engine_options){.memory = cli_s3_engine_memory(job, options->memory),
                                   .from = options->steps.from,
                                   .to = options->steps.to,
                                   .progress = progress,
@@ -263,7 +264,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     assay_bands bands = {0};
     assay_outcome outcome = {0};
     assay_report report = {.outcome = &outcome, .only_odd = options->only_odd, .gate = gate_of(options)};
-    assay_engine_options engine = run_engine_options(options);
+    assay_engine_options engine = run_engine_options(options, job);
     bool tables = (job->formats & 1u << ASSAY_FORMAT_HDF5) && !options->dry_run;
     assay_results *results = tables ? assay_results_new(job) : NULL;
     engine.observer = results ? assay_results_observer(results) : NULL;
@@ -343,4 +344,5 @@ const cli_command cli_run = {
     0,
     RUN_OPERANDS_MOST,
     true,
-    run};
+    run,
+    true};

@@ -187,7 +187,7 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
 /* Where the report goes. Not collective. */
 const char *run_directory(const run_options *options, const assay_job *job);
 /* What the options mean for the engine. Not collective. */
-assay_engine_options run_engine_options(const run_options *options);
+assay_engine_options run_engine_options(const run_options *options, const assay_job *job);
 /* Loads the job and runs it; releases the options, which are those of `command`. The exit code. Collective. */
 int run_command_job(const cli_context *context, const cli_command *command, int parsed, const char *path,
                     run_options *options, assay_error *err);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/run.h"
+#include "cli/s3.h"
 #include "job/trial_list.h"
 #include "hdf5/hdf5_file.h"
 #include "report/compare/bands.h"
@@ -196,6 +197,8 @@ int run_load_job(const cli_context *context, int parsed, const char *path, run_o
         status = expand_trials(comm, job, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, adjust_job(options, job, err), err);
+    if (status == ASSAY_OK)
+        status = cli_s3_begin(comm, job, run_directory(options, job), err);
     if (status == ASSAY_OK)
         status = cli_same_rules(comm, job, err);
     if (status == ASSAY_OK)

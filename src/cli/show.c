@@ -353,4 +353,5 @@ const cli_command cli_show = {
     1,
     2,
     false,
-    show};
+    show,
+    true};

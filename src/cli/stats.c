@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/s3.h"
 #include "hdf5/hdf5_file.h"
 #include "report/results/results.h"
 #include "report/report.h"
@@ -122,7 +123,7 @@ static int run_job(const cli_context *context, const stats_options *options, con
     assay_results *results = assay_results_new(job);
     int code = CLI_DONE, status = assay_comm_agree(context->comm, results ? ASSAY_OK : ASSAY_ENOMEM, &err);
     if (status == ASSAY_OK) {
-        const assay_engine_options engine = {.memory = options->memory,
+        const assay_engine_options engine = {.memory = cli_s3_engine_memory(job, options->memory),
                                              .from = options->steps.from,
                                              .to = options->steps.to,
                                              .observer = assay_results_observer(results)};
@@ -152,11 +153,14 @@ static int run(const cli_context *context, int argc, char **argv)
         status = make_job(trial, 1, &job, &err);
     status = assay_comm_agree(context->comm, status, &err);
     assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    if (status == ASSAY_OK)
+        status = cli_s3_begin(context->comm, &job, NULL, &err);
     int code = status == ASSAY_OK ? run_job(context, &options, &job) : cli_fail(status, &err);
     assay_job_release(&job);
     return code;
 }
 
 const cli_command cli_stats = {
-    "stats", "TRIAL", "Writes the statistics of every tensor at every step of every worker as a table.", OPTIONS, 1, 1,
-    true,    run};
+    "stats", "TRIAL", "Writes the statistics of every tensor at every step of every worker as a table.",
+    OPTIONS, 1,       1,
+    true,    run,     true};

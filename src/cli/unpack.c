@@ -53,5 +53,5 @@ static int run(const cli_context *context, int argc, char **argv)
                           assay_comm_rank(context->comm) == 0 ? print_figures(&options, &figures) : CLI_DONE);
 }
 
-const cli_command cli_unpack = {"unpack", "FILE", "Restores the directory of a packed trial.", OPTIONS, 1, 1,
-                                true,     run};
+const cli_command cli_unpack = {"unpack", "FILE", "Restores the directory of a packed trial.", OPTIONS, 1, 1, true,
+                                run,      false};

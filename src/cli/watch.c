@@ -101,7 +101,7 @@ static int see(void *context, const assay_outcome *outcome, assay_error *err)
 static int evaluate(follower *f, assay_error *err)
 {
     assay_outcome outcome = {0};
-    assay_engine_options engine = run_engine_options(&f->options->run);
+    assay_engine_options engine = run_engine_options(&f->options->run, f->job);
     engine.progress = 0;
     engine.view = assay_watch_view(f->watch);
     int status = assay_engine_run(f->context->comm, f->job, &engine, &outcome, err);
@@ -191,4 +191,5 @@ const cli_command cli_watch = {"watch",
                                0,
                                RUN_OPERANDS_MOST,
                                true,
-                               watch};
+                               watch,
+                               true};

@@ -49,4 +49,21 @@ void job_release_trials(assay_job *job);
  * document on the way. */
 int job_read_rules(const job_reader *r, cJSON *document, assay_job *job);
 
+/* ---- places that a pattern finds ---- */
+
+typedef struct job_places {
+    char **place; /* [count], each owned */
+    size_t count, room;
+} job_places;
+
+/* Appends a copy. */
+int job_places_add(const job_reader *r, job_places *places, const char *place);
+void job_places_release(job_places *places);
+
+/* Does the path begin with s3://? */
+bool job_is_in_s3(const char *path);
+/* The prefixes in a bucket that a pattern finds, as "s3://BUCKET/PREFIX", in the order of their names. '*', '?' and
+ * "[]" stand for characters other than '/', in any part behind the bucket. */
+int job_glob_s3(const job_reader *r, const char *pattern, job_places *out);
+
 #endif

@@ -13,6 +13,10 @@
 static char *plain_path(const char *path)
 {
     const char *scheme = strstr(path, "://");
+    if (job_is_in_s3(path)) { /* where "a//b" is another place than "a/b" */
+        size_t length = strlen(path);
+        return assay_copy_bytes_as_text(path, length - (path[length - 1] == '/' && path[length - 2] != '/'));
+    }
     if (strncmp(path, "file://", 7) == 0) {
         path += 7;
         scheme = NULL;
@@ -207,7 +211,7 @@ int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count,
 static bool is_pattern(const char *path)
 {
     struct stat there;
-    return strpbrk(path, "*?[") && !strstr(path, "://") && lstat(path, &there) != 0;
+    return strpbrk(path, "*?[") && (job_is_in_s3(path) || (!strstr(path, "://") && lstat(path, &there) != 0));
 }
 
 /* What a trial can be: a directory, or a file that ends in .h5. */
@@ -236,29 +240,37 @@ static int put_trial(const job_reader *r, assay_job *to, const char *path, const
     return add_trial(r, "trials", ASSAY_EJOB, to, path, name);
 }
 
+/* The places that a pattern finds in the file system. */
+static int glob_files(const job_reader *r, const char *pattern, job_places *out)
+{
+    glob_t matches;
+    int rc = glob(pattern, 0, NULL, &matches), status = rc == GLOB_NOSPACE ? job_no_memory(r) : ASSAY_OK;
+    for (size_t i = 0; rc == 0 && status == ASSAY_OK && i < matches.gl_pathc; i++)
+        if (may_be_trial(matches.gl_pathv[i]))
+            status = job_places_add(r, out, matches.gl_pathv[i]);
+    if (rc == 0)
+        globfree(&matches);
+    return status;
+}
+
 /* What the pattern of one of the job's trials finds, but for what the job has anyway. */
 static int expand(const job_reader *r, const assay_job *job, const assay_job_trial *trial, assay_job *to)
 {
     const char *name = trial->named ? trial->name : NULL;
-    glob_t matches;
-    size_t trials = 0;
-    int rc = glob(trial->path, 0, NULL, &matches), status = ASSAY_OK;
-    if (rc == GLOB_NOSPACE)
-        return job_no_memory(r);
-    for (size_t i = 0; rc == 0 && i < matches.gl_pathc; i++)
-        trials += may_be_trial(matches.gl_pathv[i]);
-    if (trials == 0)
-        status = job_fail(r, "trials", "the pattern \"%.200s\" matches no directory and no .h5 file", trial->path);
-    else if (trials > 1 && name)
+    const bool in_s3 = job_is_in_s3(trial->path);
+    job_places places = {NULL, 0, 0};
+    int status = in_s3 ? job_glob_s3(r, trial->path, &places) : glob_files(r, trial->path, &places);
+    if (status == ASSAY_OK && places.count == 0)
+        status = job_fail(r, "trials", "the pattern \"%.200s\" matches no %s", trial->path,
+                          in_s3 ? "prefix that ends with a '/'" : "directory and no .h5 file");
+    else if (status == ASSAY_OK && places.count > 1 && name)
         status =
             job_fail(r, "trials", "the pattern \"%.200s\" matches %zu trials, which cannot all be called \"%.100s\"",
-                     trial->path, trials, name);
-    for (size_t i = 0; status == ASSAY_OK && i < matches.gl_pathc; i++)
-        if (may_be_trial(matches.gl_pathv[i]) && !has_location(job, matches.gl_pathv[i]) &&
-            !has_location(to, matches.gl_pathv[i]))
-            status = put_trial(r, to, matches.gl_pathv[i], name);
-    if (rc == 0)
-        globfree(&matches);
+                     trial->path, places.count, name);
+    for (size_t i = 0; status == ASSAY_OK && i < places.count; i++)
+        if (!has_location(job, places.place[i]) && !has_location(to, places.place[i]))
+            status = put_trial(r, to, places.place[i], name);
+    job_places_release(&places);
     return status;
 }
 

@@ -1,0 +1,58 @@
+/* s3.c - see s3.h. */
+#include "cli/s3.h"
+
+#include <string.h>
+
+const cli_option cli_s3_options[] = {
+    {"s3-unsigned", CLI_FLAG, offsetof(assay_s3_options, unsigned_requests), NULL,
+     "Where no credentials are found, read s3:// without any, as public buckets allow.", NULL},
+    {"s3-requests", CLI_COUNT, offsetof(assay_s3_options, requests), "N",
+     "Requests to S3 that a rank has under way at a time. Default: 32.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+static bool lies_there(const char *location)
+{
+    return location && strncmp(location, "s3://", 5) == 0;
+}
+
+static bool reads_there(const assay_job *job)
+{
+    for (size_t i = 0; i < job->trial_count; i++)
+        if (lies_there(job->trials[i].path))
+            return true;
+    return false;
+}
+
+size_t cli_s3_engine_memory(const assay_job *job, size_t memory)
+{
+    if (!reads_there(job))
+        return memory;
+    assay_s3_set_memory(memory / 8);
+    return memory - memory / 8;
+}
+
+int cli_s3_begin(assay_comm *comm, const assay_job *job, const char *out, assay_error *err)
+{
+    if (!reads_there(job) && !lies_there(out))
+        return ASSAY_OK;
+    assay_buf session;
+    assay_buf_init(&session, 1 << 20);
+    int status = ASSAY_OK;
+    if (assay_comm_rank(comm) == 0) {
+        (void)assay_s3_open(NULL);
+        assay_s3_pack(&session);
+        status = assay_buf_status(&session);
+    }
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(comm, &session);
+    if (status == ASSAY_OK) {
+        assay_cursor in = assay_cursor_over(session.data, session.size);
+        status = assay_comm_agree(comm, assay_s3_unpack(&in, err), err);
+    }
+    if (session.data)
+        explicit_bzero(session.data, session.size);
+    assay_buf_release(&session);
+    return status;
+}

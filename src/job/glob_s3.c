@@ -1,0 +1,135 @@
+/* glob_s3.c - trials in S3 that a pattern stands for: the parts of the pattern are matched one after the other, each
+ * against the common prefixes below what the parts before have found. */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "job/job_internal.h"
+#include "s3/s3.h"
+
+int job_places_add(const job_reader *r, job_places *places, const char *place)
+{
+    if (places->count == places->room) {
+        size_t room = places->room ? 2 * places->room : 16;
+        char **grown = assay_realloc_array(places->place, room, sizeof *grown);
+        if (!grown)
+            return job_no_memory(r);
+        places->place = grown;
+        places->room = room;
+    }
+    places->place[places->count] = assay_copy_text(place);
+    return places->place[places->count] ? (places->count++, ASSAY_OK) : job_no_memory(r);
+}
+
+void job_places_release(job_places *places)
+{
+    for (size_t i = 0; i < places->count; i++)
+        free(places->place[i]);
+    free(places->place);
+    *places = (job_places){NULL, 0, 0};
+}
+
+bool job_is_in_s3(const char *path)
+{
+    return strncmp(path, "s3://", 5) == 0;
+}
+
+/* One part of the pattern at work. */
+typedef struct matching {
+    const job_reader *r;
+    const char *pattern; /* of the part */
+    size_t below;        /* bytes of the prefix, before the part */
+    job_places *found;   /* prefixes, each with its '/' */
+} matching;
+
+static int match(void *context, const assay_s3_object *object)
+{
+    const matching *m = context;
+    const char *name = object->key + m->below;
+    size_t length = strlen(name);
+    if (!object->is_prefix || length < 2)
+        return ASSAY_OK;
+    char *part = assay_copy_bytes_as_text(name, length - 1);
+    if (!part)
+        return job_no_memory(m->r);
+    bool matches = fnmatch(m->pattern, part, FNM_PERIOD) == 0;
+    free(part);
+    return matches ? job_places_add(m->r, m->found, object->key) : ASSAY_OK;
+}
+
+/* What of the common prefixes below `prefix` matches. */
+static int match_below(const job_reader *r, const char *bucket, const char *prefix, const char *pattern,
+                       job_places *found)
+{
+    matching m = {r, pattern, strlen(prefix), found};
+    assay_s3_listing *listing = assay_s3_list_begin(bucket, prefix, false);
+    return listing ? assay_s3_list_finish(listing, match, &m, r->err) : job_no_memory(r);
+}
+
+/* Adds a part without a pattern as it is. */
+static int append(const job_reader *r, const char *prefix, const char *part, job_places *found)
+{
+    assay_buf text;
+    assay_buf_init(&text, 64 << 10);
+    assay_put_format(&text, "%s%s/", prefix, part);
+    assay_put_u8(&text, '\0');
+    int status =
+        assay_buf_status(&text) == ASSAY_OK ? job_places_add(r, found, (const char *)text.data) : job_no_memory(r);
+    assay_buf_release(&text);
+    return status;
+}
+
+/* Puts the bucket before the prefixes, and takes the last '/' away. */
+static int name_places(const job_reader *r, const char *bucket, const job_places *prefixes, job_places *out)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < prefixes->count; i++) {
+        assay_buf text;
+        assay_buf_init(&text, 64 << 10);
+        assay_put_format(&text, "s3://%s/%.*s", bucket, (int)strlen(prefixes->place[i]) - 1, prefixes->place[i]);
+        assay_put_u8(&text, '\0');
+        status =
+            assay_buf_status(&text) == ASSAY_OK ? job_places_add(r, out, (const char *)text.data) : job_no_memory(r);
+        assay_buf_release(&text);
+    }
+    return status;
+}
+
+/* Walks the parts of the pattern, which are cut out of `rest`. */
+static int walk(const job_reader *r, const char *bucket, char *rest, job_places *found)
+{
+    int status = job_places_add(r, found, "");
+    for (char *part; status == ASSAY_OK && (part = strsep(&rest, "/"));) {
+        job_places next = {NULL, 0, 0};
+        if (!part[0] && !rest) /* the '/' at the end */
+            break;
+        bool plain = !strpbrk(part, "*?[");
+        for (size_t i = 0; status == ASSAY_OK && i < found->count; i++)
+            status =
+                plain ? append(r, found->place[i], part, &next) : match_below(r, bucket, found->place[i], part, &next);
+        job_places_release(found);
+        *found = next;
+    }
+    return status;
+}
+
+int job_glob_s3(const job_reader *r, const char *pattern, job_places *out)
+{
+    assay_s3_place place;
+    assay_error why = {""};
+    job_places found = {NULL, 0, 0};
+    int status = assay_s3_place_parse(pattern, &place, r->err);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_s3_open(&why);
+    if (status != ASSAY_OK)
+        assay_fail(r->err, status, "%.200s: %s", pattern, why.text);
+    if (status == ASSAY_OK)
+        status = walk(r, place.bucket, place.prefix, &found);
+    if (status == ASSAY_OK)
+        status = name_places(r, place.bucket, &found, out);
+    job_places_release(&found);
+    assay_s3_place_release(&place);
+    return status;
+}

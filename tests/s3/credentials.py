@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Credentials of trials in S3: every link of the chain with a real file, process or server on loopback, in its order; keys that expire
+in the middle of a run; and nothing secret in what assay writes or hands on.
+
+    credentials.py --assay PROGRAM --ranks 1 3 ...
+"""
+import argparse
+import datetime
+import http.server
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import urllib.parse
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import s3  # noqa: E402
+from launch import TRIALS, Checks, mpirun  # noqa: E402
+from reports import body_of  # noqa: E402
+from s3_proxy import Proxy  # noqa: E402
+
+SECRET = "planted/secret+" + os.urandom(8).hex()  # of the server's user
+TOKEN = "planted-token-" + os.urandom(8).hex()
+EXPIRED = ("status", 400, {}, b"<Error><Code>ExpiredToken</Code><Message>it has expired</Message></Error>")
+
+
+def in_seconds(seconds):
+    return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Giver(http.server.BaseHTTPRequestHandler):
+    """The answers of an instance's metadata, a container's agent and STS."""
+
+    def log_message(self, *unused):
+        pass
+
+    def answer(self, code, text):
+        self.send_response_only(code)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def keys(self, token="Token"):
+        self.server.given.append(self.path)
+        return json.dumps({"Code": "Success", "AccessKeyId": s3.Swift.key, "SecretAccessKey": SECRET, token: TOKEN,
+                           "Expiration": in_seconds(self.server.lasts)})
+
+    def do_PUT(self):
+        if self.path == "/latest/api/token" and self.headers.get("X-aws-ec2-metadata-token-ttl-seconds"):
+            return self.answer(200, "a-metadata-token")
+        return self.answer(400, "")
+
+    def do_GET(self):
+        roles = "/latest/meta-data/iam/security-credentials/"
+        if self.path.startswith(roles):
+            if self.headers.get("X-aws-ec2-metadata-token") != "a-metadata-token":
+                return self.answer(401, "")
+            return self.answer(200, self.keys() if self.path == roles + "a-role" else "a-role\n")
+        if self.path == "/container?x=1":
+            right = self.headers.get("Authorization") == "Basic of-the-container"
+            return self.answer(200 if right else 403, self.keys() if right else "{}")
+        return self.answer(404, "")
+
+    def do_POST(self):
+        form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        wanted = {"Action": ["AssumeRoleWithWebIdentity"], "RoleArn": ["arn:aws:iam::1:role/x y"], "WebIdentityToken": ["an+identity/="],
+                  "RoleSessionName": ["assay"], "Version": ["2011-06-15"]}
+        if self.path != "/sts" or form != wanted:
+            return self.answer(400, "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>no</Message></Error></ErrorResponse>")
+        keys = json.loads(self.keys())
+        return self.answer(200, "<AssumeRoleWithWebIdentityResponse xmlns='x'><AssumeRoleWithWebIdentityResult><Credentials>"
+                           "<AccessKeyId>%s</AccessKeyId><SecretAccessKey>%s</SecretAccessKey><SessionToken>%s</SessionToken>"
+                           "<Expiration>%s</Expiration></Credentials></AssumeRoleWithWebIdentityResult>"
+                           "</AssumeRoleWithWebIdentityResponse>" % (keys["AccessKeyId"], SECRET, TOKEN, keys["Expiration"]))
+
+
+class Suite:
+    def __init__(self, options, server, giver):
+        self.assay, self.ranks, self.server, self.giver = options.assay, options.ranks, server, giver
+        self.checks, self.room = Checks(), Path(tempfile.mkdtemp(prefix="assay-s3-"))
+        self.url = "http://127.0.0.1:%d" % giver.server_address[1]
+        self.said = ""
+
+    def env(self, **more):
+        return {**s3.environment(self.server.port), "HOME": str(self.room), **more}
+
+    def ls(self, **more):
+        done = mpirun(1, [self.assay, "ls", "s3://runs/t"], self.env(**more))
+        self.said += done.out + done.err
+        return done
+
+    def works(self, what, **more):
+        done = self.ls(**more)
+        self.checks.expect(done.code == 0 and not done.err, "%s: %s" % (what, done))
+
+    def refused(self, what, words, **more):
+        done = self.ls(**more)
+        lines = done.err.strip().splitlines()
+        self.checks.expect(done.code == 2 and len(lines) == 1 and all(word in lines[0] for word in words), "%s: %s" % (what, done))
+
+    def file(self, name, text):
+        path = self.room / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return str(path)
+
+    # ---- the links ----
+
+    def check_environment(self):
+        self.works("the environment", AWS_ACCESS_KEY_ID=s3.Swift.key, AWS_SECRET_ACCESS_KEY=SECRET)
+        self.works("with a token", AWS_ACCESS_KEY_ID=s3.Swift.key, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN)
+        self.refused("half of it", ["AWS_ACCESS_KEY_ID is set", "AWS_SECRET_ACCESS_KEY is not"], AWS_ACCESS_KEY_ID="a")
+
+    def check_profiles(self):
+        keys = "aws_access_key_id = %s\naws_secret_access_key = %s\n" % (s3.Swift.key, SECRET)
+        wrong = "aws_access_key_id = nobody\naws_secret_access_key = wrong\n"
+        given = self.file("given", "[default]\n%s[other]\n%saws_session_token = %s\n" % (wrong, keys, TOKEN))
+        self.works("a profile of a file", AWS_SHARED_CREDENTIALS_FILE=given, AWS_PROFILE="other")
+        self.refused("the default profile", ["check key and secret", "default"], AWS_SHARED_CREDENTIALS_FILE=given)
+        self.refused("a profile that is not there", ["\"none\"", given], AWS_SHARED_CREDENTIALS_FILE=given, AWS_PROFILE="none")
+        self.file(".aws/credentials", "[default]\n" + keys)
+        self.works("~/.aws/credentials")
+        self.works("the environment goes first", AWS_SHARED_CREDENTIALS_FILE=given, AWS_ACCESS_KEY_ID=s3.Swift.key,
+                   AWS_SECRET_ACCESS_KEY=SECRET)
+        (self.room / ".aws/credentials").unlink()
+        config = self.file("config", "[profile c]\n%sregion = us-east-1\nendpoint_url = %s\ns3 =\n  addressing_style = path\n"
+                           % (keys, self.env()["AWS_ENDPOINT_URL"]))
+        env = self.env(AWS_CONFIG_FILE=config, AWS_PROFILE="c")
+        del env["AWS_ENDPOINT_URL"]
+        done = mpirun(1, [self.assay, "ls", "s3://runs/t"], env)
+        self.checks.expect(done.code == 0, "keys, region, endpoint and style of a config file: %s" % done)
+        for key in ("role_arn = x\nsource_profile = y", "sso_session = x"):
+            config = self.file("config", "[default]\n%s\n" % key)
+            self.refused(key, [key.split()[0], "credential_process"], AWS_CONFIG_FILE=config)
+
+    def check_process(self):
+        answer = json.dumps({"Version": 1, "AccessKeyId": s3.Swift.key, "SecretAccessKey": SECRET, "SessionToken": TOKEN})
+        self.file("answer.json", answer)
+        config = self.file("config", "[default]\ncredential_process = cat '%s/answer.json'\n" % self.room)
+        self.works("a process", AWS_CONFIG_FILE=config)
+        self.refused("one that fails", ["credential_process", "ended with 3"],
+                     AWS_CONFIG_FILE=self.file("config", "[default]\ncredential_process = exit 3\n"))
+        self.refused("one that says nothing of use", ["credential_process"],
+                     AWS_CONFIG_FILE=self.file("config", "[default]\ncredential_process = echo '{\"Version\": 1}'\n"))
+
+    def check_identity(self):
+        token = self.file("identity", "an+identity/=\n")
+        env = {"AWS_WEB_IDENTITY_TOKEN_FILE": token, "AWS_ROLE_ARN": "arn:aws:iam::1:role/x y", "AWS_ENDPOINT_URL_STS": self.url + "/sts"}
+        self.works("web identity", **env)
+        self.refused("another role", ["STS", "InvalidIdentityToken"], **{**env, "AWS_ROLE_ARN": "other"})
+        self.refused("no token", ["/nowhere"], **{**env, "AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere"})
+
+    def check_container(self):
+        env = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": self.url + "/container?x=1"}
+        self.works("a container", AWS_CONTAINER_AUTHORIZATION_TOKEN="Basic of-the-container", **env)
+        self.works("its token in a file", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=self.file("container", "Basic of-the-container\n"), **env)
+        self.refused("a wrong token", ["container", "HTTP 403"], AWS_CONTAINER_AUTHORIZATION_TOKEN="x", **env)
+        self.refused("a host in the clear", ["over https"], AWS_CONTAINER_CREDENTIALS_FULL_URI="http://192.0.2.1/")
+
+    def check_instance(self):
+        self.works("an instance", AWS_EC2_METADATA_DISABLED="", AWS_EC2_METADATA_SERVICE_ENDPOINT=self.url + "/")
+        self.refused("none there", ["no credentials", "the instance's metadata: cannot connect"], AWS_EC2_METADATA_DISABLED="",
+                     AWS_EC2_METADATA_SERVICE_ENDPOINT="http://127.0.0.1:1")
+
+    def check_expiry(self):
+        """Keys that the server calls expired in the middle are asked for again, once, by each rank that meets it."""
+        instance = {"AWS_EC2_METADATA_DISABLED": "", "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.url}
+        out = self.room / "report"
+        wanted = None
+        for ranks in self.ranks:
+            before = len(self.giver.given)
+
+            def decide(number, method, path):
+                return EXPIRED if number > 12 and len(self.giver.given) == before + 1 else None
+
+            with Proxy(self.server.port, decide if ranks else None) as proxy:
+                env = {**self.env(**instance), "AWS_ENDPOINT_URL": "http://127.0.0.1:%d" % proxy.port}
+                done = mpirun(ranks, [self.assay, "run", "s3://runs/t", "--out", out], env)
+                asked = len(self.giver.given) - before
+                body = body_of(out)
+                wanted = wanted or body
+                self.checks.expect(done.code == 0 and 2 <= asked <= 1 + ranks and body == wanted,
+                                   "expired in the middle, %d ranks, asked %d times: %s" % (ranks, asked, done))
+                self.said += done.out + done.err
+        self.giver.lasts, before = 200, len(self.giver.given)  # they expire within five minutes: renewed before the first request
+        self.works("nearly expired", **instance)
+        self.checks.expect(len(self.giver.given) == before + 2, "nearly expired: asked %d times" % (len(self.giver.given) - before))
+        self.giver.lasts = 3600
+        with Proxy(self.server.port, lambda n, m, p: EXPIRED) as proxy:
+            done = self.ls(**{**instance, "AWS_ENDPOINT_URL": "http://127.0.0.1:%d" % proxy.port})
+            self.checks.expect(done.code == 2 and "ExpiredToken" in done.err and len(proxy.requests) == 2, "always expired: %s" % done)
+
+    # ---- what is secret ----
+
+    def check_secrets(self):
+        """The planted secret and token are looked for in all that assay writes, and in what its children get."""
+        seen, programs = self.room / "seen", self.room / "bin"
+        seen.mkdir()
+        programs.mkdir()
+        tool = programs / "sendmail"
+        tool.write_text("#!/bin/sh\ncat >'%s/mail.'$$\nenv >'%s/env.'$$\nps axww -o args >'%s/ps.'$$ 2>/dev/null\n" % (seen, seen, seen))
+        tool.chmod(0o755)
+        job = self.file("job.json", json.dumps({
+            "trials": ["s3://runs/t"], "rules": [{"rule": "AllZero"}],
+            "actions": [{"mail": {"to": "a@localhost", "sendmail": str(tool)}, "on": "end"}]}))
+        out, points = self.room / "out", self.room / "points"
+        env = self.env(AWS_ACCESS_KEY_ID=s3.Swift.key, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN,
+                       AWS_CONTAINER_AUTHORIZATION_TOKEN=TOKEN, PATH="%s:%s" % (programs, os.environ["PATH"]))
+        done = mpirun(self.ranks[-1], [self.assay, "run", job, "--out", out, "--log", "all", "--checkpoint", points,
+                                       "--format", "json,text,csv,html,markdown,junit"], env)
+        self.said += done.out + done.err
+        files = [p for top in (out, seen, points) for p in ([top] if top.is_file() else top.rglob("*")) if p.is_file()]
+        self.checks.expect(done.code in (0, 1) and any(p.name.startswith("env.") for p in files) and len(files) > 5,
+                           "a run with an action: %s %s" % (files, done))
+        needles = [text.encode() for text in (SECRET, TOKEN, urllib.parse.quote(SECRET, safe=""))]
+        for path in files:
+            if path.name.startswith("ps."):
+                continue  # it lists this test's own processes as well, which hold nothing secret in their arguments either
+            content = path.read_bytes()
+            self.checks.expect(not any(needle in content for needle in needles), "%s holds a secret" % path)
+        for path in seen.glob("ps.*"):
+            self.checks.expect(not any(needle in path.read_bytes() for needle in needles), "a command line holds a secret")
+        self.checks.expect(not any(needle.decode() in self.said for needle in needles), "what assay printed holds a secret")
+
+    def all(self):
+        client = s3.Client(self.server.port, s3.Swift.key, SECRET)
+        client.make_bucket("runs")
+        client.put_tree("runs", "t/", TRIALS / "linreg_nan")
+        self.check_environment()
+        self.check_profiles()
+        self.check_process()
+        self.check_identity()
+        self.check_container()
+        self.check_instance()
+        self.check_expiry()
+        self.check_secrets()
+        shutil.rmtree(self.room)
+        self.checks.done()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    options = parser.parse_args()
+    giver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Giver)
+    giver.daemon_threads, giver.given, giver.lasts = True, [], 3600
+    threading.Thread(target=giver.serve_forever, daemon=True).start()
+    with s3.Swift(SECRET) as server:
+        Suite(options, server, giver).all()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Trials in S3 while servers and networks fail: the same report through every fault that passes, one clear message for those that do
+not, objects that change under way named, and no more requests than docs/s3.md says.
+
+    faults.py --assay PROGRAM --ranks 1 3 ...
+"""
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+import urllib.parse
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import s3  # noqa: E402
+from launch import TRIALS, Checks, mpirun  # noqa: E402
+from reports import body_of, report_of  # noqa: E402
+from s3_proxy import SLOW_DOWN, Proxy  # noqa: E402
+
+BUSY = ("status", 429, {"Retry-After": "1"}, b"")
+
+
+def key_of(path):
+    return urllib.parse.unquote(path.split("?")[0])
+
+
+def is_list(path):
+    return "list-type=2" in path
+
+
+class Suite:
+    def __init__(self, options, server):
+        self.assay, self.ranks, self.server = options.assay, options.ranks, server
+        self.checks, self.room = Checks(), Path(tempfile.mkdtemp(prefix="assay-s3-"))
+
+    def run(self, proxy, trial="healthy", ranks=1, command="run", **more):
+        env = s3.environment(proxy.port, self.server.key, self.server.secret, **more)
+        out = self.room / "report"
+        shutil.rmtree(out, ignore_errors=True)
+        argv = [self.assay, command, "s3://runs/" + trial] + (["--out", out] if command == "run" else [])
+        return mpirun(ranks, argv, env), body_of(out)
+
+    def same(self, what, make, **more):
+        """The report is the one without the fault, and the fault did happen. `make` gives what decides of one run's requests."""
+        for ranks in self.ranks:
+            hits, decide = [], make()
+
+            def counted(number, method, path):
+                action = decide(number, method, path)
+                if action:
+                    hits.append(path)
+                return action
+
+            with Proxy(self.server.port, counted) as proxy:
+                done, body = self.run(proxy, ranks=ranks, **more)
+                self.checks.expect(done.code == 0 and body == self.wanted and hits,
+                                   "%s at %d ranks, %d times: %s" % (what, ranks, len(hits), done))
+
+    def check_passing(self):
+        def once(action, wanted=lambda path: True):
+            """Each path fails the first time that it is asked for."""
+            def make():
+                seen = set()
+
+                def decide(number, method, path):
+                    if path in seen or not wanted(path):
+                        return None
+                    seen.add(path)
+                    return action
+                return decide
+            return make
+
+        self.same("503 once for each object", once(SLOW_DOWN))
+        self.same("bodies cut once", once("cut"))
+        self.same("connections reset now and then", lambda: lambda n, m, p: "reset" if n % 7 == 3 else None)
+        self.same("429 with Retry-After", lambda: lambda n, m, p: BUSY if n == 5 else None)
+        self.same("pages of listings cut", once("cut", is_list))
+
+    def check_stalled(self):
+        began = time.monotonic()
+        self.same("a connection that gives nothing for 30 s", lambda: lambda n, m, p: "stall" if n == 12 else None)
+        self.checks.expect(time.monotonic() - began < 45 * len(self.ranks), "a stalled connection held the run up for too long")
+
+    def check_lasting(self):
+        for what, action, words in (("503", SLOW_DOWN, ["SlowDown", "HTTP 503"]), ("resets", "reset", ["the connection broke"])):
+            began = time.monotonic()
+            with Proxy(self.server.port, lambda n, m, p: action) as proxy:
+                done, _ = self.run(proxy)
+                lines = done.err.strip().splitlines()
+                self.checks.expect(done.code == 2 and len(lines) == 1 and all(word in lines[0] for word in words),
+                                   "nothing but %s: %s" % (what, done))
+                self.checks.expect(len(proxy.requests) == 5, "%d attempts" % len(proxy.requests))
+            self.checks.expect(time.monotonic() - began < 60, "it took %.0f s to give up" % (time.monotonic() - began))
+        with Proxy(self.server.port, lambda n, m, p: SLOW_DOWN) as proxy:
+            self.run(proxy, AWS_MAX_ATTEMPTS="2")
+            self.checks.expect(len(proxy.requests) == 2, "AWS_MAX_ATTEMPTS=2: %d attempts" % len(proxy.requests))
+        # One object alone: a problem of the report.
+        event = [None]
+
+        def one(number, method, path):
+            if not is_list(path) and "/events/" in key_of(path):
+                event[0] = event[0] or path
+            return SLOW_DOWN if event[0] == path else None
+
+        with Proxy(self.server.port, one) as proxy:
+            done, _ = self.run(proxy)
+            texts = [p["text"] for p in report_of(self.room / "report")["trials"][0]["problems"]] if done.code == 3 else []
+            self.checks.expect(any("SlowDown" in text and key_of(event[0])[len("/runs/healthy/"):] in text for text in texts),
+                               "an object that is never given: %s %s" % (texts, done))
+
+    def check_refused(self):
+        """What the server says of clocks, of expired keys and of a listing that is no listing."""
+        skewed = ("status", 403, {"Date": "Fri, 24 May 2013 00:00:00 GMT"},
+                  b"<Error><Code>RequestTimeTooSkewed</Code><Message>x</Message></Error>")
+        page = b"<?xml version='1.0'?><ListBucketResult><IsTruncated>true</IsTruncated>"
+        cases = [("clock", skewed, 2, ["clock is", "s ahead of the server's", "RequestTimeTooSkewed"]),
+                 ("denied", ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>"), 2, ["access denied", "s3:ListBucket"]),
+                 ("half a page", ("status", 200, {}, page), 2, ["no page of a listing"]),
+                 ("the same page", ("status", 200, {}, page + b"<NextContinuationToken>t</NextContinuationToken></ListBucketResult>"),
+                  2, ["same page"]),
+                 ("a page for people", ("status", 200, {}, b"<html>hello</html>"), 2, ["no page of a listing"]),
+                 ("redirect", ("status", 301, {}, b"<Error><Code>PermanentRedirect</Code></Error>"), 2, ["AWS_REGION"])]
+        for what, action, code, words in cases:
+            with Proxy(self.server.port, lambda n, m, p: action) as proxy:
+                done, _ = self.run(proxy, command="ls")
+                lines = done.err.strip().splitlines()
+                self.checks.expect(done.code == code and len(lines) == 1 and all(word in lines[0] for word in words),
+                                   "%s: %s" % (what, done))
+
+    def check_changed(self):
+        """An index file that becomes another one between listing and reading, at any number of ranks."""
+        client, tree = self.server.client, TRIALS / "healthy"
+        index = sorted(p.relative_to(tree).as_posix() for p in tree.glob("index/*/*"))[4]
+        for ranks in self.ranks:
+            client.put("runs", "healthy/" + index, (tree / index).read_bytes())
+            changed = []
+
+            def change(number, method, path):
+                if not is_list(path) and key_of(path).endswith(index) and not changed:
+                    changed.append(path)
+                    return lambda: client.put("runs", "healthy/" + index, (tree / index).read_bytes() + b" ")
+                return None
+
+            with Proxy(self.server.port, change) as proxy:
+                done, _ = self.run(proxy, ranks=ranks)
+                texts = [p["text"] for p in report_of(self.room / "report")["trials"][0]["problems"]] if done.code == 3 else []
+                self.checks.expect(any(index in text and "changed while it was read" in text for text in texts),
+                                   "an index file that changes, %d ranks: %s %s" % (ranks, texts, done))
+        client.put("runs", "healthy/" + index, (tree / index).read_bytes())
+
+    def check_requests(self):
+        """One GET an object, no HEAD, a listing for each 1000; connections are kept."""
+        files = {"/runs/healthy/" + p.relative_to(TRIALS / "healthy").as_posix() for p in (TRIALS / "healthy").rglob("*") if p.is_file()}
+        for ranks in self.ranks:
+            with Proxy(self.server.port) as proxy:
+                done, body = self.run(proxy, ranks=ranks)
+                self.checks.expect(body == self.wanted, "through the proxy: %s" % done)
+                gets = [key_of(path) for method, path, _ in proxy.requests if method == "GET" and not is_list(path)]
+                data = [key for key in gets if "/events/" in key or "/index/" in key]
+                self.checks.expect(set(data) <= files and len(data) == len(set(data)),
+                                   "%d GETs of %d objects at %d ranks" % (len(data), len(set(data)), ranks))
+                self.checks.expect(all(method == "GET" for method, _, _ in proxy.requests), "something else than GET was sent")
+                lists = sum(is_list(path) for _, path, _ in proxy.requests)
+                self.checks.expect(lists <= 12, "%d listings" % lists)
+                run = report_of(self.room / "report")["run"].get("s3", {})
+                self.checks.expect(run.get("gets") == len(gets) and run.get("lists") == lists and run.get("repeated") == 0,
+                                   "the report's figures %s, %d GETs, %d listings" % (run, len(gets), lists))
+
+    def all(self):
+        self.server.client.make_bucket("runs")
+        self.server.client.put_tree("runs", "healthy/", TRIALS / "healthy")
+        with Proxy(self.server.port) as proxy:
+            done, self.wanted = self.run(proxy)
+            self.checks.expect(done.code == 0 and self.wanted, "without a fault: %s" % done)
+        self.check_requests()
+        self.check_passing()
+        self.check_lasting()
+        self.check_refused()
+        self.check_changed()
+        self.check_stalled()
+        shutil.rmtree(self.room)
+        self.checks.done()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    options = parser.parse_args()
+    with s3.Swift() as server:
+        Suite(options, server).all()
+
+
+if __name__ == "__main__":
+    main()

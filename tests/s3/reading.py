@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Trials in S3 as every command reads them, from a real server: the report of the directory, byte for byte but for the path, at any
+number of ranks; patterns, lists of trials, odd keys, prefixes of other trials' names; what cannot be read is one clear message.
+
+    reading.py --assay PROGRAM --ranks 1 2 3 ... [--no-pack] [--server swift|s3rver]
+"""
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import s3  # noqa: E402
+from launch import TRIALS, Checks, mpirun  # noqa: E402
+from reports import body_of  # noqa: E402
+
+ODD = "sp ace/plus+per%41cent=eq&amp;\u00e9\u00fc//doubled"  # the end of a key's prefix; "//" is a directory without a name
+
+
+class Suite:
+    def __init__(self, options, server):
+        self.assay, self.ranks, self.pack = options.assay, options.ranks, not options.no_pack
+        self.checks, self.client = Checks(), server.client
+        self.env = s3.environment(server.port, server.key, server.secret)
+        self.room = Path(tempfile.mkdtemp(prefix="assay-s3-"))
+
+    def run(self, *argv, ranks=1, **env):
+        return mpirun(ranks, [self.assay, *argv], {**self.env, **env})
+
+    def body(self, trial, ranks=1, job=()):
+        """The report of a trial that is called T, with its path taken out."""
+        out = self.room / "report"
+        shutil.rmtree(out, ignore_errors=True)
+        done = self.run("run", *job, "T=" + str(trial), "--out", out, ranks=ranks)
+        body = body_of(out)
+        place = json.dumps(str(trial), ensure_ascii=False)[1:-1].encode()
+        return done, body and body.replace(b"'" + place + b"'", place).replace(place, b"PATH")
+
+    # ---- what is read ----
+
+    def check_reports(self):
+        for name in ("ddp", "healthy", "reductions"):
+            done, wanted = self.body(TRIALS / name)
+            self.checks.expect(done.code == 0 and wanted, "%s from the directory: %s" % (name, done))
+            for ranks in self.ranks:
+                done, body = self.body("s3://runs/" + name, ranks)
+                self.checks.expect(done.code == 0 and body == wanted, "%s at %d ranks: %s" % (name, ranks, done))
+
+    def check_commands(self):
+        same = [("ls", "{}"), ("ls", "{}", "--json"), ("show", "{}", "CrossEntropyLoss_output_0", "--json")]
+        for command in same:
+            there, here = (self.run(*(word.format(place) for word in command)) for place in ("s3://runs/ddp", TRIALS / "ddp"))
+            self.checks.expect(there.code == here.code == 0 and there.out.replace("s3://runs/ddp", str(TRIALS / "ddp")) == here.out,
+                               "%s: %s" % (command, there))
+        tables = []
+        for number, place in enumerate(("s3://runs/ddp", TRIALS / "ddp")):
+            table = self.room / ("stats%d.csv" % number)
+            done = self.run("stats", place, "-o", table, ranks=self.ranks[-1])
+            self.checks.expect(done.code == 0, "stats: %s" % done)
+            tables.append(table.read_bytes() if table.exists() else number)
+        self.checks.expect(tables[0] == tables[1], "stats of the bucket and of the directory differ")
+        done = self.run("check", "--trial", "s3://runs/ddp")
+        self.checks.expect(done.code == 0 and "SaturatedActivation" in done.err, "check: %s" % done)
+        if self.pack:
+            packed = self.room / "packed.h5"
+            done = self.run("pack", "s3://runs/ddp", "-o", packed, "--verify", ranks=min(2, self.ranks[-1]))
+            self.checks.expect(done.code == 0 and "verified" in done.out, "pack: %s" % done)
+            self.checks.expect(self.body(packed)[1] == self.body(TRIALS / "ddp")[1], "the report of the packed trial is another one")
+
+    def check_patterns(self):
+        out = self.room / "compare"
+        done = self.run("compare", "s3://runs/d*", "--out", out, ranks=self.ranks[-1])
+        names = [t["name"] for t in json.loads((out / "report.json").read_text())["trials"]] if done.code in (0, 1) else []
+        self.checks.expect(names == ["ddp", "dead_relu"], "compare with a pattern: %s %s" % (names, done))
+        listed = self.room / "trials"
+        listed.write_text("# two\ns3://runs/he?lthy\nother=s3://runs/[d]dp/\n")
+        done = self.run("run", "--trials-from", listed, "--out", out)
+        names = [t["name"] for t in json.loads((out / "report.json").read_text())["trials"]] if done.code == 0 else []
+        self.checks.expect(names == ["healthy", "other"], "--trials-from: %s %s" % (names, done))
+        done = self.run("compare", "s3://runs/none*", "--out", out)
+        self.checks.expect(done.code == 2 and "matches no prefix" in done.err, "a pattern that matches nothing: %s" % done)
+
+    def check_keys(self):
+        """Prefixes with everything in them, and one that another trial's name begins with."""
+        tree = TRIALS / "linreg_nan"
+        wanted = self.body(tree)[1]
+        for prefix in (ODD, "trial/1", "trial/17"):
+            self.client.put_tree("odd", prefix + "/", tree)
+            done, body = self.body("s3://odd/" + prefix)
+            self.checks.expect(body == wanted, "%s: %s" % (prefix, done))
+        self.client.put_tree("whole", "", tree)  # the empty prefix
+        for place in ("s3://whole", "s3://whole/"):
+            done, body = self.body(place)
+            self.checks.expect(body == wanted, "%s: %s" % (place, done))
+        self.client.put("odd", "trial/1/", b"")  # as consoles make directories
+        self.client.put("odd", "trial/1/index/", b"")
+        done, body = self.body("s3://odd/trial/1")
+        self.checks.expect(body == wanted, "directories of a console: %s" % done)
+
+    # ---- what is not ----
+
+    def refused(self, words, place, code=2, **env):
+        done = self.run("ls", place, **env)
+        lines = done.err.strip().splitlines()
+        self.checks.expect(done.code == code and len(lines) == 1 and all(word in lines[0] for word in words) and not done.out,
+                           "%s %s: %s" % (place, words, done))
+
+    def check_refusals(self):
+        self.refused(["s3://runs/dd", "no object lies there"], "s3://runs/dd")
+        self.refused(["s3://missing-bucket/x", "no such bucket", "NoSuchBucket"], "s3://missing-bucket/x")
+        self.refused(["no!", "no name of a bucket"], "s3://no!/x")
+        self.refused(["packed trials are not read from S3"], "s3://runs/x.h5")
+        self.refused(["check key and secret", "AWS_ACCESS_KEY_ID"], "s3://runs/ddp", AWS_SECRET_ACCESS_KEY="wrong")
+        followed = self.run("ls", "s3://runs/ddp", AWS_REGION="eu-north-1")  # the server says which it is
+        self.checks.expect(followed.code == 0 and not followed.err, "another region: %s" % followed)
+        nobody = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+        self.refused(["no credentials for S3", "AWS_ACCESS_KEY_ID", "default", "AWS_WEB_IDENTITY_TOKEN_FILE",
+                      "AWS_CONTAINER_CREDENTIALS", "AWS_EC2_METADATA_DISABLED", "--s3-unsigned"], "s3://runs/ddp", **nobody)
+        self.refused(["cannot connect", "check the endpoint"], "s3://runs/ddp", AWS_ENDPOINT_URL="http://127.0.0.1:1")
+        self.refused(["speak https"], "s3://runs/ddp", AWS_ENDPOINT_URL=self.env["AWS_ENDPOINT_URL"].replace("http:", "https:"))
+        self.refused(["http:// or https://"], "s3://runs/ddp", AWS_ENDPOINT_URL="ftp://127.0.0.1")
+        self.refused(["AWS_MAX_ATTEMPTS"], "s3://runs/ddp", AWS_MAX_ATTEMPTS="many")
+        # An address for documentation, which no request goes to: the build refuses it in tests.
+        self.refused(["no loopback address"], "s3://runs/ddp", AWS_ENDPOINT_URL="http://192.0.2.1")
+
+    def check_damage(self):
+        """An object that is missing is a problem of the report, and the rest goes on."""
+        tree = self.room / "damaged"
+        shutil.copytree(TRIALS / "healthy", tree)
+        lost = sorted(tree.glob("events/*/*"))[3]
+        lost.unlink()
+        self.client.put_tree("odd", "damaged/", tree)
+        here, there = self.body(tree), self.body("s3://odd/damaged", self.ranks[-1])
+        self.checks.expect(here[0].code == there[0].code == 3 and here[1] == there[1], "a missing object: %s" % there[0])
+
+    def all(self):
+        for bucket in ("runs", "odd", "whole"):
+            self.client.make_bucket(bucket)
+        for name in ("ddp", "healthy", "reductions", "dead_relu"):
+            self.client.put_tree("runs", name + "/", TRIALS / name)
+        self.check_reports()
+        self.check_commands()
+        self.check_patterns()
+        self.check_keys()
+        self.check_refusals()
+        self.check_damage()
+        shutil.rmtree(self.room)
+        self.checks.done()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    parser.add_argument("--no-pack", action="store_true")
+    parser.add_argument("--server", choices=("swift", "s3rver"), default="swift")
+    options = parser.parse_args()
+    with s3.SERVERS[options.server]() as server:
+        suite = Suite(options, server)
+        suite.verifies = options.server == "swift"
+        suite.all()
+
+
+if __name__ == "__main__":
+    main()

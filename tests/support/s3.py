@@ -1,0 +1,148 @@
+"""s3.py - what tests of trials in S3 share: a client of their own, the real server of tests/support/s3-testbed, and the environment
+in which assay finds it and nothing else. Every address is loopback."""
+import concurrent.futures
+import datetime
+import hashlib
+import hmac
+import http.client
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import urllib.parse
+from pathlib import Path
+
+SUPPORT = Path(__file__).resolve().parent
+EMPTY = hashlib.sha256(b"").hexdigest()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def escape(text):
+    return urllib.parse.quote(text, safe="-._~")
+
+
+def unescape(xml):
+    for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
+        xml = xml.replace(entity, character)
+    return xml
+
+
+class Client:
+    """Signs and sends requests; one connection a thread is not kept, as nothing is measured here."""
+
+    def __init__(self, port, key, secret, region="us-east-1"):
+        self.port, self.key, self.secret, self.region = port, key, secret, region
+
+    def sign(self, method, path, query, payload, now):
+        day, host = now[:8], "127.0.0.1:%d" % self.port
+        headers = "host:%s\nx-amz-content-sha256:%s\nx-amz-date:%s\n" % (host, payload, now)
+        names = "host;x-amz-content-sha256;x-amz-date"
+        canonical = "\n".join((method, path, query, headers, names, payload))
+        scope = "%s/%s/s3/aws4_request" % (day, self.region)
+        text = "AWS4-HMAC-SHA256\n%s\n%s\n%s" % (now, scope, hashlib.sha256(canonical.encode()).hexdigest())
+        key = ("AWS4" + self.secret).encode()
+        for part in (day, self.region, "s3", "aws4_request"):
+            key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+        signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+        return "AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=%s, Signature=%s" % (self.key, scope, names, signature)
+
+    def send(self, method, bucket, key="", query=None, body=b"", headers=None, payload=None):
+        path = "/" + bucket + ("/" + "/".join(escape(part) for part in key.split("/")) if key else "")
+        text = "&".join("%s=%s" % (escape(k), escape(v)) for k, v in sorted((query or {}).items()))
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+        payload = payload or (hashlib.sha256(body).hexdigest() if body else EMPTY)
+        signed = {"x-amz-content-sha256": payload, "x-amz-date": now,
+                  "Authorization": self.sign(method, path, text, payload, now), **(headers or {})}
+        if body:
+            signed.setdefault("Content-Type", "application/octet-stream")
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        try:
+            connection.request(method, path + ("?" + text if text else ""), body or None, signed)
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
+        finally:
+            connection.close()
+
+    def expect(self, *arguments, **named):
+        status, headers, body = self.send(*arguments, **named)
+        if status // 100 != 2:
+            raise RuntimeError("%s: HTTP %d: %s" % (arguments, status, body[:300]))
+        return headers, body
+
+    def make_bucket(self, bucket):
+        self.expect("PUT", bucket)
+
+    def put(self, bucket, key, body, headers=None):
+        self.expect("PUT", bucket, key, body=body, headers=headers)
+
+    def get(self, bucket, key):
+        return self.expect("GET", bucket, key)[1]
+
+    def keys(self, bucket, prefix=""):
+        found, token = [], None
+        while True:
+            query = {"list-type": "2", "prefix": prefix, **({"continuation-token": token} if token else {})}
+            text = self.expect("GET", bucket, query=query)[1].decode()
+            found += [unescape(key) for key in re.findall(r"<Key>([^<]*)</Key>", text)]
+            token = re.search(r"<NextContinuationToken>([^<]+)<", text)
+            token = token and unescape(token.group(1))
+            if not token:
+                return found
+
+    def put_tree(self, bucket, prefix, directory, threads=8):
+        """Every file of the directory, below the prefix."""
+        files = [p for p in sorted(Path(directory).rglob("*")) if p.is_file()]
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda p: self.put(bucket, prefix + p.relative_to(directory).as_posix(), p.read_bytes()), files))
+        return len(files)
+
+
+class Swift:
+    """OpenStack Swift's s3api from Debian, in a directory of its own."""
+    key = "test:tester"
+
+    def __init__(self, secret="testing"):
+        self.secret = secret
+        self.directory = tempfile.mkdtemp(prefix="assay-s3-", dir="/var/tmp")  # user xattrs, which a tmpfs may not have
+        self.port = free_port()
+        started = subprocess.run([str(SUPPORT / "s3-testbed"), "start", self.directory, str(self.port)], capture_output=True, text=True,
+                                 env={**os.environ, "S3_SECRET": secret})
+        if started.returncode != 0:
+            raise RuntimeError("s3-testbed: " + started.stdout + started.stderr)
+        self.client = Client(self.port, self.key, self.secret)
+
+    def stop(self):
+        subprocess.run([str(SUPPORT / "s3-testbed"), "stop", self.directory], capture_output=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.stop()
+
+
+for variable in list(os.environ):  # what this machine has set for AWS and for proxies is none of a test's business
+    if variable.startswith("AWS_") or variable.lower() in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        del os.environ[variable]
+
+
+def environment(port=None, key=None, secret=None, **more):
+    """What assay's environment has beside that of the test: no home with profiles, no metadata, loopback alone, and what is given."""
+    env = {"AWS_EC2_METADATA_DISABLED": "true", "ASSAY_TEST_LOOPBACK": "1", "HOME": "/nonexistent"}
+    if port:
+        env["AWS_ENDPOINT_URL"] = "http://127.0.0.1:%d" % port
+    if key:
+        env.update(AWS_ACCESS_KEY_ID=key, AWS_SECRET_ACCESS_KEY=secret)
+    env.update(more)
+    return env
+
+
+SERVERS = {"swift": Swift}
