@@ -175,10 +175,15 @@ static int add_up_figures(run *r)
                        f->message_bytes,
                        nanoseconds(assay_clock_processor() - r->start_processor),
                        nanoseconds(f->processor_reading)};
+    const assay_s3_counts s3 = assay_s3_count();
+    uint64_t requests[] = {s3.gets, s3.lists, s3.puts, s3.repeated, s3.bytes};
     uint64_t largest[] = {f->peak_memory, nanoseconds(f->processor_reading)};
     int status = assay_comm_sum(r->comm, sums, sizeof sums / sizeof *sums);
     if (status == ASSAY_OK)
+        status = assay_comm_sum(r->comm, requests, sizeof requests / sizeof *requests);
+    if (status == ASSAY_OK)
         status = assay_comm_max(r->comm, largest, sizeof largest / sizeof *largest);
+    f->s3 = (assay_s3_counts){requests[0], requests[1], requests[2], requests[3], requests[4]};
     f->bytes_read = sums[0];
     f->records_read = sums[1];
     f->files_opened = sums[2];

@@ -7,6 +7,7 @@
 #include "job/job.h"
 #include "rule/trial_info.h"
 #include "rule/verdict.h"
+#include "s3/s3.h"
 
 typedef struct assay_incomplete { /* a step that some worker never wrote */
     int64_t step;
@@ -58,6 +59,7 @@ typedef struct assay_run_figures {
     double processor,
         processor_reading;    /* processor time of all ranks: of the run; while records were read and mapped */
     double processor_busiest; /* of the rank that took most while it read */
+    assay_s3_counts s3;       /* of all ranks */
 } assay_run_figures;
 
 typedef struct assay_outcome {

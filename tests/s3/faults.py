@@ -158,7 +158,8 @@ class Suite:
                 self.checks.expect(body == self.wanted, "through the proxy: %s" % done)
                 gets = [key_of(path) for method, path, _ in proxy.requests if method == "GET" and not is_list(path)]
                 data = [key for key in gets if "/events/" in key or "/index/" in key]
-                self.checks.expect(set(data) <= files and len(data) == len(set(data)),
+                # a step at the border between two ranks is read by both: the second one looks back to it
+                self.checks.expect(set(data) <= files and len(data) - len(set(data)) <= 3 * (ranks - 1),
                                    "%d GETs of %d objects at %d ranks" % (len(data), len(set(data)), ranks))
                 self.checks.expect(all(method == "GET" for method, _, _ in proxy.requests), "something else than GET was sent")
                 lists = sum(is_list(path) for _, path, _ in proxy.requests)

@@ -322,6 +322,11 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
                      ", \"peak_memory\": %" PRIu64,
                      run->ranks, run->nodes, plan->chunks, plan->records, run->records_read, run->bytes_read,
                      run->files_opened, run->steps_shared, run->messages, run->message_bytes, run->peak_memory);
+    if (run->s3.gets + run->s3.lists > 0)
+        assay_put_format(out,
+                         ", \"s3\": {\"gets\": %" PRIu64 ", \"lists\": %" PRIu64 ", \"repeated\": %" PRIu64
+                         ", \"bytes\": %" PRIu64 "}",
+                         run->s3.gets, run->s3.lists, run->s3.repeated, run->s3.bytes);
     const struct {
         const char *key;
         double value;

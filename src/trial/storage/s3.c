@@ -41,7 +41,7 @@ static int s3_open(assay_store *store, const char *place, assay_error *err)
         free(root);
         return status;
     }
-    root->asked_room = ASKED_A_REQUEST * assay_s3_requests();
+    root->ring = ASKED_A_REQUEST * assay_s3_requests();
     assay_buf_init(&root->key, KEY_MOST);
     store->root = root;
     return ASSAY_OK;
@@ -311,7 +311,7 @@ static bool s3_waits(const assay_store *store)
 
 static void s3_depth(const assay_store *store, size_t *files, uint64_t *bytes)
 {
-    *files = ((const s3_root *)store->root)->asked_room;
+    *files = ((const s3_root *)store->root)->ring;
     *bytes = assay_s3_memory();
 }
 

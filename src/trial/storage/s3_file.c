@@ -64,7 +64,7 @@ static void forget(s3_asked *asked)
 
 void s3_forget_asked(s3_root *root)
 {
-    for (size_t i = 0; root->asked && i < root->asked_room; i++)
+    for (size_t i = 0; root->asked && i < 2 * root->ring; i++)
         forget(&root->asked[i]);
     free(root->asked);
     root->asked = NULL;
@@ -72,10 +72,29 @@ void s3_forget_asked(s3_root *root)
 
 static s3_asked *find_asked(const s3_root *root, const char *path)
 {
-    for (size_t i = 0; root->asked && i < root->asked_room; i++)
+    for (size_t i = 0; root->asked && i < 2 * root->ring; i++)
         if (root->asked[i].path && strcmp(root->asked[i].path, path) == 0)
             return &root->asked[i];
     return NULL;
+}
+
+/* Forgets what was kept, from the oldest on, until there is room. */
+static void forget_kept(s3_root *root, size_t cost)
+{
+    for (size_t i = 0; root->asked && i < root->ring && !there_is_room(cost); i++)
+        forget(&root->asked[root->ring + (root->next[1] + i) % root->ring]);
+}
+
+/* The next place of a ring, emptied; NULL without memory. */
+static s3_asked *next_place(s3_root *root, bool kept)
+{
+    if (!root->asked)
+        root->asked = assay_alloc_zeroed(2 * root->ring, sizeof *root->asked);
+    if (!root->asked)
+        return NULL;
+    s3_asked *asked = &root->asked[kept * root->ring + root->next[kept]++ % root->ring];
+    forget(asked);
+    return asked;
 }
 
 void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t size)
@@ -84,23 +103,32 @@ void s3_ahead(assay_store *store, const char *path, uint64_t offset, uint64_t si
     s3_root *root = store->root;
     const s3_fact *fact = s3_facts_find(&root->facts, path, strlen(path), false);
     size_t cost = fact ? at_most(fact->size) : size < GUESS ? (size_t)size : GUESS;
-    if (find_asked(root, path) || !there_is_room(cost))
+    if (find_asked(root, path))
         return;
-    if (!root->asked)
-        root->asked = assay_alloc_zeroed(root->asked_room, sizeof *root->asked);
-    s3_asked *asked = root->asked ? &root->asked[root->asked_next % root->asked_room] : NULL;
-    if (!asked)
-        return; /* it is asked for when it is its turn */
-    forget(asked);
-    char *copy = assay_copy_text(path);
+    forget_kept(root, cost);
+    char *copy = there_is_room(cost) ? assay_copy_text(path) : NULL;
     assay_s3_get *get = copy ? begin(root, path, offset / ASSAY_S3_PIECE, NULL, false) : NULL;
-    if (!get) {
+    s3_asked *asked = get ? next_place(root, false) : NULL;
+    if (!asked) { /* it is asked for when it is its turn */
+        assay_s3_get_end(get);
         free(copy);
         return;
     }
     *asked = (s3_asked){copy, offset / ASSAY_S3_PIECE, get, cost};
-    root->asked_next++;
     held += cost;
+}
+
+/* Keeps a whole small object, of which one piece is there, for the next one who opens it. */
+static void keep(s3_root *root, char *path, assay_s3_get *get, size_t cost)
+{
+    s3_asked *asked = next_place(root, true);
+    if (asked) {
+        *asked = (s3_asked){path, 0, get, cost};
+        return;
+    }
+    assay_s3_get_end(get);
+    free(path);
+    held -= cost;
 }
 
 /* ---- pieces ---- */
@@ -123,6 +151,7 @@ static void drop_piece(s3_file *f, piece *p)
 /* Makes room for one more by dropping what was used longest ago; this read's pieces stay. */
 static void make_room(s3_file *f, size_t cost)
 {
+    forget_kept(f->root, cost);
     while (!there_is_room(cost)) {
         piece *oldest = NULL;
         for (size_t i = 0; i < f->count; i++)
@@ -322,5 +351,12 @@ int s3_open_file(assay_store *store, const char *path, assay_store_file *file, a
 
 void s3_close_file(assay_store_file *file)
 {
-    free_file(file->handle);
+    s3_file *f = file->handle;
+    if (f->count == 1 && f->list[0].ready && f->list[0].number == 0 && f->list[0].bytes.size == file->size &&
+        file->size > 0 && !find_asked(f->root, f->path)) {
+        keep(f->root, f->path, f->list[0].get, f->list[0].cost);
+        f->path = NULL;
+        f->count = 0;
+    }
+    free_file(f);
 }

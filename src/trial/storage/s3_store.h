@@ -29,7 +29,7 @@ uint64_t s3_fact_name(const char *path, size_t length, bool is_directory);
 /* 0 for "". */
 uint64_t s3_fact_etag(const char *etag);
 
-/* A range that was asked for before its turn. */
+/* A range that was asked for before its turn, or a whole small object that was read and may be opened again. */
 typedef struct s3_asked {
     char *path; /* owned; NULL: none */
     uint64_t piece;
@@ -47,8 +47,8 @@ typedef struct s3_directory {
 typedef struct s3_root {
     assay_s3_place place;
     s3_facts facts;
-    s3_asked *asked; /* [asked_room] a ring */
-    size_t asked_room, asked_next;
+    s3_asked *asked; /* [2 * ring] two rings: what was asked for, and what is kept */
+    size_t ring, next[2];
     s3_directory *directory; /* [directory_count] */
     size_t directory_count, directory_room;
     assay_buf key; /* of the object that is asked for, terminated */
