@@ -12,6 +12,7 @@
 #include "cli/run_operands.h"
 #include "cli/watch_findings.h"
 #include "parallel/interrupt.h"
+#include "s3/s3.h"
 #include "watch/watch.h"
 
 typedef struct watch_options {
@@ -45,6 +46,7 @@ typedef struct follower {
     watch_findings findings; /* rank 0 */
     double last_change;
     uint64_t evaluations, bytes_read, steps;
+    bool looked; /* at least once */
 } follower;
 
 /* Rank 0: looks until there is something to do for all. */
@@ -54,9 +56,14 @@ static int look(follower *f, assay_watch_call *call, assay_error *err)
         assay_watch_sight sight;
         bool signalled = assay_interrupt_wished();
         double now = assay_clock_seconds();
+        uint64_t lists = assay_s3_count().lists;
         int status = assay_watch_look(f->watch, now, &sight, err);
         if (status != ASSAY_OK)
             return status;
+        if (!f->looked && assay_s3_count().lists > lists)
+            assay_log_note("looking at S3 every %g seconds is about %.0f requests an hour; --every changes that",
+                           f->options->every, 3600 / f->options->every * (double)(assay_s3_count().lists - lists));
+        f->looked = true;
         if (sight.changed)
             f->last_change = now;
         f->steps = sight.steps;

@@ -112,6 +112,10 @@ class Suite:
         self.refused(["s3://missing-bucket/x", "no such bucket", "NoSuchBucket"], "s3://missing-bucket/x")
         self.refused(["no!", "no name of a bucket"], "s3://no!/x")
         self.refused(["packed trials are not read from S3"], "s3://runs/x.h5")
+        done = self.run("run", "s3://runs/ddp", "--out", "s3://runs/report")
+        self.checks.expect(done.code == 2 and "reports are not written to S3" in done.err, "--out in S3: %s" % done)
+        done = self.run("watch", "s3://runs/healthy", "--out", self.room / "watched")
+        self.checks.expect(done.code == 0 and "requests an hour" in done.err and body_of(self.room / "watched"), "watch: %s" % done)
         self.refused(["check key and secret", "AWS_ACCESS_KEY_ID"], "s3://runs/ddp", AWS_SECRET_ACCESS_KEY="wrong")
         followed = self.run("ls", "s3://runs/ddp", AWS_REGION="eu-north-1")  # the server says which it is
         self.checks.expect(followed.code == 0 and not followed.err, "another region: %s" % followed)
