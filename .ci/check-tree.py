@@ -24,8 +24,8 @@ FOREIGN = {  # header: the files that may include it
     "cJSON.h": r"src/base/\w+\.[ch]",
     "pcre2.h": r"src/base/regex\.c",
     "curl/curl.h": r"src/http/curl_\w+\.[ch]",
-    "zlib.h": r"src/report/html/png\.c|tests/formats/blocks_decode\.c",
-    "hdf5.h": r"src/trial/storage/packed_hdf5\.c|src/hdf5/hdf5_file\.c",
+    "zlib.h": r"src/report/html/png\.c|src/trial/storage/hdf5/dataset\.c|tests/formats/blocks_decode\.c",
+    "hdf5.h": r"src/hdf5/hdf5_(file|reason)\.c",
 }
 PRIVATE = re.compile(r'"[^"]*(\b(index|events|collections)/|training_job_end|_collections\b|(tensor|shape)_payload)')
 PRIVATE_TO = r"src/trial/format/\w+/.*|src/hook/.*"  # what a format calls its files is its own; the recording library writes them

@@ -94,3 +94,8 @@ uint32_t assay_crc32c_mask(uint32_t crc)
 {
     return (crc >> 15 | crc << 17) + 0xa282ead8U;
 }
+
+uint32_t assay_crc32c_join(uint32_t first, uint32_t second, uint64_t n)
+{
+    return times(assay_crc32c_power(8 * n), first) ^ second;
+}

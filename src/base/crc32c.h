@@ -9,6 +9,9 @@
  * has them and ASSAY_SIMD is not "scalar". Thread-safe. */
 uint32_t assay_crc32c(uint32_t crc, const void *bytes, size_t n);
 
+/* The checksum of two pieces, of which the second has `n` bytes, by those of each. */
+uint32_t assay_crc32c_join(uint32_t first, uint32_t second, uint64_t n);
+
 /* The form in which record files store it: rotated and offset, so that a checksum of data that holds checksums stays
  * good. */
 uint32_t assay_crc32c_mask(uint32_t crc);

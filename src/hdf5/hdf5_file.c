@@ -16,7 +16,7 @@
 #include "hdf5/disk_room.h"
 #include "hdf5/finishing.h"
 #include "parallel/comm_mpi.h"
-#include "trial/storage/hdf5_reason.h"
+#include "hdf5/hdf5_reason.h"
 
 enum {
     ALIGNMENT = 1 << 20,

@@ -27,8 +27,11 @@ int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *
     assay_hdf5_table *table = NULL;
     snprintf(path, sizeof path, "%s/%s", p->group, name);
     int status = assay_hdf5_table_new(p->file, path, layout, &table, err);
-    if (status == ASSAY_OK)
-        status = assay_hdf5_write(table, ASSAY_OK, from, to - from, (const uint8_t *)rows + from * layout->row, err);
+    if (status == ASSAY_OK) {
+        const void *share = (const uint8_t *)rows + from * layout->row;
+        assay_pack_sum(p, name, layout, from, to - from, share);
+        status = assay_hdf5_write(table, ASSAY_OK, from, to - from, share, err);
+    }
     assay_hdf5_table_close(table);
     return status;
 }
@@ -144,8 +147,10 @@ static int put_parts(assay_packing *p, const index_rows *rows, assay_error *err)
     assay_hdf5_table *table = NULL;
     snprintf(path, sizeof path, "%s/parts", p->group);
     int status = assay_hdf5_table_new(p->file, path, &layout, &table, err);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
+        assay_pack_sum(p, "parts", &layout, rows->first_part, rows->part_count, rows->parts);
         status = assay_hdf5_write(table, ASSAY_OK, rows->first_part, rows->part_count, rows->parts, err);
+    }
     assay_hdf5_table_close(table);
     return status;
 }
@@ -161,8 +166,10 @@ static int put_entries(assay_packing *p, const index_rows *rows, assay_error *er
     assay_hdf5_table *table = NULL;
     snprintf(path, sizeof path, "%s/entries", p->group);
     int status = assay_hdf5_table_new(p->file, path, &layout, &table, err);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
+        assay_pack_sum(p, "entries", &layout, rows->first_entry, rows->entry_count, rows->entries);
         status = assay_hdf5_write(table, ASSAY_OK, rows->first_entry, rows->entry_count, rows->entries, err);
+    }
     assay_hdf5_table_close(table);
     return status;
 }

@@ -90,6 +90,7 @@ static int put_workers(assay_packing *p, assay_error *err)
 static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error *err)
 {
     uint64_t records = 0;
+    assay_buf_init(&p->sums, SIZE_MAX);
     int status = assay_file_list_read(p->comm, p->source->store, &p->list, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(p->comm, place_files(p), err);
@@ -103,6 +104,9 @@ static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error
         status = assay_pack_index(p, &records, err);
     if (status == ASSAY_OK)
         status = assay_pack_bytes(p, err);
+    if (status == ASSAY_OK)
+        status = assay_pack_sums(p, err);
+    assay_buf_release(&p->sums);
     figures->trials++;
     figures->files += p->list.count;
     figures->bytes += p->list.bytes;

@@ -355,6 +355,9 @@ int assay_catalog_read(assay_store *store, assay_catalog *out, assay_error *err)
         status = settle_units(&l);
     if (status == ASSAY_OK)
         status = conclude_formats(&l);
+    if (status == ASSAY_OK && assay_store_is_unsummed(store))
+        assay_problems_add(&catalog.problems, ASSAY_PROBLEM_UNVERIFIED, -1, "", -1,
+                           "packed by an older assay: the tables of the file have no checksums; pack the trial again");
     assay_dict_free(l.workers);
     assay_names_release(&top);
     if (status != ASSAY_OK)

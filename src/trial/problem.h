@@ -22,6 +22,7 @@
     X(ASSAY_PROBLEM_NAME, "foreign-file", false)            /* a file name that is none of ours */                     \
     X(ASSAY_PROBLEM_DIFFERENT, "collections-differ", false) /* between workers */                                      \
     X(ASSAY_PROBLEM_AGAIN, "saved-again", false)            /* a tensor twice in a step: the last one counts */        \
+    X(ASSAY_PROBLEM_UNVERIFIED, "no-checksum", false)       /* damage would not be noticed */                          \
     X(ASSAY_PROBLEM_FACTS, "damaged-facts", false)          /* of the run: they are shown, and decide nothing */
 
 typedef enum assay_problem_kind {

@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import LAUNCHER, SUITE, TRIALS, Checks, environment, mpirun, run  # noqa: E402
+from records import crc32c  # noqa: E402
 
 TRIAL = TRIALS / "ddp_partial"
 STEPS = [1, 2, 3, 5, 8, 15, 30, 70, 170, 400, 1000, 5000, 100000]
@@ -39,10 +40,22 @@ def left(folder):
 
 # ---- files that are not as they should be
 
-def edit(path, change):
+SUMMED = ("files", "names", "checksums", "parts", "entries", "tensors", "tensor_names")
+
+
+def edit(path, change, seal=False):
+    """Changes a packed file; `seal`: with checksums that fit, as if it had been packed so."""
     import h5py
+    import numpy
     with h5py.File(path, "r+") as file:
-        change(file, file["trials/ddp_partial"])
+        trial = file["trials/ddp_partial"]
+        change(file, trial)
+        if seal:
+            sums = []
+            for rows in (trial[name][:] for name in SUMMED):
+                step = 1 << (20 if rows.itemsize == 1 else 16)
+                sums += [crc32c(rows[at:at + step].tobytes()) for at in range(0, len(rows), step)]
+            trial["table_checksums"][...] = numpy.array(sums, "<u4")
 
 
 def set_version(file, trial):
@@ -76,7 +89,7 @@ def check_bad(checks, assay, ranks, folder):
     bad = folder / "bad.h5"
     with h5py.File(bad, "w") as file:
         file["numbers"] = [1, 2, 3]
-    refused(checks, mpirun(ranks, [assay, "run", SUITE, "--trial", bad, "--out", folder / "out"]), 2, "no packed trial")
+    refused(checks, mpirun(ranks, [assay, "run", SUITE, "--trial", bad, "--out", folder / "out"]), 2, "`assay pack` does not write")
     bad.write_bytes(b"not HDF5 at all")
     refused(checks, mpirun(1, [assay, "ls", bad]), 2, "not a directory", "assay pack")
     for size in (100, 2048, good.stat().st_size // 2, good.stat().st_size - 1):
@@ -87,9 +100,14 @@ def check_bad(checks, assay, ranks, folder):
              (set_row("files", 2, "name_at", 0), "row 2 of files"), (set_row("parts", 4, "first_entry", 1 << 50), "row 4 of parts"),
              (set_row("parts", 4, "step", 0), "row 4 of parts"), (set_row("tensors", 1, "name_at", 1 << 40), "row 1 of tensors")]
     for change, words in cases:
+        row = words.startswith("row ")
         shutil.copy(good, bad)
-        edit(bad, change)
+        edit(bad, change, seal=row)
         refused(checks, mpirun(1, [assay, "ls", bad]), 2, "bad.h5", words)
+        if row:
+            shutil.copy(good, bad)
+            edit(bad, change)
+            refused(checks, mpirun(1, [assay, "ls", bad]), 2, "bad.h5", "do not match their checksum")
     check_wrong_index(checks, assay, ranks, folder, good, bad)
     checks.expect(left(folder) == ["bad.h5", "good.h5"], "nothing was written: %s" % left(folder))
 
@@ -101,6 +119,11 @@ def check_wrong_index(checks, assay, ranks, folder, good, bad):
     for change in cases:
         shutil.copy(good, bad)
         edit(bad, change)
+        done = mpirun(ranks, [assay, "run", SUITE, "--trial", bad, "--out", folder / "out", "--quiet"])
+        checks.expect(done.code in (2, 3) and "checksum" in done.out + done.err, "a table with a wrong checksum: %s" % done)
+        shutil.rmtree(folder / "out", True)
+        shutil.copy(good, bad)
+        edit(bad, change, seal=True)
         done = mpirun(ranks, [assay, "run", SUITE, "--trial", bad, "--out", folder / "out", "--quiet"])
         checks.expect(done.code == 3 and "damaged" in done.out, "a wrong row is a named problem: %s" % done)
         shutil.rmtree(folder / "out")

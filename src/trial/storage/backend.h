@@ -45,12 +45,13 @@ struct assay_store_ops {
     /* Both or neither: of storages that know more of files than their names. */
     void (*pack)(const assay_store *store, assay_buf *out);
     int (*unpack)(assay_store *store, assay_cursor *in);
+    bool (*is_unsummed)(const assay_store *store); /* NULL: false */
     const assay_index_cache *index_cache; /* of storages that keep rows of the index in tables; NULL elsewhere */
 };
 
 extern const assay_store_ops assay_store_posix;
 extern const assay_store_ops assay_store_s3;
-extern const assay_store_ops assay_store_hdf5; /* without HDF5 it has no open */
+extern const assay_store_ops assay_store_hdf5;
 
 /* True when the place is an HDF5 file, or one with the name of a trial in it behind: "run.h5", "runs.h5/resnet-17".
  * Then *length is that of the file's part. */

@@ -8,7 +8,39 @@
 #include "trial/index_cache.h"
 #include "trial/storage/storage.h"
 
-enum { ASSAY_PACKED_VERSION = 1, ASSAY_PACKED_BLOCK = 1 << 20 /* bytes a chunk, and a checksum */ };
+enum {
+    ASSAY_PACKED_VERSION = 2,
+    ASSAY_PACKED_SUMMED = 2,        /* the first version whose tables have checksums */
+    ASSAY_PACKED_BLOCK = 1 << 20,   /* bytes a chunk, and a checksum */
+    ASSAY_PACKED_SUM_ROWS = 1 << 16 /* of a table of rows, a checksum; of one of bytes ASSAY_PACKED_BLOCK */
+};
+
+/* The tables that `table_checksums` covers, in its order. X(member, name) */
+#define ASSAY_PACKED_TABLES(X)                                                                                         \
+    X(FILES, "files")                                                                                                  \
+    X(NAMES, "names")                                                                                                  \
+    X(SUMS, "checksums")                                                                                               \
+    X(PARTS, "parts")                                                                                                  \
+    X(ENTRIES, "entries")                                                                                              \
+    X(TENSORS, "tensors")                                                                                              \
+    X(TENSOR_NAMES, "tensor_names")
+#define ASSAY_PACKED_SUMS_NAME "table_checksums"
+typedef enum assay_packed_table {
+#define ASSAY_PACKED_TABLE_ENUM(member, name) ASSAY_PACKED_##member,
+    ASSAY_PACKED_TABLES(ASSAY_PACKED_TABLE_ENUM)
+#undef ASSAY_PACKED_TABLE_ENUM
+        ASSAY_PACKED_TABLE_COUNT
+} assay_packed_table;
+
+/* How many rows of a table one checksum covers, and how many checksums a table has. */
+static inline uint64_t assay_packed_sum_rows(size_t row)
+{
+    return row == 1 ? ASSAY_PACKED_BLOCK : ASSAY_PACKED_SUM_ROWS;
+}
+static inline uint64_t assay_packed_sum_count(uint64_t rows, size_t row)
+{
+    return rows / assay_packed_sum_rows(row) + (rows % assay_packed_sum_rows(row) != 0);
+}
 #define ASSAY_PACKED_FORMAT "assay-packed-trials"
 
 typedef enum assay_packed_kind {

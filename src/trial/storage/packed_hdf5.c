@@ -1,21 +1,23 @@
 /* packed_hdf5.c - reads a packed trial (docs/packed.md) as if it were the directory that it was made of.
  *
- * The tables are read whole and checked (packed.c). File contents come in blocks of 1 MiB, each checked against its
- * sum; a few blocks are kept, so that many small files cost one read. Every rank opens the file by itself: the driver
- * for parallel access is for writing only. */
-#include "trial/storage/hdf5_reason.h"
-
-#include <hdf5.h>
-#include <stdio.h>
+ * The tables are read whole, held against their checksums and checked (packed.c). File contents come in blocks of 1
+ * MiB, each checked against its sum; a few blocks are kept, so that many small files cost one read. Every rank opens
+ * the file by itself. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/fault.h"
 #include "base/crc32c.h"
-#include "trial/storage/packed.h"
+#include "base/fault.h"
 #include "trial/storage/backend.h"
+#include "trial/storage/hdf5/dataset.h"
+#include "trial/storage/hdf5/object.h"
+#include "trial/storage/packed.h"
 
-enum { BLOCKS = 8, ENTRY_WINDOW = 1 << 16, NAME_ROOM = 256 };
+enum { BLOCKS = 8, NAME_ROOM = 256 };
 
 typedef struct block {
     uint8_t *bytes;
@@ -25,256 +27,263 @@ typedef struct block {
 typedef struct packed_root {
     assay_packed tables;
     const char *where; /* the store's location; borrowed */
-    hid_t file, group, bytes, entries;
+    int number;        /* the file */
+    assay_h5 file;
+    uint64_t version;
+    assay_h5_dataset table[ASSAY_PACKED_TABLE_COUNT], bytes;
+    uint32_t *table_sums; /* NULL: of a version without */
+    uint64_t first_sum[ASSAY_PACKED_TABLE_COUNT];
     block blocks[BLOCKS];
     uint64_t clock;
     assay_packed_entry *window; /* of `entries` */
     uint64_t window_first, window_count, window_room;
 } packed_root;
 
-typedef struct member {
-    const char *name;
-    size_t offset;
-    hid_t type;
-} member;
+#define UNSIGNED(type, member) #member, offsetof(type, member), sizeof(((type *)0)->member), false
+#define SIGNED(type, member)   #member, offsetof(type, member), sizeof(((type *)0)->member), true
+static const assay_h5_column file_columns[] = {{UNSIGNED(assay_packed_file, name_at)},
+                                               {UNSIGNED(assay_packed_file, name_length)},
+                                               {UNSIGNED(assay_packed_file, kind)},
+                                               {UNSIGNED(assay_packed_file, at)},
+                                               {UNSIGNED(assay_packed_file, size)}};
+static const assay_h5_column part_columns[] = {
+    {SIGNED(assay_packed_part, step)},          {SIGNED(assay_packed_part, mode_step)},
+    {UNSIGNED(assay_packed_part, worker)},      {UNSIGNED(assay_packed_part, mode)},
+    {UNSIGNED(assay_packed_part, first_entry)}, {UNSIGNED(assay_packed_part, entries)}};
+static const assay_h5_column entry_columns[] = {{UNSIGNED(assay_packed_entry, offset)},
+                                                {UNSIGNED(assay_packed_entry, length)},
+                                                {UNSIGNED(assay_packed_entry, tensor)},
+                                                {UNSIGNED(assay_packed_entry, kind)}};
+static const assay_h5_column tensor_columns[] = {{UNSIGNED(assay_packed_tensor, name_at)},
+                                                 {UNSIGNED(assay_packed_tensor, name_length)}};
+static const assay_h5_row byte_row = {NULL, 0, 1};
+static const assay_h5_row rows_of[ASSAY_PACKED_TABLE_COUNT] = {
+    [ASSAY_PACKED_FILES] = {file_columns, 5, sizeof(assay_packed_file)},
+    [ASSAY_PACKED_NAMES] = {NULL, 0, 1},
+    [ASSAY_PACKED_SUMS] = {NULL, 0, sizeof(uint32_t)},
+    [ASSAY_PACKED_PARTS] = {part_columns, 6, sizeof(assay_packed_part)},
+    [ASSAY_PACKED_ENTRIES] = {entry_columns, 4, sizeof(assay_packed_entry)},
+    [ASSAY_PACKED_TENSORS] = {tensor_columns, 2, sizeof(assay_packed_tensor)},
+    [ASSAY_PACKED_TENSOR_NAMES] = {NULL, 0, 1},
+};
+static const char *const table_name[] = {
+#define TABLE_NAME(member, name) name,
+    ASSAY_PACKED_TABLES(TABLE_NAME)
+#undef TABLE_NAME
+};
 
-void assay_hdf5_quiet(void)
+/* ---- which file, and which trial in it ---- */
+
+static int read_bytes(void *context, uint64_t at, void *bytes, size_t size, assay_error *err)
 {
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    const packed_root *r = context;
+    for (size_t have = 0; have < size;) {
+        ssize_t n = pread(r->number, (char *)bytes + have, size - have, (off_t)(at + have));
+        if (n > 0)
+            have += (size_t)n;
+        else if (n == 0)
+            return assay_fail(err, ASSAY_EIO, "%s: the file became shorter while it was read", r->where);
+        else if (errno != EINTR)
+            return assay_fail(err, ASSAY_EIO, "%s: offset %llu: reading failed: %s", r->where,
+                              (unsigned long long)(at + have), strerror(errno));
+    }
+    return ASSAY_OK;
 }
 
-static herr_t take_reason(unsigned n, const H5E_error2_t *error, void *data)
+static int open_file(packed_root *r, const char *path, assay_error *err)
 {
-    (void)n;
-    *(const char **)data = error->desc;
-    return 1; /* the first is the innermost */
+    struct stat about;
+    r->number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* should it have become a pipe meanwhile */
+    if (r->number < 0 || fstat(r->number, &about) != 0)
+        return assay_fail(err, ASSAY_EIO, "%s: cannot open: %s", r->where, strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return assay_fail(err, ASSAY_EIO, "%s: not a regular file", r->where);
+    r->file = (assay_h5){.read = read_bytes, .context = r, .size = (uint64_t)about.st_size, .where = r->where};
+    return assay_h5_open(&r->file, err);
 }
 
-const char *assay_hdf5_reason(char *room, size_t size)
+static int check_head(packed_root *r, assay_error *err)
 {
-    const char *reason = NULL;
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_reason, &reason);
-    snprintf(room, size, "%s", reason ? reason : "no reason given");
-    room[strcspn(room, "\n")] = '\0';
-    return room;
+    char format[sizeof ASSAY_PACKED_FORMAT + 8] = "";
+    uint64_t complete = 0;
+    int found = assay_h5_attribute_text(&r->file, r->file.root, "format", format, sizeof format, err);
+    if (found < 0)
+        return found;
+    if (strcmp(format, ASSAY_PACKED_FORMAT) != 0)
+        return assay_fail(err, ASSAY_EFORMAT,
+                          "%s: an HDF5 file, but no packed trial: it was not written by `assay pack`", r->where);
+    found = assay_h5_attribute_number(&r->file, r->file.root, "version", &r->version, err);
+    if (found < 0)
+        return found;
+    if (!found || r->version == 0)
+        return assay_h5_damaged(&r->file, "its version", err);
+    if (r->version > ASSAY_PACKED_VERSION)
+        return assay_fail(err, ASSAY_EUNSUPPORTED,
+                          "%s: packed in format version %llu, and this assay reads up to version %d; use a "
+                          "newer assay",
+                          r->where, (unsigned long long)r->version, ASSAY_PACKED_VERSION);
+    found = assay_h5_attribute_number(&r->file, r->file.root, "complete", &complete, err);
+    if (found < 0)
+        return found;
+    return found && complete == 1
+               ? ASSAY_OK
+               : assay_fail(err, ASSAY_EFORMAT, "%s: packing was not finished; pack the trial again", r->where);
 }
 
-static int bad_file(const packed_root *r, const char *what, assay_error *err)
+typedef struct choice {
+    const char *name; /* NULL: the only one */
+    uint64_t header, count;
+    bool found;
+} choice;
+
+static int look_at_trial(void *context, const char *name, size_t length, uint64_t header, assay_error *err)
 {
-    char reason[200];
-    return assay_fail(err, ASSAY_EFORMAT,
-                      "%s: cannot read %s: damaged, or cut short (HDF5 says: %s); pack the trial again, or "
-                      "fetch the file again",
-                      r->where, what, assay_hdf5_reason(reason, sizeof reason));
+    choice *c = context;
+    (void)err;
+    c->count++;
+    if (!c->name || (strlen(c->name) == length && memcmp(c->name, name, length) == 0)) {
+        c->header = header;
+        c->found = true;
+    }
+    return ASSAY_OK;
 }
 
-/* The memory type of a row. */
-static hid_t row_type(const member *members, size_t size)
+static int choose_trial(const packed_root *r, const char *name, uint64_t *group, assay_error *err)
 {
-    hid_t type = H5Tcreate(H5T_COMPOUND, size);
-    for (const member *m = members; type >= 0 && m->name; m++)
-        H5Tinsert(type, m->name, m->offset, m->type);
-    return type;
+    uint64_t trials = 0;
+    choice c = {.name = name};
+    int status = assay_h5_find(&r->file, r->file.root, "trials", &trials, err);
+    if (status == 0)
+        return assay_h5_damaged(&r->file, "the list of trials", err);
+    if (status > 0)
+        status = assay_h5_links(&r->file, trials, look_at_trial, &c, err);
+    if (status < 0)
+        return status;
+    if (!name && c.count != 1)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s: holds %llu trials; name one of them behind a slash: FILE/NAME; `h5ls FILE/trials` lists "
+                          "them",
+                          r->where, (unsigned long long)c.count);
+    if (!c.found)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: there is no trial of that name in the file", r->where);
+    *group = c.header;
+    return ASSAY_OK;
 }
 
-/* The length of a one-dimensional dataset, or -1. */
-static hssize_t length_of(hid_t dataset)
+/* ---- tables ---- */
+
+static int open_table(const packed_root *r, uint64_t group, const char *name, const assay_h5_row *row,
+                      assay_h5_dataset *out, assay_error *err)
 {
-    hid_t space = H5Dget_space(dataset);
-    hssize_t count = space >= 0 && H5Sget_simple_extent_ndims(space) == 1 ? H5Sget_simple_extent_npoints(space) : -1;
-    if (space >= 0)
-        H5Sclose(space);
-    return count;
+    uint64_t header = 0;
+    int status = assay_h5_find(&r->file, group, name, &header, err);
+    if (status == 0)
+        return assay_h5_damaged(&r->file, name, err);
+    return status < 0 ? status : assay_h5_dataset_open(&r->file, header, name, row, out, err);
 }
 
-/* Reads a dataset whole. Its length is believed only as far as the file has bytes for it. */
-static int read_table(const packed_root *r, const char *name, hid_t type, size_t row, void **rows, uint64_t *count,
-                      assay_error *err)
+/* Reads rows that begin and end where checksums do, and holds them against these. */
+static int read_rows(const packed_root *r, int table, uint64_t first, uint64_t count, void *rows, assay_error *err)
 {
-    hid_t dataset = H5Dopen2(r->group, name, H5P_DEFAULT);
-    hssize_t length = dataset >= 0 ? length_of(dataset) : -1;
-    bool fine = length >= 0 && H5Dget_storage_size(dataset) / row >= (uint64_t)length;
-    void *memory = fine ? assay_alloc((size_t)length * row + 1) : NULL;
-    int status = fine && !memory ? assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading %s", r->where, name)
-                                 : ASSAY_OK;
-    if (memory && length > 0)
-        fine = H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, memory) >= 0;
-    if (!fine)
-        status = bad_file(r, name, err);
-    if (dataset >= 0)
-        H5Dclose(dataset);
+    const assay_h5_dataset *d = &r->table[table];
+    const uint64_t most = assay_packed_sum_rows(d->row);
+    int status = assay_h5_dataset_read(d, table_name[table], first, count, rows, err);
+    for (uint64_t at = 0; status == ASSAY_OK && r->table_sums && at < count; at += most) {
+        const uint64_t part = count - at < most ? count - at : most;
+        uint32_t said = r->table_sums[r->first_sum[table] + (first + at) / most];
+        if (assay_crc32c(0, (const uint8_t *)rows + at * d->row, (size_t)(part * d->row)) != said)
+            status = assay_fail(err, ASSAY_EFORMAT,
+                                "%s: damaged: rows %llu to %llu of %s do not match their checksum; pack the trial "
+                                "again, or fetch the file again",
+                                r->where, (unsigned long long)(first + at), (unsigned long long)(first + at + part),
+                                table_name[table]);
+    }
+    return status;
+}
+
+static int read_table(const packed_root *r, int table, void **rows, uint64_t *count, assay_error *err)
+{
+    const assay_h5_dataset *d = &r->table[table];
+    size_t bytes = 0;
+    void *memory = NULL;
+    if (d->layout != ASSAY_H5_CONTIGUOUS) /* packed tables could be larger than the file */
+        return assay_h5_foreign(&r->file, "compressed tables", err);
+    if (!__builtin_mul_overflow((size_t)d->rows, d->row, &bytes) && bytes < SIZE_MAX)
+        memory = assay_alloc(bytes + 1);
+    if (!memory)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading %s", r->where, table_name[table]);
+    int status = read_rows(r, table, 0, d->rows, memory, err);
     if (status != ASSAY_OK) {
         free(memory);
         return status;
     }
     *rows = memory;
-    *count = (uint64_t)length;
+    *count = d->rows;
     return ASSAY_OK;
 }
 
-static int read_rows(const packed_root *r, const char *name, const member *members, size_t row, void **rows,
-                     uint64_t *count, assay_error *err)
+static int read_table_sums(packed_root *r, uint64_t group, assay_error *err)
 {
-    hid_t type = row_type(members, row);
-    int status = read_table(r, name, type, row, rows, count, err);
-    H5Tclose(type);
-    return status;
-}
-
-static int read_files(packed_root *r, assay_error *err)
-{
-    const member members[] = {{"name_at", offsetof(assay_packed_file, name_at), H5T_NATIVE_UINT64},
-                              {"name_length", offsetof(assay_packed_file, name_length), H5T_NATIVE_UINT32},
-                              {"kind", offsetof(assay_packed_file, kind), H5T_NATIVE_UINT32},
-                              {"at", offsetof(assay_packed_file, at), H5T_NATIVE_UINT64},
-                              {"size", offsetof(assay_packed_file, size), H5T_NATIVE_UINT64},
-                              {NULL, 0, 0}};
-    assay_packed *t = &r->tables;
-    int status = read_rows(r, "files", members, sizeof *t->files, (void **)&t->files, &t->file_count, err);
-    if (status == ASSAY_OK)
-        status = read_table(r, "names", H5T_NATIVE_UINT8, 1, (void **)&t->names, &t->name_bytes, err);
-    if (status == ASSAY_OK)
-        status = read_table(r, "checksums", H5T_NATIVE_UINT32, sizeof *t->sums, (void **)&t->sums, &t->sum_count, err);
-    return status;
-}
-
-static int read_index(packed_root *r, assay_error *err)
-{
-    const member parts[] = {{"step", offsetof(assay_packed_part, step), H5T_NATIVE_INT64},
-                            {"mode_step", offsetof(assay_packed_part, mode_step), H5T_NATIVE_INT64},
-                            {"worker", offsetof(assay_packed_part, worker), H5T_NATIVE_UINT32},
-                            {"mode", offsetof(assay_packed_part, mode), H5T_NATIVE_UINT32},
-                            {"first_entry", offsetof(assay_packed_part, first_entry), H5T_NATIVE_UINT64},
-                            {"entries", offsetof(assay_packed_part, entries), H5T_NATIVE_UINT64},
-                            {NULL, 0, 0}};
-    const member tensors[] = {{"name_at", offsetof(assay_packed_tensor, name_at), H5T_NATIVE_UINT64},
-                              {"name_length", offsetof(assay_packed_tensor, name_length), H5T_NATIVE_UINT64},
-                              {NULL, 0, 0}};
-    assay_packed *t = &r->tables;
-    int status = read_rows(r, "parts", parts, sizeof *t->parts, (void **)&t->parts, &t->part_count, err);
-    if (status == ASSAY_OK)
-        status = read_rows(r, "tensors", tensors, sizeof *t->tensors, (void **)&t->tensors, &t->tensor_count, err);
-    if (status == ASSAY_OK)
-        status =
-            read_table(r, "tensor_names", H5T_NATIVE_UINT8, 1, (void **)&t->tensor_names, &t->tensor_name_bytes, err);
-    return status;
-}
-
-/* ---- which file, and which trial in it ---- */
-
-static bool read_number(hid_t object, const char *name, uint64_t *value)
-{
-    hid_t attribute = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
-    hid_t space = attribute >= 0 ? H5Aget_space(attribute) : -1;
-    bool done =
-        space >= 0 && H5Sget_simple_extent_npoints(space) == 1 && H5Aread(attribute, H5T_NATIVE_UINT64, value) >= 0;
-    if (space >= 0)
-        H5Sclose(space);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    return done;
-}
-
-static bool has_format(hid_t file)
-{
-    char text[sizeof ASSAY_PACKED_FORMAT + 8] = "";
-    hid_t attribute = H5Aexists(file, "format") > 0 ? H5Aopen(file, "format", H5P_DEFAULT) : -1;
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1;
-    bool is = type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-              H5Tget_size(type) < sizeof text && H5Aread(attribute, type, text) >= 0 &&
-              strcmp(text, ASSAY_PACKED_FORMAT) == 0;
-    if (type >= 0)
-        H5Tclose(type);
-    if (attribute >= 0)
-        H5Aclose(attribute);
-    return is;
-}
-
-static int check_head(const packed_root *r, assay_error *err)
-{
-    uint64_t version = 0, complete = 0;
-    if (!has_format(r->file))
-        return assay_fail(err, ASSAY_EFORMAT,
-                          "%s: an HDF5 file, but no packed trial: it was not written by `assay pack`", r->where);
-    if (!read_number(r->file, "version", &version) || version == 0)
-        return bad_file(r, "its version", err);
-    if (version > ASSAY_PACKED_VERSION)
-        return assay_fail(err, ASSAY_EUNSUPPORTED,
-                          "%s: packed in format version %llu, and this assay reads up to version %d; use a "
-                          "newer assay",
-                          r->where, (unsigned long long)version, ASSAY_PACKED_VERSION);
-    if (!read_number(r->file, "complete", &complete) || complete != 1)
-        return assay_fail(err, ASSAY_EFORMAT, "%s: packing was not finished; pack the trial again", r->where);
-    return ASSAY_OK;
-}
-
-static int choose_trial(packed_root *r, const char *name, assay_error *err)
-{
-    H5G_info_t about = {0};
-    char only[NAME_ROOM] = "";
-    hid_t trials = H5Gopen2(r->file, "trials", H5P_DEFAULT);
-    bool fine = trials >= 0 && H5Gget_info(trials, &about) >= 0;
-    int status = fine ? ASSAY_OK : bad_file(r, "the list of trials", err);
-    if (fine && !name && about.nlinks != 1)
-        status =
-            assay_fail(err, ASSAY_EUSAGE,
-                       "%s: holds %llu trials; name one of them behind a slash: FILE/NAME; `h5ls FILE/trials` lists "
-                       "them",
-                       r->where, (unsigned long long)about.nlinks);
-    if (status == ASSAY_OK && !name &&
-        H5Lget_name_by_idx(trials, ".", H5_INDEX_NAME, H5_ITER_INC, 0, only, sizeof only, H5P_DEFAULT) <= 0)
-        status = bad_file(r, "the name of its trial", err);
-    if (status == ASSAY_OK && name && (strchr(name, '/') || H5Lexists(trials, name, H5P_DEFAULT) <= 0))
-        status = assay_fail(err, ASSAY_ENOTFOUND, "%s: there is no trial of that name in the file", r->where);
-    if (status == ASSAY_OK && (r->group = H5Gopen2(trials, name ? name : only, H5P_DEFAULT)) < 0)
-        status = bad_file(r, "the trial", err);
-    if (trials >= 0)
-        H5Gclose(trials);
-    return status;
-}
-
-static int open_file(packed_root *r, const char *path, assay_error *err)
-{
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    /* Nobody writes to a finished file, and not every parallel file system has locks. */
-    H5Pset_file_locking(access, false, true);
-    H5Pset_cache(access, 0, 0, 0, 0); /* blocks are kept here */
-    r->file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    H5Pclose(access);
-    return r->file >= 0 ? ASSAY_OK : bad_file(r, "it as HDF5", err);
-}
-
-static int open_contents(packed_root *r, assay_error *err)
-{
-    int status = read_files(r, err);
-    if (status == ASSAY_OK)
-        status = read_index(r, err);
+    const assay_h5_row row = {NULL, 0, sizeof(uint32_t)};
+    assay_h5_dataset d;
+    uint64_t count = 0;
+    uint64_t header = 0;
+    for (int t = 0; t < ASSAY_PACKED_TABLE_COUNT; t++) {
+        r->first_sum[t] = count;
+        count += assay_packed_sum_count(r->table[t].rows, r->table[t].row);
+    }
+    if (r->version < ASSAY_PACKED_SUMMED) {
+        int found = assay_h5_find(&r->file, group, ASSAY_PACKED_SUMS_NAME, &header, err);
+        return found > 0 ? assay_h5_damaged(&r->file, "its version", err) : found;
+    }
+    int status = open_table(r, group, ASSAY_PACKED_SUMS_NAME, &row, &d, err);
     if (status != ASSAY_OK)
         return status;
-    r->bytes = H5Dopen2(r->group, "bytes", H5P_DEFAULT);
-    r->entries = H5Dopen2(r->group, "entries", H5P_DEFAULT);
-    hssize_t bytes = r->bytes >= 0 ? length_of(r->bytes) : -1, entries = r->entries >= 0 ? length_of(r->entries) : -1;
-    if (bytes < 0 || entries < 0 || H5Dget_storage_size(r->entries) / sizeof(assay_packed_entry) < (uint64_t)entries)
-        return bad_file(r, "the records", err);
-    r->tables.bytes = (uint64_t)bytes;
-    r->tables.entries = (uint64_t)entries;
-    return assay_packed_check(&r->tables, r->where, err);
+    if (d.rows != count || d.layout != ASSAY_H5_CONTIGUOUS)
+        return assay_h5_damaged(&r->file, ASSAY_PACKED_SUMS_NAME, err);
+    r->table_sums = assay_alloc((size_t)count * sizeof *r->table_sums);
+    return r->table_sums ? assay_h5_dataset_read(&d, ASSAY_PACKED_SUMS_NAME, 0, count, r->table_sums, err)
+                         : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", r->where);
+}
+
+static int open_contents(packed_root *r, uint64_t group, assay_error *err)
+{
+    assay_packed *t = &r->tables;
+    struct {
+        int table;
+        void **rows;
+        uint64_t *count;
+    } whole[] = {{ASSAY_PACKED_FILES, (void **)&t->files, &t->file_count},
+                 {ASSAY_PACKED_NAMES, (void **)&t->names, &t->name_bytes},
+                 {ASSAY_PACKED_SUMS, (void **)&t->sums, &t->sum_count},
+                 {ASSAY_PACKED_PARTS, (void **)&t->parts, &t->part_count},
+                 {ASSAY_PACKED_TENSORS, (void **)&t->tensors, &t->tensor_count},
+                 {ASSAY_PACKED_TENSOR_NAMES, (void **)&t->tensor_names, &t->tensor_name_bytes}};
+    int status = open_table(r, group, "bytes", &byte_row, &r->bytes, err);
+    for (int i = 0; status == ASSAY_OK && i < ASSAY_PACKED_TABLE_COUNT; i++)
+        status = open_table(r, group, table_name[i], &rows_of[i], &r->table[i], err);
+    if (status == ASSAY_OK)
+        status = read_table_sums(r, group, err);
+    for (size_t i = 0; status == ASSAY_OK && i < sizeof whole / sizeof *whole; i++)
+        status = read_table(r, whole[i].table, whole[i].rows, whole[i].count, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (r->table[ASSAY_PACKED_ENTRIES].layout != ASSAY_H5_CONTIGUOUS)
+        return assay_h5_foreign(&r->file, "compressed tables", err);
+    t->bytes = r->bytes.rows;
+    t->entries = r->table[ASSAY_PACKED_ENTRIES].rows;
+    return assay_packed_check(t, r->where, err);
 }
 
 static void hdf5_close(assay_store *store)
 {
     packed_root *r = store->root;
-    if (r->bytes >= 0)
-        H5Dclose(r->bytes);
-    if (r->entries >= 0)
-        H5Dclose(r->entries);
-    if (r->group >= 0)
-        H5Gclose(r->group);
-    if (r->file >= 0)
-        H5Fclose(r->file);
+    if (r->number >= 0)
+        close(r->number);
     for (int i = 0; i < BLOCKS; i++)
         free(r->blocks[i].bytes);
     assay_packed_release(&r->tables);
+    free(r->table_sums);
     free(r->window);
     free(r);
 }
@@ -282,6 +291,7 @@ static void hdf5_close(assay_store *store)
 static int hdf5_open(assay_store *store, const char *place, assay_error *err)
 {
     size_t length = 0;
+    uint64_t group = 0;
     bool is = assay_is_hdf5_place(place, &length);
     packed_root *r = assay_alloc_zeroed(1, sizeof *r);
     char *path = is ? assay_copy_bytes_as_text(place, length) : NULL;
@@ -292,15 +302,14 @@ static int hdf5_open(assay_store *store, const char *place, assay_error *err)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
     }
     r->where = store->location;
-    r->file = r->group = r->bytes = r->entries = -1;
-    assay_hdf5_quiet();
+    r->number = -1;
     int status = open_file(r, path, err);
     if (status == ASSAY_OK)
         status = check_head(r, err);
     if (status == ASSAY_OK)
-        status = choose_trial(r, trial && *trial ? trial : NULL, err);
+        status = choose_trial(r, trial && *trial ? trial : NULL, &group, err);
     if (status == ASSAY_OK)
-        status = open_contents(r, err);
+        status = open_contents(r, group, err);
     free(path);
     store->root = r;
     if (status != ASSAY_OK)
@@ -309,21 +318,6 @@ static int hdf5_open(assay_store *store, const char *place, assay_error *err)
 }
 
 /* ---- the store's calls ---- */
-
-/* Reads `count` items from `first`. */
-static bool read_slab(hid_t dataset, hid_t type, uint64_t first, uint64_t count, void *out)
-{
-    hsize_t start = first, length = count;
-    hid_t file = H5Dget_space(dataset), memory = H5Screate_simple(1, &length, NULL);
-    bool done = file >= 0 && memory >= 0 &&
-                H5Sselect_hyperslab(file, H5S_SELECT_SET, &start, NULL, &length, NULL) >= 0 &&
-                H5Dread(dataset, type, memory, file, H5P_DEFAULT, out) >= 0;
-    if (file >= 0)
-        H5Sclose(file);
-    if (memory >= 0)
-        H5Sclose(memory);
-    return done;
-}
 
 /* The block of that number, from those that are kept or from the file. */
 static int get_block(packed_root *r, uint64_t number, const uint8_t **bytes, assay_error *err)
@@ -343,8 +337,9 @@ static int get_block(packed_root *r, uint64_t number, const uint8_t **bytes, ass
     if (!oldest->bytes && !(oldest->bytes = assay_alloc(ASSAY_PACKED_BLOCK)))
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading it", r->where);
     oldest->used = 0;
-    if (!read_slab(r->bytes, H5T_NATIVE_UINT8, first, size, oldest->bytes))
-        return bad_file(r, "records", err);
+    int status = assay_h5_dataset_read(&r->bytes, "the records", first, size, oldest->bytes, err);
+    if (status != ASSAY_OK)
+        return status;
     if (assay_crc32c(0, oldest->bytes, size) != r->tables.sums[number])
         return assay_fail(err, ASSAY_EIO, "%s: bytes %llu to %llu of the packed files do not match their checksum",
                           r->where, (unsigned long long)first, (unsigned long long)(first + size));
@@ -420,33 +415,32 @@ static int hdf5_read_at(assay_store_file *file, uint64_t offset, void *bytes, si
     return ASSAY_OK;
 }
 
-/* Brings the rows [first, first + count) of `entries` into memory, and those behind them that will be asked for next.
- */
+/* Brings the rows [first, first + count) of `entries` into memory, from where a checksum begins to where one ends, so
+ * that those behind them, which will be asked for next, come along. */
 static int fill_window(packed_root *r, uint64_t first, uint64_t count, assay_error *err)
 {
-    uint64_t left = r->tables.entries - first, wanted = count > ENTRY_WINDOW ? count : ENTRY_WINDOW;
-    wanted = wanted < left ? wanted : left;
-    if (wanted > r->window_room) {
-        assay_packed_entry *grown = assay_realloc_array(r->window, wanted, sizeof *grown);
+    const uint64_t unit = ASSAY_PACKED_SUM_ROWS, from = first / unit * unit;
+    uint64_t to = from + (first - from + count + unit - 1) / unit * unit;
+    to = to < r->tables.entries ? to : r->tables.entries;
+    if (to - from > r->window_room) {
+        assay_packed_entry *grown = assay_realloc_array(r->window, to - from, sizeof *grown);
         if (!grown)
             return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while reading its index", r->where);
         r->window = grown;
-        r->window_room = wanted;
+        r->window_room = to - from;
     }
-    const member members[] = {{"offset", offsetof(assay_packed_entry, offset), H5T_NATIVE_UINT64},
-                              {"length", offsetof(assay_packed_entry, length), H5T_NATIVE_UINT64},
-                              {"tensor", offsetof(assay_packed_entry, tensor), H5T_NATIVE_UINT32},
-                              {"kind", offsetof(assay_packed_entry, kind), H5T_NATIVE_UINT32},
-                              {NULL, 0, 0}};
-    hid_t type = row_type(members, sizeof *r->window);
     r->window_count = 0;
-    bool done = read_slab(r->entries, type, first, wanted, r->window);
-    H5Tclose(type);
-    if (!done)
-        return bad_file(r, "entries", err);
-    r->window_first = first;
-    r->window_count = wanted;
+    int status = read_rows(r, ASSAY_PACKED_ENTRIES, from, to - from, r->window, err);
+    if (status != ASSAY_OK)
+        return status;
+    r->window_first = from;
+    r->window_count = to - from;
     return ASSAY_OK;
+}
+
+static bool hdf5_is_unsummed(const assay_store *store)
+{
+    return ((const packed_root *)store->root)->version < ASSAY_PACKED_SUMMED;
 }
 
 static bool cache_has(const assay_store *store, int64_t step, uint32_t worker)
@@ -492,4 +486,5 @@ const assay_store_ops assay_store_hdf5 = {
     .close_file = hdf5_close_file,
     .read_at = hdf5_read_at,
     .index_cache = &index_cache,
+    .is_unsummed = hdf5_is_unsummed,
 };

@@ -38,11 +38,6 @@ int assay_store_open(const char *location, assay_store **out, assay_error *err)
     if (!ops)
         return assay_fail(err, ASSAY_EUSAGE, "%s: unknown kind of location; give a directory, or s3://BUCKET/PREFIX",
                           location);
-    if (!ops->open && ops == &assay_store_hdf5)
-        return assay_fail(err, ASSAY_EUNSUPPORTED,
-                          "%s: this build has no parallel HDF5 and cannot read packed trials; give the directory, or "
-                          "build assay with ASSAY_WITH_HDF5 and MPI",
-                          location);
     assay_store *store = assay_alloc_zeroed(1, sizeof *store);
     if (!store)
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", location);
@@ -175,6 +170,11 @@ int assay_store_unpack_listed(assay_store *store, assay_cursor *in)
     return store->ops->unpack ? store->ops->unpack(store, in) : ASSAY_OK;
 }
 
+bool assay_store_is_unsummed(const assay_store *store)
+{
+    return store->ops->is_unsummed && store->ops->is_unsummed(store);
+}
+
 const assay_index_cache *assay_store_index_cache(const assay_store *store)
 {
     return store->ops->index_cache;
@@ -185,8 +185,10 @@ static int read_all(assay_store_file *file, size_t ceiling, assay_buf *out, assa
 {
     uint8_t piece[32768];
     size_t got = sizeof piece;
-    if (file->size <= ceiling) /* at once: what a large text grew out of would stay behind it */
-        assay_buf_reserve(out, (size_t)file->size);
+    if (file->size > ceiling) /* before anything is read: the file may be a hole of any size */
+        return assay_fail(err, ASSAY_EBUDGET, "%s: larger than the %zu bytes that such a file may have", file->path,
+                          ceiling);
+    assay_buf_reserve(out, (size_t)file->size); /* at once: what a large text grew out of would stay behind it */
     for (uint64_t at = 0; got == sizeof piece; at += got) {
         int status = assay_store_read_at(file, at, piece, sizeof piece, &got, err);
         if (status != ASSAY_OK)

@@ -79,6 +79,8 @@ void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, ui
  * ask again, and notices what changed since. ASSAY_EINTERNAL, ASSAY_ENOMEM. */
 void assay_store_pack_listed(const assay_store *store, assay_buf *out);
 int assay_store_unpack_listed(assay_store *store, assay_cursor *in);
+/* True for a packed trial of a version whose tables have no checksums: what damages them may go unnoticed. */
+bool assay_store_is_unsummed(const assay_store *store);
 
 /* Reads a whole file of at most `ceiling` bytes into an initialised buffer. */
 int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err);

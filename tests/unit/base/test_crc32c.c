@@ -96,6 +96,10 @@ static void test_split(void)
     uint32_t whole = assay_crc32c(0, data, 20000);
     for (size_t cut = 0; cut <= 20000; cut += 37)
         CU_ASSERT_EQUAL(assay_crc32c(assay_crc32c(0, data, cut), data + cut, 20000 - cut), whole);
+    for (size_t cut = 0; cut <= 20000; cut += 1999)
+        CU_ASSERT_EQUAL(
+            assay_crc32c_join(assay_crc32c(0, data, cut), assay_crc32c(0, data + cut, 20000 - cut), 20000 - cut),
+            whole);
     uint32_t bytewise = 0;
     for (size_t i = 0; i < 20000; i++)
         bytewise = assay_crc32c(bytewise, data + i, 1);

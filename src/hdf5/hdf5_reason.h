@@ -1,6 +1,6 @@
-/* hdf5_reason.h - what readers and writers of HDF5 share: messages. Only in builds with HDF5. */
-#ifndef ASSAY_STORAGE_HDF5_REASON_H
-#define ASSAY_STORAGE_HDF5_REASON_H
+/* hdf5_reason.h - HDF5's own words for a failure. Only in builds with HDF5. */
+#ifndef ASSAY_HDF5_HDF5_REASON_H
+#define ASSAY_HDF5_HDF5_REASON_H
 
 #include <stddef.h>
 
