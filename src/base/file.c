@@ -59,19 +59,49 @@ static int read_all(int fd, const char *path, size_t ceiling, assay_buf *out, as
     return status;
 }
 
-int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_error *err)
+/* Files that assay wrote: nothing else is waited for, and their size is asked first. */
+static int check_own(int fd, const char *path, const char *magic, size_t ceiling, assay_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    char begin[16];
+    const size_t length = strlen(magic);
+    if (fstat(fd, &st) != 0)
+        return assay_fail(err, ASSAY_EIO, "%s: cannot be examined: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return assay_fail(err, ASSAY_EIO, "%s: not a regular file", path);
+    if (st.st_size > 0 && (uint64_t)st.st_size > ceiling)
+        return assay_fail(err, ASSAY_EBUDGET, "%s: larger than the %zu bytes allowed here", path, ceiling);
+    if (length > sizeof begin || pread(fd, begin, length, 0) != (ssize_t)length || memcmp(begin, magic, length) != 0)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: not a file that assay wrote for this", path);
+    return ASSAY_OK;
+}
+
+/* `magic`: of a file of assay's own; NULL: any. */
+static int read_file(const char *path, const char *magic, size_t ceiling, assay_buf *out, assay_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (magic ? O_NONBLOCK : 0));
     if (fd < 0) {
         int status = errno == ENOENT || errno == ENOTDIR ? ASSAY_ENOTFOUND : ASSAY_EIO;
         return assay_fail(err, status, "%s: cannot open: %s", path, strerror(errno));
     }
     size_t before = out->size;
-    int status = read_all(fd, path, ceiling, out, err);
+    int status = magic ? check_own(fd, path, magic, ceiling, err) : ASSAY_OK;
+    if (status == ASSAY_OK)
+        status = read_all(fd, path, ceiling, out, err);
     if (status != ASSAY_OK)
         out->size = before;
     close(fd);
     return status;
+}
+
+int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_error *err)
+{
+    return read_file(path, NULL, ceiling, out, err);
+}
+
+int assay_file_read_own(const char *path, const char *magic, size_t ceiling, assay_buf *out, assay_error *err)
+{
+    return read_file(path, magic, ceiling, out, err);
 }
 
 /* Opens a new file beside `path`. Not mkstemp: the file has to come out with the mode the umask gives, not 0600. */

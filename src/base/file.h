@@ -12,6 +12,11 @@
  * ASSAY_ENOTFOUND when it does not exist, ASSAY_EIO, ASSAY_EBUDGET when larger, ASSAY_ENOMEM. */
 int assay_file_read(const char *path, size_t ceiling, assay_buf *out, assay_error *err);
 
+/* The same for files that assay itself wrote, which begin with `magic`: others are refused with ASSAY_EFORMAT before
+ * they are read, as are those that are too large; a pipe or device of that name with ASSAY_EIO, and never waited for.
+ */
+int assay_file_read_own(const char *path, const char *magic, size_t ceiling, assay_buf *out, assay_error *err);
+
 /* Writes `size` bytes to `path` under a temporary name in the same directory, flushes to disk (fsync) and renames.
  * The permissions of a file that was at `path` stay. On failure the temporary file is removed and what was at `path` is
  * untouched. ASSAY_ENOMEM when memory was ever refused to this process (assay_alloc_refused()): a piece may be missing.

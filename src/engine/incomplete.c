@@ -34,7 +34,7 @@ static size_t call_roll(roll *r, size_t from, int *mode)
     uint64_t position = assay_trial_find_step(r->info, units[from].step);
     size_t next = from;
     *mode = position == UINT64_MAX ? ASSAY_MODE_NONE : r->info->steps[position].mode;
-    memset(r->present, 0, r->catalog->expected_workers);
+    memset(r->present, 0, r->catalog->workers);
     for (; next < r->catalog->unit_count && units[next].step == units[from].step; next++)
         r->present[units[next].worker] = 1;
     return next;
@@ -56,8 +56,9 @@ static void find_those_behind(roll *r)
 
 static int note_missing(const roll *r, int64_t step, int mode, assay_incomplete **list, size_t *count, size_t *room)
 {
-    uint32_t missing = 0;
-    for (uint32_t w = 0; w < r->catalog->expected_workers; w++)
+    const uint32_t named = assay_named_workers(r->catalog);
+    uint32_t missing = named - r->catalog->workers;
+    for (uint32_t w = 0; w < r->catalog->workers; w++)
         missing += !r->present[w] && is_expected(r, w, mode);
     if (missing == 0)
         return ASSAY_OK;
@@ -69,11 +70,13 @@ static int note_missing(const roll *r, int64_t step, int mode, assay_incomplete 
         *list = grown;
     }
     assay_incomplete *entry = &(*list)[*count];
-    *entry = (assay_incomplete){.step = step, .missing = assay_alloc(missing * sizeof *entry->missing)};
+    *entry = (assay_incomplete){.step = step,
+                                .missing = assay_alloc(missing * sizeof *entry->missing),
+                                .unnamed = r->catalog->expected_workers - named};
     if (!entry->missing)
         return ASSAY_ENOMEM;
-    for (uint32_t w = 0; w < r->catalog->expected_workers; w++)
-        if (!r->present[w] && is_expected(r, w, mode))
+    for (uint32_t w = 0; w < named; w++)
+        if (w >= r->catalog->workers || (!r->present[w] && is_expected(r, w, mode)))
             entry->missing[entry->missing_count++] = w;
     (*count)++;
     return ASSAY_OK;
@@ -84,8 +87,8 @@ int assay_incomplete_find(const assay_trial *info, const assay_catalog *catalog,
     size_t room = 0;
     roll r = {.info = info,
               .catalog = catalog,
-              .present = assay_alloc_zeroed(catalog->expected_workers, 1),
-              .behind = assay_alloc_zeroed(catalog->expected_workers, 1)};
+              .present = assay_alloc_zeroed(catalog->workers, 1),
+              .behind = assay_alloc_zeroed(catalog->workers, 1)};
     int status = r.present && r.behind ? ASSAY_OK : ASSAY_ENOMEM;
     *list = NULL;
     *count = 0;

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import hostile  # noqa: E402
 from launch import TRIALS, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
+from records import field, frame  # noqa: E402
 from reports import body_of  # noqa: E402
 
 CASES = {}
@@ -129,6 +130,92 @@ def printed_commands(w):
         words = subprocess.run(["sh", "-c", "printf '%%s\\0' %s" % again], cwd=w.folder, capture_output=True).stdout.split(b"\0")
         w.expect(os.fsencode(place) in words, "the report's own command: %s" % again)
     w.expect(not list(w.folder.rglob("X")), "a name was run")
+
+
+@case
+def absent_workers(w):
+    """A number in a file of 60 bytes makes no report of many megabytes."""
+    trial = w.trial("linreg_nan")
+    path = next((trial / "collections").glob("*/*.json"))
+    path.write_text('{"collections": {}, "_meta": {"num_workers": 9999999}}')
+    report, code = w.reports(trial, "--format", "json,text,html,markdown,junit,csv", "--memory", "64M")
+    incomplete = report["trials"][0]["incomplete"]
+    w.expect(code == 0 and len(incomplete) == 10, "exit %s, %d steps" % (code, len(incomplete)))
+    w.expect(all(len(i["missing_workers"]) == 64 and len(i["missing_workers"]) + i["more_missing"] == 9999998 for i in incomplete),
+             str(incomplete)[:300])
+    sizes = {p.name: p.stat().st_size for p in (w.folder / "out-1").iterdir()}
+    w.expect(max(sizes.values()) < 1 << 20, sizes)
+    full = json.loads((w.folder / "out-1" / "report.json").read_text())
+    w.expect(full["run"]["peak_memory"] < 100 << 20, "took %s" % full["run"]["peak_memory"])
+
+
+@case
+def holes(w):
+    """Sparse files are refused by their size, before they are read."""
+    trial = w.trial("linreg_nan")
+    index = next((trial / "index").glob("*/*.json"))
+    os.truncate(index, 1 << 40)
+    done = w.run("run", trial, "--quiet", "--out", w.folder / "out")
+    w.expect(done.code == 3 and not done.hung and done.seconds < 5 and "larger than the" in done.out, done)
+    hole = w.folder / "state"
+    hole.touch()
+    os.truncate(hole, 1 << 39)
+    done = w.run("run", trial, "--quiet", "--out", w.folder / "out", "--checkpoint", hole, "--resume")
+    w.expect(done.code in (2, 4) and done.seconds < 5 and "not a file that assay wrote" in done.err, done)
+    hole.unlink()
+    os.mkfifo(hole)
+    done = w.run("run", trial, "--quiet", "--out", w.folder / "out", "--checkpoint", hole, "--resume")
+    w.expect(done.code in (2, 4) and done.seconds < 5 and "not a regular file" in done.err, done)
+
+
+@case
+def pipes_and_devices(w):
+    """What is no regular file is named, and never waited for, wherever a trial has files."""
+    for kind in ("index", "events", "collections"):
+        for make in (os.mkfifo, lambda p: os.symlink("/dev/zero", p), lambda p: os.symlink("/dev/tty", p), os.mkdir):
+            trial = w.trial("linreg_nan")
+            path = sorted((trial / kind).rglob("*worker_0*"))[-1]
+            path.unlink()
+            make(path)
+            for command in (["run", trial, "--quiet", "--out", w.folder / "out"], ["ls", trial], ["show", trial, "--regex", "."]):
+                done = w.run(*command)
+                w.expect(not done.hung and done.seconds < 10 and done.code in (0, 2, 3), "%s %s: %s" % (kind, command[0], done))
+                w.expect(done.code != 0 or command[0] == "ls", "%s %s: nothing is said: %s" % (kind, command[0], done))
+            shutil.rmtree(trial)
+
+
+@case
+def bytes_of_other_files(w):
+    """A link to another file shows nothing of what is in it: neither as it is nor as what a checksum should have been."""
+    secret = w.folder / "secret"
+    secret.write_bytes(b"SECRET-1" * 4096)
+    words = ["SECRET", b"SECR".hex(), b"RCES".hex(), b"ET-1".hex(), b"1-TE".hex(), str(int.from_bytes(b"SECRET-1", "little"))]
+    for kind in ("index", "events", "collections"):
+        trial = w.trial("linreg_nan")
+        for path in sorted((trial / kind).rglob("*worker_0*")):
+            path.unlink()
+            path.symlink_to(secret)
+        out = w.folder / "out"
+        done = [w.run("run", trial, "--quiet", "--out", out, "--format", "json,text,html,csv"), w.run("ls", trial), w.run("show", trial, "--regex", ".")]
+        text = "".join(d.out + d.err for d in done) + "".join(p.read_text() for p in out.iterdir()) if out.exists() else ""
+        for word in words:
+            w.expect(word not in text, "%s: %s is shown" % (kind, word))
+        shutil.rmtree(trial)
+        shutil.rmtree(out, True)
+
+
+@case
+def short_records_for_many_elements(w):
+    """A record of some bytes does not stand for a tensor that takes seconds."""
+    tensor = field(1, 9) + field(2, field(2, field(1, 30000000))) + field(10, b"\x07")
+    payload = field(2, 1) + field(5, field(1, field(1, b"x") + field(8, tensor)))
+    trial = Made(w.folder / "t", 1).step(1, "TRAIN", 1, {"worker_0": {"x": [1.0]}}).end()
+    path = next((trial / "events").rglob("*.tfevents"))
+    path.write_bytes(frame(payload))
+    index = next((trial / "index").rglob("*.json"))
+    index.write_text(re.sub(r'"length": \d+', '"length": %d' % path.stat().st_size, index.read_text()))
+    report, code = w.reports(trial)
+    w.expect(code == 3 and any("stands for too many" in p["text"] for p in problems(report)), "exit %s, %s" % (code, problems(report)))
 
 
 def main():

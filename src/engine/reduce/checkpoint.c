@@ -7,8 +7,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 
-static const char MAGIC[8] = {'a', 's', 's', 'a', 'y', 'C', 'K', 'P'};
-enum { FORMAT_VERSION = 1, HEX = 64, NODE_HEAD = 4 + 4 + 8 + 8 };
+enum { MAGIC = sizeof ASSAY_CHECKPOINT_MAGIC - 1, FORMAT_VERSION = 1, HEX = 64, NODE_HEAD = 4 + 4 + 8 + 8 };
 
 void assay_checkpoint_init(assay_checkpoint *c)
 {
@@ -55,7 +54,7 @@ void assay_checkpoint_put_file(assay_buf *out, const assay_checkpoint_identity *
                                const assay_buf *nodes, uint64_t count)
 {
     char hex[HEX + 1];
-    assay_put_bytes(out, MAGIC, sizeof MAGIC);
+    assay_put_bytes(out, ASSAY_CHECKPOINT_MAGIC, MAGIC);
     assay_put_u32(out, FORMAT_VERSION);
     assay_put_text(out, identity->version);
     assay_put_bytes(out, identity->job, HEX);
@@ -123,18 +122,18 @@ int assay_checkpoint_parse(const char *path, const void *bytes, size_t size, con
                            const assay_plan *plan, assay_checkpoint_node **nodes, size_t *count, assay_error *err)
 {
     char hex[HEX + 1];
-    if (size < sizeof MAGIC || memcmp(bytes, MAGIC, sizeof MAGIC) != 0)
+    if (size < MAGIC || memcmp(bytes, ASSAY_CHECKPOINT_MAGIC, MAGIC) != 0)
         return assay_fail(err, ASSAY_EUSAGE,
                           "%s: not a checkpoint of assay: give another --checkpoint, or remove "
                           "the file",
                           path);
-    if (size < sizeof MAGIC + HEX)
+    if (size < MAGIC + HEX)
         return damaged(path, err);
     digest_of(bytes, size - HEX, hex);
     if (!same_hex((const uint8_t *)bytes + size - HEX, hex))
         return damaged(path, err);
     assay_cursor in = assay_cursor_over(bytes, size - HEX);
-    (void)assay_get_bytes(&in, sizeof MAGIC);
+    (void)assay_get_bytes(&in, MAGIC);
     uint32_t format = assay_get_u32(&in);
     if (format != FORMAT_VERSION)
         return assay_fail(err, ASSAY_EUSAGE,

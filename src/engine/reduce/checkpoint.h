@@ -10,6 +10,8 @@
 #include "engine/reduce/combine.h"
 #include "engine/plan/plan.h"
 
+#define ASSAY_CHECKPOINT_MAGIC "assayCKP" /* what the file begins with */
+
 typedef struct assay_checkpoint_identity { /* what a checkpoint belongs to; texts are cut to fit */
     char version[32];
     char job[65];    /* SHA-256, hexadecimal: the job's text and all options that the results depend on */

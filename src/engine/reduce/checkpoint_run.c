@@ -92,7 +92,7 @@ static int read_checkpoint(const assay_engine_options *options, const assay_chec
                            const assay_plan *plan, assay_checkpoint *file, assay_error *err)
 {
     const char *path = options->checkpoint;
-    int status = assay_file_read(path, (size_t)1 << CEILING_SHIFT, &file->bytes, err);
+    int status = assay_file_read_own(path, ASSAY_CHECKPOINT_MAGIC, (size_t)1 << CEILING_SHIFT, &file->bytes, err);
     if (status == ASSAY_ENOTFOUND) {
         assay_log_note("%s: no checkpoint there: the run starts anew", path);
         return ASSAY_OK;

@@ -167,7 +167,10 @@ static void put_incomplete(const assay_trial_outcome *trial, const assay_worker_
             assay_put_bytes(out, ", ", w ? 2 : 0);
             assay_json_put_text(out, assay_worker_name(names, step->missing[w], room));
         }
-        assay_put_bytes(out, "]}", 2);
+        assay_put_u8(out, ']');
+        if (step->unnamed > 0)
+            assay_put_format(out, ", \"more_missing\": %" PRIu32, step->unnamed);
+        assay_put_u8(out, '}');
     }
     assay_put_u8(out, ']');
 }

@@ -36,6 +36,8 @@ static void put_same_missing(const assay_trial_outcome *trial, const assay_worke
     for (size_t i = 0; i < count; i++)
         steps[i] = sorted[i]->step;
     assay_worker_names_put(names, sorted[0]->missing, sorted[0]->missing_count, &line);
+    if (sorted[0]->unnamed > 0)
+        assay_put_format(&line, " and %" PRIu32 " others", sorted[0]->unnamed);
     assay_put_format(&line, ": step%s ", assay_plural(count));
     report_put_steps(trial->info, steps, count, REPORT_RUNS_OF_STEPS, &line);
     assay_text_put_wrapped(out, draw, 4, "  ", (const char *)line.data, line.size);

@@ -45,13 +45,14 @@ static void put_worker(html_page *page, const assay_trial_outcome *trial, const 
 /* Workers by whether they lack a step; NULL without memory. The caller frees it. */
 static uint8_t *lacking(const assay_trial_outcome *trial, uint32_t *count)
 {
-    uint8_t *lacks = assay_alloc_zeroed(trial->catalog.expected_workers + (size_t)1, 1);
+    const uint32_t workers = assay_named_workers(&trial->catalog);
+    uint8_t *lacks = assay_alloc_zeroed(workers + (size_t)1, 1);
     *count = 0;
     for (size_t i = 0; lacks && i < trial->incomplete_count; i++) {
         const assay_incomplete *step = &trial->incomplete[i];
         for (uint32_t w = 0; w < step->missing_count; w++) {
-            *count += step->missing[w] < trial->catalog.expected_workers && !lacks[step->missing[w]];
-            if (step->missing[w] < trial->catalog.expected_workers)
+            *count += step->missing[w] < workers && !lacks[step->missing[w]];
+            if (step->missing[w] < workers)
                 lacks[step->missing[w]] = 1;
         }
     }
@@ -61,7 +62,7 @@ static uint8_t *lacking(const assay_trial_outcome *trial, uint32_t *count)
 static void put_complete_lane(html_page *page, const assay_trial_outcome *trial, const assay_worker_names *names,
                               const uint8_t *lacks, uint32_t lacking_count)
 {
-    uint32_t all = trial->catalog.expected_workers, count = 0;
+    uint32_t all = assay_named_workers(&trial->catalog), count = 0;
     uint32_t *complete = assay_alloc_zeroed(all + (size_t)1, sizeof *complete);
     html_strip strip;
     assay_buf who;
@@ -100,7 +101,7 @@ static void put_lanes(html_page *page, const assay_trial_outcome *trial, const a
     }
     html_put(page, "<div class=\"lanes\">\n");
     put_complete_lane(page, trial, names, lacks, count);
-    for (uint32_t w = 0; w < trial->catalog.expected_workers && shown < LANES_SHOWN && !html_full(page); w++) {
+    for (uint32_t w = 0; w < assay_named_workers(&trial->catalog) && shown < LANES_SHOWN && !html_full(page); w++) {
         if (lacks[w]) {
             put_worker(page, trial, names, w, steps);
             shown++;

@@ -81,9 +81,9 @@ static void make_trial(made *m)
     m->missing[0] = 1;
     m->missing[1] = 2;
     m->missing[2] = 2;
-    m->incomplete[0] = (assay_incomplete){0, &m->missing[2], 1};
-    m->incomplete[1] = (assay_incomplete){10, &m->missing[2], 1};
-    m->incomplete[2] = (assay_incomplete){20, &m->missing[0], 2};
+    m->incomplete[0] = (assay_incomplete){0, &m->missing[2], 1, 0};
+    m->incomplete[1] = (assay_incomplete){10, &m->missing[2], 1, 0};
+    m->incomplete[2] = (assay_incomplete){20, &m->missing[0], 2, 0};
     m->trial[0].trial = &m->job.trials[0];
     m->trial[0].info = &m->info;
     m->trial[0].incomplete = m->incomplete;

@@ -6,7 +6,11 @@
 
 #include "base/fault.h"
 
-enum { STRING_VAL = 8, FLOAT8_VAL = 18 };
+enum {
+    STRING_VAL = 8,
+    FLOAT8_VAL = 18,
+    MOST_OF_A_BYTE = 4096 /* elements that a byte of a record may stand for, where one value stands for many */
+};
 
 /* Where a dtype's values are: the field, the wire type of one, and how many make an element. */
 typedef struct field_use {
@@ -142,9 +146,19 @@ static void repeat(uint8_t *bytes, size_t element, size_t size)
     }
 }
 
+/* Reading takes time by the elements: a short record must not stand for more than somebody would save so. */
+static int check_share(const assay_view *view, const assay_record *r, assay_error *err)
+{
+    return r->elements / MOST_OF_A_BYTE <= r->length
+               ? ASSAY_OK
+               : fail(view, r, ASSAY_EFORMAT, "one value stands for too many elements", err);
+}
+
 int assay_typed_numbers(assay_decoded *t, assay_view *view, const assay_record_parts *parts, const assay_record *r,
                         size_t budget, assay_error *err)
 {
+    if (check_share(view, r, err) != ASSAY_OK)
+        return ASSAY_EFORMAT;
     if (r->content_bytes > budget)
         return fail(view, r, ASSAY_EBUDGET, "the tensor's values need more memory than the budget allows", err);
     if (assay_decoded_reserve(t, r->content_bytes) != ASSAY_OK)
@@ -209,6 +223,8 @@ static int reserve_texts(assay_decoded *t, size_t count)
 int assay_typed_strings(assay_decoded *t, assay_view *view, const assay_record_parts *parts, assay_record *r,
                         size_t budget, assay_error *err)
 {
+    if (check_share(view, r, err) != ASSAY_OK)
+        return ASSAY_EFORMAT;
     if (r->elements > budget / sizeof *t->texts)
         return fail(view, r, ASSAY_EBUDGET, "the strings need more memory than the budget allows", err);
     if (reserve_texts(t, (size_t)r->elements) != ASSAY_OK || assay_decoded_reserve(t, 1) != ASSAY_OK)

@@ -132,7 +132,7 @@ static void make_trial(made *m)
         free(tensor);
     }
     for (size_t i = 0; i < m->steps; i += 2)
-        m->incomplete[i / 2] = (assay_incomplete){(int64_t)i, m->missing, WORKERS};
+        m->incomplete[i / 2] = (assay_incomplete){(int64_t)i, m->missing, WORKERS, 0};
     assay_problems_init(&m->problems);
     for (int i = 0; i < ASSAY_PROBLEMS_KEPT; i++) {
         char *file = hostile_name((size_t)i, 2000);
