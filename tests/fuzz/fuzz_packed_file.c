@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "trial/index_cache.h"
+#include "base/file.h"
 #include "trial/storage/storage.h"
 #include "trial/trial.h"
 
@@ -18,13 +18,15 @@ static void read_files(assay_store *store, const char *directory, unsigned depth
     if (depth > 4 || assay_store_list(store, directory, &names, NULL) != ASSAY_OK)
         return;
     for (size_t i = 0; i < names.count; i++) {
-        char path[4200];
+        char *path = assay_path_join(directory, names.name[i]);
         assay_buf bytes;
         assay_buf_init(&bytes, 4 << 20);
-        snprintf(path, sizeof path, "%s%s%s", directory, directory[0] ? "/" : "", names.name[i]);
+        if (!path)
+            abort();
         (void)assay_store_read(store, path, 4 << 20, &bytes, NULL);
         assay_buf_release(&bytes);
         read_files(store, path, depth + 1);
+        free(path);
     }
     assay_names_release(&names);
 }
