@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "parallel/interrupt.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
@@ -179,6 +180,7 @@ static void show(const action *a, const action_event *event)
     assay_put_u8(&text, '\n');
     if (a->kind == ACTION_NOTIFY)
         (void)assay_notify_put_preview(a->notify, &event->message, &text);
+    assay_redact_buf(&text, 0);
     if (assay_buf_status(&text) == ASSAY_OK)
         fwrite(text.data, 1, text.size, stderr);
     assay_buf_release(&text);

@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/redact.h"
 #include "trial/names.h"
 
 enum { LARGEST = 256 << 20, PIECE = 64 << 10, LINE = 1 << 20 };
@@ -287,11 +288,15 @@ static int write_line(assay_audit *audit, const assay_audit_key *key, const char
         assay_put_u8(&line, '\n');
     assay_put_format(&line, "{\"time\": ");
     put_time(&line);
+    size_t from = line.size;
     assay_put_format(&line, ", %s", what);
+    assay_redact_buf(&line, from);
     if (attempt > 0)
         assay_put_format(&line, "\"attempt\": %u, ", attempt);
     assay_put_format(&line, "\"result\": \"%s\", \"text\": ", WORDS[result]);
+    from = line.size;
     assay_json_put_text(&line, text);
+    assay_redact_buf(&line, from);
     assay_put_format(&line, ", \"key\": ");
     put_key(key, &line);
     assay_put_bytes(&line, "}\n", 2);

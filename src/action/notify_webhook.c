@@ -8,6 +8,7 @@
 #include "action/notify_internal.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "http/http.h"
 
 enum { HEADERS = 32, RETRIES = 10, SECONDS = 300, URL_BYTES = 4096, ANSWER_BYTES = 64 << 10 };
@@ -115,7 +116,7 @@ static int read_url(const job_reader *r, const char *place, const cJSON *item, a
         return job_fail(r, where,
                         "such a URL is a secret, which does not belong into a job file: give it as {\"env\": NAME} or "
                         "{\"file\": PATH}");
-    return ASSAY_OK;
+    return assay_redact_add_url(url, true) == ASSAY_OK ? ASSAY_OK : job_no_memory(r);
 }
 
 static int make_name(const job_reader *r, assay_notify *target)
@@ -174,11 +175,17 @@ int notify_webhook_prepare(assay_notify *target, assay_error *err)
     snprintf(place, sizeof place, "%.200s.url", target->place);
     int status = assay_secret_fetch(&target->url, place, err);
     const char *fault = status == ASSAY_OK ? notify_url_fault(target->url.value) : NULL;
-    if (fault)
+    if (status == ASSAY_OK && target->url.kind != ASSAY_SECRET_LITERAL &&
+        assay_redact_add_url(target->url.value, false) != ASSAY_OK)
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", place);
+    if (status == ASSAY_OK && fault)
         status = assay_fail(err, ASSAY_EJOB, "%s: %s: %s", place, target->url.source, fault);
     for (size_t i = 0; i < target->header_count && status == ASSAY_OK; i++) {
         snprintf(place, sizeof place, "%.180s.headers.%.60s", target->place, target->headers[i].name);
         status = assay_secret_fetch(&target->headers[i].value, place, err);
+        if (status == ASSAY_OK && target->headers[i].value.kind != ASSAY_SECRET_LITERAL &&
+            assay_redact_add(target->headers[i].value.value) != ASSAY_OK)
+            status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", place);
         secret |= target->headers[i].value.kind != ASSAY_SECRET_LITERAL;
     }
     if (status == ASSAY_OK && fresh && secret && assay_http_scheme(target->url.value) == 7)

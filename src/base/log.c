@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/redact.h"
+
 static struct {
     int rank;
     bool all_ranks, quiet;
@@ -28,6 +30,7 @@ __attribute__((format(printf, 2, 0))) static void say(const char *kind, const ch
     int body = vsnprintf(line + head, sizeof line - (size_t)head, format, args);
     if (head < 0 || body < 0)
         return;
+    assay_redact_text(line);
     size_t length = strlen(line);
     if (length == sizeof line - 1) /* cut: keep room for the newline */
         memcpy(line + --length - 3, "...", 3);

@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "cli/cli.h"
 #include "cli/run.h"
 #include "cli/run_checkpoint.h"
@@ -53,6 +54,7 @@ static char *command_line(const cli_context *context)
         assay_put_bytes(&line, " ", i ? 1 : 0);
         assay_put_shell_word(&line, context->argv[i]);
     }
+    assay_redact_buf(&line, 0);
     assay_put_u8(&line, '\0');
     if (assay_buf_status(&line) != ASSAY_OK) {
         assay_buf_release(&line);
@@ -198,6 +200,8 @@ static int write_results(const cli_context *context, const run_options *options,
     char *command = command_line(context), *path = assay_path_join(run_directory(options, outcome->job), "results.h5");
     char *job = assay_copy_bytes_as_text((const char *)text->data, text->size);
     int status = command && path && job ? ASSAY_OK : assay_fail(&err, ASSAY_ENOMEM, "results.h5: out of memory");
+    if (job)
+        assay_redact_text(job);
     const assay_results_origin origin = {context->version, command, job};
     status = assay_comm_agree(context->comm, status, &err);
     if (status == ASSAY_OK)

@@ -1,0 +1,124 @@
+/* redact.c - see redact.h. The longest secrets go first, so that one that is part of another leaves no rest of it. */
+#include "base/redact.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/fault.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char **known; /* by length, the longest first */
+static size_t count;
+
+static int add(const char *text, size_t length)
+{
+    int status = ASSAY_OK;
+    if (length < ASSAY_SECRET_LEAST)
+        return ASSAY_OK;
+    pthread_mutex_lock(&lock);
+    size_t at = 0;
+    while (at < count && strlen(known[at]) > length)
+        at++;
+    bool there = false;
+    for (size_t i = at; i < count && strlen(known[i]) == length && !there; i++)
+        there = memcmp(known[i], text, length) == 0;
+    if (!there) {
+        char *copy = assay_copy_bytes_as_text(text, length);
+        char **list = copy ? assay_realloc_array(known, count + 1, sizeof *list) : NULL;
+        if (list) {
+            known = list;
+            memmove(known + at + 1, known + at, (count - at) * sizeof *known);
+            known[at] = copy;
+            count++;
+        } else {
+            free(copy);
+            status = ASSAY_ENOMEM;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+int assay_redact_add(const char *secret)
+{
+    return add(secret, strlen(secret));
+}
+
+/* Each value of NAME=VALUE&NAME=VALUE, and the whole. */
+static int add_query(const char *text, size_t length)
+{
+    int status = add(text, length);
+    for (size_t at = 0; at < length && status == ASSAY_OK;) {
+        const char *end = memchr(text + at, '&', length - at);
+        size_t part = end ? (size_t)(end - text) - at : length - at;
+        const char *value = memchr(text + at, '=', part);
+        if (value)
+            status = add(value + 1, part - (size_t)(value + 1 - (text + at)));
+        at += part + 1;
+    }
+    return status;
+}
+
+int assay_redact_add_url(const char *url, bool open)
+{
+    const char *scheme = strstr(url, "://"), *host = scheme ? scheme + 3 : url;
+    size_t authority = strcspn(host, "/?#");
+    const char *path = host + authority, *user = memchr(host, '@', authority);
+    size_t path_length = strcspn(path, "?#"), query_length = 0;
+    const char *query = path + path_length;
+    int status = open ? ASSAY_OK : assay_redact_add(url);
+    if (*query == '?')
+        query_length = strcspn(++query, "#");
+    if (status == ASSAY_OK && user) {
+        const char *word = memchr(host, ':', (size_t)(user - host));
+        status = add(host, (size_t)(user - host));
+        if (status == ASSAY_OK && word)
+            status = add(word + 1, (size_t)(user - word - 1));
+    }
+    if (status == ASSAY_OK)
+        status = add_query(query, query_length);
+    if (open || status != ASSAY_OK)
+        return status;
+    host = user ? user + 1 : host;
+    status = add(host, strcspn(host, ":/?#"));
+    return status == ASSAY_OK ? add(path, path_length) : status;
+}
+
+/* Takes one secret out; returns the new length. */
+static size_t take_out(char *text, size_t length, const char *secret)
+{
+    const size_t size = strlen(secret), put = sizeof ASSAY_REDACTED - 1;
+    for (size_t at = 0; at + size <= length;) {
+        if (strncasecmp(text + at, secret, size) != 0) {
+            at++;
+            continue;
+        }
+        memcpy(text + at, ASSAY_REDACTED, put);
+        memmove(text + at + put, text + at + size, length - at - size);
+        length -= size - put;
+        at += put;
+    }
+    return length;
+}
+
+static size_t take_all(char *text, size_t length)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < count; i++)
+        length = take_out(text, length, known[i]);
+    pthread_mutex_unlock(&lock);
+    return length;
+}
+
+void assay_redact_text(char *text)
+{
+    text[take_all(text, strlen(text))] = '\0';
+}
+
+void assay_redact_buf(assay_buf *buf, size_t from)
+{
+    if (assay_buf_status(buf) == ASSAY_OK && buf->size > from)
+        buf->size = from + take_all((char *)buf->data + from, buf->size - from);
+}
