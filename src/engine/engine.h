@@ -44,6 +44,7 @@ typedef struct assay_trial_outcome {
     assay_trial *info; /* owned */
     assay_catalog catalog;
     assay_problems problems;
+    uint64_t unsummed; /* bytes of the values read that no checksum covers */
     assay_incomplete *incomplete;
     size_t incomplete_count;
     assay_rule_outcome *rules;        /* [job->rule_count] */

@@ -148,6 +148,7 @@ static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *source
     int status = assay_incomplete_find(t->info, &t->catalog, &t->incomplete, &t->incomplete_count);
     if (status != ASSAY_OK || dry_run)
         return status;
+    t->unsummed = whole->unsummed;
     status = assay_problems_append(&t->problems, &whole->problems);
     return status == ASSAY_OK ? reach_all(t, out->job, sources, rules, whole) : status;
 }

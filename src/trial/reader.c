@@ -274,6 +274,8 @@ int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_
         status = f->format->decode(&f->decoded, &f->view, budget, r, err);
     if (status != ASSAY_OK)
         return status;
+    if (r->checksum < ASSAY_CHECKSUM_TRUE && assay_store_file_is_summed(f->file))
+        r->checksum = ASSAY_CHECKSUM_STORED;
     const bool bytes = r->form == ASSAY_CONTENT_BYTES;
     f->next = bytes ? f->decoded.at : 0;
     f->end = bytes                             ? f->decoded.end

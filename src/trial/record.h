@@ -11,7 +11,8 @@
 typedef enum assay_checksum { /* of a record, as its writer computes it */
                               ASSAY_CHECKSUM_NONE,
                               ASSAY_CHECKSUM_CONSTANT, /* the reference's hook: the same for every record */
-                              ASSAY_CHECKSUM_TRUE
+                              ASSAY_CHECKSUM_TRUE,
+                              ASSAY_CHECKSUM_STORED /* none of its own, but the storage's */
 } assay_checksum;
 
 typedef enum assay_content_form {

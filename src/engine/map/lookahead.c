@@ -348,6 +348,7 @@ int assay_lookahead_take(assay_lookahead *a, assay_step_work *work, const assay_
     raw.view.reductions = result->view.reductions;
     result->view = raw.view;
     result->kinds |= raw.kinds;
+    result->unsummed |= raw.unsummed;
     *taken = true;
     return ASSAY_OK;
 }

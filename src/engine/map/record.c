@@ -213,10 +213,12 @@ int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const ass
     *measured = status == ASSAY_OK;
     if (status == ASSAY_ENOMEM)
         return status;
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK) {
         result->kinds |= 1u << entry->kind;
-    else
+        result->unsummed |= record.checksum < ASSAY_CHECKSUM_TRUE ? 1u << entry->kind : 0;
+    } else {
         assay_step_work_problem(step, part, entry->file, assay_problem_kind_of(status), (int64_t)entry->offset,
                                 err.text);
+    }
     return ASSAY_OK;
 }

@@ -148,12 +148,25 @@ static int show_tensors(const step_mapping *mapping)
     return status;
 }
 
+/* Bytes of what was read of a tensor and has no checksum; a saved reduction is one number. */
+static uint64_t count_unsummed(const assay_tensor_result *result)
+{
+    const uint32_t raw = 1u << ASSAY_RAW, kinds = result->unsummed & result->kinds;
+    uint64_t elements = result->view.dtype > 0 ? 1 : 0;
+    for (int d = 0; d < result->view.dims; d++)
+        elements *= (uint64_t)result->view.shape[d];
+    uint64_t bytes = kinds & raw && result->view.dtype > 0 ? elements * assay_dtype_size(result->view.dtype) : 0;
+    return bytes + (uint64_t)__builtin_popcount(kinds & ~raw) * sizeof(double);
+}
+
 int assay_step_map(assay_step_work *work, const assay_observer *observer, assay_error *observed)
 {
     step_mapping mapping = {.work = work, .observer = observer, .observed = observed};
     if (work->count == 0)
         return ASSAY_OK;
     qsort(work->results, work->count, sizeof *work->results, compare_results);
+    for (size_t i = 0; i < work->count; i++)
+        work->partial->unsummed += count_unsummed(work->results[i]);
     int status = show_tensors(&mapping);
     if (status == ASSAY_OK)
         status = make_slots(&mapping);

@@ -49,6 +49,7 @@ void assay_tensor_result_pack(const assay_tensor_result *item, const assay_tenso
     assay_put_u32(out, view->worker);
     assay_put_u32(out, view->order);
     assay_put_u32(out, item->kinds);
+    assay_put_u32(out, item->unsummed);
     assay_put_f64(out, view->wall_time);
     assay_put_u8(out, (uint8_t)(view->dtype + 1));
     assay_put_u8(out, (uint8_t)view->dims);
@@ -216,6 +217,7 @@ int assay_tensor_result_unpack(assay_cursor *in, const assay_tensor_result_form 
     view->worker = assay_get_u32(in);
     view->order = assay_get_u32(in);
     item->kinds = assay_get_u32(in);
+    item->unsummed = assay_get_u32(in);
     view->wall_time = assay_get_f64(in);
     if (in->failed || view->tensor >= form->tensors || view->worker >= form->workers)
         return damaged(err);

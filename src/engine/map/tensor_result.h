@@ -13,6 +13,7 @@
 typedef struct assay_tensor_result {
     assay_tensor_view view; /* first: rules are given &item->view */
     uint32_t kinds;         /* bit 1 << kind: what was read */
+    uint32_t unsummed;      /* likewise: of that, what no checksum covers */
 } assay_tensor_result;
 
 /* What is to be known of a raw tensor, which lies in one piece of memory: there may be a million of them in a step. */

@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 
-enum { MAGIC = sizeof ASSAY_CHECKPOINT_MAGIC - 1, FORMAT_VERSION = 1, HEX = 64, NODE_HEAD = 4 + 4 + 8 + 8 };
+enum { MAGIC = sizeof ASSAY_CHECKPOINT_MAGIC - 1, FORMAT_VERSION = 2, HEX = 64, NODE_HEAD = 4 + 4 + 8 + 8 };
 
 void assay_checkpoint_init(assay_checkpoint *c)
 {

@@ -59,6 +59,7 @@ static int combine_rule(assay_partial *earlier, assay_partial *later, uint32_t i
 int assay_partial_combine(assay_partial *earlier, assay_partial *later, const assay_rule *rules)
 {
     int status = assay_problems_append(&earlier->problems, &later->problems);
+    earlier->unsummed += later->unsummed;
     for (uint32_t i = 0; status == ASSAY_OK && i < earlier->rules; i++)
         status = combine_rule(earlier, later, i, &rules[i]);
     return status;
@@ -88,6 +89,7 @@ int assay_partial_pack(const assay_partial *partial, const assay_rule *rules, as
         assay_buf_set_u64(out, at, out->size - at - 8);
     }
     assay_problems_pack(&partial->problems, out);
+    assay_put_u64(out, partial->unsummed);
     return assay_buf_status(out);
 }
 
@@ -120,6 +122,7 @@ int assay_partial_unpack(assay_cursor *in, assay_partial *partial, const assay_r
         status = unpack_rule(in, &partial->rule[i], &rules[i], err);
     if (status == ASSAY_OK)
         status = assay_problems_unpack(in, &partial->problems, err);
+    partial->unsummed = assay_get_u64(in);
     if (status == ASSAY_OK && in->failed)
         status = assay_fail(err, ASSAY_EFORMAT, "packed partial results are cut short");
     return status;

@@ -17,6 +17,7 @@ typedef struct assay_partial {
     assay_partial_rule *rule; /* [rules] */
     uint32_t rules;
     assay_problems problems;
+    uint64_t unsummed; /* bytes of values that no checksum covers */
 } assay_partial;
 
 /* `rules` are the trial's configured rules; a partial of the same trial always has the same. */

@@ -312,6 +312,9 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
 {
     const assay_run_figures *run = &outcome->run;
     const assay_plan_figures *plan = &outcome->plan;
+    uint64_t unsummed = 0;
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        unsummed += outcome->trials[t].unsummed;
     assay_put_format(out, " \"run\": {\"version\": ");
     assay_json_put_text(out, origin->version);
     put_key(out, "command");
@@ -322,9 +325,10 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
                      ", \"ranks\": %d, \"nodes\": %d, \"chunks\": %" PRIu64 ", \"records\": %" PRIu64
                      ", \"records_read\": %" PRIu64 ", \"bytes_read\": %" PRIu64 ", \"files_opened\": %" PRIu64
                      ", \"steps_shared\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64
-                     ", \"peak_memory\": %" PRIu64,
+                     ", \"bytes_without_checksum\": %" PRIu64 ", \"peak_memory\": %" PRIu64,
                      run->ranks, run->nodes, plan->chunks, plan->records, run->records_read, run->bytes_read,
-                     run->files_opened, run->steps_shared, run->messages, run->message_bytes, run->peak_memory);
+                     run->files_opened, run->steps_shared, run->messages, run->message_bytes, unsummed,
+                     run->peak_memory);
     if (run->s3.gets + run->s3.lists > 0)
         assay_put_format(out,
                          ", \"s3\": {\"gets\": %" PRIu64 ", \"lists\": %" PRIu64 ", \"repeated\": %" PRIu64

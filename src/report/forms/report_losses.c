@@ -106,12 +106,26 @@ static void put_problem(const assay_problem *p, const assay_draw *draw, assay_bu
     assay_buf_release(&line);
 }
 
+/* Damage that could not be noticed is no problem, and nobody should believe that there is none. */
+static void put_unsummed(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
+{
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    if (trial->unsummed > 0) {
+        assay_text_put_bytes(&line, trial->unsummed);
+        assay_put_format(&line, " of the values read have no checksum; `assay pack` gives them one.");
+        assay_text_put_wrapped(out, draw, 0, NULL, (const char *)line.data, line.size);
+    }
+    assay_buf_release(&line);
+}
+
 void assay_report_put_problems(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
 {
     const assay_problems *list = &trial->problems;
     assay_report_put_heading(out, "Problems");
     if (list->total == 0) {
         assay_put_format(out, "None: everything the trial lists could be read.\n");
+        put_unsummed(trial, draw, out);
         return;
     }
     assay_put_format(out, "%" PRIu64 " found, %" PRIu64 " of them damage or loss:\n", list->total, list->losses);
@@ -120,4 +134,5 @@ void assay_report_put_problems(const assay_trial_outcome *trial, const assay_dra
         put_problem(&list->list[i], draw, out);
     if (list->total > shown)
         assay_put_format(out, "  ... and %" PRIu64 " more.\n", list->total - shown);
+    put_unsummed(trial, draw, out);
 }

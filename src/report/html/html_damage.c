@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 #include "report/html/html.h"
+#include "report/text/layout.h"
 
 enum { LANES_SHOWN = 40, PROBLEMS_SHOWN = 60 };
 
@@ -211,6 +212,14 @@ void html_problems(html_page *page)
     html_section(page, "problems", "Problems", HTML_BUDGET_PROBLEMS);
     if (with == 0)
         html_put(page, "<p>None: everything that the trials list could be read.</p>\n");
+    uint64_t unsummed = 0;
+    for (size_t t = 0; t < outcome->trial_count; t++)
+        unsummed += outcome->trials[t].unsummed;
+    if (unsummed > 0) {
+        html_put(page, "<p>");
+        assay_text_put_bytes(page->out, unsummed);
+        html_put(page, " of the values read have no checksum; <code>assay pack</code> gives them one.</p>\n");
+    }
     size_t end = page->end;
     for (size_t t = 0; t < outcome->trial_count && page->out->size < end; t++) {
         if (outcome->trials[t].status == ASSAY_OK && outcome->trials[t].problems.total == 0)

@@ -486,5 +486,6 @@ const assay_store_ops assay_store_hdf5 = {
     .close_file = hdf5_close_file,
     .read_at = hdf5_read_at,
     .index_cache = &index_cache,
+    .summed = true,
     .is_unsummed = hdf5_is_unsummed,
 };

@@ -131,6 +131,11 @@ uint64_t assay_store_file_size(const assay_store_file *file)
     return file->size;
 }
 
+bool assay_store_file_is_summed(const assay_store_file *file)
+{
+    return file->ops->summed;
+}
+
 int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
                         assay_error *err)
 {

@@ -61,6 +61,8 @@ int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp
 int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err);
 void assay_store_close_file(assay_store_file *file);
 uint64_t assay_store_file_size(const assay_store_file *file);
+/* True when the storage holds what is read of it against checksums of its own. */
+bool assay_store_file_is_summed(const assay_store_file *file);
 /* Reads up to `size` bytes at `offset`; *got is smaller only at the end of the file. Honours ASSAY_FAULT_READ. */
 int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got,
                         assay_error *err);

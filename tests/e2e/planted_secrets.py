@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A secret is planted in each place of a request that may hold one; whatever fails, no output of assay has it.
 
-    secrets.py --assay PROGRAM
+    planted_secrets.py --assay PROGRAM
 """
 import argparse
 import json
