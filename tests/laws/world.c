@@ -24,6 +24,8 @@ typedef struct sample { /* what one worker saved of one tensor at one step */
 typedef struct maker {
     world *w;
     uint64_t random;
+    const uint8_t *bytes; /* what stands for chance as far as it reaches */
+    size_t left;
     uint32_t tensors;                   /* of all slots */
     uint32_t *id, *slot;                /* of tensor t: its id in the trial, its slot */
     sample (*saved)[WORLD_WORKERS];     /* [t * WORLD_STEPS + step][worker] */
@@ -40,6 +42,10 @@ static uint64_t next_random(maker *m)
     m->random ^= m->random << 13;
     m->random ^= m->random >> 7;
     m->random ^= m->random << 17;
+    if (m->left > 0) {
+        m->left--;
+        return (uint64_t)*m->bytes++ << 11; /* below() takes the upper bits */
+    }
     return m->random;
 }
 
@@ -60,6 +66,13 @@ static double random_value(maker *m, uint32_t t)
     static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e300, 1e-300, 0.5, -1};
     if (below(m, 60) == 0)
         return odd[below(m, sizeof odd / sizeof *odd)];
+    if (m->left >= sizeof(double) && below(m, 4) == 0) {
+        double any;
+        memcpy(&any, m->bytes, sizeof any);
+        m->bytes += sizeof any;
+        m->left -= sizeof any;
+        return any;
+    }
     switch (t % 4) {
     case 0:
         return (double)below(m, 4); /* class numbers, ids */
@@ -347,12 +360,17 @@ static void make_views(maker *m)
 
 bool world_make(world *w, const assay_instance *instance, uint64_t seed)
 {
+    return world_make_of(w, instance, seed, NULL, 0);
+}
+
+bool world_make_of(world *w, const assay_instance *instance, uint64_t seed, const void *bytes, size_t size)
+{
     static char names[][12] = {"worker_0", "worker_1", "worker_2"}, mine[] = "generated", theirs[] = "another";
     static char *workers[] = {names[0], names[1], names[2]};
     *w = (world){.instance = instance, .arena = assay_arena_new((size_t)1 << 28)};
     if (!w->arena)
         return false;
-    maker m = {.w = w, .random = seed * 0x9E3779B97F4A7C15u + 1};
+    maker m = {.w = w, .random = seed * 0x9E3779B97F4A7C15u + 1, .bytes = bytes, .left = size};
     w->catalog.workers = w->catalog.expected_workers = WORLD_WORKERS;
     w->catalog.worker = workers;
     assay_problems_init(&w->catalog.problems);

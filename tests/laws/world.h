@@ -22,6 +22,8 @@ typedef struct world {
 
 /* Fills a world for the needs of a configured rule; the same seed gives the same one. False without memory. */
 bool world_make(world *w, const assay_instance *instance, uint64_t seed);
+/* The same, of bytes that somebody chose: as far as they reach they are shapes, what is missing, and values. */
+bool world_make_of(world *w, const assay_instance *instance, uint64_t seed, const void *bytes, size_t size);
 void world_release(world *w);
 
 #endif

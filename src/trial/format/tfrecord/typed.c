@@ -9,7 +9,7 @@
 enum {
     STRING_VAL = 8,
     FLOAT8_VAL = 18,
-    MOST_OF_A_BYTE = 4096 /* elements that a byte of a record may stand for, where one value stands for many */
+    MOST_OF_A_BYTE = 65536 /* elements that a byte of a record may stand for, where one value stands for many */
 };
 
 /* Where a dtype's values are: the field, the wire type of one, and how many make an element. */
