@@ -66,7 +66,7 @@ static double random_value(maker *m, uint32_t t)
     static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e300, 1e-300, 0.5, -1};
     if (below(m, 60) == 0)
         return odd[below(m, sizeof odd / sizeof *odd)];
-    if (m->left >= sizeof(double) && below(m, 4) == 0) {
+    if (m->left > 0 && below(m, 4) == 0 && m->left >= sizeof(double)) {
         double any;
         memcpy(&any, m->bytes, sizeof any);
         m->bytes += sizeof any;

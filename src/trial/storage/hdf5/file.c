@@ -89,6 +89,7 @@ int assay_h5_block(const assay_h5 *file, uint64_t at, size_t size, const char *s
                    assay_cursor *body, const char *what, assay_error *err)
 {
     assay_buf_clear(room);
+    *body = (assay_cursor){.failed = true};
     if (size < 8 || size > MOST_BLOCK || at > file->size || size > file->size - at)
         return assay_h5_damaged(file, what, err);
     int status = assay_buf_reserve(room, size);
