@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every call fails once: what assay then writes is what it writes without faults, or it says what failed.
 
-    walk.py --assay PROGRAM --shim LIBRARY [--ranks N] [--every | --growth N] [--only TEXT] [KIND...]
+    walk.py --assay PROGRAM --shim LIBRARY [--ranks N] [--every | --growth N] [--only TEXT] [--hdf5] [KIND...]
 
 For each command, the N-th call of a kind (fail_call.c) fails, for N from 1 until that call is not reached any more; without
 --every with gaps that grow. Allowed ends:
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import TRIALS, Checks, mpirun, run  # noqa: E402
+from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 
 ENOENT, EIO, ENOMEM, EMFILE, ENOSPC = 2, 5, 12, 24, 28
 ERRORS = {"alloc": [ENOMEM], "open": [EMFILE, EIO], "read": [EIO], "stat": [EIO], "close": [EIO], "write": [ENOSPC],
@@ -27,7 +27,7 @@ FORMS = "json,text,csv,junit,markdown,tensorboard,html"
 TIMEOUT = 60
 
 
-def commands(folder):
+def commands(folder, hdf5):
     """Of each command: its name, its arguments (OUT is replaced), and whether it goes on several ranks."""
     small, other, partial = TRIALS / "linreg_nan", TRIALS / "flip", TRIALS / "ddp_partial"
     yield "run", ["run", small, "--format", FORMS, "--quiet", "--out", "OUT"], True
@@ -43,6 +43,11 @@ def commands(folder):
     yield "show report", ["show", folder / "report.json", "--draw", "always"], False
     yield "rules", ["rules"], False
     yield "check", ["check", TRIALS / "suite.json"], False
+    packed = ROOT / "tests" / "data" / "packed" / "small.h5"
+    yield "run packed", ["run", packed, "--format", "json,text", "--quiet", "--out", "OUT"], True
+    yield "unpack", ["unpack", packed, "-o", "OUT"], True
+    if hdf5:
+        yield "pack", ["pack", small, "-o", "OUT/packed.h5"], True
     yield "stats", ["stats", small, "-o", "OUT/stats.csv"], False
 
 
@@ -80,7 +85,7 @@ class Command:
         shutil.rmtree(self.place, True)
         mark = self.folder / "mark"
         mark.unlink(missing_ok=True)
-        if self.argv[0] == "stats":
+        if self.argv[0] in ("stats", "pack"):
             self.place.mkdir()
         argv = [self.args.assay] + [str(a).replace("OUT", str(self.place)) for a in self.argv]
         env = {"FAIL_CALL": fault, "FAIL_MARK": str(mark), "FAIL_PROGRAM": "assay", "FAIL_RANK": str(self.ranks - 1),
@@ -116,7 +121,7 @@ class Command:
             fine = checks.expect(errors, "%s: exit %d without a word: %s" % (where, done.code, done))
             fine &= checks.expect(not wrong, "%s: exit %d and other contents in %s" % (where, done.code, wrong))
             return "exit %d" % done.code if fine else "bad"
-        told = self.told(files) or self.argv[0] in ("ls", "show", "stats") and done.code == 3
+        told = self.told(files) or self.argv[0] in ("ls", "show", "stats", "pack") and done.code == 3
         told = told or self.argv[0] == "watch" and not wrong and not missing  # a look that failed is told, and the next is right
         checks.expect(told, "%s: exit %d, other contents in %s, missing %s%s" %
                       (where, done.code, wrong, missing, ", other output" if self.text not in (None, done.out) else ""))
@@ -149,13 +154,14 @@ def main():
     parser.add_argument("--every", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--growth", type=int, default=3)
+    parser.add_argument("--hdf5", action="store_true")
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         made = run([args.assay, "run", TRIALS / "linreg_nan", "--quiet", "--out", folder])
         checks.expect(made.code in (0, 1, 3), "without faults: %s" % made)
-        for name, argv, parallel in commands(Path(folder)):
+        for name, argv, parallel in commands(Path(folder), args.hdf5):
             if args.only not in name or (args.ranks > 1 and not parallel):
                 continue
             command = Command(args, name, argv, args.ranks, folder)
