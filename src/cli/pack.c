@@ -12,7 +12,7 @@
 
 typedef struct pack_options {
     const char *out;
-    bool compress, verify, resume, quiet;
+    bool compress, verify, resume, quiet, follow_links;
     size_t stripes, stripe_size;
 } pack_options;
 
@@ -22,6 +22,8 @@ static const cli_option OPTIONS[] = {
      "The file to write; -o for short. An existing file is replaced when the new one is complete.", NULL},
     {"compress", CLI_FLAG, FIELD(compress), NULL, "Deflate the records: smaller, and slower to write and to read.",
      NULL},
+    {"follow-links", CLI_FLAG, FIELD(follow_links), NULL,
+     "Pack what symbolic links out of a trial lead to. Default: such a trial is refused.", NULL},
     {"verify", CLI_FLAG, FIELD(verify), NULL,
      "Read the file back and compare every byte and the index before renaming it.", NULL},
     {"resume", CLI_FLAG, FIELD(resume), NULL,
@@ -80,6 +82,7 @@ static int pack_trials(const cli_context *context, const pack_options *options, 
                                        .compress = options->compress,
                                        .verify = options->verify,
                                        .resume = options->resume,
+                                       .follow_links = options->follow_links,
                                        .hints = {options->stripes, options->stripe_size}};
     int status = assay_comm_agree(context->comm, assay_job_set_trials(&job, trials, count, err), err);
     if (status == ASSAY_OK)

@@ -205,6 +205,20 @@ int assay_file_list_read(assay_comm *comm, assay_store *store, assay_file_list *
     return status;
 }
 
+int assay_file_list_stays_inside(assay_comm *comm, assay_store *store, const assay_file_list *list, assay_error *err)
+{
+    int rank = assay_comm_rank(comm), ranks = assay_comm_size(comm), status = ASSAY_OK;
+    const uint64_t end = assay_share(list->count, rank + 1, ranks);
+    for (uint64_t i = assay_share(list->count, rank, ranks); status == ASSAY_OK && i < end; i++)
+        if (assay_store_leads_out(store, assay_file_name(list, i)))
+            status =
+                assay_fail(err, ASSAY_EUSAGE,
+                           "%s: %.200s: a symbolic link leads out of the trial; with --follow-links what it leads to "
+                           "is packed",
+                           assay_store_location(store), assay_file_name(list, i));
+    return assay_comm_agree(comm, status, err);
+}
+
 void assay_file_list_release(assay_file_list *list)
 {
     free(list->files);

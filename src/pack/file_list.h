@@ -16,6 +16,9 @@ typedef struct assay_file_list {
  * cannot be opened is of kind ASSAY_PACKED_UNREADABLE, with the reason. Release with assay_file_list_release().
  * Collective; the list is the same on every rank. */
 int assay_file_list_read(assay_comm *comm, assay_store *store, assay_file_list *out, assay_error *err);
+/* Refuses links out of the trial: bytes of other files would become part of what is handed on. ASSAY_EUSAGE names the
+ * first. Collective. */
+int assay_file_list_stays_inside(assay_comm *comm, assay_store *store, const assay_file_list *list, assay_error *err);
 void assay_file_list_release(assay_file_list *list);
 
 /* The terminated name of a file. Not collective. */

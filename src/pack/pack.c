@@ -92,6 +92,8 @@ static int pack_trial(assay_packing *p, assay_pack_figures *figures, assay_error
     uint64_t records = 0;
     assay_buf_init(&p->sums, SIZE_MAX);
     int status = assay_file_list_read(p->comm, p->source->store, &p->list, err);
+    if (status == ASSAY_OK && !p->follow_links)
+        status = assay_file_list_stays_inside(p->comm, p->source->store, &p->list, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(p->comm, place_files(p), err);
     if (status == ASSAY_OK)
@@ -133,8 +135,12 @@ static int pack_all(assay_comm *comm, assay_sources *sources, const assay_pack_o
     for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
         char group[NAME_MOST + 16];
         snprintf(group, sizeof group, "/trials/%s", sources->list[i].name);
-        assay_packing p = {
-            .comm = comm, .file = file, .group = group, .source = &sources->list[i], .compress = options->compress};
+        assay_packing p = {.comm = comm,
+                           .file = file,
+                           .group = group,
+                           .source = &sources->list[i],
+                           .compress = options->compress,
+                           .follow_links = options->follow_links};
         status = pack_trial(&p, figures, err);
     }
     return status == ASSAY_OK ? assay_hdf5_finish(file, err) : status;

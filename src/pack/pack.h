@@ -8,6 +8,7 @@
 typedef struct assay_pack_options {
     const char *output;
     bool compress, verify, resume;
+    bool follow_links; /* symbolic links out of a trial are packed as what they lead to, not refused */
     assay_hdf5_hints hints;
 } assay_pack_options;
 

@@ -14,7 +14,7 @@ typedef struct assay_packing { /* one trial under way */
     assay_file_list list;
     uint64_t *order; /* files that are not empty in natural order of their names: how their bytes lie */
     uint64_t ordered;
-    bool compress;
+    bool compress, follow_links;
     assay_buf sums;                                                         /* sums.c */
     uint64_t rows[ASSAY_PACKED_TABLE_COUNT], row[ASSAY_PACKED_TABLE_COUNT]; /* of the tables so far, and their size */
 } assay_packing;

@@ -234,6 +234,32 @@ def bytes_without_checksum(w):
     w.expect(figures["run"]["bytes_without_checksum"] == 0 and "no checksum" not in done.out, done)
 
 
+@case
+def links_out_of_the_trial(w):
+    """pack hands no other file's bytes on unless it is asked to; links within the trial are nobody's concern."""
+    if "no parallel HDF5" in w.run("pack", TRIALS / "linreg_nan", "-o", w.folder / "x.h5").err:
+        return
+    (w.folder / "x.h5").unlink()
+    (w.folder / "secret").write_text("SECRET")
+    (w.folder / "elsewhere").mkdir()
+    (w.folder / "elsewhere" / "file").write_text("SECRET")
+    for name, target, refused in (("run.txt", w.folder / "secret", True), ("run.txt", "../secret", True), ("run", w.folder / "elsewhere", True),
+                                  ("run.txt", "training_job_end.ts", False), ("copy", "events", False)):
+        trial = w.trial("linreg_nan")
+        (trial / name).symlink_to(target)
+        packed = w.folder / "packed.h5"
+        for ranks in w.args.ranks:
+            done = mpirun(ranks, [w.args.assay, "pack", trial, "-o", packed], timeout=60)
+            w.expect(done.code == (2 if refused else 0) and packed.exists() != refused, "%s -> %s: %s" % (name, target, done))
+            w.expect(not refused or "--follow-links" in done.err, done)
+            packed.unlink(missing_ok=True)
+        if name == "run.txt" and refused:
+            done = w.run("pack", trial, "-o", packed, "--follow-links")
+            w.expect(done.code == 0 and b"SECRET" in packed.read_bytes(), done)
+            packed.unlink()
+        shutil.rmtree(trial)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)

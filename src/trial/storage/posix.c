@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#if __has_include(<linux/openat2.h>)
+#include <linux/openat2.h>
+#endif
 
 #include "base/fault.h"
 
@@ -200,6 +204,22 @@ static int posix_size_of(assay_store *store, const char *path, uint64_t *size, a
     return errno == ENOENT || errno == ENOTDIR ? 0 : fail_path(path, errno, err);
 }
 
+static bool posix_leads_out(assay_store *store, const char *path)
+{
+#if defined(SYS_openat2) && defined(RESOLVE_BENEATH)
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
+    int number = (int)syscall(SYS_openat2, root_of(store), path, &how, sizeof how);
+    bool out = number < 0 && errno == EXDEV;
+    if (number >= 0)
+        close(number);
+    return out;
+#else
+    (void)store;
+    (void)path;
+    return false;
+#endif
+}
+
 static int posix_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
 {
     struct stat about;
@@ -355,6 +375,7 @@ const assay_store_ops assay_store_posix = {
     .close = posix_close,
     .list = posix_list,
     .size_of = posix_size_of,
+    .leads_out = posix_leads_out,
     .stamp = posix_stamp,
     .open_file = posix_open_file,
     .close_file = posix_close_file,

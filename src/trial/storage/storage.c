@@ -90,6 +90,11 @@ int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, as
     return store->ops->size_of(store, path, size, err);
 }
 
+bool assay_store_leads_out(assay_store *store, const char *path)
+{
+    return store->ops->leads_out && store->ops->leads_out(store, path);
+}
+
 int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
 {
     *out = (assay_store_stamp){0};

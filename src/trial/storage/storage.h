@@ -47,6 +47,10 @@ int assay_store_exists(assay_store *store, const char *path, assay_error *err);
 /* The size of a file without opening it: 1 with *size; 0 when there is no file of that name; negative on error. */
 int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err);
 
+/* True when a symbolic link on the way to a file leads out of the root. Only where the system can tell (Linux from 5.6
+ * on); false else, and for storages without links. */
+bool assay_store_leads_out(assay_store *store, const char *path);
+
 /* By what a change of a file or directory is noticed without reading it: equal stamps, nothing happened. */
 typedef struct assay_store_stamp {
     uint64_t size; /* bytes of a file */
