@@ -161,7 +161,7 @@ def holes(w):
     hole.touch()
     os.truncate(hole, 1 << 39)
     done = w.run("run", trial, "--quiet", "--out", w.folder / "out", "--checkpoint", hole, "--resume")
-    w.expect(done.code in (2, 4) and done.seconds < 5 and "not a file that assay wrote" in done.err, done)
+    w.expect(done.code in (2, 4) and done.seconds < 5 and "not a checkpoint" in done.err, done)
     hole.unlink()
     os.mkfifo(hole)
     done = w.run("run", trial, "--quiet", "--out", w.folder / "out", "--checkpoint", hole, "--resume")
