@@ -476,7 +476,8 @@ class Hook:
 
     def _gradient_of(self, name):
         def save(gradient):
-            if self._active and gradient is not None:
+            if self._active and gradient is not None and name not in self._written:
+                self._written[name] = 1  # of several backward passes in a step the first one counts
                 self._save_torch(name, gradient)
         return save
 

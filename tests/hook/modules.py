@@ -117,7 +117,20 @@ def test_forked_child():
     assert sorted(step for step, _ in trial.steps) == [0, 1] and "scalar/x" not in trial.steps[0, "worker_0"].tensors
 
 
+def test_two_backward_passes():
+    """As of two networks that compete, in one step: a gradient has one record, the first."""
+    hook, net = make(include_collections=["gradients"]), Twice()
+    hook.register_module(net)
+    out = net(torch.ones(4, 3))[0].sum()
+    out.backward(retain_graph=True)
+    first = {"gradient/Twice_" + name: p.grad.clone() for name, p in net.named_parameters()}
+    (3 * out).backward()
+    hook.close()
+    (step,) = tfevents.Trial(PATH).steps.values()
+    assert all((step.tensors[name][1] == first[name].numpy()).all() for name in first), set(step.tensors)
+
+
 torch.set_num_threads(1)
-for test in (test_names, test_values, test_collections_of_modules, test_forked_child):
+for test in (test_two_backward_passes, test_names, test_values, test_collections_of_modules, test_forked_child):
     test()
     print("passed " + test.__name__)
