@@ -160,6 +160,16 @@ static inline bool is_whole(double x)
     return x == floor(x);
 }
 
+/* Is the score of a sample one number, neither whole nor the probability of a class, as that of a regression is? */
+static inline bool are_numbers(const assay_tensor_view *labels, const assay_tensor_view *scores)
+{
+    const assay_stats *s = scores->stats, *l = labels->stats;
+    if (!s || !l || !isfinite(s->sum) || !assay_dtype_is_float(scores->dtype) ||
+        elements_by_shape(labels) != elements_by_shape(scores))
+        return false;
+    return !(is_whole(s->min) && is_whole(s->max) && is_whole(s->sum)) && (l->min < 0 || l->max > 1);
+}
+
 /* Are the labels class numbers? Not where they are as many as the scores, several of a sample (targets of a regression,
  * answers to several questions), nor where they are no whole numbers. `scores` may be NULL. */
 static inline bool are_classes(const assay_tensor_view *labels, const assay_tensor_view *scores)
@@ -170,6 +180,8 @@ static inline bool are_classes(const assay_tensor_view *labels, const assay_tens
     for (int d = 0; several && d < scores->dims; d++)
         several = scores->shape[d] == labels->shape[d];
     const assay_stats *s = labels->stats;
+    if (scores && scores->dtype >= 0 && labels->dtype >= 0 && are_numbers(labels, scores))
+        return false;
     return !several && !(s && isfinite(s->sum) && !(is_whole(s->min) && is_whole(s->max) && is_whole(s->sum)));
 }
 

@@ -11,7 +11,8 @@ typedef struct classes_state {
     uint64_t inner;   /* elements behind that axis: 1 where it is the last, and the scores of a sample lie together */
     uint64_t best_at; /* in the open row */
     double best;
-    bool probabilities; /* AUTO: a finite element was not integral */
+    bool integral;      /* AUTO: every finite element is */
+    bool probabilities; /* AUTO: every finite element is from 0 to 1 */
 } classes_state;
 
 /* The axis of the scores, or -1 where every element is a class. */
@@ -30,6 +31,7 @@ static int start(assay_meter *m, assay_error *err)
     int axis = axis_of_scores(m);
     if (m->measure.axis == 1 && (axis < 0 || m->dims < 3)) /* it is the last, or there are no scores */
         return 1;
+    s->integral = s->probabilities = true;
     s->row = axis < 0 ? 0 : (uint64_t)m->dim[axis];
     s->inner = 1;
     for (int d = axis + 1; axis >= 0 && d < m->dims; d++)
@@ -111,17 +113,22 @@ static void feed(assay_meter *m, const double *x, size_t n)
             feed_rows(m, x, n);
         return;
     }
-    for (size_t i = 0; i < n && !s->probabilities; i++)
-        s->probabilities = isfinite(x[i]) && !is_integral(x[i]);
+    for (size_t i = 0; i < n && (s->integral || s->probabilities); i++) {
+        if (!isfinite(x[i]))
+            continue;
+        s->integral = s->integral && is_integral(x[i]);
+        s->probabilities = s->probabilities && x[i] >= 0 && x[i] <= 1;
+    }
     memcpy((uint8_t *)m->kept + m->position * sizeof *x, x, n * sizeof *x);
 }
 
-static int64_t class_of(double x, bool is_probability)
+/* With a NaN for `limit` the element itself is the class. */
+static int64_t class_of(double x, double limit)
 {
     if (!isfinite(x))
         return ASSAY_NO_CLASS;
-    if (is_probability)
-        return x >= 0.5;
+    if (!isnan(limit))
+        return x >= limit;
     if (fabs(x) > LARGEST)
         return ASSAY_NO_CLASS;
     int64_t class = (int64_t)x;
@@ -134,11 +141,12 @@ static int end(assay_meter *m, assay_result *result, assay_error *err)
     const classes_state *s = meter_state(m);
     int64_t *class = m->kept;
     uint64_t count = s->row > 0 ? m->elements / s->row : m->elements;
-    bool probabilities = s->probabilities && m->measure.form == ASSAY_CLASS_AUTO;
+    bool integral = s->integral || m->measure.form != ASSAY_CLASS_AUTO;
+    double limit = integral ? NAN : s->probabilities ? 0.5 : 0;
     for (uint64_t i = 0; s->row == 0 && i < count; i++) {
         double x;
         memcpy(&x, &class[i], sizeof x);
-        class[i] = class_of(x, probabilities);
+        class[i] = class_of(x, limit);
     }
     result->of.classes = (assay_classes){.count = count, .value = class};
     return ASSAY_OK;

@@ -37,6 +37,15 @@ static bool all_integral(const tensor *t)
     return true;
 }
 
+/* Is every element a probability? */
+static bool is_share(const tensor *t)
+{
+    bool share = true;
+    for (uint64_t i = 0; i < t->shape.elements; i++)
+        share = share && (!isfinite(t->wide[i]) || (t->wide[i] >= 0 && t->wide[i] <= 1));
+    return share;
+}
+
 static unsigned check_classes(uint32_t form, const tensor *t, const assay_classes *got)
 {
     const assay_shape *shape = &t->shape;
@@ -44,13 +53,14 @@ static unsigned check_classes(uint32_t form, const tensor *t, const assay_classe
     bool rows = form == ASSAY_CLASS_ARGMAX ? last > 0
                                            : form == ASSAY_CLASS_AUTO && last > 1 && assay_dtype_is_float(shape->dtype);
     bool halves = form == ASSAY_CLASS_AUTO && !rows && !all_integral(t);
+    double limit = is_share(t) ? 0.5 : 0;
     uint64_t count = rows ? shape->elements / (uint64_t)last : shape->elements;
     if (got->count != count)
         return 1;
     for (uint64_t i = 0; i < count; i++) {
         int64_t want = rows ? argmax(t->wide + i * (uint64_t)last, last) : rounded(t->wide[i]);
         if (halves)
-            want = isfinite(t->wide[i]) ? t->wide[i] >= 0.5 : ASSAY_NO_CLASS;
+            want = isfinite(t->wide[i]) ? t->wide[i] >= limit : ASSAY_NO_CLASS;
         if (got->value[i] != want)
             return 1;
     }
@@ -172,6 +182,8 @@ static void classes_known(void)
     check_known(2, column, (double[]){3, 0, 2}, ASSAY_CLASS_ARGMAX, 3, (int64_t[]){0, 0, 0});
     check_known(2, column, (double[]){3, NAN, 2}, ASSAY_CLASS_AUTO, 3, (int64_t[]){3, none, 2});
     check_known(2, column, (double[]){0.5, 0.49, 1}, ASSAY_CLASS_AUTO, 3, (int64_t[]){1, 0, 1});
+    check_known(2, column, (double[]){0.2, -0.1, 0.4}, ASSAY_CLASS_AUTO, 3, (int64_t[]){1, 0, 1});
+    check_known(2, column, (double[]){0.2, NAN, 1.5}, ASSAY_CLASS_AUTO, 3, (int64_t[]){1, none, 1});
     check_known(1, column, (double[]){0.5, NAN, INFINITY}, ASSAY_CLASS_AUTO, 3, (int64_t[]){1, none, none});
 }
 
