@@ -13,7 +13,8 @@ static const double NONE = -1;
 static const assay_param_def params[] = {
     {.name = "tensor_regex",
      .type = ASSAY_PARAM_REGEX,
-     .initial = "labels?$,[Ll]oss_input_1$,inputs?$,images?$,(Net|Model)_input_0$",
+     .initial =
+         "labels?$,[Ll]oss_input_1$,inputs?$,images?$,(Net|Model)_input_0$,^(?!\\w*Loss)[A-Z][A-Za-z0-9]*_input_0$",
      .help = "Patterns (re.search) for names of labels and inputs."},
     {.name = "min_elements",
      .type = ASSAY_PARAM_INT,

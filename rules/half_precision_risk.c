@@ -4,7 +4,8 @@
  *
  *     flush      value = 100 * #{0 < |x| <= half the smallest subnormal} / n, fires above flush_percent, except where
  *                it makes no difference: flushed elements that together are below NO_LOSS of the sum of |x|, biases
- *                that are rounding noise beside their layer's weights (siblings.h), losses
+ *                that are rounding noise beside their layer's weights (siblings.h), losses, and steps of a worker whose
+ *                losses are all below loss_share of their first values: a loss near zero has gradients near zero
  *     overflow   value = 100 * #{finite |x| that rounds beyond the largest number} / n, fires above overflow_percent
  *
  *     format     largest   rounds beyond it from     smallest subnormal
@@ -13,6 +14,7 @@
  *     fp8_e4m3   448       above 464                 2^-9
  *     fp8_e5m2   57344     61440                     2^-16 */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "siblings.h"
@@ -21,6 +23,7 @@
 #define NO_LOSS 0.01
 
 enum { FLUSH, OVERFLOWS };
+enum { VALUE, IS_LOSS, WIDTH }; /* values of a row: a loss, or the share of a tensor that is flushed and matters */
 static const char *const tests[] = {"flush", "overflow", NULL};
 
 static const assay_param_def params[] = {
@@ -49,6 +52,12 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 100,
      .help = "Largest percentage of them that may overflow."},
+    {.name = "loss_share",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0",
+     .least = 0,
+     .most = 1,
+     .help = "Nothing that is flushed counts where the saved losses are below this share of their first values."},
     {0},
 };
 
@@ -104,41 +113,115 @@ static bool flush_matters(const assay_rule *rule, const assay_step_view *view, c
     return !is_loss && !is_rounding(rule->trial, &view->slot[0], item, assay_stats_abs_mean(item->stats));
 }
 
+/* Tests one tensor: an overflow is a finding now, what is flushed is a row until the losses are known. */
+static int test_item(const assay_rule *rule, assay_common_state *s, const assay_step_view *view,
+                     const assay_tensor_view *item, const uint64_t *count)
+{
+    const assay_stats *stats = item->stats;
+    const double flush = format_of(rule->params)->flush / assay_param_real(rule->params, "scale");
+    double n = (double)(stats->count - stats->zeros - stats->nan - stats->pos_inf - stats->neg_inf);
+    double flushed = n > 0 ? 100.0 * (double)count[0] / n : 0, over = n > 0 ? 100.0 * (double)count[3] / n : 0;
+    bool fires =
+        flushed > assay_param_real(rule->params, "flush_percent") && flush_matters(rule, view, item, count[0], flush);
+    assay_finding finding = finding_of(view, item, over, assay_param_real(rule->params, "overflow_percent"));
+    finding.test = OVERFLOWS;
+    int status = assay_findings_test(s->findings, over > finding.threshold, &finding);
+    assay_findings_datapoints(s->findings, 1);
+    if (status == ASSAY_OK && fires)
+        status = assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){flushed, 0});
+    return status;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
-    assay_findings *findings = ((assay_common_state *)state)->findings;
-    const double threshold[] = {assay_param_real(rule->params, "flush_percent"),
-                                assay_param_real(rule->params, "overflow_percent")};
-    const double flush = format_of(rule->params)->flush / assay_param_real(rule->params, "scale");
+    assay_common_state *s = state;
+    bool by_losses = assay_param_real(rule->params, "loss_share") > 0;
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
         const assay_result *result = assay_view_result(view, 0, item);
         if (!result || !assay_view_has_values(item) || !assay_dtype_is_float(item->dtype))
             continue;
-        const assay_stats *s = item->stats;
-        double n = (double)(s->count - s->zeros - s->nan - s->pos_inf - s->neg_inf);
-        const uint64_t *count = result->of.counts.count;
-        const double share[] = {n > 0 ? 100.0 * (double)count[0] / n : 0, n > 0 ? 100.0 * (double)count[3] / n : 0};
-        for (uint32_t test = FLUSH; status == ASSAY_OK && test <= OVERFLOWS; test++) {
-            bool fired = share[test] > threshold[test] &&
-                         (test == OVERFLOWS || flush_matters(rule, view, item, count[0], flush));
-            assay_finding finding = finding_of(view, item, share[test], threshold[test]);
-            finding.test = test;
-            status = assay_findings_test(findings, fired, &finding);
-        }
+        double loss = assay_stats_mean(item->stats);
+        if (by_losses && isfinite(loss) && assay_trial_in_collection(rule->trial, "losses", item->tensor))
+            status = assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){loss, 1});
+        if (status == ASSAY_OK)
+            status = test_item(rule, s, view, item, result->of.counts.count);
+    }
+    return status;
+}
+
+/* Of each worker: what its losses were first, and at the step under way. */
+typedef struct losses {
+    double *first; /* [tensors * workers]; NaN: none yet */
+    bool *large;   /* [workers] one is above the share */
+    bool *known;   /* [workers] there is one */
+    uint32_t workers;
+} losses;
+
+/* Enters the losses of the step whose rows begin at `from`. */
+static void enter_step(losses *l, const assay_rule *rule, const assay_series *series, uint64_t from)
+{
+    double share = assay_param_real(rule->params, "loss_share");
+    int64_t step = assay_series_row(series, from).step;
+    memset(l->large, 0, l->workers * sizeof *l->large);
+    memset(l->known, 0, l->workers * sizeof *l->known);
+    for (uint64_t i = from; i < assay_series_count(series); i++) {
+        assay_row row = assay_series_row(series, i);
+        if (row.step != step)
+            break;
+        if (row.value[IS_LOSS] == 0 || row.worker >= l->workers || row.tensor >= assay_trial_tensors(rule->trial))
+            continue;
+        double *first = &l->first[(size_t)row.tensor * l->workers + row.worker];
+        *first = isnan(*first) ? row.value[VALUE] : *first;
+        l->known[row.worker] = true;
+        l->large[row.worker] = l->large[row.worker] || fabs(row.value[VALUE]) >= share * fabs(*first);
+    }
+}
+
+static int add_findings(const assay_rule *rule, const assay_series *series, losses *l, assay_findings *findings)
+{
+    int status = ASSAY_OK;
+    int64_t step = ASSAY_NO_STEP;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
+        assay_row row = assay_series_row(series, i);
+        if (i == 0 || row.step != step)
+            enter_step(l, rule, series, i);
+        step = row.step;
+        bool converged = row.worker < l->workers && l->known[row.worker] && !l->large[row.worker];
+        if (row.value[IS_LOSS] != 0 || converged)
+            continue;
+        assay_finding finding = {.step = row.step,
+                                 .tensor = row.tensor,
+                                 .worker = row.worker,
+                                 .test = FLUSH,
+                                 .value = row.value[VALUE],
+                                 .threshold = assay_param_real(rule->params, "flush_percent")};
+        status = assay_findings_add(findings, &finding);
     }
     return status;
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)state;
-    (void)err;
-    (void)rule;
     assay_verdict_no_data(verdict, "no tensor that matches holds floating-point numbers.");
-    return ASSAY_OK;
+    const assay_common_state *s = state;
+    uint32_t workers = assay_trial_workers(rule->trial);
+    size_t places = (size_t)assay_trial_tensors(rule->trial) * workers;
+    losses l = {.first = malloc((places + 1) * sizeof *l.first),
+                .large = calloc((size_t)workers + 1, sizeof *l.large),
+                .known = calloc((size_t)workers + 1, sizeof *l.known),
+                .workers = workers};
+    int status = l.first && l.large && l.known ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; l.first && i < places; i++)
+        l.first[i] = NAN;
+    if (status == ASSAY_OK)
+        status = add_findings(rule, s->series, &l, assay_verdict_findings(verdict));
+    free(l.first);
+    free(l.large);
+    free(l.known);
+    return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
 const assay_rule_ops assay_rule_half_precision_risk = {
@@ -151,6 +234,7 @@ const assay_rule_ops assay_rule_half_precision_risk = {
     .remedies = remedies,
     .params = params,
     .tests = tests,
+    .series_width = WIDTH,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -6,13 +6,16 @@
  *   r       s(value) - s(level), s(x) = asinh(x / c), c a small share of start. Far above c this is the logarithm of
  *           value / level, which shortens heavy tails; below c it is linear, so values near zero stay near zero, and a
  *           value may be zero or negative
- *   z       robust score of r among those of the last `window` values
+ *   z       robust score of r among those of the last `window` values; the spread of n < window of them is not well
+ *           known, so it counts 1 + HISTORY_FEW * (1 / n - 1 / window) times
  *   record  largest r so far, without spikes
  *   most    largest |value| so far, over all modes
  * A value is a spike when value - level > (ratio - 1) * |level|, r > HISTORY_BEYOND * record, and either z > threshold
  * and value - level > share * start, or value > ratio * most. So noise that reached as far before is no spike, nor is
  * a value that is small compared with the beginning. Spikes are also rare: if more than HISTORY_OFTEN of the curve's
- * steps have half the size, (value - level) * sqrt(r), the curve has heavy tails. A jump that lasts counts once. */
+ * steps have half the size, (value - level) * sqrt(r), the curve has heavy tails. It has them too if a step has between
+ * 1 / HISTORY_APART and half of the size and at least half of the r: a tail thins out, and a spike stands apart. A jump
+ * that lasts counts once. */
 #ifndef ASSAY_RULES_HISTORY_H
 #define ASSAY_RULES_HISTORY_H
 
@@ -56,6 +59,8 @@ enum { HISTORY_MOST = 1000, HISTORY_NEAR = 5 };
 #define HISTORY_FLOOR  0.05 /* least spread of r: the noise of a curve that hardly moves is no yardstick */
 #define HISTORY_BEYOND 1.5  /* how far beyond other jumps, as a factor of r */
 #define HISTORY_OFTEN  0.01 /* share of the steps; one other is always allowed */
+#define HISTORY_FEW    8.0
+#define HISTORY_APART  4.0 /* factor of the size */
 
 typedef struct history {
     double near[HISTORY_NEAR];     /* the newest values, at (count - 1) % HISTORY_NEAR */
@@ -141,6 +146,8 @@ static inline bool history_look(const history *histories, int mode, const assay_
         copy[i] = h->residual[i];
     robust_center center = n > 1 ? robust_center_of(copy, n, 0) : (robust_center){0};
     center.spread = fmax(center.spread, HISTORY_FLOOR);
+    if (n > 0)
+        center.spread *= 1 + HISTORY_FEW * (1 / (double)n - 1 / (double)window);
     score->z = robust_score_of(score->r, center).z;
     return true;
 }
@@ -181,6 +188,11 @@ enum { HISTORY_VALUE, HISTORY_MODE, HISTORY_WIDTH }; /* of the rows that history
 /* Is told of a row that has a past: its number in the series, and whether it is a spike. */
 typedef int history_test(void *self, assay_row row, uint64_t number, const history_score *score, bool spike);
 
+/* A jump, as history_score has it. */
+typedef struct history_peak {
+    double size, r;
+} history_peak;
+
 /* One curve: the rows of a tensor and worker, row[0 .. count), ascending in step. */
 typedef struct history_curve {
     const assay_params *params;
@@ -189,7 +201,7 @@ typedef struct history_curve {
     uint64_t count;
     history_score *score; /* [count] */
     bool *known, *spike;  /* [count] */
-    double *peak;         /* [count], for passing use */
+    history_peak *peak;   /* [count], for passing use */
 } history_curve;
 
 static inline int history_mode(const history_curve *c, uint64_t i)
@@ -212,6 +224,12 @@ static inline void history_score_curve(history_curve *c, history *histories, dou
     }
 }
 
+static inline int history_compare_peaks(const void *a, const void *b)
+{
+    const history_peak *x = a, *y = b;
+    return (x->size > y->size) - (x->size < y->size);
+}
+
 /* Sorts the jumps of a mode into c->peak; those that follow another within HISTORY_NEAR steps belong to it. Returns how
  * many. */
 static inline size_t history_peaks(const history_curve *c, int mode, uint64_t *steps)
@@ -226,14 +244,28 @@ static inline size_t history_peaks(const history_curve *c, int mode, uint64_t *s
         for (int k = 0; k < HISTORY_NEAR; k++)
             before = fmax(before, recent[k]);
         if (size > 2 * before)
-            c->peak[peaks++] = size;
+            c->peak[peaks++] = (history_peak){size, c->score[i].r};
         recent[(*steps)++ % HISTORY_NEAR] = size;
     }
-    qsort(c->peak, peaks, sizeof *c->peak, robust_compare);
+    qsort(c->peak, peaks, sizeof *c->peak, history_compare_peaks);
     return peaks;
 }
 
-/* Takes back spikes that are too many. */
+/* The first of the sorted peaks that is at least of `size`. */
+static inline size_t history_first_from(const history_peak *peak, size_t peaks, double size)
+{
+    size_t low = 0, high = peaks;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (peak[middle].size < size)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Takes back spikes that are too many, or the end of a tail. */
 static inline void history_leave_rare(history_curve *c, int mode)
 {
     uint64_t steps;
@@ -242,15 +274,10 @@ static inline void history_leave_rare(history_curve *c, int mode)
     for (uint64_t i = 0; i < c->count; i++) {
         if (!c->spike[i] || history_mode(c, i) != mode || !isfinite(c->score[i].size))
             continue;
-        size_t low = 0, high = peaks;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (c->peak[middle] < c->score[i].size / 2)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        c->spike[i] = (double)(peaks - low) <= allowed;
+        size_t alike = history_first_from(c->peak, peaks, c->score[i].size / 2), tail = 0;
+        for (size_t k = history_first_from(c->peak, peaks, c->score[i].size / HISTORY_APART); k < alike; k++)
+            tail += c->peak[k].r >= c->score[i].r / 2;
+        c->spike[i] = (double)(peaks - alike) <= allowed && tail == 0;
     }
 }
 

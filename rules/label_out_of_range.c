@@ -4,16 +4,29 @@
  * of classes; fires when there is one. The number of classes is the parameter `classes`, else the length of the axis of
  * classes in the predictions that belong to the labels (paired by their order within the worker; classes.h). If the
  * shapes do not tell, only the first two count. Values of ignore_labels are left out. Labels with the shape of
- * floating-point predictions are scores themselves and are not tested. */
+ * floating-point predictions are scores themselves and are not tested.
+ *
+ * Without `strict` the rule recognises a value that stands for no label: it is the only wrong one, labels have it at
+ * every saved step, and it is negative or the largest number of an integer type, such as 255. map keeps a row of every
+ * bad datapoint, and finalize turns those that are left into findings. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pairs.h"
 #include "selection.h"
 
 enum { LABELS, PREDICTIONS };
+enum {
+    BAD,
+    FIRST,
+    VALUE,
+    ONE,
+    CLASSES,
+    WIDTH
+}; /* values of a row: a datapoint; are all its bad labels of one value? */
 
 static const assay_param_def params[] = {
     {.name = "labels_regex",
@@ -30,6 +43,10 @@ static const assay_param_def params[] = {
      .most = 0x1p53,
      .help = "Number of classes; by default from the predictions."},
     IGNORE_LABELS_PARAM,
+    {.name = "strict",
+     .type = ASSAY_PARAM_BOOL,
+     .initial = "True",
+     .help = "False: one value that labels have at every saved step, negative or 255 and the like, means no label."},
     {.name = "ignore", .type = ASSAY_PARAM_REALS, .help = "The older name of ignore_labels."},
     {0},
 };
@@ -54,7 +71,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     slot = (assay_slot){.regexes = "predictions_regex", .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_TIME_ONLY};
     if (number >= 0)
         number = assay_need_slot(need, &slot, err);
-    return number < 0 ? number : ASSAY_OK;
+    return number < 0 ? number : assay_need_rows(need, LABELS, &(assay_rows){.onsets = true}, err);
 }
 
 static bool same_shape(const assay_tensor_view *a, const assay_tensor_view *b)
@@ -79,11 +96,12 @@ static ignored_labels ignored_of(const assay_params *given)
 typedef struct verdict_on_labels {
     uint64_t bad, first;
     double value; /* of the first bad one */
+    bool one;     /* all bad ones have it */
 } verdict_on_labels;
 
 static verdict_on_labels look_at(const ignored_labels *ignored, const assay_values *values, int64_t classes)
 {
-    verdict_on_labels v = {0};
+    verdict_on_labels v = {.one = true};
     for (uint64_t k = 0; k < values->count; k++) {
         double x = values->value[k];
         bool good = x >= 0 && x == floor(x) && isfinite(x) && (classes == 0 || x < (double)classes);
@@ -93,6 +111,7 @@ static verdict_on_labels look_at(const ignored_labels *ignored, const assay_valu
             v.first = k;
             v.value = x;
         }
+        v.one = v.one && x == v.value;
     }
     return v;
 }
@@ -100,6 +119,7 @@ static verdict_on_labels look_at(const ignored_labels *ignored, const assay_valu
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
+    assay_common_state *s = state;
     const assay_slot_view *slot = &view->slot[LABELS], *predictions = &view->slot[PREDICTIONS];
     const ignored_labels ignored = ignored_of(rule->params);
     int status = ASSAY_OK;
@@ -114,26 +134,93 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
                           : scores                                 ? classes_by_shape(item, scores)
                                                                    : 0;
         verdict_on_labels v = look_at(&ignored, &result->of.values, classes);
+        assay_findings_datapoints(s->findings, 1);
+        status = assay_onsets_add(s->onsets, view, item->tensor, item->worker, &(assay_judgement){.bad = v.bad > 0});
+        double row[WIDTH] = {(double)v.bad, (double)v.first, v.value, v.one, (double)classes};
+        if (status == ASSAY_OK && v.bad > 0)
+            status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
+    }
+    return status;
+}
+
+/* Is the value one that programs take to say that there is no label? */
+static bool is_marker(double value)
+{
+    static const double largest[] = {INT8_MAX, UINT8_MAX, INT16_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX};
+    bool found = value < 0 && is_whole(value);
+    for (size_t i = 0; i < sizeof largest / sizeof *largest && !found; i++)
+        found = value == largest[i];
+    return found;
+}
+
+/* What is known of a tensor of labels. */
+typedef struct marker {
+    double value;
+    uint64_t steps, tested; /* of all workers: at which it is the only wrong value; at which there are labels */
+} marker;
+
+enum { MARKER_LEAST = 3 }; /* steps that have to have it */
+
+static bool is_meant(const marker *m)
+{
+    return m->steps >= MARKER_LEAST && m->steps == m->tested;
+}
+
+/* Fills marker[tensor]. */
+static void find_markers(const assay_rule *rule, const assay_common_state *s, marker *of)
+{
+    for (uint64_t i = 0; i < assay_onsets_count(s->onsets); i++) {
+        assay_onset o = assay_onsets_get(s->onsets, i);
+        for (int m = 0; m < ASSAY_MODES && o.tensor < assay_trial_tensors(rule->trial); m++)
+            of[o.tensor].tested += o.tested[m];
+    }
+    for (uint64_t i = 0; i < assay_series_count(s->series); i++) {
+        assay_row row = assay_series_row(s->series, i);
+        if (row.tensor >= assay_trial_tensors(rule->trial) || row.value[ONE] == 0 || !is_marker(row.value[VALUE]))
+            continue;
+        marker *m = &of[row.tensor];
+        m->value = m->steps == 0 ? row.value[VALUE] : m->value;
+        m->steps += row.value[VALUE] == m->value;
+    }
+}
+
+static int add_findings(const assay_series *series, const marker *of, uint32_t tensors, assay_findings *findings)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
+        assay_row row = assay_series_row(series, i);
         char note[128], width[48] = "";
-        if (classes > 0)
-            snprintf(width, sizeof width, " with %" PRId64 " classes", classes);
-        snprintf(note, sizeof note, "first: label %.6g at element %" PRIu64 "%s", v.value, v.first, width);
-        assay_finding finding = finding_of(view, item, (double)v.bad, 0);
-        finding.note = note;
-        status = assay_findings_test(((assay_common_state *)state)->findings, v.bad > 0, &finding);
+        if (row.tensor < tensors && is_meant(&of[row.tensor]))
+            continue;
+        if (row.value[CLASSES] > 0)
+            snprintf(width, sizeof width, " with %.0f classes", row.value[CLASSES]);
+        snprintf(note, sizeof note, "first: label %.6g at element %.0f%s", row.value[VALUE], row.value[FIRST], width);
+        assay_finding finding = {
+            .step = row.step, .tensor = row.tensor, .worker = row.worker, .value = row.value[BAD], .note = note};
+        status = assay_findings_add(findings, &finding);
     }
     return status;
 }
 
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    (void)state;
-    (void)err;
-    (void)rule;
     assay_verdict_no_data(verdict,
                           "what matches as labels are floating-point numbers in the shape of the predictions: targets "
                           "of a regression, no classes.");
-    return ASSAY_OK;
+    const assay_common_state *s = state;
+    uint32_t tensors = assay_trial_tensors(rule->trial);
+    marker *of = calloc((size_t)tensors + 1, sizeof *of);
+    if (!of)
+        return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    if (!assay_param_bool(rule->params, "strict"))
+        find_markers(rule, s, of);
+    int status = add_findings(s->series, of, tensors, assay_verdict_findings(verdict));
+    for (uint32_t t = 0; t < tensors; t++)
+        if (is_meant(&of[t]))
+            assay_verdict_message(verdict, "\"%.200s\" has the label %.6g at every saved step: taken as no label.",
+                                  assay_trial_tensor(rule->trial, t), of[t].value);
+    free(of);
+    return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
 const assay_rule_ops assay_rule_label_out_of_range = {
@@ -147,6 +234,7 @@ const assay_rule_ops assay_rule_label_out_of_range = {
     .remedies = remedies,
     .params = params,
     .setup = setup,
+    .series_width = WIDTH,
     .map = map,
     .finalize = finalize,
     ASSAY_COMMON_STATE,

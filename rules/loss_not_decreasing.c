@@ -7,7 +7,8 @@
  *
  * With against = start the losses so far are judged as a whole (loss_course.h), at the last step and at up to
  * EVALUATIONS before it, evenly spaced. An evaluation fires when it and all later ones find the same for every loss of
- * the worker: if two networks compete, the loss of one rises. */
+ * the worker: if two networks compete, the loss of one rises. If both hardly move, they compete when they go against
+ * each other: when their correlation is below -COMPETING. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 enum { MODE, MODE_STEP, LOSS, WIDTH }; /* values of a row */
 enum { EVALUATIONS = 32 };
 #define COURSE_NEEDED " losses to judge their course (against = start)"
+#define COMPETING     0.5 /* correlation of two losses, below its negative: they compete */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -133,7 +135,8 @@ typedef struct walk {
     const uint64_t *rows; /* of one tensor and worker, ascending in step */
     uint64_t count;
     int mode;
-    bool alone; /* the worker has no other loss */
+    bool alone;    /* the worker has no other loss */
+    bool competes; /* what it gains another loss of the worker loses */
 } walk;
 
 static double step_of(const walk *w, uint64_t i)
@@ -206,7 +209,7 @@ static bool course_is_bad(const walk *w, const double *loss, uint64_t n, double 
     else
         snprintf(note, size, flat ? "it stands still, %.3g %% below its beginning" : "%.3g %% below its beginning",
                  c.fall);
-    return told && (came_back || c.never_fell || flat);
+    return told && !w->competes && (came_back || c.never_fell || flat);
 }
 
 /* Adds the evaluations of one tensor and worker, from the last one back; an evaluation fires where all later ones do.
@@ -244,6 +247,42 @@ static void take_rows(walk *w, const uint64_t *order, uint64_t i, uint64_t count
     }
 }
 
+/* Do two losses of a worker go against each other? Those of one failing training stand still, each with its own noise.
+ */
+static bool compete(const walk *a, const walk *b)
+{
+    double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0; /* means, and sums of squares about them */
+    for (uint64_t i = 0, k = 0; i < a->count && k < b->count;) {
+        assay_row of_a = assay_series_row(a->series, a->rows[i]), of_b = assay_series_row(b->series, b->rows[k]);
+        bool both = of_a.step == of_b.step && in_mode(a, i) && isfinite(of_a.value[LOSS]) && isfinite(of_b.value[LOSS]);
+        i += of_a.step <= of_b.step;
+        k += of_b.step <= of_a.step;
+        if (!both)
+            continue;
+        double dx = of_a.value[LOSS] - x, dy = of_b.value[LOSS] - y;
+        n++;
+        x += dx / n;
+        y += dy / n;
+        xx += dx * (of_a.value[LOSS] - x);
+        yy += dy * (of_b.value[LOSS] - y);
+        xy += dx * (of_b.value[LOSS] - y);
+    }
+    return n >= COURSE_LEAST && xy < -COMPETING * sqrt(xx * yy);
+}
+
+/* Sets w->competes for the loss whose rows begin at order[i]. */
+static void find_competitor(walk *w, const uint64_t *order, uint64_t i, uint64_t count)
+{
+    walk other = *w;
+    uint32_t worker = assay_series_row(w->series, order[i]).worker;
+    w->competes = false;
+    for (uint64_t k = 0; !w->competes && k < count; k += other.count) {
+        take_rows(&other, order, k, count);
+        if (k != i && assay_series_row(w->series, order[k]).worker == worker)
+            w->competes = compete(w, &other);
+    }
+}
+
 /* Of each worker: how many losses it has, and how many of them have a bad course. */
 typedef struct worker_losses {
     uint64_t all, bad;
@@ -263,6 +302,9 @@ static int evaluate_courses(walk *w, const uint64_t *order, uint64_t count, assa
             worker_losses *mine = &workers[worker < assay_trial_workers(w->rule->trial) ? worker : 0];
             bool bad = pass == 0 || mine->bad == mine->all;
             w->alone = pass == 0 || mine->all == 1;
+            w->competes = false;
+            if (pass > 0 && bad && !w->alone)
+                find_competitor(w, order, i, count);
             status = evaluate_course(w, loss, row, pass == 0 ? NULL : findings, &bad);
             mine->all += pass == 0;
             mine->bad += pass == 0 && bad;

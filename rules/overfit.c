@@ -3,8 +3,10 @@
  * The saved TRAIN and EVAL steps are grouped into runs of one mode (phases). For each EVAL phase v, with u the TRAIN
  * phase before it: r = (mean loss of v - mean loss of u) / |mean loss of u|. The rule fires at the last step of v when
  * `patience` consecutive phases had r > ratio_threshold. With rise_threshold a phase counts only if the validation loss
- * has also risen: v > (1 + rise_threshold) * the lowest earlier phase, and by more than SCALE of the first training
- * loss. A gap between both losses is usual; a rising validation loss is not. Trials without TRAIN and EVAL (XGBoost):
+ * has also risen: v > (1 + rise_threshold) * the lowest earlier phase, by more than SCALE of the loss at the beginning,
+ * and by more than gain_share of what it had gained from there to that lowest phase. It counts too if the validation
+ * loss has not gained NO_GAIN of what the training loss has gained, which is below half of its beginning. A gap between
+ * both losses is usual; a rising validation loss is not. Trials without TRAIN and EVAL (XGBoost):
  * every step is such a pair, told apart by names that begin with train, and with validation, eval or test. */
 #include <math.h>
 
@@ -32,6 +34,12 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 1e308,
      .help = "How far it must also have risen above its lowest phase, as a share of that; by default it need not."},
+    {.name = "gain_share",
+     .type = ASSAY_PARAM_REAL,
+     .initial = "0",
+     .least = 0,
+     .most = 1e308,
+     .help = "With rise_threshold: the share of what it had gained since the training began that it must have lost."},
     {0},
 };
 
@@ -47,7 +55,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
     return slot < 0 ? slot : ASSAY_OK;
 }
 
-#define SCALE 0.05 /* of the first training loss: less is noise of a loss that is next to nothing */
+#define NO_GAIN 0.1  /* of what the training loss has gained */
+#define SCALE   0.05 /* of the first training loss: less is noise of a loss that is next to nothing */
 
 static int add_row(assay_common_state *s, const assay_step_view *view, int mode, double loss)
 {
@@ -83,13 +92,16 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     uint64_t rows = assay_series_count(series);
     int64_t patience = assay_param_int(rule->params, "patience"), above = 0;
     double limit = assay_param_real(rule->params, "ratio_threshold"), train = 0;
-    bool trained = false, must_rise = assay_param_has(rule->params, "rise_threshold");
-    double rise = must_rise ? assay_param_real(rule->params, "rise_threshold") : 0, lowest = INFINITY, scale = 0;
+    bool trained = false, evaluated = false, must_rise = assay_param_has(rule->params, "rise_threshold");
+    double rise = must_rise ? assay_param_real(rule->params, "rise_threshold") : 0, lowest = INFINITY, begin = NAN;
+    double gain_share = assay_param_real(rule->params, "gain_share");
     int status = ASSAY_OK;
     for (uint64_t i = 0; status == ASSAY_OK && i < rows;) {
         double mode = assay_series_row(series, i).value[MODE], sum = 0;
         uint64_t steps = 0;
         assay_row last;
+        if (isnan(begin) && mode == ASSAY_MODE_TRAIN)
+            begin = assay_series_row(series, i).value[LOSS];
         do { /* at least one row, also where a damaged state has no number for its mode */
             last = assay_series_row(series, i++);
             sum += last.value[LOSS];
@@ -98,16 +110,19 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         double loss = sum / (double)steps;
         if (mode == ASSAY_MODE_TRAIN) {
             train = loss;
-            scale = trained ? scale : fabs(loss) * SCALE;
             trained = true;
             continue;
         }
-        bool rose = loss - lowest > fmax(rise * fabs(lowest), scale);
+        begin = trained && !evaluated ? fmax(begin, loss) : begin;
+        evaluated = evaluated || trained;
+        double gained = fmax(begin - lowest, 0);
+        bool never_gained = begin - loss < NO_GAIN * (begin - train) && train < begin / 2;
+        bool rose = loss - lowest > fmax(rise * fabs(lowest), fmax(SCALE * fabs(begin), gain_share * gained));
         lowest = fmin(lowest, loss);
         if (!trained || last.step < rule->start_step)
             continue;
         double ratio = (loss - train) / fabs(train);
-        above = ratio > limit && (rose || !must_rise) ? above + 1 : 0;
+        above = ratio > limit && (rose || never_gained || !must_rise) ? above + 1 : 0;
         assay_finding finding = {.step = last.step,
                                  .tensor = ASSAY_NO_TENSOR,
                                  .worker = ASSAY_ALL_WORKERS,

@@ -7,7 +7,9 @@
  *   pairs         value = number of consecutive close pairs of saved steps that end at the step; fires at num_steps - 1
  *   current       value = how many of the num_steps - 1 saved steps before, the newest first, are close to this one
  *   accumulation  (pairs) steps between the regular updates of the worker are skipped (updates.h)
- *   only_trained  (pairs) a tensor that never changes and has no gradient is left out if others have one or change */
+ *   only_trained  (pairs) a tensor that never changes and has no gradient is left out if others have one or change; a
+ *                 tensor is tested from its first change on, if it has one, and may stand still once it came to rest
+ *                 (updates.h) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +73,11 @@ static bool only_train(const assay_params *given)
     return strcmp(assay_param_text(given, "mode"), "TRAIN") == 0;
 }
 
+static bool only_trained(const assay_params *given)
+{
+    return assay_param_bool(given, "only_trained") && !against_current(given);
+}
+
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
@@ -88,7 +95,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                  .reference = ASSAY_REFERENCE_SAVED_BEFORE,
                                  .steps = k,
                                  .train_only = only_train(given),
-                                 .figures = ASSAY_CHANGE_CLOSE,
+                                 .figures = only_trained(given) ? ASSAY_CHANGE_ALL : ASSAY_CHANGE_CLOSE,
                                  .equal_nan = assay_param_bool(given, "equal_nan"),
                                  .rtol = assay_param_real(given, "rtol"),
                                  .atol = assay_param_real(given, "atol")};
@@ -123,6 +130,14 @@ static int test_current(const assay_rule *rule, assay_common_state *s, const ass
     return assay_findings_test(s->findings, alike >= earlier, &finding);
 }
 
+/* What the tensor did since the saved step before: by the tolerances, and whether it crept only where that matters. */
+static double movement(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *item)
+{
+    const assay_result *result = assay_view_result(view, 0, item);
+    double moved = movement_of(result ? &result->of.change : NULL, item->dtype);
+    return moved == CREPT && !only_trained(rule->params) ? MOVED : moved;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     (void)err;
@@ -135,7 +150,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         if (only_train(rule->params) && view->mode != ASSAY_MODE_TRAIN && has_train_steps(rule->trial, item->tensor))
             continue;
-        double what = !found(view, 0, item) ? NO_PAIR : is_close(view, 0, item) ? STOOD_STILL : MOVED;
+        double what = movement(rule, view, item);
         status = current ? test_current(rule, s, view, item)
                          : assay_series_add(s->series, view->step, item->tensor, item->worker, &what);
     }
@@ -168,7 +183,7 @@ static int find_frozen(const assay_rule *rule, const assay_series *series, outlo
     for (uint64_t i = 0; i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, i);
         if (row.tensor < tensors && row.value[0] >= 0)
-            o->frozen[row.tensor] |= row.value[0] > 0 ? STILL_ONCE : MOVED_ONCE;
+            o->frozen[row.tensor] |= row.value[0] == STOOD_STILL ? STILL_ONCE : MOVED_ONCE;
     }
     for (uint32_t t = 0; t < tensors; t++) {
         bool has_gradient = o->frozen[t] && gradient_of_weight(rule->trial, t) != ASSAY_NO_TENSOR;
@@ -206,21 +221,45 @@ static int outlook_make(const assay_rule *rule, const assay_series *series, outl
     return assay_param_bool(rule->params, "only_trained") ? find_frozen(rule, series, o) : ASSAY_OK;
 }
 
+static bool is_move(assay_row row)
+{
+    return row.value[0] == MOVED || row.value[0] == CREPT;
+}
+
+/* Of the rows that begin at order[i]: from which step on their tensor is trained on their worker. */
+static int64_t begin_of_training(const assay_series *series, const uint64_t *order, uint64_t i)
+{
+    assay_row first = assay_series_row(series, order[i]), row = first;
+    for (; row.tensor == first.tensor && row.worker == first.worker; row = assay_series_row(series, order[i])) {
+        if (is_move(row))
+            return row.step;
+        if (++i == assay_series_count(series))
+            break;
+    }
+    return first.step; /* it never moves */
+}
+
 static int test_rows(const assay_rule *rule, const assay_series *series, const uint64_t *order, const outlook *o,
                      assay_verdict *verdict)
 {
-    int64_t num_steps = assay_param_int(rule->params, "num_steps"), saved = 0, run = 0;
+    int64_t num_steps = assay_param_int(rule->params, "num_steps"), saved = 0, run = 0, begin = INT64_MIN;
+    bool trained = only_trained(rule->params), at_rest = false;
     int status = ASSAY_OK;
     assay_row before = {0};
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, order[i]);
         bool first = i == 0 || row.tensor != before.tensor || row.worker != before.worker;
         before = row;
+        if (first && trained)
+            begin = begin_of_training(series, order, i);
+        if (first || is_move(row))
+            at_rest = trained && row.value[0] == CREPT;
         if (o->passed && !first && updates_passes(o->passed, row.worker, row.step))
             continue;
         saved = first ? 1 : saved + 1;
-        run = row.value[0] > 0 && !first ? run + 1 : 0;
-        if (saved < num_steps || row.step < rule->start_step || (o->frozen && o->frozen[row.tensor]))
+        run = row.value[0] == STOOD_STILL && !first && !at_rest && row.step >= begin ? run + 1 : 0;
+        if (saved < num_steps || row.step < begin || row.step < rule->start_step ||
+            (o->frozen && o->frozen[row.tensor]))
             continue;
         assay_finding finding = {.step = row.step,
                                  .tensor = row.tensor,

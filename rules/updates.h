@@ -4,7 +4,11 @@
  * steps over which any weight or bias changed. If nearly all of them have the same distance of two or more, up to one,
  * the pairs between them are skipped, but no more of them in a row than that distance allows. With only two updates,
  * the first must be as far from the beginning. A layer that does not change at the updates either, or a model that
- * stands still for longer, is not excused. */
+ * stands still for longer, is not excused.
+ *
+ * A weight may also come to rest: at the end of a cosine schedule, or of a loss near zero, its changes fade out until
+ * rounding takes them. Its last change before it stands still was one of rounding. That of a weight which the optimizer
+ * dropped was not. */
 #ifndef ASSAY_RULES_UPDATES_H
 #define ASSAY_RULES_UPDATES_H
 
@@ -15,7 +19,38 @@
 #include "gradients.h"
 #include "robust.h"
 
-enum { NO_PAIR = -1, MOVED, STOOD_STILL }; /* what a row says of its tensor since the saved step before */
+/* What a row says of its tensor since the saved step before. CREPT: it moved by no more than rounding. */
+enum { NO_PAIR = -1, MOVED, CREPT, STOOD_STILL };
+
+/* The distance from 1 to the next number of the format; 0: not a format of weights. */
+static inline double step_of_format(int dtype)
+{
+    switch (dtype) {
+    case ASSAY_FLOAT64:
+        return 0x1p-52;
+    case ASSAY_FLOAT32:
+        return 0x1p-23;
+    case ASSAY_FLOAT16:
+        return 0x1p-10;
+    case ASSAY_BFLOAT16:
+        return 0x1p-7;
+    default:
+        return 0;
+    }
+}
+
+/* What a CHANGE since the saved step before, with all its figures, says. NULL: none was measured. */
+static inline double movement_of(const assay_change *change, int dtype)
+{
+    enum { ROUNDING = 4 }; /* in steps of the format, of the whole tensor's norm */
+    if (!change || !change->found)
+        return NO_PAIR;
+    if (!change->same_shape)
+        return MOVED;
+    double rounding = ROUNDING * step_of_format(dtype);
+    bool crept = change->squares <= rounding * rounding * change->reference_squares && change->reference_squares > 0;
+    return change->close ? STOOD_STILL : crept ? CREPT : MOVED;
+}
 
 #define UPDATE_MARK ((uint64_t)1 << 32) /* more than there are still pairs of a step */
 
@@ -34,7 +69,7 @@ static inline int updates_count(const assay_trial *trial, const assay_series *se
                                                          assay_trial_in_collection(trial, "biases", row.tensor));
         tensor = row.tensor;
         if (counts)
-            status = assay_counter_add(steps, row.worker, row.step, row.value[column] > 0 ? 1 : UPDATE_MARK);
+            status = assay_counter_add(steps, row.worker, row.step, row.value[column] == STOOD_STILL ? 1 : UPDATE_MARK);
     }
     return status;
 }

@@ -4,7 +4,8 @@
  * p, s counts when no element of W changed from p to s and the gradient at p has mean(|g|) > min_gradient (raw, else
  * the saved reduction abs_mean). Fires when num_steps - 1 such consecutive pairs end at s; value = their number. Pairs
  * between the regular updates of accumulated gradients (updates.h) are skipped, and so are those whose gradient is
- * unknown or not finite: an optimizer rightly leaves out such a step. */
+ * unknown or not finite: an optimizer rightly leaves out such a step. A weight that came to
+ * rest (updates.h) may stand still. */
 #include <stdlib.h>
 
 #include "gradients.h"
@@ -68,9 +69,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 static double movement(const assay_step_view *view, const assay_tensor_view *item)
 {
     const assay_result *result = assay_view_result(view, 0, item);
-    if (!result || !result->of.change.found)
-        return NO_PAIR;
-    return result->of.change.same_shape && result->of.change.close ? STOOD_STILL : MOVED;
+    return movement_of(result ? &result->of.change : NULL, item->dtype);
 }
 
 /* mean |g|; 0 for that of a bias which is zero but for rounding; -1: it was not saved. */
@@ -136,6 +135,7 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
     const assay_params *p = r->rule->params;
     int64_t num_steps = assay_param_int(p, "num_steps"), run = 0;
     assay_row first = row_at(r, from), before = first;
+    bool at_rest = false; /* its last move was one of rounding */
     uint32_t gradient = gradient_of_weight(r->rule->trial, first.tensor);
     uint64_t i = from + 1;
     for (; i < r->count; i++) {
@@ -145,7 +145,9 @@ static uint64_t test_weight(const rows *r, uint64_t from, assay_verdict *verdict
         double magnitude = magnitude_at(r, gradient, row.worker, before.step);
         bool is_known = isfinite(magnitude) && !updates_passes(r->passed, row.worker, row.step);
         before = row;
-        if (row.value[STILL] != STOOD_STILL)
+        if (row.value[STILL] == MOVED || row.value[STILL] == CREPT)
+            at_rest = row.value[STILL] == CREPT;
+        if (row.value[STILL] != STOOD_STILL || at_rest)
             run = 0;
         else if (is_known)
             run = magnitude > assay_param_real(p, "min_gradient") ? run + 1 : 0;

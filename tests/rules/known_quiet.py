@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""What is quiet on healthy trainings with the parameters of the built-in set, and still finds the faulty twin.
+
+    known_quiet.py --assay PROGRAM --ranks 1 3 7 -- [CASE]...
+"""
+import sys
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from answers import case, fires, main, rule  # noqa: E402
+from made import Made  # noqa: E402
+
+COLLECTIONS = {"weights": "^(?!gradient).*weight$", "gradients": "^gradient", "losses": "[Ll]oss_output"}
+TRAINED = {"collection_names": "weights", "mode": "TRAIN", "accumulation": True, "only_trained": True, "rtol": 0, "atol": 0}
+
+
+def found(first=None):
+    return lambda e: e["status"] == "IssuesFound" and (first is None or e["first"]["step"] == first)
+
+
+def phases(folder, train, held):
+    """An evaluation after each training step."""
+    made = Made(folder, collections=COLLECTIONS)
+    for k, (a, b) in enumerate(zip(train, held)):
+        made.step(2 * k, "TRAIN", k, {"loss_output": float(a)}).step(2 * k + 1, "EVAL", k, {"loss_output": float(b)})
+    return made.end()
+
+
+OVERFIT = {"patience": 3, "ratio_threshold": 0.3, "rise_threshold": 0.2, "gain_share": 0.25}
+
+
+@case
+def validation_that_creeps_up(folder):
+    """From 2.3 to 0.1 and up to 0.3: nothing beside what was gained."""
+    return phases(folder, [2.3] + [0.01] * 9, [0.5, 0.1] + [0.1 + 0.03 * k for k in range(8)]), [
+        rule("gain", "Overfit", fires(), **OVERFIT),
+        rule("without", "Overfit", found(), **dict(OVERFIT, gain_share=0))]
+
+
+@case
+def validation_that_rises(folder):
+    return phases(folder, [2.3] + [0.01] * 9, [1.2, 1.0] + [1.0 + 0.1 * k for k in range(8)]), [
+        rule("rises", "Overfit", found(17), **OVERFIT)]
+
+
+@case
+def validation_that_never_fell(folder):
+    """The training loss comes to nothing, the validation loss stays where it began."""
+    return phases(folder, [1.0, 0.5] + [0.01] * 8, [1.1, 1.1] + [1.15] * 8), [
+        rule("by heart", "Overfit", found(7), **OVERFIT)]
+
+
+def answers(folder, name, predict, labels):
+    made = Made(folder)
+    random = numpy.random.default_rng(1)
+    for step in range(20):
+        made.step(step, "TRAIN", step, {name + "_input_0": predict(random).astype("float32"), name + "_input_1": labels(random)})
+    return made.end()
+
+
+@case
+def whole_targets_of_a_regression(folder):
+    trial = answers(folder, "MSELoss", lambda r: r.normal(150, 40, (32, 1)),
+                    lambda r: r.integers(25, 346, (32, 1)).astype("float32"))
+    return trial, [rule("numbers", "PredictionCollapse", {"status": "NoData"}), rule("read", "ExplodingTensor", fires())]
+
+
+@case
+def logits_about_zero(folder):
+    """Half of them say yes, though none is above 0.5."""
+    trial = answers(folder, "BCEWithLogitsLoss", lambda r: r.uniform(-0.3, 0.3, (64, 1)),
+                    lambda r: r.integers(0, 2, (64, 1)).astype("float32"))
+    return trial, [rule("logits", "PredictionCollapse", fires())]
+
+
+@case
+def one_logit_collapsed(folder):
+    trial = answers(folder, "BCEWithLogitsLoss", lambda r: r.uniform(-3, -0.1, (64, 1)),
+                    lambda r: r.integers(0, 2, (64, 1)).astype("float32"))
+    return trial, [rule("collapsed", "PredictionCollapse", found(9))]
+
+
+def weights(folder, move, steps=40):
+    """move(step): what is added to the weights at that step. A second layer always moves."""
+    made, late, other = Made(folder, collections=COLLECTIONS), numpy.full(8, 0.5, "float32"), numpy.full(8, 0.5, "float32")
+    for step in range(steps):
+        made.step(step, "TRAIN", step, {"a.weight": late.copy(), "b.weight": other.copy(), "gradient/a.weight": numpy.full(8, 1e-3),
+                                        "gradient/b.weight": numpy.full(8, 1e-3)})
+        late, other = late + numpy.float32(move(step)), other + numpy.float32(1e-3)
+    return made.end()
+
+
+@case
+def layer_that_joins_in_later(folder):
+    return weights(folder, lambda step: 1e-3 * (step >= 20)), [rule("late", "UnchangedTensor", fires(), **TRAINED)]
+
+
+@case
+def layer_that_comes_to_rest(folder):
+    """Its moves halve until rounding takes them."""
+    return weights(folder, lambda step: 1e-3 * 0.5 ** step), [
+        rule("rest", "UnchangedTensor", fires(), **TRAINED), rule("gradient", "WeightFrozenDespiteGradient", fires())]
+
+
+@case
+def layer_that_is_dropped(folder):
+    return weights(folder, lambda step: 1e-3 * (step < 20)), [
+        rule("dropped", "UnchangedTensor", found(22), **TRAINED), rule("gradient", "WeightFrozenDespiteGradient", found(22))]
+
+
+def labels(folder, spoil):
+    made = Made(folder)
+    for step in range(12):
+        y = numpy.arange(24, dtype="int64") % 3
+        made.step(step, "TRAIN", step, {"CrossEntropyLoss_input_0": numpy.zeros((24, 3), "float32"),
+                                        "CrossEntropyLoss_input_1": spoil(step, y)})
+    return made.end()
+
+
+@case
+def border_of_a_field(folder):
+    def border(step, y):
+        y[:4] = 255
+        return y
+
+    return labels(folder, border), [
+        rule("told", "LabelOutOfRange", lambda e: e["status"] == "NoIssuesFound" and "255" in e["message"], strict=False),
+        rule("strict", "LabelOutOfRange", found(0))]
+
+
+@case
+def labels_that_are_wrong(folder):
+    return labels(folder, lambda step, y: y + 1), [rule("from 1", "LabelOutOfRange", found(0), strict=False)]
+
+
+@case
+def label_that_is_wrong_once(folder):
+    def once(step, y):
+        y[5] = 255 if step == 7 else y[5]
+        return y
+
+    return labels(folder, once), [rule("once", "LabelOutOfRange", fires(7), strict=False)]
+
+
+def gradients(folder, size, loss):
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(20):
+        made.step(step, "TRAIN", step, {"loss_output": loss(step), "gradient/a.weight": numpy.full(16, size(step))})
+    return made.end()
+
+
+@case
+def gradients_of_a_converged_loss(folder):
+    """From step 10 on the loss is a thousandth of what it was, or is not: then the gradients are scaled down by mistake."""
+    risk = dict(collection_names="losses", tensor_regex="^gradient.*weight", flush_percent=99)
+    small = lambda step: 1e-2 if step < 10 else 1e-9  # noqa: E731
+    trial = gradients(folder, small, lambda step: 2.0 if step < 10 else 0.002)
+    return trial, [rule("converged", "HalfPrecisionRisk", fires(), loss_share=0.01, **risk),
+                   rule("whatever the loss", "HalfPrecisionRisk", found(10), **risk)]
+
+
+@case
+def gradients_scaled_down(folder):
+    trial = gradients(folder, lambda step: 1e-2 if step < 10 else 1e-9, lambda step: 2.0 - 0.02 * step)
+    return trial, [rule("scaled", "HalfPrecisionRisk", found(10), loss_share=0.01, collection_names="losses",
+                        tensor_regex="^gradient.*weight", flush_percent=99)]
+
+
+@case
+def balanced_adversaries(folder):
+    """Neither loss falls: what one gains the other loses. Two losses of one failing training have noise of their own."""
+    made, random = Made(folder), numpy.random.default_rng(2)
+    for step in range(100):
+        swing = 0.05 * numpy.sin(step / 8)
+        made.step(step, "TRAIN", step, {"judge": 0.69 + swing + 0.01 * random.normal(), "maker": 0.69 - swing + 0.01 * random.normal(),
+                                        "one": 0.69 + 0.02 * random.normal(), "two": 0.69 + 0.02 * random.normal()})
+    course = dict(against="start", diff_percent=5, plateau_percent=25, use_losses_collection=False)
+    return made.end(), [rule("adversaries", "LossNotDecreasing", fires(), tensor_regex="judge,maker", **course),
+                        rule("two tasks", "LossNotDecreasing", found(), tensor_regex="one,two", **course)]
+
+
+@case
+def end_of_a_tail(folder):
+    """Jumps of all sizes: the largest of them belongs to the tail. A jump with none beside it does not."""
+    curve = 1.0 + 0.02 * numpy.random.default_rng(3).normal(size=300)
+    tail, alone = curve.copy(), curve.copy()
+    for k, step in enumerate(range(30, 290, 20)):
+        tail[step] += 6.0 / (1 + 0.7 * k)
+    tail[150] = 9.0
+    alone[150] = 9.0
+    made = Made(folder, collections={"losses": "^tail$"})
+    for step in range(300):
+        made.step(step, "TRAIN", step, {"tail": float(tail[step]), "alone": float(alone[step])})
+    return made.end(), [rule("tail", "LossSpike", fires(), share=0.5),
+                        rule("alone", "LossSpike", fires(150), share=0.5, collection_names="none", tensor_regex="alone")]
+
+
+@case
+def inputs_of_any_network(folder):
+    made, random = Made(folder, workers=3), numpy.random.default_rng(4)
+    for step in range(6):
+        own = [random.normal(size=(8, 4)) for _ in range(3)]
+        made.step(step, "TRAIN", step, {"worker_%d" % w: {"Sequential_input_0": own[1 if w == 2 else w],
+                                                          "place_input_0": numpy.arange(32.0)} for w in range(3)})
+    return made.end(), [rule("twins", "DuplicateShard", lambda e: found(1)(e) and {f["worker"] for f in e["findings"]} == {"worker_2"})]
+
+
+if __name__ == "__main__":
+    main()
