@@ -1,0 +1,25 @@
+"""registry.py - what the trainings of the zoo have in common: where they are entered, the set of digits, optimisers."""
+import torch
+from torch import optim
+
+from sets import Table
+
+TRAININGS = {}
+
+
+def healthy(made):
+    TRAININGS["zoo_" + made.__name__] = made
+    return made
+
+
+def digits(seed, images=False):
+    torch.manual_seed(seed)
+    return Table("digits", seed, images)
+
+
+def adam(net, lr=1e-3, **more):
+    return optim.Adam(net.parameters(), lr=lr, **more)
+
+
+def sgd(net, lr, momentum=0.9, **more):
+    return optim.SGD(net.parameters(), lr=lr, momentum=momentum, **more)
