@@ -34,7 +34,7 @@ typedef struct assay_mapper {
     uint64_t steps_shared;             /* that others helped with */
 } assay_mapper;
 
-/* A mapper within so many bytes of `memory`, dealt out by `budget`; what it is given is borrowed and outlives it. 0 or
+/* A mapper that uses at most `memory` bytes, divided by `budget`. All arguments are borrowed and outlive it. 0 or
  * ASSAY_ENOMEM; release either way. */
 int assay_mapper_init(assay_mapper *m, const assay_plan *plan, const assay_sources *sources, const assay_rule *rules,
                       assay_progress *progress, size_t memory, const assay_budget *budget);

@@ -20,11 +20,11 @@ int assay_measures_feed(const assay_measures *g, const uint8_t *piece, uint64_t 
 /* After the last piece. *again is set when a meter wants the content once more; the others are done. */
 int assay_measures_end(const assay_measures *g, bool *again);
 
-/* When the record cannot be read to its end: gives back what the measures took for their work. */
+/* After a record that could not be read to its end: returns the working memory of the measures. */
 void assay_measures_drop(const assay_measures *g);
 
-/* Will a later record be compared with this one, as far as this rank reads? Where only part of a step is read, the
- * records of the next step are on another rank, or come much later. */
+/* Will this rank compare a later record with this one? If it reads only a part of a step, the records of the next step
+ * are on another rank, or come much later. */
 bool assay_measures_is_looked_back_at(const assay_measures *g);
 
 #endif

@@ -29,35 +29,35 @@ typedef struct assay_cached_reference {
 /* Never holds more than `budget` bytes; NULL without memory. */
 assay_reference_cache *assay_reference_cache_new(size_t budget);
 void assay_reference_cache_free(assay_reference_cache *kept);
-/* Lets go of everything: before another trial's entries come. */
+/* Releases everything: before another trial's entries come. */
 void assay_reference_cache_clear(assay_reference_cache *kept);
 
-/* From now on it is the next tensor's turn. Contents that are found for a tensor stay as they are until the next one,
- * but for what assay_reference_cache_begin() says. */
+/* Begins the next tensor. Contents that were found for a tensor stay unchanged until then, except as
+ * assay_reference_cache_begin() says. */
 void assay_reference_cache_next(assay_reference_cache *kept);
 
 /* The content of an entry of that tensor and worker; NULL when it is not kept. */
 const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *kept, assay_reference_key key,
                                                          const assay_entry *entry);
 
-/* Lets go of what is kept of that tensor and worker. The memory is used for the next ones. */
+/* Releases what is kept of that tensor and worker. The memory is reused. */
 void assay_reference_cache_evict(assay_reference_cache *kept, assay_reference_key key);
 
-/* Tells that a window goes back to `entry`, whose record is `record`. When that is not kept and the window went back to
- * it before, it is worth keeping: returns where its bytes are to be put while they are read, for
- * assay_reference_cache_filled(). Else NULL. */
+/* Says that a window refers back to `entry`, whose record is `record`. If that is not kept and the window referred to
+ * it before, it is worth keeping: returns a buffer for its bytes while they are read, for
+ * assay_reference_cache_filled(). Otherwise NULL. */
 uint8_t *assay_reference_cache_oldest(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
                                       const assay_record *record);
-/* The bytes are there, and the record was sound. */
+/* The bytes are complete, and the record was sound. */
 void assay_reference_cache_filled(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
                                   const assay_record *record);
 
-/* Where the content of the record under way is to be put, or NULL when there is no room for it. *apart: is it to be a
- * place where nothing lies that was found for this very tensor? Set to whether it is: if it is not, whoever compares
- * the two contents puts a piece there after comparing it. */
+/* A buffer for the content of the record being measured, or NULL if there is no room. *apart, in: must the buffer not
+ * alias a reference that was found for this tensor? Out: whether it does not. If it may alias, the caller copies each
+ * piece only after comparing it. */
 uint8_t *assay_reference_cache_begin(assay_reference_cache *kept, assay_reference_key key, const assay_record *record,
                                      bool *apart);
-/* The bytes are there, and the record was sound. Without this call they are never found. */
+/* The bytes are complete, and the record was sound. Without this call they are never found. */
 void assay_reference_cache_end(assay_reference_cache *kept, assay_reference_key key, const assay_entry *entry,
                                const assay_record *record);
 

@@ -58,14 +58,14 @@ int assay_step_work_enter(assay_step_work *work);
 int assay_step_work_begin(assay_step_work *work, const assay_step_info *step);
 /* Forgets the results and what was charged; the step stays. */
 void assay_step_work_clear(assay_step_work *work);
-/* The same, and from now on the budget is another one. */
+/* The same, with a new budget from now on. */
 void assay_step_work_limit(assay_step_work *work, size_t budget);
 
 /* Charges the step for bytes that it will hold; false: refused, and nothing is charged. */
 bool assay_step_work_charge(assay_step_work *work, size_t bytes);
-/* Takes note of bytes that a record works with, which assay_step_work_left() has granted. */
+/* Records working memory of a record, which assay_step_work_left() has granted. */
 void assay_step_work_note(assay_step_work *work, size_t bytes);
-/* Charges the step for what records were granted that were measured out of turn; false: it has not that much left. */
+/* Charges the step for records that were measured out of turn; false: it has not enough left. */
 bool assay_step_work_admit(assay_step_work *work, assay_step_charge charge);
 /* Bytes that the step may still hold or work with. */
 static inline size_t assay_step_work_left(const assay_step_work *work)

@@ -16,7 +16,7 @@ typedef struct assay_tensor_result {
     uint32_t unsummed;      /* likewise: of that, what no checksum covers */
 } assay_tensor_result;
 
-/* What is to be known of a raw tensor, which lies in one piece of memory: there may be a million of them in a step. */
+/* The parts of a raw tensor's result. They share one piece of memory, because a step may have a million tensors. */
 typedef struct assay_tensor_room {
     bool stats;
     int dims;
@@ -31,14 +31,14 @@ size_t assay_tensor_room_size(const assay_tensor_room *room);
 uint8_t *assay_tensor_room_take(const assay_tensor_room *room, assay_arena *arena, assay_tensor_view *view,
                                 assay_stats **stats);
 
-/* What both sides know: items that do not fit are no items. */
+/* What sender and receiver both know; an item that does not fit it is damaged. */
 typedef struct assay_tensor_result_form {
     const assay_measure *measures; /* borrowed; results go by their numbers */
     uint32_t measure_count, tensors, workers;
     const assay_source_plan *plan; /* borrowed; says what is wanted of each tensor */
 } assay_tensor_result_form;
 
-/* Appends an item but for its name. Failures are remembered in the buffer. */
+/* Appends an item without its name. The buffer remembers failures. */
 void assay_tensor_result_pack(const assay_tensor_result *item, const assay_tensor_result_form *form, assay_buf *out);
 /* Reads an item into a zeroed one, without its name; all that it points to is taken from the arena. ASSAY_EFORMAT when
  * the bytes are none, ASSAY_EBUDGET when the arena has no room. */

@@ -21,11 +21,11 @@ typedef struct assay_budget {
 int assay_budget_deal_out(assay_comm *comm, const assay_plan *plan, const assay_sources *sources, size_t memory,
                           assay_budget *out);
 
-/* What may be kept for comparisons, by what is resident now; `more` is what the caller will take beside it. Not
- * collective. */
+/* Bytes that the reference cache may use, given the memory resident now; `more` is what the caller will use besides.
+ * Not collective. */
 size_t assay_budget_keep(const assay_budget *budget, size_t memory, size_t more);
 
-/* Says on rank 0 when what the ranks hold leaves less than what a step may need. Collective. */
+/* Warns on rank 0 if the ranks hold so much that a step may lack memory. Collective. */
 int assay_budget_warn(assay_comm *comm, const assay_budget *budget, size_t memory);
 
 #endif

@@ -52,7 +52,7 @@ typedef struct assay_chunk {
     uint64_t first_step, steps; /* positions in the source's steps */
     uint64_t bytes, records, cost;
     uint64_t last_cost, largest; /* of its last step: the cost, and that of the dearest record */
-    bool done;                   /* its result is in the checkpoint that the run goes on from */
+    bool done;                   /* its result is in the checkpoint that the run continues from */
 } assay_chunk;
 
 #define ASSAY_NO_CHUNK UINT64_MAX
@@ -129,13 +129,14 @@ int assay_plan_partition(assay_plan *plan, int ranks);
 
 /* How the last step of a chunk is shared. O(chunks). Not collective. */
 assay_share assay_plan_share(const assay_plan *plan, int ranks, uint64_t chunk);
-/* Which of its ranks takes what has its middle at such a cost behind the beginning of the step. Not collective. */
+/* The rank that measures a record whose middle has this cost, counted from the beginning of the step. Not collective.
+ */
 int assay_share_rank(const assay_share *share, double middle);
 /* How many steps are shared. Not collective. */
 uint64_t assay_plan_steps_shared(const assay_plan *plan, int ranks);
 
-/* What the busiest of so many ranks would do over the mean, minus 1, by the cost of the chunks and, where a step is
- * shared, of its dearest record. Not collective. */
+/* The cost of the busiest of `ranks` ranks over the mean, minus 1, from the cost of the chunks and, for a shared step,
+ * of its most expensive record. Not collective. */
 double assay_plan_imbalance(const assay_plan *plan, int ranks);
 
 #endif
