@@ -19,6 +19,18 @@
     X(ASSAY_PROBLEM_ORPHAN, "events-without-index", true)                                                              \
     X(ASSAY_PROBLEM_BUDGET, "memory-budget", true) /* not evaluated: needs more than --memory */                       \
     X(ASSAY_PROBLEM_EMPTY, "empty-trial", true)                                                                        \
+    X(ASSAY_PROBLEM_HEADER, "damaged-header", true) /* the directory of a file: what it holds is unknown */            \
+    X(ASSAY_PROBLEM_SHORT, "short-file", true)      /* the directory is right, bytes are missing */                    \
+    X(ASSAY_PROBLEM_PICKLE, "refused-pickle", true)                                                                    \
+    X(ASSAY_PROBLEM_UNSUPPORTED, "unsupported", true) /* understood, and not read by this version */                   \
+    X(ASSAY_PROBLEM_MISSING_SHARD, "missing-shard", true)                                                              \
+    X(ASSAY_PROBLEM_INDEX_MISMATCH, "index-mismatch", true)                                                            \
+    X(ASSAY_PROBLEM_INCOMPLETE_TENSOR, "incomplete-tensor", true)                                                      \
+    X(ASSAY_PROBLEM_DUPLICATE_TENSOR, "duplicate-tensor", true)                                                        \
+    X(ASSAY_PROBLEM_ABANDONED, "unfinished-checkpoint", true)   /* and a later one was finished */                     \
+    X(ASSAY_PROBLEM_UNFINISHED, "unfinished-checkpoint", false) /* the newest */                                       \
+    X(ASSAY_PROBLEM_EXTRA_SHARD, "extra-shard", false)                                                                 \
+    X(ASSAY_PROBLEM_SET_ASIDE, "set-aside", false)                                                                     \
     X(ASSAY_PROBLEM_NAME, "foreign-file", false)            /* a file name that is none of ours */                     \
     X(ASSAY_PROBLEM_DIFFERENT, "collections-differ", false) /* between workers */                                      \
     X(ASSAY_PROBLEM_AGAIN, "saved-again", false)            /* a tensor twice in a step: the last one counts */        \

@@ -168,7 +168,8 @@ void assay_shard_renumber(assay_shard *s, const uint32_t *new_id)
     for (size_t i = 0; i < s->entry_count; i++)
         s->entries[i].tensor = new_id[s->entries[i].tensor];
     for (size_t p = 0; p < s->count; p++)
-        order_again(s->entries + s->parts[p].first, s->parts[p].count);
+        if (s->parts[p].count > 0)
+            order_again(s->entries + s->parts[p].first, s->parts[p].count);
     for (size_t i = 0; i < s->shape_count; i++)
         s->shapes[i].tensor = new_id[s->shapes[i].tensor];
 }

@@ -129,7 +129,7 @@ static void test_no_trial(void)
 {
     listed l = {0};
     workspace_make(&l.w);
-    workspace_text(&l.w, "weights.bin", "");
+    workspace_text(&l.w, "weights.dat", "");
     list(&l);
     CU_ASSERT_EQUAL(l.status, ASSAY_EFORMAT);
     CU_ASSERT_PTR_NOT_NULL(strstr(l.err.text, "not a trial"));

@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "trial/format/npy/npy.h"
 
+enum { DEEPEST = 16 };
 static const char END[] = "training_job_end.ts", FIRST[] = "worker_0";
 
 /* Takes one of the words, whatever its case, off the name's start; NULL when none is there. */
@@ -106,6 +107,24 @@ static bool has_own(assay_lister *l, const step_place *place, const assay_names 
     return false;
 }
 
+/* Is there a .npy file in the directory, or below it? Other formats have directories of steps and workers, too. */
+static bool has_array(const assay_lister *l, const char *directory, int depth)
+{
+    char path[ASSAY_PATH_ROOM];
+    assay_names names = {0};
+    bool found = false;
+    if (depth == DEEPEST || assay_store_list(l->store, directory, &names, NULL) != ASSAY_OK)
+        return false;
+    for (size_t i = 0; i < names.count && !found; i++)
+        found = ends_with_npy(names.name[i]);
+    for (size_t i = 0; i < names.count && !found; i++)
+        found = !strchr(names.name[i], '.') &&
+                snprintf(path, sizeof path, "%s/%s", directory, names.name[i]) < (int)sizeof path &&
+                assay_store_exists(l->store, path, NULL) == 0 && has_array(l, path, depth + 1);
+    assay_names_release(&names);
+    return found;
+}
+
 /* The units of a step's directory. What is no directory has none. */
 static int list_step(assay_lister *l, const step_place *place, uint32_t number)
 {
@@ -128,20 +147,24 @@ static int list_step(assay_lister *l, const step_place *place, uint32_t number)
     return status;
 }
 
-/* Lists the directories in order; of two of one step the second is named and not used. */
+/* Lists the directories in order; of two of one step that have tensors the second is named and not used. */
 static int list_places(assay_lister *l, const step_place *places, size_t count)
 {
     assay_catalog *catalog = l->catalog;
+    const step_place *used = NULL;
     int status = ASSAY_OK;
     for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
-        if (i > 0 && places[i - 1].step == places[i].step) {
+        if (used && used->step == places[i].step) {
             assay_problems_add(&catalog->problems, ASSAY_PROBLEM_DUPLICATE, places[i].step, places[i].name, -1,
                                "%s: step %lld is in %s too; this one is not used", places[i].name,
-                               (long long)places[i].step, places[i - 1].name);
+                               (long long)places[i].step, used->name);
             continue;
         }
+        const size_t before = catalog->unit_count;
         uint32_t number = assay_lister_place(l, places[i].name, strlen(places[i].name));
         status = number == ASSAY_NO_ID ? assay_lister_no_memory(l) : list_step(l, &places[i], number);
+        if (catalog->unit_count > before)
+            used = &places[i];
     }
     return status;
 }
@@ -158,7 +181,10 @@ int assay_npy_list(assay_lister *l)
         count += assay_npy_step_name(l->top->name[i], &places[count].step);
     }
     qsort(places, count, sizeof *places, compare_places);
-    int status = list_places(l, places, count);
+    bool any = false;
+    for (size_t i = 0; i < count && !any; i++)
+        any = has_array(l, places[i].name, 0);
+    int status = any ? list_places(l, places, count) : ASSAY_OK;
     free(places);
     return status == ASSAY_OK && l->catalog->unit_count == before ? 1 : status;
 }

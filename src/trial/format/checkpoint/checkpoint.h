@@ -1,0 +1,30 @@
+/* checkpoint.h - what the files of this format share: series of checkpoints (docs/checkpoints-as-trials.md). Inside
+ * this folder only. */
+#ifndef ASSAY_CHECKPOINT_CHECKPOINT_H
+#define ASSAY_CHECKPOINT_CHECKPOINT_H
+
+#include "trial/format/format.h"
+
+/* series.c */
+bool assay_checkpoint_probe(const assay_names *top);
+int assay_checkpoint_list(assay_lister *lister);
+int assay_checkpoint_conclude(assay_lister *lister);
+void assay_checkpoint_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
+/* The name of the directory or file at a place, and its step; NULL: there is no such place. */
+const char *assay_checkpoint_place(const assay_dict *places, uint32_t place, int64_t *step);
+
+/* index.c */
+int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
+                           assay_dict *tensors, assay_shard *shard, assay_problems *problems);
+uint32_t assay_checkpoint_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker);
+int assay_checkpoint_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
+int assay_checkpoint_file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out,
+                               size_t room);
+int assay_checkpoint_places(assay_store *store, assay_place_visit *visit, void *context);
+int assay_checkpoint_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                                 assay_place_visit *visit, void *context);
+
+/* decode.c */
+int assay_checkpoint_decode(assay_decoded *d, assay_view *view, size_t budget, assay_record *record, assay_error *err);
+
+#endif

@@ -1,0 +1,125 @@
+/* contents.h - what a checkpoint holds, as its files are read one by one. Inside this folder only.
+ *
+ * Readers of files add tensors under the names that the files have; names.c then gives them those that rules know.
+ * How a tensor's elements are found is written into a note, which the index keeps beside its row and decode.c reads. */
+#ifndef ASSAY_CHECKPOINT_CONTENTS_H
+#define ASSAY_CHECKPOINT_CONTENTS_H
+
+#include "trial/format/checkpoint/zip.h"
+#include "trial/format/format.h"
+
+typedef enum assay_ckpt_role { /* of a file, by its name */
+                               ASSAY_CKPT_MODEL,
+                               ASSAY_CKPT_OPTIMIZER,
+                               ASSAY_CKPT_STATE, /* schedulers, random numbers, arguments: nothing of it is required */
+                               ASSAY_CKPT_ROLES
+} assay_ckpt_role;
+
+typedef enum assay_ckpt_form {                     /* how elements lie */
+                               ASSAY_CKPT_RANGE,   /* in C order in a range of the file */
+                               ASSAY_CKPT_STRIDED, /* in a range of the file, a stride a dimension */
+                               ASSAY_CKPT_NPY,     /* the range is a .npy file */
+                               ASSAY_CKPT_PIECES   /* boxes of the tensor lie in several files */
+} assay_ckpt_form;
+
+enum {                            /* flags */
+       ASSAY_CKPT_SWAPPED = 1,    /* most significant byte first */
+       ASSAY_CKPT_NEGATED = 2,    /* torch's lazy views */
+       ASSAY_CKPT_CONJUGATED = 4, /* likewise */
+       ASSAY_CKPT_DEFLATED = 8,   /* the range is to be inflated */
+       ASSAY_CKPT_CHECKED = 16    /* there is a CRC-32 over the whole range */
+};
+
+typedef struct assay_ckpt_piece { /* a box of a tensor, in C order in a range of a file */
+    uint32_t file;
+    uint64_t offset;
+    int64_t first[ASSAY_MAX_DIMS], size[ASSAY_MAX_DIMS];
+} assay_ckpt_piece;
+
+/* Where a tensor's elements are. */
+typedef struct assay_ckpt_place {
+    assay_ckpt_form form;
+    unsigned flags;
+    int dtype; /* assay_dtype; of NPY what its header says counts */
+    int dims;
+    int64_t shape[ASSAY_MAX_DIMS];
+    int64_t stride[ASSAY_MAX_DIMS]; /* STRIDED: in elements */
+    uint64_t first;                 /* STRIDED: the first element, counted in the range */
+    uint64_t length;                /* bytes of the range in the file */
+    uint32_t crc;
+    uint64_t inflated; /* DEFLATED: bytes */
+    uint32_t pieces;   /* PIECES */
+} assay_ckpt_place;
+
+typedef struct assay_ckpt_tensor {
+    uint32_t name; /* into assay_contents.names */
+    uint32_t file; /* into assay_contents.files */
+    uint64_t offset, length;
+    size_t note, note_size; /* in assay_contents.notes */
+    uint8_t role;           /* assay_ckpt_role */
+    bool in_order;          /* its file keeps the order in which the model has its tensors */
+} assay_ckpt_tensor;
+
+/* A parameter that an optimizer knows by a number, in the order of its groups. */
+typedef struct assay_ckpt_number {
+    uint32_t optimizer, group;
+    int64_t number;
+    bool listed; /* there are several optimizers: names begin with the optimizer's number */
+} assay_ckpt_number;
+
+typedef struct assay_contents {
+    assay_store *store;
+    assay_problems *problems;
+    int64_t step;
+    const char *directory; /* of the checkpoint, "" for the trial's root */
+    assay_dict *names;     /* each tensor's */
+    assay_dict *files;     /* paths below the trial's root */
+    assay_ckpt_tensor *tensor;
+    size_t count, room;
+    assay_ckpt_number *number;
+    size_t numbers, number_room;
+    bool in_order; /* of the file under way */
+    assay_buf notes;
+    struct assay_boxes *boxes; /* of tensors in pieces, where files have some; NULL */
+    int status;                /* ASSAY_ENOMEM once something could not be kept */
+} assay_contents;
+
+/* 0 or ASSAY_ENOMEM. Release with assay_contents_release() either way. */
+int assay_contents_init(assay_contents *c, assay_store *store, int64_t step, const char *directory,
+                        assay_problems *problems);
+void assay_contents_release(assay_contents *c);
+/* Adds a tensor of a file in the range [offset, offset + length); of two of one name the first counts, and a problem
+ * names the second. */
+void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length, uint32_t file,
+                        uint64_t offset, uint64_t length, const assay_ckpt_place *place,
+                        const assay_ckpt_piece *pieces);
+void assay_contents_add_number(assay_contents *c, assay_ckpt_number number);
+
+/* A note as bytes, and back. False when it is none. */
+void assay_ckpt_note_put(assay_buf *out, const assay_ckpt_place *place, const assay_ckpt_piece *pieces);
+bool assay_ckpt_note_get(assay_cursor *in, assay_ckpt_place *place);
+bool assay_ckpt_note_piece(assay_cursor *in, const assay_ckpt_place *place, assay_ckpt_piece *piece);
+
+/* A file that is being read. */
+typedef struct assay_ckpt_file {
+    assay_contents *to;
+    assay_store_file *file;
+    const char *path;
+    uint64_t base, size; /* of it, [base, base + size) is looked at */
+    uint32_t number;     /* in assay_contents.files */
+    assay_ckpt_role role;
+    assay_zip zip; /* where it is one */
+} assay_ckpt_file;
+
+/* Adds a problem of this file at an offset (-1: none). */
+void assay_ckpt_problem(const assay_ckpt_file *f, int kind, int64_t offset, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Reads exactly so many bytes at an offset behind the base; for assay_zip_open(). */
+int assay_ckpt_read(void *file, uint64_t at, void *bytes, size_t size, assay_error *err);
+
+/* safetensors_file.c, npz.c, torch.c: add the tensors of a file; what is wrong becomes a problem. 0 or ASSAY_ENOMEM. */
+int assay_ckpt_add_safetensors(assay_ckpt_file *f);
+int assay_ckpt_add_npz(assay_ckpt_file *f);
+int assay_ckpt_add_torch(assay_ckpt_file *f);
+
+#endif

@@ -1,0 +1,414 @@
+/* dcp.c - see dcp.h.
+ *
+ * .metadata is a pickle of one object:
+ *   state_dict_metadata   name -> TensorStorageMetadata{properties, size, chunks: [{offsets, sizes}, ..]}
+ *   storage_data          MetadataIndex{fqn, offset} -> _StorageInfo{relative_path, offset, length}
+ *   planner_data          name -> the keys under which the program knows it
+ * At a chunk's place lies a whole torch file of one tensor. Which rank saved a chunk says nothing: writers spread
+ * copies over ranks as they like. So the boxes of a tensor make one tensor of one worker. */
+#include "trial/format/checkpoint/dcp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/format/checkpoint/boxes.h"
+#include "trial/format/checkpoint/keys.h"
+#include "trial/format/checkpoint/torch.h"
+#include "trial/format/checkpoint/walk.h"
+
+enum { METADATA_MOST = 1 << 30 };
+
+typedef struct dcp {
+    assay_contents *c;
+    const char *directory;
+    const assay_names *names; /* in the directory */
+    char path[ASSAY_PATH_ROOM];
+    assay_pickle p;
+    assay_buf bytes;    /* of .metadata */
+    assay_dict *chunks; /* by name and offsets: the number of a storage */
+    uint32_t *storage;  /* nodes, by number in `chunks` */
+    size_t storage_room;
+    assay_dict *named; /* files that .metadata names, below the directory */
+    uint8_t *state;    /* by file: whether a problem of it was named */
+    size_t state_room;
+    assay_boxes *boxes;
+    assay_ckpt_file open; /* the file that was read last; .file NULL: none */
+} dcp;
+
+static int damaged(const dcp *d, const char *what)
+{
+    assay_problems_add(d->c->problems, ASSAY_PROBLEM_HEADER, d->c->step, d->path, -1, "%s: %s", d->path, what);
+    return ASSAY_EFORMAT;
+}
+
+/* ---- objects ---- */
+
+/* Is the node an object of a class of torch.distributed of that name, in whatever module? */
+static bool is_class(const assay_pickle *p, uint32_t node, const char *name)
+{
+    static const char MODULE[] = "torch.distributed.";
+    if (node == ASSAY_PICKLE_NOTHING)
+        return false;
+    const assay_pickle_node *n = &p->node[node];
+    if (n->kind != ASSAY_PICKLE_OBJECT && n->kind != ASSAY_PICKLE_CALL)
+        return false;
+    const assay_pickle_node *class = &p->node[n->a];
+    return class->kind == ASSAY_PICKLE_GLOBAL && class->b > sizeof MODULE - 1 &&
+           memcmp(p->bytes + class->a, MODULE, sizeof MODULE - 1) == 0 && class->size == strlen(name) &&
+           memcmp(p->bytes + class->c, name, (size_t) class->size) == 0;
+}
+
+/* A field of an object; ASSAY_PICKLE_NOTHING when it is none, or has no such field. */
+static uint32_t field(const assay_pickle *p, uint32_t node, const char *name)
+{
+    if (node == ASSAY_PICKLE_NOTHING ||
+        (p->node[node].kind != ASSAY_PICKLE_OBJECT && p->node[node].kind != ASSAY_PICKLE_CALL))
+        return ASSAY_PICKLE_NOTHING;
+    return assay_pickle_get(p, p->node[node].c, name);
+}
+
+/* The numbers of a torch.Size or tuple; their count, or -1. */
+static int get_numbers(const assay_pickle *p, uint32_t node, int64_t *out)
+{
+    int count = 0;
+    if (node != ASSAY_PICKLE_NOTHING && p->node[node].kind == ASSAY_PICKLE_CALL &&
+        assay_pickle_is_global(p, p->node[node].a, "torch", "Size"))
+        node = assay_pickle_at(p, p->node[node].b, 0);
+    if (!assay_walk_is_list(p, node))
+        return -1;
+    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
+        const assay_pickle_node *n = &p->node[p->item[i].value];
+        if (n->kind != ASSAY_PICKLE_INT || n->integer < 0 || count == ASSAY_MAX_DIMS)
+            return -1;
+        out[count++] = n->integer;
+    }
+    return count;
+}
+
+static bool get_number(const assay_pickle *p, uint32_t node, uint64_t *out)
+{
+    if (node == ASSAY_PICKLE_NOTHING || p->node[node].kind != ASSAY_PICKLE_INT || p->node[node].integer < 0)
+        return false;
+    *out = (uint64_t)p->node[node].integer;
+    return true;
+}
+
+/* ---- which chunk lies where ---- */
+
+static void put_chunk_key(assay_buf *key, const uint8_t *name, size_t length, const int64_t *offsets, int dims)
+{
+    assay_buf_clear(key);
+    assay_put_u32(key, (uint32_t)length);
+    assay_put_bytes(key, name, length);
+    for (int i = 0; i < dims; i++)
+        assay_put_i64(key, offsets[i]);
+}
+
+static int note_storage(dcp *d, uint32_t index, uint32_t storage, assay_buf *key)
+{
+    const assay_pickle *p = &d->p;
+    const uint32_t name = field(p, index, "fqn");
+    const uint32_t path = field(p, storage, "relative_path");
+    int64_t offsets[ASSAY_MAX_DIMS];
+    const int dims = get_numbers(p, field(p, index, "offset"), offsets);
+    if (path != ASSAY_PICKLE_NOTHING && p->node[path].kind == ASSAY_PICKLE_TEXT &&
+        assay_dict_add(d->named, (const char *)p->bytes + p->node[path].a, (size_t)p->node[path].size) == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    if (!is_class(p, index, "MetadataIndex") || name == ASSAY_PICKLE_NOTHING ||
+        p->node[name].kind != ASSAY_PICKLE_TEXT || dims < 0)
+        return ASSAY_OK; /* bytes, not a tensor */
+    put_chunk_key(key, p->bytes + p->node[name].a, (size_t)p->node[name].size, offsets, dims);
+    const uint32_t id =
+        assay_buf_status(key) == ASSAY_OK ? assay_dict_add(d->chunks, (const char *)key->data, key->size) : ASSAY_NO_ID;
+    if (id == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    if (id >= d->storage_room) {
+        const size_t room = d->storage_room ? 2 * d->storage_room : 256;
+        uint32_t *grown = assay_realloc_array(d->storage, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        d->storage = grown;
+        d->storage_room = room;
+    }
+    d->storage[id] = storage;
+    return ASSAY_OK;
+}
+
+static int note_storages(dcp *d, uint32_t data)
+{
+    const assay_pickle *p = &d->p;
+    assay_buf key;
+    int status = ASSAY_OK;
+    assay_buf_init(&key, SIZE_MAX);
+    for (uint32_t i = p->node[data].first; i != ASSAY_PICKLE_NOTHING && status == ASSAY_OK; i = p->item[i].next)
+        status = note_storage(d, p->item[i].key, p->item[i].value, &key);
+    assay_buf_release(&key);
+    return status;
+}
+
+/* ---- chunks ---- */
+
+static bool is_safe_path(const char *path, size_t length)
+{
+    if (length == 0 || path[0] == '/' || memchr(path, '\0', length))
+        return false;
+    for (size_t at = 0; at <= length;) {
+        const char *slash = memchr(path + at, '/', length - at);
+        const size_t size = slash ? (size_t)(slash - path) - at : length - at;
+        if (size == 2 && memcmp(path + at, "..", 2) == 0)
+            return false;
+        at += size + 1;
+    }
+    return true;
+}
+
+/* Names what is wrong with a file once, however many chunks it has. */
+static void name_file(dcp *d, uint32_t file, int kind, const char *what)
+{
+    if (file < d->state_room && d->state[file])
+        return;
+    if (file >= d->state_room) {
+        const size_t room = 2 * (size_t)file + 64;
+        uint8_t *grown = assay_realloc_array(d->state, room, 1);
+        if (!grown) {
+            d->c->status = ASSAY_ENOMEM;
+            return;
+        }
+        memset(grown + d->state_room, 0, room - d->state_room);
+        d->state = grown;
+        d->state_room = room;
+    }
+    d->state[file] = 1;
+    const char *path = assay_dict_name(d->c->files, file, NULL);
+    assay_problems_add(d->c->problems, kind, d->c->step, path, -1, "%s: %s", path, what);
+}
+
+/* Turns to the file at a path below the directory. False: it cannot be read, which a problem says. */
+static bool turn_to(dcp *d, const char *relative, size_t length)
+{
+    char path[ASSAY_PATH_ROOM];
+    const int size =
+        snprintf(path, sizeof path, "%s%s%.*s", d->directory, *d->directory ? "/" : "", (int)length, relative);
+    if (size < 0 || size >= (int)sizeof path)
+        return false;
+    const uint32_t file = assay_dict_add(d->c->files, path, (size_t)size);
+    if (file == ASSAY_NO_ID) {
+        d->c->status = ASSAY_ENOMEM;
+        return false;
+    }
+    if (d->open.file && d->open.number == file)
+        return true;
+    assay_store_close_file(d->open.file);
+    d->open = (assay_ckpt_file){.to = d->c, .number = file, .role = ASSAY_CKPT_MODEL};
+    d->open.path = assay_dict_name(d->c->files, file, NULL);
+    assay_error err = {{0}};
+    const int status = assay_store_open_file(d->c->store, path, &d->open.file, &err);
+    if (status == ASSAY_OK)
+        return true;
+    if (status == ASSAY_ENOMEM)
+        d->c->status = status;
+    else if (status == ASSAY_ENOTFOUND)
+        name_file(d, file, ASSAY_PROBLEM_MISSING_SHARD, "it is missing; the tensors that lie in it are not evaluated");
+    else
+        name_file(d, file, ASSAY_PROBLEM_READ, err.text);
+    return false;
+}
+
+typedef struct chunk {
+    int64_t first[ASSAY_MAX_DIMS], size[ASSAY_MAX_DIMS];
+    int dims;
+} chunk;
+
+/* Adds one chunk of a tensor. 0; ASSAY_EFORMAT: the tensor cannot be evaluated, which a problem says; ASSAY_ENOMEM. */
+static int add_chunk(dcp *d, const char *name, size_t length, uint32_t tensor, const chunk *k)
+{
+    const assay_pickle *p = &d->p;
+    assay_buf key;
+    assay_buf_init(&key, SIZE_MAX);
+    put_chunk_key(&key, (const uint8_t *)name, length, k->first, k->dims);
+    const bool kept = assay_buf_status(&key) == ASSAY_OK;
+    const uint32_t id = kept ? assay_dict_find(d->chunks, (const char *)key.data, key.size) : ASSAY_NO_ID;
+    assay_buf_release(&key);
+    if (!kept)
+        return ASSAY_ENOMEM;
+    const uint32_t storage = id == ASSAY_NO_ID ? ASSAY_PICKLE_NOTHING : d->storage[id];
+    const uint32_t path = field(p, storage, "relative_path");
+    const uint32_t transforms = field(p, storage, "transform_descriptors");
+    uint64_t offset = 0, size = 0;
+    if (path == ASSAY_PICKLE_NOTHING || p->node[path].kind != ASSAY_PICKLE_TEXT ||
+        !get_number(p, field(p, storage, "offset"), &offset) || !get_number(p, field(p, storage, "length"), &size)) {
+        assay_problems_add(d->c->problems, ASSAY_PROBLEM_RECORD, d->c->step, d->path, -1,
+                           "%s: %.*s has a piece that lies nowhere", d->path, (int)length, name);
+        return ASSAY_EFORMAT;
+    }
+    if (assay_walk_is_list(p, transforms) && p->node[transforms].first != ASSAY_PICKLE_NOTHING) {
+        assay_problems_add(d->c->problems, ASSAY_PROBLEM_UNSUPPORTED, d->c->step, d->path, -1,
+                           "%s: %.*s was compressed by its writer, which is not read: save it without", d->path,
+                           (int)length, name);
+        return ASSAY_EFORMAT;
+    }
+    const char *relative = (const char *)p->bytes + p->node[path].a;
+    if (!turn_to(d, relative, (size_t)p->node[path].size))
+        return d->c->status == ASSAY_OK ? ASSAY_EFORMAT : ASSAY_ENOMEM;
+    if (assay_store_file_size(d->open.file) < offset || assay_store_file_size(d->open.file) - offset < size) {
+        name_file(d, d->open.number, ASSAY_PROBLEM_SHORT,
+                  "the file ends before its last piece; the tensors that are cut off are not evaluated");
+        return ASSAY_EFORMAT;
+    }
+    d->open.base = offset;
+    d->open.size = size;
+    assay_ckpt_place place;
+    uint64_t at = 0, bytes = 0;
+    assay_error what = {{0}};
+    int status = assay_torch_single(&d->open, &place, &at, &bytes, &what);
+    if (status == ASSAY_OK &&
+        (place.dims != k->dims || memcmp(place.shape, k->size, (size_t)k->dims * sizeof *k->size) != 0))
+        status = assay_fail(&what, ASSAY_EFORMAT, "the tensor there has another shape than .metadata says");
+    if (status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED || status == ASSAY_EIO) {
+        assay_problems_add(d->c->problems, ASSAY_PROBLEM_RECORD, d->c->step, d->open.path, (int64_t)offset,
+                           "%s: offset %llu: %.*s: %s", d->open.path, (unsigned long long)offset, (int)length, name,
+                           what.text);
+        return ASSAY_EFORMAT;
+    }
+    return status == ASSAY_OK ? assay_boxes_add(d->boxes, tensor, &place, k->first, d->open.number, at, bytes) : status;
+}
+
+/* ---- tensors ---- */
+
+/* The name that rules know, for one that .metadata has: by the keys under which the program knows it, if they are said.
+ */
+static int put_name(const dcp *d, uint32_t key, uint32_t planner, assay_buf *out)
+{
+    const assay_pickle *p = &d->p;
+    uint32_t path = ASSAY_PICKLE_NOTHING;
+    if (assay_walk_is_dict(p, planner)) {
+        assay_buf text;
+        assay_buf_init(&text, SIZE_MAX);
+        assay_walk_put_key(p, key, &text);
+        assay_put_u8(&text, '\0');
+        if (assay_buf_status(&text) == ASSAY_OK)
+            path = assay_pickle_get(p, planner, (const char *)text.data);
+        assay_buf_release(&text);
+    }
+    assay_buf_clear(out);
+    if (assay_walk_is_list(p, path) && p->node[path].first != p->node[path].last)
+        return assay_keys_put_path(p, path, out);
+    assay_keys_put_flat((const char *)p->bytes + p->node[key].a, (size_t)p->node[key].size, out);
+    return assay_buf_status(out);
+}
+
+static int add_tensor(dcp *d, uint32_t key, uint32_t metadata, uint32_t planner, assay_buf *name)
+{
+    const assay_pickle *p = &d->p;
+    int64_t shape[ASSAY_MAX_DIMS];
+    if (!is_class(p, metadata, "TensorStorageMetadata") || p->node[key].kind != ASSAY_PICKLE_TEXT)
+        return ASSAY_OK; /* bytes: listed nowhere, and no tensor */
+    const int dims = get_numbers(p, field(p, metadata, "size"), shape);
+    const uint32_t chunks = field(p, metadata, "chunks");
+    if (dims < 0 || !assay_walk_is_list(p, chunks)) {
+        damaged(d, "the metadata of a tensor has no size or no chunks");
+        return ASSAY_OK;
+    }
+    const uint32_t tensor = put_name(d, key, planner, name) == ASSAY_OK
+                                ? assay_boxes_tensor(d->boxes, (const char *)name->data, name->size)
+                                : ASSAY_NO_ID;
+    if (tensor == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    int status = assay_boxes_set_shape(d->boxes, tensor, shape, dims);
+    for (uint32_t i = p->node[chunks].first; i != ASSAY_PICKLE_NOTHING && status == ASSAY_OK; i = p->item[i].next) {
+        chunk k;
+        k.dims = get_numbers(p, field(p, p->item[i].value, "offsets"), k.first);
+        if (k.dims != dims || get_numbers(p, field(p, p->item[i].value, "sizes"), k.size) != dims) {
+            damaged(d, "the metadata of a tensor has a chunk without offsets and sizes");
+            status = ASSAY_EFORMAT;
+        } else {
+            status = add_chunk(d, (const char *)p->bytes + p->node[key].a, (size_t)p->node[key].size, tensor, &k);
+        }
+    }
+    if (status == ASSAY_EFORMAT)
+        assay_boxes_give_up(d->boxes, tensor);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
+/* A path that leads out of the directory makes all of .metadata suspect. */
+static bool has_safe_paths(const dcp *d)
+{
+    for (uint32_t i = 0; i < assay_dict_count(d->named); i++) {
+        size_t length = 0;
+        const char *path = assay_dict_name(d->named, i, &length);
+        if (!is_safe_path(path, length))
+            return false;
+    }
+    return true;
+}
+
+static void name_extra(const dcp *d)
+{
+    for (size_t i = 0; i < d->names->count; i++) {
+        const char *name = d->names->name[i];
+        const size_t length = strlen(name), suffix = sizeof ".distcp" - 1;
+        if (length > suffix && strcmp(name + length - suffix, ".distcp") == 0 &&
+            assay_dict_find(d->named, name, length) == ASSAY_NO_ID) {
+            char path[ASSAY_PATH_ROOM];
+            snprintf(path, sizeof path, "%s%s%s", d->directory, *d->directory ? "/" : "", name);
+            assay_problems_add(d->c->problems, ASSAY_PROBLEM_EXTRA_SHARD, d->c->step, path, -1,
+                               "%s is not read: .metadata does not name it", path);
+        }
+    }
+}
+
+static int add_tensors(dcp *d)
+{
+    const assay_pickle *p = &d->p;
+    const uint32_t tensors = field(p, p->root, "state_dict_metadata"), data = field(p, p->root, "storage_data");
+    const uint32_t planner = field(p, p->root, "planner_data");
+    assay_buf name;
+    if (!is_class(p, p->root, "Metadata") || !assay_walk_is_dict(p, tensors) || !assay_walk_is_dict(p, data))
+        return damaged(d, "it is not the metadata of a distributed checkpoint");
+    int status = note_storages(d, data);
+    if (status == ASSAY_OK && !has_safe_paths(d))
+        return damaged(d, "it names a file outside of the checkpoint's directory");
+    assay_buf_init(&name, SIZE_MAX);
+    for (uint32_t i = p->node[tensors].first; i != ASSAY_PICKLE_NOTHING && status == ASSAY_OK; i = p->item[i].next)
+        status = add_tensor(d, p->item[i].key, p->item[i].value, planner, &name);
+    assay_buf_release(&name);
+    if (status == ASSAY_OK)
+        status = assay_boxes_finish(d->boxes, d->c, d->path);
+    if (status == ASSAY_OK)
+        name_extra(d);
+    return status;
+}
+
+int assay_ckpt_add_dcp(assay_contents *c, const char *directory, const assay_names *names)
+{
+    dcp d = {.c = c, .directory = directory, .names = names};
+    assay_error err = {{0}};
+    snprintf(d.path, sizeof d.path, "%s%s.metadata", directory, *directory ? "/" : "");
+    d.chunks = assay_dict_new();
+    d.named = assay_dict_new();
+    d.boxes = assay_boxes_new();
+    assay_buf_init(&d.bytes, METADATA_MOST);
+    int status = d.chunks && d.named && d.boxes ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = assay_store_read(c->store, d.path, METADATA_MOST, &d.bytes, &err);
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM)
+        assay_problems_add(c->problems, ASSAY_PROBLEM_READ, c->step, d.path, -1, "%s", err.text);
+    if (status == ASSAY_OK) {
+        status = assay_pickle_read(d.bytes.data, d.bytes.size, &d.p, &err);
+        if (status == ASSAY_EFORMAT)
+            assay_problems_add(c->problems, ASSAY_PROBLEM_PICKLE, c->step, d.path, -1, "%s: %s", d.path, err.text);
+    }
+    if (status == ASSAY_OK)
+        status = add_tensors(&d);
+    assay_store_close_file(d.open.file);
+    assay_boxes_free(d.boxes);
+    assay_dict_free(d.chunks);
+    assay_dict_free(d.named);
+    assay_pickle_release(&d.p);
+    assay_buf_release(&d.bytes);
+    free(d.storage);
+    free(d.state);
+    return status == ASSAY_ENOMEM || c->status == ASSAY_ENOMEM ? ASSAY_ENOMEM : ASSAY_OK;
+}

@@ -1,0 +1,250 @@
+/* decode.c - the elements of a tensor, as its note says that they lie.
+ *
+ * In C order they are handed out from the file as they are. Deflated, swapped or negated ones and those in pieces are
+ * made on their way; strided ones are gathered in memory as a whole. A CRC-32 is computed by the way. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/format/checkpoint/checkpoint.h"
+#include "trial/format/checkpoint/contents.h"
+#include "trial/format/checkpoint/elements.h"
+#include "trial/format/checkpoint/inflate.h"
+#include "trial/format/npy/npy.h"
+
+/* Between decode and the last pull. */
+typedef struct pulling {
+    assay_ckpt_place place;
+    assay_inflater *inflater; /* DEFLATED */
+    assay_ckpt_piece *piece;  /* PIECES */
+    uint64_t offset, done;    /* of the range in the file; bytes handed out */
+    uint64_t size;            /* of all */
+    uint32_t crc;             /* of what was handed out */
+} pulling;
+
+static void end_pulling(void *state)
+{
+    pulling *p = state;
+    assay_inflater_free(p->inflater);
+    free(p->piece);
+    free(p);
+}
+
+static int no_memory(const assay_view *view, assay_error *err)
+{
+    return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for a tensor", view->path);
+}
+
+static int wrong(const assay_view *view, uint64_t offset, const char *what, assay_error *err)
+{
+    return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: %s", view->path, (unsigned long long)offset, what);
+}
+
+static int check_crc(uint32_t said, uint32_t sum, const char *path, uint64_t offset, assay_error *err)
+{
+    return said == sum ? ASSAY_OK
+                       : assay_fail(err, ASSAY_EFORMAT,
+                                    "%s: offset %llu: the CRC-32 is %08x, but the zip file's directory says %08x: the "
+                                    "bytes were changed after they were written",
+                                    path, (unsigned long long)offset, sum, said);
+}
+
+/* For assay_inflater_next(). */
+static int read_view(void *context, uint64_t at, void *bytes, size_t size, assay_error *err)
+{
+    return assay_view_copy(context, at, at + size, bytes, err);
+}
+
+/* ---- made on their way ---- */
+
+static int pull(assay_decoded *d, assay_view *view, uint64_t from, uint8_t *to, size_t size, assay_error *err)
+{
+    pulling *p = d->state;
+    int status;
+    if (p->piece)
+        status = assay_pieces_read(&p->place, p->piece, &d->row, from, to, size, err);
+    else if (p->inflater)
+        status = assay_inflater_next(p->inflater, read_view, view, view->path, to, size, err);
+    else
+        status = assay_view_copy(view, p->offset + from, p->offset + from + size, to, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (p->place.flags & ASSAY_CKPT_CHECKED)
+        p->crc = assay_crc32(p->crc, to, size);
+    assay_elements_settle(to, size, p->place.dtype, p->place.flags);
+    p->done = from + size;
+    if (p->done < p->size)
+        return ASSAY_OK;
+    if (p->inflater)
+        status = assay_inflater_end(p->inflater, read_view, view, view->path, err);
+    if (status == ASSAY_OK && p->place.flags & ASSAY_CKPT_CHECKED)
+        status = check_crc(p->place.crc, p->crc, view->path, p->offset, err);
+    return status;
+}
+
+static int begin_pulling(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, assay_cursor *note,
+                         assay_record *r, assay_error *err)
+{
+    pulling *p = assay_alloc_zeroed(1, sizeof *p);
+    if (!p)
+        return no_memory(view, err);
+    d->state = p;
+    d->state_free = end_pulling;
+    d->pull = pull;
+    p->place = *place;
+    p->offset = r->offset;
+    p->size = r->content_bytes;
+    r->form = ASSAY_CONTENT_PULLED;
+    if (place->flags & ASSAY_CKPT_DEFLATED && !(p->inflater = assay_inflater_new(r->offset, r->offset + r->length)))
+        return no_memory(view, err);
+    if (place->form != ASSAY_CKPT_PIECES)
+        return ASSAY_OK;
+    p->piece = assay_alloc_zeroed(place->pieces, sizeof *p->piece);
+    if (!p->piece)
+        return no_memory(view, err);
+    for (uint32_t i = 0; i < place->pieces; i++)
+        if (!assay_ckpt_note_piece(note, place, &p->piece[i]))
+            return wrong(view, r->offset, "the note of a tensor is damaged", err);
+    return ASSAY_OK;
+}
+
+/* ---- in memory ---- */
+
+/* The bytes of the record's range, inflated, in *out that the caller frees. */
+static int load_range(assay_view *view, const assay_ckpt_place *place, const assay_record *r, uint8_t **out,
+                      uint64_t *size, assay_error *err)
+{
+    const bool deflated = place->flags & ASSAY_CKPT_DEFLATED;
+    *size = deflated ? place->inflated : r->length;
+    return assay_inflate_whole(read_view, view, view->path, r->offset, r->length, deflated, *size, out, err);
+}
+
+static int refuse_budget(const assay_view *view, uint64_t bytes, size_t budget, assay_error *err)
+{
+    return assay_fail(err, ASSAY_EBUDGET,
+                      "%s: a tensor does not lie in C order, and putting it in order takes %llu bytes in memory, which "
+                      "has room for %zu: raise --memory, or save it contiguous",
+                      view->path, (unsigned long long)bytes, budget);
+}
+
+static int decode_strided(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, size_t budget,
+                          assay_record *r, assay_error *err)
+{
+    const uint64_t range = place->flags & ASSAY_CKPT_DEFLATED ? place->inflated : r->length;
+    uint8_t *bytes = NULL;
+    uint64_t size = 0;
+    if (range > budget || r->content_bytes > budget - range)
+        return refuse_budget(view, range + r->content_bytes, budget, err);
+    if (assay_decoded_reserve(d, (size_t)r->content_bytes) != ASSAY_OK)
+        return no_memory(view, err);
+    int status = load_range(view, place, r, &bytes, &size, err);
+    if (status == ASSAY_OK && !assay_elements_gather(place, bytes, size, d->bytes))
+        status = wrong(view, r->offset, "the strides of a tensor lead out of its storage", err);
+    free(bytes);
+    assay_elements_settle(d->bytes, (size_t)r->content_bytes, place->dtype, place->flags);
+    d->size = (size_t)r->content_bytes;
+    r->form = ASSAY_CONTENT_TYPED;
+    return status;
+}
+
+/* ---- .npy files in a zip ---- */
+
+/* A stored one is read as any .npy file is; its CRC-32 is taken over the header first. */
+static int decode_npy(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, size_t budget, assay_record *r,
+                      assay_error *err)
+{
+    int status = assay_npy_decode(d, view, budget, r, err);
+    if (status != ASSAY_OK || !(place->flags & ASSAY_CKPT_CHECKED))
+        return status;
+    const uint64_t checked = r->form == ASSAY_CONTENT_BYTES ? d->at : r->offset + r->length;
+    uint32_t sum = 0;
+    for (uint64_t at = r->offset; at < checked;) {
+        size_t size = 0;
+        const uint8_t *bytes = assay_view_look(view, at, checked, &size, &status, err);
+        if (!bytes)
+            return status;
+        sum = assay_crc32(sum, bytes, size);
+        at += size;
+    }
+    if (r->form != ASSAY_CONTENT_BYTES)
+        return check_crc(place->crc, sum, view->path, r->offset, err);
+    d->sum = (assay_running_sum){true, sum, place->crc, d->end, assay_crc32, check_crc};
+    return ASSAY_OK;
+}
+
+/* A deflated one is inflated in memory, and read there. */
+static int decode_deflated_npy(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, size_t budget,
+                               assay_record *r, assay_error *err)
+{
+    uint8_t *bytes = NULL;
+    uint64_t size = 0;
+    if (place->inflated > budget)
+        return refuse_budget(view, place->inflated, budget, err);
+    int status = load_range(view, place, r, &bytes, &size, err);
+    if (status == ASSAY_OK && place->flags & ASSAY_CKPT_CHECKED)
+        status = check_crc(place->crc, assay_crc32(0, bytes, (size_t)size), view->path, r->offset, err);
+    if (status == ASSAY_OK) {
+        assay_view inside = {.path = view->path, .limit = size, .window = bytes, .window_size = (size_t)size};
+        assay_record inner = *r;
+        inner.offset = 0;
+        inner.length = size;
+        status = assay_npy_decode(d, &inside, budget, &inner, err);
+        inner.offset = r->offset;
+        inner.length = r->length;
+        *r = inner;
+        if (status == ASSAY_OK && r->form != ASSAY_CONTENT_TYPED) {
+            const uint64_t at = d->at;
+            status = assay_decoded_reserve(d, (size_t)r->content_bytes);
+            if (status == ASSAY_OK && r->form == ASSAY_CONTENT_PULLED)
+                status = d->pull(d, &inside, 0, d->bytes, (size_t)r->content_bytes, err);
+            else if (status == ASSAY_OK && r->content_bytes > 0)
+                memcpy(d->bytes, bytes + at, (size_t)r->content_bytes);
+            d->size = (size_t)r->content_bytes;
+            r->form = ASSAY_CONTENT_TYPED;
+        }
+    }
+    free(bytes);
+    return status == ASSAY_ENOMEM ? no_memory(view, err) : status;
+}
+
+/* ---- the record ---- */
+
+static bool set_shape(assay_record *r, const assay_ckpt_place *place)
+{
+    uint64_t count = 1;
+    bool over = false;
+    for (int i = 0; i < place->dims; i++)
+        over = over || __builtin_mul_overflow(count, (uint64_t)place->shape[i], &count);
+    r->dtype = place->dtype;
+    r->dims = place->dims;
+    memcpy(r->shape, place->shape, (size_t)place->dims * sizeof *r->shape);
+    r->elements = count;
+    return !over && !__builtin_mul_overflow(count, assay_dtype_size(place->dtype), &r->content_bytes);
+}
+
+int assay_checkpoint_decode(assay_decoded *d, assay_view *view, size_t budget, assay_record *r, assay_error *err)
+{
+    assay_ckpt_place place;
+    assay_cursor note = assay_cursor_over(d->row.note, d->row.note_size);
+    if (!d->row.note || !assay_ckpt_note_get(&note, &place))
+        return wrong(view, r->offset, "the note of a tensor is damaged", err);
+    if (place.length != r->length)
+        return wrong(view, r->offset, "a tensor's bytes end early", err);
+    if (place.form == ASSAY_CKPT_NPY)
+        return place.flags & ASSAY_CKPT_DEFLATED ? decode_deflated_npy(d, view, &place, budget, r, err)
+                                                 : decode_npy(d, view, &place, budget, r, err);
+    if (!set_shape(r, &place))
+        return wrong(view, r->offset, "the dimensions multiply to more than 64 bits can count", err);
+    if (place.form == ASSAY_CKPT_STRIDED)
+        return decode_strided(d, view, &place, budget, r, err);
+    if (place.form == ASSAY_CKPT_PIECES || place.flags & ~(unsigned)ASSAY_CKPT_CHECKED)
+        return begin_pulling(d, view, &place, &note, r, err);
+    if (r->content_bytes != r->length)
+        return wrong(view, r->offset, "the tensor's shape does not fit its bytes", err);
+    r->form = ASSAY_CONTENT_BYTES;
+    d->at = r->offset;
+    d->end = r->offset + r->length;
+    if (place.flags & ASSAY_CKPT_CHECKED)
+        d->sum = (assay_running_sum){true, 0, place.crc, d->end, assay_crc32, check_crc};
+    return ASSAY_OK;
+}

@@ -1,0 +1,179 @@
+/* index.c - the rows of a checkpoint: its files are read by their headers, and each tensor gets a row and a note that
+ * says how its elements lie (contents.h). */
+#include <assay/rule.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/format/checkpoint/checkpoint.h"
+#include "trial/format/checkpoint/files.h"
+#include "trial/format/checkpoint/names.h"
+#include "trial/shard.h"
+
+extern const assay_format assay_format_checkpoint;
+
+static const char *place_of_unit(const assay_catalog *catalog, const assay_unit *unit)
+{
+    int64_t step = 0;
+    return assay_checkpoint_place(assay_format_places(&assay_format_checkpoint, catalog), unit->place, &step);
+}
+
+static int compare_tensors(const void *a, const void *b)
+{
+    const assay_ckpt_tensor *x = a, *y = b;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* Adds the rows; every tensor has a file number of its own, which its note goes with. */
+static int add_rows(const assay_contents *c, assay_part *part, assay_dict *tensors, assay_shard *shard)
+{
+    const uint32_t paths = assay_dict_count(c->files);
+    int status = assay_shard_reserve(shard, 1, c->count, 0);
+    for (size_t i = 0; i < c->count && status == ASSAY_OK; i++) {
+        const assay_ckpt_tensor *t = &c->tensor[i];
+        size_t length = 0;
+        const char *name = assay_dict_name(c->names, t->name, &length);
+        const uint32_t tensor = assay_dict_add(tensors, name, length);
+        if (tensor == ASSAY_NO_ID)
+            status = ASSAY_ENOMEM;
+        else
+            shard->entries[part->first + part->count++] = (assay_entry){.offset = t->offset,
+                                                                        .length = t->length,
+                                                                        .tensor = tensor,
+                                                                        .kind = ASSAY_RAW,
+                                                                        .file = (uint32_t)(paths + i) & 0xffffff};
+    }
+    return status;
+}
+
+/* The list of the part: the files alone, which pieces name by number, then a file and note a tensor. */
+static assay_files *list_files(const assay_contents *c)
+{
+    const uint32_t paths = assay_dict_count(c->files), count = paths + (uint32_t)c->count;
+    assay_file *list = assay_alloc_zeroed(count, sizeof *list);
+    for (uint32_t i = 0; list && i < paths; i++)
+        list[i].name = assay_dict_name(c->files, i, NULL);
+    for (size_t i = 0; list && i < c->count; i++) {
+        const assay_ckpt_tensor *t = &c->tensor[i];
+        list[paths + i] =
+            (assay_file){assay_dict_name(c->files, t->file, NULL), c->notes.data + t->note, (uint32_t)t->note_size};
+    }
+    assay_files *files = list ? assay_files_new(list, count) : NULL;
+    free(list);
+    return files;
+}
+
+static int add_part(assay_contents *c, const assay_unit *unit, assay_dict *tensors, assay_shard *shard)
+{
+    assay_part part = {.step = unit->step,
+                       .mode_step = unit->step,
+                       .worker = unit->worker,
+                       .format = unit->format,
+                       .mode = ASSAY_MODE_GLOBAL,
+                       .first = (uint32_t)shard->entry_count,
+                       .first_shape = (uint32_t)shard->shape_count};
+    const size_t most = ASSAY_FILES_MOST - 1 - assay_dict_count(c->files);
+    if (c->count > most) {
+        assay_problems_add(c->problems, ASSAY_PROBLEM_INDEX, c->step, c->directory, -1,
+                           "step %lld has %zu tensors; those behind the first %zu are left out", (long long)c->step,
+                           c->count, most);
+        c->count = most;
+    }
+    if (c->count > 0)
+        qsort(c->tensor, c->count, sizeof *c->tensor, compare_tensors);
+    int status = add_rows(c, &part, tensors, shard);
+    if (status == ASSAY_OK && c->count > 0 && !(part.files = list_files(c)))
+        status = ASSAY_ENOMEM;
+    if (status != ASSAY_OK)
+        return status;
+    shard->entry_count += part.count;
+    shard->parts[shard->count++] = part;
+    return ASSAY_OK;
+}
+
+static int index_unit(assay_store *store, const assay_catalog *catalog, const assay_unit *unit, assay_dict *tensors,
+                      assay_shard *shard, assay_problems *problems)
+{
+    assay_contents c;
+    const uint64_t before = problems->total;
+    const char *path = place_of_unit(catalog, unit);
+    if (!path)
+        return ASSAY_OK;
+    int status = assay_contents_init(&c, store, unit->step, path, problems);
+    if (status == ASSAY_OK)
+        status = assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]);
+    if (status == ASSAY_OK)
+        status = c.status;
+    if (status == ASSAY_OK && c.count == 0 && problems->total == before)
+        assay_problems_add(problems, ASSAY_PROBLEM_EMPTY, unit->step, path, -1, "%s: there is no tensor in it",
+                           *path ? path : ".");
+    if (status == ASSAY_OK)
+        status = assay_ckpt_name(&c);
+    if (status == ASSAY_OK)
+        status = add_part(&c, unit, tensors, shard);
+    assay_contents_release(&c);
+    return status;
+}
+
+int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
+                           assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < count && status == ASSAY_OK; i++)
+        status = index_unit(store, catalog, &units[i], tensors, shard, problems);
+    return status;
+}
+
+/* Places are in order of their steps. */
+uint32_t assay_checkpoint_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker)
+{
+    (void)worker;
+    const assay_dict *places = assay_format_places(&assay_format_checkpoint, catalog);
+    const uint32_t count = places ? assay_dict_count(places) : 0;
+    uint32_t low = 0, high = count;
+    int64_t at = 0;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (assay_checkpoint_place(places, middle, &at) && at < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && assay_checkpoint_place(places, low, &at) && at == step ? low : UINT32_MAX;
+}
+
+int assay_checkpoint_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room)
+{
+    const char *path = place_of_unit(catalog, unit);
+    return snprintf(out, room, "%s", path && *path ? path : ".");
+}
+
+int assay_checkpoint_file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out,
+                               size_t room)
+{
+    (void)catalog; /* parts list their files */
+    (void)file;
+    return snprintf(out, room, "%lld", (long long)part->step);
+}
+
+/* ---- what is watched ---- */
+
+int assay_checkpoint_places(assay_store *store, assay_place_visit *visit, void *context)
+{
+    (void)store;
+    return visit(context, ".");
+}
+
+int assay_checkpoint_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
+                                 assay_place_visit *visit, void *context)
+{
+    (void)store;
+    const char *path = place_of_unit(catalog, unit);
+    return path ? visit(context, *path ? path : ".") : ASSAY_OK;
+}

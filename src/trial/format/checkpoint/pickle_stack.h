@@ -1,0 +1,52 @@
+/* pickle_stack.h - what the opcodes of a pickle work on. Inside pickle.c and pickle_stack.c only.
+ *
+ * All calls return false once something is wrong, and leave it in the machine. */
+#ifndef ASSAY_CHECKPOINT_PICKLE_STACK_H
+#define ASSAY_CHECKPOINT_PICKLE_STACK_H
+
+#include "trial/format/checkpoint/pickle.h"
+
+enum { ASSAY_PICKLE_PAGE = 1 << 13 }; /* slots a page, and pages: 2^26 slots */
+
+typedef struct assay_pickle_machine {
+    assay_pickle out;
+    size_t size, at, from; /* of the record; next byte; first byte of the opcode under way */
+    uint32_t *stack, *mark;
+    size_t height, stack_room, marks, mark_room;
+    uint32_t *memo[ASSAY_PICKLE_PAGE]; /* pages of slots: a node's number + 1; NULL: none is filled */
+    uint32_t memoized;                 /* slots that are filled */
+    assay_error *err;
+    int status;
+} assay_pickle_machine;
+
+/* Ends the reading: what is wrong, at the opcode under way. The first call counts. Returns false. */
+bool assay_pickle_refuse(assay_pickle_machine *m, const char *what);
+bool assay_pickle_no_memory(assay_pickle_machine *m); /* likewise */
+
+static inline assay_pickle_node *assay_pickle_node_of(assay_pickle_machine *m, uint32_t number)
+{
+    return &m->out.node[number];
+}
+
+/* Puts a node on the stack: one that is there, a new one, a new container without items. */
+bool assay_pickle_push(assay_pickle_machine *m, uint32_t number);
+bool assay_pickle_push_new(assay_pickle_machine *m, assay_pickle_node node);
+bool assay_pickle_push_container(assay_pickle_machine *m, assay_pickle_kind kind);
+/* The height below which nothing may be taken. */
+size_t assay_pickle_floor(const assay_pickle_machine *m);
+/* Are there so many items to be taken? */
+bool assay_pickle_need(assay_pickle_machine *m, size_t count);
+/* Takes the topmost item. */
+bool assay_pickle_pop(assay_pickle_machine *m, uint32_t *out);
+/* Sets a mark; ends the last one: the items above it are [*first, height). */
+bool assay_pickle_set_mark(assay_pickle_machine *m);
+bool assay_pickle_pop_mark(assay_pickle_machine *m, size_t *first);
+/* Notes that one node holds another. */
+bool assay_pickle_hold(assay_pickle_machine *m, uint32_t holder, uint32_t held);
+/* Adds an item to a container; `key` is ASSAY_PICKLE_NOTHING but for pairs. */
+bool assay_pickle_add_item(assay_pickle_machine *m, uint32_t holder, uint32_t key, uint32_t value);
+/* Keeps the topmost item in a slot; puts a slot's on the stack. */
+bool assay_pickle_memo_put(assay_pickle_machine *m, uint64_t slot);
+bool assay_pickle_memo_get(assay_pickle_machine *m, uint64_t slot);
+
+#endif

@@ -1,0 +1,372 @@
+/* read.c - reads the files of a checkpoint:
+ *
+ * 1. A worker with a directory or a file of its own has only that; else all files of the directory count.
+ * 2. Where several kinds of files offer the model, the first kind counts, in the order of assay_ckpt_kind.
+ * 3. An index of shards says which files belong to the set, and which tensors they must have. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/format/checkpoint/boxes.h"
+#include "trial/format/checkpoint/dcp.h"
+#include "trial/format/checkpoint/files.h"
+#include "trial/format/checkpoint/shard_map.h"
+
+enum { INDEX_MOST = 1 << 30, MAGIC = 16 };
+
+/* A directory while it is read. */
+typedef struct reading {
+    assay_contents *c;
+    const char *directory;
+    assay_names names; /* natural order */
+    assay_shard_map map;
+    bool has_map;
+    bool *sound; /* by file of the map: it was read, and lacks nothing */
+} reading;
+
+static int path_of(const reading *r, const char *name, char out[ASSAY_PATH_ROOM])
+{
+    const char *between = *r->directory ? "/" : "";
+    return snprintf(out, ASSAY_PATH_ROOM, "%s%s%s", r->directory, between, name) < ASSAY_PATH_ROOM ? ASSAY_OK
+                                                                                                   : ASSAY_EFORMAT;
+}
+
+/* ---- one file ---- */
+
+/* What a file is by its first bytes, where its name leaves a choice. */
+static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind kind)
+{
+    uint8_t head[MAGIC] = {0};
+    assay_error err = {{0}};
+    const size_t size = f->size < MAGIC ? (size_t)f->size : MAGIC;
+    if (kind == ASSAY_CKPT_SAFETENSORS)
+        return assay_ckpt_add_safetensors(f);
+    int status = assay_ckpt_read(f, 0, head, size, &err);
+    if (status == ASSAY_OK && memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0) {
+        if (kind == ASSAY_CKPT_NPZ)
+            assay_ckpt_problem(f, ASSAY_PROBLEM_HEADER, 0, "it is no zip file, and every .npz is one");
+        else
+            assay_ckpt_problem(f, ASSAY_PROBLEM_UNSUPPORTED, 0,
+                               "it is no zip file: torch before 1.6 wrote it, or something else did; load it and save "
+                               "it again to have it read");
+        return ASSAY_OK;
+    }
+    if (status == ASSAY_OK)
+        status = assay_zip_open(assay_ckpt_read, f, f->size, f->path, &f->zip, &err);
+    if (status == ASSAY_EFORMAT || status == ASSAY_EUNSUPPORTED || status == ASSAY_EIO) {
+        assay_problems_add(f->to->problems,
+                           status == ASSAY_EFORMAT ? ASSAY_PROBLEM_HEADER
+                           : status == ASSAY_EIO   ? ASSAY_PROBLEM_READ
+                                                   : ASSAY_PROBLEM_UNSUPPORTED,
+                           f->to->step, f->path, -1, "%s", err.text);
+        return ASSAY_OK;
+    }
+    if (status == ASSAY_OK)
+        status = kind == ASSAY_CKPT_NPZ ? assay_ckpt_add_npz(f) : assay_ckpt_add_torch(f);
+    assay_zip_release(&f->zip);
+    return status;
+}
+
+static int read_file(assay_contents *c, const char *path, const char *name, assay_ckpt_role role)
+{
+    assay_ckpt_file f = {.to = c, .path = path, .role = role};
+    assay_error err = {{0}};
+    f.number = assay_dict_add(c->files, path, strlen(path));
+    if (f.number == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    int status = assay_store_open_file(c->store, path, &f.file, &err);
+    if (status == ASSAY_ENOMEM)
+        return status;
+    if (status != ASSAY_OK) {
+        assay_problems_add(c->problems, ASSAY_PROBLEM_READ, c->step, path, -1, "%s", err.text);
+        return ASSAY_OK;
+    }
+    f.size = assay_store_file_size(f.file);
+    status = add_by_content(&f, assay_ckpt_kind_of(name));
+    assay_store_close_file(f.file);
+    return status;
+}
+
+/* ---- the map of shards ---- */
+
+static int read_map(reading *r, const char *name)
+{
+    char path[ASSAY_PATH_ROOM];
+    assay_buf text;
+    assay_error err = {{0}};
+    uint64_t at = 0;
+    if (path_of(r, name, path) != ASSAY_OK)
+        return ASSAY_OK;
+    assay_buf_init(&text, INDEX_MOST);
+    int status = assay_store_read(r->c->store, path, INDEX_MOST, &text, &err);
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM)
+        assay_problems_add(r->c->problems, ASSAY_PROBLEM_READ, r->c->step, path, -1, "%s", err.text);
+    if (status == ASSAY_OK) {
+        status = assay_shard_map_read((const char *)text.data, text.size, &r->map, &at, &err);
+        r->has_map = status == ASSAY_OK;
+        if (status == ASSAY_EFORMAT)
+            assay_problems_add(r->c->problems, ASSAY_PROBLEM_HEADER, r->c->step, path, (int64_t)at,
+                               "%s: offset %llu: %s", path, (unsigned long long)at, err.text);
+    }
+    assay_buf_release(&text);
+    if (r->has_map) {
+        r->sound = assay_alloc_zeroed(assay_dict_count(r->map.files), sizeof *r->sound);
+        status = r->sound ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
+static uint32_t in_map(const reading *r, const char *name)
+{
+    return r->has_map ? assay_dict_find(r->map.files, name, strlen(name)) : ASSAY_NO_ID;
+}
+
+/* Names the files that the map has and the directory has not. */
+static void name_missing(const reading *r)
+{
+    for (uint32_t i = 0; r->has_map && i < assay_dict_count(r->map.files); i++) {
+        char path[ASSAY_PATH_ROOM];
+        const char *file = assay_dict_name(r->map.files, i, NULL);
+        uint32_t lost = 0;
+        bool found = false;
+        for (size_t k = 0; k < r->names.count && !found; k++)
+            found = strcmp(r->names.name[k], file) == 0;
+        if (found || path_of(r, file, path) != ASSAY_OK)
+            continue;
+        for (uint32_t t = 0; t < assay_dict_count(r->map.tensors); t++)
+            lost += r->map.file[t] == i;
+        assay_problems_add(r->c->problems, ASSAY_PROBLEM_MISSING_SHARD, r->c->step, path, -1,
+                           "%s is missing: the index says that it has %u tensors, which are not evaluated", path, lost);
+    }
+}
+
+/* Names the first tensor that a file of the map lacks, and the first that a file has and the map gives to another. */
+static void compare_with_map(const reading *r, uint32_t file)
+{
+    const char *name = assay_dict_name(r->map.files, file, NULL);
+    char path[ASSAY_PATH_ROOM];
+    if (path_of(r, name, path) != ASSAY_OK)
+        return;
+    const uint32_t number = assay_dict_find(r->c->files, path, strlen(path));
+    for (uint32_t t = 0; t < assay_dict_count(r->map.tensors); t++) {
+        size_t length = 0;
+        const char *tensor = assay_dict_name(r->map.tensors, t, &length);
+        const uint32_t id = assay_dict_find(r->c->names, tensor, length);
+        const uint32_t is_in = id == ASSAY_NO_ID ? ASSAY_NO_ID : r->c->tensor[id].file;
+        if (r->map.file[t] == file && is_in != number)
+            assay_problems_add(r->c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, r->c->step, path, -1,
+                               "%s: the index says that it has %s, which it has not", path, tensor);
+        else if (r->map.file[t] != file && is_in == number)
+            assay_problems_add(r->c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, r->c->step, path, -1,
+                               "%s has %s, which the index says is in %s", path, tensor,
+                               assay_dict_name(r->map.files, r->map.file[t], NULL));
+    }
+}
+
+/* ---- a directory ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return assay_worker_compare(*(char *const *)a, *(char *const *)b);
+}
+
+/* The kind of file that offers the model. */
+static assay_ckpt_kind best_kind(const reading *r)
+{
+    assay_ckpt_kind best = ASSAY_CKPT_KINDS;
+    for (size_t i = 0; i < r->names.count; i++) {
+        const assay_ckpt_kind kind = assay_ckpt_kind_of(r->names.name[i]);
+        if (kind < best && assay_ckpt_role_of(r->names.name[i]) == ASSAY_CKPT_MODEL &&
+            !assay_ckpt_is_unfinished(r->names.name[i]))
+            best = kind;
+    }
+    return best;
+}
+
+static void remark(const reading *r, int kind, const char *path, const char *why)
+{
+    assay_problems_add(r->c->problems, kind, r->c->step, path, -1, "%s is not read: %s", path, why);
+}
+
+static int read_member(reading *r, const char *name, assay_ckpt_kind best)
+{
+    char path[ASSAY_PATH_ROOM];
+    const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
+    if (kind == ASSAY_CKPT_KINDS || assay_ckpt_is_unfinished(name) || path_of(r, name, path) != ASSAY_OK ||
+        assay_store_exists(r->c->store, path, NULL) != 1)
+        return ASSAY_OK;
+    const bool model = assay_ckpt_role_of(name) == ASSAY_CKPT_MODEL;
+    if (model && kind > best) {
+        remark(r, ASSAY_PROBLEM_SET_ASIDE, path, "another file beside it has the model");
+        return ASSAY_OK;
+    }
+    const uint32_t mapped = in_map(r, name);
+    if (model && r->has_map && mapped == ASSAY_NO_ID && assay_ckpt_is_shard(name)) {
+        remark(r, ASSAY_PROBLEM_EXTRA_SHARD, path, "the index of the set does not name it");
+        return ASSAY_OK;
+    }
+    const uint64_t losses = r->c->problems->losses;
+    int status = read_file(r->c, path, name, assay_ckpt_role_of(name));
+    if (mapped != ASSAY_NO_ID)
+        r->sound[mapped] = r->c->problems->losses == losses;
+    return status;
+}
+
+static void end_reading(reading *r)
+{
+    assay_names_release(&r->names);
+    assay_shard_map_release(&r->map);
+    free(r->sound);
+}
+
+/* A layout that is known and not read, which a problem names. */
+static bool name_unread(const reading *r)
+{
+    for (size_t i = 0; i < r->names.count; i++) {
+        const char *layout = assay_ckpt_unread_layout(r->names.name[i]);
+        if (!layout)
+            continue;
+        assay_problems_add(r->c->problems, ASSAY_PROBLEM_UNSUPPORTED, r->c->step, r->directory, -1,
+                           "%s: %s is not read yet: convert it to safetensors or to one torch file", r->directory,
+                           layout);
+        return true;
+    }
+    return false;
+}
+
+static bool has_name(const reading *r, const char *name)
+{
+    for (size_t i = 0; i < r->names.count; i++)
+        if (strcmp(r->names.name[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Megatron writes what is no tensor of the model beside the distributed checkpoint. */
+static int read_dcp(reading *r)
+{
+    char path[ASSAY_PATH_ROOM];
+    int status = assay_ckpt_add_dcp(r->c, r->directory, &r->names);
+    if (status == ASSAY_OK && has_name(r, "common.pt") && path_of(r, "common.pt", path) == ASSAY_OK)
+        status = read_file(r->c, path, "common.pt", ASSAY_CKPT_STATE);
+    return status;
+}
+
+/* Files of the directory itself. */
+static int read_members(reading *r)
+{
+    const assay_ckpt_kind best = best_kind(r);
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < r->names.count && status == ASSAY_OK && !r->has_map; i++)
+        if (assay_ckpt_is_shard_map(r->names.name[i]) &&
+            (best != ASSAY_CKPT_SAFETENSORS || strstr(r->names.name[i], "safetensors")))
+            status = read_map(r, r->names.name[i]);
+    for (size_t i = 0; i < r->names.count && status == ASSAY_OK; i++)
+        status = read_member(r, r->names.name[i], best);
+    if (status == ASSAY_OK && r->c->boxes)
+        return assay_boxes_finish(r->c->boxes, r->c, r->directory);
+    if (status == ASSAY_OK && r->has_map) {
+        name_missing(r);
+        for (uint32_t i = 0; i < assay_dict_count(r->map.files); i++)
+            if (r->sound[i])
+                compare_with_map(r, i);
+    }
+    return status;
+}
+
+static bool has_model(const assay_contents *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->tensor[i].role == ASSAY_CKPT_MODEL)
+            return true;
+    return false;
+}
+
+/* Directories below, one level: "weights", or those of Accelerate. A second model among them is set aside. */
+static int read_below(reading *r)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < r->names.count && status == ASSAY_OK; i++) {
+        char path[ASSAY_PATH_ROOM];
+        const char *name = r->names.name[i];
+        if (assay_ckpt_is_unfinished(name) || assay_ckpt_stem(name) < strlen(name) ||
+            path_of(r, name, path) != ASSAY_OK || assay_store_exists(r->c->store, path, NULL) != 0)
+            continue;
+        reading below = {.c = r->c, .directory = path};
+        if (assay_store_list(r->c->store, path, &below.names, NULL) == ASSAY_OK) {
+            qsort(below.names.name, below.names.count, sizeof *below.names.name, compare_names);
+            if (best_kind(&below) != ASSAY_CKPT_KINDS && has_model(r->c))
+                remark(r, ASSAY_PROBLEM_SET_ASIDE, path, "the directory above it has the model");
+            else if (has_name(&below, ".metadata"))
+                status = read_dcp(&below);
+            else
+                status = read_members(&below);
+        }
+        end_reading(&below);
+    }
+    return status;
+}
+
+static int read_all(reading *r)
+{
+    if (name_unread(r))
+        return ASSAY_OK;
+    if (has_name(r, ".metadata"))
+        return read_dcp(r);
+    int status = read_members(r);
+    return status == ASSAY_OK ? read_below(r) : status;
+}
+
+static int read_directory(assay_contents *c, const char *directory)
+{
+    reading r = {.c = c, .directory = directory};
+    assay_error err = {{0}};
+    int status = assay_store_list(c->store, directory, &r.names, &err);
+    if (status == ASSAY_OK) {
+        qsort(r.names.name, r.names.count, sizeof *r.names.name, compare_names);
+        status = read_all(&r);
+    } else if (status != ASSAY_ENOMEM) {
+        assay_problems_add(c->problems, ASSAY_PROBLEM_READ, c->step, directory, -1,
+                           "%s; what lies in it is missing from this analysis", err.text);
+    }
+    end_reading(&r);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
+/* The file of a rank, by its stem; false when the directory has none. */
+static bool find_rank_file(assay_contents *c, const char *directory, const char *worker, char path[ASSAY_PATH_ROOM],
+                           const char **name)
+{
+    reading r = {.c = c, .directory = directory};
+    bool found = false;
+    if (assay_store_list(c->store, directory, &r.names, NULL) != ASSAY_OK)
+        return false;
+    for (size_t i = 0; i < r.names.count && !found; i++) {
+        const char *file = r.names.name[i];
+        found = assay_ckpt_is_rank_file(file) && assay_ckpt_stem(file) == strlen(worker) &&
+                strncmp(file, worker, strlen(worker)) == 0 && path_of(&r, file, path) == ASSAY_OK;
+    }
+    end_reading(&r);
+    *name = found && strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    return found;
+}
+
+int assay_ckpt_read_step(assay_contents *c, const char *path, const char *worker)
+{
+    char below[ASSAY_PATH_ROOM];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS && assay_store_exists(c->store, path, NULL) == 1)
+        return read_file(c, path, name, assay_ckpt_role_of(name));
+    if (assay_ckpt_is_rank_directory(worker)) {
+        assay_names inside = {0};
+        if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", worker) < (int)sizeof below &&
+            assay_store_list(c->store, below, &inside, NULL) == ASSAY_OK) {
+            assay_names_release(&inside);
+            return read_directory(c, below);
+        }
+    }
+    if (find_rank_file(c, path, worker, below, &name))
+        return read_file(c, below, name, assay_ckpt_role_of(name));
+    return read_directory(c, path);
+}

@@ -1,0 +1,343 @@
+/* safetensors.c - reads and checks a header.
+ *
+ * The checks are those of the format's own reader, so that what loads there is read here and nothing else is: exactly
+ * three keys a tensor, whole numbers, sizes that fit the dtype, and data without a hole, an overlap or a rest. */
+#include "trial/format/checkpoint/safetensors.h"
+
+#include <assay/tensor.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/json_pull.h"
+#include "base/utf8.h"
+
+enum { UNREAD = -1 };
+
+static const struct {
+    const char *name;
+    int bits, dtype;
+} dtypes[] = {
+    {"F64", 64, ASSAY_FLOAT64},
+    {"F32", 32, ASSAY_FLOAT32},
+    {"F16", 16, ASSAY_FLOAT16},
+    {"BF16", 16, ASSAY_BFLOAT16},
+    {"I64", 64, ASSAY_INT64},
+    {"I32", 32, ASSAY_INT32},
+    {"I16", 16, ASSAY_INT16},
+    {"I8", 8, ASSAY_INT8},
+    {"U64", 64, ASSAY_UINT64},
+    {"U32", 32, ASSAY_UINT32},
+    {"U16", 16, ASSAY_UINT16},
+    {"U8", 8, ASSAY_UINT8},
+    {"BOOL", 8, ASSAY_BOOL},
+    {"C64", 64, ASSAY_COMPLEX64},
+    {"F8_E5M2", 8, ASSAY_FLOAT8_E5M2},
+    {"F8_E4M3", 8, ASSAY_FLOAT8_E4M3FN},
+    {"F8_E5M2FNUZ", 8, UNREAD},
+    {"F8_E4M3FNUZ", 8, UNREAD},
+    {"F8_E8M0", 8, UNREAD},
+    {"F6_E2M3", 6, UNREAD},
+    {"F6_E3M2", 6, UNREAD},
+    {"F4", 4, UNREAD},
+};
+
+/* A header while it is read. */
+typedef struct header {
+    assay_pull json;
+    assay_safetensors *out;
+    bool has_metadata;
+} header;
+
+static bool same(const char *text, size_t length, const char *word)
+{
+    return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+/* A number of 0..2^63-1 in digits alone. */
+static bool take_whole(assay_pull *json, int64_t *value)
+{
+    bool fits = false;
+    assay_pull_peek(json);
+    const char *from = json->at;
+    if (!assay_pull_integer(json, value, &fits))
+        return false;
+    for (const char *p = from; p < json->at; p++)
+        fits = fits && *p >= '0' && *p <= '9';
+    return fits ? true
+                : assay_pull_fault(json, from, "expected a whole number of 0 to 2^63-1, without point or exponent");
+}
+
+static bool add_dim(header *h, int64_t dim)
+{
+    assay_safetensors *s = h->out;
+    if (s->dims == s->dim_room) {
+        size_t room = s->dim_room ? 2 * s->dim_room : 1024;
+        int64_t *grown = assay_realloc_array(s->dim, room, sizeof *grown);
+        if (!grown) {
+            h->json.no_memory = true;
+            return false;
+        }
+        s->dim = grown;
+        s->dim_room = room;
+    }
+    s->dim[s->dims++] = dim;
+    return true;
+}
+
+static bool take_shape(header *h, assay_safetensors_tensor *t)
+{
+    const char *from = h->json.at;
+    t->first_dim = h->out->dims;
+    t->dims = 0;
+    if (!assay_pull_open(&h->json, '[', ']'))
+        return h->json.fault == NULL;
+    do {
+        int64_t dim = 0;
+        if (++t->dims > ASSAY_MAX_DIMS)
+            return assay_pull_fault(&h->json, from, "a shape of more than 64 dimensions");
+        if (!take_whole(&h->json, &dim) || !add_dim(h, dim))
+            return false;
+    } while (assay_pull_more(&h->json, ']'));
+    return h->json.fault == NULL;
+}
+
+static bool take_range(header *h, assay_safetensors_tensor *t)
+{
+    const char *from = h->json.at;
+    int64_t number[2] = {0};
+    size_t count = 0;
+    bool more = assay_pull_open(&h->json, '[', ']');
+    for (; more; more = assay_pull_more(&h->json, ']'))
+        if (!take_whole(&h->json, &number[count < 2 ? count : 1]) || ++count > 2)
+            break;
+    if (h->json.fault || count != 2 || more)
+        return assay_pull_fault(&h->json, from, "data_offsets must be two numbers");
+    if (number[1] < number[0])
+        return assay_pull_fault(&h->json, from, "data_offsets end before they begin");
+    t->begin = (uint64_t)number[0];
+    t->end = (uint64_t)number[1];
+    return true;
+}
+
+/* Sets the dtype; returns the bits of an element. */
+static int set_dtype(assay_safetensors_tensor *t, const char *said, size_t length)
+{
+    const size_t kept = length < sizeof t->said ? length : sizeof t->said - 1;
+    memcpy(t->said, said, kept);
+    t->said[kept] = '\0';
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (same(said, length, dtypes[i].name)) {
+            t->dtype = dtypes[i].dtype;
+            return dtypes[i].bits;
+        }
+    t->dtype = UNREAD;
+    return 0;
+}
+
+/* Does the range have the bytes that shape and dtype ask for? Of a dtype that nobody knows it is not asked. */
+static bool check_size(header *h, const char *from, assay_safetensors_tensor *t, int bits)
+{
+    int64_t elements = 1, all = 0;
+    for (uint32_t i = 0; i < t->dims; i++)
+        if (__builtin_mul_overflow(elements, h->out->dim[t->first_dim + i], &elements) ||
+            __builtin_mul_overflow(elements, bits ? bits : 8, &all))
+            return assay_pull_fault(&h->json, from, "the dimensions multiply to more than 63 bits can count");
+    t->elements = (uint64_t)elements;
+    if (bits == 0)
+        return true;
+    all = elements * bits;
+    if (all % 8 != 0)
+        return assay_pull_fault(&h->json, from, "the tensor ends within a byte");
+    if ((uint64_t)all / 8 != t->end - t->begin)
+        return assay_pull_fault(&h->json, from, "data_offsets are not as far apart as shape and dtype ask for");
+    return true;
+}
+
+static bool take_tensor(header *h, const char *from, assay_safetensors_tensor *t)
+{
+    enum { DTYPE = 1, SHAPE = 2, RANGE = 4, ALL = 7 };
+    int bits = 0, have = 0;
+    if (!assay_pull_open(&h->json, '{', '}'))
+        return assay_pull_fault(&h->json, from, "a tensor without dtype, shape and data_offsets");
+    do {
+        const char *key = NULL, *said = NULL;
+        size_t length = 0, said_length = 0;
+        if (!assay_pull_key(&h->json, &key, &length))
+            return false;
+        const int which = same(key, length, "dtype")          ? DTYPE
+                          : same(key, length, "shape")        ? SHAPE
+                          : same(key, length, "data_offsets") ? RANGE
+                                                              : 0;
+        if (which == 0 || (have & which))
+            return assay_pull_fault(&h->json, from, "a tensor has the keys dtype, shape and data_offsets, each once");
+        have |= which;
+        if (which == DTYPE && assay_pull_string(&h->json, &said, &said_length))
+            bits = set_dtype(t, said, said_length);
+        else if (which == SHAPE && !take_shape(h, t))
+            return false;
+        else if (which == RANGE && !take_range(h, t))
+            return false;
+    } while (assay_pull_more(&h->json, '}'));
+    if (h->json.fault)
+        return false;
+    if (have != ALL)
+        return assay_pull_fault(&h->json, from, "a tensor has the keys dtype, shape and data_offsets, each once");
+    return check_size(h, from, t, bits);
+}
+
+static bool take_metadata_pair(header *h, assay_dict *keys)
+{
+    static const char SHARDING[] = "DCP_SHARDING_INFO";
+    const char *from = h->json.at, *key = NULL, *text = NULL;
+    size_t length = 0, size = 0;
+    const uint32_t before = assay_dict_count(keys);
+    if (!assay_pull_key(&h->json, &key, &length))
+        return false;
+    const uint32_t id = assay_dict_add(keys, key, length);
+    h->json.no_memory = id == ASSAY_NO_ID;
+    if (id < before)
+        return assay_pull_fault(&h->json, from, "a key stands twice");
+    if (h->json.no_memory || !assay_pull_string(&h->json, &text, &size))
+        return false;
+    if (!same(key, length, SHARDING))
+        return true;
+    h->out->sharding = assay_copy_bytes_as_text(text, size);
+    h->out->sharding_size = size;
+    h->json.no_memory = h->out->sharding == NULL;
+    return !h->json.no_memory;
+}
+
+/* __metadata__: texts by texts. */
+static bool take_metadata(header *h)
+{
+    assay_dict *keys = assay_dict_new();
+    h->json.no_memory = !keys;
+    if (keys && assay_pull_open(&h->json, '{', '}'))
+        while (take_metadata_pair(h, keys) && assay_pull_more(&h->json, '}'))
+            ;
+    assay_dict_free(keys);
+    return h->json.fault == NULL && !h->json.no_memory;
+}
+
+static bool take_entry(header *h)
+{
+    assay_safetensors *s = h->out;
+    const char *from = h->json.at, *name = NULL;
+    size_t length = 0;
+    if (!assay_pull_key(&h->json, &name, &length))
+        return false;
+    if (same(name, length, "__metadata__")) {
+        if (h->has_metadata)
+            return assay_pull_fault(&h->json, from, "__metadata__ stands twice");
+        h->has_metadata = true;
+        return take_metadata(h);
+    }
+    const uint32_t before = assay_dict_count(s->names), id = assay_dict_add(s->names, name, length);
+    if (id < before)
+        return assay_pull_fault(&h->json, from, "a name stands twice");
+    if (id != ASSAY_NO_ID && id >= s->room) {
+        size_t room = s->room ? 2 * s->room : 256;
+        assay_safetensors_tensor *grown = assay_realloc_array(s->tensor, room, sizeof *grown);
+        h->json.no_memory = grown == NULL;
+        s->tensor = grown ? grown : s->tensor;
+        s->room = grown ? room : s->room;
+    }
+    h->json.no_memory = h->json.no_memory || id == ASSAY_NO_ID;
+    if (h->json.no_memory)
+        return false;
+    s->tensor[id] = (assay_safetensors_tensor){0};
+    return take_tensor(h, from, &s->tensor[id]);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    const assay_safetensors_tensor *x = *(assay_safetensors_tensor *const *)a,
+                                   *y = *(assay_safetensors_tensor *const *)b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+/* The data must be covered without a hole or an overlap. */
+static int check_cover(assay_safetensors *s, assay_error *err)
+{
+    const uint32_t count = assay_dict_count(s->names);
+    const assay_safetensors_tensor **order = assay_alloc((size_t)count * sizeof *order);
+    int status = order ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    for (uint32_t i = 0; order && i < count; i++)
+        order[i] = &s->tensor[i];
+    if (order && count > 0)
+        qsort(order, count, sizeof *order, compare_ranges);
+    for (uint32_t i = 0; status == ASSAY_OK && i < count; i++) {
+        if (order[i]->begin != s->data_end)
+            status = assay_fail(err, ASSAY_EFORMAT, "the data of %s begins at %llu, but what is before it ends at %llu",
+                                assay_dict_name(s->names, (uint32_t)(order[i] - s->tensor), NULL),
+                                (unsigned long long)order[i]->begin, (unsigned long long)s->data_end);
+        s->data_end = order[i]->end;
+    }
+    free(order);
+    return status;
+}
+
+static bool is_utf8(const char *text, size_t size)
+{
+    for (size_t at = 0, length = 0; at < size; at += length) {
+        length = (uint8_t)text[at] < 0x80 ? 1 : assay_utf8_length(text + at, size - at);
+        if (length == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The object, and nothing behind it but white space. */
+static void take_header(header *h, const char *text, size_t size)
+{
+    if (size == 0 || text[0] != '{') {
+        assay_pull_fault(&h->json, text, "a header begins with {");
+        return;
+    }
+    if (!is_utf8(text, size)) {
+        assay_pull_fault(&h->json, text, "it is no UTF-8");
+        return;
+    }
+    if (assay_pull_open(&h->json, '{', '}'))
+        while (take_entry(h) && assay_pull_more(&h->json, '}'))
+            ;
+    if (!h->json.fault && !h->json.no_memory && !assay_pull_end(&h->json))
+        assay_pull_fault(&h->json, h->json.at, "something stands behind the last }");
+}
+
+int assay_safetensors_read(const char *text, size_t size, assay_safetensors *out, uint64_t *at, assay_error *err)
+{
+    header h = {.out = out};
+    int status = ASSAY_OK;
+    *out = (assay_safetensors){.names = assay_dict_new()};
+    *at = 0;
+    assay_pull_start(&h.json, text, size);
+    h.json.no_memory = out->names == NULL;
+    if (!h.json.no_memory)
+        take_header(&h, text, size);
+    if (h.json.no_memory) {
+        status = assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    } else if (h.json.fault) {
+        *at = (uint64_t)(h.json.fault_at - text);
+        status = assay_fail(err, ASSAY_EFORMAT, "%s", h.json.fault);
+    } else {
+        status = check_cover(out, err);
+    }
+    assay_pull_release(&h.json);
+    if (status != ASSAY_OK)
+        assay_safetensors_release(out);
+    return status;
+}
+
+void assay_safetensors_release(assay_safetensors *s)
+{
+    assay_dict_free(s->names);
+    free(s->tensor);
+    free(s->dim);
+    free(s->sharding);
+    *s = (assay_safetensors){0};
+}

@@ -1,0 +1,293 @@
+/* series.c - lists a series of checkpoints: directories and files of the root whose names have a step, or the root
+ * itself as its only one.
+ *
+ * A unit's place is its step and the name of its directory or file. Nothing but names is looked at here; whether a file
+ * is what its name says is found when it is read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/format/checkpoint/checkpoint.h"
+#include "trial/format/checkpoint/files.h"
+
+static const char FIRST[] = "worker_0";
+enum { UNFINISHED = 2 };
+
+typedef struct entry { /* of the root */
+    int64_t step;
+    const char *name;
+    bool file;
+    bool unfinished; /* found when it was listed */
+} entry;
+
+bool assay_checkpoint_probe(const assay_names *top)
+{
+    int64_t step = 0;
+    for (size_t i = 0; i < top->count; i++) {
+        const char *name = top->name[i];
+        if (strcmp(name, "collections") == 0 || strcmp(name, "index") == 0)
+            return false;
+        if (assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS || assay_ckpt_unread_layout(name) || assay_ckpt_is_dcp(name) ||
+            assay_ckpt_is_shard_map(name) || assay_ckpt_is_rank_directory(name) || assay_ckpt_step(name, &step))
+            return true;
+    }
+    return false;
+}
+
+/* The place of a unit: 8 bytes of the step, then the name. */
+static uint32_t add_place(assay_lister *l, int64_t step, const char *name)
+{
+    assay_buf bytes;
+    assay_buf_init(&bytes, SIZE_MAX);
+    assay_put_i64(&bytes, step);
+    assay_put_bytes(&bytes, name, strlen(name));
+    uint32_t place = assay_buf_status(&bytes) == ASSAY_OK ? assay_lister_place(l, bytes.data, bytes.size) : ASSAY_NO_ID;
+    assay_buf_release(&bytes);
+    return place;
+}
+
+const char *assay_checkpoint_place(const assay_dict *places, uint32_t place, int64_t *step)
+{
+    size_t size = 0;
+    if (!places || place >= assay_dict_count(places))
+        return NULL;
+    const char *bytes = assay_dict_name(places, place, &size);
+    assay_cursor in = assay_cursor_over(bytes, size);
+    *step = assay_get_i64(&in);
+    return in.failed ? NULL : bytes + 8;
+}
+
+static int add_unit(assay_lister *l, const entry *e, uint32_t place, const char *worker, size_t length)
+{
+    const uint32_t id = assay_lister_worker(l, worker, length);
+    return id == ASSAY_NO_ID ? assay_lister_no_memory(l) : assay_lister_unit(l, e->step, id, place);
+}
+
+/* What the names in a directory say. */
+typedef struct survey {
+    bool any;        /* there is something to be read */
+    bool unfinished; /* a distributed checkpoint without its metadata: that is written last */
+    bool unread;     /* of a layout that is not read; the reader says so */
+    size_t rank_directories, rank_files;
+} survey;
+
+static survey survey_names(const assay_names *names)
+{
+    survey s = {0};
+    bool metadata = false, dcp = false;
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->name[i];
+        s.rank_directories += assay_ckpt_is_rank_directory(name);
+        s.rank_files += assay_ckpt_is_rank_file(name);
+        s.unread = s.unread || assay_ckpt_unread_layout(name);
+        s.any = s.any || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS || assay_ckpt_is_shard_map(name);
+        metadata = metadata || strcmp(name, ".metadata") == 0;
+        dcp = dcp || assay_ckpt_is_dcp(name);
+    }
+    s.unfinished = dcp && !metadata;
+    s.any = s.any || dcp || s.unread;
+    return s;
+}
+
+/* Is there something to be read in a directory below? */
+static bool survey_below(const assay_lister *l, const char *path, const assay_names *names)
+{
+    bool any = false;
+    for (size_t i = 0; i < names->count && !any; i++) {
+        char below[ASSAY_PATH_ROOM];
+        assay_names inside = {0};
+        if (assay_ckpt_is_unfinished(names->name[i]) || assay_ckpt_stem(names->name[i]) < strlen(names->name[i]) ||
+            snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", names->name[i]) >= (int)sizeof below ||
+            assay_store_exists(l->store, below, NULL) != 0 ||
+            assay_store_list(l->store, below, &inside, NULL) != ASSAY_OK)
+            continue;
+        any = survey_names(&inside).any;
+        assay_names_release(&inside);
+    }
+    return any;
+}
+
+/* A unit for each worker. */
+static int add_workers(assay_lister *l, const entry *e, const assay_names *names, const survey *s)
+{
+    const uint32_t place = add_place(l, e->step, e->name);
+    int status = place == ASSAY_NO_ID ? assay_lister_no_memory(l) : ASSAY_OK;
+    bool alone = true;
+    for (size_t i = 0; i < names->count && status == ASSAY_OK && !s->unread; i++) {
+        const char *name = names->name[i];
+        if (s->rank_directories > 0 ? !assay_ckpt_is_rank_directory(name)
+                                    : s->rank_files < 2 || !assay_ckpt_is_rank_file(name))
+            continue;
+        alone = false;
+        status = add_unit(l, e, place, name, s->rank_directories > 0 ? strlen(name) : assay_ckpt_stem(name));
+    }
+    return alone && status == ASSAY_OK ? add_unit(l, e, place, FIRST, sizeof FIRST - 1) : status;
+}
+
+/* Adds the units of a directory. 1: it is no checkpoint; UNFINISHED: one that was not written to its end. */
+static int add_directory(assay_lister *l, const entry *e, const char *path)
+{
+    assay_names names = {0};
+    int status = assay_lister_names(l, path, &names);
+    if (status != 0)
+        return status;
+    const survey s = survey_names(&names);
+    if (s.unfinished)
+        status = UNFINISHED;
+    else if (s.any || survey_below(l, path, &names))
+        status = add_workers(l, e, &names, &s);
+    else
+        status = 1;
+    assay_names_release(&names);
+    return status;
+}
+
+static int add_entry(assay_lister *l, const entry *e)
+{
+    if (!e->file)
+        return add_directory(l, e, e->name);
+    const uint32_t place = add_place(l, e->step, e->name);
+    return place == ASSAY_NO_ID ? assay_lister_no_memory(l) : add_unit(l, e, place, FIRST, sizeof FIRST - 1);
+}
+
+/* ---- the root ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->file != y->file)
+        return x->file ? 1 : -1;
+    return assay_worker_compare(x->name, y->name);
+}
+
+/* The last part of the location, for the number of a checkpoint that is given by itself. */
+static int64_t own_step(const assay_lister *l)
+{
+    const char *location = assay_store_location(l->store);
+    size_t end = strlen(location), from;
+    char name[256];
+    int64_t step = 0;
+    while (end > 0 && location[end - 1] == '/')
+        end--;
+    for (from = end; from > 0 && location[from - 1] != '/';)
+        from--;
+    if (end - from >= sizeof name)
+        return 0;
+    memcpy(name, location + from, end - from);
+    name[end - from] = '\0';
+    return assay_ckpt_step(name, &step) ? step : 0;
+}
+
+/* Has the storage met this file or directory under another name? Links to the newest checkpoint are common. */
+static bool is_alias(const assay_lister *l, const char *name, assay_dict *met)
+{
+    assay_store_stamp stamp = {0};
+    if (assay_store_stamp_of(l->store, name, &stamp, NULL) != 1 || stamp.node == 0)
+        return false;
+    const uint32_t before = assay_dict_count(met);
+    return assay_dict_add(met, (const char *)&stamp.node, sizeof stamp.node) < before;
+}
+
+static void name_twice(assay_lister *l, const entry *used, const entry *e)
+{
+    assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_DUPLICATE, e->step, e->name, -1,
+                       "%s: step %lld is in %s too; this one is not used", e->name, (long long)e->step, used->name);
+}
+
+/* Adds the entries, which are in order; of two of one step the first that is a checkpoint counts. */
+static int add_entries(assay_lister *l, entry *entries, size_t count)
+{
+    const entry *used = NULL;
+    assay_dict *met = assay_dict_new();
+    int status = met ? ASSAY_OK : assay_lister_no_memory(l);
+    for (size_t i = 0; i < count && status >= 0; i++) {
+        if (is_alias(l, entries[i].name, met))
+            continue;
+        if (used && used->step == entries[i].step) {
+            name_twice(l, used, &entries[i]);
+            continue;
+        }
+        status = add_entry(l, &entries[i]);
+        entries[i].unfinished = status == UNFINISHED;
+        if (status == ASSAY_OK)
+            used = &entries[i];
+    }
+    assay_dict_free(met);
+    return status < 0 ? status : ASSAY_OK;
+}
+
+/* What a writer has begun and not finished. It is lost only when a later checkpoint shows that nobody will. */
+static void name_unfinished(assay_lister *l, int64_t step, const char *name, int64_t newest, const char *why)
+{
+    assay_problems_add(&l->catalog->problems, step >= newest ? ASSAY_PROBLEM_UNFINISHED : ASSAY_PROBLEM_ABANDONED, step,
+                       name, -1, "%s was not written to its end: %s; it is not evaluated", name, why);
+}
+
+static void name_all_unfinished(assay_lister *l, const entry *entries, size_t count, int64_t newest)
+{
+    for (size_t i = 0; i < l->top->count; i++) {
+        const char *name = l->top->name[i];
+        int64_t step = 0;
+        if (name[0] != '.' && assay_ckpt_is_unfinished(name) && assay_ckpt_step(name, &step))
+            name_unfinished(l, step, name, newest, "its name says so");
+    }
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].unfinished)
+            name_unfinished(l, entries[i].step, entries[i].name, newest, "its .metadata is missing");
+}
+
+static size_t list_entries(const assay_lister *l, entry *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < l->top->count; i++) {
+        const char *name = l->top->name[i];
+        entry e = {.name = name};
+        if (assay_ckpt_is_unfinished(name) || !assay_ckpt_step(name, &e.step))
+            continue;
+        e.file = assay_store_exists(l->store, name, NULL) == 1;
+        if (!e.file || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS)
+            out[count++] = e;
+    }
+    return count;
+}
+
+int assay_checkpoint_list(assay_lister *l)
+{
+    const size_t before = l->catalog->unit_count;
+    entry *entries = assay_alloc_zeroed(l->top->count + 1, sizeof *entries);
+    if (!entries)
+        return assay_lister_no_memory(l);
+    const size_t count = list_entries(l, entries);
+    qsort(entries, count, sizeof *entries, compare_entries);
+    int status = add_entries(l, entries, count);
+    int64_t newest = -1;
+    if (status == ASSAY_OK && l->catalog->unit_count > before)
+        newest = l->catalog->units[l->catalog->unit_count - 1].step;
+    if (status == ASSAY_OK && l->catalog->unit_count == before) {
+        const entry own = {.step = own_step(l), .name = ""};
+        status = add_directory(l, &own, "");
+    }
+    if (status >= 0)
+        name_all_unfinished(l, entries, count, newest);
+    free(entries);
+    return status >= 0 && l->catalog->unit_count == before ? 1 : status < 0 ? status : ASSAY_OK;
+}
+
+int assay_checkpoint_conclude(assay_lister *l)
+{
+    assay_catalog *catalog = l->catalog;
+    catalog->ended = true; /* nobody watches checkpoints: what is there is evaluated */
+    if (!l->has_collections)
+        catalog->collections.num_workers = catalog->workers;
+    return ASSAY_OK;
+}
+
+void assay_checkpoint_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used)
+{
+    (void)used; /* entries of one step were told apart when they were listed */
+    assay_problems_add(&catalog->problems, ASSAY_PROBLEM_DUPLICATE, unit->step, "", -1,
+                       "step %lld of %s lies in two places", (long long)unit->step, catalog->worker[unit->worker]);
+}

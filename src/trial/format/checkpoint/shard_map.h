@@ -1,0 +1,20 @@
+/* shard_map.h - *.index.json of a sharded checkpoint: which of its files has which tensor. Inside this folder only. */
+#ifndef ASSAY_CHECKPOINT_SHARD_MAP_H
+#define ASSAY_CHECKPOINT_SHARD_MAP_H
+
+#include "trial/names.h"
+
+typedef struct assay_shard_map {
+    assay_dict *tensors; /* names */
+    assay_dict *files;   /* names, in the directory of the index */
+    uint32_t *file;      /* [tensors] of `files` */
+    size_t room;
+    int64_t total_size; /* bytes of all tensors; -1: not said */
+} assay_shard_map;
+
+/* Reads the JSON. ASSAY_EFORMAT with *at, the offset of what is wrong; ASSAY_ENOMEM. Release `out`, which is empty
+ * after a failure, with assay_shard_map_release(). */
+int assay_shard_map_read(const char *text, size_t size, assay_shard_map *out, uint64_t *at, assay_error *err);
+void assay_shard_map_release(assay_shard_map *map);
+
+#endif

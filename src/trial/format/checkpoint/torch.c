@@ -1,0 +1,336 @@
+/* torch.c - the tensors of one torch zip.
+ *
+ * The root of its pickle is a dictionary that trainings fill as they like. The keys that most use for the model, the
+ * optimizer and moving averages are known (keys.h); everything else is state. */
+#include "trial/format/checkpoint/torch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "trial/format/checkpoint/inflate.h"
+#include "trial/format/checkpoint/keys.h"
+#include "trial/format/checkpoint/optimizer.h"
+#include "trial/format/checkpoint/walk.h"
+
+enum { PICKLE_MOST = 1 << 30, DESCENTS_MOST = 8 };
+
+static const char *const wrappers[] = {"state", "app", "checkpoint"};
+
+/* A file while its tensors are gathered. */
+typedef struct gathering {
+    assay_torch *torch;
+    assay_ckpt_role role; /* of what is walked now */
+    assay_buf path, same;
+    assay_dict *seen; /* of model tensors: what names of one tensor have in common */
+    int status;
+} gathering;
+
+/* ---- tensors ---- */
+
+/* Adds the tensor that the node makes, under the path. */
+static bool add_tensor(void *context, uint32_t node, const char *path, size_t length)
+{
+    gathering *g = context;
+    assay_ckpt_file *f = g->torch->file;
+    assay_ckpt_place place;
+    uint64_t offset = 0, size = 0;
+    assay_error what = {{0}};
+    const int found = assay_torch_tensor(g->torch, node, &place, &offset, &size, &g->same, &what);
+    if (found == ASSAY_EFORMAT)
+        assay_ckpt_problem(f, ASSAY_PROBLEM_RECORD, -1, "%.*s: %s", (int)length, path, what.text);
+    if (found != 1)
+        return found != 0;
+    const bool twice = assay_dict_find(f->to->names, path, length) != ASSAY_NO_ID;
+    if (g->role == ASSAY_CKPT_MODEL && !twice) { /* a second name of the same elements is no second tensor */
+        const uint32_t known = assay_dict_count(g->seen);
+        const uint32_t id = assay_dict_add(g->seen, (const char *)g->same.data, g->same.size);
+        if (id == ASSAY_NO_ID)
+            g->status = ASSAY_ENOMEM;
+        if (id < known || id == ASSAY_NO_ID)
+            return true;
+    }
+    assay_contents_add(f->to, g->role, path, length, f->number, offset, size, &place, NULL);
+    return true;
+}
+
+/* Adds the tensors below a node, under names that begin with `prefix`. */
+static void add_below(gathering *g, assay_ckpt_role role, uint32_t node, const char *prefix)
+{
+    if (g->status != ASSAY_OK)
+        return;
+    g->role = role;
+    assay_buf_clear(&g->path);
+    assay_put_bytes(&g->path, prefix, strlen(prefix));
+    g->status = assay_walk(&g->torch->pickle, node, &g->path, add_tensor, g);
+}
+
+void assay_torch_add(void *context, uint32_t node, const char *prefix)
+{
+    add_below(context, ASSAY_CKPT_OPTIMIZER, node, prefix);
+}
+
+static bool note_tensor(void *context, uint32_t node, const char *path, size_t length)
+{
+    (void)path;
+    (void)length;
+    gathering *g = context;
+    assay_ckpt_place place;
+    uint64_t offset = 0, size = 0;
+    if (assay_torch_tensor(g->torch, node, &place, &offset, &size, &g->same, NULL) == 0)
+        return false;
+    g->role = ASSAY_CKPT_ROLES; /* found one */
+    return true;
+}
+
+static bool has_tensor(gathering *g, uint32_t node)
+{
+    g->role = ASSAY_CKPT_MODEL;
+    assay_buf_clear(&g->path);
+    if (g->status == ASSAY_OK)
+        g->status = assay_walk(&g->torch->pickle, node, &g->path, note_tensor, g);
+    return g->role == ASSAY_CKPT_ROLES;
+}
+
+/* ---- the root ---- */
+
+/* How many of the dictionary's keys are a model with a tensor. */
+static size_t count_models(gathering *g, uint32_t node)
+{
+    const assay_pickle *p = &g->torch->pickle;
+    size_t count = 0;
+    if (!assay_walk_is_dict(p, node))
+        return 0;
+    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next)
+        count += assay_key_kind_of_node(p, p->item[i].key) == ASSAY_KEY_MODEL &&
+                 assay_walk_is_dict(p, p->item[i].value) && has_tensor(g, p->item[i].value);
+    return count;
+}
+
+static bool has_optimizer(gathering *g, uint32_t node)
+{
+    const assay_pickle *p = &g->torch->pickle;
+    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next)
+        if (assay_key_kind_of_node(p, p->item[i].key) == ASSAY_KEY_OPTIMIZER &&
+            (assay_walk_is_dict(p, p->item[i].value) || assay_walk_is_list(p, p->item[i].value)))
+            return true;
+    return false;
+}
+
+/* Goes down from a root that only wraps what has the model. */
+static uint32_t unwrap_root(gathering *g, uint32_t root)
+{
+    const assay_pickle *p = &g->torch->pickle;
+    for (int depth = 0; depth < DESCENTS_MOST && count_models(g, root) == 0; depth++) {
+        uint32_t below = ASSAY_PICKLE_NOTHING;
+        for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers && below == ASSAY_PICKLE_NOTHING; i++) {
+            below = assay_pickle_get(p, root, wrappers[i]);
+            below = count_models(g, below) > 0 ? below : ASSAY_PICKLE_NOTHING;
+        }
+        if (below == ASSAY_PICKLE_NOTHING)
+            return root;
+        root = below;
+    }
+    return root;
+}
+
+static void add_keyed(gathering *g, uint32_t key, uint32_t value, bool single)
+{
+    const assay_pickle *p = &g->torch->pickle;
+    const bool is_dict = assay_walk_is_dict(p, value);
+    const assay_key_kind kind = assay_key_kind_of_node(p, key);
+    assay_buf prefix;
+    if (kind == ASSAY_KEY_OPTIMIZER && (is_dict || assay_walk_is_list(p, value))) {
+        g->status = assay_optimizer_add(g->torch, value, g);
+        return;
+    }
+    const bool model = kind == ASSAY_KEY_MODEL && is_dict;
+    assay_buf_init(&prefix, SIZE_MAX);
+    if (kind == ASSAY_KEY_AVERAGE)
+        assay_put_format(&prefix, "ema/");
+    else if (!model)
+        assay_put_format(&prefix, "state/");
+    if (kind != ASSAY_KEY_AVERAGE && !(model && single))
+        assay_walk_put_key(p, key, &prefix);
+    assay_put_u8(&prefix, '\0');
+    if (assay_buf_status(&prefix) == ASSAY_OK)
+        add_below(g, model ? ASSAY_CKPT_MODEL : ASSAY_CKPT_STATE, value, (const char *)prefix.data);
+    else
+        g->status = ASSAY_ENOMEM;
+    assay_buf_release(&prefix);
+}
+
+static void add_root(gathering *g)
+{
+    const assay_pickle *p = &g->torch->pickle;
+    const uint32_t root = unwrap_root(g, p->root);
+    const size_t count = count_models(g, root);
+    if (!assay_walk_is_dict(p, root) || (count == 0 && !has_optimizer(g, root))) {
+        add_below(g, ASSAY_CKPT_MODEL, root, "");
+        return;
+    }
+    for (uint32_t i = p->node[root].first; i != ASSAY_PICKLE_NOTHING && g->status == ASSAY_OK; i = p->item[i].next)
+        add_keyed(g, p->item[i].key, p->item[i].value, count == 1);
+}
+
+static void add_state(gathering *g)
+{
+    const char *path = g->torch->file->path, *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
+    const char *point = strrchr(stem, '.');
+    assay_buf prefix;
+    assay_buf_init(&prefix, SIZE_MAX);
+    assay_put_format(&prefix, "state/%.*s", point ? (int)(point - stem) : (int)strlen(stem), stem);
+    assay_put_u8(&prefix, '\0');
+    if (assay_buf_status(&prefix) == ASSAY_OK)
+        add_below(g, ASSAY_CKPT_STATE, g->torch->pickle.root, (const char *)prefix.data);
+    else
+        g->status = ASSAY_ENOMEM;
+    assay_buf_release(&prefix);
+}
+
+/* ---- the file ---- */
+
+static int damaged(const assay_torch *t, const char *what)
+{
+    assay_ckpt_problem(t->file, ASSAY_PROBLEM_HEADER, -1, "%s", what);
+    return ASSAY_EFORMAT;
+}
+
+/* Finds ROOT/data.pkl, the one entry that makes the zip a torch file, and what stands beside it. */
+static int find_root(assay_torch *t, uint32_t *pickle)
+{
+    static const char DATA[] = "data.pkl", CONSTANTS[] = "constants.pkl";
+    const assay_dict *names = t->file->zip.names;
+    uint32_t found = 0;
+    bool script = false;
+    for (uint32_t i = 0; i < assay_dict_count(names); i++) {
+        size_t length = 0;
+        const char *name = assay_dict_name(names, i, &length), *slash = memchr(name, '/', length);
+        const char *below = slash ? slash + 1 : name;
+        const size_t size = length - (size_t)(below - name);
+        script = script || (size == sizeof CONSTANTS - 1 && memcmp(below, CONSTANTS, size) == 0);
+        if (size != sizeof DATA - 1 || memcmp(below, DATA, size) != 0)
+            continue;
+        found++;
+        *pickle = i;
+        t->root = name;
+        t->root_length = slash ? (size_t)(slash - name) : 0;
+    }
+    if (script) {
+        assay_ckpt_problem(t->file, ASSAY_PROBLEM_UNSUPPORTED, -1,
+                           "a TorchScript file is a program: save a state_dict to have its tensors read");
+        return ASSAY_EFORMAT;
+    }
+    return found == 1 ? ASSAY_OK
+                      : damaged(t, found ? "the zip file has more than one data.pkl"
+                                         : "the zip file has no data.pkl, which every torch file has");
+}
+
+/* The bytes of an entry, which the caller frees; a problem says what is wrong. */
+static int read_entry(const assay_torch *t, uint32_t number, uint64_t most, uint8_t **out)
+{
+    const assay_zip_entry *e = &t->file->zip.entry[number];
+    assay_error err = {{0}};
+    if (e->size > most || e->compressed > most)
+        return damaged(t, "its pickle has more than 1 GiB");
+    int status = assay_inflate_whole(assay_ckpt_read, t->file, t->file->path, e->data, e->compressed,
+                                     e->method == ASSAY_ZIP_DEFLATED, e->size, out, &err);
+    if (status == ASSAY_EFORMAT || status == ASSAY_EIO)
+        assay_problems_add(t->file->to->problems, status == ASSAY_EIO ? ASSAY_PROBLEM_READ : ASSAY_PROBLEM_HEADER,
+                           t->file->to->step, t->file->path, (int64_t)e->data, "%s", err.text);
+    return status;
+}
+
+static int read_byte_order(assay_torch *t)
+{
+    char name[512];
+    uint8_t *text = NULL;
+    const int length = snprintf(name, sizeof name, "%.*s/byteorder", (int)t->root_length, t->root);
+    const size_t skip = t->root_length ? 0 : 1;
+    const uint32_t number = length > 0 && (size_t)length < sizeof name
+                                ? assay_dict_find(t->file->zip.names, name + skip, (size_t)length - skip)
+                                : ASSAY_NO_ID;
+    if (number == ASSAY_NO_ID)
+        return ASSAY_OK;
+    const uint64_t size = t->file->zip.entry[number].size;
+    int status = read_entry(t, number, 4096, &text);
+    if (status != ASSAY_OK)
+        return status;
+    t->swapped = size == 3 && memcmp(text, "big", 3) == 0;
+    const bool little = size == 6 && memcmp(text, "little", 6) == 0;
+    free(text);
+    return t->swapped || little ? ASSAY_OK : damaged(t, "its byte order is neither little nor big");
+}
+
+static int read_pickle(assay_torch *t, uint32_t number)
+{
+    assay_error err = {{0}};
+    int status = read_entry(t, number, PICKLE_MOST, &t->pickled);
+    if (status != ASSAY_OK)
+        return status;
+    status = assay_pickle_read(t->pickled, (size_t)t->file->zip.entry[number].size, &t->pickle, &err);
+    if (status == ASSAY_EFORMAT)
+        assay_ckpt_problem(t->file, ASSAY_PROBLEM_PICKLE, -1, "its data.pkl: %s", err.text);
+    return status;
+}
+
+static int open_pickle(assay_torch *t)
+{
+    uint32_t number = 0;
+    int status = find_root(t, &number);
+    if (status == ASSAY_OK)
+        status = read_byte_order(t);
+    return status == ASSAY_OK ? read_pickle(t, number) : status;
+}
+
+static int gather(assay_torch *t)
+{
+    gathering g = {.torch = t, .seen = assay_dict_new()};
+    assay_buf_init(&g.path, SIZE_MAX);
+    assay_buf_init(&g.same, SIZE_MAX);
+    g.status = g.seen ? ASSAY_OK : ASSAY_ENOMEM;
+    if (g.seen && t->file->role == ASSAY_CKPT_STATE)
+        add_state(&g);
+    else if (g.seen && t->file->role == ASSAY_CKPT_OPTIMIZER)
+        g.status = assay_optimizer_add(t, t->pickle.root, &g);
+    else if (g.seen)
+        add_root(&g);
+    assay_dict_free(g.seen);
+    assay_buf_release(&g.path);
+    assay_buf_release(&g.same);
+    return g.status == ASSAY_OK ? t->file->to->status : g.status;
+}
+
+int assay_ckpt_add_torch(assay_ckpt_file *f)
+{
+    assay_torch t = {.file = f};
+    int status = open_pickle(&t);
+    f->to->in_order = true;
+    if (status == ASSAY_OK)
+        status = gather(&t);
+    f->to->in_order = false;
+    assay_pickle_release(&t.pickle);
+    free(t.pickled);
+    return status == ASSAY_ENOMEM ? status : ASSAY_OK;
+}
+
+int assay_torch_single(assay_ckpt_file *f, assay_ckpt_place *place, uint64_t *offset, uint64_t *length,
+                       assay_error *err)
+{
+    assay_torch t = {.file = f};
+    assay_buf same;
+    assay_buf_init(&same, SIZE_MAX);
+    int status = assay_zip_open(assay_ckpt_read, f, f->size, f->path, &f->zip, err);
+    if (status == ASSAY_OK)
+        status = open_pickle(&t);
+    if (status == ASSAY_OK) {
+        const int found = assay_torch_tensor(&t, t.pickle.root, place, offset, length, &same, err);
+        status = found < 0 ? found : found == 1 ? ASSAY_OK : assay_fail(err, ASSAY_EFORMAT, "there is no tensor");
+    }
+    assay_buf_release(&same);
+    assay_pickle_release(&t.pickle);
+    free(t.pickled);
+    assay_zip_release(&f->zip);
+    return status;
+}

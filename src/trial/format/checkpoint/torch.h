@@ -1,0 +1,29 @@
+/* torch.h - a torch zip: a pickle of nested dictionaries whose tensors point into other entries. Inside this folder
+ * only. */
+#ifndef ASSAY_CHECKPOINT_TORCH_H
+#define ASSAY_CHECKPOINT_TORCH_H
+
+#include "trial/format/checkpoint/contents.h"
+#include "trial/format/checkpoint/pickle.h"
+
+typedef struct assay_torch {
+    assay_ckpt_file *file;
+    const char *root; /* the directory that all entries are in, in the zip's names */
+    size_t root_length;
+    bool swapped; /* elements have the most significant byte first */
+    assay_pickle pickle;
+    uint8_t *pickled; /* its bytes */
+} assay_torch;
+
+/* Where the elements of the tensor that a node makes lie. 1; 0: it makes no tensor; ASSAY_EFORMAT: one that cannot be
+ * read, `what` says why. *offset and *length are the range of the file, and `same` gets what two names of one tensor
+ * have in common. */
+int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *place, uint64_t *offset, uint64_t *length,
+                       assay_buf *same, assay_error *what);
+
+/* The one tensor of a torch file, as assay_torch_tensor(). What is wrong with the file as such becomes a problem, too.
+ * ASSAY_EFORMAT, ASSAY_EUNSUPPORTED, ASSAY_EIO, ASSAY_ENOMEM. */
+int assay_torch_single(assay_ckpt_file *f, assay_ckpt_place *place, uint64_t *offset, uint64_t *length,
+                       assay_error *err);
+
+#endif

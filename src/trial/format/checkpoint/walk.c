@@ -1,0 +1,108 @@
+/* walk.c - see walk.h. A stack of its own takes the place of calls, so that no nesting is too deep. */
+#include "trial/format/checkpoint/walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+typedef struct level { /* a container under way */
+    uint32_t item;     /* the next one */
+    uint32_t count;    /* of those that were visited */
+    size_t path;       /* bytes of the container's own path */
+    bool list;
+} level;
+
+typedef struct walker {
+    const assay_pickle *p;
+    level *level;
+    size_t depth, room;
+    uint8_t *seen; /* a bit a node */
+    int status;
+} walker;
+
+bool assay_walk_is_dict(const assay_pickle *p, uint32_t node)
+{
+    if (node == ASSAY_PICKLE_NOTHING)
+        return false;
+    const assay_pickle_node *n = &p->node[node];
+    if (n->kind == ASSAY_PICKLE_DICT)
+        return true;
+    return n->kind == ASSAY_PICKLE_CALL && (assay_pickle_is_global(p, n->a, "collections", "OrderedDict") ||
+                                            assay_pickle_is_global(p, n->a, "collections", "defaultdict") ||
+                                            assay_pickle_is_global(p, n->a, "collections", "Counter"));
+}
+
+bool assay_walk_is_list(const assay_pickle *p, uint32_t node)
+{
+    return node != ASSAY_PICKLE_NOTHING &&
+           (p->node[node].kind == ASSAY_PICKLE_LIST || p->node[node].kind == ASSAY_PICKLE_TUPLE);
+}
+
+void assay_walk_put_key(const assay_pickle *p, uint32_t key, assay_buf *out)
+{
+    const assay_pickle_node *n = key == ASSAY_PICKLE_NOTHING ? NULL : &p->node[key];
+    if (n && n->kind == ASSAY_PICKLE_TEXT)
+        assay_put_bytes(out, p->bytes + n->a, (size_t)n->size);
+    else if (n && n->kind == ASSAY_PICKLE_INT)
+        assay_put_format(out, "%lld", (long long)n->integer);
+    else
+        assay_put_u8(out, '?');
+}
+
+/* Begins with what the node holds, unless it was there before. */
+static void enter(walker *w, uint32_t node, size_t path)
+{
+    const bool list = assay_walk_is_list(w->p, node);
+    if ((!list && !assay_walk_is_dict(w->p, node)) || w->seen[node / 8] >> node % 8 & 1)
+        return;
+    w->seen[node / 8] |= (uint8_t)(1u << node % 8);
+    if (w->depth == w->room) {
+        const size_t room = w->room ? 2 * w->room : 64;
+        level *grown = assay_realloc_array(w->level, room, sizeof *grown);
+        if (!grown) {
+            w->status = ASSAY_ENOMEM;
+            return;
+        }
+        w->level = grown;
+        w->room = room;
+    }
+    w->level[w->depth++] = (level){w->p->node[node].first, 0, path, list};
+}
+
+/* The path of the item: the container's, a point, and the item's key or place. */
+static void put_path(const walker *w, const level *l, const assay_pickle_item *item, assay_buf *path)
+{
+    path->size = l->path;
+    if (path->size > 0 && path->data[path->size - 1] != '/' && path->data[path->size - 1] != '.')
+        assay_put_u8(path, '.');
+    if (l->list)
+        assay_put_format(path, "%u", l->count);
+    else
+        assay_walk_put_key(w->p, item->key, path);
+}
+
+int assay_walk(const assay_pickle *p, uint32_t node, assay_buf *path, assay_walk_visit *visit, void *context)
+{
+    walker w = {.p = p, .seen = assay_alloc_zeroed(p->nodes / 8 + 1, 1)};
+    w.status = w.seen ? ASSAY_OK : ASSAY_ENOMEM;
+    if (w.seen && node != ASSAY_PICKLE_NOTHING && !visit(context, node, (const char *)path->data, path->size))
+        enter(&w, node, path->size);
+    while (w.depth > 0 && w.status == ASSAY_OK) {
+        level *l = &w.level[w.depth - 1];
+        if (l->item == ASSAY_PICKLE_NOTHING) {
+            w.depth--;
+            continue;
+        }
+        const assay_pickle_item item = p->item[l->item];
+        put_path(&w, l, &item, path);
+        l->item = item.next;
+        l->count++;
+        w.status = assay_buf_status(path);
+        if (w.status == ASSAY_OK && !visit(context, item.value, (const char *)path->data, path->size))
+            enter(&w, item.value, path->size);
+    }
+    free(w.level);
+    free(w.seen);
+    return w.status;
+}

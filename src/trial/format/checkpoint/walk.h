@@ -1,0 +1,23 @@
+/* walk.h - goes through the dictionaries and lists of a pickle, in their order. Inside this folder only. */
+#ifndef ASSAY_CHECKPOINT_WALK_H
+#define ASSAY_CHECKPOINT_WALK_H
+
+#include <assay/pack.h>
+
+#include "trial/format/checkpoint/pickle.h"
+
+/* Is told of a node below the one where a walk began, by its path: keys and places in lists, joined by points.
+ * True: what the node holds is not looked at. */
+typedef bool assay_walk_visit(void *context, uint32_t node, const char *path, size_t length);
+
+/* Visits a node and all that it holds. What is held twice is visited once. `path` has what paths begin with. 0 or
+ * ASSAY_ENOMEM. */
+int assay_walk(const assay_pickle *p, uint32_t node, assay_buf *path, assay_walk_visit *visit, void *context);
+
+/* Is it a dictionary, or what torch saves as one (OrderedDict and its like)? */
+bool assay_walk_is_dict(const assay_pickle *p, uint32_t node);
+bool assay_walk_is_list(const assay_pickle *p, uint32_t node);
+/* Appends a key: a text as it is, a number in digits, anything else as "?". */
+void assay_walk_put_key(const assay_pickle *p, uint32_t key, assay_buf *out);
+
+#endif

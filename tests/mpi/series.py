@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Series of checkpoints as trials: every layout has the same values, by the same names, with the same bytes of the report at any number of
+ranks; torch's views, tied weights and numbered parameters; damage is named and the rest is evaluated; nothing of a pickle runs.
+
+    series.py --assay PROGRAM --ranks 1 2 3 ... [--no-pack]
+"""
+import argparse
+import csv
+import io
+import json
+import os
+import pickle
+import shutil
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from checkpoints import save_dcp, save_npz, save_pieces, save_safetensors, save_sharded, safetensors_bytes  # noqa: E402
+from launch import Checks, mpirun  # noqa: E402
+from reports import body_of  # noqa: E402
+
+STEPS = (10, 20, 30)
+RULES = [("exploding", "ExplodingTensor", {}), ("zero", "AllZero", {"tensor_regex": ".*"}),
+         ("unchanged", "UnchangedTensor", {"collection_names": "weights", "num_steps": 2}),
+         ("update", "WeightUpdateRatio", {"large_threshold": 1e9})]
+
+
+def model(step):
+    """The training at a step: a layer never moves, and at step 30 one element is NaN."""
+    rng = numpy.random.default_rng(step)
+    tensors = {"fc1.weight": rng.normal(0, 1, (6, 5)).astype("float32"), "fc1.bias": rng.normal(0, 1, 6).astype("float32"),
+               "still.weight": numpy.arange(12, dtype="float32").reshape(4, 3), "scale": rng.normal(0, 1, (7, 3)).astype("float16"),
+               "count": numpy.array(step, "int64")}
+    if step == 30:
+        tensors["fc1.weight"][2, 3] = numpy.nan
+    return tensors
+
+
+def as_torch(tensors):
+    return {name: torch.from_numpy(value.copy() if value.ndim else numpy.array(value)) for name, value in tensors.items()}
+
+
+LAYOUTS = {
+    "safetensors": lambda root, step: save_safetensors(root / ("step-%04d.safetensors" % step), model(step)),
+    "sharded": lambda root, step: save_sharded(root / ("checkpoint-%d" % step), model(step), 3),
+    "pieces": lambda root, step: save_pieces(root / ("step_%d" % step), model(step), 2),
+    "npz": lambda root, step: save_npz(root / ("%d.npz" % step), model(step), step == 20),
+    "dcp": lambda root, step: save_dcp(root / ("step%d" % step), as_torch(model(step)), {}, 3),
+}
+
+
+def save_torch(path, saved):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(saved, path)
+
+
+LAYOUTS["torch"] = lambda root, step: save_torch(root / ("epoch=1-step=%d.ckpt" % step), {"state_dict": as_torch(model(step)), "epoch": 1})
+LAYOUTS["wrapped"] = lambda root, step: save_torch(root / ("iter_%07d" % step) / "model.pt", {
+    "module._orig_mod." + name: value for name, value in as_torch(model(step)).items()})
+
+
+def statistics(assay, trial):
+    """(step, worker, tensor) -> the row of `assay stats`."""
+    with tempfile.TemporaryDirectory() as place:
+        done = mpirun(1, [assay, "stats", trial, "--out", place + "/stats.csv", "--quiet"])
+        rows = csv.DictReader(open(place + "/stats.csv")) if os.path.exists(place + "/stats.csv") else []
+        return {(int(r["step"]), r["worker"], r["tensor"]): r for r in rows}, done
+
+
+def verdicts(report):
+    """What the rules say, but for the place of the trial."""
+    trial = json.loads(report)["trials"][0]
+    return json.loads(json.dumps(trial["rules"]).replace(trial["path"], "TRIAL").replace(trial["name"], "TRIAL"))
+
+
+def kinds(report):
+    return sorted({p["kind"] for p in json.loads(report)["trials"][0]["problems"]})
+
+
+class Test:
+    def __init__(self, args, work):
+        self.args, self.work, self.checks = args, work, Checks()
+        self.job = work / "job.json"
+        self.job.write_text(json.dumps({"rules": [{"name": n, "rule": r, "parameters": p} for n, r, p in RULES]}))
+
+    def run(self, trial, ranks, name, code, *options):
+        out = self.work / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        done = mpirun(ranks, [self.args.assay, "run", self.job, "--trial", trial, "--out", out, "--quiet"] + list(options))
+        self.checks.expect(done.code == code, "%s, %d ranks: exit %d, not %d\n%s" % (name, ranks, done.code, code, done.err))
+        path = out / "report.json"
+        return path.read_text() if path.exists() else None
+
+    def same(self, trial, name, code=0):
+        """The report at every number of ranks, and with little memory: the same bytes. Returns it."""
+        reports = [body_of((self.run(trial, n, name, code) or "{}").encode()) for n in self.args.ranks]
+        self.checks.expect(len(set(map(str, reports))) == 1, "%s: the reports differ" % name)
+        return self.run(trial, 1, name, code)
+
+    def values(self, trial, name, wanted):
+        rows, done = statistics(self.args.assay, trial)
+        self.checks.expect(set(rows) == set(wanted), "%s: there are %s\n%s" % (name, sorted(set(rows) ^ set(wanted))[:4], done.err))
+        for key, value in wanted.items():
+            row = rows.get(key)
+            wide = numpy.abs(value.astype("complex128")) if numpy.iscomplexobj(value) else value.astype("float64")
+            good = row and int(row["elements"]) == value.size and int(row["nan"]) == numpy.isnan(wide).sum()
+            for field, of in (("min", numpy.min), ("max", numpy.max), ("sum", numpy.sum), ("l2", lambda v: numpy.sqrt((v * v).sum()))):
+                told = float(row[field]) if good and row[field] not in ("", "nan", "null") else numpy.nan
+                with numpy.errstate(invalid="ignore"):
+                    good = good and numpy.allclose(told, of(wide), rtol=1e-12, equal_nan=True)
+            self.checks.expect(good, "%s: %s is %s" % (name, key, row))
+
+
+def check_layouts(test):
+    first = None
+    for layout, save in LAYOUTS.items():
+        root = test.work / layout
+        for step in STEPS:
+            save(root, step)
+        report = test.same(root, layout)
+        wanted = {(step, "worker_0", name): value for step in STEPS for name, value in model(step).items()}
+        test.values(root, layout, wanted)
+        said = verdicts(report or "{}") if report else None
+        first = first or said
+        test.checks.expect(said == first, "%s: its verdicts are others than those of safetensors" % layout)
+        if not test.args.no_pack:
+            packed = test.work / (layout + ".h5")
+            done = mpirun(2, [test.args.assay, "pack", root, "--out", packed, "--quiet"])
+            test.checks.expect(done.code == 0, "%s: pack: %s" % (layout, done.err))
+            test.values(packed, layout + ", packed", wanted)
+    found = {r["name"]: r["findings"] for r in first}
+    test.checks.expect([(f["step"], f["tensor"]) for f in found["exploding"]] == [(30, "fc1.weight")], "the NaN: %s" % found["exploding"])
+    test.checks.expect({f["tensor"] for f in found["unchanged"]} == {"still.weight"}, "what stands still: %s" % found["unchanged"])
+
+
+def check_workers(test):
+    root, wanted = test.work / "ranks", {}
+    for step in STEPS[:2]:
+        for rank in range(3):
+            tensors = {name: value + numpy.array(rank, value.dtype) for name, value in model(step).items()}
+            save_safetensors(root / ("step-%d" % step) / ("rank_%d" % rank) / "model.safetensors", tensors)
+            wanted.update({(step, "rank_%d" % rank, name): value for name, value in tensors.items()})
+    test.same(root, "rank directories")
+    test.values(root, "rank directories", wanted)
+
+
+def check_torch(test):
+    """Views, tied weights, Adam's state by the parameters' names, averages and what is only state."""
+    root, net = test.work / "views", torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+    adam = torch.optim.Adam(net.parameters())
+    net(torch.ones(1, 4)).sum().backward()
+    adam.step()
+    base = torch.arange(24.).reshape(4, 6)
+    odd = {"turned": base.t(), "every": base[1:, ::2], "repeated": torch.arange(3.).expand(4, 3), "none": torch.zeros(0, 3),
+           "conjugate": torch.tensor([1 + 2j, -3j, 4, 5, 6]).conj(), "bf16": base.to(torch.bfloat16), "flag": base > 7, "scalar": torch.tensor(2.5)}
+    state = dict(net.state_dict(), **odd)
+    state["tied"] = state["0.weight"]
+    save_torch(root / "ckpt_7.pt", {"model": state, "optimizer": adam.state_dict(), "ema": {"0.weight": base}, "rng": base.byte(), "epoch": 3})
+    wanted = {"%s" % name: value.detach().to(torch.float64 if value.dtype == torch.bfloat16 else value.dtype).resolve_conj().numpy()
+              for name, value in dict(net.state_dict(), **odd).items()}
+    for i, (name, _) in enumerate(net.named_parameters()):
+        wanted.update({"optimizer/%s/%s" % (name, key): value.numpy() for key, value in adam.state_dict()["state"][i].items()})
+    wanted.update({"ema/0.weight": base.numpy(), "state/rng": base.byte().numpy()})
+    none = wanted.pop("none")
+    rows, _ = statistics(test.args.assay, root)
+    test.checks.expect(int(rows.get((7, "worker_0", "none"), {"elements": -1})["elements"]) == none.size, "a tensor without elements")
+    only = test.work / "only"
+    save_torch(only / "ckpt_7.pt", {"model": {k: v for k, v in state.items() if k != "none"}, "optimizer": adam.state_dict(),
+                                    "ema": {"0.weight": base}, "rng": base.byte(), "epoch": 3})
+    test.values(only, "views", {(7, "worker_0", name): value for name, value in wanted.items()})
+    done = mpirun(1, [test.args.assay, "show", only, "every", "--values", "--csv"])
+    test.checks.expect(all("%g" % x in done.out for x in base[1:, ::2].flatten().tolist()), "elements of a view: %s" % done.out)
+
+
+def rewrite(path, edit):
+    """Writes a zip file anew with its entries edited, stored, with the CRC-32 of what they were."""
+    with zipfile.ZipFile(path) as old:
+        entries = [(i, old.read(i)) for i in old.infolist()]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as new:
+        for info, content in entries:
+            new.writestr(info.filename, edit(info.filename, content))
+    path.write_bytes(out.getvalue())
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("touch %s" % Evil.mark,)
+
+
+def check_damage(test):
+    """name -> (makes it, kinds of problems, tensors that are left of step 20)."""
+    names = set(model(20))
+
+    def cut(root, count):
+        path = root / "step-0020.safetensors"
+        path.write_bytes(path.read_bytes()[:-count])
+
+    def flip(root, file, at):
+        bytes_ = bytearray((root / file).read_bytes())
+        bytes_[at] ^= 1
+        (root / file).write_bytes(bytes_)
+
+    def lose(root):
+        (root / "checkpoint-20" / "model-00002-of-00003.safetensors").unlink()
+
+    def add(root):
+        save_safetensors(root / "checkpoint-20" / "model-00004-of-00004.safetensors", {"x": numpy.ones(2, "float32")})
+
+    def move(root):
+        index = root / "checkpoint-20" / "model.safetensors.index.json"
+        index.write_text(index.read_text().replace('"fc1.weight": "model-00001', '"fc1.weight": "model-00002'))
+
+    def hole(root):
+        path = root / "step-0020.safetensors"
+        tensors = model(20)
+        path.write_bytes(safetensors_bytes(tensors).replace(b'"data_offsets": [0, ', b'"data_offsets": [1, '))
+
+    def evil(root):
+        save_torch(root / "epoch=1-step=20.ckpt", {"state_dict": as_torch(model(20)), "hook": Evil()})
+
+    def opcode(root):
+        rewrite(root / "epoch=1-step=20.ckpt", lambda name, c: b"\x80\x02(I1\n." if name.endswith("data.pkl") else c)
+
+    def unfinished(root):
+        (root / "step20" / ".metadata").unlink()
+
+    def no_tensors(root):
+        save_torch(root / "epoch=1-step=20.ckpt", {"epoch": 3})
+
+    def lost_rank(root):
+        (root / "step20" / "__1_0.distcp").unlink()
+
+    def piece(root):
+        (root / "step_20" / "shard-00001-model-00001-of-00001.safetensors").unlink()
+
+    cases = {
+        "cut": ("safetensors", lambda r: cut(r, 3), ["short-file"], 4), "flipped header": ("safetensors", lambda r: flip(
+            r, "step-0020.safetensors", 9), ["damaged-header"], 0),
+        "hole": ("safetensors", hole, ["damaged-header"], 0), "lost shard": ("sharded", lose, ["missing-shard"], None),
+        "extra shard": ("sharded", add, ["extra-shard"], 5), "wrong map": ("sharded", move, ["index-mismatch"], 5),
+        "flipped element": ("torch", lambda r: flip(r, "epoch=1-step=20.ckpt", (r / "epoch=1-step=20.ckpt").read_bytes().index(
+            model(20)["fc1.weight"].tobytes())), ["damaged-record"], 5),
+        "evil": ("torch", evil, [], 5), "opcode": ("torch", opcode, ["refused-pickle"], 0),
+        "cut zip": ("torch", lambda r: os.truncate(r / "epoch=1-step=20.ckpt", 900), ["damaged-header"], 0),
+        "no tensors": ("torch", no_tensors, ["empty-trial"], 0), "not finished": ("dcp", unfinished, ["unfinished-checkpoint"], 0),
+        "lost rank": ("dcp", lost_rank, ["missing-shard"], None), "lost piece": ("pieces", piece, ["incomplete-tensor"], None)}
+    Evil.mark = str(test.work / "assay_was_here")
+    for name, (layout, damage, wanted, left) in cases.items():
+        root = test.work / ("damaged " + name)
+        shutil.copytree(test.work / layout, root)
+        damage(root)
+        loss = wanted and wanted != ["extra-shard"]
+        report = test.same(root, name, 3 if loss else 0)
+        test.checks.expect(report and kinds(report) == wanted, "%s: %s" % (name, report and kinds(report)))
+        rows, _ = statistics(test.args.assay, root)
+        steps = {step for step, _, _ in rows}
+        test.checks.expect({10, 30} <= steps, "%s: the other steps are not there: %s" % (name, steps))
+        mine = {tensor for step, _, tensor in rows if step == 20}
+        test.checks.expect(mine <= names and (left is None or len(mine) == left), "%s: of step 20 are left %s" % (name, mine))
+    test.checks.expect(not os.path.exists(Evil.mark), "a function of a pickle was called")
+
+
+def check_names(test):
+    """What is no step of its own: links, what is under way, files of another kind."""
+    root = test.work / "names"
+    for step in (2, 4):
+        save_sharded(root / ("checkpoint-%d" % step), model(step), 2)
+        save_torch(root / ("checkpoint-%d" % step) / "scheduler.pt", {"last": torch.ones(1)})
+        (root / ("checkpoint-%d" % step) / "config.json").write_text("{}")
+    os.symlink("checkpoint-4", root / "latest")
+    os.symlink("checkpoint-4", root / "checkpoint-last-4")
+    save_sharded(root / "tmp-checkpoint-6", model(6), 2)
+    save_torch(root / "checkpoint-4" / "pytorch_model.bin", as_torch(model(4)))
+    report = test.same(root, "names")
+    test.checks.expect(kinds(report) == ["set-aside", "unfinished-checkpoint"], "names: %s" % kinds(report))
+    wanted = {(step, "worker_0", name): value for step in (2, 4) for name, value in model(step).items()}
+    wanted.update({(step, "worker_0", "state/scheduler.last"): numpy.ones(1, "float32") for step in (2, 4)})
+    test.values(root, "names", wanted)
+    done = mpirun(1, [test.args.assay, "ls", root / "checkpoint-4"])
+    test.checks.expect(done.code == 0 and "(4)" in done.out, "a checkpoint by itself: %s" % done.out)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", type=Path, required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    parser.add_argument("--no-pack", action="store_true")
+    with tempfile.TemporaryDirectory(prefix="assay-series-") as work:
+        test = Test(parser.parse_args(), Path(work))
+        for check in (check_layouts, check_workers, check_torch, check_damage, check_names):
+            check(test)
+    test.checks.done()
+
+
+if __name__ == "__main__":
+    main()

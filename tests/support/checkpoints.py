@@ -1,0 +1,108 @@
+"""Checkpoints as trainings write them: safetensors by hand, the rest by their own libraries.
+
+    from checkpoints import save_safetensors, save_sharded, save_pieces, save_npz, save_dcp
+"""
+import io
+import json
+import pickle
+import struct
+import sys
+import types
+
+import numpy
+
+NAMES = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
+         "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL", "complex64": "C64"}
+
+
+def safetensors_bytes(tensors, metadata=None, dtypes=None):
+    """A file's bytes: `tensors` are numpy arrays by name; `dtypes` renames the dtype of some."""
+    header, data = {}, b""
+    if metadata:
+        header["__metadata__"] = metadata
+    for name, value in tensors.items():
+        bytes_ = numpy.ascontiguousarray(value).tobytes()
+        header[name] = {"dtype": (dtypes or {}).get(name, NAMES[value.dtype.name]), "shape": list(value.shape),
+                        "data_offsets": [len(data), len(data) + len(bytes_)]}
+        data += bytes_
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def save_safetensors(path, tensors, metadata=None, dtypes=None):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(safetensors_bytes(tensors, metadata, dtypes))
+
+
+def save_sharded(directory, tensors, shards):
+    """A set of so many files with its index."""
+    names, where = list(tensors), {}
+    for i in range(shards):
+        file = "model-%05d-of-%05d.safetensors" % (i + 1, shards)
+        own = {name: tensors[name] for name in names[i::shards]}
+        save_safetensors(directory / file, own)
+        where.update({name: file for name in own})
+    size = sum(value.nbytes for value in tensors.values())
+    (directory / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": size}, "weight_map": where}))
+
+
+def save_pieces(directory, tensors, ranks):
+    """What ranks save together: each has a piece of every tensor along its first dimension."""
+    for rank in range(ranks):
+        own, offsets = {}, {}
+        for name, value in tensors.items():
+            pieces = numpy.array_split(numpy.arange(value.shape[0]), ranks)[rank] if value.ndim else []
+            if value.ndim == 0 and rank == 0:
+                own[name], offsets[name] = value, {"saved_offsets": []}
+            elif len(pieces):
+                own[name] = value[pieces[0]:pieces[-1] + 1]
+                offsets[name] = {"saved_offsets": [int(pieces[0])] + [0] * (value.ndim - 1)}
+        save_safetensors(directory / ("shard-%05d-model-00001-of-00001.safetensors" % (rank + 1)), own,
+                         {"DCP_SHARDING_INFO": json.dumps(offsets)})
+
+
+def save_npz(path, tensors, compressed=False):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (numpy.savez_compressed if compressed else numpy.savez)(path, **tensors)
+
+
+def dcp_class(name, module="torch.distributed.checkpoint.metadata"):
+    """A class that pickles under torch's name for it."""
+    made = type(name, (), {"__module__": module, "__init__": lambda self, **fields: self.__dict__.update(fields),
+                           "__hash__": lambda self: id(self)})
+    sys.modules.setdefault(module, types.ModuleType(module))
+    setattr(sys.modules[module], name, made)
+    return made
+
+
+def save_dcp(directory, model, optimizer, ranks):
+    """A distributed checkpoint as torch 2 writes it: tensors of torch by name, cut along their first dimension over ranks.
+    torch's own writer is not in Debian's torch, so its classes are named here."""
+    import torch
+    metadata, storage_of = dcp_class("Metadata"), dcp_class("TensorStorageMetadata")
+    chunk_of, index_of, properties = dcp_class("ChunkStorageMetadata"), dcp_class("MetadataIndex"), dcp_class("TensorProperties")
+    info = dcp_class("_StorageInfo", "torch.distributed.checkpoint.filesystem")
+    directory.mkdir(parents=True)
+    files, tensors, places, paths = [io.BytesIO() for _ in range(ranks)], {}, {}, {}
+    for part, named in (("model", model), ("optimizer", optimizer)):
+        for name, value in named.items():
+            fqn, chunks, at = part + "." + name, [], 0
+            paths[fqn] = (part, name)
+            pieces = torch.tensor_split(value, ranks) if value.dim() else [value] + [None] * (ranks - 1)
+            for file, (out, piece) in enumerate(zip(files, pieces)):
+                if piece is None or (value.dim() and piece.shape[0] == 0):
+                    continue
+                offsets = torch.Size([at] + [0] * (value.dim() - 1) if value.dim() else [])
+                at += piece.shape[0] if value.dim() else 0
+                begin, saved = out.tell(), io.BytesIO()
+                torch.save(piece.clone(), saved)
+                out.write(saved.getvalue())
+                chunks.append(chunk_of(offsets=offsets, sizes=piece.shape))
+                places[index_of(fqn=fqn, offset=offsets, index=len(chunks) - 1)] = info(
+                    relative_path="__%d_0.distcp" % file, offset=begin, length=out.tell() - begin)
+            tensors[fqn] = storage_of(properties=properties(dtype=value.dtype), size=value.shape, chunks=chunks)
+    for file, out in enumerate(files):
+        (directory / ("__%d_0.distcp" % file)).write_bytes(out.getvalue())
+    (directory / ".metadata").write_bytes(pickle.dumps(metadata(state_dict_metadata=tensors, planner_data=paths,
+                                                                storage_data=places, storage_meta=None), protocol=4))
