@@ -127,7 +127,8 @@ static int conclude(const cli_context *context, const run_options *options, cons
     if (seen != ASSAY_OK)
         assay_log_error("%s", err.text);
     int written = options->dry_run ? ASSAY_OK : write_files(context, options, report); /* before a pager may be quit */
-    int printed = print_report(options, report);
+    /* Once memory was refused nothing is printed either, and one message is enough. */
+    int printed = written == ASSAY_ENOMEM ? written : print_report(options, report);
     if (seen != ASSAY_OK || printed != ASSAY_OK || written != ASSAY_OK)
         return CLI_FAILED;
     bool outside = report->bands && assay_band_report_fires(report->bands) && report->gate.least <= ASSAY_WARNING;
