@@ -90,7 +90,8 @@ static int run_on_world(const cli_command *command, cli_context *context)
     assay_hdf5_prepare();
     int status = assay_comm_open_world(&context->argc, &context->argv, force, &context->comm, &err);
     if (status != ASSAY_OK) {
-        assay_log_init(!is_first(), false, false);
+        assay_log_init(0, false,
+                       false); /* whichever rank it is: the launcher ends the others without a word of theirs */
         cli_fail(status, &err);
         return CLI_FAILED;
     }
