@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-enum { LOWEST_DESCRIPTOR = 16, AREA_LEAST = 1 << 16, LAST_WORDS = 1000 /* milliseconds */ };
+enum { LOWEST_DESCRIPTOR = 16, AREA_LEAST = 1 << 16, START_SECONDS = 30, LAST_WORDS = 1000 /* milliseconds */ };
 
 struct assay_rule_process {
     pid_t id; /* 0: it ended, and was waited for */
@@ -317,27 +317,41 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Waits until there is something to read. *left are the seconds that remain; one wait counts as what it was to take at
+/* How long an answer may take, and how much of that is left. */
+typedef struct rule_patience {
+    double limit; /* seconds; 0: any time */
+    double left;
+} rule_patience;
+
+/* A process that is started has the time in which the program itself is loaded. */
+static rule_patience patience_for(assay_rule_request request)
+{
+    bool starts = request == ASSAY_RULE_LOAD && area.seconds > 0 && area.seconds < START_SECONDS;
+    double limit = starts ? START_SECONDS : area.seconds;
+    return (rule_patience){limit, limit};
+}
+
+/* Waits until there is something to read. One wait counts as what it was to take at
  * most, so that a job that was suspended meanwhile finds its rules alive. */
-static int wait_for(assay_rule_process *process, double *left, assay_error *err)
+static int wait_for(assay_rule_process *process, rule_patience *patience, assay_error *err)
 {
     struct pollfd look = {.fd = process->socket, .events = POLLIN};
     for (;;) {
-        double slice = area.seconds > 0 && *left < 0.5 ? *left : 0.5, start = seconds_now();
+        double slice = patience->limit > 0 && patience->left < 0.5 ? patience->left : 0.5, start = seconds_now();
         int ready = poll(&look, 1, (int)(slice * 1000) + 1);
         double took = seconds_now() - start;
         if (ready > 0)
             return ASSAY_OK;
         if (ready < 0 && errno != EINTR)
             return assay_fail(err, ASSAY_EINTERNAL, "cannot be waited for: %s", strerror(errno));
-        if (area.seconds > 0 && (*left -= took < slice + 0.1 ? took : slice) <= 0) {
+        if (patience->limit > 0 && (patience->left -= took < slice + 0.1 ? took : slice) <= 0) {
             kill_process(process);
-            return assay_fail(err, ASSAY_EINTERNAL, "did not come back within %g s", area.seconds);
+            return assay_fail(err, ASSAY_EINTERNAL, "did not come back within %g s", patience->limit);
         }
     }
 }
 
-static int receive(assay_rule_process *process, void *to, size_t size, double *left, assay_error *err)
+static int receive(assay_rule_process *process, void *to, size_t size, rule_patience *patience, assay_error *err)
 {
     for (size_t done = 0; done < size;) {
         ssize_t got = recv(process->socket, (char *)to + done, size - done, MSG_DONTWAIT);
@@ -347,7 +361,7 @@ static int receive(assay_rule_process *process, void *to, size_t size, double *l
         }
         if (got == 0 || (errno != EAGAIN && errno != EINTR))
             return say_why(process, err);
-        int status = wait_for(process, left, err);
+        int status = wait_for(process, patience, err);
         if (status != ASSAY_OK)
             return status;
     }
@@ -356,14 +370,14 @@ static int receive(assay_rule_process *process, void *to, size_t size, double *l
 
 /* The text of a failure, or what was asked for. */
 static int receive_answer(assay_rule_process *process, const assay_rule_message *head, assay_rule_answer *answer,
-                          double *left, assay_error *err)
+                          rule_patience *patience, assay_error *err)
 {
     answer->status = head->status;
     answer->err.text[0] = '\0';
     assay_buf_init(&answer->bytes, ASSAY_RULE_ANSWER_CEILING);
     int status = assay_buf_reserve(&answer->bytes, head->size);
     if (status == ASSAY_OK)
-        status = receive(process, answer->bytes.data, head->size, left, err);
+        status = receive(process, answer->bytes.data, head->size, patience, err);
     if (status != ASSAY_OK) {
         assay_buf_release(&answer->bytes);
         return status;
@@ -380,18 +394,18 @@ int assay_rule_process_ask(assay_rule_process *process, assay_rule_request reque
                            assay_rule_answer *answer, assay_error *err)
 {
     assay_rule_message head = {.request = request, .size = size};
-    double left = area.seconds;
+    rule_patience patience = patience_for(request);
     /* So few bytes always fit into the socket of a process that has answered everything before. */
     if (send(process->socket, &head, sizeof head, MSG_NOSIGNAL) != (ssize_t)sizeof head)
         return say_why(process, err);
-    int status = receive(process, &head, sizeof head, &left, err);
+    int status = receive(process, &head, sizeof head, &patience, err);
     if (status != ASSAY_OK)
         return status;
     if (head.request != (uint32_t)request || head.size > ASSAY_RULE_ANSWER_CEILING || head.status > 0) {
         kill_process(process);
         return lost("wrote into the connection to assay, descriptor 3", err);
     }
-    return receive_answer(process, &head, answer, &left, err);
+    return receive_answer(process, &head, answer, &patience, err);
 }
 
 int assay_rule_process_ask_with(assay_rule_process *process, assay_rule_request request, const assay_buf *bytes,
