@@ -139,7 +139,10 @@ static int unpack(unpacking *u, assay_error *err)
         status = assay_comm_agree(u->comm, first ? prepare(u, err) : ASSAY_OK, err);
     if (status != ASSAY_OK)
         return status;
-    status = assay_comm_agree(u->comm, copy_share(u, err), err);
+    status = copy_share(u, err);
+    if (status == ASSAY_OK && assay_alloc_refused()) /* a piece may be missing, wherever that was */
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: not written: memory ran out while it was unpacked", u->directory);
+    status = assay_comm_agree(u->comm, status, err);
     if (status == ASSAY_OK && first && rename(u->temporary, u->directory) != 0)
         status = cannot_write(u->directory, errno, err);
     if (status != ASSAY_OK && first)

@@ -236,12 +236,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("--shim", help="what makes disks full, for the case full")
     parser.add_argument("cases", nargs="+", choices=["bad", "faults", "killed", "disk", "full"])
     args = parser.parse_args()
     checks = Checks()
     functions = {"bad": check_bad, "faults": check_faults, "killed": check_killed, "disk": check_disk,
-                 "full": partial(check_full, shim=args.shim)}
+                 "full": partial(check_full, shim=os.environ.get("ASSAY_FULL_DISK"))}  # what makes disks full
     for case in args.cases:
         for ranks in args.ranks:
             with tempfile.TemporaryDirectory() as folder:
