@@ -73,9 +73,11 @@ static void save_layer(assay_hook *hook, const sizes *size, const table *tables,
         elements = elements >> layer % 4 * 4 > 0 ? elements >> layer % 4 * 4 : 1;
     int64_t shape[2] = {elements >= 64 ? 64 : 1, 0}, from = (step * 7 + layer * 3) % SHIFTS;
     shape[1] = elements / shape[0];
-    snprintf(name, sizeof name, "net_layer%lld.weight", (long long)layer);
+    bool moments = layer % LAYER_KINDS == LAYER_MOMENTS;
+    snprintf(name, sizeof name, moments ? "adam/net_layer%lld.exp_avg" : "net_layer%lld.weight", (long long)layer);
     save_tensor(hook, name, t, 0, shape, from);
-    snprintf(name, sizeof name, "gradient/net_layer%lld.weight", (long long)layer);
+    snprintf(name, sizeof name, moments ? "adam/net_layer%lld.exp_avg_sq" : "gradient/net_layer%lld.weight",
+             (long long)layer);
     save_tensor(hook, name, t, 1, shape, from + 1);
     snprintf(name, sizeof name, "net_relu%lld_relu_output", (long long)layer);
     save_tensor(hook, name, t, 2, shape, from);
@@ -92,6 +94,7 @@ static int write_worker(const char *directory, const sizes *size, int worker, co
     assay_hook_set(hook, "save_interval", "1");
     assay_hook_set(hook, "include_workers", "all");
     assay_hook_collection_regex(hook, "relu_output", "relu_output$");
+    assay_hook_collection_regex(hook, "moments", "^adam/");
     const char *const collections[] = {"weights", "gradients", "losses"};
     for (size_t i = 0; i < sizeof collections / sizeof collections[0]; i++)
         assay_hook_collection(hook, collections[i]);
