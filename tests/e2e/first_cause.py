@@ -122,11 +122,13 @@ def check_short_forms(checks, folder, case, path, cause):
     """What people see first says the same: the verdict, a message in Slack, a line of watch, the table of a comparison."""
     out, job = Path(folder) / "short", Path(folder) / "slack.json"
     with Webhook() as hook:
-        job.write_text(json.dumps(dict(JOB, actions=[{"notify": {"url": hook.url("/"), "style": "slack"}}])))
+        actions = [{"notify": {"url": hook.url("/"), "style": "slack"}}] if SENDS else []
+        job.write_text(json.dumps(dict(JOB, actions=actions)))
         done = run([ASSAY, "run", job, path, "--out", out], env={"no_proxy": "127.0.0.1"})
         said = [json.loads(r.body)["text"] for r in hook.requests if "ExplodingTensor" in r.body]
     text = cause["text"]
-    checks.expect(done.code == 0 and len(said) == 1 and text in said[0].replace("&gt;", ">"), "%s: Slack says %s: %s" % (case, said, done))
+    told = len(said) == 1 and text in said[0].replace("&gt;", ">")
+    checks.expect(done.code == 0 and (told or not SENDS), "%s: Slack says %s: %s" % (case, said, done))
     checks.expect(done.out.splitlines()[0].startswith(text), "%s: the verdict is %s" % (case, done.out.splitlines()[0]))
     watched = run([ASSAY, "watch", path, "--out", out, "--lag", "0"])
     lines = [line.split("\t") for line in watched.out.splitlines() if line.startswith("finding\t")]
@@ -215,12 +217,13 @@ def check_intervals(checks, assay, folder, ranks):
 
 
 def main():
-    global ASSAY
+    global ASSAY, SENDS
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    parser.add_argument("--no-curl", action="store_true", help="the build sends nothing to anybody")
     args = parser.parse_args()
-    ASSAY = args.assay
+    ASSAY, SENDS = args.assay, not args.no_curl
     checks = Checks()
     numpy.seterr(all="ignore")
     with tempfile.TemporaryDirectory() as folder:
