@@ -141,7 +141,7 @@ static void name_missing(const reading *r)
     }
 }
 
-/* Names the first tensor that a file of the map lacks, and the first that a file has and the map gives to another. */
+/* Names the tensors that a file of the map lacks, and those that it has and the map gives to another. */
 static void compare_with_map(const reading *r, uint32_t file)
 {
     const char *name = assay_dict_name(r->map.files, file, NULL);
