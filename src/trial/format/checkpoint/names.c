@@ -27,6 +27,20 @@ static const char *name_of(const assay_contents *c, const assay_ckpt_tensor *t, 
     return assay_dict_name(c->names, t->name, length);
 }
 
+/* Takes over new names, which were added in the order of the tensors, if they are complete and distinct; frees them
+ * else. */
+static void take_names(assay_contents *c, bool complete, assay_dict *names)
+{
+    if (!complete || assay_dict_count(names) != c->count) {
+        assay_dict_free(names);
+        return;
+    }
+    for (size_t i = 0; i < c->count; i++)
+        c->tensor[i].name = (uint32_t)i;
+    assay_dict_free(c->names);
+    c->names = names;
+}
+
 /* ---- what wrappers add ---- */
 
 /* Appends a name without the components that wrappers add. */
@@ -113,14 +127,7 @@ static int drop_wrappers(assay_contents *c)
     for (size_t i = 0; i < c->count && status == ASSAY_OK; i++)
         if (add_unwrapped(c, &c->tensor[i], module, names, &text) == ASSAY_NO_ID)
             status = ASSAY_ENOMEM;
-    if (status == ASSAY_OK && assay_dict_count(names) == c->count) {
-        for (size_t i = 0; i < c->count; i++) /* in the order in which they were added */
-            c->tensor[i].name = (uint32_t)i;
-        assay_dict_free(c->names);
-        c->names = names;
-        names = NULL;
-    }
-    assay_dict_free(names);
+    take_names(c, status == ASSAY_OK, names);
     assay_buf_release(&text);
     return status;
 }
@@ -312,14 +319,7 @@ static int rename_numbered(assay_contents *c, const assay_dict *beginnings, cons
             assay_dict_add(names, (const char *)text.data, text.size) == ASSAY_NO_ID)
             status = ASSAY_ENOMEM;
     }
-    if (status == ASSAY_OK && assay_dict_count(names) == c->count) {
-        for (size_t i = 0; i < c->count; i++)
-            c->tensor[i].name = (uint32_t)i;
-        assay_dict_free(c->names);
-        c->names = names;
-        names = NULL;
-    }
-    assay_dict_free(names);
+    take_names(c, status == ASSAY_OK, names);
     assay_buf_release(&text);
     return status;
 }
