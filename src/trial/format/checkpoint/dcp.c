@@ -69,24 +69,6 @@ static uint32_t field(const assay_pickle *p, uint32_t node, const char *name)
     return assay_pickle_get(p, p->node[node].c, name);
 }
 
-/* The numbers of a torch.Size or tuple; their count, or -1. */
-static int get_numbers(const assay_pickle *p, uint32_t node, int64_t *out)
-{
-    int count = 0;
-    if (node != ASSAY_PICKLE_NOTHING && p->node[node].kind == ASSAY_PICKLE_CALL &&
-        assay_pickle_is_global(p, p->node[node].a, "torch", "Size"))
-        node = assay_pickle_at(p, p->node[node].b, 0);
-    if (!assay_walk_is_list(p, node))
-        return -1;
-    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
-        const assay_pickle_node *n = &p->node[p->item[i].value];
-        if (n->kind != ASSAY_PICKLE_INT || n->integer < 0 || count == ASSAY_MAX_DIMS)
-            return -1;
-        out[count++] = n->integer;
-    }
-    return count;
-}
-
 static bool get_number(const assay_pickle *p, uint32_t node, uint64_t *out)
 {
     if (node == ASSAY_PICKLE_NOTHING || p->node[node].kind != ASSAY_PICKLE_INT || p->node[node].integer < 0)
@@ -112,7 +94,7 @@ static int note_storage(dcp *d, uint32_t index, uint32_t storage, assay_buf *key
     const uint32_t name = field(p, index, "fqn");
     const uint32_t path = field(p, storage, "relative_path");
     int64_t offsets[ASSAY_MAX_DIMS];
-    const int dims = get_numbers(p, field(p, index, "offset"), offsets);
+    const int dims = assay_walk_numbers(p, field(p, index, "offset"), offsets);
     if (path != ASSAY_PICKLE_NOTHING && p->node[path].kind == ASSAY_PICKLE_TEXT &&
         assay_dict_add(d->named, (const char *)p->bytes + p->node[path].a, (size_t)p->node[path].size) == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
@@ -305,7 +287,7 @@ static int add_tensor(dcp *d, uint32_t key, uint32_t metadata, uint32_t planner,
     int64_t shape[ASSAY_MAX_DIMS];
     if (!is_class(p, metadata, "TensorStorageMetadata") || p->node[key].kind != ASSAY_PICKLE_TEXT)
         return ASSAY_OK; /* bytes: listed nowhere, and no tensor */
-    const int dims = get_numbers(p, field(p, metadata, "size"), shape);
+    const int dims = assay_walk_numbers(p, field(p, metadata, "size"), shape);
     const uint32_t chunks = field(p, metadata, "chunks");
     if (dims < 0 || !assay_walk_is_list(p, chunks)) {
         damaged(d, "the metadata of a tensor has no size or no chunks");
@@ -319,8 +301,8 @@ static int add_tensor(dcp *d, uint32_t key, uint32_t metadata, uint32_t planner,
     int status = assay_boxes_set_shape(d->boxes, tensor, shape, dims);
     for (uint32_t i = p->node[chunks].first; i != ASSAY_PICKLE_NOTHING && status == ASSAY_OK; i = p->item[i].next) {
         chunk k;
-        k.dims = get_numbers(p, field(p, p->item[i].value, "offsets"), k.first);
-        if (k.dims != dims || get_numbers(p, field(p, p->item[i].value, "sizes"), k.size) != dims) {
+        k.dims = assay_walk_numbers(p, field(p, p->item[i].value, "offsets"), k.first);
+        if (k.dims != dims || assay_walk_numbers(p, field(p, p->item[i].value, "sizes"), k.size) != dims) {
             damaged(d, "the metadata of a tensor has a chunk without offsets and sizes");
             status = ASSAY_EFORMAT;
         } else {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trial/format/checkpoint/torch.h"
+#include "trial/format/checkpoint/walk.h"
 
 enum { WRAPS_MOST = 16, ENTRY_NAME = 512, REPEATS_MOST = 1 << 24, NONE = -1 };
 
@@ -168,22 +169,6 @@ static int find_storage(const assay_torch *t, uint32_t node, int said, int *dtyp
     return ASSAY_OK;
 }
 
-/* The numbers of a tuple; their count, or -1 when it is no tuple of at most ASSAY_MAX_DIMS numbers that are not
- * negative. */
-static int get_numbers(const assay_torch *t, uint32_t node, int64_t *out)
-{
-    const assay_pickle *p = &t->pickle;
-    int count = 0;
-    if (is_kind(t, node, ASSAY_PICKLE_CALL) && assay_pickle_is_global(p, p->node[node].a, "torch", "Size"))
-        node = assay_pickle_at(p, p->node[node].b, 0);
-    if (!is_kind(t, node, ASSAY_PICKLE_TUPLE) && !is_kind(t, node, ASSAY_PICKLE_LIST))
-        return -1;
-    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next)
-        if (count == ASSAY_MAX_DIMS || !get_number(t, p->item[i].value, &out[count++]))
-            return -1;
-    return count;
-}
-
 /* Elements of the view, and how many of the storage it spans from its first one; false when 63 bits do not count them.
  */
 static bool measure_view(const assay_ckpt_place *place, uint64_t *elements, uint64_t *span)
@@ -248,8 +233,8 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
     int status = find_storage(t, assay_pickle_at(p, c.arguments, 0), said, &place->dtype, &entry, &stored, what);
     if (status != ASSAY_OK)
         return status;
-    place->dims = get_numbers(t, assay_pickle_at(p, c.arguments, 2), place->shape);
-    if (place->dims < 0 || get_numbers(t, assay_pickle_at(p, c.arguments, 3), place->stride) != place->dims ||
+    place->dims = assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 2), place->shape);
+    if (place->dims < 0 || assay_walk_numbers(p, assay_pickle_at(p, c.arguments, 3), place->stride) != place->dims ||
         !get_number(t, assay_pickle_at(p, c.arguments, 1), &first))
         return damaged(what, "its offset, size and stride do not fit one another");
     if (!measure_view(place, &elements, &span))

@@ -1,6 +1,8 @@
 /* walk.c - see walk.h. A stack of its own takes the place of calls, so that no nesting is too deep. */
 #include "trial/format/checkpoint/walk.h"
 
+#include <assay/tensor.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +39,23 @@ bool assay_walk_is_list(const assay_pickle *p, uint32_t node)
 {
     return node != ASSAY_PICKLE_NOTHING &&
            (p->node[node].kind == ASSAY_PICKLE_LIST || p->node[node].kind == ASSAY_PICKLE_TUPLE);
+}
+
+int assay_walk_numbers(const assay_pickle *p, uint32_t node, int64_t *out)
+{
+    int count = 0;
+    if (node != ASSAY_PICKLE_NOTHING && p->node[node].kind == ASSAY_PICKLE_CALL &&
+        assay_pickle_is_global(p, p->node[node].a, "torch", "Size"))
+        node = assay_pickle_at(p, p->node[node].b, 0);
+    if (!assay_walk_is_list(p, node))
+        return -1;
+    for (uint32_t i = p->node[node].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {
+        const assay_pickle_node *n = &p->node[p->item[i].value];
+        if (n->kind != ASSAY_PICKLE_INT || n->integer < 0 || count == ASSAY_MAX_DIMS)
+            return -1;
+        out[count++] = n->integer;
+    }
+    return count;
 }
 
 void assay_walk_put_key(const assay_pickle *p, uint32_t key, assay_buf *out)

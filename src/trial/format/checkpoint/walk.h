@@ -17,6 +17,9 @@ int assay_walk(const assay_pickle *p, uint32_t node, assay_buf *path, assay_walk
 /* Is it a dictionary, or what torch saves as one (OrderedDict and its like)? */
 bool assay_walk_is_dict(const assay_pickle *p, uint32_t node);
 bool assay_walk_is_list(const assay_pickle *p, uint32_t node);
+/* The numbers of a list, tuple or torch.Size, none of them negative; their count, or -1 when it is none, or has more
+ * than ASSAY_MAX_DIMS (room of `out`). */
+int assay_walk_numbers(const assay_pickle *p, uint32_t node, int64_t *out);
 /* Appends a key: a text as it is, a number in digits, anything else as "?". */
 void assay_walk_put_key(const assay_pickle *p, uint32_t key, assay_buf *out);
 
