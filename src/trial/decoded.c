@@ -62,3 +62,13 @@ int assay_decoded_sum(assay_decoded *d, assay_view *view, const assay_record *re
     s->on = false;
     return s->check(s->said, s->sum, view->path, record->offset, err);
 }
+
+void assay_swap_numbers(uint8_t *bytes, size_t size, size_t width)
+{
+    for (uint8_t *at = bytes; at < bytes + size; at += width)
+        for (size_t i = 0; i < width / 2; i++) {
+            const uint8_t byte = at[i];
+            at[i] = at[width - 1 - i];
+            at[width - 1 - i] = byte;
+        }
+}

@@ -69,4 +69,7 @@ void assay_decoded_release(assay_decoded *d);
 int assay_decoded_sum(assay_decoded *d, assay_view *view, const assay_record *record, uint64_t from, uint64_t to,
                       assay_error *err);
 
+/* Turns the bytes of every number around, which are `width` bytes each. */
+void assay_swap_numbers(uint8_t *bytes, size_t size, size_t width);
+
 #endif

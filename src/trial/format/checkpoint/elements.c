@@ -8,16 +8,6 @@ static bool is_complex(int dtype)
     return dtype == ASSAY_COMPLEX64 || dtype == ASSAY_COMPLEX128;
 }
 
-static void swap_bytes(uint8_t *bytes, size_t size, size_t width)
-{
-    for (uint8_t *at = bytes; at < bytes + size; at += width)
-        for (size_t i = 0; i < width / 2; i++) {
-            const uint8_t byte = at[i];
-            at[i] = at[width - 1 - i];
-            at[width - 1 - i] = byte;
-        }
-}
-
 /* Turns the sign of every `step`-th number of `width` bytes around, from `first` on: of floats by their upper bit. */
 static void turn_signs(uint8_t *bytes, size_t size, size_t width, size_t first, size_t step)
 {
@@ -42,7 +32,7 @@ void assay_elements_settle(uint8_t *bytes, size_t size, int dtype, unsigned flag
 {
     const size_t width = assay_dtype_size(dtype) / (is_complex(dtype) ? 2 : 1);
     if (flags & ASSAY_CKPT_SWAPPED)
-        swap_bytes(bytes, size, width);
+        assay_swap_numbers(bytes, size, width);
     if (flags & ASSAY_CKPT_CONJUGATED && is_complex(dtype))
         turn_signs(bytes, size, width, 1, 2);
     if (flags & ASSAY_CKPT_NEGATED && assay_dtype_is_float(dtype))

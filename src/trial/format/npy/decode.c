@@ -88,17 +88,6 @@ static int check_size(const assay_view *view, const assay_npy_head *head, uint64
     return ASSAY_OK;
 }
 
-/* Turns the bytes of every number around. */
-static void swap_bytes(uint8_t *bytes, size_t size, size_t width)
-{
-    for (uint8_t *at = bytes; at < bytes + size; at += width)
-        for (size_t i = 0; i < width / 2; i++) {
-            uint8_t byte = at[i];
-            at[i] = at[width - 1 - i];
-            at[width - 1 - i] = byte;
-        }
-}
-
 /* Bytes of a number: an element, or half a complex one. */
 static size_t width_of(int dtype)
 {
@@ -109,7 +98,7 @@ static int pull_swapped(assay_decoded *d, assay_view *view, uint64_t at, uint8_t
 {
     int status = assay_view_copy(view, d->at + at, d->at + at + size, to, err);
     if (status == ASSAY_OK)
-        swap_bytes(to, size, d->number);
+        assay_swap_numbers(to, size, d->number);
     return status;
 }
 
@@ -165,7 +154,7 @@ static int decode_fortran(assay_decoded *d, assay_view *view, const assay_npy_he
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for its elements", view->path);
     int status = transpose(d, view, head, r, at, err);
     if (status == ASSAY_OK && head->swapped)
-        swap_bytes(d->bytes, (size_t)r->content_bytes, width_of(head->dtype));
+        assay_swap_numbers(d->bytes, (size_t)r->content_bytes, width_of(head->dtype));
     r->form = ASSAY_CONTENT_TYPED;
     d->size = (size_t)r->content_bytes;
     return status;
