@@ -1,18 +1,12 @@
 /* audit.c - see audit.h. */
 #include "action/audit.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "action/audit_log.h"
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/redact.h"
 #include "trial/names.h"
@@ -22,13 +16,12 @@ enum { LARGEST = 256 << 20, PIECE = 64 << 10, LINE = 1 << 20 };
 static const char *const WORDS[ASSAY_AUDIT_RESULTS] = {"trying", "attempt failed", "done", "failed", "unknown"};
 
 struct assay_audit {
-    char *path;       /* NULL: no file */
-    int fd;           /* -1: not open */
+    audit_log *log;   /* NULL: none */
     assay_dict *keys; /* JSON texts of the keys */
     uint8_t *state;   /* [room] by key: TAKEN, OWN */
     size_t room;
     assay_buf rest; /* the beginning of a line that is not complete */
-    off_t read;     /* bytes of the file that were taken in */
+    uint64_t read;  /* bytes of the log that were taken in */
     uint64_t strangers;
 };
 
@@ -39,11 +32,10 @@ assay_audit *assay_audit_new(const char *path)
     assay_audit *audit = assay_alloc_zeroed(1, sizeof *audit);
     if (!audit)
         return NULL;
-    audit->fd = -1;
     assay_buf_init(&audit->rest, LINE);
-    audit->path = path ? assay_copy_text(path) : NULL;
+    audit->log = path ? audit_log_new(path) : NULL;
     audit->keys = assay_dict_new();
-    if (audit->keys && (audit->path || !path))
+    if (audit->keys && (audit->log || !path))
         return audit;
     assay_audit_free(audit);
     return NULL;
@@ -53,12 +45,10 @@ void assay_audit_free(assay_audit *audit)
 {
     if (!audit)
         return;
-    if (audit->fd >= 0)
-        close(audit->fd);
+    audit_log_free(audit->log);
     assay_dict_free(audit->keys);
     assay_buf_release(&audit->rest);
     free(audit->state);
-    free(audit->path);
     free(audit);
 }
 
@@ -168,40 +158,6 @@ bool assay_audit_has(const assay_audit *audit, const assay_audit_key *key)
     return id != ASSAY_NO_ID && audit->state[id] & TAKEN;
 }
 
-static int fail_io(const assay_audit *audit, const char *what, assay_error *err)
-{
-    return assay_fail(err, ASSAY_EIO, "%s: %s: %s", audit->path, what, strerror(errno));
-}
-
-static int open_log(assay_audit *audit, assay_error *err)
-{
-    char *slash = strrchr(audit->path, '/');
-    int status = ASSAY_OK;
-    struct stat st;
-    if (audit->fd >= 0)
-        return ASSAY_OK;
-    if (slash && slash != audit->path) {
-        *slash = '\0';
-        status = assay_dir_make(audit->path, err);
-        *slash = '/';
-    }
-    if (status != ASSAY_OK)
-        return status;
-    int fd = open(audit->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        status = fail_io(audit, "cannot open the log of actions", err);
-        if (fd >= 0)
-            close(fd);
-        return status;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        close(fd);
-        return assay_fail(err, ASSAY_EIO, "%s: no regular file, so it cannot be the log of actions", audit->path);
-    }
-    audit->fd = fd;
-    return ASSAY_OK;
-}
-
 /* One piece more of the log is taken in; a line that is longer than any of ours is a stranger. */
 static int take_piece(assay_audit *audit, const char *piece, size_t size)
 {
@@ -227,25 +183,20 @@ static int take_piece(assay_audit *audit, const char *piece, size_t size)
 /* Takes in what the log has by now. */
 static int catch_up(assay_audit *audit, assay_error *err)
 {
+    const char *path = audit_log_path(audit->log);
     char *piece = assay_alloc(PIECE);
     int status = piece ? ASSAY_OK : ASSAY_ENOMEM;
-    while (status == ASSAY_OK) {
-        ssize_t got = pread(audit->fd, piece, PIECE, audit->read);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            status = fail_io(audit, "cannot read", err);
-        else if (got > 0 && audit->read + got > LARGEST)
-            status =
-                assay_fail(err, ASSAY_EBUDGET, "%s: larger than 256 MiB: move it away to begin a new log", audit->path);
-        if (got <= 0 || status != ASSAY_OK)
-            break;
-        status = take_piece(audit, piece, (size_t)got);
+    for (size_t got = 1; status == ASSAY_OK && got > 0;) {
+        status = audit_log_read(audit->log, audit->read, piece, PIECE, &got, err);
+        if (status == ASSAY_OK && audit->read + got > LARGEST)
+            status = assay_fail(err, ASSAY_EBUDGET, "%s: larger than 256 MiB: move it away to begin a new log", path);
+        if (status == ASSAY_OK)
+            status = take_piece(audit, piece, got);
         audit->read += got;
     }
     free(piece);
     if (status == ASSAY_ENOMEM)
-        assay_fail(err, status, "%s: out of memory while reading the log of actions", audit->path);
+        assay_fail(err, status, "%s: out of memory while reading the log of actions", path);
     return status;
 }
 
@@ -259,24 +210,13 @@ static void put_time(assay_buf *out)
     assay_put_format(out, "\"%s\"", text);
 }
 
-/* Appends one line in one write, and sees it on disk. */
+/* Appends one line, and sees it safe. */
 static int append(assay_audit *audit, const assay_buf *line, assay_error *err)
 {
     if (assay_buf_status(line) != ASSAY_OK)
-        return assay_fail(err, assay_buf_status(line), "%s: a line cannot be held in memory", audit->path);
-    ssize_t put;
-    if (assay_fault_now(ASSAY_FAULT_WRITE)) {
-        errno = EIO;
-        return fail_io(audit, "cannot write", err);
-    }
-    do
-        put = write(audit->fd, line->data, line->size);
-    while (put < 0 && errno == EINTR);
-    if (put >= 0 && (size_t)put < line->size)
-        errno = ENOSPC;
-    if (put != (ssize_t)line->size || fsync(audit->fd) != 0)
-        return fail_io(audit, "cannot write", err);
-    return ASSAY_OK;
+        return assay_fail(err, assay_buf_status(line), "%s: a line cannot be held in memory",
+                          audit_log_path(audit->log));
+    return audit_log_append(audit->log, line->data, line->size, err);
 }
 
 static int write_line(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_result result,
@@ -308,11 +248,13 @@ static int write_line(assay_audit *audit, const assay_audit_key *key, const char
 int assay_audit_note(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_result result,
                      unsigned attempt, const char *text, assay_error *err)
 {
-    (void)flock(audit->fd, LOCK_EX); /* a file system without locks does with one process at a time */
-    int status = catch_up(audit, err);
+    int status = audit_log_lock(audit->log, err);
+    if (status != ASSAY_OK)
+        return status;
+    status = catch_up(audit, err);
     if (status == ASSAY_OK)
         status = write_line(audit, key, what, result, attempt, text, err);
-    (void)flock(audit->fd, LOCK_UN);
+    audit_log_unlock(audit->log);
     return status;
 }
 
@@ -331,7 +273,7 @@ static int claim(assay_audit *audit, const assay_audit_key *key, const char *wha
         *out = *state & OWN ? ASSAY_AUDIT_OURS : ASSAY_AUDIT_BEFORE;
         return ASSAY_OK;
     }
-    int status = audit->path ? write_line(audit, key, what, ASSAY_AUDIT_TRYING, 0, "", err) : ASSAY_OK;
+    int status = audit->log ? write_line(audit, key, what, ASSAY_AUDIT_TRYING, 0, "", err) : ASSAY_OK;
     if (status == ASSAY_OK) {
         *state |= TAKEN | OWN;
         *out = ASSAY_AUDIT_MINE;
@@ -342,15 +284,14 @@ static int claim(assay_audit *audit, const assay_audit_key *key, const char *wha
 int assay_audit_claim(assay_audit *audit, const assay_audit_key *key, const char *what, assay_audit_claim_result *out,
                       assay_error *err)
 {
-    if (!audit->path)
+    if (!audit->log)
         return claim(audit, key, what, out, err);
-    int status = open_log(audit, err);
+    int status = audit_log_lock(audit->log, err);
     if (status != ASSAY_OK)
         return status;
-    (void)flock(audit->fd, LOCK_EX);
     status = catch_up(audit, err);
     if (status == ASSAY_OK)
         status = claim(audit, key, what, out, err);
-    (void)flock(audit->fd, LOCK_UN);
+    audit_log_unlock(audit->log);
     return status;
 }

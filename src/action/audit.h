@@ -28,8 +28,8 @@ typedef struct assay_audit_key {
     int parts;
 } assay_audit_key;
 
-/* Prepares a log at that path; nothing is read or written before the first claim. With NULL as path there is only the
- * memory, and no file. NULL without memory. */
+/* Prepares a log at that path, or place in S3; nothing is read or written before the first claim. With NULL as path
+ * there is only the memory, and no file. NULL without memory. */
 assay_audit *assay_audit_new(const char *path);
 void assay_audit_free(assay_audit *audit);
 

@@ -2,7 +2,6 @@
  *
  * Every rank parses the command line and the job's text, which rank 0 reads. Rank 0 has the outcome: it writes the
  * report, decides the exit code and tells the others. */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "cli/run.h"
 #include "cli/run_checkpoint.h"
 #include "cli/run_operands.h"
+#include "cli/run_output.h"
 #include "cli/terminal.h"
 #include "cli/s3.h"
 #include "report/compare/bands.h"
@@ -64,12 +64,12 @@ static char *command_line(const cli_context *context)
 }
 
 /* Writes the files; the message of a failure is logged. */
-static int write_files(const cli_context *context, const run_options *options, const assay_report *report)
+static int write_files(const cli_context *context, assay_output *output, const assay_report *report)
 {
     assay_error err = {""};
     char *command = command_line(context);
     assay_report_origin origin = {context->version, assay_comm_library(context->comm), command ? command : ""};
-    int status = assay_report_write(report, &origin, run_directory(options, report->outcome->job), &err);
+    int status = assay_report_write(report, &origin, output, &err);
     free(command);
     if (status != ASSAY_OK)
         assay_log_error("%s", err.text);
@@ -119,14 +119,15 @@ static bool all_unread(const assay_outcome *outcome)
 }
 
 /* On rank 0: everything that leaves the program, and the exit code. */
-static int conclude(const cli_context *context, const run_options *options, const assay_report *report)
+static int conclude(const cli_context *context, const run_options *options, assay_output *output,
+                    const assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
     assay_error err = {""};
     int seen = options->witness.see ? options->witness.see(options->witness.context, outcome, &err) : ASSAY_OK;
     if (seen != ASSAY_OK)
         assay_log_error("%s", err.text);
-    int written = options->dry_run ? ASSAY_OK : write_files(context, options, report); /* before a pager may be quit */
+    int written = options->dry_run ? ASSAY_OK : write_files(context, output, report); /* before a pager may be quit */
     /* Once memory was refused nothing is printed either, and one message is enough. */
     int printed = written == ASSAY_ENOMEM ? written : print_report(options, report);
     if (seen != ASSAY_OK || printed != ASSAY_OK || written != ASSAY_OK)
@@ -162,7 +163,7 @@ static int learn(const run_options *options, const assay_outcome *outcome, assay
 /* On rank 0: compares the trials, with each other and with the bands, then concludes. What was made for the report
  * stays in it until release_report(). */
 static int compare_and_conclude(const cli_context *context, const run_options *options, const assay_bands *bands,
-                                assay_report *report)
+                                assay_output *output, assay_report *report)
 {
     const assay_outcome *outcome = report->outcome;
     assay_comparison *comparison = NULL;
@@ -182,7 +183,7 @@ static int compare_and_conclude(const cli_context *context, const run_options *o
     if (status == ASSAY_OK && options->learn && !options->dry_run)
         status = learn(options, outcome, &err);
     if (status == ASSAY_OK)
-        return conclude(context, options, report);
+        return conclude(context, options, output, report);
     assay_log_error("%s", err.text);
     return CLI_FAILED;
 }
@@ -194,19 +195,24 @@ static void release_report(assay_report *report)
 }
 
 /* results.h5, by all ranks. Collective. */
-static int write_results(const cli_context *context, const run_options *options, const assay_outcome *outcome,
+static int write_results(const cli_context *context, assay_output *output, const assay_outcome *outcome,
                          const assay_buf *text, assay_results *results)
 {
+    static const char name[] = "results.h5";
     assay_error err = {""};
-    char *command = command_line(context), *path = assay_path_join(run_directory(options, outcome->job), "results.h5");
+    char *command = command_line(context), *path = NULL;
     char *job = assay_copy_bytes_as_text((const char *)text->data, text->size);
-    int status = command && path && job ? ASSAY_OK : assay_fail(&err, ASSAY_ENOMEM, "results.h5: out of memory");
+    int status = command && job ? ASSAY_OK : assay_fail(&err, ASSAY_ENOMEM, "%s: out of memory", name);
     if (job)
         assay_redact_text(job);
     const assay_results_origin origin = {context->version, command, job};
     status = assay_comm_agree(context->comm, status, &err);
     if (status == ASSAY_OK)
+        status = run_output_make(context->comm, output, name, &path, &err);
+    if (status == ASSAY_OK)
         status = assay_results_write_hdf5(context->comm, results, outcome, &origin, path, &err);
+    if (status == ASSAY_OK)
+        status = run_output_take(context->comm, output, name, path, &err);
     free(command);
     free(path);
     free(job);
@@ -240,29 +246,6 @@ static assay_gate gate_of(const run_options *options)
                         .allowed_count = options->no_data.list.count};
 }
 
-/* On rank 0, before hours of reading: makes the output directory and writes a file there, which is removed. *made is
- * set where the directory is new. Its failure is everyone's. Collective. */
-static int probe_output(assay_comm *comm, const run_options *options, const assay_job *job, bool *made,
-                        assay_error *err)
-{
-    int status = ASSAY_OK;
-    if (assay_comm_rank(comm) == 0 && !options->dry_run) {
-        const char *directory = run_directory(options, job);
-        *made = access(directory, F_OK) != 0;
-        char *path = assay_path_join(directory, ".assay-XXXXXX");
-        status = path ? assay_dir_make(directory, err) : assay_fail(err, ASSAY_ENOMEM, "out of memory");
-        int file = status == ASSAY_OK ? mkstemp(path) : -1;
-        if (status == ASSAY_OK && file < 0)
-            status = assay_fail(err, ASSAY_EIO, "%s: cannot write the report there: %s", directory, strerror(errno));
-        if (file >= 0) {
-            close(file);
-            unlink(path);
-        }
-        free(path);
-    }
-    return assay_comm_agree(comm, status, err);
-}
-
 int run_job(const cli_context *context, run_options *options, const assay_job *job, const assay_buf *text)
 {
     assay_error err = {""};
@@ -273,13 +256,14 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     bool tables = (job->formats & 1u << ASSAY_FORMAT_HDF5) && !options->dry_run;
     assay_results *results = tables ? assay_results_new(job) : NULL;
     engine.observer = results ? assay_results_observer(results) : NULL;
-    bool made = false;
+    assay_output *output = NULL;
     int code = CLI_FAILED, status = assay_comm_agree(context->comm, tables && !results ? ASSAY_ENOMEM : ASSAY_OK, &err);
     if (status == ASSAY_OK)
         status = read_bands(context->comm, options, &bands, &err);
-    if (status == ASSAY_OK)
-        status = probe_output(context->comm, options, job, &made, &err);
+    if (status == ASSAY_OK && !options->dry_run)
+        status = run_output_begin(context->comm, run_directory(options, job), &output, &err);
     if (status != ASSAY_OK) {
+        assay_output_close(output);
         assay_bands_release(&bands);
         assay_results_free(results);
         return cli_fail(status, &err);
@@ -290,23 +274,23 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
     if (status != ASSAY_OK) {
         assay_bands_release(&bands);
         assay_results_free(results);
-        if (made)
-            rmdir(run_directory(options, job)); /* only what is empty goes */
+        assay_output_discard(output);
+        assay_output_close(output);
         return run_checkpoint_fail(status, &err);
     }
     if (assay_comm_rank(context->comm) == 0)
-        code = compare_and_conclude(context, options, options->against ? &bands : NULL, &report);
-    if (made && code == CLI_USAGE)
-        rmdir(run_directory(options, job)); /* nothing was read, and nothing written */
+        code = compare_and_conclude(context, options, options->against ? &bands : NULL, output, &report);
     code = cli_share_code(context->comm, code);
     if (results && (code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES)) {
-        int wrote = write_results(context, options, &outcome, text, results);
+        int wrote = write_results(context, output, &outcome, text, results);
         code = wrote == CLI_DONE ? code : wrote;
     }
+    code = run_output_end(context->comm, output, run_directory(options, job), code);
     if (assay_comm_rank(context->comm) == 0 && !options->dry_run)
         run_checkpoint_end(&options->checkpoint, code);
     run_actions_end(&options->actions, &report, code);
     release_report(&report);
+    assay_output_close(output);
     assay_results_free(results);
     assay_outcome_release(&outcome);
     assay_bands_release(&bands);

@@ -48,7 +48,8 @@ typedef struct run_options {
      CLI_TEXT,                                                                                                         \
      RUN_FIELD(out),                                                                                                   \
      "DIR",                                                                                                            \
-     "Write report.json and report.txt there. Default: the job's output.directory, else assay-report.",                \
+     "Write report.json and report.txt there: a directory, or s3://BUCKET/PREFIX. Default: the job's "                 \
+     "output.directory, else assay-report.",                                                                           \
      NULL},                                                                                                            \
         {"format",                                                                                                     \
          CLI_TEXT,                                                                                                     \

@@ -160,11 +160,6 @@ static int parse_job(const char *path, const run_options *options, const assay_b
         job->aggregations[i]->optional = true;
     if (status == ASSAY_OK && (options->trials.count > 0 || options->trials_from))
         status = set_trials(options, list, job, err);
-    if (status == ASSAY_OK && strncmp(run_directory(options, job), "s3://", 5) == 0)
-        status = assay_fail(err, ASSAY_EUSAGE,
-                            "%.200s: reports are not written to S3: write to a directory, and copy that (`aws s3 cp "
-                            "--recursive`)",
-                            run_directory(options, job));
     if (status == ASSAY_OK && job->trial_count == 0)
         status = assay_fail(err, ASSAY_EUSAGE,
                             "%s: no trials; name them on the command line, or list them under \"trials\" of the job",

@@ -117,6 +117,8 @@ static int read_monitor(const job_reader *r, assay_pilot *pilot)
         status = needed_text(r, "monitor", object, "job", &pilot->job);
     if (status == ASSAY_OK)
         status = job_text(r, "monitor", object, "reports", &pilot->reports);
+    if (status == ASSAY_OK && pilot->reports && strstr(pilot->reports, "://"))
+        status = job_fail(r, "monitor", "\"reports\" is no directory: the pilot reads the reports there itself");
     if (status == ASSAY_OK)
         status = words(r, "monitor", object, "command", &pilot->command);
     if (status == ASSAY_OK && pilot->command && !pilot->command[0])

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "engine/engine.h"
+#include "report/output.h"
 #include "report/text/draw.h"
 #include "report/text/workers.h"
 
@@ -77,9 +78,9 @@ int assay_report_put_text(const assay_report *report, const assay_draw *draw, as
  * it has none of the forms that are known. */
 bool assay_report_put_members(const cJSON *members, const assay_draw *draw, assay_buf *out);
 
-/* Writes the job's formats into `directory` (made when missing), each file complete or not at all. ASSAY_EIO with the
- * path; the files that could be written are there all the same. */
-int assay_report_write(const assay_report *report, const assay_report_origin *origin, const char *directory,
+/* Writes the job's formats into the output, each file complete or not at all. ASSAY_EIO with the place; the files that
+ * could be written are there all the same. */
+int assay_report_write(const assay_report *report, const assay_report_origin *origin, assay_output *output,
                        assay_error *err);
 
 /* Parts of the text report that other listings of a trial use too; of the outcome they look at the trial alone, not at

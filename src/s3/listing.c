@@ -196,3 +196,19 @@ void s3_refusal_parse(const void *text, size_t size, s3_refusal *out)
     }
     s3_xml_release(&xml);
 }
+
+bool s3_upload_parse(const void *text, size_t size, assay_buf *out)
+{
+    s3_xml xml;
+    s3_xml_event event;
+    assay_buf_clear(out);
+    s3_xml_init(&xml, text, size);
+    while ((event = s3_xml_next(&xml)) < S3_XML_DONE) {
+        if (event != S3_XML_END || xml.depth != 1 || strcmp(xml.name[2], "UploadId") != 0)
+            continue;
+        assay_buf_clear(out);
+        assay_put_bytes(out, xml.text.data, xml.text.size);
+    }
+    s3_xml_release(&xml);
+    return event == S3_XML_DONE && assay_buf_status(out) == ASSAY_OK && out->size > 1;
+}

@@ -26,6 +26,9 @@ typedef struct s3_refusal {
 /* Reads an <Error>; what is none of those leaves *out empty. Control characters become blanks. */
 void s3_refusal_parse(const void *text, size_t size, s3_refusal *out);
 
+/* Reads which upload in parts was begun: its number as a terminated text; false for what is no such answer. */
+bool s3_upload_parse(const void *text, size_t size, assay_buf *out);
+
 /* Seconds since 1970 of "2013-05-24T00:00:00.000Z"; INT64_MIN when it is none. */
 int64_t s3_time_parse(const char *text);
 

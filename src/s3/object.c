@@ -17,6 +17,7 @@ struct assay_s3_get {
 };
 
 enum { REFUSAL_MOST = 64 << 10 }; /* of a refusal's text, which may be longer than the bytes asked for */
+static const uint64_t PUT_MOST = (uint64_t)5 << 30;
 
 assay_s3_get *assay_s3_get_begin(const char *bucket, const char *key, uint64_t from, size_t size, const char *etag,
                                  bool urgent)
@@ -136,6 +137,13 @@ int assay_s3_get_wait(assay_s3_get *get, assay_s3_bytes *out, assay_error *err)
     return status;
 }
 
+/* ---- written ---- */
+
+static int fail_memory(const char *bucket, const char *key, assay_error *err)
+{
+    return assay_fail(err, ASSAY_ENOMEM, "s3://%.80s/%.200s: out of memory while it was written", bucket, key);
+}
+
 int assay_s3_put(const char *bucket, const char *key, const void *bytes, size_t size, const char *type,
                  assay_error *err)
 {
@@ -149,10 +157,62 @@ int assay_s3_put(const char *bucket, const char *key, const void *bytes, size_t 
                                 .most = REFUSAL_MOST,
                                 .counter = &s3_counter.puts,
                                 .urgent = true};
+    if ((uint64_t)size > PUT_MOST)
+        return assay_fail(err, ASSAY_EIO, "s3://%.80s/%.200s: larger than the 5 GiB that can be written at once",
+                          bucket, key);
     s3_call *call = s3_call_begin(&request);
     if (!call)
-        return assay_fail(err, ASSAY_ENOMEM, "s3://%.80s/%.200s: out of memory while it was written", bucket, key);
+        return fail_memory(bucket, key, err);
     int status = s3_call_wait(call, &answer, err);
     s3_call_end(call);
     return status;
+}
+
+/* Calls off the upload of that number. What comes of it matters to nobody: it has no parts. */
+static void call_off(const char *bucket, const char *key, const assay_buf *upload)
+{
+    assay_http_answer *answer;
+    assay_buf query;
+    assay_buf_init(&query, REFUSAL_MOST);
+    assay_put_format(&query, "uploadId=");
+    assay_http_put_escaped(&query, (const char *)upload->data, upload->size - 1, false);
+    assay_put_u8(&query, '\0');
+    const s3_request request = {.method = "DELETE",
+                                .bucket = bucket,
+                                .key = key,
+                                .query = (const char *)query.data,
+                                .most = REFUSAL_MOST,
+                                .counter = &s3_counter.puts,
+                                .urgent = true};
+    s3_call *call = assay_buf_status(&query) == ASSAY_OK ? s3_call_begin(&request) : NULL;
+    if (call)
+        (void)s3_call_wait(call, &answer, NULL);
+    s3_call_end(call);
+    assay_buf_release(&query);
+}
+
+int assay_s3_may_put(const char *bucket, const char *key, assay_error *err)
+{
+    assay_http_answer *answer = NULL;
+    assay_error why = {""};
+    assay_buf upload;
+    const s3_request request = {.method = "POST",
+                                .bucket = bucket,
+                                .key = key,
+                                .query = "uploads=",
+                                .most = REFUSAL_MOST,
+                                .counter = &s3_counter.puts,
+                                .urgent = true};
+    s3_call *call = s3_call_begin(&request);
+    if (!call)
+        return fail_memory(bucket, key, err);
+    assay_buf_init(&upload, REFUSAL_MOST);
+    int status = s3_call_wait(call, &answer, &why);
+    if (status == ASSAY_OK && s3_upload_parse(answer->body.data, answer->body.size, &upload))
+        call_off(bucket, key, &upload);
+    else if (status == ASSAY_EIO && (answer->code == 405 || answer->code == 501))
+        status = ASSAY_OK;
+    assay_buf_release(&upload);
+    s3_call_end(call);
+    return status == ASSAY_OK ? status : assay_fail(err, status, "%s", why.text);
 }

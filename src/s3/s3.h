@@ -105,8 +105,11 @@ bool assay_s3_get_is_over(assay_s3_get *get);
 int assay_s3_get_wait(assay_s3_get *get, assay_s3_bytes *out, assay_error *err);
 void assay_s3_get_end(assay_s3_get *get);
 
-/* Writes a whole object, and waits. */
+/* Writes a whole object of at most 5 GiB, and waits. */
 int assay_s3_put(const char *bucket, const char *key, const void *bytes, size_t size, const char *type,
                  assay_error *err);
+/* Asks whether that object may be written, without writing it: begins an upload in parts and calls it off. A server
+ * without such uploads counts as one that may be written to. Errors as those of a request. */
+int assay_s3_may_put(const char *bucket, const char *key, assay_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* Any bytes as a page of a listing, as a refusal and as the answer of STS: read or refused, and every key of a page
- * that is read is a text that ends, with a size. */
+/* Any bytes as a page of a listing, as a refusal, as an upload that began and as the answer of STS: read or refused,
+ * and every key of a page that is read is a text that ends, with a size. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     s3_refusal_parse(data, size, &refusal);
     for (const char *c = refusal.message; *c; c++)
         must(*c >= ' ' || *c < 0);
+    assay_buf upload;
+    assay_buf_init(&upload, 64 << 10);
+    if (s3_upload_parse(data, size, &upload))
+        must(upload.size > 1 && upload.data[upload.size - 1] == '\0' && strlen((char *)upload.data) == upload.size - 1);
+    assay_buf_release(&upload);
     if (s3_keys_from_xml(data, size, &keys) == ASSAY_OK) {
         must(keys.key && keys.secret);
         s3_keys_release(&keys);

@@ -69,6 +69,17 @@ class Suite:
             self.checks.expect(done.code == 0 and "verified" in done.out, "pack: %s" % done)
             self.checks.expect(self.body(packed)[1] == self.body(TRIALS / "ddp")[1], "the report of the packed trial is another one")
 
+    def check_output(self):
+        here = self.room / "out"
+        argv = ["run", "ddp=s3://runs/ddp", "--format", "json,text,csv,html", "--out"]
+        wanted, done = self.run(*argv, here), self.run(*argv, "s3://odd/a report+", ranks=self.ranks[-1])
+        keys = self.client.keys("odd", "a report+/")
+        self.checks.expect(wanted.code == done.code == 0 and sorted(keys) == sorted("a report+/" + p.name for p in here.iterdir()),
+                           "a report: %s %s" % (keys, done))
+        same = [body_of(self.client.get("odd", "a report+/report.json")) == body_of(here),
+                self.client.get("odd", "a report+/findings.csv") == (here / "findings.csv").read_bytes()]
+        self.checks.expect(all(same), "the report in S3 is another one: %s" % same)
+
     def check_patterns(self):
         out = self.room / "compare"
         done = self.run("compare", "s3://runs/d*", "--out", out, ranks=self.ranks[-1])
@@ -112,8 +123,6 @@ class Suite:
         self.refused(["s3://missing-bucket/x", "no such bucket", "NoSuchBucket"], "s3://missing-bucket/x")
         self.refused(["no!", "no name of a bucket"], "s3://no!/x")
         self.refused(["packed trials are not read from S3"], "s3://runs/x.h5")
-        done = self.run("run", "s3://runs/ddp", "--out", "s3://runs/report")
-        self.checks.expect(done.code == 2 and "reports are not written to S3" in done.err, "--out in S3: %s" % done)
         done = self.run("watch", "s3://runs/healthy", "--out", self.room / "watched")
         self.checks.expect(done.code == 0 and "requests an hour" in done.err and body_of(self.room / "watched"), "watch: %s" % done)
         self.refused(["check key and secret", "AWS_ACCESS_KEY_ID"], "s3://runs/ddp", AWS_SECRET_ACCESS_KEY="wrong")
@@ -146,6 +155,7 @@ class Suite:
             self.client.put_tree("runs", name + "/", TRIALS / name)
         self.check_reports()
         self.check_commands()
+        self.check_output()
         self.check_patterns()
         self.check_keys()
         self.check_refusals()

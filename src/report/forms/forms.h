@@ -29,9 +29,8 @@ int report_put_loss_csv(const assay_report *report, const assay_report_origin *o
 int report_put_junit(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_markdown(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 
-/* Writes tensorboard/TRIAL/events.out.tfevents.* of every trial below `directory`, whatever fails; the first failure,
- * with the path. */
-int report_write_tensorboard(const assay_outcome *outcome, const char *directory, assay_error *err);
+/* Writes tensorboard/TRIAL/events.out.tfevents.* of every trial, whatever fails; the first failure, with the place. */
+int report_write_tensorboard(const assay_outcome *outcome, assay_output *output, assay_error *err);
 
 /* Appends the evidence of one rule that fired. */
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,

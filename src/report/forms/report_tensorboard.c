@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "report/forms/forms.h"
@@ -28,7 +27,7 @@ static void put_directory(assay_buf *out, const char *name)
     while (fit < length && (is_letter(name[fit]) || (fit > 0 && strchr("._-", name[fit]))))
         fit++;
     if (fit == length && length > 0 && length <= NAME_MOST) {
-        assay_put_bytes(out, name, length + 1);
+        assay_put_bytes(out, name, length);
         return;
     }
     assay_sha256 hash;
@@ -39,7 +38,6 @@ static void put_directory(assay_buf *out, const char *name)
     for (size_t i = 0; i < length && i < NAME_MOST; i++)
         assay_put_u8(out, (uint8_t)(is_letter(name[i]) || strchr("._-", name[i]) ? name[i] : '_'));
     assay_put_format(out, "-%.16s", hex);
-    assay_put_u8(out, '\0');
 }
 
 /* "GROUP/NAME" or "GROUP/MODE/NAME", which protobuf wants to be UTF-8; NULL without memory. The caller frees it. */
@@ -141,38 +139,32 @@ static int put_trial(const assay_outcome *outcome, size_t trial, assay_buf *out)
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
-static int write_trial(const assay_outcome *outcome, size_t trial, const char *directory, assay_error *err)
+static int write_trial(const assay_outcome *outcome, size_t trial, assay_output *output, assay_error *err)
 {
     assay_buf events, name;
     assay_buf_init(&events, ASSAY_REPORT_CEILING);
     assay_buf_init(&name, ASSAY_REPORT_CEILING);
+    assay_put_format(&name, "tensorboard/");
     put_directory(&name, outcome->trials[trial].trial->name);
-    char *run = assay_buf_status(&name) == ASSAY_OK ? assay_path_join(directory, (const char *)name.data) : NULL;
-    char *path = run ? assay_path_join(run, FILE_NAME) : NULL;
-    int status = path ? put_trial(outcome, trial, &events) : ASSAY_ENOMEM;
+    assay_put_format(&name, "/%s", FILE_NAME);
+    assay_put_u8(&name, '\0');
+    int status = put_trial(outcome, trial, &events);
+    status = status == ASSAY_OK ? assay_buf_status(&name) : status;
     if (status == ASSAY_OK)
-        status = assay_dir_make(run, err);
+        status = assay_output_write(output, (const char *)name.data, events.data, events.size, err);
     else
-        assay_fail(err, status, "%s: cannot make the report: %s", directory, assay_status_text(status));
-    if (status == ASSAY_OK)
-        status = assay_file_write(path, events.data, events.size, err);
-    free(run);
-    free(path);
+        assay_fail(err, status, "tensorboard: cannot make the report: %s", assay_status_text(status));
     assay_buf_release(&name);
     assay_buf_release(&events);
     return status;
 }
 
-int report_write_tensorboard(const assay_outcome *outcome, const char *directory, assay_error *err)
+int report_write_tensorboard(const assay_outcome *outcome, assay_output *output, assay_error *err)
 {
     int first = ASSAY_OK;
-    char *path = assay_path_join(directory, "tensorboard");
-    if (!path)
-        return assay_fail(err, ASSAY_ENOMEM, "tensorboard: out of memory");
     for (size_t t = 0; t < outcome->trial_count; t++) {
-        int status = write_trial(outcome, t, path, first == ASSAY_OK ? err : NULL);
+        int status = write_trial(outcome, t, output, first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;
     }
-    free(path);
     return first;
 }

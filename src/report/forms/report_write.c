@@ -1,7 +1,4 @@
 /* report_write.c - the report's files. */
-#include <stdlib.h>
-
-#include "base/file.h"
 #include "report/forms/forms.h"
 #include "report/html/html.h"
 
@@ -47,36 +44,32 @@ static const form_file FILES[] = {
     {ASSAY_FORMAT_HTML, "report.html", report_put_html},
 };
 
-static int write_file(const assay_report *report, const assay_report_origin *origin, const char *directory,
+static int write_file(const assay_report *report, const assay_report_origin *origin, assay_output *output,
                       const form_file *file, assay_error *err)
 {
     assay_buf text;
     assay_buf_init(&text, ASSAY_REPORT_CEILING);
-    char *path = assay_path_join(directory, file->name);
-    int status = path ? file->put(report, origin, &text) : ASSAY_ENOMEM;
+    int status = file->put(report, origin, &text);
     if (status == ASSAY_OK)
-        status = assay_file_write(path, text.data, text.size, err);
+        status = assay_output_write(output, file->name, text.data, text.size, err);
     else
         assay_fail(err, status, "%s: cannot make the report: %s", file->name, assay_status_text(status));
-    free(path);
     assay_buf_release(&text);
     return status;
 }
 
-int assay_report_write(const assay_report *report, const assay_report_origin *origin, const char *directory,
+int assay_report_write(const assay_report *report, const assay_report_origin *origin, assay_output *output,
                        assay_error *err)
 {
-    int first = assay_dir_make(directory, err);
-    if (first != ASSAY_OK)
-        return first;
+    int first = ASSAY_OK;
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
         if (!(report->outcome->job->formats & 1u << FILES[i].form))
             continue;
-        int status = write_file(report, origin, directory, &FILES[i], first == ASSAY_OK ? err : NULL);
+        int status = write_file(report, origin, output, &FILES[i], first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;
     }
     if (report->outcome->job->formats & 1u << ASSAY_FORMAT_TENSORBOARD) {
-        int status = report_write_tensorboard(report->outcome, directory, first == ASSAY_OK ? err : NULL);
+        int status = report_write_tensorboard(report->outcome, output, first == ASSAY_OK ? err : NULL);
         first = first == ASSAY_OK ? status : first;
     }
     return first;

@@ -302,7 +302,10 @@ static void test_write(void)
     assay_buf file;
     make(&m, 1);
     CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
-    CU_ASSERT(assay_report_write(&m.report, &origin, folder, &err) == ASSAY_OK);
+    assay_output *output = NULL;
+    CU_ASSERT_FATAL(assay_output_open(folder, &output, &err) == ASSAY_OK);
+    CU_ASSERT(assay_report_write(&m.report, &origin, output, &err) == ASSAY_OK);
+    assay_output_close(output);
     static const char *const names[] = {"report.json", "report.txt"};
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
@@ -310,7 +313,9 @@ static void test_write(void)
         CU_ASSERT(assay_file_read(path, 1 << 20, &file, &err) == ASSAY_OK && file.size > 100);
         assay_buf_release(&file);
         if (i == 1) { /* a report cannot be written below a file */
-            CU_ASSERT(assay_report_write(&m.report, &origin, path, &err) == ASSAY_EIO && strstr(err.text, path));
+            CU_ASSERT_FATAL(assay_output_open(path, &output, &err) == ASSAY_OK);
+            CU_ASSERT(assay_report_write(&m.report, &origin, output, &err) == ASSAY_EIO && strstr(err.text, path));
+            assay_output_close(output);
         }
         unlink(path);
     }

@@ -266,6 +266,18 @@ static void test_refusals(void)
 }
 
 /* Which answers are worth another attempt, and what is said of the others. */
+static void test_uploads(void)
+{
+    static const char answer[] = "<?xml version='1.0'?><InitiateMultipartUploadResult xmlns='x'><Key>k</Key>"
+                                 "<UploadId>a/b+c&amp;d</UploadId></InitiateMultipartUploadResult>";
+    assay_buf upload;
+    assay_buf_init(&upload, 1024);
+    CU_ASSERT(s3_upload_parse(answer, sizeof answer - 1, &upload) && strcmp((char *)upload.data, "a/b+c&d") == 0);
+    for (size_t cut = 0; cut < sizeof answer - 1; cut++)
+        CU_ASSERT(!s3_upload_parse(answer, cut, &upload));
+    assay_buf_release(&upload);
+}
+
 static void test_faults(void)
 {
     static const struct {
@@ -375,6 +387,7 @@ int main(void)
                                   {"XML", test_xml},
                                   {"listings", test_listings},
                                   {"refusals", test_refusals},
+                                  {"uploads", test_uploads},
                                   {"faults", test_faults},
                                   {"keys", test_keys},
                                   {"places", test_places},

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Reports that go to S3: every form, byte for byte what a directory gets, report.json last; what cannot be written is one message and
+exit code 4, found out before the run where it can be; and the log of actions, which is kept beside them.
+
+    output.py --assay PROGRAM --ranks 1 3 ... [--no-hdf5]
+"""
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import s3  # noqa: E402
+from launch import TRIALS, Checks, mpirun  # noqa: E402
+from reports import body_of  # noqa: E402
+from s3_server import Server  # noqa: E402
+
+DENIED = ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>")
+FORMS = "json,text,csv,junit,markdown,tensorboard,html"
+
+
+class Suite:
+    def __init__(self, options):
+        self.assay, self.ranks, self.forms = options.assay, options.ranks, FORMS + ("" if options.no_hdf5 else ",hdf5")
+        self.checks, self.room = Checks(), Path(tempfile.mkdtemp(prefix="assay-s3-"))
+
+    def run(self, server, *argv, ranks=1, **more):
+        env = {**s3.environment(server.port, server.key, server.secret), "TMPDIR": str(self.room), **more}
+        return mpirun(ranks, [self.assay, *argv], env)
+
+    def files(self, server, prefix):
+        return {key[len(prefix):]: content for key, (content, _) in server.buckets["out"].items() if key.startswith(prefix)}
+
+    def check_forms(self):
+        here = self.room / "here"
+        for ranks in self.ranks:
+            with Server() as server:
+                server.buckets["out"] = {}
+                shutil.rmtree(here, ignore_errors=True)
+                argv = ["run", TRIALS / "ddp", "--format", self.forms, "--out"]
+                wanted, done = self.run(server, *argv, here, ranks=ranks), self.run(server, *argv, "s3://out/a b/+", ranks=ranks)
+                files = self.files(server, "a b/+/")
+                names = {p.relative_to(here).as_posix(): p for p in here.rglob("*") if p.is_file()}
+                self.checks.expect(done.code == wanted.code == 0 and set(files) == set(names), "%s: %s" % (sorted(files), done))
+                for name, path in names.items():  # report.json and report.html tell how they were started, results.h5 too
+                    there, same = files.get(name, b""), path.read_bytes()
+                    if name == "report.json":
+                        there, same = body_of(there), body_of(same)
+                    if name == "report.txt":  # whose last line tells how long it took
+                        there, same = there.rpartition(b"\nRead ")[0], same.rpartition(b"\nRead ")[0]
+                    self.checks.expect(there and (there == same or name in ("report.html", "results.h5")), "%s differs" % name)
+                puts = [path for method, path, _ in server.requests if method == "PUT"]
+                self.checks.expect(puts and puts[-1] == "/out/a%20b/%2B/report.json" and len(puts) == len(names), "put in order: %s" % puts)
+                self.checks.expect(not server.uploads and not list(self.room.glob("assay-report-*")), "something is left behind")
+
+    def check_commands(self):
+        with Server() as server:
+            server.buckets["out"] = {}
+            for name in ("healthy", "ddp"):
+                server.put_tree("runs", name + "/", TRIALS / name)
+            done = self.run(server, "compare", "s3://runs/*", "--out", "s3://out/compared", ranks=self.ranks[-1])
+            self.checks.expect(done.code == 0 and set(self.files(server, "compared/")) == {"report.json", "report.txt"}, "compare: %s" % done)
+            done = self.run(server, "watch", "s3://runs/healthy", "--out", "s3://out")
+            self.checks.expect(done.code == 0 and "report.json" in self.files(server, ""), "watch, no prefix: %s" % done)
+            job = self.room / "job.json"
+            job.write_text(json.dumps({"trials": ["s3://runs/ddp"], "rules": [{"rule": "ExplodingTensor"}], "output": {"directory": "s3://out/job"}}))
+            done = self.run(server, "run", job, "--dry-run")
+            self.checks.expect(done.code == 0 and not self.files(server, "job/"), "a dry run: %s" % done)
+            done = self.run(server, "run", job)
+            self.checks.expect(done.code == 0 and "report.json" in self.files(server, "job/"), "the job's directory: %s" % done)
+
+    def refused(self, what, server, words, *argv, code=4, **more):
+        done = self.run(server, *argv, **more)
+        lines = done.err.strip().splitlines()
+        self.checks.expect(done.code == code and len(lines) == 1 and all(word in lines[0] for word in words), "%s: %s" % (what, done))
+
+    def check_failures(self):
+        """Before the run where the server tells; a server that only refuses the files is believed then."""
+        trial = TRIALS / "linreg_nan"
+        with Server() as server:
+            server.buckets["out"] = {}
+            self.refused("no such bucket", server, ["s3://none/r", "no such bucket"], "run", trial, "--out", "s3://none/r")
+            self.refused("no bucket", server, ["no name of a bucket"], "run", trial, "--out", "s3://", code=2)
+            server.decide = lambda n, method, path: DENIED if method in ("PUT", "POST") else None
+            self.refused("denied", server, ["s3://out/r/report.json", "s3:PutObject"], "run", trial, "--out", "s3://out/r")
+            self.checks.expect(len(server.requests) == 2, "not found out before the run: %s" % server.requests)
+            self.refused("nobody", server, ["no credentials"], "run", trial, "--out", "s3://out/r", AWS_ACCESS_KEY_ID="",
+                         AWS_SECRET_ACCESS_KEY="")
+            server.decide = lambda n, method, path: DENIED if "report.txt" in path else None
+            done = self.run(server, "run", trial, "--out", "s3://out/r", "--format", "json,text,csv")
+            files = self.files(server, "r/")
+            self.checks.expect(done.code == 4 and "s3://out/r/report.txt" in done.err and "findings.csv" in files and
+                               "report.json" not in files, "one file refused: %s %s" % (sorted(files), done))
+            server.decide = lambda n, method, path: ("status", 501, {}, b"") if method == "POST" else None
+            done = self.run(server, "run", trial, "--out", "s3://out/r2")
+            self.checks.expect(done.code == 0 and "report.json" in self.files(server, "r2/"), "no uploads in parts: %s" % done)
+            self.refused("ASSAY_FAULT", server, ["ASSAY_FAULT"], "run", trial, "--out", "s3://out/r3", "--quiet", ASSAY_FAULT="write:1")
+
+    def check_actions(self):
+        """The log lies beside the report: what was done once is not done again, and a log that cannot be kept stops actions."""
+        sent = self.room / "sent"
+        tool = self.room / "sendmail"
+        tool.write_text("#!/bin/sh\ncat >/dev/null\necho x >>'%s'\n" % sent)
+        tool.chmod(0o755)
+        job = self.room / "acting.json"
+        job.write_text(json.dumps({"trials": [str(TRIALS / "linreg_nan")], "rules": [{"rule": "ExplodingTensor"}], "actions": [
+            {"mail": {"to": "a@localhost", "sendmail": str(tool)}}, {"mail": {"to": "b@localhost", "sendmail": str(tool)}, "on": "end"}]}))
+        with Server() as server:
+            server.buckets["out"] = {}
+            for attempt in range(2):
+                done = self.run(server, "run", job, "--out", "s3://out/r", ranks=self.ranks[attempt % len(self.ranks)])
+                lines = self.files(server, "r/").get("actions.log", b"").decode().splitlines()
+                results = [json.loads(line)["result"] for line in lines]
+                self.checks.expect(done.code in (0, 1) and results == ["trying", "done"] * 2 and sent.read_text().count("x") == 2,
+                                   "run %d: %s: %s" % (attempt, results, done))
+                self.checks.expect(attempt == 0 or "not repeated" in done.err, "said nothing of it: %s" % done)
+            server.decide = lambda n, method, path: DENIED if "actions.log" in path and method == "PUT" else None
+            done = self.run(server, "run", job, "--out", "s3://out/other")
+            self.checks.expect(done.code in (0, 1) and "actions.log" in done.err and sent.read_text().count("x") == 2,
+                               "a log that cannot be kept: %s" % done)
+
+    def all(self):
+        self.check_forms()
+        self.check_commands()
+        self.check_failures()
+        self.check_actions()
+        shutil.rmtree(self.room)
+        self.checks.done()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    parser.add_argument("--no-hdf5", action="store_true")
+    Suite(parser.parse_args()).all()
+
+
+if __name__ == "__main__":
+    main()
