@@ -13,6 +13,9 @@ enum {
     ASSAY_FRAME_BYTES = ASSAY_FRAME_HEAD + ASSAY_FRAME_FOOT
 };
 
+/* Bytes of the largest record: protobuf has no message of 2 GiB. */
+#define ASSAY_FRAME_MOST ((uint64_t)0x7fffffff + ASSAY_FRAME_BYTES)
+
 /* What the reference hook writes as every payload's checksum: the masked CRC32C of the text "0x12345678". */
 #define ASSAY_FRAME_CONSTANT 0x062dc0b3u
 

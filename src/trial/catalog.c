@@ -82,6 +82,22 @@ bool assay_names_have(const assay_names *names, const char *name)
     return false;
 }
 
+void assay_lister_end_marker(assay_lister *l, const char *name)
+{
+    assay_catalog *catalog = l->catalog;
+    assay_error why = {{0}};
+    if (l->has_marker)
+        return;
+    l->has_marker = true;
+    const int there = assay_store_exists(l->store, name, &why);
+    catalog->ended = there == 1;
+    if (there < 0)
+        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_READ, -1, name, -1, "%s", why.text);
+    else if (there == 0 && assay_names_have(l->top, name))
+        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_NAME, -1, name, -1,
+                           "%s: not a regular file: it does not end the trial; put an empty file in its place", name);
+}
+
 /* ---- workers ---- */
 
 typedef struct worker_name {

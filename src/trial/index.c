@@ -85,17 +85,17 @@ static int number_tensor(cached *c, uint32_t number, uint32_t *tensor)
     return *tensor == ASSAY_NO_ID ? ASSAY_ENOMEM : 0;
 }
 
-static bool is_wrong(const assay_cached_entry *row, uint32_t least)
+static bool is_wrong(const assay_cached_entry *row, const assay_format *format)
 {
-    return row->offset > INT64_MAX || row->length < least || row->length > INT64_MAX - row->offset ||
-           row->kind >= ASSAY_KINDS;
+    return row->offset > INT64_MAX || row->length < format->record_least || row->length > INT64_MAX - row->offset ||
+           (format->record_most > 0 && row->length > format->record_most) || row->kind >= ASSAY_KINDS;
 }
 
 /* Adds a part of the tables. 1: a row is wrong. */
 static int add_part(cached *c, const assay_unit *unit, const assay_cached_part *from)
 {
     assay_shard *s = c->shard;
-    const uint32_t least = assay_format_of(unit->format)->record_least;
+    const assay_format *format = assay_format_of(unit->format);
     assay_part part = {.step = unit->step,
                        .worker = unit->worker,
                        .format = unit->format,
@@ -109,7 +109,7 @@ static int add_part(cached *c, const assay_unit *unit, const assay_cached_part *
     for (; status == ASSAY_OK && part.count < from->count; part.count++) {
         const assay_cached_entry *row = &from->entries[part.count];
         assay_entry *to = &s->entries[part.first + part.count];
-        if (is_wrong(row, least) || (part.count > 0 && to[-1].offset > row->offset))
+        if (is_wrong(row, format) || (part.count > 0 && to[-1].offset > row->offset))
             return 1;
         *to = (assay_entry){.offset = row->offset, .length = row->length, .kind = row->kind & 0xff};
         status = number_tensor(c, row->tensor, &to->tensor);

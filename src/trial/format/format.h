@@ -19,6 +19,7 @@ typedef struct assay_lister {
     uint8_t format;         /* under way */
     const assay_names *top; /* what lies in the trial's root */
     bool has_collections;   /* the trial brings some of its own */
+    bool has_marker;        /* its end marker was looked for */
     bool said_by_none;      /* no format of it says how many workers there should be: those that are there */
     assay_error *err;
 } assay_lister;
@@ -65,6 +66,7 @@ typedef struct assay_format {
     bool (*holds_files)(const char *directory);
 
     uint32_t record_least; /* bytes of the smallest record */
+    uint64_t record_most;  /* of the largest; 0: files may hold any */
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
     bool synthesised;     /* collections go by the default patterns (default_collections.h) */
     bool promised;        /* the index of a unit tells all that belongs to it */
@@ -92,6 +94,9 @@ uint32_t assay_lister_place(assay_lister *lister, const void *bytes, size_t size
 int assay_lister_names(assay_lister *lister, const char *directory, assay_names *names);
 int assay_lister_no_memory(const assay_lister *lister);
 bool assay_names_have(const assay_names *names, const char *name);
+/* For conclude(): sets catalog.ended when the root has a file of that name. What is there and no file, or cannot be
+ * looked at, becomes a problem. */
+void assay_lister_end_marker(assay_lister *lister, const char *name);
 
 /* ---- for index() ---- */
 

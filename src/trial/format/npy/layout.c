@@ -191,8 +191,7 @@ int assay_npy_list(assay_lister *l)
 
 int assay_npy_conclude(assay_lister *l)
 {
-    assay_catalog *catalog = l->catalog;
-    catalog->ended = catalog->ended || assay_names_have(l->top, END);
+    assay_lister_end_marker(l, END);
     return ASSAY_OK;
 }
 

@@ -70,6 +70,8 @@ static const char *wrong_range(const assay_index_item *item)
         return "start_idx is negative";
     if (item->size < ASSAY_FRAME_BYTES)
         return "length is less than the 16 bytes of an empty record";
+    if ((uint64_t)item->size > ASSAY_FRAME_MOST)
+        return "length is more than 2 GiB, and no record is so large";
     if (item->start > INT64_MAX - item->size)
         return "start_idx and length together are beyond 64 bits";
     return NULL;

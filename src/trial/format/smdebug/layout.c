@@ -213,11 +213,7 @@ int assay_smdebug_conclude(assay_lister *l)
         status = assay_lister_no_memory(l);
     if (status != ASSAY_OK)
         return status;
-    assay_error why = {{0}};
-    int ended = assay_store_exists(l->store, END, &why);
-    catalog->ended = ended == 1;
-    if (ended < 0)
-        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_READ, -1, END, -1, "%s", why.text);
+    assay_lister_end_marker(l, END);
     if (!l->has_collections)
         assay_problems_add(
             &catalog->problems, ASSAY_PROBLEM_COLLECTIONS, -1, "collections", -1,

@@ -33,6 +33,7 @@ const assay_format assay_format_smdebug = {
     .index = assay_smdebug_index,
     .decode = decode,
     .record_least = ASSAY_FRAME_BYTES,
+    .record_most = ASSAY_FRAME_MOST,
     .record_tail = 1024, /* the metadata comes behind the tensor */
     .places = assay_smdebug_places,
     .unit_places = assay_smdebug_unit_places,
