@@ -53,6 +53,51 @@ static bool is_path(const char *text, size_t length)
     return true;
 }
 
+/* The first row whose name is not before the text. */
+static uint64_t lower_bound(const assay_packed *p, const char *text, size_t length)
+{
+    uint64_t low = 0, high = p->file_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        const assay_packed_file *f = &p->files[middle];
+        if (compare_texts(p->names + f->name_at, f->name_length, text, length) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool begins_with(const assay_packed *p, uint64_t row, const char *text, size_t length)
+{
+    const assay_packed_file *f = &p->files[row];
+    return f->name_length >= length && (length == 0 || memcmp(p->names + f->name_at, text, length) == 0);
+}
+
+/* The row of that name. */
+static const assay_packed_file *find(const assay_packed *p, const char *path, size_t length)
+{
+    uint64_t row = lower_bound(p, path, length);
+    bool found = row < p->file_count && p->files[row].name_length == length && begins_with(p, row, path, length);
+    return found ? &p->files[row] : NULL;
+}
+
+/* Does one of the directories in the row's name have the name of a file? Those that the row before lies in, too, were
+ * looked up there. */
+static bool is_below_file(const assay_packed *p, uint64_t row)
+{
+    const assay_packed_file *f = &p->files[row], *before = row > 0 ? f - 1 : NULL;
+    const char *name = p->names + f->name_at;
+    bool alike = before != NULL;
+    for (size_t i = 0; i < f->name_length; i++) {
+        alike = alike && i < before->name_length && p->names[before->name_at + i] == name[i];
+        const assay_packed_file *above = name[i] == '/' && !alike ? find(p, name, i) : NULL;
+        if (above && above->kind != ASSAY_PACKED_DIRECTORY)
+            return true;
+    }
+    return false;
+}
+
 static int check_files(const assay_packed *p, const char *where, assay_error *err)
 {
     for (uint64_t i = 0; i < p->file_count; i++) {
@@ -67,6 +112,9 @@ static int check_files(const assay_packed *p, const char *where, assay_error *er
         if (!in_range(f->at, f->size, f->kind == ASSAY_PACKED_FILE ? p->bytes : p->name_bytes))
             return bad_row(where, "files", i, "points beyond the end", err);
     }
+    for (uint64_t i = 0; i < p->file_count; i++)
+        if (is_below_file(p, i))
+            return bad_row(where, "files", i, "lies below another one", err);
     return ASSAY_OK;
 }
 
@@ -95,34 +143,10 @@ int assay_packed_check(const assay_packed *packed, const char *where, assay_erro
     return status == ASSAY_OK ? check_index(packed, where, err) : status;
 }
 
-/* The first row whose name is not before the text. */
-static uint64_t lower_bound(const assay_packed *p, const char *text, size_t length)
-{
-    uint64_t low = 0, high = p->file_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        const assay_packed_file *f = &p->files[middle];
-        if (compare_texts(p->names + f->name_at, f->name_length, text, length) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool begins_with(const assay_packed *p, uint64_t row, const char *text, size_t length)
-{
-    const assay_packed_file *f = &p->files[row];
-    return f->name_length >= length && (length == 0 || memcmp(p->names + f->name_at, text, length) == 0);
-}
-
 const assay_packed_file *assay_packed_find(const assay_packed *packed, const char *path)
 {
-    size_t length = strlen(path);
-    uint64_t row = lower_bound(packed, path, length);
-    bool found = row < packed->file_count && packed->files[row].name_length == length &&
-                 begins_with(packed, row, path, length) && packed->files[row].kind != ASSAY_PACKED_DIRECTORY;
-    return found ? &packed->files[row] : NULL;
+    const assay_packed_file *row = find(packed, path, strlen(path));
+    return row && row->kind != ASSAY_PACKED_DIRECTORY ? row : NULL;
 }
 
 /* "a/b/" for "a/b" and "a/b/", "" for the root; false when it does not fit. */
@@ -144,9 +168,8 @@ static bool make_prefix(const char *directory, char *prefix, size_t room, size_t
 
 static bool is_empty_directory(const assay_packed *p, const char *text, size_t length)
 {
-    uint64_t row = lower_bound(p, text, length);
-    return row < p->file_count && p->files[row].kind == ASSAY_PACKED_DIRECTORY && p->files[row].name_length == length &&
-           begins_with(p, row, text, length);
+    const assay_packed_file *row = find(p, text, length);
+    return row && row->kind == ASSAY_PACKED_DIRECTORY;
 }
 
 bool assay_packed_is_directory(const assay_packed *packed, const char *path)

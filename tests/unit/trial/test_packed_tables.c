@@ -66,6 +66,8 @@ static void test_rows_of_files_are_checked(void)
     make(&s), s.files[3].size = 4, refused(&s, "row 3 of files");
     make(&s), s.files[4].kind = 3, refused(&s, "row 4 of files");
     make(&s), s.files[5].name_at = 0, s.files[5].name_length = 1, refused(&s, "row 5 of files");
+    make(&s), s.names[0] = 'b', refused(&s, "row 1 of files lies below another one");
+    make(&s), memcpy(s.names + 2, "a-x\0a", 5), refused(&s, "row 2 of files lies below another one");
     static const char *const paths[] = {"/", ".", "a/", "//", "..", "./a", "../"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         make(&s);
