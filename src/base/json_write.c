@@ -1,6 +1,7 @@
 /* json_write.c - writes JSON text into a buffer, with the same bytes on every machine. */
 #include "base/json.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,11 @@
 
 #include "base/utf8.h"
 
-/* The escape of a character that may not stand in a string as it is; NULL for all others. */
-static const char *escape(unsigned char c, char room[8])
+/* The escape of a character that may not stand in a string as it is, or would act on a terminal; NULL for all others.
+ */
+static const char *escape(uint32_t code, char room[8])
 {
-    switch (c) {
+    switch (code) {
     case '"':
         return "\\\"";
     case '\\':
@@ -27,9 +29,9 @@ static const char *escape(unsigned char c, char room[8])
     case '\t':
         return "\\t";
     default:
-        if (c >= 0x20 && c != 0x7f)
+        if (!assay_utf8_acts(code))
             return NULL;
-        snprintf(room, 8, "\\u%04x", c);
+        snprintf(room, 8, "\\u%04" PRIx32, code);
         return room;
     }
 }
@@ -40,9 +42,9 @@ void assay_json_put_text_n(assay_buf *out, const char *text, size_t length)
     assay_put_u8(out, '"');
     while (at < length) {
         char room[8];
-        size_t step = assay_utf8_length(text + at, length - at);
-        const char *instead = step == 0 ? "\xef\xbf\xbd" : step == 1 ? escape((unsigned char)text[at], room) : NULL;
-        step = step ? step : 1;
+        uint32_t code;
+        const size_t step = assay_utf8_next(text + at, length - at, &code);
+        const char *instead = code == ASSAY_UTF8_BAD ? "\xef\xbf\xbd" : escape(code, room);
         if (instead) {
             assay_put_bytes(out, text + plain, at - plain);
             assay_put_bytes(out, instead, strlen(instead));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/redact.h"
+#include "base/utf8.h"
 
 static struct {
     int rank;
@@ -30,17 +31,23 @@ __attribute__((format(printf, 2, 0))) static void say(const char *kind, const ch
     int body = vsnprintf(line + head, sizeof line - (size_t)head, format, args);
     if (head < 0 || body < 0)
         return;
+    if (strlen(line) == sizeof line - 1)
+        memcpy(line + sizeof line - 4, "...", 4);
     assay_redact_text(line);
-    size_t length = strlen(line);
-    if (length == sizeof line - 1) /* cut: keep room for the newline */
-        memcpy(line + --length - 3, "...", 3);
-    /* Names from foreign files end up in messages: no line breaks and no terminal control codes. */
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-            line[i] = line[i] == '\n' || line[i] == '\t' ? ' ' : '?';
+    char shown[sizeof line + ASSAY_UTF8_SHOWN + sizeof "...\n"];
+    const size_t length = strlen(line);
+    size_t at = 0, put = 0;
+    while (at < length && put < sizeof line) { /* names from foreign files end up in messages */
+        size_t size = 1, took = 1;
+        if (line[at] == '\n' || line[at] == '\t')
+            shown[put] = ' ';
+        else
+            took = assay_utf8_show(line + at, length - at, shown + put, &size);
+        at += took;
+        put += size;
     }
-    line[length++] = '\n';
-    fwrite(line, 1, length, stderr); /* in one call, so that lines of several ranks do not mix */
+    put += (size_t)snprintf(shown + put, sizeof shown - put, at < length ? "...\n" : "\n");
+    fwrite(shown, 1, put, stderr); /* in one call, so that lines of several ranks do not mix */
 }
 
 void assay_log_note(const char *format, ...)

@@ -1,10 +1,10 @@
 /* redact.c - see redact.h. The longest secrets go first, so that one that is part of another leaves no rest of it. */
 #include "base/redact.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/fault.h"
 
@@ -86,12 +86,24 @@ int assay_redact_add_url(const char *url, bool open)
     return status == ASSAY_OK ? add(path, path_length) : status;
 }
 
+/* Bytes of the secret at the beginning of the text: all, or those before the place where a message was cut; else 0. */
+static size_t secret_at(const char *text, size_t left, const char *secret)
+{
+    static const char cut[] = "...";
+    size_t same = 0;
+    while (same < left && secret[same] && tolower((unsigned char)text[same]) == tolower((unsigned char)secret[same]))
+        same++;
+    const bool ends = left - same >= sizeof cut - 1 && memcmp(text + same, cut, sizeof cut - 1) == 0;
+    return !secret[same] || (same >= ASSAY_SECRET_LEAST && ends) ? same : 0;
+}
+
 /* Takes one secret out; returns the new length. */
 static size_t take_out(char *text, size_t length, const char *secret)
 {
-    const size_t size = strlen(secret), put = sizeof ASSAY_REDACTED - 1;
-    for (size_t at = 0; at + size <= length;) {
-        if (strncasecmp(text + at, secret, size) != 0) {
+    const size_t put = sizeof ASSAY_REDACTED - 1;
+    for (size_t at = 0; at < length;) {
+        const size_t size = secret_at(text + at, length - at, secret);
+        if (size == 0) {
             at++;
             continue;
         }

@@ -17,7 +17,8 @@ int assay_redact_add(const char *secret);
 /* Makes known what is secret about a URL. Of one that stands in a file for everybody (`open`) that is the user and the
  * query; else also host, path and the URL as a whole. */
 int assay_redact_add_url(const char *url, bool open);
-/* Takes all known secrets out of a terminated text, in whatever case they are. It becomes shorter at most. */
+/* Takes all known secrets out of a terminated text, in whatever case they are, and what is left of one before "..."
+ * where a message was cut. It becomes shorter at most. */
 void assay_redact_text(char *text);
 /* The same for what a buffer holds from `from` on. */
 void assay_redact_buf(assay_buf *buf, size_t from);

@@ -1,6 +1,10 @@
 /* utf8.c - well-formed UTF-8, by the table of RFC 3629, section 4. */
 #include "base/utf8.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 size_t assay_utf8_length(const void *bytes, size_t left)
 {
     const uint8_t *b = bytes;
@@ -42,4 +46,24 @@ bool assay_utf8_acts(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || (code >= 0x200e && code <= 0x200f) ||
            (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+}
+
+size_t assay_utf8_show(const char *text, size_t left, char out[ASSAY_UTF8_SHOWN], size_t *size)
+{
+    static const char acting[] = "\n\t\r", letter[] = "ntr";
+    uint32_t code;
+    const size_t length = assay_utf8_next(text, left, &code);
+    if (code == ASSAY_UTF8_BAD && length == 1) {
+        code = (unsigned char)*text;
+    } else if (!assay_utf8_acts(code)) {
+        memcpy(out, text, length);
+        *size = length;
+        return length;
+    }
+    const char *known = code > 0 && code < 0x80 ? strchr(acting, (int)code) : NULL;
+    if (known)
+        *size = (size_t)snprintf(out, ASSAY_UTF8_SHOWN, "\\%c", letter[known - acting]);
+    else
+        *size = (size_t)snprintf(out, ASSAY_UTF8_SHOWN, code < 0x100 ? "\\x%02" PRIx32 : "\\u%04" PRIx32, code);
+    return length;
 }

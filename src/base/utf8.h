@@ -18,4 +18,9 @@ size_t assay_utf8_next(const void *bytes, size_t left, uint32_t *code);
 /* True for characters that act on a terminal or on the order of a line instead of standing in it. */
 bool assay_utf8_acts(uint32_t code);
 
+/* What is printed of strangers' texts: the character at `text`, or \n, \x1b, \u202e, \xff for one that acts and for a
+ * byte that belongs to none. Writes *size bytes to `out`, without a terminator; returns the bytes it stands for. */
+enum { ASSAY_UTF8_SHOWN = 11 };
+size_t assay_utf8_show(const char *text, size_t left, char out[ASSAY_UTF8_SHOWN], size_t *size);
+
 #endif

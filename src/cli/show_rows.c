@@ -101,9 +101,9 @@ static void put_json_row(assay_buf *out, const show_row *row, const assay_trial_
 
 void show_put_csv_head(assay_buf *out, const show_row *row)
 {
-    assay_csv_put_bytes(out, row->tensor, row->tensor_length);
+    assay_csv_put_shown(out, row->tensor, row->tensor_length);
     assay_put_format(out, ",%" PRId64 ",%s,%" PRId64 ",", row->step, assay_mode_name(row->mode), row->mode_step);
-    assay_csv_put_bytes(out, row->worker, strlen(row->worker));
+    assay_csv_put_shown(out, row->worker, strlen(row->worker));
 }
 
 static void put_csv_row(assay_buf *out, const show_row *row)
@@ -130,7 +130,7 @@ static void put_csv_row(assay_buf *out, const show_row *row)
         any = true;
     }
     assay_put_u8(out, ',');
-    assay_csv_put_bytes(out, row->error, strlen(row->error));
+    assay_csv_put_shown(out, row->error, strlen(row->error));
     assay_put_u8(out, '\n');
 }
 

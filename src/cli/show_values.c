@@ -107,7 +107,7 @@ static void put_string(show_sink *sink, const char *text, size_t length)
     if (sink->form == SHOW_JSON)
         assay_json_put_text_n(&sink->out, text, length);
     else if (sink->form == SHOW_CSV)
-        assay_csv_put_bytes(&sink->out, text, length);
+        assay_csv_put_shown(&sink->out, text, length);
     else
         assay_text_put_clean(&sink->out, text, length);
 }

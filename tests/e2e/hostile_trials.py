@@ -10,16 +10,18 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import numpy  # noqa: E402
 import hostile  # noqa: E402
 from launch import TRIALS, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
-from records import field, frame  # noqa: E402
+from records import field, frame, masked_crc, varint  # noqa: E402
 from reports import body_of  # noqa: E402
 
 CASES = {}
@@ -169,6 +171,39 @@ def holes(w):
 
 
 @case
+def records_of_a_terabyte(w):
+    """Of an event file of 1 TiB only what its index promises is read, and no record is larger than protobuf's messages."""
+    trial = Made(w.folder / "t", 1).step(1, "TRAIN", 1, {"worker_0": {"x": [1.0], "y": [2.0]}}).end()
+    events, index = next((trial / "events").rglob("*.tfevents")), next((trial / "index").rglob("*.json"))
+    start = events.stat().st_size
+    content = (1 << 40) - 4096
+    # A sound frame around a sound tensor, all of it but its head a hole.
+    parts = [field(1, 1) + field(2, field(2, field(1, content // 4))) + varint(4 << 3 | 2) + varint(content)]
+    parts.insert(0, field(1, b"x") + varint(8 << 3 | 2) + varint(len(parts[0]) + content))
+    parts.insert(0, varint(1 << 3 | 2) + varint(sum(map(len, parts)) + content))
+    parts.insert(0, field(2, 1) + varint(5 << 3 | 2) + varint(sum(map(len, parts)) + content))
+    payload = struct.pack("<Q", sum(map(len, parts)) + content)
+    with open(events, "ab") as file:
+        file.write(payload + struct.pack("<I", masked_crc(payload)) + b"".join(parts))
+    os.truncate(events, 1 << 40)
+    commands = (["run", trial, "--quiet", "--out", w.folder / "out"], ["show", trial, "--regex", "."], ["ls", trial],
+                ["stats", trial, "-o", w.folder / "stats.csv"],
+                ["watch", trial, "--quiet", "--out", w.folder / "out", "--lag", "1"])
+    for command in commands:
+        done = w.run(*command)
+        w.expect(done.code == 0 and done.seconds < 5, "a hole behind the records: %s: %s" % (command[0], done))
+    said = json.loads(index.read_text())
+    said["tensor_payload"][0].update(start_idx=start, length=int.from_bytes(payload, "little") + 16)
+    index.write_text(json.dumps(said))
+    for command in commands:
+        done = w.run(*command)
+        w.expect(done.code == 3 and done.seconds < 5, "a record of 1 TiB: %s: %s" % (command[0], done))
+    report, _ = w.reports(trial)
+    found = problems(report)
+    w.expect([p["kind"] for p in found] == ["damaged-index"] and "no record is so large" in found[0]["text"], found)
+
+
+@case
 def pipes_and_devices(w):
     """What is no regular file is named, and never waited for, wherever a trial has files."""
     for kind in ("index", "events", "collections"):
@@ -181,6 +216,60 @@ def pipes_and_devices(w):
                 done = w.run(*command)
                 w.expect(not done.hung and done.seconds < 10 and done.code in (0, 2, 3), "%s %s: %s" % (kind, command[0], done))
                 w.expect(done.code != 0 or command[0] == "ls", "%s %s: nothing is said: %s" % (kind, command[0], done))
+            shutil.rmtree(trial)
+
+
+@case
+def terminals(w):
+    """Nothing that is printed, or that people print, has a byte that acts on a terminal or turns the order of a line."""
+    acts = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\udc80-\udcff]")
+    names = ["\x1b[31mred\x07", "\x9b31m", os.fsdecode(b"raw \x9b31m \xff"), "\u202eleft", "back\rspace\x08",
+             "\u2028\ufeff\u061c\u2066", "\x7f\x85"]
+    for at, name in enumerate(names):
+        worker, text = "w-%s" % names[-1 - at], name if "\udcff" not in name else "raw"
+        made = Made(w.folder / ("t%d" % at), [worker], {text: "."})
+        for step in range(3):
+            made.step(step, "TRAIN", step, {worker: {name: [1.0, float("inf") if step > 1 else 2.0], "strings": [text]}})
+        made.put("run/run_%s.json" % text, b"{")
+        made.put("events/%s" % name, b"")
+        index = sorted((made.folder / "index").rglob("*.json"))[0]
+        index.write_bytes(index.read_bytes().replace(b'"length": ', b'"length": 9', 1))
+        trial, out = made.end(), w.folder / "out"
+        report = out / "report.json"
+        job = w.folder / "job.json"
+        job.write_text(json.dumps({"rules": [{"rule": "ExplodingTensor", "name": text, "parameters": {"tensor_regex": "."},
+                                              "actions": [{"type": "command", "argv": ["true", text]}]}]}))
+        commands = [["run", trial, "--format", "json,text,markdown", "--out", out], ["run", job, "--trial", trial, "--out", out],
+                    ["check", job, "--trial", trial], ["ls", trial], ["ls", trial, "--json"],
+                    ["watch", trial, "--lag", "1", "--out", out], ["stats", trial, "-o", w.folder / "stats.csv"],
+                    ["compare", trial, trial, "--out", out], ["show", report, "--draw", "always"],
+                    ["show", trial, "no such %s" % text], ["run", w.folder / text], ["run", trial, "--steps", text]]
+        commands += [["show", trial, "--regex", ".", *more] for more in ([], ["--csv"], ["--json"], ["--worker", text])]
+        commands += [["show", trial, "--regex", ".", "--values", *more] for more in ([], ["--csv"], ["--json"])]
+        for command in commands:
+            done = subprocess.run([str(c) for c in [w.args.assay, *command]], capture_output=True, timeout=60)
+            files = [out / "report.txt", out / "report.md", report]
+            for data in [done.stdout, done.stderr] + [p.read_bytes() for p in files if p.exists()]:
+                data = re.sub(rb"\x1b\[[0-9;]*m", b"", data) if "always" in command else data
+                found = acts.search(os.fsdecode(data))
+                w.expect(not found, "%r in what `%s` printed" % (found, " ".join(str(c) for c in command)))
+        shutil.rmtree(trial)
+
+
+@case
+def end_markers(w):
+    """What has the marker's name and is no file does not end a trial, and that is said."""
+    for name in ("linreg_nan", "npy"):
+        for make in (os.mkfifo, os.mkdir, lambda p: os.symlink("/nowhere", p), lambda p: os.symlink("/dev/null", p)):
+            trial = w.trial("linreg_nan") if name != "npy" else w.folder / "npy"
+            if name == "npy":
+                (trial / "step_1").mkdir(parents=True)
+                numpy.save(trial / "step_1" / "x.npy", numpy.ones(1, "float32"))
+            marker = trial / "training_job_end.ts"
+            marker.unlink(missing_ok=True)
+            make(marker)
+            done = w.run("ls", trial)
+            w.expect(done.out.count("training_job_end.ts: not a regular file") == 1 and done.code == 0, "%s: %s" % (name, done))
             shutil.rmtree(trial)
 
 

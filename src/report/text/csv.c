@@ -48,6 +48,20 @@ void assay_csv_put_text(assay_buf *out, const char *text)
     assay_put_bytes(out, "\"", quote);
 }
 
+void assay_csv_put_shown(assay_buf *out, const char *text, size_t length)
+{
+    const bool quote = needs_quotes((const uint8_t *)text, length);
+    assay_put_bytes(out, "\"", quote);
+    for (size_t at = 0; at < length;) {
+        assay_put_bytes(out, "\"", text[at] == '"');
+        if (text[at] == '\n' || text[at] == '\t')
+            assay_put_u8(out, (uint8_t)text[at++]);
+        else
+            at += assay_text_put_character(out, text + at, length - at);
+    }
+    assay_put_bytes(out, "\"", quote);
+}
+
 void assay_csv_put_real(assay_buf *out, double value)
 {
     size_t start = out->size;

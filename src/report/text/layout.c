@@ -8,28 +8,11 @@
 
 #include "base/utf8.h"
 
-static void put_code(assay_buf *out, uint32_t code)
-{
-    if (code == '\n')
-        assay_put_format(out, "\\n");
-    else if (code == '\t')
-        assay_put_format(out, "\\t");
-    else if (code == '\r')
-        assay_put_format(out, "\\r");
-    else
-        assay_put_format(out, code < 0x100 ? "\\x%02" PRIx32 : "\\u%04" PRIx32, code);
-}
-
 size_t assay_text_put_character(assay_buf *out, const char *text, size_t left)
 {
-    uint32_t code;
-    size_t length = assay_utf8_next(text, left, &code);
-    if (code == ASSAY_UTF8_BAD && length == 1)
-        put_code(out, (unsigned char)*text);
-    else if (assay_utf8_acts(code))
-        put_code(out, code);
-    else
-        assay_put_bytes(out, text, length);
+    char shown[ASSAY_UTF8_SHOWN];
+    size_t size, length = assay_utf8_show(text, left, shown, &size);
+    assay_put_bytes(out, shown, size);
     return length;
 }
 

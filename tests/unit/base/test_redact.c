@@ -34,6 +34,8 @@ static void test_texts(void)
     becomes("hunter22-and-more", "***");
     becomes("hunter2 abc", "hunter2 abc");
     becomes("hunter22hunter22", "******");
+    becomes("a message that was cut: hunt...", "a message that was cut: ***...");
+    becomes("hun... and hunter2. and hunter2..", "hun... and hunter2. and hunter2..");
     becomes("", "");
 }
 
