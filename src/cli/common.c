@@ -76,11 +76,10 @@ int cli_share_code(assay_comm *comm, int code)
     if (assay_comm_rank(comm) == 0)
         assay_put_u8(&byte, (uint8_t)code);
     int status = assay_comm_broadcast(comm, &byte);
-    if (status == ASSAY_OK && byte.size == 1)
-        code = byte.data[0];
-    else
-        code = CLI_FAILED;
+    code = status == ASSAY_OK && byte.size == 1 ? byte.data[0] : CLI_FAILED;
     assay_buf_release(&byte);
+    if (status != ASSAY_OK)
+        assay_log_error("the ranks could not agree how the run ended: %s", assay_status_text(status));
     return code;
 }
 

@@ -182,12 +182,14 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
 {
     assay_hdf5_file *f = NULL;
     MPI_Comm handle = MPI_COMM_NULL;
+    bool placed = false; /* there is a file, which is ours */
     int status = new_file(comm, path, &f);
     if (status != ASSAY_OK)
         assay_fail(err, status, "%s: out of memory", path);
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
         status = assay_comm_agree(comm, try_place(f, err), err);
+    placed = status == ASSAY_OK;
     if (status == ASSAY_OK)
         status = assay_comm_handle(comm, &handle, err);
     if (status == ASSAY_OK) {
@@ -196,7 +198,7 @@ int assay_hdf5_create(assay_comm *comm, const char *path, const assay_hdf5_hints
         f->file = create_file(f, handle, hints);
         status = agree(f, f->file >= 0, "the file", err);
     }
-    if (status != ASSAY_OK && f && f->file >= 0)
+    if (status != ASSAY_OK && placed)
         assay_hdf5_abandon(f);
     else if (status != ASSAY_OK && f)
         release(f);

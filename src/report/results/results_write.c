@@ -202,6 +202,9 @@ static int put_lines(batches *b, uint64_t *at, assay_buf *out, assay_error *err)
 
 static int write_text(FILE *file, const char *path, const assay_buf *text, assay_error *err)
 {
+    const int status = assay_buf_status(text);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "%s: %s while writing it", path, assay_status_text(status));
     if (text->size > 0 && (assay_fault_now(ASSAY_FAULT_WRITE) || fwrite(text->data, 1, text->size, file) != text->size))
         return assay_fail(err, ASSAY_EIO, "%s: cannot write: %s", path, strerror(errno ? errno : EIO));
     return ASSAY_OK;
@@ -268,6 +271,8 @@ static int write_csv(assay_comm *comm, batches *b, const char *path, assay_error
     status = assay_comm_agree(comm, status, err);
     if (status == ASSAY_OK)
         status = first ? take_lines(comm, b, file, path, err) : send_lines(comm, b, err);
+    if (status == ASSAY_OK && assay_alloc_refused()) /* a piece may be missing, wherever that was */
+        status = assay_fail(err, ASSAY_ENOMEM, "%s: not written: memory ran out while it was made", path);
     if (file && (fflush(file) != 0 || fsync(fileno(file)) != 0) && status == ASSAY_OK)
         status = assay_fail(err, ASSAY_EIO, "%s: cannot write: %s", path, strerror(errno));
     if (file)
