@@ -30,6 +30,10 @@ install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff LI
         COMPONENT program)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program PATTERN man EXCLUDE)
 install(DIRECTORY docs/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/assay COMPONENT program)
+install(FILES src/cli/completion/assay.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME assay
+        COMPONENT program)
+install(FILES src/cli/completion/_assay DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
+install(FILES src/cli/completion/assay.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 file(RELATIVE_PATH data_from_doc /${CMAKE_INSTALL_DOCDIR} /${CMAKE_INSTALL_DATADIR}/assay)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/links)
 foreach(folder jobs slurm)

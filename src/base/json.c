@@ -8,6 +8,7 @@
 
 #include "base/fault.h"
 #include "base/json_scan.h"
+#include "base/nearest.h"
 
 static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
 
@@ -78,8 +79,12 @@ static bool is_known(const char *key, const char *const *known)
 
 static int refuse_key(const char *place, const char *key, const char *const *known, assay_error *err)
 {
-    char list[320] = "";
+    char list[320] = "", hint[ASSAY_NEAREST_ROOM];
     size_t used = 0;
+    assay_nearest nearest;
+    assay_nearest_begin(&nearest, key, strlen(key));
+    for (const char *const *name = known; *name; name++)
+        assay_nearest_offer(&nearest, *name);
     for (; *known; known++) {
         size_t length = strlen(*known);
         if (length + 6 > sizeof list - used) {
@@ -91,8 +96,8 @@ static int refuse_key(const char *place, const char *key, const char *const *kno
         memcpy(list + used, *known, length + 1);
         used += length;
     }
-    return assay_fail(err, ASSAY_EFORMAT, "%s: unknown key \"%.60s\"; known keys: %s", place, key,
-                      list[0] ? list : "(none)");
+    return assay_fail(err, ASSAY_EFORMAT, "%s: unknown key \"%.60s\"%s; known keys: %s", place, key,
+                      assay_nearest_hint(&nearest, hint), list[0] ? list : "(none)");
 }
 
 int assay_json_known_keys(const cJSON *object, const char *place, const char *const *known, assay_error *err)

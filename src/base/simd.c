@@ -53,3 +53,8 @@ assay_simd assay_simd_level(void)
     pthread_once(&chosen_once, choose);
     return chosen;
 }
+
+const char *assay_simd_name(assay_simd level)
+{
+    return NAMES[level];
+}

@@ -13,10 +13,12 @@
 typedef struct check_options {
     const char *rules_path;
     cli_list trials;
+    bool json;
 } check_options;
 
 static const cli_option OPTIONS[] = {
     {"rules-path", CLI_TEXT, offsetof(check_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
+    {"json", CLI_FLAG, offsetof(check_options, json), NULL, "As JSON, which is what is printed without it, too.", NULL},
     {"trial", CLI_LIST, offsetof(check_options, trials), "PATH",
      "Also say which rules have nothing to test in this trial, and why; reads only its index. Repeatable.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},

@@ -7,32 +7,19 @@
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/nearest.h"
+#include "cli/commands.h"
 #include "cli/s3.h"
 #include "hdf5/hdf5_file.h"
 #include "parallel/launcher.h"
-#include "report/text/layout.h"
 #include "rule/process_server.h"
 #include "rule/rule_process.h"
 
-static const cli_command *const COMMANDS[] = {&cli_run,   &cli_watch, &cli_compare, &cli_ls,     &cli_show, &cli_rules,
-                                              &cli_check, &cli_stats, &cli_pack,    &cli_unpack, &cli_pilot};
-enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
-
-static void put_overview(assay_buf *out)
+/* False in all but the first of several processes that a launcher started, for commands that never start MPI. */
+static bool is_first(void)
 {
-    static const char about[] =
-        "assay finds out what went wrong in recorded trainings: where first, and on which worker.";
-    assay_put_format(out, "Usage: assay COMMAND [options]\n\n%s\n\nCommands:\n", about);
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        char lead[32];
-        snprintf(lead, sizeof lead, "  %s", COMMANDS[i]->name);
-        assay_text_put_wrapped(out, NULL, 10, lead, COMMANDS[i]->summary, strlen(COMMANDS[i]->summary));
-    }
-    assay_put_format(out,
-                     "\n`assay COMMAND --help` tells more. `assay --version` prints the version.\n\n"
-                     "Exit codes: 0 done; 1 done, and a rule that --fail-on counts has findings; 2 usage or job file;\n"
-                     "3 done, but part of a trial was damaged or missing; 4 internal, MPI or output failure;\n"
-                     "75 stopped at a checkpoint, run again.\n");
+    const char *rank = assay_launched_rank();
+    return !rank || strcmp(rank, "0") == 0;
 }
 
 static int print_help(const cli_command *command)
@@ -42,15 +29,32 @@ static int print_help(const cli_command *command)
     if (command)
         cli_options_put_help(command, &out);
     else
-        put_overview(&out);
+        cli_put_overview(&out);
     return cli_finish(&out, CLI_DONE);
 }
 
-/* False in all but the first of several processes that a launcher started, for commands that never start MPI. */
-static bool is_first(void)
+static int print_version(void)
 {
-    const char *rank = assay_launched_rank();
-    return !rank || strcmp(rank, "0") == 0;
+    assay_buf out;
+    assay_buf_init(&out, 1 << 20);
+    cli_put_version(ASSAY_VERSION, &out);
+    return cli_finish(&out, CLI_DONE);
+}
+
+static int fail_command(const char *name)
+{
+    char hint[ASSAY_NEAREST_ROOM];
+    assay_nearest nearest;
+    assay_log_init(!is_first(), false, false);
+    assay_nearest_begin(&nearest, name, strlen(name));
+    for (size_t i = 0; cli_command_at(i); i++)
+        assay_nearest_offer(&nearest, cli_command_at(i)->name);
+    if (name[0])
+        assay_log_error("unknown command \"%.100s\"%s; `assay --help` lists the commands", name,
+                        assay_nearest_hint(&nearest, hint));
+    else
+        assay_log_error("no command; `assay --help` lists the commands");
+    return CLI_USAGE;
 }
 
 static bool has_word(int argc, char **argv, const char *word)
@@ -112,15 +116,6 @@ static int run_alone(const cli_command *command, cli_context *context)
     return run_command(command, context);
 }
 
-static const cli_command *find_command(const char *name)
-{
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(COMMANDS[i]->name, name) == 0)
-            return COMMANDS[i];
-    }
-    return NULL;
-}
-
 static bool has_ended; /* main() came to its end */
 
 /* Whoever calls exit() in the middle of a run, a rule that is trusted or a library, must not make it look done. */
@@ -155,23 +150,19 @@ static int run_program(int argc, char **argv)
     assay_rule_process_set_program("/proc/self/exe");
     cli_context context = {.argc = argc, .argv = argv, .version = ASSAY_VERSION};
     const char *name = argc > 1 ? argv[1] : "";
-    const cli_command *command = find_command(name);
+    bool asks = strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+    const char *topic = asks && argc > 2 ? argv[2] : name;
+    const cli_command *command = cli_command_find(topic);
     bool first = is_first();
-    if (command && !wants_help(argc - 2, argv + 2))
+    if (command && !asks && !wants_help(argc - 2, argv + 2))
         return command->world ? run_on_world(command, &context) : run_alone(command, &context);
-    if (command || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+    if (command || (asks && argc == 2))
         return first ? print_help(command) : CLI_DONE;
-    if (strcmp(name, "--version") == 0) {
-        if (first && (printf("assay %s\nLicense: Apache-2.0\n", ASSAY_VERSION) < 0 || fflush(stdout) != 0))
-            return CLI_FAILED;
-        return CLI_DONE;
-    }
-    assay_log_init(!is_first(), false, false);
-    if (name[0])
-        assay_log_error("unknown command \"%.100s\"; `assay --help` lists the commands", name);
-    else
-        assay_log_error("no command; `assay --help` lists the commands");
-    return CLI_USAGE;
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+        return first ? print_version() : CLI_DONE;
+    if (strcmp(name, CLI_COMPLETE_WORD) == 0)
+        return cli_complete(argc - 2, argv + 2);
+    return fail_command(topic);
 }
 
 int main(int argc, char **argv)

@@ -9,13 +9,27 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/nearest.h"
 #include "cli/s3.h"
+#include "cli/terminal.h"
 #include "report/text/layout.h"
 
 enum { HELP_INDENT = 26 };
 
 /* Of every command that reads trials. */
 static assay_s3_options s3 = ASSAY_S3_DEFAULTS;
+
+typedef struct common_options {
+    int colour; /* cli_draw_when */
+} common_options;
+
+static common_options common;
+
+const cli_option cli_common_options[] = {
+    {"color", CLI_CHOICE, offsetof(common_options, colour), "WHEN",
+     "Colours: auto (on a terminal, unless NO_COLOR is set), always or never. Default: auto.", CLI_DRAW_WORDS},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
 
 static bool parse_integer(const char *text, const char **end, int64_t *out)
 {
@@ -173,6 +187,25 @@ static const char *wanted(const cli_option *option)
     return "a text";
 }
 
+static void offer_options(assay_nearest *nearest, const cli_option *table)
+{
+    for (const cli_option *o = table; o->name; o++)
+        assay_nearest_offer(nearest, o->name);
+}
+
+static int fail_unknown(const cli_command *command, const char *word, size_t length, assay_error *err)
+{
+    assay_nearest nearest;
+    assay_nearest_begin(&nearest, word + 2, length);
+    offer_options(&nearest, command->options);
+    offer_options(&nearest, cli_common_options);
+    if (command->reads)
+        offer_options(&nearest, cli_s3_options);
+    return assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"%s%s%s; `assay %s --help` lists the options",
+                      command->name, word, nearest.best ? " (did you mean \"--" : "", nearest.best ? nearest.best : "",
+                      nearest.best ? "\"?)" : "", command->name);
+}
+
 static const cli_option *find_in(const cli_option *table, const char *name, size_t length)
 {
     for (const cli_option *o = table; o->name; o++) {
@@ -186,8 +219,14 @@ static const cli_option *find_in(const cli_option *table, const char *name, size
 static const cli_option *find_option(const cli_command *command, const char *name, size_t length, void **fields)
 {
     const cli_option *option = find_in(command->options, name, length);
-    if (option || !command->reads)
+    if (option)
         return option;
+    if ((option = find_in(cli_common_options, name, length))) {
+        *fields = &common;
+        return option;
+    }
+    if (!command->reads)
+        return NULL;
     *fields = &s3;
     return find_in(cli_s3_options, name, length);
 }
@@ -210,8 +249,7 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
     if (command->world && strcmp(name, CLI_OPTION_MPI) == 0) /* main has seen to it */
         return ASSAY_OK;
     if (!option)
-        return assay_fail(err, ASSAY_EUSAGE, "%s: unknown option \"%.100s\"; `assay %s --help` lists the options",
-                          command->name, argv[*i], command->name);
+        return fail_unknown(command, argv[*i], length, err);
     void *field = (char *)fields + option->offset;
     if (option->kind == CLI_FLAG) {
         if (value)
@@ -259,6 +297,7 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
         }
     }
     assay_s3_configure(&s3);
+    cli_set_colour((cli_draw_when)common.colour);
     if (status == ASSAY_OK && *operands < command->least)
         status = assay_fail(err, ASSAY_EUSAGE, "%s: %s is missing; usage: assay %s %s [options]", command->name,
                             command->operands, command->name, command->operands);
@@ -300,6 +339,7 @@ void cli_options_put_help(const cli_command *command, assay_buf *out)
     assay_text_put_wrapped(out, NULL, 0, NULL, command->summary, strlen(command->summary));
     assay_put_format(out, "\nOptions:\n");
     put_table_help(command->options, out);
+    put_table_help(cli_common_options, out);
     if (command->reads)
         put_table_help(cli_s3_options, out);
     if (command->world)

@@ -66,6 +66,9 @@ typedef struct cli_command {
     bool reads;                                                    /* trials: it takes the options of S3 */
 } cli_command;
 
+/* Options of every command. */
+extern const cli_option cli_common_options[];
+
 /* An option of every command that runs on all ranks: MPI is started without a launcher, too. main looks for it. */
 #define CLI_OPTION_MPI "mpi"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/rules_load.h"
+#include "base/nearest.h"
 #include "report/report.h"
 #include "report/text/layout.h"
 #include "rule/module.h"
@@ -10,10 +11,12 @@
 
 typedef struct rules_options {
     const char *rules_path, *directory;
+    bool json;
 } rules_options;
 
 static const cli_option OPTIONS[] = {
     {"rules-path", CLI_TEXT, offsetof(rules_options, rules_path), "DIRS", CLI_RULES_PATH_HELP, NULL},
+    {"json", CLI_FLAG, offsetof(rules_options, json), NULL, "As JSON: every rule, or the one of that name.", NULL},
     {"dir", CLI_TEXT, offsetof(rules_options, directory), "DIR",
      "With new: write the files there. Default: the rule's name in lower case.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
@@ -81,11 +84,13 @@ static void put_range(const assay_param_def *def, assay_buf *out)
     }
 }
 
-static void put_params(const assay_rule_ops *ops, assay_buf *out)
+/* All of them, or the one of that name. */
+static void put_params(const assay_rule_ops *ops, const char *name, assay_buf *out)
 {
     const assay_param_def *def;
-    assay_report_put_heading(out, "Parameters");
     for (size_t i = 0; (def = assay_params_def(ops, i)); i++) {
+        if (name && strcmp(def->name, name) != 0)
+            continue;
         assay_put_format(out, "%s (%s", def->name, TYPE_NAMES[def->type]);
         size_t before = out->size;
         assay_put_bytes(out, ", ", 2);
@@ -121,11 +126,89 @@ static void put_one(const assay_rule_ops *ops, assay_buf *out)
     for (size_t i = 0; ops->tests && ops->tests[i]; i++)
         assay_put_format(out, "%s%s", i ? ", " : "Tests: ", ops->tests[i]);
     assay_put_format(out, ops->tests ? "\n" : "");
-    put_params(ops, out);
+    assay_report_put_heading(out, "Parameters");
+    put_params(ops, NULL, out);
     if (ops->advice && ops->advice[0]) {
         assay_report_put_heading(out, "What to do when it fires");
         assay_text_put_wrapped(out, NULL, 0, NULL, ops->advice, strlen(ops->advice));
     }
+}
+
+static void put_both(const assay_rule_ops *rule, const assay_rule_ops *aggregation, assay_buf *out)
+{
+    if (rule)
+        put_one(rule, out);
+    assay_put_format(out, rule && aggregation ? "\n\n" : "");
+    if (aggregation)
+        put_one(aggregation, out);
+}
+
+static void put_member(const char *key, const char *text, assay_buf *out)
+{
+    assay_put_format(out, ", \"%s\": ", key);
+    if (text)
+        assay_json_put_text(out, text);
+    else
+        assay_put_format(out, "null");
+}
+
+static void put_json_params(const assay_rule_ops *ops, assay_buf *out)
+{
+    const assay_param_def *def;
+    for (size_t i = 0; (def = assay_params_def(ops, i)); i++) {
+        assay_put_format(out, "%s\n   {\"name\": ", i ? "," : "");
+        assay_json_put_text(out, def->name);
+        put_member("type", TYPE_NAMES[def->type], out);
+        put_member("default", def->initial, out);
+        assay_put_format(out, ", \"required\": %s", def->flags & ASSAY_PARAM_REQUIRED ? "true" : "false");
+        if (def->type == ASSAY_PARAM_CHOICE) {
+            put_member("choices", def->choices, out);
+        } else if (def->least != 0 || def->most != 0) {
+            assay_put_format(out, ", \"%s\": ", def->flags & ASSAY_PARAM_ABOVE ? "above" : "least");
+            assay_json_put_number(out, def->least);
+            assay_put_format(out, ", \"%s\": ", def->flags & ASSAY_PARAM_BELOW ? "below" : "most");
+            assay_json_put_number(out, def->most);
+        }
+        put_member("help", def->help, out);
+        assay_put_u8(out, '}');
+    }
+}
+
+/* Every rule and aggregation, or those two. */
+static void put_json(const assay_rule_ops *rule, const assay_rule_ops *aggregation, assay_buf *out)
+{
+    bool any = false;
+    assay_put_format(out, "[");
+    for (size_t i = 0; assay_rule_at(i); i++) {
+        const assay_rule_ops *ops = assay_rule_at(i);
+        if ((rule || aggregation) && ops != rule && ops != aggregation)
+            continue;
+        assay_put_format(out, "%s\n {\"name\": ", any ? "," : "");
+        any = true;
+        assay_json_put_text(out, ops->name);
+        put_member("kind", ops->traits & ASSAY_RULE_AGGREGATION ? "aggregation" : "rule", out);
+        put_member("summary", ops->summary, out);
+        put_member("advice", ops->advice, out);
+        put_member("module", assay_module_of(ops), out);
+        assay_put_format(out, ",\n  \"parameters\": [");
+        put_json_params(ops, out);
+        assay_put_format(out, "]}");
+    }
+    assay_put_format(out, "]\n");
+}
+
+static int fail_parameter(const assay_rule_ops *ops, const char *name)
+{
+    assay_error err;
+    char hint[ASSAY_NEAREST_ROOM];
+    assay_nearest nearest;
+    const assay_param_def *def;
+    assay_nearest_begin(&nearest, name, strlen(name));
+    for (size_t i = 0; (def = assay_params_def(ops, i)); i++)
+        assay_nearest_offer(&nearest, def->name);
+    assay_fail(&err, ASSAY_EUSAGE, "rules: %s has no parameter \"%.100s\"%s; `assay rules %s` lists them", ops->name,
+               name, assay_nearest_hint(&nearest, hint), ops->name);
+    return cli_fail(ASSAY_EUSAGE, &err);
 }
 
 static int make_new(const char *name, const char *directory)
@@ -148,10 +231,8 @@ static int rules(const cli_context *context, int argc, char **argv)
     rules_options options = {.rules_path = NULL};
     int status = cli_options_parse(&cli_rules, argc, argv, &options, name, &operands, &err);
     bool new = operands > 0 && strcmp(name[0], "new") == 0;
-    if (status == ASSAY_OK && (operands == 2) != new)
-        status =
-            assay_fail(&err, ASSAY_EUSAGE,
-                       new ? "rules new: the name of the new rule is missing" : "rules: one NAME at most, or new NAME");
+    if (status == ASSAY_OK && new &&operands == 1)
+        status = assay_fail(&err, ASSAY_EUSAGE, "rules new: the name of the new rule is missing");
     if (status == ASSAY_OK && options.directory && !new)
         status = assay_fail(&err, ASSAY_EUSAGE, "rules: --dir goes with new");
     if (status == ASSAY_OK)
@@ -163,23 +244,30 @@ static int rules(const cli_context *context, int argc, char **argv)
     const assay_rule_ops *rule = operands ? assay_rule_find(name[0]) : NULL;
     const assay_rule_ops *aggregation = operands ? assay_aggregation_find(name[0]) : NULL;
     if (operands && !rule && !aggregation) {
-        assay_fail(&err, ASSAY_EUSAGE, "rules: no rule is called \"%.100s\"; `assay rules` lists them", name[0]);
+        char hint[ASSAY_NEAREST_ROOM];
+        assay_fail(&err, ASSAY_EUSAGE, "rules: no rule is called \"%.100s\"%s; `assay rules` lists them", name[0],
+                   assay_rule_hint(name[0], false, hint));
         return cli_fail(ASSAY_EUSAGE, &err);
     }
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
-    if (!operands)
+    if (options.json)
+        put_json(rule, aggregation, &out);
+    else if (operands == 2)
+        put_params(rule ? rule : aggregation, name[1], &out);
+    else if (!operands)
         put_all(&out);
-    if (rule)
-        put_one(rule, &out);
-    assay_put_format(&out, rule && aggregation ? "\n\n" : "");
-    if (aggregation)
-        put_one(aggregation, &out);
+    else
+        put_both(rule, aggregation, &out);
+    if (out.size == 0 && assay_buf_status(&out) == ASSAY_OK) {
+        assay_buf_release(&out);
+        return fail_parameter(rule ? rule : aggregation, name[1]);
+    }
     return cli_finish(&out, CLI_DONE);
 }
 
 const cli_command cli_rules = {
     "rules",
-    "[NAME | new NAME]",
+    "[NAME [PARAMETER] | new NAME]",
     "Lists the rules and aggregations, shows what one of them checks and its parameters, or starts "
     "a rule of your own.",
     OPTIONS,

@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "cli/run.h"
 #include "cli/s3.h"
 #include "job/trial_list.h"
@@ -27,6 +28,18 @@ static int set_formats(const char *list, assay_job *job, assay_error *err)
     }
     job->formats = formats ? formats : job->formats;
     return ASSAY_OK;
+}
+
+static int fail_no_rule(const assay_job *job, const char *name, assay_error *err)
+{
+    char hint[ASSAY_NEAREST_ROOM];
+    assay_nearest nearest;
+    assay_nearest_begin(&nearest, name, strlen(name));
+    for (size_t i = 0; i < job->rule_count; i++)
+        assay_nearest_offer(&nearest, job->rules[i]->name);
+    return assay_fail(err, ASSAY_EUSAGE,
+                      "--allow-no-data %.100s: the job has no such rule%s; give its name, or none for all", name,
+                      assay_nearest_hint(&nearest, hint));
 }
 
 static bool has_rule(const assay_job *job, const char *name)
@@ -66,9 +79,7 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
         return assay_fail(err, ASSAY_EUSAGE, "--noise: goes with --learn; with --against alone, only as factor=N");
     for (size_t i = 0; i < options->no_data.list.count; i++)
         if (!has_rule(job, options->no_data.list.text[i]))
-            return assay_fail(err, ASSAY_EUSAGE,
-                              "--allow-no-data %.100s: the job has no such rule; give its name, or none for all",
-                              options->no_data.list.text[i]);
+            return fail_no_rule(job, options->no_data.list.text[i], err);
     job->wants_curves = options->learn || options->against;
     if (options->learn && job->trial_count < 2)
         return assay_fail(err, ASSAY_EUSAGE, "--learn: a band takes at least 2 trials, and there is %zu",

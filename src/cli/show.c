@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/regex.h"
 #include "cli/overview.h"
 #include "cli/show.h"
@@ -22,7 +23,7 @@
 
 typedef struct show_options {
     cli_integer step;
-    const char *worker;
+    const char *worker, *collection;
     int mode; /* assay_mode */
     int draw; /* cli_draw_when */
     bool values, csv, json, regex;
@@ -34,6 +35,8 @@ static const cli_option OPTIONS[] = {
     {"mode", CLI_CHOICE, FIELD(mode), "MODE", "Only steps of this mode: TRAIN, EVAL, PREDICT or GLOBAL.",
      "|TRAIN|EVAL|PREDICT|GLOBAL"},
     {"worker", CLI_TEXT, FIELD(worker), "NAME", "Only this worker.", NULL},
+    {"collection", CLI_TEXT, FIELD(collection), "NAME",
+     "Every tensor of this collection; with TENSOR, which may then be left out, only those of it.", NULL},
     {"regex", CLI_FLAG, FIELD(regex), NULL,
      "TENSOR is a regular expression: show every tensor whose name matches it anywhere.", NULL},
     {"values", CLI_FLAG, FIELD(values), NULL, "Print the elements instead of statistics.", NULL},
@@ -85,6 +88,49 @@ static int select_one(selection *s, const selected *one)
     return ASSAY_OK;
 }
 
+static int fail_collection(const assay_trial_files *files, const char *name, assay_error *err)
+{
+    const assay_collections *all = &files->catalog.collections;
+    char hint[ASSAY_NEAREST_ROOM];
+    assay_nearest nearest;
+    assay_nearest_begin(&nearest, name, strlen(name));
+    for (size_t c = 0; c < all->count; c++)
+        assay_nearest_offer(&nearest, all->list[c].name);
+    return assay_fail(err, ASSAY_ENOTFOUND,
+                      "%s: no collection is called \"%.100s\"%s; `assay ls` lists the collections",
+                      assay_store_location(files->store), name, assay_nearest_hint(&nearest, hint));
+}
+
+/* Takes back wanted[id] of the tensors that do not belong to the collection. */
+static int keep_collection(const assay_trial_files *files, const char *name, uint8_t *wanted, assay_error *err)
+{
+    const assay_collections *all = &files->catalog.collections;
+    const assay_collection *collection = assay_collections_find(all, name);
+    assay_matcher *matcher = NULL;
+    assay_problems problems;
+    size_t found = 0;
+    if (!collection)
+        return fail_collection(files, name, err);
+    assay_problems_init(&problems);
+    int status = assay_matcher_new(all, (size_t)(collection - all->list), &matcher, &problems);
+    for (uint32_t t = 0; t < assay_dict_count(files->tensors) && status == ASSAY_OK; t++) {
+        size_t length;
+        const char *tensor = assay_dict_name(files->tensors, t, &length);
+        int has = wanted[t] ? assay_matcher_has(matcher, tensor, length, &problems) : 0;
+        status = has < 0 ? has : ASSAY_OK;
+        wanted[t] = has == 1;
+        found += wanted[t];
+    }
+    assay_matcher_free(matcher);
+    assay_problems_release(&problems);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "out of memory for the list of tensors");
+    if (found == 0)
+        return assay_fail(err, ASSAY_ENOTFOUND, "%s: collection \"%.100s\" has no such tensor",
+                          assay_store_location(files->store), name);
+    return ASSAY_OK;
+}
+
 /* wanted[id] for every tensor. */
 static int choose_tensors(const assay_trial_files *files, const char *text, bool is_regex, uint8_t *wanted,
                           assay_error *err)
@@ -109,8 +155,14 @@ static int choose_tensors(const assay_trial_files *files, const char *text, bool
     assay_regex_free(regex);
     if (found > 0)
         return ASSAY_OK;
-    return assay_fail(err, ASSAY_ENOTFOUND, "%s: no tensor %s \"%.200s\"; `assay ls` lists the tensors",
-                      assay_store_location(files->store), is_regex ? "matches" : "is called", text);
+    char hint[ASSAY_NEAREST_ROOM];
+    assay_nearest nearest;
+    assay_nearest_begin(&nearest, text, strlen(text));
+    for (uint32_t t = 0; t < assay_dict_count(files->tensors) && !is_regex; t++)
+        assay_nearest_offer(&nearest, assay_dict_name(files->tensors, t, &(size_t){0}));
+    return assay_fail(err, ASSAY_ENOTFOUND, "%s: no tensor %s \"%.200s\"%s; `assay ls` lists the tensors",
+                      assay_store_location(files->store), is_regex ? "matches" : "is called", text,
+                      assay_nearest_hint(&nearest, hint));
 }
 
 /* Selects what a part has of the tensors that are wanted. `seen` marks those of it with a record, by `stamp`. */
@@ -268,9 +320,11 @@ static int show_trial(const assay_trial_files *files, const show_options *option
     uint8_t *wanted = assay_alloc_zeroed(assay_dict_count(files->tensors), 1);
     int status = wanted ? assay_worker_names_init(&names, &files->catalog) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = choose_tensors(files, tensor, options->regex, wanted, err);
+        status = choose_tensors(files, tensor ? tensor : "", options->regex || !tensor, wanted, err);
     else
         assay_fail(err, status, "out of memory for the list of tensors");
+    if (status == ASSAY_OK && options->collection)
+        status = keep_collection(files, options->collection, wanted, err);
     if (sink.form == SHOW_TEXT && !sink.values)
         sink.chart = (show_chart){.draw = cli_draw_style((cli_draw_when)options->draw, &draw), .names = &names};
     if (status == ASSAY_OK)
@@ -337,11 +391,12 @@ static int show(const cli_context *context, int argc, char **argv)
                    options.json || options.regex;
     if (status == ASSAY_OK && options.csv && options.json)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: --csv and --json exclude each other");
-    if (status == ASSAY_OK && operands == 1 && chooses)
+    if (status == ASSAY_OK && operands == 1 && chooses && !options.collection)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: TENSOR is missing; with a report only --draw goes");
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
-    return operands == 1 ? show_report(&options, operand[0]) : show_tensors(&options, operand[0], operand[1]);
+    return operands == 1 && !options.collection ? show_report(&options, operand[0])
+                                                : show_tensors(&options, operand[0], operand[1]);
 }
 
 const cli_command cli_show = {

@@ -41,11 +41,19 @@ static bool takes_colours(void)
     return !(refused && *refused) && kind && *kind && strcmp(kind, "dumb") != 0;
 }
 
+static cli_draw_when colour; /* set while the command line is parsed */
+
+void cli_set_colour(cli_draw_when when)
+{
+    colour = when;
+}
+
 const assay_draw *cli_draw_style(cli_draw_when when, assay_draw *out)
 {
-    bool terminal = isatty(STDOUT_FILENO) && !assay_launched_rank();
-    if (when == CLI_DRAW_NEVER || (when == CLI_DRAW_AUTO && !terminal))
+    bool terminal = isatty(STDOUT_FILENO) && !assay_launched_rank(), always = colour == CLI_DRAW_ALWAYS;
+    if (when == CLI_DRAW_NEVER || (when == CLI_DRAW_AUTO && !terminal && !always))
         return NULL;
-    *out = (assay_draw){columns_of(STDOUT_FILENO), says_utf8(), terminal && takes_colours()};
+    *out = (assay_draw){columns_of(STDOUT_FILENO), says_utf8(),
+                        always || (colour == CLI_DRAW_AUTO && terminal && takes_colours())};
     return out;
 }

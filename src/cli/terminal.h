@@ -12,7 +12,10 @@ typedef enum cli_draw_when { CLI_DRAW_AUTO, CLI_DRAW_ALWAYS, CLI_DRAW_NEVER } cl
 /* Fills *out and returns it when drawings are wanted, else NULL: with AUTO they are on a terminal. A launcher's ranks
  * never have one: where their output goes is only known to the launcher. The width is COLUMNS, else the terminal's,
  * else 80. Blocks are drawn when LC_ALL, LC_CTYPE or LANG, the first that is set, says UTF-8; colours only on a
- * terminal, and not with NO_COLOR or TERM=dumb. */
+ * terminal, and not with NO_COLOR or TERM=dumb, unless cli_set_colour() said otherwise; what is coloured always is
+ * drawn as on a terminal. */
 const assay_draw *cli_draw_style(cli_draw_when when, assay_draw *out);
+/* What --color says. */
+void cli_set_colour(cli_draw_when when);
 
 #endif

@@ -47,6 +47,15 @@ bool assay_hdf5_available(void)
     return true;
 }
 
+const char *assay_hdf5_version(void)
+{
+    static char text[48];
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
+    return text;
+}
+
 void assay_hdf5_prepare(void)
 {
     H5dont_atexit();

@@ -40,6 +40,8 @@ typedef struct assay_hdf5_table assay_hdf5_table;
 
 /* True when this build can write HDF5. Not collective. */
 bool assay_hdf5_available(void);
+/* "1.10.8", of the library that is loaded; NULL without one. Not collective. */
+const char *assay_hdf5_version(void);
 /* Opens the library, and has it never end by itself. To be called before MPI is started: a library that is opened later
  * ends within MPI_Finalize(), where it writes what a failed file has left, and crashes or waits for ever. Not
  * collective. */

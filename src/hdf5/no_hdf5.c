@@ -6,6 +6,11 @@ bool assay_hdf5_available(void)
     return false;
 }
 
+const char *assay_hdf5_version(void)
+{
+    return NULL;
+}
+
 void assay_hdf5_prepare(void)
 {
 }

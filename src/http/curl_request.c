@@ -30,6 +30,11 @@ bool assay_http_available(void)
     return true;
 }
 
+const char *assay_http_version(void)
+{
+    return curl_version_info(CURLVERSION_NOW)->version;
+}
+
 static bool is_loopback(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET)

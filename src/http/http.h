@@ -57,6 +57,8 @@ const char *assay_http_header(const assay_http_answer *answer, const char *name)
 
 /* False in a build without libcurl. */
 bool assay_http_available(void);
+/* "7.88.1", of the libcurl that is loaded; NULL without one. */
+const char *assay_http_version(void);
 
 /* Sends the request once, and waits. *answer is initialised by the caller and filled in any case. ASSAY_OK for 2xx;
  * ASSAY_EIO with a few words ("HTTP 503", "cannot connect: ..."); ASSAY_EUNSUPPORTED without libcurl; ASSAY_ENOMEM. */

@@ -8,6 +8,11 @@ bool assay_http_available(void)
     return false;
 }
 
+const char *assay_http_version(void)
+{
+    return NULL;
+}
+
 int assay_http_send(const assay_http_request *request, assay_http_answer *answer, assay_error *err)
 {
     (void)request;

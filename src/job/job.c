@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/nearest.h"
 #include "job/job_internal.h"
 #include "rule/module.h"
 
@@ -109,7 +110,8 @@ static int fail_with_forms(const job_reader *r, const assay_job_forms *forms, co
 
 static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
 {
-    char text[64];
+    char text[64 + ASSAY_NEAREST_ROOM], hint[ASSAY_NEAREST_ROOM];
+    assay_nearest nearest;
     if (!list)
         return ASSAY_OK;
     if (!cJSON_IsArray(list) || !list->child)
@@ -119,7 +121,10 @@ static int read_formats(const job_reader *r, const cJSON *list, assay_job *job)
         const char *word = cJSON_IsString(item) ? item->valuestring : "";
         int form = assay_job_form_find(job->forms, word, strlen(word));
         if (form < 0) {
-            snprintf(text, sizeof text, "unknown format \"%.40s\"; known", word);
+            assay_nearest_begin(&nearest, word, strlen(word));
+            for (int f = 0; f < job->forms->count; f++)
+                assay_nearest_offer(&nearest, job->forms->list[f].word);
+            snprintf(text, sizeof text, "unknown format \"%.40s\"%s; known", word, assay_nearest_hint(&nearest, hint));
             return fail_with_forms(r, job->forms, text);
         }
         job->formats |= 1u << form;

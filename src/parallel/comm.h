@@ -19,9 +19,10 @@ int assay_comm_open_world(int *argc, char ***argv, bool force_mpi, assay_comm **
 /* Closes it and ends MPI if it was started for it. */
 void assay_comm_close(assay_comm *comm);
 
-int assay_comm_rank(const assay_comm *comm);            /* not collective */
-int assay_comm_size(const assay_comm *comm);            /* not collective */
-int assay_comm_nodes(const assay_comm *comm);           /* hosts; not collective, known since opening */
+int assay_comm_rank(const assay_comm *comm);  /* not collective */
+int assay_comm_size(const assay_comm *comm);  /* not collective */
+int assay_comm_nodes(const assay_comm *comm); /* hosts; not collective, known since opening */
+const char *assay_comm_mpi_version(void); /* of the MPI that is linked, started or not; NULL: none; not collective */
 const char *assay_comm_library(const assay_comm *comm); /* "Open MPI 4.1.4"; "serial" without MPI; not collective */
 
 /* The common fate: returns the status of the lowest rank that failed, on every rank, with that rank's text in *err;

@@ -5,6 +5,7 @@
 #include "parallel/comm_mpi.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -46,15 +47,13 @@ static int count_nodes(assay_comm *c)
     return check(MPI_Allreduce(&first, &c->nodes, 1, MPI_INT, MPI_SUM, comm_of(c)));
 }
 
-static void name_library(assay_comm *c)
+const char *assay_comm_mpi_version(void)
 {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
     MPI_Get_library_version(text, &length);
     text[strcspn(text, ",\n")] = 0;
-    size_t n = strlen(text) < sizeof c->library - 1 ? strlen(text) : sizeof c->library - 1;
-    memcpy(c->library, text, n);
-    c->library[n] = 0;
+    return text;
 }
 
 static void end_mpi(assay_comm *c)
@@ -419,7 +418,7 @@ int assay_comm_open_mpi(assay_comm *c, int *argc, char ***argv, assay_error *err
     c->calls = &CALLS;
     MPI_Comm_rank(comm_of(c), &c->rank);
     MPI_Comm_size(comm_of(c), &c->size);
-    name_library(c);
+    snprintf(c->library, sizeof c->library, "%s", assay_comm_mpi_version());
     return count_nodes(c) == ASSAY_OK ? ASSAY_OK
                                       : assay_fail(err, ASSAY_EMPI, "MPI could not tell which ranks share a node");
 }

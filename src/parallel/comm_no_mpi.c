@@ -1,6 +1,11 @@
 /* comm_no_mpi.c - builds without MPI have one rank. */
 #include "parallel/comm_calls.h"
 
+const char *assay_comm_mpi_version(void)
+{
+    return NULL;
+}
+
 int assay_comm_open_mpi(assay_comm *comm, int *argc, char ***argv, assay_error *err)
 {
     (void)comm;

@@ -77,8 +77,10 @@ void assay_instance_fail(assay_instance *instance, int status, const char *text)
 
 static int unknown_rule(assay_instance *instance, bool aggregation)
 {
-    return assay_fail(&instance->error, ASSAY_EPARAM, "there is no %s \"%.60s\"; `assay rules` lists those there are",
-                      aggregation ? "kind of aggregation" : "rule", instance->rule_name);
+    char hint[ASSAY_NEAREST_ROOM];
+    return assay_fail(&instance->error, ASSAY_EPARAM, "there is no %s \"%.60s\"%s; `assay rules` lists those there are",
+                      aggregation ? "kind of aggregation" : "rule", instance->rule_name,
+                      assay_rule_hint(instance->rule_name, aggregation, hint));
 }
 
 static int new_instance(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,

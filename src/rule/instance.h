@@ -5,6 +5,7 @@
 #include <assay/rule.h>
 
 #include "base/json.h"
+#include "base/nearest.h"
 #include "rule/need.h"
 
 /* Adds a rule, or an aggregation (trait ASSAY_RULE_AGGREGATION): the two have names of their own, so that "confusion"
@@ -19,6 +20,8 @@ int assay_rule_register_builtin(assay_error *err);
 const assay_rule_ops *assay_rule_find(const char *name);
 /* An aggregation by its kind ("class_counts", "confusion"); NULL when unknown. */
 const assay_rule_ops *assay_aggregation_find(const char *kind);
+/* The hint for a name that none of them has, see assay_nearest_hint(). */
+const char *assay_rule_hint(const char *name, bool aggregation, char room[ASSAY_NEAREST_ROOM]);
 /* The i-th of all, rules first, each in byte order of name; NULL behind the last. */
 const assay_rule_ops *assay_rule_at(size_t i);
 /* "vanishing_gradient" for "VanishingGradient"; writes at most `room` bytes. */

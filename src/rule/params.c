@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/nearest.h"
 
 static const assay_param_def common[] = {
     {.name = "start_step",
@@ -83,15 +84,19 @@ static void show_value(const cJSON *item, char *out, size_t room)
 
 static int unknown_name(const assay_rule_ops *ops, const cJSON *item, assay_error *err)
 {
-    char shown[64], known[360];
+    char shown[64], known[360], hint[ASSAY_NEAREST_ROOM];
     size_t used = 0;
+    assay_nearest nearest;
+    assay_nearest_begin(&nearest, item->string, strlen(item->string));
     show_value(item, shown, sizeof shown);
     known[0] = '\0';
     const assay_param_def *def;
+    for (size_t i = 0; (def = assay_params_def(ops, i)); i++)
+        assay_nearest_offer(&nearest, def->name);
     for (size_t i = 0; (def = assay_params_def(ops, i)) && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", def->name);
-    return assay_fail(err, ASSAY_EPARAM, "%s: unknown parameter \"%.60s\" (value %s); known are %s", ops->name,
-                      item->string, shown, known);
+    return assay_fail(err, ASSAY_EPARAM, "%s: unknown parameter \"%.60s\" (value %s)%s; known are %s", ops->name,
+                      item->string, shown, assay_nearest_hint(&nearest, hint), known);
 }
 
 static int take_one(assay_params *params, const cJSON *item, assay_error *err)

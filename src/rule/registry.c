@@ -60,6 +60,16 @@ const assay_rule_ops *assay_aggregation_find(const char *kind)
     return find(kind, true);
 }
 
+const char *assay_rule_hint(const char *name, bool aggregation, char room[ASSAY_NEAREST_ROOM])
+{
+    assay_nearest nearest;
+    assay_nearest_begin(&nearest, name, strlen(name));
+    for (size_t i = 0; i < registered_count; i++)
+        if (is_aggregation(registered[i]) == aggregation)
+            assay_nearest_offer(&nearest, registered[i]->name);
+    return assay_nearest_hint(&nearest, room);
+}
+
 const assay_rule_ops *assay_rule_at(size_t i)
 {
     return i < registered_count ? registered[i] : NULL;

@@ -37,7 +37,7 @@ def main():
     assay = parser.parse_args().assay
     checks = Checks()
     overview = run([assay, "--help"]).out
-    commands = re.findall(r"^  (\w+) +\S", overview.split("Commands:")[1].split("`assay COMMAND")[0], re.M)
+    commands = re.findall(r"^  (\w+) +\S", overview.split("Commands:")[1].split("\n\n")[0], re.M)
     checks.expect(len(commands) >= 5, "--help lists the commands: %s" % commands)
     main_page = (PAGES / "assay.1").read_text()
     for command in commands:

@@ -330,7 +330,7 @@ def new(place, checks):
     again = run([place.assay, "rules", "new", "LossJump", "--dir", folder])
     checks.expect(again.code == 2 and "is there already" in again.err, "nothing is overwritten: %s" % again)
     for words, said in ((["new"], "is missing"), (["new", "9lives"], "no name for a rule"), (["new", "a/b"], "no name for a rule"),
-                        (["new", "dead_relu"], "already"), (["DeadRelu", "two"], "one NAME at most"),
+                        (["new", "dead_relu"], "already"), (["DeadRelu", "two"], "has no parameter \"two\""),
                         (["DeadRelu", "--dir", "x"], "goes with new")):
         done = run([place.assay, "rules", *words], cwd=place.folder)
         checks.expect(done.code == 2 and said in done.err, "rules %s: %s" % (words, done))

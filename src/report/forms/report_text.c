@@ -66,12 +66,19 @@ void assay_report_put_head(const assay_trial_outcome *trial, const assay_draw *d
                      trial->catalog.ended ? "has ended" : "no end marker: it may still be running, or was stopped");
 }
 
+static assay_draw_colour colour_of(const report_rule *rule)
+{
+    if (rule->status == ASSAY_RULE_ERROR || rule->instance->severity == ASSAY_ERROR)
+        return ASSAY_DRAW_ALARM;
+    return rule->instance->severity == ASSAY_WARNING ? ASSAY_DRAW_BAD : ASSAY_DRAW_PLAIN;
+}
+
 static void put_status_row(const assay_trial *info, const report_rule *rule, assay_table *table)
 {
     report_origin origin;
     report_find_origin(info, rule, &origin);
     assay_table_cell(table, rule->instance->name);
-    assay_table_cell(table, assay_verdict_status_name(rule->status));
+    assay_table_coloured(table, assay_verdict_status_name(rule->status), colour_of(rule));
     assay_table_cell(table, assay_severity_name(rule->instance->severity));
     if (report_datapoints(rule) > 0)
         assay_table_format(table, "%" PRIu64 " of %" PRIu64, report_findings_total(rule), report_datapoints(rule));

@@ -9,17 +9,17 @@
 enum { LEVELS = 8, SHADES = 4, INDENT = 4, LEAST_SPARK = 8, MOST_LABEL = 40, MOST_MARKS = 1024 };
 enum { NUMBER_COLUMNS = 10, NARROW = 56, ROOMY = 76 }; /* what is said behind a sparkline depends on the room */
 
-static void start(const assay_draw *draw, assay_draw_colour colour, assay_buf *out)
+void assay_draw_begin(const assay_draw *draw, assay_draw_colour colour, assay_buf *out)
 {
     static const char *const codes[] = {
         [ASSAY_DRAW_GOOD] = "\x1b[34m", [ASSAY_DRAW_BAD] = "\x1b[33m", [ASSAY_DRAW_ALARM] = "\x1b[35m"};
-    if (draw->colour && colour != ASSAY_DRAW_PLAIN)
+    if (draw && draw->colour && colour != ASSAY_DRAW_PLAIN)
         assay_put_format(out, "%s", codes[colour]);
 }
 
-static void end(const assay_draw *draw, assay_draw_colour colour, assay_buf *out)
+void assay_draw_end(const assay_draw *draw, assay_draw_colour colour, assay_buf *out)
 {
-    if (draw->colour && colour != ASSAY_DRAW_PLAIN)
+    if (draw && draw->colour && colour != ASSAY_DRAW_PLAIN)
         assay_put_format(out, "\x1b[0m");
 }
 
@@ -77,9 +77,9 @@ void assay_draw_sparkline(const assay_draw *draw, const double *value, size_t co
             sum += isfinite(value[i]) ? place(&r, value[i]) : 0;
         }
         if (!finite) {
-            start(draw, ASSAY_DRAW_ALARM, out);
+            assay_draw_begin(draw, ASSAY_DRAW_ALARM, out);
             assay_put_format(out, draw->utf8 ? "\xc3\x97" : "x");
-            end(draw, ASSAY_DRAW_ALARM, out);
+            assay_draw_end(draw, ASSAY_DRAW_ALARM, out);
             continue;
         }
         unsigned level = (unsigned)(sum / (double)(to - from) * LEVELS);
@@ -93,7 +93,7 @@ void assay_draw_bar(const assay_draw *draw, double share, unsigned columns, assa
         return;
     unsigned eighths = (unsigned)(fmin(share, 1) * columns * LEVELS + 0.5);
     eighths = eighths ? eighths : 1;
-    start(draw, ASSAY_DRAW_GOOD, out);
+    assay_draw_begin(draw, ASSAY_DRAW_GOOD, out);
     for (unsigned i = 0; i < eighths / LEVELS; i++) {
         if (draw->utf8)
             put_block(out, 8);
@@ -104,7 +104,7 @@ void assay_draw_bar(const assay_draw *draw, double share, unsigned columns, assa
         put_block(out, 16 - eighths % LEVELS);
     else if (eighths < LEVELS)
         assay_put_u8(out, '.');
-    end(draw, ASSAY_DRAW_GOOD, out);
+    assay_draw_end(draw, ASSAY_DRAW_GOOD, out);
 }
 
 void assay_draw_shade(const assay_draw *draw, double share, assay_draw_colour colour, unsigned times, assay_buf *out)
@@ -113,7 +113,7 @@ void assay_draw_shade(const assay_draw *draw, double share, assay_draw_colour co
     unsigned shade = share > 0 ? 1 + (unsigned)(fmin(share, 1) * SHADES) : 0;
     shade = shade < SHADES ? shade : SHADES;
     if (shade > 0)
-        start(draw, colour, out);
+        assay_draw_begin(draw, colour, out);
     for (unsigned i = 0; i < times; i++) {
         if (draw->utf8 && shade > 0)
             put_block(out, shade == SHADES ? 8 : 16 + shade);
@@ -121,7 +121,7 @@ void assay_draw_shade(const assay_draw *draw, double share, assay_draw_colour co
             assay_put_u8(out, (uint8_t)ascii[shade]);
     }
     if (shade > 0)
-        end(draw, colour, out);
+        assay_draw_end(draw, colour, out);
 }
 
 void assay_draw_marks(const assay_draw *draw, const double *place, size_t count, unsigned columns, assay_buf *out)
@@ -137,12 +137,12 @@ void assay_draw_marks(const assay_draw *draw, const double *place, size_t count,
             assay_put_format(out, draw->utf8 ? "\xc2\xb7" : ".");
             continue;
         }
-        start(draw, ASSAY_DRAW_BAD, out);
+        assay_draw_begin(draw, ASSAY_DRAW_BAD, out);
         if (draw->utf8)
             put_block(out, 8);
         else
             assay_put_u8(out, '#');
-        end(draw, ASSAY_DRAW_BAD, out);
+        assay_draw_end(draw, ASSAY_DRAW_BAD, out);
     }
 }
 

@@ -21,6 +21,10 @@ typedef enum assay_draw_colour {
     ASSAY_DRAW_ALARM
 } assay_draw_colour;
 
+/* Appends what begins and ends a colour, where the terminal (NULL: none) takes it. */
+void assay_draw_begin(const assay_draw *draw, assay_draw_colour colour, assay_buf *out);
+void assay_draw_end(const assay_draw *draw, assay_draw_colour colour, assay_buf *out);
+
 /* Appends a sparkline of at most `columns` characters, low to high between the least and the largest finite value; more
  * values are averaged. A value that is not finite is a cross. */
 void assay_draw_sparkline(const assay_draw *draw, const double *value, size_t count, unsigned columns, assay_buf *out);

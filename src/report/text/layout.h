@@ -64,6 +64,8 @@ void assay_table_release(assay_table *table);
 /* Adds one cell, cleaned. */
 void assay_table_cell(assay_table *table, const char *text);
 void assay_table_cell_n(assay_table *table, const char *text, size_t length);
+/* Adds one that is coloured where the terminal takes it. */
+void assay_table_coloured(assay_table *table, const char *text, assay_draw_colour colour);
 void assay_table_format(assay_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void assay_table_number(assay_table *table, double value);
 /* Appends the table, each line behind `indent` blanks. A failure to hold a cell passes on to `out`. */

@@ -34,6 +34,21 @@ void assay_table_cell(assay_table *table, const char *text)
     assay_table_cell_n(table, text, strlen(text));
 }
 
+/* The colour is the cell's first byte: text that has been cleaned holds no control character. */
+void assay_table_coloured(assay_table *table, const char *text, assay_draw_colour colour)
+{
+    if (colour != ASSAY_DRAW_PLAIN)
+        assay_put_u8(&table->text, (uint8_t)colour);
+    assay_table_cell(table, text);
+}
+
+static const char *text_of(const char *cell, assay_draw_colour *colour)
+{
+    bool has = cell[0] > 0 && cell[0] <= ASSAY_DRAW_ALARM;
+    *colour = has ? (assay_draw_colour)cell[0] : ASSAY_DRAW_PLAIN;
+    return cell + has;
+}
+
 void assay_table_format(assay_table *table, const char *format, ...)
 {
     char text[256];
@@ -52,9 +67,13 @@ void assay_table_number(assay_table *table, double value)
     table->cells++;
 }
 
-static void put_cell(const assay_table *table, size_t column, const char *cell, size_t width, assay_buf *out)
+static void put_cell(const assay_table *table, size_t column, const char *cell, size_t width, const assay_draw *draw,
+                     assay_buf *out)
 {
+    assay_draw_colour colour;
+    cell = text_of(cell, &colour);
     size_t have = assay_text_columns(cell, strlen(cell));
+    assay_draw_begin(draw, colour, out);
     bool last = column + 1 == table->columns;
     if (have > width) {
         assay_text_put_cut(out, cell, strlen(cell), width);
@@ -66,6 +85,7 @@ static void put_cell(const assay_table *table, size_t column, const char *cell, 
     } else {
         assay_put_bytes(out, cell, strlen(cell));
     }
+    assay_draw_end(draw, colour, out);
     if (!last)
         assay_text_put_blanks(out, width - have + GAP);
 }
@@ -130,7 +150,9 @@ void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw
     }
     const char *cell = (const char *)table->text.data;
     for (size_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
-        size_t have = assay_text_columns(cell, strlen(cell)), *most = &width[i % table->columns];
+        assay_draw_colour colour;
+        const char *text = text_of(cell, &colour);
+        size_t have = assay_text_columns(text, strlen(text)), *most = &width[i % table->columns];
         *most = have > *most ? have : *most;
     }
     fit(table, indent, assay_text_line_columns(draw), width);
@@ -140,7 +162,7 @@ void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw
         if (column == 0)
             assay_text_put_blanks(out, indent);
         if (table->align[column] != 'o' || width[column] > 0)
-            put_cell(table, column, cell, width[column], out);
+            put_cell(table, column, cell, width[column], draw, out);
         if (column + 1 == table->columns) {
             while (out->size > 0 && out->data[out->size - 1] == ' ')
                 out->size--;

@@ -1,0 +1,72 @@
+/* commands.c - see commands.h. */
+#include "cli/commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/simd.h"
+#include "hdf5/hdf5_file.h"
+#include "http/http.h"
+#include "parallel/comm.h"
+#include "report/text/layout.h"
+
+static const cli_command *const COMMANDS[] = {&cli_run,  &cli_watch,  &cli_compare, &cli_ls,
+                                              &cli_show, &cli_rules,  &cli_check,   &cli_stats,
+                                              &cli_pack, &cli_unpack, &cli_pilot,   &cli_completion};
+enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
+
+const cli_command *cli_command_at(size_t i)
+{
+    return i < COMMAND_COUNT ? COMMANDS[i] : NULL;
+}
+
+const cli_command *cli_command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(COMMANDS[i]->name, name) == 0)
+            return COMMANDS[i];
+    }
+    return NULL;
+}
+
+void cli_put_overview(assay_buf *out)
+{
+    static const char about[] =
+        "assay finds out what went wrong in recorded trainings: where first, and on which worker.";
+    static const char codes[] = "Exit codes:\n"
+                                "  0   done\n"
+                                "  1   done, and a rule that --fail-on counts has findings\n"
+                                "  2   wrong usage or an error in the job file\n"
+                                "  3   done, but part of a trial was damaged or missing\n"
+                                "  4   internal, MPI or output failure\n"
+                                "  75  stopped at a checkpoint, run again\n";
+    static const char more[] = "`assay help COMMAND` tells more. `assay --version` prints versions. "
+                               "`assay completion bash` completes words in bash; zsh and fish likewise.";
+    assay_put_format(out, "Usage: assay COMMAND [options]\n\n");
+    assay_text_put_wrapped(out, NULL, 0, NULL, about, strlen(about));
+    assay_put_format(out, "\nCommands:\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        char lead[32];
+        snprintf(lead, sizeof lead, "  %s", COMMANDS[i]->name);
+        assay_text_put_wrapped(out, NULL, 14, lead, COMMANDS[i]->summary, strlen(COMMANDS[i]->summary));
+    }
+    assay_put_u8(out, '\n');
+    assay_text_put_wrapped(out, NULL, 0, NULL, more, strlen(more));
+    assay_put_u8(out, '\n');
+    assay_put_format(out, "%s", codes);
+}
+
+static void put_library(assay_buf *out, const char *name, const char *version, const char *without)
+{
+    assay_put_format(out, "%s: %s\n", name, version ? version : without);
+}
+
+void cli_put_version(const char *version, assay_buf *out)
+{
+    assay_put_format(out, "assay %s\n", version);
+    put_library(out, "MPI", assay_comm_mpi_version(), "none, runs have one rank");
+    put_library(out, "HDF5", assay_hdf5_version(), "none, packed trials are read and not written");
+    put_library(out, "libcurl", assay_http_version(), "none, no s3:// and no webhooks");
+    put_library(out, "vector code", assay_simd_name(assay_simd_level()), "");
+    assay_put_format(out, "License: Apache-2.0\n");
+}
