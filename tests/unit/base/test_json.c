@@ -244,8 +244,10 @@ static void test_known_keys(void)
     known("{\"name\": 1, \"rule\": 2}", ASSAY_OK, "");
     known("{}", ASSAY_OK, "");
     known("[1]", ASSAY_EFORMAT, "rules[2]: expected an object in braces");
-    known("{\"nam\": 1}", ASSAY_EFORMAT, "rules[2]: unknown key \"nam\"; known keys: rule, name, severity");
-    known("{\"Name\": 1}", ASSAY_EFORMAT, "rules[2]: unknown key \"Name\"; known keys: rule, name, severity");
+    known("{\"nam\": 1}", ASSAY_EFORMAT,
+          "rules[2]: unknown key \"nam\" (did you mean \"name\"?); known keys: rule, name, severity");
+    known("{\"Name\": 1}", ASSAY_EFORMAT,
+          "rules[2]: unknown key \"Name\" (did you mean \"name\"?); known keys: rule, name, severity");
     known("{\"name\": 1, \"rule\": 2, \"name\": 3}", ASSAY_EFORMAT, "rules[2]: the key \"name\" is there twice");
     static const char *const none[] = {NULL};
     char names[80][16];

@@ -134,7 +134,8 @@ static void bad_values_are_named(void)
         {"{\"kind\": \"on\"}", "it must be one of one|two"},
         {"{\"kind\": \"one|two\"}", "it must be one of one|two"},
         {"{\"text\": {}}", "it must be a text"},
-        {"{\"cuont\": 4}", "unknown parameter \"cuont\" (value 4); known are count, share, free, flag"},
+        {"{\"cuont\": 4}",
+         "unknown parameter \"cuont\" (value 4) (did you mean \"count\"?); known are count, share, free, flag"},
         {"{\"start_step\": -1}", "parameter start_step has the value -1"},
         {"{\"worker\": 3}", "it must be a text, not a number"},
     };
