@@ -231,6 +231,12 @@ static const cli_option *find_option(const cli_command *command, const char *nam
     return find_in(cli_s3_options, name, length);
 }
 
+/* Trials and reports may lie in S3; other files may not. */
+static bool is_local(const cli_option *option)
+{
+    return option->value && (strcmp(option->value, "FILE") == 0 || strcmp(option->value, "DIR") == 0);
+}
+
 /* Can the word behind an option whose value may be left out be its value? Options, paths and patterns are none. */
 static bool may_be_name(const char *word)
 {
@@ -267,6 +273,10 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
     } else {
         return assay_fail(err, ASSAY_EUSAGE, "%s: --%s needs a value: %s", command->name, option->name, wanted(option));
     }
+    if (is_local(option) && strncmp(value, "s3://", 5) == 0)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s: --%s %.100s: not in S3: only trials and reports lie there; give a file of this machine",
+                          command->name, option->name, value);
     if (!take_value(option, value, field))
         return assay_fail(err, ASSAY_EUSAGE, "%s: --%s %.100s: expected %s", command->name, option->name, value,
                           wanted(option));

@@ -47,7 +47,7 @@ typedef struct run_options {
     {"out",                                                                                                            \
      CLI_TEXT,                                                                                                         \
      RUN_FIELD(out),                                                                                                   \
-     "DIR",                                                                                                            \
+     "PLACE",                                                                                                          \
      "Write report.json and report.txt there: a directory, or s3://BUCKET/PREFIX. Default: the job's "                 \
      "output.directory, else assay-report.",                                                                           \
      NULL},                                                                                                            \

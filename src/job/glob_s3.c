@@ -39,35 +39,54 @@ bool job_is_in_s3(const char *path)
 typedef struct matching {
     const job_reader *r;
     const char *pattern; /* of the part */
+    bool last;           /* no other part follows: an object may be a packed trial */
     size_t below;        /* bytes of the prefix, before the part */
     job_places *found;   /* prefixes, each with its '/' */
 } matching;
+
+static bool is_packed_name(const char *name, size_t length)
+{
+    return length > 3 && memcmp(name + length - 3, ".h5", 3) == 0;
+}
 
 static int match(void *context, const assay_s3_object *object)
 {
     const matching *m = context;
     const char *name = object->key + m->below;
-    size_t length = strlen(name);
-    if (!object->is_prefix || length < 2)
+    size_t length = strcspn(name, "/");
+    if (length == 0 || !(object->is_prefix || (m->last && is_packed_name(name, length))))
         return ASSAY_OK;
-    char *part = assay_copy_bytes_as_text(name, length - 1);
-    if (!part)
+    char *part = assay_copy_bytes_as_text(name, length),
+         *place = assay_copy_bytes_as_text(object->key, m->below + length + 1);
+    if (!part || !place) {
+        free(part);
+        free(place);
         return job_no_memory(m->r);
+    }
+    place[m->below + length] = '/';
     bool matches = fnmatch(m->pattern, part, FNM_PERIOD) == 0;
+    int status = matches ? job_places_add(m->r, m->found, place) : ASSAY_OK;
     free(part);
-    return matches ? job_places_add(m->r, m->found, object->key) : ASSAY_OK;
+    free(place);
+    return status;
 }
 
-/* What of the common prefixes below `prefix` matches. */
-static int match_below(const job_reader *r, const char *bucket, const char *prefix, const char *pattern,
+/* What lies below `prefix` and matches. Asked for is what begins as the pattern does. */
+static int match_below(const job_reader *r, const char *bucket, const char *prefix, const char *pattern, bool last,
                        job_places *found)
 {
-    matching m = {r, pattern, strlen(prefix), found};
-    assay_s3_listing *listing = assay_s3_list_begin(bucket, prefix, false);
+    matching m = {r, pattern, last, strlen(prefix), found};
+    assay_buf text;
+    assay_buf_init(&text, 64 << 10);
+    assay_put_format(&text, "%s%.*s", prefix, (int)strcspn(pattern, "*?[\\"), pattern);
+    assay_put_u8(&text, '\0');
+    assay_s3_listing *listing =
+        assay_buf_status(&text) == ASSAY_OK ? assay_s3_list_begin(bucket, (const char *)text.data, false) : NULL;
+    assay_buf_release(&text);
     return listing ? assay_s3_list_finish(listing, match, &m, r->err) : job_no_memory(r);
 }
 
-/* Adds a part without a pattern as it is. */
+/* Adds a part before all patterns as it is. */
 static int append(const job_reader *r, const char *prefix, const char *part, job_places *found)
 {
     assay_buf text;
@@ -100,14 +119,16 @@ static int name_places(const job_reader *r, const char *bucket, const job_places
 static int walk(const job_reader *r, const char *bucket, char *rest, job_places *found)
 {
     int status = job_places_add(r, found, "");
+    bool plain = true;
     for (char *part; status == ASSAY_OK && (part = strsep(&rest, "/"));) {
         job_places next = {NULL, 0, 0};
         if (!part[0] && !rest) /* the '/' at the end */
             break;
-        bool plain = !strpbrk(part, "*?[");
+        const bool last = !rest || !rest[0];
+        plain = plain && !strpbrk(part, "*?[");
         for (size_t i = 0; status == ASSAY_OK && i < found->count; i++)
-            status =
-                plain ? append(r, found->place[i], part, &next) : match_below(r, bucket, found->place[i], part, &next);
+            status = plain ? append(r, found->place[i], part, &next)
+                           : match_below(r, bucket, found->place[i], part, last, &next);
         job_places_release(found);
         *found = next;
     }

@@ -83,6 +83,8 @@ class Suite:
             server.buckets["out"] = {}
             self.refused("no such bucket", server, ["s3://none/r", "no such bucket"], "run", trial, "--out", "s3://none/r")
             self.refused("no bucket", server, ["no name of a bucket"], "run", trial, "--out", "s3://", code=2)
+            for argv in (["run", trial, "--checkpoint"], ["run", trial, "--learn"], ["stats", trial, "-o"], ["pack", trial, "-o"]):
+                self.refused(argv[-1], server, ["s3://out/x", "not in S3"], *argv, "s3://out/x", code=2)
             server.decide = lambda n, method, path: DENIED if method in ("PUT", "POST") else None
             self.refused("denied", server, ["s3://out/r/report.json", "s3:PutObject"], "run", trial, "--out", "s3://out/r")
             self.checks.expect(len(server.requests) == 2, "not found out before the run: %s" % server.requests)

@@ -122,7 +122,6 @@ class Suite:
         self.refused(["s3://runs/dd", "no object lies there"], "s3://runs/dd")
         self.refused(["s3://missing-bucket/x", "no such bucket", "NoSuchBucket"], "s3://missing-bucket/x")
         self.refused(["no!", "no name of a bucket"], "s3://no!/x")
-        self.refused(["packed trials are not read from S3"], "s3://runs/x.h5")
         done = self.run("watch", "s3://runs/healthy", "--out", self.room / "watched")
         self.checks.expect(done.code == 0 and "requests an hour" in done.err and body_of(self.room / "watched"), "watch: %s" % done)
         self.refused(["check key and secret", "AWS_ACCESS_KEY_ID"], "s3://runs/ddp", AWS_SECRET_ACCESS_KEY="wrong")

@@ -54,10 +54,13 @@ struct assay_store_ops {
 extern const assay_store_ops assay_store_posix;
 extern const assay_store_ops assay_store_s3;
 extern const assay_store_ops assay_store_hdf5;
+extern const assay_store_ops assay_store_s3_hdf5; /* a packed trial that is an object in S3 */
 
 /* True when the place is an HDF5 file, or one with the name of a trial in it behind: "run.h5", "runs.h5/resnet-17".
  * Then *length is that of the file's part. */
 bool assay_is_hdf5_place(const char *place, size_t *length);
+/* The same of a place in S3, by its name alone: what ends in ".h5" behind the bucket. */
+bool assay_s3_is_hdf5_place(const char *place, size_t *length);
 
 /* Makes *out of `count` terminated names that lie one behind the other in `text`: sorted, in one block. Returns 0 or
  * ASSAY_ENOMEM. */

@@ -2,13 +2,9 @@
  *
  * The tables are read whole, held against their checksums and checked (packed.c). File contents come in blocks of 1
  * MiB, each checked against its sum; a few blocks are kept, so that many small files cost one read. Every rank opens
- * the file by itself. */
-#include <errno.h>
-#include <fcntl.h>
+ * the file by itself. The file is one of the system's, or an object that the storage of S3 reads by ranges. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/crc32c.h"
 #include "base/fault.h"
@@ -16,6 +12,7 @@
 #include "trial/storage/hdf5/dataset.h"
 #include "trial/storage/hdf5/object.h"
 #include "trial/storage/packed.h"
+#include "trial/storage/packed_file.h"
 
 enum { BLOCKS = 8, NAME_ROOM = 256 };
 
@@ -27,7 +24,7 @@ typedef struct block {
 typedef struct packed_root {
     assay_packed tables;
     const char *where; /* the store's location; borrowed */
-    int number;        /* the file */
+    packed_file source;
     assay_h5 file;
     uint64_t version;
     assay_h5_dataset table[ASSAY_PACKED_TABLE_COUNT], bytes;
@@ -72,35 +69,7 @@ static const char *const table_name[] = {
 #undef TABLE_NAME
 };
 
-/* ---- which file, and which trial in it ---- */
-
-static int read_bytes(void *context, uint64_t at, void *bytes, size_t size, assay_error *err)
-{
-    const packed_root *r = context;
-    for (size_t have = 0; have < size;) {
-        ssize_t n = pread(r->number, (char *)bytes + have, size - have, (off_t)(at + have));
-        if (n > 0)
-            have += (size_t)n;
-        else if (n == 0)
-            return assay_fail(err, ASSAY_EIO, "%s: the file became shorter while it was read", r->where);
-        else if (errno != EINTR)
-            return assay_fail(err, ASSAY_EIO, "%s: offset %llu: reading failed: %s", r->where,
-                              (unsigned long long)(at + have), strerror(errno));
-    }
-    return ASSAY_OK;
-}
-
-static int open_file(packed_root *r, const char *path, assay_error *err)
-{
-    struct stat about;
-    r->number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* should it have become a pipe meanwhile */
-    if (r->number < 0 || fstat(r->number, &about) != 0)
-        return assay_fail(err, ASSAY_EIO, "%s: cannot open: %s", r->where, strerror(errno));
-    if (!S_ISREG(about.st_mode))
-        return assay_fail(err, ASSAY_EIO, "%s: not a regular file", r->where);
-    r->file = (assay_h5){.read = read_bytes, .context = r, .size = (uint64_t)about.st_size, .where = r->where};
-    return assay_h5_open(&r->file, err);
-}
+/* ---- which trial in the file ---- */
 
 static int check_head(packed_root *r, assay_error *err)
 {
@@ -278,8 +247,7 @@ static int open_contents(packed_root *r, uint64_t group, assay_error *err)
 static void hdf5_close(assay_store *store)
 {
     packed_root *r = store->root;
-    if (r->number >= 0)
-        close(r->number);
+    packed_file_close(&r->source);
     for (int i = 0; i < BLOCKS; i++)
         free(r->blocks[i].bytes);
     assay_packed_release(&r->tables);
@@ -288,22 +256,23 @@ static void hdf5_close(assay_store *store)
     free(r);
 }
 
-static int hdf5_open(assay_store *store, const char *place, assay_error *err)
+/* Opens the trial at a place whose first `length` bytes name the file. */
+static int open_in(assay_store *store, const char *place, size_t length, packed_file_open *open_file, assay_error *err)
 {
-    size_t length = 0;
     uint64_t group = 0;
-    bool is = assay_is_hdf5_place(place, &length);
     packed_root *r = assay_alloc_zeroed(1, sizeof *r);
-    char *path = is ? assay_copy_bytes_as_text(place, length) : NULL;
-    const char *trial = place[is ? length : 0] ? place + length + 1 : NULL;
+    char *path = assay_copy_bytes_as_text(place, length);
+    const char *trial = place[length] ? place + length + 1 : NULL;
     if (!r || !path) {
         free(r);
         free(path);
         return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
     }
     r->where = store->location;
-    r->number = -1;
-    int status = open_file(r, path, err);
+    r->source = (packed_file){.number = -1, .where = store->location};
+    int status = open_file(&r->source, path, &r->file, err);
+    if (status == ASSAY_OK)
+        status = assay_h5_open(&r->file, err);
     if (status == ASSAY_OK)
         status = check_head(r, err);
     if (status == ASSAY_OK)
@@ -315,6 +284,27 @@ static int hdf5_open(assay_store *store, const char *place, assay_error *err)
     if (status != ASSAY_OK)
         hdf5_close(store);
     return status;
+}
+
+static int hdf5_open(assay_store *store, const char *place, assay_error *err)
+{
+    size_t length = strlen(place);
+    (void)assay_is_hdf5_place(place, &length);
+    return open_in(store, place, length, packed_file_of_system, err);
+}
+
+/* Where no object has the name, it may be that of a directory. */
+static int s3_hdf5_open(assay_store *store, const char *place, assay_error *err)
+{
+    size_t length = 0;
+    assay_error why = {""};
+    (void)assay_s3_is_hdf5_place(place, &length);
+    int status = open_in(store, place, length, packed_file_of_s3, &why);
+    if (status == ASSAY_ENOTFOUND && !why.text[0]) {
+        store->ops = &assay_store_s3;
+        return store->ops->open(store, place, err);
+    }
+    return status == ASSAY_OK ? status : assay_fail(err, status, "%s", why.text);
 }
 
 /* ---- the store's calls ---- */
@@ -476,16 +466,9 @@ static const char *cache_tensor(const assay_store *store, uint32_t tensor, size_
 
 static const assay_index_cache index_cache = {cache_has, cache_part, cache_tensor};
 
-const assay_store_ops assay_store_hdf5 = {
-    .scheme = "hdf5://",
-    .open = hdf5_open,
-    .close = hdf5_close,
-    .list = hdf5_list,
-    .size_of = hdf5_size_of,
-    .open_file = hdf5_open_file,
-    .close_file = hdf5_close_file,
-    .read_at = hdf5_read_at,
-    .index_cache = &index_cache,
-    .summed = true,
-    .is_unsummed = hdf5_is_unsummed,
-};
+#define PACKED_CALLS                                                                                                   \
+    .close = hdf5_close, .list = hdf5_list, .size_of = hdf5_size_of, .open_file = hdf5_open_file,                      \
+    .close_file = hdf5_close_file, .read_at = hdf5_read_at, .index_cache = &index_cache, .summed = true,               \
+    .is_unsummed = hdf5_is_unsummed
+const assay_store_ops assay_store_hdf5 = {.scheme = "hdf5://", .open = hdf5_open, PACKED_CALLS};
+const assay_store_ops assay_store_s3_hdf5 = {.scheme = "s3://", .open = s3_hdf5_open, PACKED_CALLS};

@@ -16,10 +16,17 @@ const char *s3_root_key(s3_root *root, const char *path)
     return assay_buf_status(&root->key) == ASSAY_OK ? (const char *)root->key.data : NULL;
 }
 
-static bool ends_in(const char *text, const char *end)
+bool assay_s3_is_hdf5_place(const char *place, size_t *length)
 {
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
+    for (const char *at = strchr(place, '/'); at;) {
+        const size_t part = strcspn(at + 1, "/");
+        const char *end = at + 1 + part;
+        *length = (size_t)(end - place);
+        if (part > 3 && memcmp(end - 3, ".h5", 3) == 0)
+            return true;
+        at = *end ? end : NULL;
+    }
+    return false;
 }
 
 static int s3_open(assay_store *store, const char *place, assay_error *err)
@@ -29,10 +36,6 @@ static int s3_open(assay_store *store, const char *place, assay_error *err)
     int status = root ? assay_s3_place_parse(store->location, &root->place, err)
                       : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", store->location);
     (void)place;
-    if (status == ASSAY_OK && ends_in(root->place.prefix, ".h5/"))
-        status = assay_fail(err, ASSAY_EUNSUPPORTED,
-                            "%s: packed trials are not read from S3; copy the file to a directory and name that",
-                            store->location);
     if (status == ASSAY_OK && (status = assay_s3_open(&why)) != ASSAY_OK)
         assay_fail(err, status, "%s: %s", store->location, why.text);
     if (status != ASSAY_OK) {

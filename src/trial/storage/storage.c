@@ -15,6 +15,12 @@ static const assay_store_ops *choose_local(const char *place)
     return assay_is_hdf5_place(place, &length) ? &assay_store_hdf5 : &assay_store_posix;
 }
 
+static const assay_store_ops *choose_remote(const char *place)
+{
+    size_t length = 0;
+    return assay_s3_is_hdf5_place(place, &length) ? &assay_store_s3_hdf5 : &assay_store_s3;
+}
+
 /* The backend for a location, and in *place what follows the scheme. A colon and two slashes make a scheme. */
 static const assay_store_ops *choose(const char *location, const char **place)
 {
@@ -25,7 +31,7 @@ static const assay_store_ops *choose(const char *location, const char **place)
         size_t length = strlen(backends[i]->scheme);
         if (strncmp(location, backends[i]->scheme, length) == 0) {
             *place = location + length;
-            return backends[i] == &assay_store_posix ? choose_local(*place) : backends[i];
+            return backends[i] == &assay_store_posix ? choose_local(*place) : choose_remote(*place);
         }
     }
     return NULL;
