@@ -22,7 +22,7 @@ ODD = "sp ace/plus+per%41cent=eq&amp;\u00e9\u00fc//doubled"  # the end of a key'
 class Suite:
     def __init__(self, options, server):
         self.assay, self.ranks, self.pack = options.assay, options.ranks, not options.no_pack
-        self.checks, self.client = Checks(), server.client
+        self.checks, self.client, self.judges = Checks(), server.client, options.server == "swift"
         self.env = s3.environment(server.port, server.key, server.secret)
         self.room = Path(tempfile.mkdtemp(prefix="assay-s3-"))
 
@@ -44,7 +44,7 @@ class Suite:
         for name in ("ddp", "healthy", "reductions"):
             done, wanted = self.body(TRIALS / name)
             self.checks.expect(done.code == 0 and wanted, "%s from the directory: %s" % (name, done))
-            for ranks in self.ranks:
+            for ranks in self.ranks if name == "ddp" else self.ranks[-1:]:
                 done, body = self.body("s3://runs/" + name, ranks)
                 self.checks.expect(done.code == 0 and body == wanted, "%s at %d ranks: %s" % (name, ranks, done))
 
@@ -153,12 +153,13 @@ class Suite:
         for name in ("ddp", "healthy", "reductions", "dead_relu"):
             self.client.put_tree("runs", name + "/", TRIALS / name)
         self.check_reports()
-        self.check_commands()
         self.check_output()
         self.check_patterns()
-        self.check_keys()
-        self.check_refusals()
         self.check_damage()
+        if self.judges:  # the other server takes every signature, and what is no matter of servers is asked once
+            self.check_commands()
+            self.check_keys()
+            self.check_refusals()
         shutil.rmtree(self.room)
         self.checks.done()
 
@@ -170,10 +171,11 @@ def main():
     parser.add_argument("--no-pack", action="store_true")
     parser.add_argument("--server", choices=("swift", "s3rver"), default="swift")
     options = parser.parse_args()
+    if options.server == "s3rver" and not s3.S3rver.program.exists():
+        print("did not run: %s is not there; tests/run installs it: npm install --prefix build-s3rver s3rver@3.7.1" % s3.S3rver.program)
+        sys.exit(77)
     with s3.SERVERS[options.server]() as server:
-        suite = Suite(options, server)
-        suite.verifies = options.server == "swift"
-        suite.all()
+        Suite(options, server).all()
 
 
 if __name__ == "__main__":

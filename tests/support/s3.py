@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import urllib.parse
 from pathlib import Path
 
@@ -36,6 +37,8 @@ def unescape(xml):
 
 class Client:
     """Signs and sends requests; one connection a thread is not kept, as nothing is measured here."""
+
+    marked = False
 
     def __init__(self, port, key, secret, region="us-east-1"):
         self.port, self.key, self.secret, self.region = port, key, secret, region
@@ -97,10 +100,15 @@ class Client:
                 return found
 
     def put_tree(self, bucket, prefix, directory, threads=8):
-        """Every file of the directory, below the prefix."""
-        files = [p for p in sorted(Path(directory).rglob("*")) if p.is_file()]
+        """Every file of the directory, below the prefix; with `marked` an empty object for each directory, as consoles make them."""
+        files = [p for p in sorted(Path(directory).rglob("*")) if p.is_file() or (self.marked and p.is_dir())]
+
+        def put(path):
+            name = prefix + path.relative_to(directory).as_posix()
+            self.put(bucket, name + "/" if path.is_dir() else name, b"" if path.is_dir() else path.read_bytes())
+
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda p: self.put(bucket, prefix + p.relative_to(directory).as_posix(), p.read_bytes()), files))
+            list(pool.map(put, files))
         return len(files)
 
 
@@ -129,6 +137,42 @@ class Swift:
         self.stop()
 
 
+class S3rver:
+    """s3rver from npm, which tests/run installs. It looks at no signature, gives no second page of a listing on today's Node, and no
+    common prefix that has nothing but prefixes below it: hence the empty objects that mark directories."""
+    key = secret = "S3RVER"
+    program = Path(os.environ.get("ASSAY_S3RVER") or SUPPORT.parents[1] / "build-s3rver" / "node_modules" / ".bin" / "s3rver")
+
+    def __init__(self):
+        self.directory = tempfile.mkdtemp(prefix="assay-s3-")
+        self.port = free_port()
+        self.process = subprocess.Popen([str(self.program), "--directory", self.directory, "--address", "127.0.0.1", "--port",
+                                         str(self.port), "--silent"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+        self.client = Client(self.port, self.key, self.secret)
+        self.client.marked = True
+        for attempt in range(200):
+            with socket.socket() as s:
+                if s.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        self.stop()
+        raise RuntimeError("s3rver does not start: %s" % self.program)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.stop()
+
+
 for variable in list(os.environ):  # what this machine has set for AWS and for proxies is none of a test's business
     if variable.startswith("AWS_") or variable.lower() in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         del os.environ[variable]
@@ -145,4 +189,4 @@ def environment(port=None, key=None, secret=None, **more):
     return env
 
 
-SERVERS = {"swift": Swift}
+SERVERS = {"swift": Swift, "s3rver": S3rver}

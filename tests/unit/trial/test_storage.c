@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "base/fault.h"
+#include "trial/storage/backend.h"
 #include "unit.h"
 #include "workspace.h"
 
@@ -166,12 +167,27 @@ static void test_changed(void)
     end();
 }
 
+static void test_packed_names(void)
+{
+    static const struct {
+        const char *place;
+        size_t length; /* 0: none */
+    } cases[] = {{"b/run.h5", 8},      {"b/run.h5/", 8}, {"b/a/run.h5/name", 10}, {"b/a.h5/b.h5", 6}, {"run.h5", 0},
+                 {"run.h5/prefix", 0}, {"b/.h5", 0},     {"b/run.h5x", 0},        {"b//c.h5", 7},     {"b/", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t length = 0;
+        bool is = assay_s3_is_hdf5_place(cases[i].place, &length);
+        CU_ASSERT(is == (cases[i].length > 0) && (!is || length == cases[i].length));
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"same bytes", test_same_bytes},
                            {"reads that wait", test_waits},
                            {"opened ahead", test_ahead},
                            {"opened ahead, then changed", test_changed},
+                           {"names of packed trials in S3", test_packed_names},
                            CU_TEST_INFO_NULL};
     return unit_main("trial/storage", tests);
 }
