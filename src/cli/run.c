@@ -16,6 +16,7 @@
 #include "cli/run.h"
 #include "cli/run_checkpoint.h"
 #include "cli/run_operands.h"
+#include "cli/run_origin.h"
 #include "cli/run_output.h"
 #include "cli/terminal.h"
 #include "cli/s3.h"
@@ -46,29 +47,12 @@ assay_engine_options run_engine_options(const run_options *options, const assay_
                                   .dry_run = options->dry_run};
 }
 
-static char *command_line(const cli_context *context)
-{
-    assay_buf line;
-    assay_buf_init(&line, 1 << 20);
-    for (int i = 0; i < context->argc; i++) {
-        assay_put_bytes(&line, " ", i ? 1 : 0);
-        assay_put_shell_word(&line, context->argv[i]);
-    }
-    assay_redact_buf(&line, 0);
-    assay_put_u8(&line, '\0');
-    if (assay_buf_status(&line) != ASSAY_OK) {
-        assay_buf_release(&line);
-        return NULL;
-    }
-    return (char *)line.data; /* the buffer's memory, handed on */
-}
-
 /* Writes the files; the message of a failure is logged. */
 static int write_files(const cli_context *context, assay_output *output, const assay_report *report)
 {
     assay_error err = {""};
-    char *command = command_line(context);
-    assay_report_origin origin = {context->version, assay_comm_library(context->comm), command ? command : ""};
+    assay_report_origin origin;
+    char *command = run_find_origin(context, &origin);
     int status = assay_report_write(report, &origin, output, &err);
     free(command);
     if (status != ASSAY_OK)
@@ -200,7 +184,7 @@ static int write_results(const cli_context *context, assay_output *output, const
 {
     static const char name[] = "results.h5";
     assay_error err = {""};
-    char *command = command_line(context), *path = NULL;
+    char *command = run_command_line(context), *path = NULL;
     char *job = assay_copy_bytes_as_text((const char *)text->data, text->size);
     int status = command && job ? ASSAY_OK : assay_fail(&err, ASSAY_ENOMEM, "%s: out of memory", name);
     if (job)

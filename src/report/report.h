@@ -56,6 +56,9 @@ typedef struct assay_report_origin {
     const char *version; /* of assay */
     const char *library; /* "Open MPI 4.1.4", "serial" */
     const char *command; /* as it was started */
+    char date[24];       /* of the end, UTC: "2026-11-22T16:40:07Z" */
+    char host[256], user[64];
+    char slurm_job[64]; /* "4711" or "4711_3"; "": none */
 } assay_report_origin;
 
 /* Appends the members of report.json that do not depend on how the job was run: everything up to the line of "run", the

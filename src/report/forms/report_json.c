@@ -319,8 +319,17 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
     assay_json_put_text(out, origin->version);
     put_key(out, "command");
     assay_json_put_text(out, origin->command);
-    put_key(out, "mpi");
-    assay_json_put_text(out, origin->library);
+    const char *const facts[][2] = {{"mpi", origin->library},
+                                    {"date", origin->date},
+                                    {"host", origin->host},
+                                    {"user", origin->user},
+                                    {"slurm_job", origin->slurm_job}};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        if (!facts[i][1][0])
+            continue;
+        put_key(out, facts[i][0]);
+        assay_json_put_text(out, facts[i][1]);
+    }
     assay_put_format(out,
                      ", \"ranks\": %d, \"nodes\": %d, \"chunks\": %" PRIu64 ", \"records\": %" PRIu64
                      ", \"records_read\": %" PRIu64 ", \"bytes_read\": %" PRIu64 ", \"files_opened\": %" PRIu64

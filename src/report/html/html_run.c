@@ -106,9 +106,19 @@ void html_run(html_page *page)
     html_text(page, origin->version);
     html_put(page, "</dd><dt>Job</dt><dd>");
     html_name(page, page->outcome->job->file);
-    html_put(page, "</dd><dt>MPI</dt><dd>");
-    html_text(page, origin->library);
     html_put(page, "</dd>");
+    const char *const facts[][2] = {{"Date", origin->date},
+                                    {"Host", origin->host},
+                                    {"User", origin->user},
+                                    {"Slurm job", origin->slurm_job},
+                                    {"MPI", origin->library}};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        if (!facts[i][1][0])
+            continue;
+        html_put(page, "<dt>%s</dt><dd>", facts[i][0]);
+        html_text(page, facts[i][1]);
+        html_put(page, "</dd>");
+    }
     put_fact(page, "Ranks", (uint64_t)run->ranks);
     put_fact(page, "Hosts", (uint64_t)run->nodes);
     put_fact(page, "Chunks", plan->chunks);

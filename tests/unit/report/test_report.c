@@ -12,7 +12,8 @@
 #include "sample_rule.h"
 #include "unit.h"
 
-static const assay_report_origin origin = {"9.9", "serial", "assay run \"x\""};
+static const assay_report_origin origin = {
+    .version = "9.9", .library = "serial", .command = "assay run \"x\"", .date = "2026-01-02T03:04:05Z"};
 
 /* Three workers, of which the third never wrote and the second not at step 20; steps 0, 10, 20; tensors "a" and "b\n".
  */

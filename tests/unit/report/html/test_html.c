@@ -18,7 +18,8 @@
 enum { LIMIT = 5000000, RULES = 40, NAME = 10000, TENSORS = 300, WORKERS = 70 };
 enum { MODES = 1 << ASSAY_MODE_TRAIN | 1 << ASSAY_MODE_EVAL };
 
-static const assay_report_origin origin = {"9.9", "serial", "assay run <script>alert(1)</script>"};
+static const assay_report_origin origin = {
+    .version = "9.9", .library = "serial", .command = "assay run <script>alert(1)</script>", .host = "<b>node</b>"};
 
 /* One trial that all trials of the outcome share, so that hundreds of large ones take the memory of one. */
 typedef struct made {
