@@ -149,6 +149,7 @@ static const subject SUBJECTS[] = {
     {"elements equal to 2 numbers", {.kind = ASSAY_MEASURE_EQUALS, .numbers = 2, .number = {0, 1}}, 0},
     {"small and large elements", {.kind = ASSAY_MEASURE_BELOW, .numbers = 1, .number = {0.1}}, 0},
     {"first element that is not finite", {.kind = ASSAY_MEASURE_FIRST_BAD}, 0},
+    {"elements below 0", {.kind = ASSAY_MEASURE_NEGATIVE}, 0},
     {"classes of scores", {.kind = ASSAY_MEASURE_CLASSES, .form = ASSAY_CLASS_AUTO}, 0},
     {"digest", {.kind = ASSAY_MEASURE_DIGEST}, 0},
     {"comparison, all figures", {.kind = ASSAY_MEASURE_CHANGE, .rtol = 1e-3, .atol = 1e-8}, 1e-3},
@@ -156,6 +157,7 @@ static const subject SUBJECTS[] = {
     {"comparison, within its tolerance",
      {.kind = ASSAY_MEASURE_CHANGE, .figures = ASSAY_CHANGE_CLOSE, .rtol = 1e-2, .atol = 1e-8, .equal_nan = 1},
      1e-3},
+    {"moments", {.kind = ASSAY_MEASURE_MOMENTS, .numbers = 3, .number = {0.9, 0.999, 1e-5}}, 1e-3},
 };
 enum { SUBJECT_COUNT = sizeof SUBJECTS / sizeof SUBJECTS[0] };
 
@@ -190,7 +192,7 @@ static void take_measure(const assay_measure *measure, int dtype, const uint8_t 
     const int64_t dim[] = {ROWS, COLUMNS};
     const assay_shape shape = {dtype, 2, dim, ELEMENTS};
     const size_t size = assay_dtype_size(dtype);
-    const bool compares = measure->kind == ASSAY_MEASURE_CHANGE;
+    const bool compares = assay_measure_compares(measure);
     assay_meter *meter;
     assay_result result;
     assay_error err = {""};

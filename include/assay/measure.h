@@ -26,6 +26,8 @@ typedef enum assay_measure_kind {
     ASSAY_MEASURE_BELOW, /* how many elements x have 0 < |x| < number[k], and how many finite ones |x| > number[k] */
     ASSAY_MEASURE_FIRST_BAD, /* position of the first element that is NaN or infinite */
     ASSAY_MEASURE_IMAGES,    /* of a batch of images: each image, at most number[0] pixels wide and high */
+    ASSAY_MEASURE_NEGATIVE,  /* how many elements are below 0, and the smallest of them */
+    ASSAY_MEASURE_MOMENTS,   /* what an optimizer keeps of a parameter, element by element against its second moment */
     ASSAY_MEASURE_KINDS
 } assay_measure_kind;
 
@@ -51,13 +53,23 @@ enum {
  * each has one channel. Other shapes have no such result. */
 enum { ASSAY_IMAGES_CHANNELS_FIRST, ASSAY_IMAGES_CHANNELS_LAST };
 
-/* reference of CHANGE */
+/* form of MOMENTS. BOUND: |m| <= K sqrt(v + v0) holds for every first moment m and second moment v that Adam makes of
+ * one sequence of gradients; K and v0 follow from beta1 = number[0], beta2 = number[1] and the dtype of v. A NaN of
+ * them is taken from what the trial says (assay_trial_betas). number[2] is how far beyond 1 the ratio may lie, NaN:
+ * 1e-5, and 0.05 where either moment has 16 bits. */
+enum {
+    ASSAY_MOMENTS_BOUND, /* of both finite and v >= 0: the ratio |m| / (K sqrt(v + v0)) */
+    ASSAY_MOMENTS_BELOW  /* which elements are below those of the second moment */
+};
+
+/* reference of CHANGE; MOMENTS takes SECOND_MOMENT */
 enum {
     ASSAY_REFERENCE_SAVED_BEFORE,  /* the `steps`-th saved step before this one, of the same tensor and worker */
     ASSAY_REFERENCE_OLDEST_WITHIN, /* the oldest saved step less than or exactly `steps` mode steps before, if any;
                                       mode steps count where the tensor has TRAIN steps, else global steps */
     ASSAY_REFERENCE_OTHER_TRIAL,   /* the same step, tensor and worker of the other trial */
-    ASSAY_REFERENCE_FIRST_WORKER   /* the same step and tensor of the first worker that saved it */
+    ASSAY_REFERENCE_FIRST_WORKER,  /* the same step and tensor of the first worker that saved it */
+    ASSAY_REFERENCE_SECOND_MOMENT  /* X/exp_avg_sq of the same step and worker, for a tensor X/ANYTHING */
 };
 
 /* figures of CHANGE: which are wanted. What is not is 0, or what was at hand. */
@@ -69,12 +81,12 @@ enum {
 
 typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */
     uint32_t kind;
-    uint32_t form;   /* UNITS, CLASSES, IMAGES */
+    uint32_t form;   /* UNITS, CLASSES, IMAGES, MOMENTS */
     uint32_t window; /* UNITS: pooled over this many saved steps, this one included; 0 counts as 1 */
     int32_t
         axis; /* CHANNELS; an axis that the tensor does not have makes one channel of it. CLASSES: 0 (the last) or 1 */
     uint32_t numbers;    /* how many of number[] are set */
-    uint32_t reference;  /* CHANGE */
+    uint32_t reference;  /* CHANGE, MOMENTS */
     int64_t steps;       /* CHANGE */
     uint32_t train_only; /* CHANGE: only TRAIN steps are references where the tensor has any */
     uint32_t equal_nan;  /* CHANGE */
@@ -118,6 +130,20 @@ typedef struct assay_change {
     double reference_squares; /* sum of b^2 */
 } assay_change;
 
+typedef struct assay_negative {
+    uint64_t count;  /* elements below 0; -0.0 and NaN are none */
+    uint64_t index;  /* of the smallest, the first of equal ones; flat, C order; UINT64_MAX: none */
+    double smallest; /* 0: none */
+} assay_negative;
+
+typedef struct assay_moments {
+    bool found;      /* there is a second moment of the same shape, both are floats of 16 bits or more; else all is 0 */
+    uint64_t beyond; /* BOUND: elements whose ratio is above `limit`; BELOW: elements that are below */
+    uint64_t index;  /* of the largest ratio, or of the first that is below; flat, C order; UINT64_MAX: none */
+    double largest;  /* BOUND: the largest ratio, 0 when no element counts */
+    double limit;    /* BOUND: 1 + the tolerance */
+} assay_moments;
+
 #define ASSAY_NO_CLASS INT64_MIN /* the element was not finite */
 typedef struct assay_classes {
     uint64_t count;
@@ -159,6 +185,8 @@ typedef struct assay_result {
         assay_texts texts;
         assay_first_bad first_bad;
         assay_images images;
+        assay_negative negative;
+        assay_moments moments;
         uint64_t digest;
     } of;
 } assay_result;

@@ -113,6 +113,34 @@ assay_role assay_trial_role(const assay_trial *trial, uint32_t tensor);
  * assay_trial_tensors(), different for each tensor. */
 uint32_t assay_trial_order(const assay_trial *trial, uint32_t tensor);
 
+/* ---- what the index says of a step beside its records ---- */
+
+typedef enum assay_claim_kind {
+    ASSAY_CLAIM_NAMES,    /* the step is a checkpoint: its index names all tensors that belong to it */
+    ASSAY_CLAIM_OPEN,     /* but not all of them are known: a part of it is damaged or missing */
+    ASSAY_CLAIM_PROMISED, /* the tensor belongs to the step, and cannot be read */
+    ASSAY_CLAIM_ALIAS,    /* the tensor is another name of the elements of `first` */
+    ASSAY_CLAIM_BETAS     /* number: the decay rates that Adam was saved with */
+} assay_claim_kind;
+
+typedef struct assay_claim {
+    int64_t step;
+    uint32_t worker, kind;
+    uint32_t tensor, first; /* ASSAY_NO_TENSOR: none */
+    double number[2];
+} assay_claim;
+
+/* How many there are, and the i-th, in order of (step, worker, kind, tensor, first); NULL: there are not so many. Most
+ * formats have none. */
+uint64_t assay_trial_claims(const assay_trial *trial);
+const assay_claim *assay_trial_claim(const assay_trial *trial, uint64_t i);
+/* The decay rates that Adam was saved with at the first step that says them, else 0.9 and 0.999. */
+void assay_trial_betas(const assay_trial *trial, double betas[2]);
+/* How many damaged or missing parts were found at a step. Known to the finalize of built-in rules; elsewhere 0. */
+uint64_t assay_trial_losses(const assay_trial *trial, int64_t step);
+/* Is one of them the record of a tensor, which the index has? Likewise. */
+bool assay_trial_is_unread(const assay_trial *trial, int64_t step, uint32_t tensor);
+
 /* ---- parameters ---- */
 
 typedef enum assay_param_type {

@@ -150,7 +150,11 @@ static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *source
         return status;
     t->unsummed = whole->unsummed;
     status = assay_problems_append(&t->problems, &whole->problems);
-    return status == ASSAY_OK ? reach_all(t, out->job, sources, rules, whole) : status;
+    t->info->problems = &t->problems;
+    if (status == ASSAY_OK)
+        status = reach_all(t, out->job, sources, rules, whole);
+    t->info->problems = NULL;
+    return status;
 }
 
 static assay_plan_figures figures_of(const assay_plan *plan, int ranks)

@@ -79,6 +79,7 @@ void assay_trial_info_free(assay_trial *trial)
     free(trial->role);
     free(trial->worker_modes);
     assay_step_shifts_release(&trial->shifts);
+    assay_claims_release(&trial->claims);
     if (trial->tensors)
         assay_dict_free(trial->tensors);
     free(trial->name);
@@ -175,6 +176,56 @@ const char *assay_trial_tensor(const assay_trial *trial, uint32_t tensor)
 unsigned assay_trial_tensor_modes(const assay_trial *trial, uint32_t tensor)
 {
     return tensor < assay_dict_count(trial->tensors) ? trial->tensor_modes[tensor] : 0;
+}
+
+uint64_t assay_trial_claims(const assay_trial *trial)
+{
+    return trial->claims.count;
+}
+
+const assay_claim *assay_trial_claim(const assay_trial *trial, uint64_t i)
+{
+    return i < trial->claims.count ? &trial->claims.list[i] : NULL;
+}
+
+void assay_trial_betas(const assay_trial *trial, double betas[2])
+{
+    betas[0] = 0.9;
+    betas[1] = 0.999;
+    for (size_t i = 0; i < trial->claims.count; i++)
+        if (trial->claims.list[i].kind == ASSAY_CLAIM_BETAS) {
+            memcpy(betas, trial->claims.list[i].number, sizeof trial->claims.list[i].number);
+            return;
+        }
+}
+
+/* A second checkpoint of a step, or one that was not written to its end, says nothing of the one that counts; and what
+ * a step is compared with need not be its own. */
+uint64_t assay_trial_losses(const assay_trial *trial, int64_t step)
+{
+    uint64_t losses = 0;
+    for (size_t i = 0; trial->problems && i < trial->problems->kept; i++) {
+        const assay_problem *p = &trial->problems->list[i];
+        losses += p->step == step && assay_problem_is_loss(p->kind) && p->kind != ASSAY_PROBLEM_DUPLICATE &&
+                  p->kind != ASSAY_PROBLEM_ABANDONED && p->tensor != ASSAY_OF_COMPARISON;
+    }
+    return losses;
+}
+
+/* A file that cannot be opened has records of any tensor. */
+static bool is_of_record(const assay_problem *p, int64_t step, uint32_t tensor)
+{
+    return p->step == step &&
+           (p->tensor == tensor || (p->tensor == ASSAY_NO_TENSOR &&
+                                    (p->kind == ASSAY_PROBLEM_READ || p->kind == ASSAY_PROBLEM_EVENT_MISSING)));
+}
+
+bool assay_trial_is_unread(const assay_trial *trial, int64_t step, uint32_t tensor)
+{
+    for (size_t i = 0; trial->problems && i < trial->problems->kept; i++)
+        if (is_of_record(&trial->problems->list[i], step, tensor))
+            return true;
+    return false;
 }
 
 int assay_trial_is_member(const assay_trial *trial, const char *collection, uint32_t tensor, assay_problems *problems)

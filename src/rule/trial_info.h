@@ -6,6 +6,7 @@
 
 #include "trial/align.h"
 #include "trial/catalog.h"
+#include "trial/claims.h"
 #include "trial/names.h"
 
 struct assay_trial {
@@ -22,9 +23,11 @@ struct assay_trial {
     uint64_t step_count;
     uint64_t mode_steps[ASSAY_MODES];
     unsigned modes;
-    uint8_t *worker_modes;    /* [catalog->workers] bit 1 << mode that the worker wrote a step of; NULL: not known */
-    assay_step_shifts shifts; /* where workers count their steps otherwise than the lowest one */
-    assay_matcher **matchers; /* [catalog->collections.count] */
+    uint8_t *worker_modes; /* [catalog->workers] bit 1 << mode that the worker wrote a step of; NULL: not known */
+    assay_claims claims;   /* what the index says beside its records, in order */
+    const assay_problems *problems; /* while rules are finalized: all of the trial; borrowed */
+    assay_step_shifts shifts;       /* where workers count their steps otherwise than the lowest one */
+    assay_matcher **matchers;       /* [catalog->collections.count] */
     uint8_t **listed; /* [catalog->collections.count] a bit for each tensor that is listed; NULL: the lists are there */
     uint64_t serial;  /* of this program's trials: no two have the same, one after the other at one address neither */
 };

@@ -14,7 +14,8 @@ static const meter_kind *const KINDS[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_CHANGE] = &meter_change,     [ASSAY_MEASURE_CLASSES] = &meter_classes,
     [ASSAY_MEASURE_VALUES] = &meter_values,     [ASSAY_MEASURE_DIGEST] = &meter_digest,
     [ASSAY_MEASURE_BELOW] = &meter_below,       [ASSAY_MEASURE_FIRST_BAD] = &meter_first_bad,
-    [ASSAY_MEASURE_IMAGES] = &meter_images,
+    [ASSAY_MEASURE_IMAGES] = &meter_images,     [ASSAY_MEASURE_NEGATIVE] = &meter_negative,
+    [ASSAY_MEASURE_MOMENTS] = &meter_moments,
 };
 
 static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
@@ -30,6 +31,8 @@ static const char *const NAMES[ASSAY_MEASURE_KINDS] = {
     [ASSAY_MEASURE_BELOW] = "small and large elements",
     [ASSAY_MEASURE_FIRST_BAD] = "first element that is not finite",
     [ASSAY_MEASURE_IMAGES] = "images",
+    [ASSAY_MEASURE_NEGATIVE] = "elements below 0",
+    [ASSAY_MEASURE_MOMENTS] = "moments",
 };
 
 /* The head of the meter, so that the state behind it is aligned for any type. */
@@ -46,6 +49,8 @@ size_t assay_result_size(const assay_measure *measure)
         [ASSAY_MEASURE_CHANGE] = HEAD + sizeof(assay_change),
         [ASSAY_MEASURE_BELOW] = HEAD + sizeof(assay_counts),
         [ASSAY_MEASURE_FIRST_BAD] = HEAD + sizeof(assay_first_bad),
+        [ASSAY_MEASURE_NEGATIVE] = HEAD + sizeof(assay_negative),
+        [ASSAY_MEASURE_MOMENTS] = HEAD + sizeof(assay_moments),
     };
     return sizes[measure->kind] ? sizes[measure->kind] : sizeof(assay_result);
 }
@@ -153,7 +158,8 @@ static int check(const assay_measure *measure, const assay_shape *shape, const a
                           ASSAY_MEASURE_NUMBERS, (unsigned)measure->numbers);
     if ((measure->kind == ASSAY_MEASURE_UNITS && measure->form > ASSAY_UNIT_CHANNEL) ||
         (measure->kind == ASSAY_MEASURE_CLASSES && measure->form > ASSAY_CLASS_AUTO) ||
-        (measure->kind == ASSAY_MEASURE_IMAGES && measure->form > ASSAY_IMAGES_CHANNELS_LAST))
+        (measure->kind == ASSAY_MEASURE_IMAGES && measure->form > ASSAY_IMAGES_CHANNELS_LAST) ||
+        (measure->kind == ASSAY_MEASURE_MOMENTS && measure->form > ASSAY_MOMENTS_BELOW))
         return assay_fail(err, ASSAY_EPARAM, "the measure '%s' has no form %u", NAMES[measure->kind],
                           (unsigned)measure->form);
     if (measure->kind == ASSAY_MEASURE_CLASSES && measure->axis != 0 && measure->axis != 1)
@@ -209,7 +215,7 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
         memcpy(meter->dim, shape->dim, (size_t)shape->dims * sizeof meter->dim[0]);
     meter->elements = shape->elements;
     meter->has_reference = reference != NULL;
-    meter->same_shape = measure->kind == ASSAY_MEASURE_CHANGE && reference && same_shape(shape, reference);
+    meter->same_shape = assay_measure_compares(measure) && reference && same_shape(shape, reference);
     meter->reference_dtype = reference ? reference->dtype : ASSAY_STRING;
     status = kind->start ? kind->start(meter, err) : ASSAY_OK;
     if (status != ASSAY_OK) {
@@ -266,7 +272,7 @@ int assay_meter_end(assay_meter *meter, assay_result *result, assay_error *err)
     assay_result value;
     memset(&value, 0, sizeof value);
     value.kind = meter->measure.kind;
-    bool is_fed = meter->measure.kind != ASSAY_MEASURE_CHANGE || meter->same_shape;
+    bool is_fed = !assay_measure_compares(&meter->measure) || meter->same_shape;
     if (is_fed && meter->position < meter->elements)
         status = assay_fail(err, ASSAY_EFORMAT, "the tensor ends after %llu of the %llu elements that its shape says",
                             (unsigned long long)meter->position, (unsigned long long)meter->elements);

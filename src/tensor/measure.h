@@ -26,7 +26,7 @@ typedef struct assay_meter_needs {
 
 /* Makes a meter in `arena`; its result lives there too. ASSAY_EBUDGET when it would need more than `budget` bytes (the
  * message says how much), ASSAY_ENOMEM; 1 when the measure does not apply to the tensor (strings, no elements). CHANGE
- * also needs `reference`: NULL means that there is none. */
+ * and MOMENTS also need `reference`: NULL means that there is none. */
 int assay_meter_new(const assay_measure *measure, const assay_shape *shape, const assay_shape *reference, size_t budget,
                     assay_arena *arena, assay_meter **out, assay_error *err);
 
@@ -37,8 +37,8 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
                            size_t most, size_t budget, assay_arena *arena, assay_meter_needs *needs, assay_meter **out,
                            assay_error *err);
 
-/* Feeds `elements` elements that follow those fed before; any alignment. For CHANGE with a reference of the same shape,
- * `reference` holds the same elements of it, in its own dtype; else NULL. */
+/* Feeds `elements` elements that follow those fed before; any alignment. For a comparison with a reference of the same
+ * shape, `reference` holds the same elements of it, in its own dtype; else NULL. */
 int assay_meter_feed(assay_meter *meter, const void *bytes, const void *reference, uint64_t elements, assay_error *err);
 
 /* Where the meter would copy all of the content as it is fed, or NULL. Whoever puts it there and feeds it from there,
@@ -62,6 +62,12 @@ size_t assay_result_size(const assay_measure *measure);
 /* Pools `earlier`, the result of an earlier saved step, into `result` (UNITS with a window). Shapes that differ leave
  * it as it is. */
 void assay_meter_pool(assay_result *result, const assay_result *earlier);
+
+/* True when the measure goes through a reference tensor beside the tensor itself. */
+static inline bool assay_measure_compares(const assay_measure *m)
+{
+    return m->kind == ASSAY_MEASURE_CHANGE || m->kind == ASSAY_MEASURE_MOMENTS;
+}
 
 /* True when the measure is about strings (TEXTS) and is taken by assay_texts_new() instead. */
 static inline int assay_measure_is_text(const assay_measure *m)

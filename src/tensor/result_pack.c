@@ -32,6 +32,15 @@ static void put_change(assay_buf *out, const assay_change *c)
     assay_put_f64(out, c->reference_squares);
 }
 
+static void put_moments(assay_buf *out, const assay_moments *m)
+{
+    assay_put_u8(out, m->found);
+    assay_put_u64(out, m->beyond);
+    assay_put_u64(out, m->index);
+    assay_put_f64(out, m->largest);
+    assay_put_f64(out, m->limit);
+}
+
 static void put_channels(assay_buf *out, const assay_channels *c)
 {
     const uint64_t numbers[] = {c->images, c->elements, c->channels};
@@ -103,6 +112,14 @@ void assay_result_pack(const assay_measure *measure, const assay_result *result,
     case ASSAY_MEASURE_IMAGES:
         put_images(out, &result->of.images);
         break;
+    case ASSAY_MEASURE_NEGATIVE:
+        assay_put_u64(out, result->of.negative.count);
+        assay_put_u64(out, result->of.negative.index);
+        assay_put_f64(out, result->of.negative.smallest);
+        break;
+    case ASSAY_MEASURE_MOMENTS:
+        put_moments(out, &result->of.moments);
+        break;
     case ASSAY_MEASURE_KINDS:
         break;
     }
@@ -171,6 +188,16 @@ static assay_change get_change(reader *r)
     c.squares = assay_get_f64(r->in);
     c.reference_squares = assay_get_f64(r->in);
     return c;
+}
+
+static assay_moments get_moments(reader *r)
+{
+    assay_moments m = {.found = get_bool(r)};
+    m.beyond = assay_get_u64(r->in);
+    m.index = assay_get_u64(r->in);
+    m.largest = assay_get_f64(r->in);
+    m.limit = assay_get_f64(r->in);
+    return m;
 }
 
 static assay_channels get_channels(reader *r)
@@ -265,6 +292,14 @@ static void get_result(reader *r, const assay_measure *measure, assay_result *re
         break;
     case ASSAY_MEASURE_IMAGES:
         result->of.images = get_images(r);
+        break;
+    case ASSAY_MEASURE_NEGATIVE:
+        result->of.negative.count = assay_get_u64(r->in);
+        result->of.negative.index = assay_get_u64(r->in);
+        result->of.negative.smallest = assay_get_f64(r->in);
+        break;
+    case ASSAY_MEASURE_MOMENTS:
+        result->of.moments = get_moments(r);
         break;
     case ASSAY_MEASURE_KINDS:
         break;

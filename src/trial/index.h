@@ -7,6 +7,7 @@
 #define ASSAY_TRIAL_INDEX_H
 
 #include "trial/catalog.h"
+#include "trial/claims.h"
 
 enum { ASSAY_FILES_MOST = 1 << 24, ASSAY_PATH_ROOM = 4096 };
 
@@ -76,6 +77,7 @@ typedef struct assay_shard {
     size_t entry_count, entry_room;
     assay_shape_entry *shapes;
     size_t shape_count, shape_room;
+    assay_claims claims; /* of the index that was read; they stay with the rank that read it */
 } assay_shard;
 
 /* An empty shard, and its end: frees all parts, entries and shapes. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <assay/rule.h>
+
 #include "base/fault.h"
 
 enum { TEXT_MOST = 1024 }; /* a sentence, names in it included */
@@ -45,7 +47,7 @@ void assay_problems_release(assay_problems *p)
 }
 
 /* Keeps one more; takes `file` and `text`, also when it fails. */
-static int keep(assay_problems *p, int kind, int64_t step, char *file, int64_t offset, char *text)
+static int keep(assay_problems *p, int kind, int64_t step, char *file, int64_t offset, char *text, uint32_t tensor)
 {
     if (p->kept == p->room) {
         size_t room = p->room ? 2 * p->room : 8;
@@ -61,7 +63,7 @@ static int keep(assay_problems *p, int kind, int64_t step, char *file, int64_t o
         p->status = ASSAY_ENOMEM;
         return ASSAY_ENOMEM;
     }
-    p->list[p->kept++] = (assay_problem){kind, step, file, offset, text};
+    p->list[p->kept++] = (assay_problem){kind, step, file, offset, text, tensor};
     return ASSAY_OK;
 }
 
@@ -88,7 +90,13 @@ void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *f
     if (length < 0)
         memcpy(text, "?", 2);
     one_line(text);
-    keep(p, kind, step, assay_copy_text(file ? file : ""), offset, assay_copy_text(text));
+    keep(p, kind, step, assay_copy_text(file ? file : ""), offset, assay_copy_text(text), ASSAY_NO_TENSOR);
+}
+
+void assay_problems_set_tensor(assay_problems *p, uint32_t tensor)
+{
+    if (p->total <= ASSAY_PROBLEMS_KEPT && p->kept == p->total)
+        p->list[p->kept - 1].tensor = tensor;
 }
 
 int assay_problems_append(assay_problems *earlier, const assay_problems *later)
@@ -99,7 +107,8 @@ int assay_problems_append(assay_problems *earlier, const assay_problems *later)
         earlier->status = later->status;
     for (size_t i = 0; i < later->kept && earlier->kept < ASSAY_PROBLEMS_KEPT; i++) {
         const assay_problem *q = &later->list[i];
-        if (keep(earlier, q->kind, q->step, assay_copy_text(q->file), q->offset, assay_copy_text(q->text)) != ASSAY_OK)
+        if (keep(earlier, q->kind, q->step, assay_copy_text(q->file), q->offset, assay_copy_text(q->text), q->tensor) !=
+            ASSAY_OK)
             break;
     }
     return earlier->status;
@@ -118,6 +127,7 @@ void assay_problems_pack(const assay_problems *p, assay_buf *out)
         assay_put_text(out, q->file);
         assay_put_i64(out, q->offset);
         assay_put_text(out, q->text);
+        assay_put_u32(out, q->tensor);
     }
 }
 
@@ -129,10 +139,11 @@ static int unpack_one(assay_cursor *in, assay_problems *p)
     const char *file = assay_get_text(in, &file_length);
     int64_t offset = assay_get_i64(in);
     const char *text = assay_get_text(in, &text_length);
+    const uint32_t tensor = assay_get_u32(in);
     if (in->failed || kind >= ASSAY_PROBLEM_KINDS)
         return ASSAY_EFORMAT;
     return keep(p, (int)kind, step, assay_copy_bytes_as_text(file, file_length), offset,
-                assay_copy_bytes_as_text(text, text_length));
+                assay_copy_bytes_as_text(text, text_length), tensor);
 }
 
 int assay_problems_unpack(assay_cursor *in, assay_problems *p, assay_error *err)

@@ -49,12 +49,16 @@ typedef enum assay_problem_kind {
 const char *assay_problem_word(int kind);
 bool assay_problem_is_loss(int kind);
 
+/* In place of a tensor: what hinders a comparison at the step, and may lie elsewhere. */
+#define ASSAY_OF_COMPARISON (UINT32_MAX - 1)
+
 typedef struct assay_problem {
     int kind;
-    int64_t step;   /* global step, -1: none */
-    char *file;     /* relative to the trial; owned */
-    int64_t offset; /* in the file; -1: none */
-    char *text;     /* one sentence; owned */
+    int64_t step;    /* global step, -1: none */
+    char *file;      /* relative to the trial; owned */
+    int64_t offset;  /* in the file; -1: none */
+    char *text;      /* one sentence; owned */
+    uint32_t tensor; /* whose record it is, by the trial's number; ASSAY_NO_TENSOR: not that of one record */
 } assay_problem;
 
 enum { ASSAY_PROBLEMS_KEPT = 1000 }; /* the first so many are kept in full; all are counted */
@@ -73,6 +77,8 @@ void assay_problems_release(assay_problems *p);
 /* Adds one; texts are copied. */
 void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format,
                         ...) __attribute__((format(printf, 6, 7)));
+/* Says whose record the problem that was added last is. */
+void assay_problems_set_tensor(assay_problems *p, uint32_t tensor);
 /* Appends `later` behind `earlier`. Associative, also beyond the ceiling. Returns 0 or ASSAY_ENOMEM. */
 int assay_problems_append(assay_problems *earlier, const assay_problems *later);
 void assay_problems_pack(const assay_problems *p, assay_buf *out);

@@ -82,6 +82,7 @@ void assay_shard_init(assay_shard *s)
 
 void assay_shard_release(assay_shard *s)
 {
+    assay_claims_release(&s->claims);
     for (size_t i = 0; i < s->count; i++)
         assay_part_release(s, &s->parts[i]);
     free(s->parts);

@@ -187,7 +187,7 @@ static const sample *reference_of(maker *m, const assay_measure *measure, uint32
     const size_t row = (size_t)t * WORLD_STEPS;
     int64_t back = measure->reference == ASSAY_REFERENCE_SAVED_BEFORE ? measure->steps : 1;
     *at = step;
-    if (measure->reference == ASSAY_REFERENCE_OTHER_TRIAL)
+    if (measure->reference == ASSAY_REFERENCE_OTHER_TRIAL || measure->reference == ASSAY_REFERENCE_SECOND_MOMENT)
         return &m->elsewhere[row + (size_t)step][worker];
     if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER)
         return &m->saved[row + (size_t)step][0];
@@ -231,7 +231,7 @@ static const assay_result *take_measure(maker *m, const assay_measure *measure, 
         return NULL;
     if (assay_measure_is_text(measure))
         return texts_result(m, s);
-    if (measure->kind == ASSAY_MEASURE_CHANGE)
+    if (assay_measure_compares(measure))
         reference = reference_of(m, measure, t, step, worker, &at);
     if (reference && (!reference->raw || reference->elements == 0))
         reference = NULL;
@@ -358,6 +358,29 @@ static void make_views(maker *m)
     }
 }
 
+/* What the index of a series of checkpoints says: most steps are whole; names are promised, or second names. */
+static void make_claims(maker *m)
+{
+    assay_claims *claims = &m->w->trial.claims;
+    for (int step = 0; step < WORLD_STEPS && !m->failed; step++)
+        for (uint32_t worker = 0; worker < WORLD_WORKERS && !m->failed; worker++) {
+            assay_claim claim = {.step = m->w->trial.steps[step].step,
+                                 .worker = worker,
+                                 .kind = ASSAY_CLAIM_NAMES,
+                                 .tensor = ASSAY_NO_TENSOR,
+                                 .first = ASSAY_NO_TENSOR};
+            m->failed = assay_claims_add(claims, &claim) != ASSAY_OK;
+            claim.kind = ASSAY_CLAIM_OPEN;
+            if (below(m, 12) == 0)
+                m->failed = m->failed || assay_claims_add(claims, &claim) != ASSAY_OK;
+            claim.tensor = m->id[below(m, m->tensors)];
+            claim.kind = ASSAY_CLAIM_PROMISED + below(m, 2);
+            claim.first = claim.kind == ASSAY_CLAIM_ALIAS ? m->id[0] : ASSAY_NO_TENSOR;
+            m->failed = m->failed || assay_claims_add(claims, &claim) != ASSAY_OK;
+        }
+    assay_claims_sort(claims);
+}
+
 bool world_make(world *w, const assay_instance *instance, uint64_t seed)
 {
     return world_make_of(w, instance, seed, NULL, 0);
@@ -391,6 +414,8 @@ bool world_make_of(world *w, const assay_instance *instance, uint64_t seed, cons
     make_samples(&m);
     w->other.tensor_modes = w->trial.tensor_modes;
     make_views(&m);
+    if (!m.failed)
+        make_claims(&m);
     return !m.failed;
 }
 
@@ -400,6 +425,7 @@ void world_release(world *w)
     free(w->trial.matchers);
     free(w->trial.order);
     free(w->trial.role);
+    assay_claims_release(&w->trial.claims);
     if (w->trial.tensors)
         assay_dict_free(w->trial.tensors);
     assay_problems_release(&w->catalog.problems);

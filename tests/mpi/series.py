@@ -27,7 +27,7 @@ from reports import body_of  # noqa: E402
 STEPS = (10, 20, 30)
 RULES = [("exploding", "ExplodingTensor", {}), ("zero", "AllZero", {"tensor_regex": ".*"}),
          ("unchanged", "UnchangedTensor", {"collection_names": "weights", "num_steps": 2}),
-         ("update", "WeightUpdateRatio", {"large_threshold": 1e9})]
+         ("update", "WeightUpdateRatio", {"large_threshold": 1e9}), ("structure", "CheckpointStructure", {})]
 
 
 def model(step):
@@ -76,6 +76,12 @@ def verdicts(report):
     """What the rules say, but for the place of the trial."""
     trial = json.loads(report)["trials"][0]
     return json.loads(json.dumps(trial["rules"]).replace(trial["path"], "TRIAL").replace(trial["name"], "TRIAL"))
+
+
+def structure(report):
+    """The findings of CheckpointStructure."""
+    return [f for r in json.loads(report or '{"trials": [{"rules": []}]}')["trials"][0]["rules"]
+            if r["rule"] == "CheckpointStructure" for f in r["findings"]]
 
 
 def kinds(report):
@@ -258,12 +264,51 @@ def check_damage(test):
         loss = wanted and wanted != ["extra-shard"]
         report = test.same(root, name, 3 if loss else 0)
         test.checks.expect(report and kinds(report) == wanted, "%s: %s" % (name, report and kinds(report)))
+        found = {(f["test"], f["step"]) for f in structure(report)}
+        allowed = {("files", 20)} | ({("vanished", 20)} if name in ("no tensors", "lost piece") else set())
+        named = bool(loss) and name != "not finished"
+        test.checks.expect(found <= allowed and (("files", 20) in found) == named, "%s: the structure: %s" % (name, found))
         rows, _ = statistics(test.args.assay, root)
         steps = {step for step, _, _ in rows}
         test.checks.expect({10, 30} <= steps, "%s: the other steps are not there: %s" % (name, steps))
         mine = {tensor for step, _, tensor in rows if step == 20}
         test.checks.expect(mine <= names and (left is None or len(mine) == left), "%s: of step 20 are left %s" % (name, mine))
     test.checks.expect(not os.path.exists(Evil.mark), "a function of a pickle was called")
+
+
+def check_structure(test):
+    """Names that go and come, another shape and dtype, weights that are tied no more; a step of which nothing is known between."""
+    root = test.work / "structure"
+    job = {"rules": [{"rule": "CheckpointStructure", "parameters": {"tests": "appeared,dtype,shape,tied,vanished"}},
+                     {"rule": "AdamMomentBound"}, {"rule": "DeadRows"}]}
+    for step in (1, 2, 3, 4):
+        weights = {"a.weight": torch.full((3, 2), float(step)), "b.weight": torch.ones(5, 4 if step < 4 else 3),
+                   "c.weight": torch.ones(2, dtype=torch.float32 if step < 2 else torch.float16)}
+        weights["out.weight"] = weights["a.weight"] if step < 4 else weights["a.weight"].clone()
+        if step != 2:
+            weights["seldom"] = torch.ones(1)
+        parameter = torch.nn.Parameter(weights["b.weight"].clone())
+        optimizer = torch.optim.AdamW([parameter], betas=(0.9, 0.95))
+        parameter.grad = torch.ones_like(parameter)
+        parameter.grad[1] = 0
+        optimizer.step()
+        save_torch(root / ("ckpt_%d.pt" % step), {"model": weights, "optimizer": optimizer.state_dict()})
+    os.truncate(root / "ckpt_3.pt", 700)
+    path = test.work / "structure.json"
+    path.write_text(json.dumps(job))
+    test.job, kept = path, test.job
+    report = test.same(root, "structure", 3)
+    test.job = kept
+    found = [(f["test"], f["step"], f["tensor"], f.get("note")) for f in structure(report)]
+    test.checks.expect(found == [
+        ("dtype", 2, "c.weight", "float32 at 1, float16 now"), ("vanished", 2, "seldom", None),
+        ("shape", 4, "b.weight", "[5, 4] at 2, [5, 3] now"), ("tied", 4, "out.weight", "was a.weight"),
+        ("appeared", 4, "seldom", None)] + [("shape", 4, "optimizer/b.weight/" + kept, "[5, 4] at 2, [5, 3] now")
+                                            for kept in ("exp_avg", "exp_avg_sq")], "structure: %s" % found)
+    rules = {r["rule"]: r for r in json.loads(report)["trials"][0]["rules"]}
+    test.checks.expect(rules["AdamMomentBound"]["status"] == "NoIssuesFound" and rules["AdamMomentBound"]["datapoints"] == 3,
+                       "Adam's moments: %s" % rules["AdamMomentBound"])
+    test.checks.expect([f["value"] for f in rules["DeadRows"]["findings"]] == [1, 1, 1], "dead rows: %s" % rules["DeadRows"])
 
 
 def check_names(test):
@@ -293,7 +338,7 @@ def main():
     parser.add_argument("--no-pack", action="store_true")
     with tempfile.TemporaryDirectory(prefix="assay-series-") as work:
         test = Test(parser.parse_args(), Path(work))
-        for check in (check_layouts, check_workers, check_torch, check_damage, check_names):
+        for check in (check_layouts, check_workers, check_torch, check_damage, check_structure, check_names):
             check(test)
     test.checks.done()
 

@@ -383,6 +383,57 @@ def zeros_and_variance(folder):
     ]
 
 
+def adam(steps, b1=0.9, b2=0.999, worst=False):
+    """Both moments after so many gradients; `worst`: the sequence that comes nearest to the bound."""
+    rng = numpy.random.default_rng(7)
+    first, second = numpy.zeros((4, 3)), numpy.zeros((4, 3))
+    for t in range(steps):
+        gradient = numpy.full((4, 3), (b1 / b2) ** (steps - 1 - t)) if worst else rng.normal(0, 1, (4, 3))
+        first, second = b1 * first + (1 - b1) * gradient, b2 * second + (1 - b2) * gradient ** 2
+    return first, second
+
+
+@case
+def optimizer_state(folder):
+    """A bit of a moment is flipped at step 1, of another optimizer's too; a second moment is below zero at step 2; AMSGrad's
+    largest one falls; a row of a parameter and half of a table never had a gradient."""
+    made = Made(folder)
+    bound = (1 - 0.9) / math.sqrt((1 - 0.999) * (1 - 0.9 ** 2 / 0.999))
+    for step in range(3):
+        first, second = adam(50 + step)
+        worst = adam(1500, worst=True)
+        largest, dead, table = second.copy(), second.copy(), numpy.zeros((4, 3))
+        if step == 1:
+            first[2, 1] = 2 * bound * math.sqrt(second[2, 1])
+            largest[0, 0] *= 0.5
+        dead[3] = 0
+        table[:2] = second[:2]
+        damaged = second.copy()
+        damaged[1, 2] = -1e-9 if step == 2 else -0.0
+        made.step(step, "TRAIN", step, {
+            "optimizer/w/exp_avg": first, "optimizer/w/exp_avg_sq": second, "optimizer/w/max_exp_avg_sq": largest,
+            "optimizer/worst/exp_avg": worst[0], "optimizer/worst/exp_avg_sq": worst[1],
+            "optimizer/soap/exp_avg": first, "optimizer/soap/exp_avg_sq": second, "optimizer/soap/GG": second,
+            "optimizer/d/exp_avg": numpy.zeros((4, 3)), "optimizer/d/exp_avg_sq": dead,
+            "optimizer/tok.weight/exp_avg_sq": table, "optimizer/x/square_avg": damaged, "optimizer/x/step": numpy.float64(-1)})
+    return made.end(), [
+        rule("bound", "AdamMomentBound", lambda e: [(f["step"], f["tensor"], f["test"]) for f in e["findings"]] == [
+            (1, "optimizer/w/exp_avg", "bound"), (1, "optimizer/w/max_exp_avg_sq", "amsgrad")] and e["datapoints"] == 12 and
+            math.isclose(e["findings"][0]["value"], 2, rel_tol=1e-6) and e["findings"][0]["threshold"] == 1.00001 and
+            e["findings"][1]["value"] == 1),
+        rule("wide", "AdamMomentBound", {"findings_total": 1}, tolerance=1.5),
+        rule("other rates", "AdamMomentBound", lambda e: (1, "optimizer/worst/exp_avg") in [
+            (f["step"], f["tensor"]) for f in e["findings"]], beta2=0.95),
+        rule("no bound", "AdamMomentBound", lambda e: e["status"] == "Error" and "no bound" in e["message"], beta1=0.99, beta2=0.9),
+        rule("negative", "NegativeSecondMoment", lambda e: values([(2, 1)])(e) and e["datapoints"] == 21),
+        rule("dead", "DeadRows", lambda e: [(f["step"], f["tensor"], f["test"], f["value"]) for f in e["findings"]] == [
+            (s, "optimizer/d/exp_avg_sq", "rows", 1) for s in range(3)] and e["datapoints"] == 15),
+        rule("half a table", "DeadRows", lambda e: [f["test"] for f in e["findings"]] == ["embedding"] * 3, threshold=25,
+             embedding_threshold=40),
+        rule("structure", "CheckpointStructure", lambda e: e["status"] == "NoData" and "no series of checkpoints" in e["message"]),
+    ]
+
+
 @case
 def enormous(folder):
     """Finite elements whose squares are beyond a double: the variance is infinite, not unknown."""

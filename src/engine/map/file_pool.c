@@ -56,11 +56,13 @@ void assay_file_pool_leave(assay_file_pool *pool)
     assay_history_free(pool->history);
     pool->history = NULL;
     assay_step_lookup_release(&pool->first_worker.lookup);
+    assay_step_lookup_release(&pool->own.lookup);
     for (uint32_t p = 0; pool->others && p < pool->source->plan->pair_count * ASSAY_OPEN_FILES; p++)
         assay_step_lookup_release(&pool->others[p].lookup);
     free(pool->others);
     pool->others = NULL;
     pool->first_worker.of = NULL;
+    pool->own.of = NULL;
     forget_lookback(pool);
     if (pool->reference_cache)
         assay_reference_cache_clear(pool->reference_cache);

@@ -216,7 +216,7 @@ static bool is_small(assay_lookahead *a, const assay_tensor_result *result)
     return assay_buf_status(&a->probe) == ASSAY_OK;
 }
 
-/* Will the next record of the tensor be compared with this one, and no other worker's? */
+/* Will the next record of the tensor be compared with this one, and with none of its own step? */
 static bool saves_reading(const assay_lookahead *a, const assay_file_pool *pool, const assay_step_work *work,
                           const assay_part *part, const assay_entry *entry, const assay_record_demand *demand)
 {
@@ -226,7 +226,8 @@ static bool saves_reading(const assay_lookahead *a, const assay_file_pool *pool,
         return false;
     for (uint32_t k = 0; k < demand->measures; k++) {
         const assay_measure *measure = &a->source->plan->measures[demand->measure[k]];
-        if (measure->kind == ASSAY_MEASURE_CHANGE && measure->reference == ASSAY_REFERENCE_FIRST_WORKER)
+        if (measure->kind == ASSAY_MEASURE_MOMENTS ||
+            (measure->kind == ASSAY_MEASURE_CHANGE && measure->reference == ASSAY_REFERENCE_FIRST_WORKER))
             return false;
     }
     return true;

@@ -4,6 +4,18 @@
 #include "engine/map/step_map.h"
 #include "engine/reduce/chunk_result.h"
 
+/* In how many ways tensors are compared with others of their step. */
+static size_t lookups_in_step(const assay_plan *plan)
+{
+    bool workers = false, moments = false;
+    for (uint32_t k = 0; k < plan->measure_count; k++) {
+        const assay_measure *m = &plan->measures[k];
+        workers = workers || (m->kind == ASSAY_MEASURE_CHANGE && m->reference == ASSAY_REFERENCE_FIRST_WORKER);
+        moments = moments || m->kind == ASSAY_MEASURE_MOMENTS;
+    }
+    return (size_t)workers + (size_t)moments;
+}
+
 /* Bytes of the look-ups that are made when the largest of the sources is entered. */
 static size_t lookup_bytes(const assay_plan *plan, const assay_sources *sources)
 {
@@ -13,12 +25,7 @@ static size_t lookup_bytes(const assay_plan *plan, const assay_sources *sources)
         size_t bytes = tensors * sizeof(uint32_t);
         if (plan->sources[s].looks_back)
             bytes += 8 * sources->list[s].shard.entry_count + 4 * tensors;
-        for (uint32_t k = 0; k < plan->measure_count; k++)
-            if (plan->measures[k].kind == ASSAY_MEASURE_CHANGE &&
-                plan->measures[k].reference == ASSAY_REFERENCE_FIRST_WORKER) {
-                bytes += tensors * sizeof(void *);
-                break;
-            }
+        bytes += tensors * sizeof(void *) * lookups_in_step(plan);
         for (uint32_t p = 0; p < plan->pair_count; p++) {
             size_t others = plan->pairs[p].source == s && sources->list[plan->pairs[p].other].info
                                 ? assay_dict_count(sources->list[plan->pairs[p].other].info->tensors)

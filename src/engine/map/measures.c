@@ -1,6 +1,7 @@
 /* measures.c - see measures.h. */
 #include "engine/map/measures.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/fault.h"
@@ -41,7 +42,7 @@ static int give_up(const assay_measures *g, int status, const assay_error *err)
     if (status == ASSAY_ENOMEM)
         return status;
     if (status < 0)
-        assay_step_work_problem(w->step, w->part, w->entry->file, assay_problem_kind_of(status),
+        assay_step_work_problem(w->step, w->part, w->entry->file, ASSAY_OF_COMPARISON, assay_problem_kind_of(status),
                                 (int64_t)w->entry->offset, err->text);
     return ASSAY_OK;
 }
@@ -93,6 +94,16 @@ bool assay_measures_is_looked_back_at(const assay_measures *g)
 
 /* ---- starting ---- */
 
+/* Decay rates that the job does not give are those that the trial's optimizer was saved with. */
+static void set_betas(const assay_trial *trial, assay_measure *measure)
+{
+    double said[2];
+    assay_trial_betas(trial, said);
+    for (int i = 0; i < 2; i++)
+        if (isnan(measure->number[i]))
+            measure->number[i] = said[i];
+}
+
 /* Makes the meter; refused if the step has no room for what it needs. `budget` is for all that it could use. */
 static int start_meter(const assay_measures *g, active_measure *active, const assay_shape *shape,
                        const assay_shape *reference, size_t budget, assay_error *err)
@@ -100,8 +111,11 @@ static int start_meter(const assay_measures *g, active_measure *active, const as
     assay_record_work *w = g->record;
     assay_meter_needs needs;
     size_t most = assay_record_work_left(w);
-    int status = assay_meter_new_within(measure_of(g, active), shape, reference, most, budget, w->step->arena, &needs,
-                                        &active->meter, err);
+    assay_measure measure = *measure_of(g, active);
+    if (measure.kind == ASSAY_MEASURE_MOMENTS)
+        set_betas(w->pool->source->source->info, &measure);
+    int status =
+        assay_meter_new_within(&measure, shape, reference, most, budget, w->step->arena, &needs, &active->meter, err);
     if (status != ASSAY_OK)
         return status;
     w->work += needs.work;
@@ -147,8 +161,8 @@ static int start_measures(const assay_measures *g, const assay_shape *shape, boo
         assay_error err = {""};
         if ((measure->kind == ASSAY_MEASURE_QUANTILES) != quantiles)
             continue;
-        int status = measure->kind == ASSAY_MEASURE_CHANGE ? start_comparison(g, k, shape, &err)
-                                                           : start_meter(g, &g->list[k], shape, NULL, budget, &err);
+        int status = assay_measure_compares(measure) ? start_comparison(g, k, shape, &err)
+                                                     : start_meter(g, &g->list[k], shape, NULL, budget, &err);
         if (status != ASSAY_OK && (status = give_up(g, status, &err)) != ASSAY_OK)
             return status;
     }

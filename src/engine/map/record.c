@@ -217,8 +217,8 @@ int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const ass
         result->kinds |= 1u << entry->kind;
         result->unsummed |= record.checksum < ASSAY_CHECKSUM_TRUE ? 1u << entry->kind : 0;
     } else {
-        assay_step_work_problem(step, part, entry->file, assay_problem_kind_of(status), (int64_t)entry->offset,
-                                err.text);
+        assay_step_work_problem(step, part, entry->file, entry->tensor, assay_problem_kind_of(status),
+                                (int64_t)entry->offset, err.text);
     }
     return ASSAY_OK;
 }

@@ -1,6 +1,7 @@
 /* reference.c - see reference.h. */
 #include "engine/map/reference.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
@@ -248,6 +249,26 @@ static int find_other(const assay_record_work *w, const assay_measure *measure, 
     return 0;
 }
 
+/* The second moment of the parameter that the tensor belongs to. */
+static int find_second_moment(const assay_record_work *w, assay_reference *out, assay_error *err)
+{
+    static const char SECOND[] = "exp_avg_sq";
+    const assay_source *source = w->pool->source->source;
+    const char *worker = source->catalog.worker[w->part->worker];
+    size_t length = 0;
+    const char *name = assay_dict_name(source->info->tensors, w->entry->tensor, &length);
+    while (length > 0 && name[length - 1] != '/')
+        length--;
+    char *second = length > 0 ? assay_alloc(length + sizeof SECOND) : NULL;
+    if (!second)
+        return length > 0 ? ASSAY_ENOMEM : 0;
+    memcpy(second, name, length);
+    memcpy(second + length, SECOND, sizeof SECOND);
+    const uint32_t tensor = assay_dict_find(source->info->tensors, second, length + sizeof SECOND - 1);
+    free(second);
+    return tensor == ASSAY_NO_ID ? 0 : find_in_step(w, &w->pool->own, &source->shard, source, tensor, worker, out, err);
+}
+
 int assay_reference_find(const assay_record_work *w, const assay_measure *measure, assay_reference *out,
                          assay_error *err)
 {
@@ -259,6 +280,8 @@ int assay_reference_find(const assay_record_work *w, const assay_measure *measur
         return find_oldest(w, measure, out, err);
     case ASSAY_REFERENCE_OTHER_TRIAL:
         return find_other(w, measure, out, err);
+    case ASSAY_REFERENCE_SECOND_MOMENT:
+        return find_second_moment(w, out, err);
     default:
         return find_in_step(w, &w->pool->first_worker, &source->shard, source, w->entry->tensor, NULL, out, err);
     }

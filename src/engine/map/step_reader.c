@@ -28,7 +28,8 @@ static int read_entry(assay_step_reader *reader, assay_step_work *work, const as
     assay_tensor_result *result;
     int status = assay_step_work_result(work, part, entry->tensor, &result, &err);
     if (status == ASSAY_EBUDGET) {
-        assay_step_work_problem(work, part, entry->file, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset, err.text);
+        assay_step_work_problem(work, part, entry->file, entry->tensor, ASSAY_PROBLEM_BUDGET, (int64_t)entry->offset,
+                                err.text);
         return ASSAY_OK;
     }
     if (status != ASSAY_OK)
@@ -59,7 +60,7 @@ static int open_file(assay_step_reader *reader, assay_step_work *work, const ass
         return status;
     work->unopened = part;
     work->unopened_file = number;
-    assay_step_work_problem(work, part, number,
+    assay_step_work_problem(work, part, number, ASSAY_NO_TENSOR,
                             status == ASSAY_ENOTFOUND ? ASSAY_PROBLEM_EVENT_MISSING : ASSAY_PROBLEM_READ, -1, err.text);
     return status;
 }

@@ -137,13 +137,14 @@ int assay_step_work_result(assay_step_work *work, const assay_part *part, uint32
     return *out ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-void assay_step_work_problem(assay_step_work *work, const assay_part *part, uint32_t file, int kind, int64_t offset,
-                             const char *text)
+void assay_step_work_problem(assay_step_work *work, const assay_part *part, uint32_t file, uint32_t tensor, int kind,
+                             int64_t offset, const char *text)
 {
     char room[ASSAY_PATH_ROOM] = "";
     const char *path = assay_part_file(&work->source->source->catalog, part, file, room);
     work->refused |= kind == ASSAY_PROBLEM_BUDGET;
     assay_problems_add(&work->partial->problems, kind, part->step, path ? path : room, offset, "%s", text);
+    assay_problems_set_tensor(&work->partial->problems, tensor);
 }
 
 int assay_problem_kind_of(int status)

@@ -87,9 +87,10 @@ static inline bool assay_step_work_must_reread(const assay_step_work *work)
     return work->refused || work->unopened;
 }
 
-/* Adds a problem of a part's file; `offset` -1: of the file as a whole. A failure stays in the partial's list. */
-void assay_step_work_problem(assay_step_work *work, const assay_part *part, uint32_t file, int kind, int64_t offset,
-                             const char *text);
+/* Adds a problem of a part's file; `offset` -1: of the file as a whole; ASSAY_NO_TENSOR: not of one record. A failure
+ * stays in the partial's list. */
+void assay_step_work_problem(assay_step_work *work, const assay_part *part, uint32_t file, uint32_t tensor, int kind,
+                             int64_t offset, const char *text);
 /* The kind of problem that a status of reading or measuring is. */
 int assay_problem_kind_of(int status);
 /* Says that the step's memory is used up. Returns ASSAY_EBUDGET. */

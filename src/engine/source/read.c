@@ -38,6 +38,8 @@ static int summarize_shard(summary *s, uint32_t workers, assay_shard *shard, boo
     }
     if (!verbatim)
         assay_shard_drop_shapes(shard);
+    s->claims = shard->claims;
+    shard->claims = (assay_claims){0};
     return ASSAY_OK;
 }
 
@@ -93,6 +95,8 @@ static int sort_names(summary *s)
     }
     free(s->modes);
     s->modes = modes;
+    assay_claims_renumber(&s->claims, s->new_id);
+    assay_claims_sort(&s->claims);
     return ASSAY_OK;
 }
 
@@ -128,12 +132,14 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
     info->step_count = s->step_count;
     info->worker_modes = s->worker_modes;
     info->shifts = s->shifts;
+    info->claims = s->claims;
     s->names = NULL;
     s->modes = NULL;
     s->saved = NULL;
     s->steps = NULL;
     s->worker_modes = NULL;
     s->shifts = (assay_step_shifts){0};
+    s->claims = (assay_claims){0};
     assay_problems unkept;
     assay_problems_init(&unkept);
     int status = info->name && info->path ? ASSAY_OK : ASSAY_ENOMEM;

@@ -17,6 +17,7 @@ void assay_summaries_release(summaries *s)
         free(s->list[i].worker_modes);
         assay_step_shifts_release(&s->list[i].shifts);
         assay_problems_release(&s->list[i].problems);
+        assay_claims_release(&s->list[i].claims);
     }
     free(s->list);
 }
@@ -72,6 +73,7 @@ int assay_summaries_pack(const void *mine, assay_buf *out)
         assay_put_bytes(out, s->worker_modes, s->workers);
         assay_step_shifts_pack(&s->shifts, out);
         assay_problems_pack(&s->problems, out);
+        assay_claims_pack(&s->claims, out);
     }
     return assay_buf_status(out);
 }
@@ -94,8 +96,9 @@ static int join_saved(summary *s, const uint32_t *id, uint64_t count, uint32_t k
     return ASSAY_OK;
 }
 
-/* Names in the form of assay_dict_pack(), then their modes and predecessors. */
-static int join_names(summary *s, assay_cursor *later)
+/* Names in the form of assay_dict_pack(), then their modes and predecessors. *numbers, which the caller frees, are the
+ * later names' numbers here, *many of them. */
+static int join_names(summary *s, assay_cursor *later, uint32_t **numbers, uint64_t *many)
 {
     size_t length;
     uint32_t known = assay_dict_count(s->names);
@@ -119,7 +122,8 @@ static int join_names(summary *s, assay_cursor *later)
     }
     if (status == ASSAY_OK)
         status = join_saved(s, id, count, known, modes, later);
-    free(id);
+    *numbers = id;
+    *many = count;
     return status;
 }
 
@@ -163,19 +167,39 @@ static int join_problems(assay_problems *problems, assay_cursor *later, assay_er
     return status;
 }
 
+static int join_claims(assay_claims *claims, const uint32_t *id, uint64_t names, assay_cursor *later)
+{
+    assay_claims more = {0};
+    int status = assay_claims_unpack(later, names, &more);
+    if (status == ASSAY_OK)
+        status = assay_claims_append(claims, &more, id);
+    assay_claims_release(&more);
+    return status == ASSAY_EFORMAT ? ASSAY_EINTERNAL : status;
+}
+
+static int join_summary(summary *s, assay_cursor *later, assay_error *err)
+{
+    uint32_t *id = NULL;
+    uint64_t names = 0;
+    int status = join_names(s, later, &id, &names);
+    if (status == ASSAY_OK)
+        status = join_steps(s, later);
+    if (status == ASSAY_OK)
+        status = join_workers(s, later);
+    if (status == ASSAY_OK)
+        status = join_problems(&s->problems, later, err);
+    if (status == ASSAY_OK)
+        status = join_claims(&s->claims, id, names, later);
+    free(id);
+    return status;
+}
+
 int assay_summaries_join(void *mine, assay_cursor *later, assay_error *err)
 {
     summaries *all = mine;
     int status = ASSAY_OK;
-    for (uint32_t i = 0; status == ASSAY_OK && i < all->count; i++) {
-        status = join_names(&all->list[i], later);
-        if (status == ASSAY_OK)
-            status = join_steps(&all->list[i], later);
-        if (status == ASSAY_OK)
-            status = join_workers(&all->list[i], later);
-        if (status == ASSAY_OK)
-            status = join_problems(&all->list[i].problems, later, err);
-    }
+    for (uint32_t i = 0; status == ASSAY_OK && i < all->count; i++)
+        status = join_summary(&all->list[i], later, err);
     if (status == ASSAY_OK && assay_cursor_bad(later))
         return assay_fail(err, ASSAY_EINTERNAL, "steps and tensors did not survive their way between ranks");
     return status;

@@ -17,6 +17,7 @@ typedef struct summary {
     uint32_t workers;
     assay_step_shifts shifts;
     assay_problems problems;
+    assay_claims claims;
 } summary;
 
 typedef struct summaries {

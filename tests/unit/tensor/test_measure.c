@@ -23,7 +23,8 @@ static int new_meter(uint32_t kind, const assay_shape *shape, size_t budget, ass
 {
     assay_measure measure = measure_of(kind);
     assay_meter *meter;
-    return assay_meter_new(&measure, shape, kind == ASSAY_MEASURE_CHANGE ? shape : NULL, budget, arena, &meter, err);
+    return assay_meter_new(&measure, shape, assay_measure_compares(&measure) ? shape : NULL, budget, arena, &meter,
+                           err);
 }
 
 static void what_does_not_apply(void)
@@ -169,7 +170,7 @@ static void wrong_feeding(void)
         assay_meter *meter;
         assay_result result = {.kind = 1234};
         assay_error err = {""};
-        const assay_shape *reference = kind == ASSAY_MEASURE_CHANGE ? &t.shape : NULL;
+        const assay_shape *reference = assay_measure_compares(&measure) ? &t.shape : NULL;
         const void *other = reference ? t.bytes : NULL;
         if (kind == ASSAY_MEASURE_TEXTS)
             continue;
@@ -202,8 +203,8 @@ static void failing_allocations(void)
             snprintf(fault, sizeof fault, "alloc:%d", call);
             setenv("ASSAY_FAULT", fault, 1);
             assay_fault_arm(0);
-            status = take_passes(&measure, &t, kind == ASSAY_MEASURE_CHANGE ? &t : NULL, assay_simd_level(), CUT_NONE,
-                                 CEILING, arena, &result, NULL, &err);
+            status = take_passes(&measure, &t, assay_measure_compares(&measure) ? &t : NULL, assay_simd_level(),
+                                 CUT_NONE, CEILING, arena, &result, NULL, &err);
             CU_ASSERT_TRUE(status == ASSAY_OK || strstr(err.text, "no memory"));
             unsetenv("ASSAY_FAULT");
             assay_fault_arm(0);

@@ -17,6 +17,8 @@ static assay_measure measure_of(uint32_t kind)
         measure = (assay_measure){.kind = kind, .axis = 1};
     else if (kind == ASSAY_MEASURE_IMAGES)
         measure = (assay_measure){.kind = kind, .numbers = 1, .number = {2}};
+    else if (kind == ASSAY_MEASURE_MOMENTS)
+        measure = (assay_measure){.kind = kind, .numbers = 3, .number = {0.9, 0.999, NAN}};
     return measure;
 }
 
@@ -37,7 +39,7 @@ static assay_result result_of(const assay_measure *measure, assay_arena *arena)
     if (measure->kind != ASSAY_MEASURE_QUANTILES)
         memcpy(t.bytes + 7 * sizeof(float), odd, sizeof odd);
     tensor_widen(&t);
-    const tensor *reference = measure->kind == ASSAY_MEASURE_CHANGE ? &t : NULL;
+    const tensor *reference = assay_measure_compares(measure) ? &t : NULL;
     CU_ASSERT_EQUAL_FATAL(take(measure, &t, reference, assay_simd_level(), CUT_NONE, arena, &result), ASSAY_OK);
     tensor_release(&t);
     return result;
@@ -110,6 +112,11 @@ static bool same_results(const assay_result *a, const assay_result *b, uint32_t 
                same_bytes(&a->of.change.largest, &b->of.change.largest, 3);
     case ASSAY_MEASURE_FIRST_BAD:
         return same_bytes(&a->of.first_bad, &b->of.first_bad, 2);
+    case ASSAY_MEASURE_NEGATIVE:
+        return same_bytes(&a->of.negative, &b->of.negative, 3);
+    case ASSAY_MEASURE_MOMENTS:
+        return a->of.moments.found && b->of.moments.found &&
+               same_bytes(&a->of.moments.beyond, &b->of.moments.beyond, 4);
     default:
         return a->of.digest == b->of.digest;
     }

@@ -216,6 +216,7 @@ static int finish_tensor(const assay_boxes *b, boxed *t, assay_contents *c, cons
     bool simple = true;
     if (!settle_shape(b, t) || !count_elements(t->shape, t->dims, &elements)) {
         name_problem(c, ASSAY_PROBLEM_RECORD, path, name, "has pieces that do not fit one another");
+        assay_contents_promise(c, ASSAY_CKPT_MODEL, name, length);
         return ASSAY_OK;
     }
     box **list = assay_alloc(t->count * sizeof *list);
@@ -231,6 +232,7 @@ static int finish_tensor(const assay_boxes *b, boxed *t, assay_contents *c, cons
     }
     qsort(list, n, sizeof(box *), compare_boxes);
     int status = ASSAY_OK;
+    assay_contents_promise(c, ASSAY_CKPT_MODEL, name, length); /* until it is added */
     if (find_overlap(list, n))
         name_problem(c, ASSAY_PROBLEM_DUPLICATE_TENSOR, path, name, "has elements that two pieces have");
     else if (covered != elements)
@@ -253,6 +255,8 @@ int assay_boxes_finish(assay_boxes *b, assay_contents *c, const char *path)
         const char *name = assay_dict_name(b->names, i, &length);
         if (!b->tensor[i].given_up && b->tensor[i].first != NONE)
             status = finish_tensor(b, &b->tensor[i], c, path, name, length);
+        else if (b->tensor[i].given_up)
+            assay_contents_promise(c, ASSAY_CKPT_MODEL, name, length);
     }
     return status == ASSAY_OK ? c->status : status;
 }

@@ -15,13 +15,15 @@ int assay_contents_init(assay_contents *c, assay_store *store, int64_t step, con
     assay_buf_init(&c->notes, SIZE_MAX);
     c->names = assay_dict_new();
     c->files = assay_dict_new();
-    return c->names && c->files ? ASSAY_OK : ASSAY_ENOMEM;
+    c->mapped = assay_dict_new();
+    return c->names && c->files && c->mapped ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 void assay_contents_release(assay_contents *c)
 {
     assay_dict_free(c->names);
     assay_dict_free(c->files);
+    assay_dict_free(c->mapped);
     free(c->tensor);
     free(c->number);
     assay_boxes_free(c->boxes);
@@ -29,44 +31,55 @@ void assay_contents_release(assay_contents *c)
     *c = (assay_contents){0};
 }
 
-void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length, uint32_t file,
-                        uint64_t offset, uint64_t length, const assay_ckpt_place *place, const assay_ckpt_piece *pieces)
+/* The tensor of that name, added with nothing but its name when it is new; NULL without memory. Places and names have
+ * the same numbers until names.c gives new ones. */
+static assay_ckpt_tensor *find_tensor(assay_contents *c, const char *name, size_t length, bool *known)
 {
     if (c->status != ASSAY_OK)
-        return;
+        return NULL;
     if (c->count == c->room) {
         const size_t room = c->room ? 2 * c->room : 256;
         assay_ckpt_tensor *grown = assay_realloc_array(c->tensor, room, sizeof *grown);
         if (!grown) {
             c->status = ASSAY_ENOMEM;
-            return;
+            return NULL;
         }
         c->tensor = grown;
         c->room = room;
     }
-    const uint32_t known = assay_dict_count(c->names), id = assay_dict_add(c->names, name, name_length);
+    const uint32_t before = assay_dict_count(c->names), id = assay_dict_add(c->names, name, length);
     if (id == ASSAY_NO_ID) {
         c->status = ASSAY_ENOMEM;
-        return;
+        return NULL;
     }
-    assay_ckpt_tensor *added = &c->tensor[c->count];
-    if (id < known) {
+    *known = id < before;
+    if (!*known)
+        c->tensor[c->count++] = (assay_ckpt_tensor){.name = id, .file = ASSAY_NO_ID, .state = ASSAY_CKPT_PROMISED};
+    return &c->tensor[id];
+}
+
+void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length, uint32_t file,
+                        uint64_t offset, uint64_t length, const assay_ckpt_place *place, const assay_ckpt_piece *pieces)
+{
+    bool known = false;
+    assay_ckpt_tensor *added = find_tensor(c, name, name_length, &known);
+    if (!added)
+        return;
+    if (known && added->state == ASSAY_CKPT_HELD) {
         const char *path = assay_dict_name(c->files, file, NULL);
-        const bool again = c->tensor[id].file == file; /* of a dictionary the later one counts, as where it is loaded */
+        const bool again = added->file == file; /* of a dictionary the later one counts, as where it is loaded */
         assay_problems_add(c->problems, ASSAY_PROBLEM_DUPLICATE_TENSOR, c->step, path, -1,
-                           "%s: %s is in %s already; %s", path, assay_dict_name(c->names, id, NULL),
-                           assay_dict_name(c->files, c->tensor[id].file, NULL),
+                           "%s: %s is in %s already; %s", path, assay_dict_name(c->names, added->name, NULL),
+                           assay_dict_name(c->files, added->file, NULL),
                            again ? "the later one counts" : "this one is left out");
         if (!again)
             return;
-        added = &c->tensor[id];
     }
     const size_t note = c->notes.size;
     assay_ckpt_place whole = *place;
     whole.length = length;
     assay_ckpt_note_put(&c->notes, &whole, pieces);
-    c->count += id == known;
-    *added = (assay_ckpt_tensor){.name = id,
+    *added = (assay_ckpt_tensor){.name = added->name,
                                  .file = file,
                                  .offset = offset,
                                  .length = length,
@@ -75,6 +88,42 @@ void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *nam
                                  .role = (uint8_t)role,
                                  .in_order = c->in_order};
     c->status = assay_buf_status(&c->notes);
+}
+
+void assay_contents_promise(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length)
+{
+    bool known = false;
+    assay_ckpt_tensor *added = find_tensor(c, name, name_length, &known);
+    if (added && !known)
+        added->role = (uint8_t)role;
+}
+
+bool assay_contents_holds(const assay_contents *c, const char *name, size_t name_length)
+{
+    const uint32_t id = assay_dict_find(c->names, name, name_length);
+    return id != ASSAY_NO_ID && c->tensor[id].state == ASSAY_CKPT_HELD;
+}
+
+void assay_contents_alias(assay_contents *c, const char *name, size_t name_length, const char *first,
+                          size_t first_length)
+{
+    bool known = false;
+    const uint32_t of = assay_dict_find(c->names, first, first_length);
+    assay_ckpt_tensor *added = of == ASSAY_NO_ID ? NULL : find_tensor(c, name, name_length, &known);
+    if (!added || (known && added->state == ASSAY_CKPT_HELD))
+        return;
+    added->role = ASSAY_CKPT_MODEL;
+    added->state = ASSAY_CKPT_ALIAS;
+    added->first = of;
+}
+
+void assay_contents_set_betas(assay_contents *c, double beta1, double beta2)
+{
+    if (c->has_betas)
+        return;
+    c->has_betas = true;
+    c->betas[0] = beta1;
+    c->betas[1] = beta2;
 }
 
 void assay_contents_add_number(assay_contents *c, assay_ckpt_number number)

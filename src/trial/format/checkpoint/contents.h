@@ -51,12 +51,20 @@ typedef struct assay_ckpt_place {
     uint32_t pieces;   /* PIECES */
 } assay_ckpt_place;
 
+typedef enum assay_ckpt_state {                      /* of a tensor */
+                                ASSAY_CKPT_HELD,     /* it can be read */
+                                ASSAY_CKPT_PROMISED, /* an index says that there is one; it has no file and no note */
+                                ASSAY_CKPT_ALIAS     /* another name of `first`; likewise */
+} assay_ckpt_state;
+
 typedef struct assay_ckpt_tensor {
     uint32_t name; /* into assay_contents.names */
     uint32_t file; /* into assay_contents.files */
     uint64_t offset, length;
     size_t note, note_size; /* in assay_contents.notes */
     uint8_t role;           /* assay_ckpt_role */
+    uint8_t state;          /* assay_ckpt_state */
+    uint32_t first;         /* ALIAS: the tensor, by its place in assay_contents.tensor */
     bool in_order;          /* its file keeps the order in which the model has its tensors */
 } assay_ckpt_tensor;
 
@@ -80,6 +88,9 @@ typedef struct assay_contents {
     size_t numbers, number_room;
     bool in_order; /* of the file under way */
     assay_buf notes;
+    assay_dict *mapped; /* paths of files whose tensors an index names */
+    bool has_betas;
+    double betas[2];           /* that Adam was saved with */
     struct assay_boxes *boxes; /* of tensors in pieces, where files have some; NULL */
     int status;                /* ASSAY_ENOMEM once something could not be kept */
 } assay_contents;
@@ -93,6 +104,15 @@ void assay_contents_release(assay_contents *c);
 void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length, uint32_t file,
                         uint64_t offset, uint64_t length, const assay_ckpt_place *place,
                         const assay_ckpt_piece *pieces);
+/* Adds the name of a tensor that belongs to the checkpoint and cannot be read, unless it is there. */
+void assay_contents_promise(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length);
+/* Is there a tensor of that name that can be read? */
+bool assay_contents_holds(const assay_contents *c, const char *name, size_t name_length);
+/* Adds another name of a tensor, unless that is there. */
+void assay_contents_alias(assay_contents *c, const char *name, size_t name_length, const char *first,
+                          size_t first_length);
+/* Notes the decay rates that an optimizer was saved with; the first ones count. */
+void assay_contents_set_betas(assay_contents *c, double beta1, double beta2);
 void assay_contents_add_number(assay_contents *c, assay_ckpt_number number);
 
 /* A note as bytes, and back. False when it is none. */

@@ -69,6 +69,74 @@ static assay_files *list_files(const assay_contents *c)
     return files;
 }
 
+/* ---- what is no row ---- */
+
+static int add_claim(const assay_contents *c, const assay_unit *unit, const assay_ckpt_tensor *t, assay_dict *tensors,
+                     assay_shard *shard)
+{
+    const bool alias = t->state == ASSAY_CKPT_ALIAS;
+    assay_claim claim = {.step = unit->step,
+                         .worker = unit->worker,
+                         .kind = alias ? ASSAY_CLAIM_ALIAS : ASSAY_CLAIM_PROMISED,
+                         .first = ASSAY_NO_TENSOR};
+    size_t length = 0;
+    const char *name = assay_dict_name(c->names, t->name, &length);
+    claim.tensor = assay_dict_add(tensors, name, length);
+    if (claim.tensor == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    if (alias) {
+        name = assay_dict_name(c->names, c->tensor[t->first].name, &length);
+        claim.first = assay_dict_add(tensors, name, length);
+        if (claim.first == ASSAY_NO_ID)
+            return ASSAY_ENOMEM;
+    }
+    return assay_claims_add(&shard->claims, &claim);
+}
+
+/* Does a problem mean that names are unknown? Not where an index names them all the same. */
+static bool hides_names(const assay_contents *c, const assay_problem *p)
+{
+    return (p->kind == ASSAY_PROBLEM_HEADER || p->kind == ASSAY_PROBLEM_PICKLE || p->kind == ASSAY_PROBLEM_READ ||
+            p->kind == ASSAY_PROBLEM_UNSUPPORTED) &&
+           assay_dict_find(c->mapped, p->file, strlen(p->file)) == ASSAY_NO_ID;
+}
+
+/* What the step's index says beside its records; `kept` is how many problems there were before it was read. */
+static int add_claims(const assay_contents *c, const assay_unit *unit, size_t kept, assay_dict *tensors,
+                      assay_shard *shard)
+{
+    assay_claim claim = {.step = unit->step,
+                         .worker = unit->worker,
+                         .kind = ASSAY_CLAIM_NAMES,
+                         .tensor = ASSAY_NO_TENSOR,
+                         .first = ASSAY_NO_TENSOR};
+    bool open = c->problems->kept == ASSAY_PROBLEMS_KEPT; /* then not all are known */
+    int status = assay_claims_add(&shard->claims, &claim);
+    for (size_t i = kept; i < c->problems->kept; i++)
+        open = open || hides_names(c, &c->problems->list[i]);
+    claim.kind = ASSAY_CLAIM_OPEN;
+    if (status == ASSAY_OK && open)
+        status = assay_claims_add(&shard->claims, &claim);
+    for (size_t i = 0; i < c->count && status == ASSAY_OK; i++)
+        if (c->tensor[i].state != ASSAY_CKPT_HELD)
+            status = add_claim(c, unit, &c->tensor[i], tensors, shard);
+    claim.kind = ASSAY_CLAIM_BETAS;
+    memcpy(claim.number, c->betas, sizeof claim.number);
+    return status == ASSAY_OK && c->has_betas ? assay_claims_add(&shard->claims, &claim) : status;
+}
+
+/* Lets go of the tensors that have no record. */
+static void keep_held(assay_contents *c)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->tensor[i].state == ASSAY_CKPT_HELD)
+            c->tensor[kept++] = c->tensor[i];
+    c->count = kept;
+}
+
+/* ---- units ---- */
+
 static int add_part(assay_contents *c, const assay_unit *unit, assay_dict *tensors, assay_shard *shard)
 {
     assay_part part = {.step = unit->step,
@@ -102,6 +170,7 @@ static int index_unit(assay_store *store, const assay_catalog *catalog, const as
 {
     assay_contents c;
     const uint64_t before = problems->total;
+    const size_t kept = problems->kept;
     const char *path = place_of_unit(catalog, unit);
     if (!path)
         return ASSAY_OK;
@@ -115,6 +184,9 @@ static int index_unit(assay_store *store, const assay_catalog *catalog, const as
                            *path ? path : ".");
     if (status == ASSAY_OK)
         status = assay_ckpt_name(&c);
+    if (status == ASSAY_OK)
+        status = add_claims(&c, unit, kept, tensors, shard);
+    keep_held(&c);
     if (status == ASSAY_OK)
         status = add_part(&c, unit, tensors, shard);
     assay_contents_release(&c);

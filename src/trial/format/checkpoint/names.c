@@ -158,7 +158,7 @@ static bool is_candidate(const assay_contents *c, const assay_ckpt_tensor *t)
     assay_ckpt_place place;
     size_t length = 0;
     const char *name = name_of(c, t, &length);
-    if (t->role != ASSAY_CKPT_MODEL || !t->in_order)
+    if (t->role != ASSAY_CKPT_MODEL || !t->in_order || t->state != ASSAY_CKPT_HELD)
         return false;
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         if (length >= strlen(buffers[i]) &&
@@ -346,7 +346,7 @@ static void find_kept(const assay_contents *c, const assay_dict *beginnings, siz
     for (size_t i = c->count; i-- > 0;) {
         size_t rest = 0, length = 0;
         const uint32_t number = find_numbered(c, beginnings, i, &rest);
-        if (number == ASSAY_NO_ID)
+        if (number == ASSAY_NO_ID || c->tensor[i].state != ASSAY_CKPT_HELD)
             continue;
         const char *name = name_of(c, &c->tensor[i], &length);
         if (length - rest != 4 || memcmp(name + rest, "step", 4) != 0)

@@ -113,6 +113,25 @@ static void add_rest(saved *s, uint32_t node)
     assay_buf_release(&name);
 }
 
+/* Adam's decay rates, where the group has them. */
+static void note_betas(const saved *s, uint32_t group)
+{
+    const assay_pickle *p = s->p;
+    const uint32_t betas = assay_pickle_get(p, group, "betas");
+    double number[2];
+    int count = 0;
+    if (!assay_walk_is_list(p, betas))
+        return;
+    for (uint32_t i = p->node[betas].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next, count++) {
+        const assay_pickle_node *n = &p->node[p->item[i].value];
+        if (count == 2 || n->kind != ASSAY_PICKLE_FLOAT)
+            return;
+        number[count] = n->number;
+    }
+    if (count == 2)
+        assay_contents_set_betas(s->torch->file->to, number[0], number[1]);
+}
+
 /* Hands the numbers of every group to the contents, for names.c. */
 static void note_groups(saved *s)
 {
@@ -122,6 +141,7 @@ static void note_groups(saved *s)
         return;
     for (uint32_t g = p->node[s->groups].first; g != ASSAY_PICKLE_NOTHING; g = p->item[g].next, group++) {
         const uint32_t numbers = assay_pickle_get(p, p->item[g].value, "params");
+        note_betas(s, p->item[g].value);
         if (!assay_walk_is_list(p, numbers))
             continue;
         for (uint32_t i = p->node[numbers].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {

@@ -253,6 +253,27 @@ static int read_dcp(reading *r)
     return status;
 }
 
+/* What the index of a set names belongs to it, be it there or not. */
+static void promise_mapped(const reading *r)
+{
+    for (uint32_t t = 0; r->has_map && t < assay_dict_count(r->map.tensors); t++) {
+        size_t length = 0;
+        const char *name = assay_dict_name(r->map.tensors, t, &length);
+        assay_contents_promise(r->c, ASSAY_CKPT_MODEL, name, length);
+    }
+}
+
+/* Notes the files whose tensors the index names. 0 or ASSAY_ENOMEM. */
+static int note_mapped(const reading *r)
+{
+    char path[ASSAY_PATH_ROOM];
+    for (uint32_t i = 0; r->has_map && i < assay_dict_count(r->map.files); i++)
+        if (path_of(r, assay_dict_name(r->map.files, i, NULL), path) == ASSAY_OK &&
+            assay_dict_add(r->c->mapped, path, strlen(path)) == ASSAY_NO_ID)
+            return ASSAY_ENOMEM;
+    return ASSAY_OK;
+}
+
 /* Files of the directory itself. */
 static int read_members(reading *r)
 {
@@ -262,6 +283,8 @@ static int read_members(reading *r)
         if (assay_ckpt_is_shard_map(r->names.name[i]) &&
             (best != ASSAY_CKPT_SAFETENSORS || strstr(r->names.name[i], "safetensors")))
             status = read_map(r, r->names.name[i]);
+    if (status == ASSAY_OK)
+        status = note_mapped(r);
     for (size_t i = 0; i < r->names.count && status == ASSAY_OK; i++)
         status = read_member(r, r->names.name[i], best);
     if (status == ASSAY_OK && r->c->boxes)
@@ -271,6 +294,7 @@ static int read_members(reading *r)
         for (uint32_t i = 0; i < assay_dict_count(r->map.files); i++)
             if (r->sound[i])
                 compare_with_map(r, i);
+        promise_mapped(r);
     }
     return status;
 }

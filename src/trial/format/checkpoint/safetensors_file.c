@@ -101,6 +101,18 @@ static void add_piece(const assay_ckpt_file *f, const char *name, size_t length,
         f->to->status = ASSAY_ENOMEM;
 }
 
+/* The tensor, or a piece of it, cannot be read. */
+static void promise(const assay_ckpt_file *f, const char *name, size_t length, bool piece)
+{
+    const uint32_t tensor = piece ? assay_boxes_tensor(f->to->boxes, name, length) : ASSAY_NO_ID;
+    if (!piece)
+        assay_contents_promise(f->to, f->role, name, length);
+    else if (tensor == ASSAY_NO_ID)
+        f->to->status = ASSAY_ENOMEM;
+    else
+        assay_boxes_give_up(f->to->boxes, tensor);
+}
+
 /* `first` has the offsets of pieces, or is NULL where tensors are whole. */
 static void add_tensors(const assay_ckpt_file *f, const assay_safetensors *s, uint64_t data, const int64_t *first)
 {
@@ -113,10 +125,12 @@ static void add_tensors(const assay_ckpt_file *f, const assay_safetensors *s, ui
         if (t->dtype < 0) {
             assay_ckpt_problem(f, ASSAY_PROBLEM_RECORD, (int64_t)(data + t->begin),
                                "%s has the dtype %s, which is not read", name, t->said);
+            promise(f, name, length, first != NULL);
             continue;
         }
         if (t->end > have) {
             cut++;
+            promise(f, name, length, first != NULL);
             continue;
         }
         assay_ckpt_place place = {.form = ASSAY_CKPT_RANGE, .dtype = t->dtype, .dims = (int)t->dims};

@@ -23,11 +23,19 @@ typedef struct gathering {
     assay_torch *torch;
     assay_ckpt_role role; /* of what is walked now */
     assay_buf path, same;
-    assay_dict *seen; /* of model tensors: what names of one tensor have in common */
+    assay_dict *seen;   /* of model tensors: what names of one tensor have in common */
+    assay_dict *firsts; /* by number in `seen`: the first name */
     int status;
 } gathering;
 
 /* ---- tensors ---- */
+
+static void add_alias(const gathering *g, uint32_t id, const char *path, size_t length)
+{
+    size_t size = 0;
+    const char *first = assay_dict_name(g->firsts, id, &size);
+    assay_contents_alias(g->torch->file->to, path, length, first, size);
+}
 
 /* Adds the tensor that the node makes, under the path. */
 static bool add_tensor(void *context, uint32_t node, const char *path, size_t length)
@@ -40,15 +48,19 @@ static bool add_tensor(void *context, uint32_t node, const char *path, size_t le
     const int found = assay_torch_tensor(g->torch, node, &place, &offset, &size, &g->same, &what);
     if (found == ASSAY_EFORMAT)
         assay_ckpt_problem(f, ASSAY_PROBLEM_RECORD, -1, "%.*s: %s", (int)length, path, what.text);
+    if (found == ASSAY_EFORMAT)
+        assay_contents_promise(f->to, g->role, path, length);
     if (found != 1)
         return found != 0;
-    const bool twice = assay_dict_find(f->to->names, path, length) != ASSAY_NO_ID;
+    const bool twice = assay_contents_holds(f->to, path, length);
     if (g->role == ASSAY_CKPT_MODEL && !twice) { /* a second name of the same elements is no second tensor */
         const uint32_t known = assay_dict_count(g->seen);
         const uint32_t id = assay_dict_add(g->seen, (const char *)g->same.data, g->same.size);
-        if (id == ASSAY_NO_ID)
+        if (id == ASSAY_NO_ID || (id == known && assay_dict_add(g->firsts, path, length) == ASSAY_NO_ID))
             g->status = ASSAY_ENOMEM;
-        if (id < known || id == ASSAY_NO_ID)
+        else if (id < known)
+            add_alias(g, id, path, length);
+        if (id < known || g->status != ASSAY_OK)
             return true;
     }
     assay_contents_add(f->to, g->role, path, length, f->number, offset, size, &place, NULL);
@@ -286,17 +298,18 @@ static int open_pickle(assay_torch *t)
 
 static int gather(assay_torch *t)
 {
-    gathering g = {.torch = t, .seen = assay_dict_new()};
+    gathering g = {.torch = t, .seen = assay_dict_new(), .firsts = assay_dict_new()};
     assay_buf_init(&g.path, SIZE_MAX);
     assay_buf_init(&g.same, SIZE_MAX);
-    g.status = g.seen ? ASSAY_OK : ASSAY_ENOMEM;
-    if (g.seen && t->file->role == ASSAY_CKPT_STATE)
+    g.status = g.seen && g.firsts ? ASSAY_OK : ASSAY_ENOMEM;
+    if (g.status == ASSAY_OK && t->file->role == ASSAY_CKPT_STATE)
         add_state(&g);
-    else if (g.seen && t->file->role == ASSAY_CKPT_OPTIMIZER)
+    else if (g.status == ASSAY_OK && t->file->role == ASSAY_CKPT_OPTIMIZER)
         g.status = assay_optimizer_add(t, t->pickle.root, &g);
-    else if (g.seen)
+    else if (g.status == ASSAY_OK)
         add_root(&g);
     assay_dict_free(g.seen);
+    assay_dict_free(g.firsts);
     assay_buf_release(&g.path);
     assay_buf_release(&g.same);
     return g.status == ASSAY_OK ? t->file->to->status : g.status;

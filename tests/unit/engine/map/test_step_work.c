@@ -195,7 +195,7 @@ static void what_must_be_read_again(void)
     fixture f;
     begin(&f, 1 << 20);
     for (int i = 0; i < 3; i++) {
-        assay_step_work_problem(&f.work, &f.trial.parts[0], 0, KINDS[i], 7, "something");
+        assay_step_work_problem(&f.work, &f.trial.parts[0], 0, 0, KINDS[i], 7, "something");
         CU_ASSERT_EQUAL(assay_step_work_must_reread(&f.work), KINDS[i] == ASSAY_PROBLEM_BUDGET);
     }
     CU_ASSERT_EQUAL(f.partial.problems.total, 3);

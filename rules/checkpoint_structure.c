@@ -1,0 +1,402 @@
+/* checkpoint_structure.c - CheckpointStructure: checkpoints that do not hold what the one before held.
+ * docs/rules/CheckpointStructure.md.
+ *
+ * map keeps a row of each tensor that could be formed: its dtype and a hash of its shape in one number. The counter has
+ * the shapes themselves, each once. finalize walks the trial's names; what belongs to a step and cannot be read, second
+ * names, and steps of which not all names are known come from the index.
+ *
+ *   appeared  a name that was not at the step before
+ *   dtype     another dtype than when the tensor was last formed
+ *   files     value = damaged or missing parts found at the step; fires above 0
+ *   shape     another shape than when the tensor was last formed
+ *   tied      a second name that is none of the same tensor any more
+ *   vanished  a name of the step before that is not there */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <assay/rule.h>
+
+enum { APPEARED, DTYPE, FILES, SHAPE, TIED, VANISHED, TESTS };
+static const char *const tests[] = {[APPEARED] = "appeared",
+                                    [DTYPE] = "dtype",
+                                    [FILES] = "files",
+                                    [SHAPE] = "shape",
+                                    [TIED] = "tied",
+                                    [VANISHED] = "vanished",
+                                    NULL};
+
+static const assay_param_def params[] = {
+    {.name = "tests",
+     .type = ASSAY_PARAM_LIST,
+     .initial = "dtype,files,shape,tied,vanished",
+     .choices = "vanished,shape,tied",
+     .help = "Which of appeared, dtype, files, shape, tied and vanished are tested."},
+    {0},
+};
+
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    (void)data;
+    for (size_t i = 0; i < assay_param_count(given, "tests"); i++) {
+        const char *name = assay_param_item(given, "tests", i);
+        int at = 0;
+        while (at < TESTS && strcmp(tests[at], name) != 0)
+            at++;
+        if (at == TESTS)
+            return assay_fail(err, ASSAY_EPARAM, "parameter tests has the item '%s', which is none of its tests", name);
+    }
+    int slot = assay_need_slot(need, &(assay_slot){.pattern = "^(?!state/)"}, err);
+    int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = 1}, err);
+    return status < 0 ? status : ASSAY_OK;
+}
+
+static bool has_test(const assay_rule *rule, int test)
+{
+    for (size_t i = 0; i < assay_param_count(rule->params, "tests"); i++)
+        if (strcmp(assay_param_item(rule->params, "tests", i), tests[test]) == 0)
+            return true;
+    return false;
+}
+
+/* ---- map ---- */
+
+enum { DTYPES = 128, HASH_BITS = 44 }; /* a dtype and a hash are whole in a double */
+
+/* FNV-1a over the dimensions, and how many there are. */
+static uint64_t hash_shape(const assay_tensor_view *item)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)item->dims;
+    for (int d = 0; d < item->dims; d++)
+        for (int byte = 0; byte < 8; byte++)
+            hash = (hash ^ ((uint64_t)item->shape[d] >> 8 * byte & 0xff)) * UINT64_C(0x100000001b3);
+    return (hash ^ hash >> HASH_BITS) & ((UINT64_C(1) << HASH_BITS) - 1);
+}
+
+/* The dimensions of a shape in the counter: under the hash and the axis, the length. */
+static int keep_shape(assay_counter *counter, uint64_t hash, const assay_tensor_view *item)
+{
+    int status = ASSAY_OK;
+    for (int d = 0; status == ASSAY_OK && d < item->dims; d++)
+        status = assay_counter_add(counter, (int64_t)(hash * ASSAY_MAX_DIMS) + d, item->shape[d], 1);
+    return status;
+}
+
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    assay_common_state *s = state;
+    int status = ASSAY_OK;
+    (void)err;
+    if (assay_trial_claims(rule->trial) == 0)
+        return ASSAY_OK; /* no checkpoints */
+    for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
+        const assay_tensor_view *item = view->slot[0].items[i];
+        if (item->dtype < 0)
+            continue;
+        const uint64_t hash = hash_shape(item);
+        const double row = (double)(hash * DTYPES + (uint64_t)item->dtype % DTYPES);
+        status = assay_series_add(s->series, view->step, item->tensor, item->worker, &row);
+        if (status == ASSAY_OK)
+            status = keep_shape(s->counter, hash, item);
+    }
+    return status;
+}
+
+/* ---- the steps ---- */
+
+typedef struct step_range {
+    uint64_t first, end;
+} step_range;
+
+typedef struct walk {
+    const assay_rule *rule;
+    const assay_common_state *state;
+    assay_findings *findings;
+    bool wanted[TESTS];
+    uint64_t steps;
+    bool *closed;          /* [steps]: all names are known */
+    step_range *claims;    /* [steps]: the claims of each */
+    const uint64_t *order; /* rows by (tensor, worker, step) */
+    uint64_t rows, at;     /* of them, and the next one */
+    uint8_t *there;        /* [steps] of the name under way */
+    uint32_t tensor, worker;
+} walk;
+
+enum { HAS = 1, FORMED = 2 };
+
+static bool in_range(const walk *w, int64_t step)
+{
+    return step >= w->rule->start_step && step < w->rule->end_step;
+}
+
+static int64_t step_at(const walk *w, uint64_t i)
+{
+    return assay_trial_step(w->rule->trial, i)->step;
+}
+
+/* A step is closed when every worker's index names what belongs to it, and none of them is open. */
+static void survey(walk *w)
+{
+    const assay_trial *trial = w->rule->trial;
+    const uint64_t count = assay_trial_claims(trial);
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < w->steps; i++) {
+        uint32_t named = 0;
+        bool open = false;
+        while (at < count && assay_trial_claim(trial, at)->step < step_at(w, i))
+            at++;
+        w->claims[i].first = at;
+        for (; at < count && assay_trial_claim(trial, at)->step == step_at(w, i); at++) {
+            named += assay_trial_claim(trial, at)->kind == ASSAY_CLAIM_NAMES;
+            open = open || assay_trial_claim(trial, at)->kind == ASSAY_CLAIM_OPEN;
+        }
+        w->claims[i].end = at;
+        w->closed[i] = !open && named > 0 && named >= assay_trial_expected_workers(trial);
+    }
+}
+
+/* ---- one name ---- */
+
+static int test(const walk *w, int kind, bool fired, uint64_t step, const char *note)
+{
+    const bool alone = assay_trial_workers(w->rule->trial) == 1;
+    const assay_finding finding = {.step = step_at(w, step),
+                                   .tensor = w->tensor,
+                                   .worker = alone ? ASSAY_ALL_WORKERS : w->worker,
+                                   .test = (uint32_t)kind,
+                                   .value = 1,
+                                   .threshold = 1,
+                                   .note = note};
+    return w->wanted[kind] && in_range(w, finding.step) ? assay_findings_test(w->findings, fired, &finding) : ASSAY_OK;
+}
+
+static uint64_t find_dimension(const assay_counter *counter, int64_t key)
+{
+    uint64_t low = 0, high = assay_counter_size(counter);
+    int64_t a = 0, b = 0;
+    uint64_t count = 0;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        assay_counter_get(counter, middle, &a, &b, &count);
+        if (a < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void print_shape(const walk *w, double row, char *out, size_t room)
+{
+    const assay_counter *counter = w->state->counter;
+    const int64_t hash = (int64_t)((uint64_t)row / DTYPES);
+    size_t used = (size_t)snprintf(out, room, "[");
+    for (int d = 0; d < ASSAY_MAX_DIMS && used < room; d++) {
+        const int64_t key = hash * ASSAY_MAX_DIMS + d;
+        const uint64_t at = find_dimension(counter, key);
+        int64_t a = 0, length = 0;
+        uint64_t count = 0;
+        if (at == assay_counter_size(counter))
+            break;
+        assay_counter_get(counter, at, &a, &length, &count);
+        if (a != key)
+            break;
+        used += (size_t)snprintf(out + used, room - used, "%s%" PRId64, d ? ", " : "", length);
+    }
+    if (used < room)
+        snprintf(out + used, room - used, "]");
+}
+
+/* Tests a tensor against the step at which it was last formed. */
+static int compare_forms(const walk *w, assay_row before, assay_row now, uint64_t step)
+{
+    const uint64_t was = (uint64_t)before.value[0], is = (uint64_t)now.value[0];
+    char old_shape[200], new_shape[200], note[500];
+    note[0] = '\0';
+    if (was / DTYPES != is / DTYPES) {
+        print_shape(w, before.value[0], old_shape, sizeof old_shape);
+        print_shape(w, now.value[0], new_shape, sizeof new_shape);
+        snprintf(note, sizeof note, "%s at %lld, %s now", old_shape, (long long)before.step, new_shape);
+    }
+    int status = test(w, SHAPE, was / DTYPES != is / DTYPES, step, note);
+    if (status == ASSAY_OK)
+        snprintf(note, sizeof note, "%s at %lld, %s now", assay_dtype_name((int)(was % DTYPES)), (long long)before.step,
+                 assay_dtype_name((int)(is % DTYPES)));
+    return status == ASSAY_OK ? test(w, DTYPE, was % DTYPES != is % DTYPES, step, note) : status;
+}
+
+/* Goes through the rows of the name under way: marks the steps that have it, and compares its forms. */
+static int walk_rows(walk *w)
+{
+    const assay_series *series = w->state->series;
+    assay_row before = {0};
+    int status = ASSAY_OK;
+    for (; status == ASSAY_OK && w->at < w->rows; w->at++) {
+        const assay_row row = assay_series_row(series, w->order[w->at]);
+        if (row.tensor != w->tensor || row.worker != w->worker)
+            break;
+        const uint64_t step = assay_trial_find_step(w->rule->trial, row.step);
+        if (step >= w->steps)
+            continue;
+        w->there[step] |= HAS | FORMED;
+        if (before.value)
+            status = compare_forms(w, before, row, step);
+        before = row;
+    }
+    return status;
+}
+
+/* The claim of a kind about the name under way at a step, whatever its first name; NULL: none. */
+static const assay_claim *find_claim(const walk *w, uint64_t step, uint32_t kind)
+{
+    uint64_t low = w->claims[step].first, high = w->claims[step].end;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        const assay_claim *c = assay_trial_claim(w->rule->trial, middle);
+        if (c->worker != w->worker ? c->worker < w->worker : c->kind != kind ? c->kind < kind : c->tensor < w->tensor)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const assay_claim *c = low < w->claims[step].end ? assay_trial_claim(w->rule->trial, low) : NULL;
+    return c && c->worker == w->worker && c->kind == kind && c->tensor == w->tensor ? c : NULL;
+}
+
+static int test_tied(const walk *w, uint64_t before, uint64_t step)
+{
+    const assay_claim *was = find_claim(w, before, ASSAY_CLAIM_ALIAS), *is = find_claim(w, step, ASSAY_CLAIM_ALIAS);
+    char note[400];
+    if (!was || !w->there[step])
+        return ASSAY_OK;
+    snprintf(note, sizeof note, "was %s", assay_trial_tensor(w->rule->trial, was->first));
+    return test(w, TIED, !is || is->first != was->first, step, note);
+}
+
+/* A record that could not be read is in the index all the same. */
+static bool is_there(const walk *w, uint64_t step)
+{
+    return w->there[step] || assay_trial_is_unread(w->rule->trial, step_at(w, step), w->tensor);
+}
+
+static int walk_steps(const walk *w)
+{
+    uint64_t closed = UINT64_MAX;
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < w->steps; i++) {
+        if (closed != UINT64_MAX)
+            status = test_tied(w, closed, i);
+        if (!w->closed[i])
+            continue;
+        if (status == ASSAY_OK && closed != UINT64_MAX && w->there[closed])
+            status = test(w, VANISHED, !is_there(w, i), i, NULL);
+        if (status == ASSAY_OK && closed != UINT64_MAX && w->there[i])
+            status = test(w, APPEARED, !w->there[closed], i, NULL);
+        closed = i;
+    }
+    return status;
+}
+
+static int walk_name(walk *w)
+{
+    bool any = false;
+    memset(w->there, 0, (size_t)w->steps);
+    for (uint64_t i = 0; i < w->steps; i++)
+        if (find_claim(w, i, ASSAY_CLAIM_PROMISED) || find_claim(w, i, ASSAY_CLAIM_ALIAS))
+            w->there[i] = HAS;
+    int status = walk_rows(w);
+    for (uint64_t i = 0; i < w->steps && !any; i++)
+        any = w->there[i];
+    return status == ASSAY_OK && any ? walk_steps(w) : status;
+}
+
+static int walk_names(walk *w)
+{
+    const assay_trial *trial = w->rule->trial;
+    static const char STATE[] = "state/";
+    int status = ASSAY_OK;
+    for (w->tensor = 0; status == ASSAY_OK && w->tensor < assay_trial_tensors(trial); w->tensor++)
+        for (w->worker = 0; status == ASSAY_OK && w->worker < assay_trial_workers(trial); w->worker++)
+            if (strncmp(assay_trial_tensor(trial, w->tensor), STATE, sizeof STATE - 1) != 0)
+                status = walk_name(w);
+    return status;
+}
+
+/* ---- files ---- */
+
+static int test_files(walk *w)
+{
+    int status = ASSAY_OK;
+    for (uint64_t i = 0; status == ASSAY_OK && i < w->steps; i++) {
+        const int64_t step = step_at(w, i);
+        const uint64_t losses = assay_trial_losses(w->rule->trial, step);
+        const assay_finding finding = {.step = step,
+                                       .tensor = ASSAY_NO_TENSOR,
+                                       .worker = ASSAY_ALL_WORKERS,
+                                       .test = FILES,
+                                       .value = (double)losses,
+                                       .note = "see the problems"};
+        if (w->wanted[FILES] && w->claims[i].end > w->claims[i].first && in_range(w, step))
+            status = assay_findings_test(w->findings, losses > 0, &finding);
+    }
+    return status;
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    walk w = {.rule = rule, .state = state, .findings = assay_verdict_findings(verdict)};
+    if (assay_trial_claims(rule->trial) == 0) {
+        assay_verdict_no_data(verdict, "the trial is no series of checkpoints.");
+        return ASSAY_OK;
+    }
+    for (int i = 0; i < TESTS; i++)
+        w.wanted[i] = has_test(rule, i);
+    w.steps = assay_trial_steps(rule->trial);
+    w.rows = assay_series_count(w.state->series);
+    uint64_t *order = assay_series_by_tensor(w.state->series);
+    w.order = order;
+    w.closed = calloc((size_t)w.steps + 1, sizeof *w.closed);
+    w.claims = calloc((size_t)w.steps + 1, sizeof *w.claims);
+    w.there = calloc((size_t)w.steps + 1, 1);
+    int status = (order || w.rows == 0) && w.closed && w.claims && w.there
+                     ? ASSAY_OK
+                     : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    if (status == ASSAY_OK) {
+        survey(&w);
+        status = walk_names(&w);
+    }
+    if (status == ASSAY_OK)
+        status = test_files(&w);
+    free(order);
+    free(w.closed);
+    free(w.claims);
+    free(w.there);
+    return status;
+}
+
+static const char *const remedies[] = {
+    "Resume from the checkpoint before, whose tensors are all there.",
+    "Look at the last lines of the job that wrote it: killed, or a full disk or quota, is the usual cause.",
+    "Give every rank time to finish: wait for all of them before the job ends and before older checkpoints are "
+    "deleted.",
+    "Compare the model's code at both steps: a renamed module, another vocabulary, untied weights.",
+    NULL,
+};
+
+const assay_rule_ops assay_rule_checkpoint_structure = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "CheckpointStructure",
+    .summary = "Checkpoints with damaged files, or with other tensors, shapes or dtypes than the one before.",
+    .advice = "The checkpoint is not what the training would load: do not resume from it before this is understood.",
+    .remedies = remedies,
+    .params = params,
+    .tests = tests,
+    .traits = ASSAY_RULE_LOOKS_BACK,
+    .series_width = 1,
+    .setup = setup,
+    .map = map,
+    .finalize = finalize,
+    ASSAY_COMMON_STATE,
+};
