@@ -165,8 +165,8 @@ static assay_plan_figures figures_of(const assay_plan *plan, int ranks)
         f.bytes += plan->chunks[c].bytes;
         f.steps += plan->chunks[c].steps;
     }
-    f.steps_shared = assay_plan_steps_shared(plan, ranks);
-    f.imbalance = assay_plan_imbalance(plan, ranks);
+    f.steps_shared = plan->by_tensor ? f.steps : assay_plan_steps_shared(plan, ranks);
+    f.imbalance = plan->by_tensor ? plan->excess_by_tensor : assay_plan_imbalance(plan, ranks);
     f.imbalance_of_16 = assay_plan_imbalance(plan, 16);
     f.imbalance_of_64 = assay_plan_imbalance(plan, 64);
     return f;

@@ -1,6 +1,7 @@
 /* rank_loop.c - see rank_loop.h. */
 #include "engine/rank_loop.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/fault.h"
@@ -65,6 +66,50 @@ static int end_sharing(const assay_rank_loop *loop, shared_steps *l)
     }
     assay_buf_release(&l->mine);
     return status != ASSAY_OK ? status : sent < 0 ? sent : ASSAY_OK;
+}
+
+/* ---- tensors divided among the ranks ---- */
+
+/* What the ranks measured of this rank's steps. */
+typedef struct measured_parts {
+    assay_measured_steps steps;
+    assay_buf bytes;
+} measured_parts;
+
+static void release_measured(const assay_rank_loop *loop, measured_parts *of)
+{
+    loop->mapper->measured = NULL;
+    assay_buf_release(&of->bytes);
+    free(of->steps.from);
+    free(of->steps.part);
+}
+
+/* Measures this rank's tensors at all steps, and exchanges the results with the other ranks. Agreed. */
+static int measure_tensors(const assay_rank_loop *loop, measured_parts *of, int status, assay_error *err)
+{
+    const int rank = assay_comm_rank(loop->comm), ranks = assay_comm_size(loop->comm);
+    assay_buf *out = assay_alloc_zeroed((size_t)ranks, sizeof *out);
+    uint64_t *starts = assay_alloc(((size_t)ranks + 1) * sizeof *starts);
+    of->steps = (assay_measured_steps){.ranks = ranks};
+    of->steps.from = assay_alloc((size_t)ranks * sizeof *of->steps.from);
+    of->steps.part = assay_alloc((size_t)ranks * sizeof *of->steps.part);
+    if (status == ASSAY_OK && !(out && starts && of->steps.from && of->steps.part))
+        status = ASSAY_ENOMEM;
+    for (int r = 0; out && r < ranks; r++)
+        assay_buf_init(&out[r], SIZE_MAX);
+    if (status == ASSAY_OK)
+        status = assay_mapper_measure(loop->mapper, rank, ranks, out, err);
+    status = assay_comm_agree(loop->comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_exchange(loop->comm, out, &of->bytes, starts);
+    for (int r = 0; out && r < ranks; r++)
+        assay_buf_release(&out[r]);
+    for (int r = 0; status == ASSAY_OK && r < ranks; r++)
+        of->steps.from[r] = assay_cursor_over(of->bytes.data + starts[r], (size_t)(starts[r + 1] - starts[r]));
+    loop->mapper->measured = &of->steps;
+    free(starts);
+    free(out);
+    return status;
 }
 
 /* ---- chunks ---- */
@@ -144,6 +189,10 @@ int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *er
     assay_interrupt stop;
     assay_call call = ASSAY_CALL_NONE;
     shared_steps shared;
+    measured_parts parts = {.bytes = {0}};
+    assay_buf_init(&parts.bytes, SIZE_MAX);
+    if (loop->plan->by_tensor)
+        status = measure_tensors(loop, &parts, status, err);
     status = begin_sharing(loop, &shared, status, err);
     loop->mapper->end_chunk = end;
     assay_interrupt_init(&stop, loop->comm, loop->options->checkpoint_every);
@@ -160,6 +209,7 @@ int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *er
         (void)assay_comm_posted(loop->comm); /* MPI may need calls to get on with it */
     }
     int taken = end_sharing(loop, &shared);
+    release_measured(loop, &parts);
     int closed = calls ? assay_interrupt_close(&stop) : ASSAY_OK;
     return status != ASSAY_OK ? status : taken != ASSAY_OK ? taken : closed;
 }

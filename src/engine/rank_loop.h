@@ -1,5 +1,6 @@
-/* rank_loop.h - one rank's way through its chunks: it helps with a step of a lower rank (step_sharing.h), maps its
- * chunks, takes finished ones from a checkpoint, and between chunks writes checkpoints or stops with the other ranks.
+/* rank_loop.h - one rank's way through its chunks: it measures its tensors where the ranks divide these, helps with a
+ * step of a lower rank (step_sharing.h), maps its chunks, takes finished ones from a checkpoint, and between chunks
+ * writes checkpoints or stops with the other ranks.
  */
 #ifndef ASSAY_ENGINE_RANK_LOOP_H
 #define ASSAY_ENGINE_RANK_LOOP_H
@@ -19,7 +20,8 @@ typedef struct assay_rank_loop { /* all borrowed */
 
 /* Goes through this rank's chunks. `status` is how the rank fared before: one that failed maps nothing and takes part
  * all the same. Returns 0, ASSAY_ESTOPPED on every rank after a checkpoint was written, or what ended the run; other
- * failures than ASSAY_ESTOPPED may be this rank's alone: the caller agrees. Collective with options->checkpoint. */
+ * failures than ASSAY_ESTOPPED may be this rank's alone: the caller agrees. Collective with options->checkpoint and
+ * plan->by_tensor. */
 int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *err);
 
 #endif

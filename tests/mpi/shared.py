@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Steps that several ranks measure and one maps: the report has the bytes that one rank gives, whatever the rules, with damage in
-such a step, with little memory, when the run is stopped and resumed, and when one of the ranks fails.
+such a step, with little memory, when the run is stopped and resumed, and when one of the ranks fails; and so where the ranks divide
+the tensors instead of the steps.
 
-    shared.py --assay PROGRAM --ranks 1 2 3 ... -- WHAT...     WHAT: rules, modes, damaged, memory, stopped, faults
+    shared.py --assay PROGRAM --ranks 1 2 3 ... -- WHAT...     WHAT: rules, modes, damaged, memory, tensors, stopped, faults
 
 ASSAY_SEED sets what is drawn.
 """
@@ -28,7 +29,7 @@ from records import field, fields, frame, inside  # noqa: E402
 from reports import digest_of  # noqa: E402
 from slow_run import STOPPED, Run  # noqa: E402
 
-STEPS, LIGHT = 10, 240
+STEPS, LARGE_STEPS, LIGHT = 10, 6, 240
 HEAVY = {4: 60000, 7: 25000}  # elements of most tensors of these steps; the others have LIGHT
 ALL = {"tensor_regex": ".*"}
 RULES = [("compared", "SimilarAcrossRuns", {"other_trial": "other", "collection_names": "weights"}),
@@ -253,6 +254,34 @@ def test_memory(place):
         place.compare("%d KiB" % kibi, done.code, True if kibi == 65536 else None, "--memory", "%dKiB" % kibi)
         refused += any(p["kind"] == "memory-budget" for t in place.report()["trials"] for p in t["problems"])
     place.checks.expect(0 < refused < 8, "%d of the budgets were too small" % refused)
+
+
+def test_tensors(place):
+    """Few steps of large tensors: every rank measures some of the tensors at all steps. Workers are compared, or not; records are
+    damaged, and results do not fit."""
+    made = Made(place.where / "large", 2, {"weights": r"^net_.*weight$", "gradients": "^gradient/", "losses": r"[Ll]oss_output"})
+    rng = numpy.random.default_rng(5)
+    for step in range(LARGE_STEPS):
+        made.step(step, "EVAL" if step == 3 else "TRAIN", step, {worker: tensors(rng, 60000) for worker in made.workers})
+    trial = made.end()
+    job = json.loads(place.job.read_text())
+    job["trials"] = [str(trial)]
+    job["rules"] = [rule for rule in job["rules"] if rule.get("rule") != "SimilarAcrossRuns"]
+    between = ("ReplicaDivergence", "GradientNotSynchronized", "DuplicateShard")
+    apart = dict(job, rules=[rule for rule in job["rules"] if rule.get("rule") not in between])
+    for name, rules in (("workers compared", job), ("workers apart", apart)):
+        place.job.write_text(json.dumps(rules))
+        place.compare(name, 0, True)
+        place.checks.expect(place.report()["run"]["steps_shared"] == LARGE_STEPS, "%s: not all steps are measured by all" % name)
+    for kibi in (2560, 12288, 65536):
+        code = place.run(1, "--memory", "%dKiB" % kibi).code
+        place.compare("%d KiB" % kibi, code, None, "--memory", "%dKiB" % kibi)
+    checkpoint = place.where / "large.ckpt"
+    place.checks.expect(place.run(2, "--checkpoint", checkpoint).code == 0 and place.report()["run"]["steps_shared"] < LARGE_STEPS,
+                        "a run that writes checkpoints divides the tensors")
+    spoil(trial, 2, 1, "net_fc0.weight", "act2_output_0")
+    entries(trial, LARGE_STEPS - 1, 0)[0].unlink()
+    place.compare("damaged", 3, True)
 
 
 def test_stopped(place):

@@ -40,12 +40,14 @@ static size_t lookup_bytes(const assay_plan *plan, const assay_sources *sources)
 int assay_mapper_init(assay_mapper *m, const assay_plan *plan, const assay_sources *sources, const assay_rule *rules,
                       assay_progress *progress, size_t memory, const assay_budget *budget)
 {
-    enum { LOOKAHEAD = 8 }; /* the part of the cache's memory that goes to lookahead, for each of two */
+    enum { LOOKAHEAD = 8 }; /* the part of the cache's memory that goes to lookahead, for each of two, and to results */
     size_t cache = assay_budget_keep(budget, memory, lookup_bytes(plan, sources));
     *m = (assay_mapper){.source = {.plan = plan, .sources = sources, .number = ASSAY_NO_ID}, .rules = rules};
-    int pool = assay_file_pool_init(&m->pool, &m->source, progress, memory / 4, cache - 2 * (cache / LOOKAHEAD));
+    const size_t part = cache / LOOKAHEAD;
+    m->measured_room = plan->by_tensor ? part : 0;
+    int pool = assay_file_pool_init(&m->pool, &m->source, progress, memory / 4, cache - 2 * (part + m->measured_room));
     int work = assay_step_work_init(&m->work, &m->source, budget->step);
-    m->lookahead = assay_lookahead_new(&m->source, cache / LOOKAHEAD);
+    m->lookahead = assay_lookahead_new(&m->source, part);
     assay_step_reader_init(&m->reader, &m->pool, m->lookahead);
     return pool == ASSAY_OK && work == ASSAY_OK && m->lookahead ? ASSAY_OK : ASSAY_ENOMEM;
 }
@@ -106,7 +108,9 @@ static int map_step(assay_mapper *m, uint64_t step, bool shared, assay_error *er
 {
     bool helped = false;
     int status = assay_step_work_begin(&m->work, &m->source.source->info->steps[step]);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && m->measured)
+        status = assay_step_sharing_take(&m->reader, &m->work, m->measured, &helped, err);
+    else if (status == ASSAY_OK)
         status = shared ? assay_step_sharing_gather(&m->reader, &m->work, m->sharing, &helped, err)
                         : assay_step_reader_read(&m->reader, &m->work);
     m->steps_shared += status == ASSAY_OK && helped;
@@ -151,6 +155,45 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
     if (err && m->observed.text[0])
         *err = m->observed;
     return status;
+}
+
+/* Measures what `rank` has of a step; *full: nothing more is to be measured for lack of memory. */
+static int measure_step(assay_mapper *m, uint64_t step, int rank, size_t room, assay_buf *out, bool *full)
+{
+    assay_partial partial;
+    const size_t before = out->size;
+    int status = assay_partial_init(&partial, m->source.plan->instances);
+    m->work.partial = &partial;
+    if (status == ASSAY_OK)
+        status = assay_step_work_begin(&m->work, &m->source.source->info->steps[step]);
+    if (status == ASSAY_OK)
+        status = assay_step_sharing_measure(&m->reader, &m->work, rank, room - before, out);
+    *full = m->work.refused || (out->size == before + sizeof(uint64_t) && partial.problems.total == 0);
+    assay_partial_release(&partial, m->source.rules);
+    return status;
+}
+
+int assay_mapper_measure(assay_mapper *m, int rank, int ranks, assay_buf *out, assay_error *err)
+{
+    const assay_plan *plan = m->source.plan;
+    const size_t room = m->measured_room / (size_t)ranks;
+    bool full = false;
+    int status = ASSAY_OK;
+    for (uint64_t c = 0; status == ASSAY_OK && c < plan->chunk_count; c++) {
+        const assay_chunk *chunk = &plan->chunks[c];
+        assay_buf *to = &out[assay_plan_owner(plan, ranks, c)];
+        status = enter_source(m, chunk->source);
+        assay_lookahead_until(m->lookahead, m->source.source->info->step_count);
+        for (uint64_t s = chunk->first_step; status == ASSAY_OK && s < chunk->first_step + chunk->steps; s++) {
+            full |= to->size + sizeof(uint64_t) > room;
+            if (full)
+                assay_put_u64(to, 0);
+            status = full ? assay_buf_status(to) : measure_step(m, s, rank, room, to, &full);
+        }
+    }
+    leave_source(m); /* what it kept makes way for results */
+    m->source.number = ASSAY_NO_ID;
+    return status == ASSAY_ENOMEM ? no_memory(m, err) : status;
 }
 
 int assay_mapper_help(assay_mapper *m, const assay_share *share, int rank, assay_buf *out, assay_error *err)

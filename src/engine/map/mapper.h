@@ -8,7 +8,7 @@
  *   3. record.h measures each of them: statistics and measures (measures.h) in one pass. Comparisons find the
  *      other record by reference.h; its content may be in the reference_cache.h.
  *   4. Some results come from elsewhere: measured while an earlier step was read (lookahead.h), or by another rank
- *      (step_sharing.h).
+ *      (step_sharing.h). Where ranks divide the tensors, all do: assay_mapper_measure() comes first then.
  *   5. step_work.h has the results of the step and decides whether they fit the memory.
  *   6. step_map.h gives them to the rules. What these make of the chunk's steps goes to the combiner.
  * Each of these files includes only those before it, in the order that .ci/check-tree.py gives (ORDER). */
@@ -28,10 +28,12 @@ typedef struct assay_mapper {
     assay_file_pool pool;
     assay_lookahead *lookahead;
     assay_step_reader reader;
-    assay_step_work work;              /* the step that is mapped */
-    const assay_step_sharing *sharing; /* who helps with the last step of the last chunk; NULL: nobody */
-    uint64_t end_chunk;                /* tensors of chunks before this one may be measured early */
-    uint64_t steps_shared;             /* that others helped with */
+    assay_step_work work;                 /* the step that is mapped */
+    const assay_step_sharing *sharing;    /* who helps with the last step of the last chunk; NULL: nobody */
+    uint64_t end_chunk;                   /* tensors of chunks before this one may be measured early */
+    const assay_measured_steps *measured; /* of all steps, what the ranks have measured; NULL: nothing */
+    size_t measured_room;                 /* bytes for results on their way to other ranks, and for those that come */
+    uint64_t steps_shared;                /* that others helped with */
 } assay_mapper;
 
 /* A mapper that uses at most `memory` bytes, divided by `budget`. All arguments are borrowed and outlive it. 0 or
@@ -45,6 +47,10 @@ void assay_mapper_release(assay_mapper *m);
  * in the partial results. */
 int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_combiner *combiners,
                      assay_error *err);
+
+/* With plan->by_tensor: measures what `rank` has of the tensors at all steps, and packs it for the ranks that have the
+ * steps: out[r] for rank r, of `ranks`. Steps for which there is no room are left to them. 0 or ASSAY_ENOMEM. */
+int assay_mapper_measure(assay_mapper *m, int rank, int ranks, assay_buf *out, assay_error *err);
 
 /* Measures what `rank` has of a shared step and packs it for the rank that has the step; `out` (empty) stays empty when
  * the other one has to do without. 0 or ASSAY_ENOMEM. */

@@ -1,9 +1,11 @@
 /* prefetch.c - see prefetch.h. */
 #include "engine/map/prefetch.h"
 
-static bool is_wanted(assay_prefetch *prefetch, const assay_part *part, int mode, const assay_entry *entry)
+static bool is_wanted(assay_prefetch *prefetch, const assay_step_work *work, const assay_part *part, int mode,
+                      const assay_entry *entry)
 {
-    return assay_demand_of(prefetch->demand, part, mode, entry->tensor)->kinds >> entry->kind & 1;
+    return assay_demand_of(prefetch->demand, part, mode, entry->tensor)->kinds >> entry->kind & 1 &&
+           !assay_step_work_leaves(work, entry->tensor, part->worker);
 }
 
 /* The end of the stretch from entry e on in which what is wanted of the part lies close together. */
@@ -18,7 +20,7 @@ static uint64_t find_stretch_end(assay_prefetch *prefetch, const assay_step_work
         if (!assay_part_same_file(part, next->file, entries[e].file) || next->offset > end + GAP ||
             assay_lookahead_has(prefetch->lookahead, work, next))
             break;
-        if (is_wanted(prefetch, part, mode, next))
+        if (is_wanted(prefetch, work, part, mode, next))
             end = next->offset + next->length > end ? next->offset + next->length : end;
     }
     return end;
@@ -43,7 +45,7 @@ static void prefetch_file(assay_prefetch *prefetch, const assay_step_work *work,
     size_t e = assay_step_work_first(work, part), end = assay_step_work_end(work, part);
     char room[ASSAY_PATH_ROOM];
     assay_demand_next(prefetch->demand);
-    while (e < end && !is_wanted(prefetch, part, part->mode, &entries[e]))
+    while (e < end && !is_wanted(prefetch, work, part, part->mode, &entries[e]))
         e++;
     const char *path = e < end ? assay_part_file(&source->catalog, part, entries[e].file, room) : NULL;
     if (!path)

@@ -81,7 +81,7 @@ static int read_part(assay_step_reader *reader, assay_step_work *work, const ass
         const assay_entry *entry = &shard->entries[e];
         const assay_record_demand *demand = assay_demand_of(&reader->demand, part, work->step->mode, entry->tensor);
         bool measured = false;
-        if (!(demand->kinds >> entry->kind & 1))
+        if (!(demand->kinds >> entry->kind & 1) || assay_step_work_leaves(work, entry->tensor, part->worker))
             continue;
         if (!tried || number != entry->file) {
             if (!tried || !assay_part_same_file(part, number, entry->file))

@@ -18,8 +18,8 @@ void assay_step_reader_init(assay_step_reader *reader, assay_file_pool *pool, as
 int assay_step_reader_enter(assay_step_reader *reader);
 void assay_step_reader_leave(assay_step_reader *reader);
 
-/* Reads the records of work->step within work->range, and appends their results. Takes results that were measured
- * earlier. Problems go to the step. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. */
+/* Reads the records of work->step within work->range and of work->measurer, and appends their results. Takes results
+ * that were measured earlier. Problems go to the step. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. */
 int assay_step_reader_read(assay_step_reader *reader, assay_step_work *work);
 
 #endif

@@ -92,18 +92,28 @@ static int read_range(assay_step_reader *reader, assay_step_work *work, const as
 
 /* ---- the rank that helps ---- */
 
-/* Packs what was granted beside the `before` bytes that the step held at its beginning, the problems and the results.
- */
-static void pack_range(const assay_step_work *work, size_t before, assay_buf *out)
+/* Packs what was granted beside the `before` bytes that the step held at its beginning. */
+static void pack_charge(const assay_step_work *work, size_t before, assay_buf *out)
 {
-    assay_tensor_result_form form = assay_map_source_form(work->source);
     assay_put_u64(out, work->charge.held - before);
     assay_put_u64(out, work->charge.peak - before);
-    if (assay_partial_pack(work->partial, work->source->rules, out) != ASSAY_OK)
-        out->status = ASSAY_ENOMEM;
+}
+
+static void pack_results(const assay_step_work *work, assay_buf *out)
+{
+    assay_tensor_result_form form = assay_map_source_form(work->source);
     assay_put_u64(out, work->count);
     for (size_t i = 0; i < work->count; i++)
         assay_tensor_result_pack(work->results[i], &form, out);
+}
+
+/* Packs what was granted, the problems and the results. */
+static void pack_range(const assay_step_work *work, size_t before, assay_buf *out)
+{
+    pack_charge(work, before, out);
+    if (assay_partial_pack(work->partial, work->source->rules, out) != ASSAY_OK)
+        out->status = ASSAY_ENOMEM;
+    pack_results(work, out);
 }
 
 int assay_step_sharing_help(assay_step_reader *reader, assay_step_work *work, const assay_share *share, int rank,
@@ -116,6 +126,25 @@ int assay_step_sharing_help(assay_step_reader *reader, assay_step_work *work, co
     if (assay_buf_status(out) != ASSAY_OK || out->size > ASSAY_COMM_POST_MOST)
         assay_buf_clear(out);
     return status;
+}
+
+int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work, int rank, size_t room, assay_buf *out)
+{
+    const size_t before = work->charge.held;
+    assay_buf packed;
+    assay_buf_init(&packed, room);
+    work->measurer = &rank;
+    int status = assay_step_reader_read(reader, work);
+    work->measurer = NULL;
+    if (status == ASSAY_OK && !assay_step_work_must_reread(work) && work->partial->problems.total == 0) {
+        pack_charge(work, before, &packed);
+        pack_results(work, &packed);
+    }
+    const size_t size = assay_buf_status(&packed) == ASSAY_OK ? packed.size : 0;
+    assay_put_u64(out, size);
+    assay_put_bytes(out, packed.data, size);
+    assay_buf_release(&packed);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
 /* ---- the rank that has the step ---- */
@@ -151,21 +180,33 @@ static int unpack_results(assay_step_work *work, assay_cursor *in, assay_error *
     return status == ASSAY_OK && assay_cursor_bad(in) ? ASSAY_EFORMAT : status;
 }
 
+static assay_step_charge get_charge(assay_cursor *in)
+{
+    assay_step_charge charge = {.held = (size_t)assay_get_u64(in)};
+    charge.peak = (size_t)assay_get_u64(in);
+    return charge;
+}
+
+/* The status of unpacking what a rank sent. */
+static int unpacked(int status, assay_error *err)
+{
+    if (status == ASSAY_EFORMAT)
+        return assay_fail(err, ASSAY_EINTERNAL, "what a rank measured for another one did not survive its way");
+    return status == ASSAY_EBUDGET ? ASSAY_ENOMEM : status;
+}
+
 /* Takes a range that was sent, if the step has room for it. */
 static int take_range(assay_step_work *work, const assay_buf *bytes, bool *taken, assay_error *err)
 {
     assay_cursor in = assay_cursor_over(bytes->data, bytes->size);
-    assay_step_charge charge = {.held = (size_t)assay_get_u64(&in)};
-    charge.peak = (size_t)assay_get_u64(&in);
+    assay_step_charge charge = get_charge(&in);
     *taken = bytes->size > 0 && assay_step_work_admit(work, charge);
     if (!*taken)
         return ASSAY_OK;
     int status = unpack_problems(work, &in, err);
     if (status == ASSAY_OK)
         status = unpack_results(work, &in, err);
-    if (status == ASSAY_EFORMAT)
-        return assay_fail(err, ASSAY_EINTERNAL, "what a rank measured for another one did not survive its way");
-    return status == ASSAY_EBUDGET ? ASSAY_ENOMEM : status;
+    return unpacked(status, err);
 }
 
 /* Receives the next range and takes it, or else reads it. */
@@ -194,4 +235,34 @@ int assay_step_sharing_gather(assay_step_reader *reader, assay_step_work *work, 
     for (int r = share->first + 1; status == ASSAY_OK && r <= share->last; r++)
         status = join_range(reader, work, sharing, r, helped, err);
     return status;
+}
+
+/* Finds the ranks' parts of the next step, and admits them if the step has room for them in any order: for all that
+ * they hold, and beside it the most that one of them takes. */
+static bool admit_step(assay_step_work *work, const assay_measured_steps *steps)
+{
+    assay_step_charge all = {0, 0};
+    bool complete = true;
+    for (int r = 0; r < steps->ranks; r++) {
+        size_t size = (size_t)assay_get_count(&steps->from[r], 1);
+        steps->part[r] = assay_cursor_over(assay_get_bytes(&steps->from[r], size), size);
+        complete &= size > 0;
+        assay_step_charge charge = size > 0 ? get_charge(&steps->part[r]) : (assay_step_charge){0, 0};
+        all.held += charge.held;
+        all.peak = charge.peak > all.peak ? charge.peak : all.peak;
+    }
+    all.peak += all.held;
+    return complete && assay_step_work_admit(work, all);
+}
+
+int assay_step_sharing_take(assay_step_reader *reader, assay_step_work *work, const assay_measured_steps *steps,
+                            bool *helped, assay_error *err)
+{
+    int status = ASSAY_OK;
+    *helped = admit_step(work, steps);
+    if (!*helped)
+        return assay_step_reader_read(reader, work);
+    for (int r = 0; status == ASSAY_OK && r < steps->ranks; r++)
+        status = unpack_results(work, &steps->part[r], err);
+    return unpacked(status, err);
 }

@@ -8,7 +8,11 @@
  *   3. The rank that has the step measures its own range, then takes the other ranges in order.
  *   4. The report must not depend on who measured what. So a range is taken only if the step has room for all of it:
  * then a single rank would not have refused any of it either. Otherwise, or if the helper refused something or could
- * not open a file, the rank that has the step reads that range itself. */
+ * not open a file, the rank that has the step reads that range itself.
+ *
+ * Where each rank measures its own tensors (plan->by_tensor), every step is such a step. A part of it is what a rank
+ * has of the tensors, and not a range. So a step is taken as a whole, if there is room for all of it whatever the
+ * order, and nobody met a problem; otherwise the rank that has it reads all of it. */
 #ifndef ASSAY_ENGINE_MAP_STEP_SHARING_H
 #define ASSAY_ENGINE_MAP_STEP_SHARING_H
 
@@ -31,5 +35,22 @@ int assay_step_sharing_help(assay_step_reader *reader, assay_step_work *work, co
  * ASSAY_EMPI or ASSAY_EINTERNAL; then parts of those that help may be left to be received. */
 int assay_step_sharing_gather(assay_step_reader *reader, assay_step_work *work, const assay_step_sharing *sharing,
                               bool *helped, assay_error *err);
+
+/* What the ranks measured of this rank's steps, from each of them in the order of the steps. */
+typedef struct assay_measured_steps {
+    assay_cursor *from; /* [ranks] */
+    assay_cursor *part; /* [ranks] of the step under way */
+    int ranks;
+} assay_measured_steps;
+
+/* Measures what `rank` has of the tensors of work->step. Appends the size of the packed results and the results; the
+ * size is 0 when the other rank has to do without, and when they take more than `room` bytes. Returns 0 or
+ * ASSAY_ENOMEM.
+ */
+int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work, int rank, size_t room, assay_buf *out);
+
+/* Takes the next step, work->step, or reads it. *helped tells which. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. */
+int assay_step_sharing_take(assay_step_reader *reader, assay_step_work *work, const assay_measured_steps *steps,
+                            bool *helped, assay_error *err);
 
 #endif

@@ -32,6 +32,7 @@ typedef struct assay_step_work {
     const assay_map_source *source;
     const assay_step_info *step;
     const assay_entry_range *range; /* what of the step is read; NULL: all of it */
+    const int *measurer;            /* only what this rank has of the tensors is read (by_tensor.c); NULL: all */
     assay_partial *partial;         /* takes the problems; borrowed */
     assay_arena *arena;             /* holds the results */
     size_t budget;                  /* bytes, see above */
@@ -97,6 +98,12 @@ int assay_problem_kind_of(int status);
 int assay_step_work_over_budget(assay_error *err);
 /* Counts a record that could not be read, once for each rule that needs it. */
 void assay_step_work_unreadable(assay_step_work *work, const assay_part *part, const assay_entry *entry);
+
+/* Does another rank read the records of that tensor? */
+static inline bool assay_step_work_leaves(const assay_step_work *work, uint32_t tensor, uint32_t worker)
+{
+    return work->measurer && assay_plan_measurer(work->source->wanted, tensor, worker) != *work->measurer;
+}
 
 /* The entries of a part that are read: [first, end). */
 size_t assay_step_work_first(const assay_step_work *work, const assay_part *part);

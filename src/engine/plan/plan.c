@@ -10,7 +10,10 @@ int assay_plan_make(assay_comm *comm, const assay_job *job, assay_sources *sourc
     int status = assay_plan_select(out, sources, options, assay_comm_rank(comm) == 0);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while planning", assay_comm_rank(comm));
-    return assay_plan_cut(comm, out, sources, status, err);
+    status = assay_plan_cut(comm, out, sources, status, err);
+    if (status != ASSAY_OK || options->view || options->checkpoint)
+        return status;
+    return assay_plan_divide_tensors(comm, out, sources, err);
 }
 
 static void release_source_plan(assay_source_plan *source)
@@ -25,6 +28,7 @@ static void release_source_plan(assay_source_plan *source)
     free(source->scope);
     free(source->same_use);
     free(source->looks_back);
+    free(source->rank_of);
 }
 
 void assay_plan_release(assay_plan *plan)

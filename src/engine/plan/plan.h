@@ -42,9 +42,11 @@ typedef struct assay_source_plan {
     assay_use_scope *scope;       /* [plan->use_count] */
     uint32_t *same_use;           /* [plan->use_count] the first use that takes the same tensors at every step */
     uint64_t first_chunk, chunks; /* in plan->chunks */
-    uint8_t *looks_back;          /* [tensors] 1 where a measure refers to earlier steps; NULL: nowhere */
-    uint32_t back;                /* how many saved steps at most */
-    int64_t window;               /* how many mode steps at most */
+    int32_t *rank_of;     /* with plan->by_tensor: [workers * rank_stride + tensors] the rank that measures a tensor */
+    uint32_t rank_stride; /* the number of tensors; 0: a tensor of all workers has one rank */
+    uint8_t *looks_back;  /* [tensors] 1 where a measure refers to earlier steps; NULL: nowhere */
+    uint32_t back;        /* how many saved steps at most */
+    int64_t window;       /* how many mode steps at most */
 } assay_source_plan;
 
 typedef struct assay_chunk {
@@ -87,6 +89,8 @@ typedef struct assay_plan {
     bool by_step;         /* one chunk a step, however little it costs */
     uint64_t *rank_chunk; /* [ranks + 1]: rank r has chunks [rank_chunk[r], rank_chunk[r + 1]) */
     uint64_t *helps;      /* [ranks]: the chunk of a lower rank whose last step rank r helps with, or ASSAY_NO_CHUNK */
+    bool by_tensor;       /* each rank measures its own tensors at all steps (by_tensor.c); nobody helps */
+    double excess_by_tensor; /* then: what the busiest rank has to measure beyond its share, as a part of it */
     assay_pair *pairs;
     uint32_t pair_count;
 } assay_plan;
@@ -126,6 +130,15 @@ int assay_plan_cut(assay_comm *comm, assay_plan *plan, const assay_sources *sour
 /* Deals the chunks out to the ranks by their cost; those that are done cost nothing, and neighbours among them go to
  * one rank. Returns 0 or ASSAY_ENOMEM. Not collective: the same on every rank. */
 int assay_plan_partition(assay_plan *plan, int ranks);
+
+/* Divides the tensors among the ranks if that is better than dividing the steps: by_tensor.c. To be called while every
+ * index entry is on the rank that read it. Collective; 0 or ASSAY_ENOMEM or ASSAY_EMPI. */
+int assay_plan_divide_tensors(assay_comm *comm, assay_plan *plan, const assay_sources *sources, assay_error *err);
+/* The rank that measures a tensor of a worker, with plan->by_tensor. */
+static inline int assay_plan_measurer(const assay_source_plan *s, uint32_t tensor, uint32_t worker)
+{
+    return s->rank_of[(size_t)worker * s->rank_stride + tensor];
+}
 
 /* How the last step of a chunk is shared. O(chunks). Not collective. */
 assay_share assay_plan_share(const assay_plan *plan, int ranks, uint64_t chunk);

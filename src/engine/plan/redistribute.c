@@ -1,4 +1,5 @@
-/* redistribute.c - brings every index entry to the rank that has its chunk, and to those that help with its step.
+/* redistribute.c - brings every index entry to the rank that has its chunk, and to those that help with its step; to
+ * all ranks where each measures its own tensors.
  *
  *   1. each rank packs the parts of its share that belong to others; parts of a compared trial go where the same step
  * of the comparing trial is. Most parts stay where they are
@@ -29,6 +30,8 @@ static receivers receivers_of(const assay_plan *plan, const assay_sources *sourc
     uint64_t position = assay_trial_find_step(sources->list[source].info, step);
     if (position == UINT64_MAX)
         return (receivers){0, -1};
+    if (plan->by_tensor)
+        return (receivers){0, ranks - 1};
     uint64_t number = assay_plan_chunk_of(plan, source, position);
     const assay_chunk *chunk = &plan->chunks[number];
     int first = assay_plan_owner(plan, ranks, number), last = first;
@@ -264,7 +267,7 @@ int assay_plan_redistribute(assay_comm *comm, assay_plan *plan, assay_sources *s
     bool stays = assay_comm_size(comm) == 1 && plan->pair_count == 0; /* everything is where it belongs */
     int status = stays ? ASSAY_OK : exchange_shards(comm, plan, sources, err);
     for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
-        if (plan->sources[s].looks_back)
+        if (plan->sources[s].looks_back && !plan->by_tensor)
             status = pass_on(comm, plan, &sources->list[s], s, err);
     return status;
 }
