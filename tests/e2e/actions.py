@@ -109,6 +109,30 @@ def test_forms(b):
     b.expect(b.run(b.directory / "job1.json", "--digest", "--no-actions").out.split()[-1] == end["digest"], "digest: %s" % end)
 
 
+def test_test_messages(b):
+    """Each address gets one message, whatever it waits for; what fails is named, and the rest goes on."""
+    with Webhook([200]) as hook, Webhook([404]) as refuses:
+        job = b.job([dict(notify(hook.url("/slack?key=" + SECRET), style="slack"), severity="error"),
+                     dict(notify(refuses.url("/")), on="end"), notify({"env": "ASSAY_NOT_SET"}),
+                     dict(notify(hook.url("/end")), on="end"), {"cancel": {"job": "1"}}])
+        done = run([b.assay, "notify", "--test", job], {"no_proxy": "127.0.0.1"})
+        words = [line.split()[0] for line in done.out.splitlines()]
+        b.expect(done.code == 4 and words == ["delivered", "failed", "failed", "delivered"], "test messages: %s" % done)
+        b.expect("2 of 4" in done.err and "ASSAY_NOT_SET" in done.out and "404" in done.out, "what failed: %s" % done)
+        b.expect(SECRET not in done.out + done.err, "a query is shown: %s" % done)
+        paths = [request.path.split("?")[0] for request in hook.requests]
+        b.expect(paths == ["/slack", "/end"], "requests: %s" % paths)
+        body = json.loads(hook.requests[1].body)
+        b.expect(body["event"] == "test" and body["schema"] == "assay-message/1", "message: %s" % body)
+        b.expect(not b.report().exists(), "a test leaves something behind")
+        done = run([b.assay, "notify", "--test", b.job([notify(hook.url("/"))])], {"no_proxy": "127.0.0.1"})
+        b.expect(done.code == 0 and done.err == "", "all delivered: %s" % done)
+    done = run([b.assay, "notify", "--test", b.job([])])
+    b.expect(done.code == 2 and "sends no message" in done.err, "no message: %s" % done)
+    done = run([b.assay, "notify", b.job([])])
+    b.expect(done.code == 2 and "--test" in done.err, "without --test: %s" % done)
+
+
 def test_attempts(b):
     only = {"rules": ["vanishing"]}
     cases = [  # answers, keys, attempts, the log's results
@@ -392,7 +416,7 @@ def main():
             b.expect(done.code == 2 and "ASSAY_WITH_CURL" in done.err, "without libcurl: %s" % done)
             test_mail(b)
         else:
-            tests = {"forms": test_forms, "digest": test_digest_of_several_trials, "attempts": test_attempts, "certificates": test_certificates, "secrets": test_secrets,
+            tests = {"forms": test_forms, "test": test_test_messages, "digest": test_digest_of_several_trials, "attempts": test_attempts, "certificates": test_certificates, "secrets": test_secrets,
                      "stopped": test_stopped, "once": test_once, "watch": test_watch, "limits": test_limits, "mail": test_mail,
                      "refusals": test_refusals, "listed": test_listed}
             for what in arguments.what or tests:
