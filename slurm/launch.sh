@@ -8,6 +8,27 @@
 # assay_watch ARGUMENTS... : `assay watch`. Before the time limit, or when the job is cancelled, the watch ends with the report of
 # what is there. It writes no checkpoint, and the job is not requeued.
 
+# assay_names: fills in the names. %j in TRIAL becomes TRAIN_JOB_ID, %t in OUT the last part of TRIAL, and the job is called after the
+# trial, so that squeue and sacct tell runs apart.
+assay_names()
+{
+    case "$TRIAL" in
+    *%j*)
+        if [ -z "${TRAIN_JOB_ID:-}" ]; then
+            echo "launch.sh: TRIAL=$TRIAL: %j is the number of the training's job, and TRAIN_JOB_ID is not set" >&2
+            exit 2
+        fi
+        TRIAL=${TRIAL//%j/$TRAIN_JOB_ID}
+        ;;
+    esac
+    local trial=${TRIAL%/}
+    OUT=${OUT//%t/${trial##*/}}
+    case "$SLURM_JOB_NAME" in
+    *-"${trial##*/}") ;; # requeued
+    *) scontrol update "JobId=$SLURM_JOB_ID" "JobName=$SLURM_JOB_NAME-${trial##*/}" >/dev/null 2>&1 || true ;;
+    esac
+}
+
 # Starts the ranks in the background; `launcher` is the process that passes signals on to them.
 assay_start()
 {

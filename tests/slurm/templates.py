@@ -43,7 +43,8 @@ def has_issues(report):
 
 def test_templates(checks, slurm, expected):
     train = slurm.work / "train.sbatch"
-    train.write_text("#!/bin/bash\n#SBATCH --output=train.log\nsleep 2; date +%s.%N >trained; exit 1\n")
+    train.write_text("#!/bin/bash\n#SBATCH --output=train.log\nsleep 2; cp -r %s run-$SLURM_JOB_ID; date +%%s.%%N >trained; exit 1\n"
+                     % (TRIALS / "healthy"))
     after = slurm.work / "next.sbatch"
     after.write_text("#!/bin/bash\n#SBATCH --output=next.log\ndate +%s.%N >\"next-$SLURM_JOB_ID\"\n")
     healthy, ddp = TRIALS / "healthy", TRIALS / "ddp"
@@ -53,7 +54,7 @@ def test_templates(checks, slurm, expected):
     nodes = {how: slurm.sbatch("--nodes=3", "--ntasks-per-node=2", "several-nodes.sbatch", TRIAL=str(ddp), OUT="nodes-" + how,
                                LAUNCH=how) for how in ("srun", "mpirun")}
     missing = slurm.sbatch("one-trial.sbatch", TRIAL=str(TRIALS / "absent"), OUT="absent")
-    lines = slurm.call("./submit", "--next", after, train, "one-trial.sbatch", TRIAL=str(healthy), OUT="chain").split("\n")
+    lines = slurm.call("./submit", "--next", after, train, "one-trial.sbatch", TRIAL="run-%j").split("\n")
     chain = dict(line.split() for line in lines)
     gate = slurm.sbatch("gate.sbatch", TRIAL=str(ddp), OUT="gate", FAIL_ON="info")
     barred = slurm.sbatch("--dependency=afterok:" + gate, "--kill-on-invalid-dep=yes", after)
@@ -72,7 +73,9 @@ def test_templates(checks, slurm, expected):
     checks.expect(slurm.ended(chain["analyse"]) == ("COMPLETED", 0), "analysed all the same: %s" % slurm.show(chain["analyse"]))
     checks.expect(slurm.ended(chain["next"]) == ("COMPLETED", 0), "then the next one: %s" % slurm.show(chain["next"]))
     trained, nexts = slurm.work / "trained", slurm.work / ("next-" + chain["next"])
-    report = slurm.work / "chain" / "report.json"
+    report = slurm.work / ("report-run-" + chain["train"]) / "report.json"
+    checks.expect(slurm.show(chain["analyse"])[0]["JobName"] == "assay-run-" + chain["train"],
+                  "the job is called after the trial: %s" % slurm.show(chain["analyse"]))
     checks.expect(trained.stat().st_mtime <= report.stat().st_mtime <= nexts.stat().st_mtime, "the chain keeps its order")
     checks.expect(slurm.ended(gate) == ("FAILED", 1), "the gate is shut: %s" % slurm.show(gate))
     checks.expect(slurm.ended(barred)[0] == "CANCELLED", "nothing comes through: %s" % slurm.show(barred))
