@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/redact.h"
 
 enum { POLL_MILLISECONDS = 20 };
 static const double GRACE_SECONDS = 1, KILL_SECONDS = 10;
@@ -123,17 +124,6 @@ static bool is_of_rank(const char *variable)
     return false;
 }
 
-/* Secrets that assay reads S3 with are no business of a child's. */
-static bool is_secret(const char *variable)
-{
-    static const char *const names[] = {
-        "AWS_SECRET_ACCESS_KEY=", "AWS_SESSION_TOKEN=", "AWS_CONTAINER_AUTHORIZATION_TOKEN=", NULL};
-    for (const char *const *n = names; *n; n++)
-        if (strncmp(variable, *n, strlen(*n)) == 0)
-            return true;
-    return false;
-}
-
 /* Our environment with `more` on top: a list of borrowed texts. NULL without memory. */
 static char **join_environment(const char *const *more)
 {
@@ -147,7 +137,7 @@ static char **join_environment(const char *const *more)
     if (!list)
         return NULL;
     for (size_t i = 0; i < ours; i++) {
-        bool replaced = is_secret(environ[i]) || (rank && is_of_rank(environ[i]));
+        bool replaced = assay_redact_is_variable(environ[i]) || (rank && is_of_rank(environ[i]));
         for (size_t k = 0; k < added && !replaced; k++)
             replaced = same_name(more[k], environ[i]);
         if (!replaced)

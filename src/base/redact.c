@@ -97,6 +97,16 @@ static size_t secret_at(const char *text, size_t left, const char *secret)
     return !secret[same] || (same >= ASSAY_SECRET_LEAST && ends) ? same : 0;
 }
 
+bool assay_redact_is_variable(const char *entry)
+{
+    static const char *const names[] = {
+        "AWS_SECRET_ACCESS_KEY=", "AWS_SESSION_TOKEN=", "AWS_CONTAINER_AUTHORIZATION_TOKEN=", NULL};
+    for (const char *const *n = names; *n; n++)
+        if (strncmp(entry, *n, strlen(*n)) == 0)
+            return true;
+    return false;
+}
+
 /* Takes one secret out; returns the new length. */
 static size_t take_out(char *text, size_t length, const char *secret)
 {

@@ -2,6 +2,7 @@
 #ifndef ASSAY_BASE_REDACT_H
 #define ASSAY_BASE_REDACT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <assay/pack.h>
@@ -17,6 +18,8 @@ int assay_redact_add(const char *secret);
 /* Makes known what is secret about a URL. Of one that stands in a file for everybody (`open`) that is the user and the
  * query; else also host, path and the URL as a whole. */
 int assay_redact_add_url(const char *url, bool open);
+/* Is that entry of an environment ("NAME=VALUE") a secret by its name? No program that assay starts gets those. */
+bool assay_redact_is_variable(const char *entry);
 /* Takes all known secrets out of a terminated text, in whatever case they are, and what is left of one before "..."
  * where a message was cut. It becomes shorter at most. */
 void assay_redact_text(char *text);

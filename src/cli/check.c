@@ -93,7 +93,8 @@ static void put_job(const assay_job *job, const assay_actions *actions, const as
         assay_put_format(out, "%s\"%s\"", any ? ", " : "", job->forms->list[f].word);
         any = true;
     }
-    assay_put_format(out, "], \"max_findings\": %zu}}\n", job->max_findings);
+    assay_put_format(out, "], \"max_findings\": %zu},\n \"s3\": {\"unsigned\": %s}}\n", job->max_findings,
+                     job->unsigned_s3 ? "true" : "false");
 }
 
 /* A message may go on in further lines, which point at a place in a text. */
@@ -146,6 +147,8 @@ static int check(const cli_context *context, int argc, char **argv)
     path[0] = path[0] ? path[0] : "the built-in job";
     if (status == ASSAY_OK)
         status = assay_job_parse(path[0], text.data, text.size, &assay_report_forms, &job, &err);
+    if (status == ASSAY_OK && job.unsigned_s3)
+        assay_s3_allow_unsigned();
     if (status == ASSAY_OK)
         status = assay_actions_parse(&job, &actions, &err);
     if (status == ASSAY_OK && options.trials.count > 0)

@@ -165,6 +165,8 @@ static int parse_job(const char *path, const run_options *options, const assay_b
     if (status == ASSAY_OK)
         status =
             assay_job_parse(path ? path : "the built-in job", text->data, text->size, &assay_report_forms, job, err);
+    if (status == ASSAY_OK && job->unsigned_s3)
+        assay_s3_allow_unsigned();
     for (size_t i = 0; status == ASSAY_OK && !path && i < job->rule_count; i++)
         job->rules[i]->optional = true; /* a trial takes those that it has data for */
     for (size_t i = 0; status == ASSAY_OK && !path && i < job->aggregation_count; i++)

@@ -155,6 +155,21 @@ static int read_output(const job_reader *r, const cJSON *output, assay_job *job)
     return ASSAY_OK;
 }
 
+static int read_s3(const job_reader *r, const cJSON *s3, assay_job *job)
+{
+    static const char *const keys[] = {"unsigned", NULL};
+    if (!s3)
+        return ASSAY_OK;
+    int status = job_known_keys(r, "s3", s3, keys);
+    if (status != ASSAY_OK)
+        return status;
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(s3, "unsigned");
+    if (item && !cJSON_IsBool(item))
+        return job_fail(r, "s3.unsigned", "expected true or false");
+    job->unsigned_s3 = cJSON_IsTrue(item);
+    return ASSAY_OK;
+}
+
 /* What the trials are compared with, and from which difference on. */
 static int read_comparison(const job_reader *r, const cJSON *comparison, assay_job *job)
 {
@@ -202,7 +217,7 @@ static int read_document(const job_reader *r, cJSON *document, assay_job *job)
     /* "$schema" is for editors. */
     static const char *const keys[] = {"trials",       "modules", "rules",      "DebugRuleConfigurations",
                                        "aggregations", "images",  "comparison", "output",
-                                       "actions",      "$schema", NULL};
+                                       "actions",      "s3",      "$schema",    NULL};
     int status = job_known_keys(r, "the job", document, keys);
     if (status == ASSAY_OK)
         job->actions = cJSON_DetachItemFromObjectCaseSensitive(document, "actions");
@@ -212,6 +227,8 @@ static int read_document(const job_reader *r, cJSON *document, assay_job *job)
         status = read_comparison(r, cJSON_GetObjectItemCaseSensitive(document, "comparison"), job);
     if (status == ASSAY_OK)
         status = read_output(r, cJSON_GetObjectItemCaseSensitive(document, "output"), job);
+    if (status == ASSAY_OK)
+        status = read_s3(r, cJSON_GetObjectItemCaseSensitive(document, "s3"), job);
     if (status == ASSAY_OK)
         status = read_modules(r, cJSON_GetObjectItemCaseSensitive(document, "modules"));
     return status == ASSAY_OK ? job_read_rules(r, document, job) : status;

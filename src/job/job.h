@@ -38,6 +38,7 @@ typedef struct assay_job {
     bool wants_curves;            /* somebody besides the formats and the comparison needs them */
     cJSON *actions;               /* the member "actions" as it stands, which action/ parses; NULL: none; owned */
     char *output_directory;       /* NULL: not said */
+    bool unsigned_s3;             /* S3 is asked without a signature where no credentials are found */
     const assay_job_forms *forms; /* all that there are; borrowed */
     unsigned formats;             /* bit 1 << number in forms: those to be written */
     char *baseline_name;          /* as the job says, NULL: it does not; owned */

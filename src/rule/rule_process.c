@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/redact.h"
 
 extern char **environ;
 
@@ -92,19 +93,21 @@ enum { CHECKS_HEAP = 1 };
 enum { CHECKS_HEAP = 1 };
 #endif
 
-/* The environment of the process: ours, and the checked heap where that can be had and nobody asks for something else.
- * The list is the caller's to free, and uses `preload`; NULL without memory. */
+/* The environment of the process: ours without its secrets, and the checked heap where that can be had and nobody asks
+ * for something else. The list is the caller's to free, and uses `preload`; NULL without memory. */
 static char **make_environment(char *preload, size_t room)
 {
     static char tunables[] = "GLIBC_TUNABLES=glibc.malloc.check=3";
     Dl_info library = {0};
-    size_t count = 0;
-    while (environ[count])
-        count++;
-    char **list = assay_alloc_zeroed(count + 3, sizeof *list);
+    size_t all = 0, count = 0;
+    while (environ[all])
+        all++;
+    char **list = assay_alloc_zeroed(all + 3, sizeof *list);
     if (!list)
         return NULL;
-    memcpy(list, environ, count * sizeof *list);
+    for (size_t i = 0; i < all; i++)
+        if (!assay_redact_is_variable(environ[i]))
+            list[count++] = environ[i];
     if (!CHECKS_HEAP || getenv("LD_PRELOAD") || getenv("GLIBC_TUNABLES") ||
         !dladdr(dlsym(RTLD_DEFAULT, "getenv"), &library))
         return list;

@@ -27,7 +27,8 @@ typedef struct work {
     assay_buf text; /* that the headers lie in */
     const char *header[HEADERS];
     s3_keys keys;
-    int failed; /* by `answered` */
+    char region[64]; /* of the last attempt; what is known of the bucket may have changed since */
+    int failed;      /* by `answered` */
     assay_error error;
 } work;
 
@@ -67,7 +68,7 @@ static void put_line(work *w, size_t *at, const char *name, const char *value)
     assay_put_u8(&w->text, '\0');
 }
 
-static void sign(work *w, const char *region, const char *payload, const char *date, assay_buf *out)
+static void sign(work *w, const char *payload, const char *date, assay_buf *out)
 {
     s3_header headers[4] = {{"host", (const char *)w->target.host.data},
                             {"x-amz-content-sha256", payload},
@@ -80,7 +81,7 @@ static void sign(work *w, const char *region, const char *payload, const char *d
                                 .header_count = w->keys.token ? 4 : 3,
                                 .payload = payload,
                                 .time = date,
-                                .region = region,
+                                .region = w->region,
                                 .service = "s3",
                                 .key = w->keys.key,
                                 .secret = w->keys.secret};
@@ -106,16 +107,15 @@ static const char *payload_of(work *w)
 /* The headers of a signed request, as places in w->text. Returns how many. */
 static unsigned put_signed(work *w, size_t at[HEADERS])
 {
-    char region[64], date[NO_DATE];
+    char date[NO_DATE];
     time_t clock = time(NULL);
     struct tm tm;
     assay_buf signature;
     unsigned count = 0;
     const char *payload = payload_of(w);
     assay_buf_init(&signature, 8192);
-    s3_session_region(w->bucket, region);
     strftime(date, sizeof date, "%Y%m%dT%H%M%SZ", gmtime_r(&clock, &tm));
-    sign(w, region, payload, date, &signature);
+    sign(w, payload, date, &signature);
     put_line(w, &at[count++], "x-amz-content-sha256", payload);
     put_line(w, &at[count++], "x-amz-date", date);
     if (w->keys.token)
@@ -135,6 +135,7 @@ static int prepare(void *context, unsigned attempt, assay_http_request *out, ass
     unsigned count = 0;
     assay_buf_clear(&w->text);
     s3_keys_release(&w->keys);
+    s3_session_region(w->bucket, w->region);
     int status = s3_session_keys(&w->keys);
     if (status == ASSAY_OK)
         status = s3_session_target(w->bucket, w->key, (const char *)w->query.data, &w->target);
@@ -283,11 +284,9 @@ static int again(s3_call *call, assay_error *err)
 static int follow(s3_call *call, const assay_http_answer *answer, const s3_refusal *refusal, assay_error *err)
 {
     const char *region = assay_http_header(answer, "x-amz-bucket-region");
-    char used[64];
     region = region ? region : refusal->region;
-    s3_session_region(call->work->bucket, used);
     bool elsewhere = (answer->code == 301 || answer->code == 307 || answer->code == 400) && region[0] &&
-                     strlen(region) < sizeof used && strcmp(region, used) != 0;
+                     strlen(region) < sizeof call->work->region && strcmp(region, call->work->region) != 0;
     int status = 0;
     if (elsewhere && !call->redirected) {
         call->redirected = true;

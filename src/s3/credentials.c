@@ -220,7 +220,9 @@ int s3_credentials_find(const s3_profiles *profiles, const char *region, const c
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory while credentials were looked for");
     if (status == 0 && !allow_none)
-        status = assay_fail(err, ASSAY_EUSAGE, "no credentials for S3; looked for %.*s; --s3-unsigned asks without any",
+        status = assay_fail(err, ASSAY_EUSAGE,
+                            "no credentials for S3; looked for %.*s; --s3-unsigned, or \"s3\": {\"unsigned\": true} in "
+                            "the job, asks without any",
                             (int)looked.size, looked.data ? (const char *)looked.data : "");
     if (status == 0)
         *out = (s3_keys){.expires = INT64_MAX, .source = "no credentials"};

@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/redact.h"
 #include "http/http.h"
 #include "s3/credentials.h"
 #include "s3/listing.h"
@@ -158,10 +159,7 @@ static void put_form(const char *role, const assay_buf *token, assay_buf *out)
     session = session ? session : "assay";
     assay_http_put_escaped(out, session, strlen(session), false);
     assay_put_format(out, "&Version=2011-06-15&WebIdentityToken=");
-    size_t length = token->size;
-    while (length > 0 && strchr("\r\n \t", token->data[length - 1]))
-        length--;
-    assay_http_put_escaped(out, (const char *)token->data, length, false);
+    assay_http_put_escaped(out, (const char *)token->data, token->size, false);
 }
 
 static int ask_sts(const char *url, const assay_buf *form, const char *ca_file, s3_keys *out, assay_error *err)
@@ -193,6 +191,19 @@ static int ask_sts(const char *url, const assay_buf *form, const char *ca_file, 
     return status;
 }
 
+/* Takes blanks and line ends off the end, and has the token taken out of whatever leaves the program. */
+static int trim_and_know(assay_buf *token)
+{
+    while (token->size > 0 && strchr("\r\n \t", token->data[token->size - 1]))
+        token->size--;
+    assay_put_u8(token, '\0');
+    int status = assay_buf_status(token);
+    if (status == ASSAY_OK)
+        status = assay_redact_add((const char *)token->data);
+    token->size -= status == ASSAY_OK;
+    return status;
+}
+
 int s3_keys_from_web_identity(const char *region, const char *ca_file, s3_keys *out, assay_buf *looked,
                               assay_error *err)
 {
@@ -207,6 +218,8 @@ int s3_keys_from_web_identity(const char *region, const char *ca_file, s3_keys *
     assay_buf_init(&url, 4096);
     put_sts(region, &url);
     int status = assay_file_read(path, ANSWER_MOST, &token, err);
+    if (status == ASSAY_OK)
+        status = trim_and_know(&token);
     if (status == ASSAY_OK) {
         put_form(role, &token, &form);
         status = assay_buf_status(&form) == ASSAY_OK ? assay_buf_status(&url) : assay_buf_status(&form);
@@ -262,6 +275,8 @@ static int put_authorization(assay_buf *out, assay_error *err)
         assay_put_bytes(out, text.data, text.size);
         assay_put_u8(out, '\0');
         status = assay_buf_status(out);
+        if (status == ASSAY_OK)
+            status = assay_redact_add(strchr((const char *)out->data, ' ') + 1);
     }
     if (text.data)
         explicit_bzero(text.data, text.size);

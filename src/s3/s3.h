@@ -34,6 +34,7 @@ typedef struct assay_s3_options {
 void assay_s3_configure(const assay_s3_options *options);
 /* What of it counts from now on. */
 void assay_s3_set_memory(size_t memory);
+void assay_s3_allow_unsigned(void);
 size_t assay_s3_memory(void);
 size_t assay_s3_requests(void);
 /* Opens the session now. ASSAY_EUNSUPPORTED without libcurl, ASSAY_EUSAGE with what was looked for, or what of it is

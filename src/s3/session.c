@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/fault.h"
+#include "base/redact.h"
 
 enum { REGION = 64, LEARNED = 64, EARLY = 300, AGAIN = 30 };
 
@@ -43,6 +44,11 @@ void assay_s3_configure(const assay_s3_options *given)
 void assay_s3_set_memory(size_t memory)
 {
     options.memory = memory;
+}
+
+void assay_s3_allow_unsigned(void)
+{
+    options.unsigned_requests = true;
 }
 
 size_t assay_s3_memory(void)
@@ -183,10 +189,19 @@ static int fail_memory(int status, assay_error *err)
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while S3 was opened") : status;
 }
 
+/* Has the secrets taken out of whatever leaves the program. */
+static int make_known(const s3_keys *keys)
+{
+    int status = keys->secret ? assay_redact_add(keys->secret) : ASSAY_OK;
+    return status == ASSAY_OK && keys->token ? assay_redact_add(keys->token) : status;
+}
+
 /* The connections, without which nothing else is of use. */
 static int start(session *fresh, assay_error *err)
 {
-    int status = assay_http_pool_new((unsigned)options.requests, &fresh->pool, err);
+    int status = make_known(&fresh->keys);
+    if (status == ASSAY_OK)
+        status = assay_http_pool_new((unsigned)options.requests, &fresh->pool, err);
     if (status != ASSAY_OK) {
         release(fresh);
         return fail_memory(status, err);
@@ -363,8 +378,10 @@ static int renew(assay_error *err)
         return status;
     status = s3_credentials_find(&profiles, now.region, now.ca_file, false, &fresh, err);
     s3_profiles_release(&profiles);
+    if (status == ASSAY_OK && (status = make_known(&fresh)) != ASSAY_OK)
+        s3_keys_release(&fresh);
     if (status != ASSAY_OK)
-        return status;
+        return fail_memory(status, err);
     pthread_mutex_lock(&lock);
     old = now.keys;
     now.keys = fresh;

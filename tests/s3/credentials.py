@@ -10,6 +10,7 @@ import http.server
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -18,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
-from launch import TRIALS, Checks, mpirun  # noqa: E402
+from launch import ROOT, TRIALS, Checks, mpirun  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_proxy import Proxy  # noqa: E402
 
@@ -29,6 +30,42 @@ EXPIRED = ("status", 400, {}, b"<Error><Code>ExpiredToken</Code><Message>it has 
 
 def in_seconds(seconds):
     return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# A rule that writes the environment of its process to a file, and finds nothing.
+LOOKER = r"""
+#include <assay/rule.h>
+#include <stdio.h>
+#include <stdlib.h>
+extern char **environ;
+static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
+{
+    const assay_slot slot = {.flags = ASSAY_SLOT_NO_STRINGS};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/rule.environment", getenv("LOOKER_WRITES"));
+    FILE *file = fopen(path, "a");
+    for (char **entry = environ; file && *entry; entry++)
+        fprintf(file, "%s\n", *entry);
+    if (file)
+        fclose(file);
+    (void)given;
+    (void)data;
+    return assay_need_slot(need, &slot, err) < 0 ? ASSAY_EPARAM : ASSAY_OK;
+}
+static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
+{
+    (void)rule; (void)state; (void)view; (void)err;
+    return ASSAY_OK;
+}
+static const assay_rule_ops looker = {.abi = ASSAY_RULE_ABI, .size = sizeof(assay_rule_ops), .name = "Looker", .summary = "Looks.",
+                                      .advice = "None.", .setup = setup, .map = map, ASSAY_COMMON_STATE};
+assay_rule_module_fn assay_rule_module_v1;
+const assay_rule_ops *const *assay_rule_module_v1(void)
+{
+    static const assay_rule_ops *const table[] = {&looker, NULL};
+    return table;
+}
+"""
 
 
 class Giver(http.server.BaseHTTPRequestHandler):
@@ -69,7 +106,8 @@ class Giver(http.server.BaseHTTPRequestHandler):
         wanted = {"Action": ["AssumeRoleWithWebIdentity"], "RoleArn": ["arn:aws:iam::1:role/x y"], "WebIdentityToken": ["an+identity/="],
                   "RoleSessionName": ["assay"], "Version": ["2011-06-15"]}
         if self.path != "/sts" or form != wanted:
-            return self.answer(400, "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>no</Message></Error></ErrorResponse>")
+            return self.answer(400, "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>no, not %s</Message></Error>"
+                               "</ErrorResponse>" % form.get("WebIdentityToken"))
         keys = json.loads(self.keys())
         return self.answer(200, "<AssumeRoleWithWebIdentityResponse xmlns='x'><AssumeRoleWithWebIdentityResult><Credentials>"
                            "<AccessKeyId>%s</AccessKeyId><SecretAccessKey>%s</SecretAccessKey><SessionToken>%s</SessionToken>"
@@ -150,7 +188,7 @@ class Suite:
         token = self.file("identity", "an+identity/=\n")
         env = {"AWS_WEB_IDENTITY_TOKEN_FILE": token, "AWS_ROLE_ARN": "arn:aws:iam::1:role/x y", "AWS_ENDPOINT_URL_STS": self.url + "/sts"}
         self.works("web identity", **env)
-        self.refused("another role", ["STS", "InvalidIdentityToken"], **{**env, "AWS_ROLE_ARN": "other"})
+        self.refused("another role", ["STS", "InvalidIdentityToken", "***"], **{**env, "AWS_ROLE_ARN": "other"})  # which repeats it
         self.refused("no token", ["/nowhere"], **{**env, "AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere"})
 
     def check_container(self):
@@ -195,34 +233,58 @@ class Suite:
 
     # ---- what is secret ----
 
+    def make_rule(self):
+        """A rule in a shared object, whose process is alive while the trial is read: it notes what its environment is."""
+        source = self.room / "looker.c"
+        source.write_text(LOOKER)
+        done = subprocess.run(["cc", "-shared", "-fPIC", "-I", ROOT / "include", "-o", self.room / "looker.so", source], capture_output=True,
+                              text=True)
+        self.checks.expect(done.returncode == 0, done.stderr)
+        return str(self.room / "looker.so")
+
     def check_secrets(self):
-        """The planted secret and token are looked for in all that assay writes, and in what its children get."""
+        """The planted secret and token are looked for in all that assay writes, in the command line of every process, and in the
+        environment of its children: an action's program and a rule's process."""
         seen, programs = self.room / "seen", self.room / "bin"
         seen.mkdir()
         programs.mkdir()
         tool = programs / "sendmail"
-        tool.write_text("#!/bin/sh\ncat >'%s/mail.'$$\nenv >'%s/env.'$$\nps axww -o args >'%s/ps.'$$ 2>/dev/null\n" % (seen, seen, seen))
+        tool.write_text("#!/bin/sh\ncat >'%s/mail.'$$\nenv >'%s/env.'$$\ncat /proc/[0-9]*/cmdline >'%s/lines.'$$ 2>/dev/null\n"
+                        % (seen, seen, seen))
         tool.chmod(0o755)
         job = self.file("job.json", json.dumps({
-            "trials": ["s3://runs/t"], "rules": [{"rule": "AllZero"}],
+            "trials": ["s3://runs/t"], "modules": [self.make_rule()], "rules": [{"rule": "ExplodingTensor"}, {"rule": "Looker"}],
             "actions": [{"mail": {"to": "a@localhost", "sendmail": str(tool)}, "on": "end"}]}))
         out, points = self.room / "out", self.room / "points"
-        env = self.env(AWS_ACCESS_KEY_ID=s3.Swift.key, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN,
+        env = self.env(AWS_ACCESS_KEY_ID=s3.Swift.key, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN, LOOKER_WRITES=str(seen),
                        AWS_CONTAINER_AUTHORIZATION_TOKEN=TOKEN, PATH="%s:%s" % (programs, os.environ["PATH"]))
-        done = mpirun(self.ranks[-1], [self.assay, "run", job, "--out", out, "--log", "all", "--checkpoint", points,
-                                       "--format", "json,text,csv,html,markdown,junit"], env)
+        points_seen, over = [], threading.Event()
+
+        def keep_points():  # a checkpoint is removed when the run has ended
+            while not over.wait(0.02):
+                if points.exists():
+                    points_seen.append(points.read_bytes())
+
+        keeper = threading.Thread(target=keep_points)
+        keeper.start()
+        done = mpirun(self.ranks[-1], [self.assay, "run", job, "--out", out, "--log", "all", "--checkpoint", points, "--checkpoint-every",
+                                       "0.0001", "--format", "json,text,csv,html,markdown,junit"], env)
+        over.set()
+        keeper.join()
         self.said += done.out + done.err
-        files = [p for top in (out, seen, points) for p in ([top] if top.is_file() else top.rglob("*")) if p.is_file()]
-        self.checks.expect(done.code in (0, 1) and any(p.name.startswith("env.") for p in files) and len(files) > 5,
-                           "a run with an action: %s %s" % (files, done))
+        files = [p for top in (out, seen) for p in top.rglob("*") if p.is_file()]
+        kinds = {p.name.split(".")[0] for p in files}
+        self.checks.expect(done.code in (0, 1) and {"env", "lines", "rule", "mail", "report", "actions"} <= kinds,
+                           "a run with an action and a rule of its own: %s %s" % (sorted(kinds), done))
         needles = [text.encode() for text in (SECRET, TOKEN, urllib.parse.quote(SECRET, safe=""))]
         for path in files:
-            if path.name.startswith("ps."):
-                continue  # it lists this test's own processes as well, which hold nothing secret in their arguments either
-            content = path.read_bytes()
-            self.checks.expect(not any(needle in content for needle in needles), "%s holds a secret" % path)
-        for path in seen.glob("ps.*"):
-            self.checks.expect(not any(needle in path.read_bytes() for needle in needles), "a command line holds a secret")
+            self.checks.expect(not any(needle in path.read_bytes() for needle in needles), "%s holds a secret" % path)
+        self.checks.expect(points_seen and not any(needle in text for text in points_seen for needle in needles), "a checkpoint holds a secret")
+        # Even one that somebody writes into the command line is taken out.
+        done = mpirun(1, [self.assay, "run", "s3://runs/t", "--out", self.room / ("x" + TOKEN)], env)
+        report = (self.room / ("x" + TOKEN) / "report.json").read_text() if done.code in (0, 1) else TOKEN
+        self.checks.expect(TOKEN not in report and "***" in report, "the report's command holds a secret: %s" % done)
+        self.said += done.err
         self.checks.expect(not any(needle.decode() in self.said for needle in needles), "what assay printed holds a secret")
 
     def all(self):

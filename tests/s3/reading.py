@@ -6,6 +6,7 @@ number of ranks; patterns, lists of trials, odd keys, prefixes of other trials' 
 """
 import argparse
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -15,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
 from launch import TRIALS, Checks, mpirun  # noqa: E402
 from reports import body_of  # noqa: E402
+from s3_server import Server  # noqa: E402
 
 ODD = "sp ace/plus+per%41cent=eq&amp;\u00e9\u00fc//doubled"  # the end of a key's prefix; "//" is a directory without a name
 
@@ -137,6 +139,27 @@ class Suite:
         # An address for documentation, which no request goes to: the build refuses it in tests.
         self.refused(["no loopback address"], "s3://runs/ddp", AWS_ENDPOINT_URL="http://192.0.2.1")
 
+    def check_likeness(self):
+        """The tests' own server answers as this one does: what is tested with that one is true of real ones."""
+        with Server() as other:
+            other.put_tree("runs", "ddp/", TRIALS / "ddp")
+            key = sorted(other.buckets["runs"])[5]
+            size = len(other.buckets["runs"][key][0])
+            for name, bucket, key, query, headers in (
+                    ("a range", "runs", key, None, {"Range": "bytes=3-7"}), ("over the end", "runs", key, None, {"Range": "bytes=3-8388607"}),
+                    ("behind the end", "runs", key, None, {"Range": "bytes=%d-" % size + str(size + 9)}),
+                    ("another one", "runs", key, None, {"If-Match": '"0123"'}), ("no key", "runs", "none", None, {}), ("no bucket", "nobody", "x", None, {})):
+                here, there = (client.send("GET", bucket, key, query, headers=headers) for client in (self.client, other.client))
+                code = [re.findall(b"<Code>(.*)</Code>", answer[2]) for answer in (here, there)]
+                same = here[0] == there[0] and (here[2] == there[2] if here[0] < 300 else here[0] == 416 or code[0] == code[1])
+                ranges = [answer[1].get("Content-Range") for answer in (here, there)]
+                self.checks.expect(same and (here[0] != 206 or ranges[0] == ranges[1]), "%s: %s and %s" % (name, here, there))
+            pages = [client.expect("GET", "runs", query={"list-type": "2", "prefix": "ddp/", "delimiter": "/", "encoding-type": "url"})[1]
+                     for client in (self.client, other.client)]
+            words = [set(re.findall(rb"<(?:Key|Prefix)>(ddp/[^<]+)<|<Size>(\d+)<|<ETag>([^<]*)<", page.replace(b"&quot;", b'"')))
+                     for page in pages]
+            self.checks.expect(words[0] == words[1] and len(words[0]) > 3, "listings: %s and %s" % tuple(words))
+
     def check_damage(self):
         """An object that is missing is a problem of the report, and the rest goes on."""
         tree = self.room / "damaged"
@@ -157,6 +180,7 @@ class Suite:
         self.check_patterns()
         self.check_damage()
         if self.judges:  # the other server takes every signature, and what is no matter of servers is asked once
+            self.check_likeness()
             self.check_commands()
             self.check_keys()
             self.check_refusals()

@@ -26,6 +26,10 @@ HEAD = "<?xml version='1.0' encoding='UTF-8'?>\n"
 WHEN = "2026-11-20T10:00:00.000Z"
 
 
+def escape_key(text):
+    return urllib.parse.quote(text, safe="/-._~")
+
+
 class Hole:
     """An object of so many bytes, of which those that differ from zero are `parts`: {offset: bytes}."""
 
@@ -191,7 +195,7 @@ class Server:
                 self.sorted[bucket] = sorted(self.buckets[bucket])
             keys = self.sorted[bucket]
         prefix, delimiter, most = words.get("prefix", ""), words.get("delimiter"), int(words.get("max-keys", 1000))
-        escape = s3.escape if words.get("encoding-type") == "url" else xml_escape
+        escape = escape_key if words.get("encoding-type") == "url" else xml_escape
         out, count, last = [], 0, words.get("continuation-token", words.get("start-after", ""))
         at = max(bisect.bisect_left(keys, prefix), bisect.bisect_right(keys, last) if last else 0)
         if last and delimiter and last.endswith(delimiter):
@@ -214,7 +218,7 @@ class Server:
                            % (escape(last), WHEN, etag, len(content)))
                 at += 1
         token = "<NextContinuationToken>%s</NextContinuationToken>" % xml_escape(last) if more else ""
-        encoding = "<EncodingType>url</EncodingType>" if escape is s3.escape else ""
+        encoding = "<EncodingType>url</EncodingType>" if escape is escape_key else ""
         return (HEAD + "<ListBucketResult><Name>%s</Name>%s<IsTruncated>%s</IsTruncated>%s%s</ListBucketResult>"
                 % (bucket, encoding, "true" if more else "false", token, "".join(out))).encode()
 

@@ -27,7 +27,8 @@ static void test_whole_job(void)
         "2}}],"
         " \"aggregations\": [{\"kind\": \"sample_counts\", \"name\": \"n\", \"count\": 9}, {\"kind\": "
         "\"sample_counts\"}],"
-        " \"output\": {\"directory\": \"out\", \"formats\": [\"text\"], \"max_findings\": 17}}";
+        " \"output\": {\"directory\": \"out\", \"formats\": [\"text\"], \"max_findings\": 17}, "
+        "\"s3\": {\"unsigned\": true}}";
     assay_job job = {0};
     assay_error err;
     CU_ASSERT_FATAL(parse(text, &job, &err) == ASSAY_OK);
@@ -48,7 +49,7 @@ static void test_whole_job(void)
     CU_ASSERT(assay_param_int(job.aggregations[0]->params, "count") == 9);
     CU_ASSERT_STRING_EQUAL(job.aggregations[1]->name, "sample_counts");
     CU_ASSERT_STRING_EQUAL(job.output_directory, "out");
-    CU_ASSERT(job.formats == 1u << TEXT && job.max_findings == 17);
+    CU_ASSERT(job.formats == 1u << TEXT && job.max_findings == 17 && job.unsigned_s3);
     assay_job_release(&job);
     CU_ASSERT(job.rules == NULL && job.trial_count == 0);
 }
@@ -59,7 +60,7 @@ static void test_defaults(void)
     assay_error err;
     CU_ASSERT_FATAL(parse("{}", &job, &err) == ASSAY_OK);
     CU_ASSERT(job.trial_count == 0 && job.rule_count == 0 && job.aggregation_count == 0);
-    CU_ASSERT(job.output_directory == NULL && job.max_findings == 1000);
+    CU_ASSERT(job.output_directory == NULL && job.max_findings == 1000 && !job.unsigned_s3);
     CU_ASSERT(job.formats == (1u << JSON | 1u << TEXT));
     assay_job_release(&job);
 }
@@ -133,6 +134,7 @@ static void test_refusals(void)
         {"{\"output\": {\"formats\": [\"pdf\"]}}", "unknown format \"pdf\""},
         {"{\"output\": {\"max_findings\": 1.5}}", "max_findings"},
         {"{\"output\": {\"directory\": 5}}", "directory"},
+        {"{\"s3\": {\"unsigned\": \"yes\"}}", "s3.unsigned"},
         {"{\"DebugRuleConfigurations\": [{\"RuleConfigurationName\": \"x\"}]}", "RuleParameters"},
         {"{\"rules\": [{\"RuleParameters\": {\"rule_to_invoke\": 1}}]}", "rule_to_invoke"},
         {"{\"rules\": [{\"RuleParameters\": {}, \"severity\": \"info\"}]}", "unknown key \"severity\""},
