@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "trial/format/format.h"
 
 #define NONE UINT32_MAX
 
@@ -104,28 +105,55 @@ static int compare_rows(const void *a, const void *b)
         return x->worker < y->worker ? -1 : 1;
     if (x->own != y->own)
         return x->own < y->own ? -1 : 1;
+    if (x->by_mode != y->by_mode)
+        return x->by_mode ? 1 : -1;
+    if (x->by_mode && x->mode != y->mode)
+        return x->mode < y->mode ? -1 : 1;
     return (x > y) - (x < y);
+}
+
+static bool same_number(const assay_worker_step *a, const assay_worker_step *b)
+{
+    return a->worker == b->worker && a->own == b->own;
+}
+
+/* Lists where shifts change; only counts them where `list` is NULL. */
+static size_t list_shifts(assay_worker_step *const *sorted, size_t count, assay_step_shift *list)
+{
+    size_t changes = 0;
+    assay_step_shift last = {0};
+    const assay_worker_step *first = NULL; /* of its number */
+    for (size_t i = 0; i < count; i++) {
+        const assay_worker_step *row = sorted[i];
+        assay_step_shift now = {row->worker, row->own, row->step - row->own, ASSAY_MODE_NONE};
+        if (!first || !same_number(first, row)) {
+            if (!first || first->worker != row->worker)
+                last = (assay_step_shift){0};
+            first = row;
+            if (last.mode == ASSAY_MODE_NONE && last.shift == now.shift)
+                continue;
+        } else {
+            now.mode = row->mode;
+            if (row->step == first->step || row->step == sorted[i - 1]->step)
+                continue;
+        }
+        if (list)
+            list[changes] = now;
+        last = now;
+        changes++;
+    }
+    return changes;
 }
 
 static int note_shifts(assay_worker_step *const *sorted, size_t count, assay_step_shifts *shifts)
 {
-    size_t changes = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        changes = 0;
-        for (size_t i = 0; i < count; i++) {
-            const assay_worker_step *row = sorted[i], *before = i ? sorted[i - 1] : NULL;
-            int64_t shift = row->step - row->own;
-            bool same = before && before->worker == row->worker ? before->step - before->own == shift : shift == 0;
-            if (same)
-                continue;
-            if (pass == 1)
-                shifts->list[changes] = (assay_step_shift){row->worker, row->own, shift};
-            changes++;
-        }
-        if (pass == 0 && !(shifts->list = assay_alloc_zeroed(changes, sizeof *shifts->list)))
-            return ASSAY_ENOMEM;
+    shifts->count = list_shifts(sorted, count, NULL);
+    shifts->list = assay_alloc_zeroed(shifts->count, sizeof *shifts->list);
+    if (!shifts->list) {
+        shifts->count = 0;
+        return ASSAY_ENOMEM;
     }
-    shifts->count = changes;
+    list_shifts(sorted, count, shifts->list);
     return ASSAY_OK;
 }
 
@@ -135,13 +163,20 @@ static int align(aligner *a, assay_worker_step **sorted, uint32_t *of_row, uint3
     for (size_t i = 0; i <= a->mask; i++)
         a->table[i] = NONE;
     qsort(sorted, count, sizeof *sorted, compare_rows);
-    for (size_t i = 0; i < count; i++) {
-        const assay_worker_step *before = i ? sorted[i - 1] : NULL;
-        bool follows = before && before->worker == sorted[i]->worker;
-        if (follows && before->own == sorted[i]->own)
+    uint32_t before = NONE; /* the last node of the worker */
+    for (size_t i = 0, first = 0; i < count; i++) {
+        const assay_worker_step *row = sorted[i];
+        if (i == 0 || !same_number(sorted[first], row)) {
+            before = i > 0 && sorted[i - 1]->worker == row->worker ? before : NONE;
+            first = i;
+            before = of_row[i] = node_of(a, row, before);
+        } else if (!row->by_mode || row->mode == sorted[first]->mode) {
+            of_row[i] = of_row[first];
+        } else if (sorted[i - 1]->by_mode && row->mode == sorted[i - 1]->mode) {
             of_row[i] = of_row[i - 1];
-        else
-            of_row[i] = node_of(a, sorted[i], follows ? of_row[i - 1] : NONE);
+        } else {
+            before = of_row[i] = node_of(a, row, before);
+        }
     }
     number_nodes(a, order, bound);
     for (size_t i = 0; i < count; i++)
@@ -176,30 +211,47 @@ int assay_steps_align(assay_worker_step *rows, size_t count, assay_step_shifts *
 
 /* ---- shifts ---- */
 
-/* The last shift of a worker that begins at or before a number: of the worker's own, or of all. 0: none. */
-static int64_t shift_at(const assay_step_shifts *shifts, uint32_t worker, int64_t number, bool own)
+typedef enum counted { BY_WORKER, BY_ALL } counted;
+
+/* Does the shift begin at or before a number, of the worker's own or of all? */
+static bool begins_before(const assay_step_shift *s, uint32_t worker, int64_t number, int mode, counted by)
 {
+    if (s->worker != worker)
+        return s->worker < worker;
+    if (by == BY_ALL)
+        return s->own + s->shift <= number;
+    return s->own < number || (s->own == number && s->mode <= mode);
+}
+
+/* The shift of a worker at a number. */
+static int64_t shift_at(const assay_step_shifts *shifts, uint32_t worker, int64_t number, int mode, counted by)
+{
+    const assay_step_shift *list = shifts->list;
     size_t low = 0, high = shifts->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const assay_step_shift *s = &shifts->list[middle];
-        int64_t from = own ? s->own : s->own + s->shift;
-        if (s->worker < worker || (s->worker == worker && from <= number))
+        if (begins_before(&list[middle], worker, number, mode, by))
             low = middle + 1;
         else
             high = middle;
     }
-    return low > 0 && shifts->list[low - 1].worker == worker ? shifts->list[low - 1].shift : 0;
+    for (; low > 0 && list[low - 1].worker == worker; low--) { /* at most one a mode counts for one number only */
+        const assay_step_shift *s = &list[low - 1];
+        if (s->mode == ASSAY_MODE_NONE ||
+            (by == BY_ALL ? s->own + s->shift == number : s->own == number && s->mode == mode))
+            return s->shift;
+    }
+    return 0;
 }
 
 int64_t assay_step_own(const assay_step_shifts *shifts, uint32_t worker, int64_t step)
 {
-    return step - shift_at(shifts, worker, step, false);
+    return step - shift_at(shifts, worker, step, ASSAY_MODE_NONE, BY_ALL);
 }
 
-int64_t assay_step_of_all(const assay_step_shifts *shifts, uint32_t worker, int64_t own)
+int64_t assay_step_of_all(const assay_step_shifts *shifts, uint32_t worker, int64_t own, int mode)
 {
-    return own + shift_at(shifts, worker, own, true);
+    return own + shift_at(shifts, worker, own, mode, BY_WORKER);
 }
 
 void assay_step_shifts_pack(const assay_step_shifts *shifts, assay_buf *out)
@@ -209,12 +261,13 @@ void assay_step_shifts_pack(const assay_step_shifts *shifts, assay_buf *out)
         assay_put_u32(out, shifts->list[i].worker);
         assay_put_i64(out, shifts->list[i].own);
         assay_put_i64(out, shifts->list[i].shift);
+        assay_put_u8(out, shifts->list[i].mode);
     }
 }
 
 int assay_step_shifts_unpack(assay_cursor *in, assay_step_shifts *out)
 {
-    *out = (assay_step_shifts){.count = assay_get_count(in, 20)};
+    *out = (assay_step_shifts){.count = assay_get_count(in, 21)};
     if (out->count == 0)
         return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
     out->list = assay_alloc_zeroed(out->count, sizeof *out->list);
@@ -226,6 +279,7 @@ int assay_step_shifts_unpack(assay_cursor *in, assay_step_shifts *out)
         out->list[i].worker = assay_get_u32(in);
         out->list[i].own = assay_get_i64(in);
         out->list[i].shift = assay_get_i64(in);
+        out->list[i].mode = assay_get_u8(in);
     }
     return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
 }
@@ -238,22 +292,36 @@ void assay_step_shifts_release(assay_step_shifts *shifts)
 
 /* ---- a whole index ---- */
 
+assay_worker_step assay_part_worker_step(const assay_part *part)
+{
+    return (assay_worker_step){.own = part->step,
+                               .mode_step = part->mode_step,
+                               .worker = part->worker,
+                               .mode = part->mode,
+                               .by_mode = assay_format_of(part->format)->by_mode};
+}
+
+bool assay_catalog_has_modes(const assay_catalog *catalog)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < catalog->format_count && !has; i++)
+        has = assay_format_of(catalog->formats[i])->by_mode;
+    return has;
+}
+
 static int compare_units(const void *a, const void *b)
 {
-    const assay_unit *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->worker != y->worker)
-        return x->worker < y->worker ? -1 : 1;
-    return (x->format > y->format) - (x->format < y->format);
+    return assay_unit_compare(a, b);
 }
 
 void assay_catalog_align(assay_catalog *catalog, const assay_step_shifts *shifts)
 {
     if (shifts->count == 0 || catalog->unit_count == 0)
         return;
-    for (size_t i = 0; i < catalog->unit_count; i++)
-        catalog->units[i].step = assay_step_of_all(shifts, catalog->units[i].worker, catalog->units[i].step);
+    for (size_t i = 0; i < catalog->unit_count; i++) {
+        assay_unit *unit = &catalog->units[i];
+        unit->step = assay_step_of_all(shifts, unit->worker, unit->step, unit->mode);
+    }
     qsort(catalog->units, catalog->unit_count, sizeof *catalog->units, compare_units);
 }
 
@@ -265,16 +333,13 @@ int assay_shard_align(assay_shard *shard, assay_catalog *catalog)
     while (alike < shard->count && assay_step_check_next(&check, shard->parts[alike].step, shard->parts[alike].mode,
                                                          shard->parts[alike].mode_step))
         alike++;
-    if (alike == shard->count || catalog->workers < 2)
+    if (alike == shard->count || (catalog->workers < 2 && !assay_catalog_has_modes(catalog)))
         return ASSAY_OK;
     assay_worker_step *rows = assay_alloc_zeroed(shard->count, sizeof *rows);
     if (!rows)
         return ASSAY_ENOMEM;
-    for (size_t p = 0; p < shard->count; p++) {
-        const assay_part *part = &shard->parts[p];
-        rows[p] = (assay_worker_step){
-            .own = part->step, .mode_step = part->mode_step, .worker = part->worker, .mode = part->mode};
-    }
+    for (size_t p = 0; p < shard->count; p++)
+        rows[p] = assay_part_worker_step(&shard->parts[p]);
     int status = assay_steps_align(rows, shard->count, &shifts);
     for (size_t p = 0; status == ASSAY_OK && p < shard->count; p++)
         shard->parts[p].step = rows[p].step;

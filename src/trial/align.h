@@ -1,12 +1,15 @@
-/* align.h - brings workers that count their steps each for itself into one order of steps.
+/* align.h - one order of steps for workers that count their steps each for itself, and for formats in which training
+ * and evaluation have the same numbers.
  *
  * Of one worker each (mode, mode step) is one global step, but the global step is the worker's own count: where rank 0
- * alone evaluates, the same training step has another number on every other rank. Steps are the same step when mode and
- * mode step are; a step has the number that the lowest worker gave it. How it works:
- *   1. worker by worker, each step finds the one of the same mode and mode step (the n-th of them the n-th, where a
- *      worker has it more than once), or comes into the list behind the step that the worker wrote before
- *   2. numbers go up along the list: a step keeps the number that its lowest worker gave it where that lies between its
- *      neighbours', else it takes the next free one */
+ * alone evaluates, the same training step has another number on every other rank. Steps with the same mode and mode
+ * step are the same step; a step has the number that the lowest worker gave it. How it works:
+ *   1. Each own number of a worker is one step. Units that have a mode (catalog.h) make it several: one for each mode,
+ *      in the order of modes, the one that others have without a mode first.
+ *   2. Worker by worker, each step finds the one of the same mode and mode step (the n-th of them the n-th, where a
+ *      worker has it more than once), or comes into the list behind the step that the worker wrote before.
+ *   3. Numbers ascend along the list: a step keeps the number that its lowest worker gave it where that lies between
+ * its neighbours', else it takes the next free one. */
 #ifndef ASSAY_TRIAL_ALIGN_H
 #define ASSAY_TRIAL_ALIGN_H
 
@@ -23,16 +26,19 @@ typedef struct assay_worker_step { /* one step of one worker */
     int64_t step; /* its number for all workers; assay_steps_align() sets it */
     uint32_t worker;
     uint8_t mode;
+    bool by_mode; /* its unit has a mode */
 } assay_worker_step;
 
-/* How far a worker's own numbers are from those of all, from one own number on: step = own + shift. */
+/* How far a worker's own numbers are from those of all: step = own + shift. Of mode ASSAY_MODE_NONE it counts from
+ * `own` on; of another mode for this one number in this mode. */
 typedef struct assay_step_shift {
     uint32_t worker;
     int64_t own, shift;
+    uint8_t mode;
 } assay_step_shift;
 
 typedef struct assay_step_shifts {
-    assay_step_shift *list; /* sorted by (worker, own); owned */
+    assay_step_shift *list; /* sorted by (worker, own, mode); owned */
     size_t count;
 } assay_step_shifts;
 
@@ -47,14 +53,20 @@ typedef struct assay_step_check {
 } assay_step_check;
 bool assay_step_check_next(assay_step_check *check, int64_t step, int mode, int64_t mode_step);
 
-/* Sets `step` of every row and appends where shifts change to `shifts` (empty). Several rows of one worker and own
- * number are one step: the first in the list says which. The rows stay in their order. 0 or ASSAY_ENOMEM. */
+/* The step of a part before it is aligned. */
+assay_worker_step assay_part_worker_step(const assay_part *part);
+/* Must steps be aligned even of a single worker? Yes where units have modes. */
+bool assay_catalog_has_modes(const assay_catalog *catalog);
+
+/* Sets `step` of every row and appends where shifts change to `shifts` (empty). Rows of one worker and own number are
+ * one step, but for those by_mode in another mode; the first row in the list says mode and mode step. The rows stay in
+ * their order. 0 or ASSAY_ENOMEM. */
 int assay_steps_align(assay_worker_step *rows, size_t count, assay_step_shifts *shifts);
 
-/* A worker's own number of a step of all, and the other way round. For a step that the worker does not have: the number
- * it would have by the steps before. O(log n). */
+/* A worker's own number of a step of all, and the other way round; `mode` is that of the unit. For a step that the
+ * worker does not have: the number it would have by the steps before. O(log n). */
 int64_t assay_step_own(const assay_step_shifts *shifts, uint32_t worker, int64_t step);
-int64_t assay_step_of_all(const assay_step_shifts *shifts, uint32_t worker, int64_t own);
+int64_t assay_step_of_all(const assay_step_shifts *shifts, uint32_t worker, int64_t own, int mode);
 
 /* Gives the units the steps of all, and brings them into their order. */
 void assay_catalog_align(assay_catalog *catalog, const assay_step_shifts *shifts);

@@ -1,7 +1,7 @@
 /* catalog.c - lists a trial:
  *
  * 1. One look at the root tells which formats may lie below it; each adds its workers and units.
- * 2. Workers are brought into natural order, units into the order (step, worker, format); doubles are taken out.
+ * 2. Workers are sorted in natural order, units by (step, worker, format, mode); doubles are taken out.
  * 3. Each format says what else it knows: whether the trial has ended, what is odd about it. */
 #include "trial/catalog.h"
 
@@ -42,6 +42,11 @@ uint32_t assay_lister_place(assay_lister *l, const void *bytes, size_t size)
 
 int assay_lister_unit(assay_lister *l, int64_t step, uint32_t worker, uint32_t place)
 {
+    return assay_lister_mode_unit(l, step, ASSAY_MODE_NONE, worker, place);
+}
+
+int assay_lister_mode_unit(assay_lister *l, int64_t step, int mode, uint32_t worker, uint32_t place)
+{
     assay_catalog *catalog = l->catalog;
     if (catalog->unit_count == l->room) {
         size_t room = l->room ? 2 * l->room : 256;
@@ -51,7 +56,8 @@ int assay_lister_unit(assay_lister *l, int64_t step, uint32_t worker, uint32_t p
         catalog->units = units;
         l->room = room;
     }
-    catalog->units[catalog->unit_count++] = (assay_unit){step, worker & 0xffffff, l->format, place};
+    catalog->units[catalog->unit_count++] = (assay_unit){
+        .step = step, .worker = worker & 0xffffff, .format = l->format & 0xf, .mode = mode & 0xf, .place = place};
     return ASSAY_OK;
 }
 
@@ -163,24 +169,25 @@ typedef struct sort_unit {
 
 static bool is_home(const assay_catalog *catalog, const assay_unit *unit)
 {
-    return format_of(unit)->place_of(catalog, unit->step, unit->worker) == unit->place;
+    return format_of(unit)->place_of(catalog, unit) == unit->place;
 }
 
-/* Without regard to where they lie. */
-static int compare_units(const assay_unit *x, const assay_unit *y)
+int assay_unit_compare(const assay_unit *x, const assay_unit *y)
 {
     if (x->step != y->step)
         return x->step < y->step ? -1 : 1;
     if (x->worker != y->worker)
         return x->worker < y->worker ? -1 : 1;
-    return (x->format > y->format) - (x->format < y->format);
+    if (x->format != y->format)
+        return x->format < y->format ? -1 : 1;
+    return (x->mode > y->mode) - (x->mode < y->mode);
 }
 
-/* Of two units of one step and worker the one at home comes first. */
+/* Of two units that are otherwise equal, the one at home comes first. */
 static int compare_sort_units(const void *a, const void *b)
 {
     const sort_unit *x = a, *y = b;
-    int order = compare_units(&x->unit, &y->unit);
+    int order = assay_unit_compare(&x->unit, &y->unit);
     if (order)
         return order;
     if (x->home != y->home)
@@ -194,7 +201,7 @@ static int sort_units(assay_lister *l)
     assay_catalog *catalog = l->catalog;
     bool sorted = true;
     for (size_t i = 1; i < catalog->unit_count && sorted; i++)
-        sorted = compare_units(&catalog->units[i - 1], &catalog->units[i]) < 0;
+        sorted = assay_unit_compare(&catalog->units[i - 1], &catalog->units[i]) < 0;
     if (sorted)
         return ASSAY_OK;
     sort_unit *list = assay_alloc(catalog->unit_count * sizeof *list);
@@ -230,7 +237,7 @@ static int settle_units(assay_lister *l)
     for (size_t i = 0; i < catalog->unit_count && status == ASSAY_OK; i++) {
         const assay_unit unit = units[i];
         const assay_format *format = format_of(&unit);
-        if (kept > 0 && compare_units(&units[kept - 1], &unit) == 0) {
+        if (kept > 0 && assay_unit_compare(&units[kept - 1], &unit) == 0) {
             format->remark(catalog, &unit, &units[kept - 1]);
             continue;
         }
@@ -250,7 +257,7 @@ static size_t find_unit(const assay_unit *list, size_t count, const assay_unit *
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (compare_units(&list[middle], unit) < 0)
+        if (assay_unit_compare(&list[middle], unit) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -258,13 +265,15 @@ static size_t find_unit(const assay_unit *list, size_t count, const assay_unit *
     return low;
 }
 
-assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, uint32_t worker, uint32_t i)
+assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, int mode, uint32_t worker, uint32_t i)
 {
-    assay_unit unit = {step, worker & 0xffffff, catalog->formats[i], 0};
+    const assay_format *format = assay_format_of(catalog->formats[i]);
+    assay_unit unit = {.step = step, .worker = worker & 0xffffff, .format = catalog->formats[i] & 0xf};
+    unit.mode = format->by_mode ? mode & 0xf : ASSAY_MODE_NONE;
     size_t at = find_unit(catalog->strays, catalog->stray_count, &unit);
-    if (at < catalog->stray_count && compare_units(&catalog->strays[at], &unit) == 0)
+    if (at < catalog->stray_count && assay_unit_compare(&catalog->strays[at], &unit) == 0)
         return catalog->strays[at];
-    unit.place = assay_format_of(catalog->formats[i])->place_of(catalog, step, worker);
+    unit.place = format->place_of(catalog, &unit);
     return unit;
 }
 

@@ -1,10 +1,15 @@
 /* catalog.h - what a trial holds: its workers, steps, end and collections. Rank 0 lists it and everyone gets it; no
  * index is read for it.
  *
- * A unit is what one worker wrote at one step. How units lie in the storage is their format's to know
- * (trial/format/format.h); nobody else asks for names of files but for messages. */
+ * A unit is what one worker wrote at one step. Only its format knows where it lies (trial/format/format.h); everyone
+ * else asks for names of files only to put them into messages.
+ *
+ * In some formats training and evaluation have the same number: their units have a mode. In the others a number is one
+ * step, and the index tells its mode. align.h gives every (number, mode) a step of its own. */
 #ifndef ASSAY_TRIAL_CATALOG_H
 #define ASSAY_TRIAL_CATALOG_H
+
+#include <assay/rule.h>
 
 #include "trial/collections.h"
 #include "trial/names.h"
@@ -17,12 +22,16 @@ enum { ASSAY_FORMATS_MOST = 8 };
 typedef struct assay_unit { /* what one worker wrote at one step, in one format */
     int64_t step;
     uint32_t worker : 24; /* into assay_catalog.workers */
-    uint32_t format : 8;  /* number in trial/format/formats.def */
+    uint32_t format : 4;  /* number in trial/format/formats.def */
+    uint32_t mode : 4;    /* assay_mode of assay/rule.h; ASSAY_MODE_NONE: the number alone says which step it is */
     uint32_t place;       /* where its index lies, as the format counts */
 } assay_unit;
+_Static_assert(ASSAY_FORMATS_MOST <= 1 << 4 && ASSAY_MODES <= 1 << 4, "a unit has room for its format and mode");
+/* By step, worker, format and mode: -1, 0 or 1. Where a unit lies makes no difference. */
+int assay_unit_compare(const assay_unit *a, const assay_unit *b);
 
 typedef struct assay_catalog {
-    assay_unit *units; /* sorted by (step, worker, format), each once: doubles are problems */
+    assay_unit *units; /* sorted by assay_unit_compare(), each once: doubles are problems */
     size_t unit_count;
     assay_unit
         *strays; /* in the same order: those that do not lie where their format looks for them; nearly always none */
@@ -52,9 +61,9 @@ int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
 void assay_units_pack(const assay_unit *units, size_t count, assay_buf *out);
 int assay_units_unpack(assay_cursor *in, assay_catalog *catalog);
 
-/* The unit of a step and worker in the i-th of catalog->formats, whether the catalog still has its units or not. There
- * need not be anything where it says. O(log n). */
-assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, uint32_t worker, uint32_t i);
+/* The unit of a step and worker in the i-th of catalog->formats, whether the catalog still has its units or not; `mode`
+ * counts for formats whose units have one. There need not be anything where it says. O(log n). */
+assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, int mode, uint32_t worker, uint32_t i);
 /* The file that messages about a unit's index name. Returns the length that was needed; terminates. */
 int assay_unit_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 /* The number of a worker by the name that people read; ASSAY_NO_ID when there is none. */

@@ -30,7 +30,7 @@ void assay_units_pack(const assay_unit *units, size_t count, assay_buf *out)
     assay_put_u64(out, count);
     for (size_t i = 0; i < count; i++) {
         assay_put_i64(out, units[i].step);
-        assay_put_u32(out, (uint32_t)units[i].worker << 8 | units[i].format);
+        assay_put_u32(out, (uint32_t)units[i].worker << 8 | (uint32_t)units[i].mode << 4 | units[i].format);
         assay_put_u32(out, units[i].place);
     }
 }
@@ -98,9 +98,11 @@ static int unpack_units(assay_cursor *in, const assay_catalog *catalog, assay_un
         assay_unit unit = {.step = assay_get_i64(in)};
         const uint32_t numbers = assay_get_u32(in);
         unit.worker = numbers >> 8;
-        unit.format = numbers & 0xff;
+        unit.mode = numbers >> 4 & 0xf;
+        unit.format = numbers & 0xf;
         unit.place = assay_get_u32(in);
-        if (in->failed || unit.worker >= catalog->workers || !has_format(catalog, unit.format))
+        if (in->failed || unit.worker >= catalog->workers || unit.mode >= ASSAY_MODES ||
+            !has_format(catalog, unit.format))
             return ASSAY_EFORMAT;
         grown[(*list_count)++] = unit;
     }

@@ -211,7 +211,7 @@ void assay_shard_turn(assay_shard *s, size_t first)
     reverse(s->parts, s->parts + s->count);
 }
 
-/* Parts of one step and worker are of several formats, in their order, which their numbers keep. */
+/* Parts of one step and worker are of several formats or modes: in the order of their units. */
 static int compare_parts(const void *a, const void *b)
 {
     const assay_part *x = a, *y = b;
@@ -221,7 +221,9 @@ static int compare_parts(const void *a, const void *b)
         return x->worker < y->worker ? -1 : 1;
     if (x->own_step != y->own_step)
         return x->own_step < y->own_step ? -1 : 1;
-    return (x->format > y->format) - (x->format < y->format);
+    if (x->format != y->format)
+        return x->format < y->format ? -1 : 1;
+    return (x->mode > y->mode) - (x->mode < y->mode);
 }
 
 int assay_shard_sort(assay_shard *s)

@@ -47,15 +47,14 @@ static int align(const watched_source *source, ordered_unit *list, size_t count)
     size_t known = 0;
     for (size_t i = 0; rows && i < count; i++) {
         const assay_shard *shard = &source->part[i]->shard;
-        if (shard->count > 0)
-            rows[known++] = (assay_worker_step){.own = list[i].step,
-                                                .mode_step = shard->parts[0].mode_step,
-                                                .worker = list[i].worker,
-                                                .mode = shard->parts[0].mode};
+        if (shard->count > 0) {
+            rows[known] = assay_part_worker_step(&shard->parts[0]);
+            rows[known++].worker = list[i].worker; /* workers that came since have moved the numbers */
+        }
     }
     int status = rows ? assay_steps_align(rows, known, &shifts) : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
-        list[i].step = assay_step_of_all(&shifts, list[i].worker, list[i].step);
+        list[i].step = assay_step_of_all(&shifts, list[i].worker, list[i].step, source->part[list[i].unit]->mode);
     if (status == ASSAY_OK)
         qsort(list, count, sizeof *list, compare_units);
     assay_step_shifts_release(&shifts);

@@ -79,10 +79,9 @@ static int common_key(const assay_plan *plan, const assay_source *seen, watched_
     return status;
 }
 
-/* The part of a worker's own step; NULL when there is none. */
-static watched_part *find_part(const watched_source *source, int64_t own, uint32_t worker)
+/* The first unit of a worker's own step, or where it would be. */
+static size_t find_unit(const assay_catalog *catalog, int64_t own, uint32_t worker)
 {
-    const assay_catalog *catalog = &source->catalog;
     size_t low = 0, high = catalog->unit_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -92,25 +91,33 @@ static watched_part *find_part(const watched_source *source, int64_t own, uint32
         else
             high = middle;
     }
-    bool found = low < catalog->unit_count && catalog->units[low].step == own && catalog->units[low].worker == worker;
-    return found ? source->part[low] : NULL;
+    return low;
 }
 
-/* The part that a worker has of a step of all (trial/align.h); NULL when there is none. */
-static watched_part *part_of_step(const watched_source *source, const assay_step_shifts *shifts, int64_t step,
-                                  uint32_t worker)
+/* Goes over the parts that a worker has of a step of all (trial/align.h): of several formats, perhaps. `next` is 0 to
+ * begin with. NULL: there is no further one. */
+static watched_part *next_part_of_step(const watched_source *source, const assay_step_shifts *shifts, int64_t step,
+                                       uint32_t worker, size_t *next)
 {
-    int64_t own = assay_step_own(shifts, worker, step);
-    return assay_step_of_all(shifts, worker, own) == step ? find_part(source, own, worker) : NULL;
+    const assay_catalog *catalog = &source->catalog;
+    const int64_t own = assay_step_own(shifts, worker, step);
+    size_t i = *next > 0 ? *next : find_unit(catalog, own, worker);
+    for (; i < catalog->unit_count && catalog->units[i].step == own && catalog->units[i].worker == worker; i++)
+        if (assay_step_of_all(shifts, worker, own, catalog->units[i].mode) == step) {
+            *next = i + 1;
+            return source->part[i];
+        }
+    return NULL;
 }
 
 /* The files of a compared trial at the step. */
 static uint64_t mix_other(uint64_t key, const watched_source *other, const assay_step_shifts *shifts, int64_t step)
 {
     for (uint32_t w = 0; w < other->catalog.workers; w++) {
-        const watched_part *part = part_of_step(other, shifts, step, w);
-        if (part && watched_part_seen(part))
-            key = mix_part(key, part, w);
+        const watched_part *part;
+        for (size_t next = 0; (part = next_part_of_step(other, shifts, step, w, &next)) != NULL;)
+            if (watched_part_seen(part))
+                key = mix_part(key, part, w);
     }
     return key;
 }
@@ -126,19 +133,40 @@ static uint64_t mix_scopes(uint64_t key, const assay_plan *plan, uint32_t source
     return key;
 }
 
-/* The numbers of a source's units by worker, in order of steps; first[w] is where a worker's begin. */
-static int sort_by_worker(const assay_catalog *catalog, size_t **units, size_t **first)
+/* A unit in the order of steps of all. */
+typedef struct step_unit {
+    int64_t step;
+    size_t number; /* in the catalog */
+    uint32_t worker;
+} step_unit;
+
+static int compare_step_units(const void *a, const void *b)
+{
+    const step_unit *x = a, *y = b;
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* The units of a source by worker, in order of steps; first[w] is where a worker's begin. */
+static int sort_by_worker(const assay_catalog *catalog, const assay_step_shifts *shifts, step_unit **units,
+                          size_t **first)
 {
     *units = assay_alloc_zeroed(catalog->unit_count, sizeof **units);
-    *first = assay_alloc_zeroed((size_t)catalog->workers + 2, sizeof **first);
+    *first = assay_alloc_zeroed((size_t)catalog->workers + 1, sizeof **first);
     if (!*units || !*first)
         return ASSAY_ENOMEM;
-    for (size_t i = 0; i < catalog->unit_count; i++)
-        (*first)[catalog->units[i].worker + 2]++;
-    for (uint32_t w = 2; w < catalog->workers + 2; w++)
-        (*first)[w] += (*first)[w - 1];
-    for (size_t i = 0; i < catalog->unit_count; i++)
-        (*units)[(*first)[catalog->units[i].worker + 1]++] = i;
+    for (size_t i = 0; i < catalog->unit_count; i++) {
+        const assay_unit *unit = &catalog->units[i];
+        (*units)[i] = (step_unit){assay_step_of_all(shifts, unit->worker, unit->step, unit->mode), i, unit->worker};
+        (*first)[unit->worker + 1]++;
+    }
+    for (uint32_t w = 0; w < catalog->workers; w++)
+        (*first)[w + 1] += (*first)[w];
+    if (catalog->unit_count > 0)
+        qsort(*units, catalog->unit_count, sizeof **units, compare_step_units);
     return ASSAY_OK;
 }
 
@@ -150,8 +178,9 @@ static int make_keys(assay_watch *watch, const assay_plan *plan, const assay_sou
     const assay_step_shifts *shifts = &sources->list[number].info->shifts;
     const uint32_t workers = source->catalog.workers;
     uint64_t common = 0, *chain = assay_alloc_zeroed(workers, sizeof *chain);
-    size_t *units = NULL, *first = NULL, *next = assay_alloc_zeroed(workers, sizeof *next);
-    int status = chain && next ? sort_by_worker(&source->catalog, &units, &first) : ASSAY_ENOMEM;
+    step_unit *units = NULL;
+    size_t *first = NULL, *next = assay_alloc_zeroed(workers, sizeof *next);
+    int status = chain && next ? sort_by_worker(&source->catalog, shifts, &units, &first) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = common_key(plan, &sources->list[number], source, number, &common);
     for (uint32_t w = 0; status == ASSAY_OK && w < workers; w++)
@@ -160,10 +189,8 @@ static int make_keys(assay_watch *watch, const assay_plan *plan, const assay_sou
         int64_t step = sources->list[number].info->steps[plan->chunks[c].first_step].step;
         uint64_t key = mix_scopes(common, plan, number, step);
         for (uint32_t w = 0; w < workers; w++)
-            for (; next[w] < first[w + 1]; next[w]++) {
-                const watched_part *part = source->part[units[next[w]]];
-                if (assay_step_of_all(shifts, w, part->step) > step)
-                    break;
+            for (; next[w] < first[w + 1] && units[next[w]].step <= step; next[w]++) {
+                const watched_part *part = source->part[units[next[w]].number];
                 if (!watched_part_seen(part))
                     continue;
                 chain[w] = mix_part(to->looks_back ? chain[w] : 0, part, w);
@@ -244,11 +271,11 @@ int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *
 static void suspect(watched_source *source, const assay_step_shifts *shifts, int64_t step, bool losses)
 {
     for (uint32_t w = 0; w < source->catalog.workers; w++) {
-        watched_part *part = part_of_step(source, shifts, step, w);
-        if (!part)
-            continue;
-        part->suspect = losses;
-        part->settled = part->settled && !losses;
+        watched_part *part;
+        for (size_t next = 0; (part = next_part_of_step(source, shifts, step, w, &next)) != NULL;) {
+            part->suspect = losses;
+            part->settled = part->settled && !losses;
+        }
     }
 }
 

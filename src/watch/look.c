@@ -136,6 +136,8 @@ static watched_part *new_part(const assay_catalog *catalog, const assay_unit *fi
         return NULL;
     assay_shard_init(&part->shard);
     part->step = file->step;
+    part->format = file->format;
+    part->mode = file->mode;
     part->since = now;
     part->worker = assay_copy_text(catalog->worker_key[file->worker]);
     if (part->worker)
@@ -144,12 +146,15 @@ static watched_part *new_part(const assay_catalog *catalog, const assay_unit *fi
     return NULL;
 }
 
-/* Where the old part stands to the file of the new listing: both lists are in order of step, then worker. */
+/* Compares a part with a unit of the new listing: both lists are in the order of assay_unit_compare(). */
 static int compare_part(const watched_part *part, const assay_catalog *catalog, const assay_unit *file)
 {
     if (part->step != file->step)
         return part->step < file->step ? -1 : 1;
-    return assay_worker_compare(part->worker, catalog->worker_key[file->worker]);
+    int order = assay_worker_compare(part->worker, catalog->worker_key[file->worker]);
+    if (order != 0)
+        return order;
+    return part->format != file->format ? (int)part->format - (int)file->format : (int)part->mode - (int)file->mode;
 }
 
 /* The parts of the new listing: those that were there before, and new ones. Takes the old ones over; those that are

@@ -11,7 +11,8 @@
 /* One unit: its index, and the files that it speaks of. */
 typedef struct watched_part {
     int64_t step;
-    char *worker; /* as in file names; owned */
+    uint8_t format, mode; /* as its unit has them */
+    char *worker;         /* as in file names; owned */
     assay_store_stamp index, event;
     assay_shard shard; /* what the index says: one part, none while it cannot be used */
     double since;      /* when one of the two was last seen to change */

@@ -85,9 +85,9 @@ static void remark(assay_catalog *catalog, const assay_unit *unit, const assay_u
     assay_problems_add(&catalog->problems, ASSAY_PROBLEM_DUPLICATE, unit->step, "", -1, "a step lies in two places");
 }
 
-static uint32_t place_of(const assay_catalog *catalog, int64_t step, uint32_t worker)
+static uint32_t place_of(const assay_catalog *catalog, const assay_unit *unit)
 {
-    (void)catalog, (void)step, (void)worker;
+    (void)catalog, (void)unit;
     return 0;
 }
 

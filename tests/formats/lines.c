@@ -3,10 +3,9 @@
  *
  *     WORKER.lines            STEP MODE NAME NUMBER, a line each, in order of steps and, within a step, of modes
  *
- * A step may have lines of several modes: these are steps of their own, as (mode, mode step) is what a step is. Their
- * mode step is the number in the file; the global step, which is one step's alone, puts them into order, and is the
- * same in every run. A place is a stretch of some steps: its worker, where it begins and with which step. A row is
- * where the number stands, as text, with the end of its line; a last line without one is still being written. */
+ * A number may have lines of several modes: each mode is a unit of its own. A place is a stretch of some units: its
+ * worker, where it begins and with which step. A row is where the number stands, as text, with the end of its line; a
+ * last line without one is still being written. */
 #include <assay/rule.h>
 
 #include <stdio.h>
@@ -18,11 +17,12 @@
 
 extern const assay_format assay_format_lines;
 static const char SUFFIX[] = ".lines";
-enum { FILE_MOST = 1 << 28, STEPS_A_PLACE = 8, NUMBER_MOST = 64, MODES = ASSAY_MODES - 1 };
+enum { FILE_MOST = 1 << 28, UNITS_A_PLACE = 8, NUMBER_MOST = 64 };
 
 /* One line, in the text that it was read from. */
 typedef struct line {
-    int64_t step; /* global: the number in the file times MODES, and the mode from 0 on */
+    int64_t step;
+    int mode;
     const char *name;
     size_t name_length, number_at, number_length; /* number_at: in the text */
 } line;
@@ -61,15 +61,18 @@ static int next_line(const assay_buf *text, size_t *at, line *out)
         length[i] = (size_t)(stop - from);
         from = stop + 1;
     }
-    const int mode = mode_of(word[1], length[1]);
+    out->mode = mode_of(word[1], length[1]);
     out->name = word[2];
     out->name_length = length[2];
     out->number_at = (size_t)(word[3] - (const char *)text->data);
     out->number_length = length[3];
-    bool sound =
-        read_whole(&word[0], ' ', &out->step) && out->step < INT64_MAX / MODES && mode && length[3] <= NUMBER_MOST;
-    out->step = sound ? out->step * MODES + mode - 1 : 0;
-    return sound ? 1 : -1;
+    return read_whole(&word[0], ' ', &out->step) && out->mode && length[3] <= NUMBER_MOST ? 1 : -1;
+}
+
+/* By step, then mode. */
+static int compare(const line *l, int64_t step, int mode)
+{
+    return l->step != step ? (l->step < step ? -1 : 1) : l->mode - mode;
 }
 
 /* ---- the catalog ---- */
@@ -93,9 +96,8 @@ static int list_file(assay_lister *l, const char *name, size_t length)
 {
     assay_buf text;
     assay_error why = {{0}};
-    line got;
-    int64_t last = -1;
-    uint32_t steps = 0, number = 0, worker = assay_lister_worker(l, name, length);
+    line got, last = {.step = -1};
+    uint32_t units = 0, number = 0, worker = assay_lister_worker(l, name, length);
     assay_buf_init(&text, FILE_MOST);
     int status =
         worker == ASSAY_NO_ID ? assay_lister_no_memory(l) : assay_store_read(l->store, name, FILE_MOST, &text, &why);
@@ -103,17 +105,20 @@ static int list_file(assay_lister *l, const char *name, size_t length)
         int found = next_line(&text, &at, &got);
         if (found == 0)
             break;
-        if (found < 0 || got.step < last) {
+        if (found < 0 || compare(&got, last.step, last.mode) < 0) {
             assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_INDEX, -1, name, (int64_t)begin,
                                "%s: offset %zu: no line of this format", name, begin);
             continue;
         }
-        if (got.step == last)
+        if (compare(&got, last.step, last.mode) == 0)
             continue;
-        last = got.step;
-        if (steps++ % STEPS_A_PLACE == 0)
-            number = add_place(l, name, length, begin, last);
-        status = number == ASSAY_NO_ID ? assay_lister_no_memory(l) : assay_lister_unit(l, last, worker, number);
+        if (got.step > last.step && units >= UNITS_A_PLACE)
+            units = 0;
+        if (units++ == 0)
+            number = add_place(l, name, length, begin, got.step);
+        last = got;
+        status = number == ASSAY_NO_ID ? assay_lister_no_memory(l)
+                                       : assay_lister_mode_unit(l, got.step, got.mode, worker, number);
     }
     assay_buf_release(&text);
     if (status == ASSAY_OK || status == ASSAY_ENOMEM)
@@ -151,12 +156,12 @@ static bool get_place(const assay_catalog *catalog, uint32_t number, place *out)
 }
 
 /* The last stretch of the worker that begins at or before the step. */
-static uint32_t place_of(const assay_catalog *catalog, int64_t step, uint32_t worker)
+static uint32_t place_of(const assay_catalog *catalog, const assay_unit *unit)
 {
     uint32_t found = UINT32_MAX;
     place p;
     for (uint32_t i = 0; get_place(catalog, i, &p); i++)
-        if (strcmp(p.worker, catalog->worker_key[worker]) == 0 && p.step <= step)
+        if (strcmp(p.worker, catalog->worker_key[unit->worker]) == 0 && p.step <= unit->step)
             found = i;
     return found;
 }
@@ -184,10 +189,10 @@ static void remark(assay_catalog *catalog, const assay_unit *unit, const assay_u
 static int add_part(const assay_buf *text, const assay_unit *unit, int64_t base, assay_dict *tensors, assay_shard *s)
 {
     assay_part part = {.step = unit->step,
-                       .mode_step = unit->step / MODES,
+                       .mode_step = unit->step,
                        .worker = unit->worker,
                        .format = unit->format,
-                       .mode = (uint8_t)(unit->step % MODES + 1),
+                       .mode = unit->mode,
                        .first = (uint32_t)s->entry_count,
                        .first_shape = (uint32_t)s->shape_count};
     line got;
@@ -197,7 +202,7 @@ static int add_part(const assay_buf *text, const assay_unit *unit, int64_t base,
     for (size_t at = 0; (found = next_line(text, &at, &got)) != 0;) {
         if (found > 0 && got.step > unit->step)
             break;
-        if (found < 0 || got.step != unit->step)
+        if (found < 0 || compare(&got, unit->step, unit->mode) != 0)
             continue;
         uint32_t tensor = assay_dict_add(tensors, got.name, got.name_length);
         if (tensor == ASSAY_NO_ID || assay_shard_reserve(s, 0, 1, 0) != ASSAY_OK)
@@ -317,5 +322,6 @@ const assay_format assay_format_lines = {
     .places = places,
     .unit_places = unit_places,
     .synthesised = true,
+    .by_mode = true,
     .appended = true,
 };

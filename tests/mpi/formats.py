@@ -71,14 +71,14 @@ def make_lines(folder, recorded, ends=True):
     for step in range(40):
         saved = {w: {"loss": 4.0 / (1 + step) if step < 20 else numpy.float64(step), "norm.weight": 1.5 + step % 3}
                  for w in WORKERS}
-        made.step(4 * step, "TRAIN", step, saved)
+        made.step(4 * step, "TRAIN", 4 * step, saved)
         validation = {w: {"val_loss": 5.0 / (1 + step) if step < 30 else numpy.float64(step)} for w in WORKERS if step % 4 == 0}
         if validation:
-            made.step(4 * step + 1, "EVAL", step, validation)
+            made.step(4 * step + 1, "EVAL", 4 * step, validation)
         for worker in WORKERS:
             with open(folder / (worker + ".lines"), "a") as out:
                 for mode, of in (("TRAIN", saved), ("EVAL", validation)):
-                    out.writelines("%d %s %s %r\n" % (step, mode, name, float(value)) for name, value in of.get(worker, {}).items())
+                    out.writelines("%d %s %s %r\n" % (4 * step, mode, name, float(value)) for name, value in of.get(worker, {}).items())
     made.end()
     if ends:
         (folder / "lines.end").touch()
@@ -203,6 +203,38 @@ def check_together(test, blocks):
     test.checks.expect(listed == set(values(numpy.random.default_rng(0), 0, WORKERS[0])) | {"extra.weight"}, "ls: %s" % listed)
 
 
+def check_modes(test):
+    """Training and validation have the same numbers in one format, beside another one in which a number is one step: what is
+    of the same mode belongs together, and neither the one nor the other is lost."""
+    root, alone = test.where / "modes", test.where / "modes.recorded"
+    made = [Made(folder, 1, COLLECTIONS) for folder in (root, alone)]
+    for step in range(0, 300, 10):
+        mode, other = ("TRAIN", "EVAL") if step % 20 == 0 else ("EVAL", "TRAIN")
+        weight = {"head.weight": numpy.full((2, 3), 1.0 + step // 40)}
+        lines = {"TRAIN": {"loss": 4.0 + step}, "EVAL": {"val_loss": 9.0 - step // 100, "head.weight": numpy.float64(step)}}
+        if mode == "EVAL":
+            del lines["EVAL"]["head.weight"]
+        made[0].step(step, mode, step, {"worker_0": weight})
+        made[1].step(step, mode, step, {"worker_0": dict(weight, **lines[mode])})
+        made[1].step(step + 1, other, step, {"worker_0": lines[other]})
+        with open(root / "worker_0.lines", "a") as out:
+            for name in ("TRAIN", "EVAL"):
+                out.writelines("%d %s %s %r\n" % (step, name, tensor, float(value)) for tensor, value in lines[name].items())
+    for one in made:
+        one.end()
+    report = test.same(root, alone, "two modes at one number")
+    test.checks.expect(report["problems"] == [] and report["modes"]["TRAIN"]["steps"] == report["modes"]["EVAL"]["steps"] == 30,
+                       "all steps of both modes: %s" % report["modes"])
+    listed = [json.loads(mpirun(1, [test.args.formats, "ls", folder, "--json"]).out) for folder in (root, alone)]
+    test.checks.expect(listed[0]["steps"] == listed[1]["steps"], "ls: %s" % [one["steps"] for one in listed])
+    shown = [mpirun(1, [test.args.formats, "show", folder, "head.weight", "--values", "--json"]) for folder in (root, alone)]
+    rows = [[{k: row[k] for k in ("step", "mode", "shape", "values")} for row in json.loads(done.out)["rows"]] for done in shown]
+    test.checks.expect(rows[0] == rows[1] and len(rows[0]) == 45, "show: %s" % rows[0])
+    watched = test.where / "modes.out"
+    done = mpirun(1, [test.args.formats, "watch", test.job, "--trial", root, "--every", "0.1", "--out", watched], timeout=60)
+    test.checks.expect(done.code == 0 and report_of(watched)["trials"][0]["rules"] == report["rules"], "watch: %s" % done)
+
+
 def check_growing(test):
     """A file for all steps that grows while it is watched: a step counts when the worker has gone on."""
     trial, recorded = test.where / "growing", test.where / "grown"
@@ -255,6 +287,7 @@ def main():
         validation = {r["name"]: r for r in report["rules"]}["validation"]
         checks.expect(validation["datapoints"] > 0 and validation["findings_total"] > 0, "validation at the steps of training: %s" % validation)
         test.commands(lines, where / "lines.recorded", "lines")
+        check_modes(test)
         check_growing(test)
         done = mpirun(1, [args.assay, "ls", blocks])
         checks.expect(done.code != 0 and "not a trial" in done.err, "users have no such format: %s" % done)

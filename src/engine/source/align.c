@@ -1,5 +1,6 @@
-/* align.c - gives the trials whose workers count their steps differently a common order of steps:
- *   1. from the joined steps, rank 0 finds the trials whose workers disagree, and tells everyone
+/* align.c - one order of steps for trials whose workers count their steps differently, or that have two modes at one
+ * number (trial/align.h):
+ *   1. from the joined steps, rank 0 finds these trials, and tells everyone
  *   2. for these, it gathers the steps of all parts, aligns them (trial/align.h) and sends each part's step back
  *   3. every rank brings its parts into the new order */
 #include "engine/source/summary.h"
@@ -45,8 +46,7 @@ static bool same_mode_step(const assay_step_info *a, const assay_step_info *b)
     return a->mode == b->mode && a->mode_step == b->mode_step;
 }
 
-/* On rank 0: do workers count their steps differently? Then a step has two modes or mode steps, or one of these has two
- * steps. */
+/* On rank 0: must steps be aligned? Then a step has two modes or mode steps, or one of these has two steps. */
 static int find_disagreement(const summary *s, bool *found)
 {
     assay_step_info *sorted;
@@ -76,15 +76,17 @@ int assay_summary_check_steps(summary *s)
     return status == ASSAY_OK ? s->problems.status : status;
 }
 
-enum { PACKED_STEP = 8 + 8 + 4 + 1 };
+enum { PACKED_STEP = 8 + 8 + 4 + 1 + 1 };
 
 static void put_worker_steps(const assay_shard *shard, assay_buf *out)
 {
     for (size_t p = 0; p < shard->count; p++) {
-        assay_put_i64(out, shard->parts[p].step);
-        assay_put_i64(out, shard->parts[p].mode_step);
-        assay_put_u32(out, shard->parts[p].worker);
-        assay_put_u8(out, shard->parts[p].mode);
+        const assay_worker_step row = assay_part_worker_step(&shard->parts[p]);
+        assay_put_i64(out, row.own);
+        assay_put_i64(out, row.mode_step);
+        assay_put_u32(out, row.worker);
+        assay_put_u8(out, row.mode);
+        assay_put_u8(out, row.by_mode);
     }
 }
 
@@ -131,6 +133,7 @@ static int align_rows(summary *s, const assay_buf *all, const uint64_t *starts, 
         rows[i].mode_step = assay_get_i64(&in);
         rows[i].worker = assay_get_u32(&in);
         rows[i].mode = assay_get_u8(&in);
+        rows[i].by_mode = assay_get_u8(&in) != 0;
     }
     int status = assay_steps_align(rows, count, &s->shifts);
     if (status == ASSAY_OK)
@@ -186,15 +189,16 @@ static int align_source(assay_comm *comm, assay_source *source, summary *s, assa
     return status;
 }
 
-/* Aligns the sources in which workers count differently. Collective. */
+/* Aligns the sources whose steps disagree. Collective. */
 int assay_sources_align(assay_comm *comm, assay_sources *sources, summaries *joined, assay_error *err)
 {
     assay_buf which;
     assay_buf_init(&which, SIZE_MAX);
     int status = ASSAY_OK;
     for (uint32_t i = 0; assay_comm_rank(comm) == 0 && status == ASSAY_OK && i < sources->count; i++) {
+        const assay_catalog *catalog = &sources->list[i].catalog;
         bool differ = false;
-        if (!sources->verbatim && sources->list[i].catalog.workers > 1)
+        if (!sources->verbatim && (catalog->workers > 1 || assay_catalog_has_modes(catalog)))
             status = find_disagreement(&joined->list[i], &differ);
         assay_put_u8(&which, differ);
     }

@@ -71,13 +71,9 @@ static int settle(const assay_source *source, const assay_dict *names, uint64_t 
     const assay_step_info *step = &source->info->steps[position];
     for (size_t p = 0; p < shard->count; p++) {
         assay_part *part = &shard->parts[p];
-        if (source->info->shifts.count > 0 && (part->mode != step->mode || part->mode_step != step->mode_step)) {
-            assay_shard_release(shard); /* the worker has no such step: its number is that of another one */
-            break;
-        }
         part->step = step->step;
-        shard->parts[p].mode = source->info->steps[position].mode;
-        shard->parts[p].mode_step = source->info->steps[position].mode_step;
+        part->mode = (uint8_t)step->mode;
+        part->mode_step = step->mode_step;
     }
     free(new_id);
     return ASSAY_OK;
@@ -87,14 +83,17 @@ static int settle(const assay_source *source, const assay_dict *names, uint64_t 
 static int read_step(const assay_source *source, uint64_t position, uint32_t worker, assay_shard *shard)
 {
     const assay_catalog *catalog = &source->catalog;
+    const assay_step_shifts *shifts = &source->info->shifts;
     assay_problems unnamed;
     assay_dict *names = assay_dict_new();
     assay_problems_init(&unnamed);
     int status = names ? ASSAY_OK : ASSAY_ENOMEM;
     for (uint32_t i = 0; status == ASSAY_OK && i < catalog->format_count; i++) {
-        int64_t own = assay_step_own(&source->info->shifts, worker, source->info->steps[position].step);
-        assay_unit unit = assay_catalog_unit(catalog, own, worker, i);
-        status = assay_index_read(source->store, catalog, &unit, 1, names, shard, &unnamed);
+        const assay_step_info *step = &source->info->steps[position];
+        const int64_t own = assay_step_own(shifts, worker, step->step);
+        const assay_unit unit = assay_catalog_unit(catalog, own, step->mode, worker, i);
+        if (assay_step_of_all(shifts, worker, own, unit.mode) == step->step) /* else it is of another step */
+            status = assay_index_read(source->store, catalog, &unit, 1, names, shard, &unnamed);
     }
     if (status == ASSAY_OK)
         status = settle(source, names, position, shard);

@@ -38,8 +38,8 @@ typedef struct assay_format {
      * another one of the same step and worker is. */
     void (*remark)(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
 
-    /* Where the index of a step of a worker lies unless the catalog has it among the strays. */
-    uint32_t (*place_of)(const assay_catalog *catalog, int64_t step, uint32_t worker);
+    /* The place of a unit, by its step, worker and mode, unless the catalog has it among the strays. */
+    uint32_t (*place_of)(const assay_catalog *catalog, const assay_unit *unit);
     /* The names of a unit's index and of a part's file by its number, where the part does not list its own. Both write
      * at most `room` bytes with a terminator and return the length that was needed. */
     int (*index_path)(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
@@ -69,6 +69,7 @@ typedef struct assay_format {
     uint64_t record_most;  /* of the largest; 0: files may hold any */
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
     bool synthesised;     /* collections go by the default patterns (default_collections.h) */
+    bool by_mode;         /* its units have a mode: a number may be a step of TRAIN and another one of EVAL */
     bool promised;        /* the index of a unit tells all that belongs to it */
     bool appended; /* files grow at their ends, a worker's units in order: one that is cut short looks like one that
                       is not written yet, and a unit is whole when its worker has a later one */
@@ -87,6 +88,8 @@ const assay_dict *assay_format_places(const assay_format *format, const assay_ca
 uint32_t assay_lister_worker(assay_lister *lister, const char *key, size_t length);
 /* Adds a unit of such a worker. 0 or ASSAY_ENOMEM. */
 int assay_lister_unit(assay_lister *lister, int64_t step, uint32_t worker, uint32_t place);
+/* Likewise, for formats by_mode; the unit's part has that mode. */
+int assay_lister_mode_unit(assay_lister *lister, int64_t step, int mode, uint32_t worker, uint32_t place);
 /* The number of a place of this format (assay_catalog.places), which is added when there is none; ASSAY_NO_ID without
  * memory. */
 uint32_t assay_lister_place(assay_lister *lister, const void *bytes, size_t size);

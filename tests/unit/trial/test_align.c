@@ -8,12 +8,12 @@
 
 #include "trial/align.h"
 
-enum { T = ASSAY_MODE_TRAIN, E = ASSAY_MODE_EVAL, P = ASSAY_MODE_PREDICT, MOST = 4096 };
+enum { T = ASSAY_MODE_TRAIN, E = ASSAY_MODE_EVAL, P = ASSAY_MODE_PREDICT, BY_MODE = 16, MOST = 4096 };
 
 typedef struct one {
     uint32_t worker;
     int64_t own;
-    int mode;
+    int mode;                /* and BY_MODE */
     int64_t mode_step, step; /* expected */
 } one;
 
@@ -25,11 +25,14 @@ static void check(const one *list, size_t count)
         rows[i] = (assay_worker_step){.own = list[i].own,
                                       .mode_step = list[i].mode_step,
                                       .worker = list[i].worker,
-                                      .mode = (uint8_t)list[i].mode};
+                                      .mode = (uint8_t)(list[i].mode & ~BY_MODE),
+                                      .by_mode = list[i].mode & BY_MODE};
     CU_ASSERT_EQUAL_FATAL(assay_steps_align(rows, count, &shifts), ASSAY_OK);
     for (size_t i = 0; i < count; i++) {
         CU_ASSERT_EQUAL(rows[i].step, list[i].step);
-        CU_ASSERT_EQUAL(assay_step_of_all(&shifts, list[i].worker, list[i].own), list[i].step);
+        CU_ASSERT_EQUAL(assay_step_of_all(&shifts, list[i].worker, list[i].own,
+                                          list[i].mode & BY_MODE ? list[i].mode & ~BY_MODE : 0),
+                        list[i].step);
         CU_ASSERT_EQUAL(assay_step_own(&shifts, list[i].worker, list[i].step), list[i].own);
     }
     assay_step_shifts_release(&shifts);
@@ -91,6 +94,35 @@ static void one_step_in_two_formats(void)
     CHECK(list);
 }
 
+static void two_modes_at_one_number(void)
+{ /* one worker is enough; mode steps are the format's */
+    static const one list[] = {
+        {0, 0, T | BY_MODE, 0, 0},     {0, 10, E | BY_MODE, 10, 11}, {0, 10, T | BY_MODE, 10, 10},
+        {0, 20, T | BY_MODE, 20, 20},  {0, 30, T | BY_MODE, 30, 30}, {0, 30, E | BY_MODE, 30, 31},
+        {0, 30, P | BY_MODE, 30, 32},  {0, 31, T | BY_MODE, 31, 33}, {0, 31, E | BY_MODE, 31, 34},
+        {0, 40, E | BY_MODE, 40, 40},  {1, 0, T | BY_MODE, 0, 0},    {1, 10, T | BY_MODE, 10, 10},
+        {1, 30, P | BY_MODE, 30, 32},  {1, 31, E | BY_MODE, 31, 34}, {1, 31, T | BY_MODE, 31, 33},
+        {1, 41, E | BY_MODE, 100, 42}, {1, 40, E | BY_MODE, 40, 40}, {1, 41, T | BY_MODE, 41, 41}};
+    CHECK(list);
+}
+
+static void modes_beside_a_number(void)
+{ /* a format that counts once, first; what it says of its number goes for the same mode of the other */
+    static const one list[] = {{0, 0, T, 0, 0},
+                               {0, 0, T | BY_MODE, 0, 0},
+                               {0, 0, E | BY_MODE, 0, 1},
+                               {0, 10, E, 3, 10},
+                               {0, 10, T | BY_MODE, 10, 11},
+                               {0, 10, E | BY_MODE, 10, 10},
+                               {0, 10, P | BY_MODE, 10, 12},
+                               {0, 20, T, 9, 20},
+                               {0, 20, ASSAY_MODE_GLOBAL, 20, 20},
+                               {0, 20, T | BY_MODE, 20, 20},
+                               {0, 30, E | BY_MODE, 30, 30},
+                               {0, 30, P | BY_MODE, 30, 31}};
+    CHECK(list);
+}
+
 static uint64_t state = 1;
 static uint32_t random_below(uint32_t n)
 {
@@ -108,11 +140,16 @@ static void whatever_workers_do(void)
         size_t count = 0;
         for (uint32_t w = 0; w < 4; w++) {
             int64_t own = random_below(3), evaluated = 0;
+            const bool by_mode = round % 2;
             for (int64_t t = 0; t < 60; t++) {
-                if (random_below(10) == 0)
-                    rows[count++] = (assay_worker_step){.own = own++, .mode_step = evaluated++, .worker = w, .mode = E};
+                if (random_below(10) == 0) {
+                    rows[count++] = (assay_worker_step){
+                        .own = own, .mode_step = evaluated++, .worker = w, .mode = by_mode ? P : E, .by_mode = by_mode};
+                    own += !by_mode;
+                }
                 if (random_below(8) > 0)
-                    rows[count++] = (assay_worker_step){.own = own, .mode_step = t, .worker = w, .mode = T};
+                    rows[count++] = (assay_worker_step){
+                        .own = own, .mode_step = t, .worker = w, .mode = by_mode ? E : T, .by_mode = by_mode};
                 own += 1 + (random_below(20) == 0);
             }
         }
@@ -123,7 +160,7 @@ static void whatever_workers_do(void)
         for (size_t i = 0; i < count; i++) {
             const assay_worker_step *r = &rows[i];
             CU_ASSERT_EQUAL(r->step, turned[count - 1 - i].step);
-            CU_ASSERT_EQUAL(assay_step_of_all(&shifts, r->worker, r->own), r->step);
+            CU_ASSERT_EQUAL(assay_step_of_all(&shifts, r->worker, r->own, r->by_mode ? r->mode : 0), r->step);
             for (size_t k = 0; k < i; k++) {
                 bool same = rows[k].mode == r->mode && rows[k].mode_step == r->mode_step;
                 CU_ASSERT_EQUAL_FATAL(rows[k].step == r->step, same);
@@ -136,7 +173,7 @@ static void whatever_workers_do(void)
 
 static void shifts_survive_packing(void)
 {
-    assay_step_shift list[] = {{1, 2, 2}, {1, 9, 5}, {3, 0, 1}};
+    assay_step_shift list[] = {{1, 2, 2, 0}, {1, 9, 5, 0}, {3, 0, 1, E}};
     const assay_step_shifts shifts = {list, 3};
     assay_step_shifts out;
     assay_buf bytes;
@@ -147,12 +184,15 @@ static void shifts_survive_packing(void)
         int status = assay_step_shifts_unpack(&in, &out);
         CU_ASSERT_EQUAL(status == ASSAY_OK && !in.failed, size == bytes.size);
         if (size == bytes.size)
-            CU_ASSERT_TRUE(out.count == 3 && memcmp(out.list, list, sizeof list) == 0);
+            CU_ASSERT_EQUAL_FATAL(out.count, 3);
+        for (size_t i = 0; size == bytes.size && i < 3; i++)
+            CU_ASSERT_TRUE(out.list[i].worker == list[i].worker && out.list[i].own == list[i].own &&
+                           out.list[i].shift == list[i].shift && out.list[i].mode == list[i].mode);
         assay_step_shifts_release(&out);
     }
     assay_buf_release(&bytes);
-    CU_ASSERT_EQUAL(assay_step_of_all(&shifts, 1, 1), 1);
-    CU_ASSERT_EQUAL(assay_step_of_all(&shifts, 1, 8), 10);
+    CU_ASSERT_EQUAL(assay_step_of_all(&shifts, 1, 1, ASSAY_MODE_NONE), 1);
+    CU_ASSERT_EQUAL(assay_step_of_all(&shifts, 1, 8, ASSAY_MODE_NONE), 10);
     CU_ASSERT_EQUAL(assay_step_own(&shifts, 1, 14), 9);
     CU_ASSERT_EQUAL(assay_step_own(&shifts, 2, 14), 14);
 }
@@ -180,6 +220,8 @@ int main(void)
                                   {"both have steps of their own", both_have_steps_of_their_own},
                                   {"mode steps begin again", mode_steps_begin_again},
                                   {"one step in two formats", one_step_in_two_formats},
+                                  {"two modes at one number", two_modes_at_one_number},
+                                  {"modes beside a number", modes_beside_a_number},
                                   {"whatever workers do", whatever_workers_do},
                                   {"shifts survive packing", shifts_survive_packing},
                                   {"a check finds the first contradiction", a_check_finds_the_first_contradiction},

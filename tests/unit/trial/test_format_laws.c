@@ -56,8 +56,8 @@ static void catalog_law(const assay_format *format, assay_trial_files *t)
     CU_ASSERT(packed.size == again.size && memcmp(packed.data, again.data, packed.size) == 0);
     for (size_t i = 0; i < t->catalog.unit_count; i++) { /* units are found without the list of them */
         const assay_unit *unit = &t->catalog.units[i];
-        assay_unit found = assay_catalog_unit(&copy, unit->step, unit->worker, 0);
-        CU_ASSERT(found.place == unit->place && found.format == unit->format);
+        assay_unit found = assay_catalog_unit(&copy, unit->step, unit->mode, unit->worker, 0);
+        CU_ASSERT(found.place == unit->place && assay_unit_compare(&found, unit) == 0);
     }
     assay_catalog_release(&copy);
     for (size_t size = 0; size < packed.size; size++) {

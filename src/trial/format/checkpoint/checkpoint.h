@@ -16,7 +16,7 @@ const char *assay_checkpoint_place(const assay_dict *places, uint32_t place, int
 /* index.c */
 int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                            assay_dict *tensors, assay_shard *shard, assay_problems *problems);
-uint32_t assay_checkpoint_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker);
+uint32_t assay_checkpoint_place_of(const assay_catalog *catalog, const assay_unit *unit);
 int assay_checkpoint_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 int assay_checkpoint_file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out,
                                size_t room);

@@ -203,21 +203,20 @@ int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, con
 }
 
 /* Places are in order of their steps. */
-uint32_t assay_checkpoint_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker)
+uint32_t assay_checkpoint_place_of(const assay_catalog *catalog, const assay_unit *unit)
 {
-    (void)worker;
     const assay_dict *places = assay_format_places(&assay_format_checkpoint, catalog);
     const uint32_t count = places ? assay_dict_count(places) : 0;
     uint32_t low = 0, high = count;
     int64_t at = 0;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (assay_checkpoint_place(places, middle, &at) && at < step)
+        if (assay_checkpoint_place(places, middle, &at) && at < unit->step)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < count && assay_checkpoint_place(places, low, &at) && at == step ? low : UINT32_MAX;
+    return low < count && assay_checkpoint_place(places, low, &at) && at == unit->step ? low : UINT32_MAX;
 }
 
 int assay_checkpoint_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room)

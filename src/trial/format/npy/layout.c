@@ -229,20 +229,19 @@ const char *assay_npy_directory(const assay_catalog *catalog, const assay_unit *
 }
 
 /* Places are in order of their steps. */
-uint32_t assay_npy_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker)
+uint32_t assay_npy_place_of(const assay_catalog *catalog, const assay_unit *unit)
 {
     const assay_dict *places = places_of(catalog);
     uint32_t low = 0, count = places ? assay_dict_count(places) : 0, high = count;
     int64_t at = 0;
-    (void)worker;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (assay_npy_step_name(assay_dict_name(places, middle, NULL), &at) && at < step)
+        if (assay_npy_step_name(assay_dict_name(places, middle, NULL), &at) && at < unit->step)
             low = middle + 1;
         else
             high = middle;
     }
-    bool found = low < count && assay_npy_step_name(assay_dict_name(places, low, NULL), &at) && at == step;
+    bool found = low < count && assay_npy_step_name(assay_dict_name(places, low, NULL), &at) && at == unit->step;
     return found ? low : UINT32_MAX;
 }
 

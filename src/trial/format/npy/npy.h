@@ -33,7 +33,7 @@ int assay_npy_conclude(assay_lister *lister);
 void assay_npy_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
 /* The directory of the unit's step; NULL: there is no such place. */
 const char *assay_npy_directory(const assay_catalog *catalog, const assay_unit *unit);
-uint32_t assay_npy_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker);
+uint32_t assay_npy_place_of(const assay_catalog *catalog, const assay_unit *unit);
 int assay_npy_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 int assay_npy_file_path(const assay_catalog *catalog, const assay_part *part, uint32_t file, char *out, size_t room);
 

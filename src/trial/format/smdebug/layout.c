@@ -132,11 +132,10 @@ static int visit_index(assay_lister *l, void *context, const char *directory, ui
     return status;
 }
 
-uint32_t assay_smdebug_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker)
+uint32_t assay_smdebug_place_of(const assay_catalog *catalog, const assay_unit *unit)
 {
     (void)catalog;
-    (void)worker;
-    return (uint32_t)(step / STEPS_A_BUCKET);
+    return (uint32_t)(unit->step / STEPS_A_BUCKET);
 }
 
 void assay_smdebug_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used)

@@ -11,7 +11,7 @@ bool assay_smdebug_holds_files(const char *directory);
 int assay_smdebug_list(assay_lister *lister);
 int assay_smdebug_conclude(assay_lister *lister);
 void assay_smdebug_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used);
-uint32_t assay_smdebug_place_of(const assay_catalog *catalog, int64_t step, uint32_t worker);
+uint32_t assay_smdebug_place_of(const assay_catalog *catalog, const assay_unit *unit);
 int assay_smdebug_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 /* The event file of a step of a worker, unless its index says otherwise. */
 int assay_smdebug_event_path(const assay_catalog *catalog, int64_t step, uint32_t worker, char *out, size_t room);
