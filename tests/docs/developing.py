@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """docs/developing.md is true: its map names every folder of src, its journeys and checklists name files that there are, a format's
-members are those of the table; and who follows "Add a rule" and "Add a report form" to the letter gets both.
+members are those of the table; and who follows "Add a rule", "Add a report form" and "Add a format" to the letter gets all three.
 
     developing.py names
     developing.py follow --cmake PROGRAM --cc COMPILER
@@ -8,6 +8,8 @@ members are those of the table; and who follows "Add a rule" and "Add a report f
 `follow` does in a copy of the tree what sentences of these forms say above a block of code:
     Create `FILE`...:                       the file, with the block in it
     In `FILE`, below `LINE`, add:           the block below the line of that text
+    Copy `PATH` to `PATH`... write NAME for `WORD`:   a file with that word replaced, or a folder with that in the names of its files
+    ... and `FILE` beside it                what the copy includes
 """
 import argparse
 import json
@@ -22,8 +24,10 @@ from launch import ROOT, Checks, run  # noqa: E402
 from made import Made  # noqa: E402
 
 PAGE = ROOT / "docs" / "developing.md"
-COPIED = ("CMakeLists.txt", "cmake", "include", "jobs", "src", "rules", "docs")
+COPIED = ("CMakeLists.txt", "cmake", "include", "jobs", "src", "rules", "docs", "tests")
 STEP = re.compile(r"^\d+\. (?:Create `([^`]+)`[^\n]*|In `([^`]+)`, below `([^`]+)`, add):\n\n```\w*\n(.*?)^```$", re.M | re.S)
+COPY = re.compile(r"^\d+\. Copy `([^`]+)` to `([^`]+)`(?:, and `([^`]+)` beside it)?.*?write NAME\s+for\s+`(\w+)`", re.M | re.S)
+NAME = "tally"  # of the format that is added
 
 
 def section(title):
@@ -75,12 +79,26 @@ def check_formats(checks):
         checks.expect((ROOT / "tests/data/formats" / name).is_dir(), "format %s has no small trial" % name)
 
 
+def copy(tree, origin, to, beside, word):
+    """A file or a folder of small files, with the format's name for the word."""
+    origin, to = tree / origin, tree / to.replace("NAME", NAME)
+    if origin.is_file():
+        to.parent.mkdir()
+        to.write_text(origin.read_text().replace(word, NAME))
+    else:
+        to.mkdir()
+        for path in origin.iterdir():
+            shutil.copy(path, to / path.name.replace(word, NAME))
+    if beside:
+        shutil.copy(tree / beside, to.parent)
+
+
 def follow(tree):
-    """Does what the two checklists say; how many steps of each were done."""
+    """Does what the three checklists say; how many steps of each were done."""
     counts = []
-    for title in ("Add a rule", "Add a report form"):
-        steps = STEP.findall(section(title))
-        counts.append(len(steps))
+    for title in ("Add a rule", "Add a report form", "Add a format"):
+        steps, copies = STEP.findall(section(title)), COPY.findall(section(title))
+        counts.append(len(steps) + len(copies))
         for created, changed, below, block in steps:
             path = tree / (created or changed)
             if created:
@@ -90,8 +108,25 @@ def follow(tree):
             at = [i for i, line in enumerate(lines) if below in line]
             if len(at) != 1:
                 sys.exit("%s: %d lines with %s" % (changed, len(at), below))
-            path.write_text("".join(lines[:at[0] + 1]) + block + "".join(lines[at[0] + 1:]))
+            path.write_text("".join(lines[:at[0] + 1]) + block.replace("NAME", NAME) + "".join(lines[at[0] + 1:]))
+        for one in copies:
+            copy(tree, *one)
     return counts
+
+
+def check_format(checks, tree, build, folder):
+    """The laws hold for the added format, and the commands know it."""
+    laws = run([build / "tests" / "unit" / "test_format_laws"])
+    checks.expect(laws.code == 0, "the laws of formats: %s" % laws)
+    trial, assay = tree / "tests" / "data" / "formats" / NAME, build / "src" / "assay"
+    job, other = folder / "format.json", shutil.copytree(trial, folder / "other")
+    job.write_text(json.dumps({"rules": [{"rule": "LossNotDecreasing", "parameters": {"tensor_regex": "^train/loss"}}]}))
+    for argv in (["ls", trial], ["show", trial, "train/loss"], ["stats", trial, "--out", folder / "stats.csv"],
+                 ["compare", trial, other, "--job", job, "--out", folder / "compared"],
+                 ["watch", job, "--trial", trial, "--every", "0.1", "--out", folder / "watched"],
+                 ["run", job, "--trial", trial, "--out", folder / "ran"]):
+        done = run([assay, *argv], timeout=60)
+        checks.expect(done.code == 0, "%s: %s" % (argv[0], done))
 
 
 def check_follow(checks, cmake, cc):
@@ -100,11 +135,11 @@ def check_follow(checks, cmake, cc):
         tree.mkdir()
         for name in COPIED:
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tree / name)
-        checks.expect(follow(tree) == [3, 4], "the checklists have other steps than this test knows")
+        checks.expect(follow(tree) == [3, 4, 3], "the checklists have other steps than this test knows")
         launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
         done = run([cmake, "-S", tree, "-B", build, "-G", "Ninja", "-DCMAKE_C_COMPILER=" + cc, "-DCMAKE_BUILD_TYPE=None", "-DASSAY_WERROR=ON",
-                    "-DCMAKE_C_FLAGS=-O0", *["-DASSAY_%s=OFF" % o for o in ("BUILD_TESTS", "WITH_MPI", "WITH_HDF5", "WITH_CURL")], *launcher])
-        done = run([cmake, "--build", build, "--target", "assay"], timeout=500) if done.code == 0 else done
+                    "-DCMAKE_C_FLAGS=-O0", *["-DASSAY_%s=OFF" % o for o in ("WITH_MPI", "WITH_HDF5", "WITH_CURL")], *launcher])
+        done = run([cmake, "--build", build, "--target", "assay", "test_format_laws"], timeout=500) if done.code == 0 else done
         if not checks.expect(done.code == 0, "it does not build: %s" % done):
             return
         trial = Made(Path(folder) / "trial").step(0, "TRAIN", 0, {"x": [1.0, 2.0]}).step(1, "TRAIN", 1, {"x": [1.0, -2.0]}).end()
@@ -118,6 +153,7 @@ def check_follow(checks, cmake, cc):
         checks.expect((rule["status"], rule["datapoints"], rule["steps"]) == ("IssuesFound", 2, [1]), "the rule: %s" % rule)
         text = (Path(folder) / "out" / "verdicts.txt").read_text()
         checks.expect(text == "below 1\n", "the form: %r" % text)
+        check_format(checks, tree, build, Path(folder))
 
 
 def main():
