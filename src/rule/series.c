@@ -105,11 +105,42 @@ static int by_tensor(const void *a, const void *b, void *context)
     return (i > k) - (i < k); /* rows are in order of step already */
 }
 
+/* The rows' numbers, sorted by tensor and worker, where these are few numbers: counted, then put in their places. False
+ * without memory, or where they are not few. */
+static bool sort_counted(const assay_series *series, uint64_t *order)
+{
+    uint64_t tensors = 0, workers = 0;
+    for (uint64_t i = 0; i < series->count; i++) {
+        const series_row *row = row_at(series, i);
+        tensors = row->tensor >= tensors ? (uint64_t)row->tensor + 1 : tensors;
+        workers = row->worker >= workers ? (uint64_t)row->worker + 1 : workers;
+    }
+    if (workers > series->count || tensors > series->count / workers)
+        return false;
+    uint64_t *next = assay_realloc_array(NULL, tensors * workers + 1, sizeof *next), before = 0;
+    if (!next)
+        return false;
+    memset(next, 0, (tensors * workers + 1) * sizeof *next);
+    for (uint64_t i = 0; i < series->count; i++)
+        next[row_at(series, i)->tensor * workers + row_at(series, i)->worker]++;
+    for (uint64_t k = 0; k <= tensors * workers; k++) {
+        uint64_t here = next[k];
+        next[k] = before;
+        before += here;
+    }
+    for (uint64_t i = 0; i < series->count; i++)
+        order[next[row_at(series, i)->tensor * workers + row_at(series, i)->worker]++] = i;
+    free(next);
+    return true;
+}
+
 uint64_t *assay_series_by_tensor(const assay_series *series)
 {
     uint64_t *order = series->count ? assay_realloc_array(NULL, series->count, sizeof *order) : NULL;
     if (!order)
         return NULL;
+    if (sort_counted(series, order))
+        return order;
     for (uint64_t i = 0; i < series->count; i++)
         order[i] = i;
     qsort_r(order, series->count, sizeof *order, by_tensor, (void *)(uintptr_t)series);

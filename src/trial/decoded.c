@@ -39,6 +39,7 @@ void assay_decoded_release(assay_decoded *d)
 {
     assay_decoded_let_go(d);
     free(d->tag);
+    free(d->kept);
     *d = (assay_decoded){0};
 }
 

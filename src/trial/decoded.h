@@ -55,6 +55,7 @@ struct assay_decoded {
      * when the next record is opened, or the reader closed. NULL: none. */
     void *state;
     void (*state_free)(void *state);
+    void *kept; /* the format's own, from record to record and file to file, for free(); NULL: none */
     assay_running_sum sum;
 };
 

@@ -83,6 +83,10 @@ static int reopen(assay_reader *f, assay_store *store, const assay_format *forma
     free(f->path);
     f->file = NULL;
     f->path = copy;
+    if (f->format != format) {
+        free(f->decoded.kept);
+        f->decoded.kept = NULL;
+    }
     f->format = format;
     f->store = store;
     f->open = false;

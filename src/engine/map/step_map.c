@@ -2,6 +2,9 @@
 #include "engine/map/step_map.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
 
 typedef struct step_mapping {
     assay_step_work *work;
@@ -18,6 +21,36 @@ static int compare_results(const void *a, const void *b)
     if (x->tensor != y->tensor)
         return x->tensor < y->tensor ? -1 : 1;
     return (x->worker > y->worker) - (x->worker < y->worker);
+}
+
+/* Counts the tensors, then puts the results in their places: those of a tensor come in the order of workers. False
+ * where there are many more tensors than results, or without memory. */
+static bool sort_counted(assay_step_work *work)
+{
+    const size_t tensors = assay_dict_count(work->source->source->info->tensors);
+    uint32_t *next = work->result_of; /* the parts have been read, and it may be anything */
+    for (size_t i = 1; i < work->count; i++)
+        if (work->results[i]->view.worker < work->results[i - 1]->view.worker)
+            return false;
+    if (tensors / 4 > work->count)
+        return false;
+    assay_tensor_result **sorted = assay_alloc(work->count * sizeof(assay_tensor_result *));
+    if (!sorted)
+        return false;
+    memset(next, 0, tensors * sizeof *next);
+    for (size_t i = 0; i < work->count; i++)
+        next[work->results[i]->view.tensor]++;
+    uint32_t before = 0;
+    for (size_t t = 0; t < tensors; t++) {
+        const uint32_t here = next[t];
+        next[t] = before;
+        before += here;
+    }
+    for (size_t i = 0; i < work->count; i++)
+        sorted[next[work->results[i]->view.tensor]++] = work->results[i];
+    memcpy(work->results, sorted, work->count * sizeof(assay_tensor_result *));
+    free(sorted);
+    return true;
 }
 
 static bool slot_takes(const assay_step_work *work, const assay_tensor_result *result, uint32_t use)
@@ -164,7 +197,8 @@ int assay_step_map(assay_step_work *work, const assay_observer *observer, assay_
     step_mapping mapping = {.work = work, .observer = observer, .observed = observed};
     if (work->count == 0)
         return ASSAY_OK;
-    qsort(work->results, work->count, sizeof *work->results, compare_results);
+    if (!sort_counted(work))
+        qsort(work->results, work->count, sizeof *work->results, compare_results);
     for (size_t i = 0; i < work->count; i++)
         work->partial->unsummed += count_unsummed(work->results[i]);
     int status = show_tensors(&mapping);

@@ -6,7 +6,7 @@
 #include "base/crc32c.h"
 #include "base/fault.h"
 #include "tfrecord/frame.h"
-#include "trial/format/tfrecord/record.h"
+#include "trial/format/tfrecord/alike.h"
 #include "trial/format/tfrecord/typed.h"
 
 enum { TAG_MOST = 64 << 10 };
@@ -75,8 +75,8 @@ int assay_tfrecord_decode(assay_decoded *d, assay_view *view, size_t budget, ass
     assay_record_parts parts;
     int status = check_frame(d, view, r, err);
     if (status == ASSAY_OK)
-        status = assay_record_walk(view, r->offset + ASSAY_FRAME_HEAD, r->offset + r->length - ASSAY_FRAME_FOOT, &parts,
-                                   r, err);
+        status = assay_alike_walk(&d->kept, view, r->offset + ASSAY_FRAME_HEAD,
+                                  r->offset + r->length - ASSAY_FRAME_FOOT, &parts, r, err);
     if (status == ASSAY_OK)
         status = assay_record_describe(view, &parts, r, err);
     if (status == ASSAY_OK)

@@ -15,6 +15,7 @@ typedef struct value_parts {
 static void forget(value_parts *v)
 {
     assay_record_parts *p = v->parts;
+    p->mode_step_at = p->mode_step_end = 0;
     p->tag_at = p->tag_end = p->tensor_at = p->tensor_end = p->content_at = p->content_end = p->dtype = 0;
     p->has_tensor = p->has_simple = p->unknown_rank = false;
     p->simple = 0;
@@ -118,12 +119,15 @@ static int walk_plugin(assay_wire w, value_parts *v, assay_error *err)
     char name[16] = "";
     int more;
     int64_t number = -1;
+    uint64_t number_at = 0, number_end = 0;
     while ((more = assay_wire_next(&w, &f, err)) == 1) {
         if (f.number != 1 && f.number != 2)
             continue;
         int status = assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err);
         if (status == ASSAY_OK && f.number == 2) {
             status = read_decimal(w, &f, &number, err);
+            number_at = f.at;
+            number_end = f.end;
         } else if (status == ASSAY_OK && f.end - f.at < sizeof name) {
             memset(name, 0, sizeof name);
             status = assay_view_copy(w.view, f.at, f.end, name, err);
@@ -133,8 +137,11 @@ static int walk_plugin(assay_wire w, value_parts *v, assay_error *err)
     }
     if (more == 0 && strcmp(name, "mode") == 0 && number >= 1 && number <= 4)
         v->mode = (int)number;
-    if (more == 0 && strcmp(name, "mode_step") == 0)
+    if (more == 0 && strcmp(name, "mode_step") == 0) {
         v->mode_step = number;
+        v->parts->mode_step_at = number_at;
+        v->parts->mode_step_end = number_end;
+    }
     return more;
 }
 
@@ -199,6 +206,8 @@ static int walk_further(assay_wire w, value_parts *found, assay_error *err)
     int status = walk_value(w, &v, err);
     if (status != ASSAY_OK || !parts.has_tensor)
         return status;
+    parts.time_end = found->parts->time_end;
+    parts.step_end = found->parts->step_end;
     *found->parts = parts;
     found->mode = v.mode;
     found->mode_step = v.mode_step;
@@ -231,6 +240,7 @@ int assay_record_walk(assay_view *view, uint64_t at, uint64_t end, assay_record_
     assay_wire w = {view, "Event", at, end};
     value_parts found = {.parts = parts};
     forget(&found);
+    parts->time_end = parts->step_end = 0;
     assay_field f;
     int more;
     record->wall_time = 0;
@@ -240,9 +250,11 @@ int assay_record_walk(assay_view *view, uint64_t at, uint64_t end, assay_record_
         if (f.number == 1) {
             status = assay_wire_expect(&w, &f, ASSAY_WIRE_FIXED64, err);
             memcpy(&record->wall_time, &f.value, sizeof f.value);
+            parts->time_end = w.at;
         } else if (f.number == 2) {
             status = assay_wire_expect(&w, &f, ASSAY_WIRE_VARINT, err);
             memcpy(&record->step, &f.value, sizeof f.value);
+            parts->step_end = w.at;
         } else if (f.number == 5) {
             status = assay_wire_expect(&w, &f, ASSAY_WIRE_BYTES, err);
             if (status == ASSAY_OK)

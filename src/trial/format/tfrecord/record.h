@@ -7,6 +7,8 @@
 
 /* Where things lie in the payload: file offsets. */
 typedef struct assay_record_parts {
+    uint64_t time_end, step_end;          /* where what is said of time and step ends; 0: nothing is said */
+    uint64_t mode_step_at, mode_step_end; /* the digits of the record's mode_step; 0: it is not said */
     uint64_t tag_at, tag_end;
     bool has_tensor, has_simple;
     uint32_t simple; /* the bits of simple_value */
