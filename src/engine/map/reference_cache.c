@@ -13,7 +13,9 @@ typedef struct slot {
     bool taken;
     assay_reference_key key;
     assay_cached_reference newest, oldest;
-    const assay_entry *asked; /* what the window went back to last */
+    const assay_entry *asked;       /* what the window went back to last */
+    assay_cached_reference *recent; /* [recent_count] small contents between the oldest and the newest, in order */
+    uint32_t recent_count, recent_room;
 } slot;
 
 /* Memory that nobody uses now. To take it from the system and to give it back costs more than to fill it. */
@@ -22,10 +24,18 @@ typedef struct spare {
     size_t room;
 } spare;
 
-enum { FIRST_ROOM = 64, SPARES = 8 };
+enum {
+    FIRST_ROOM = 64,
+    SPARES = 8,
+    SMALL =
+        16 << 10, /* bytes of a content that a moving window will find: to keep it costs less than to open its file */
+    MOST_RECENT = 64, /* of a tensor */
+    OF_RECENT = 4     /* the part of the budget that all of them may take */
+};
 
 struct assay_reference_cache {
     size_t budget, held; /* bytes, those of the table and of the spares included */
+    size_t recent;       /* of these, those of recent contents */
     spare spares[SPARES];
     assay_cached_reference coming; /* of the record under way, when it is put apart from what it is compared with */
     bool is_coming;
@@ -63,6 +73,9 @@ void assay_reference_cache_clear(assay_reference_cache *k)
     for (size_t i = 0; i < k->room; i++) {
         assay_heap_give_large(k->slots[i].newest.bytes, k->slots[i].newest.room);
         assay_heap_give_large(k->slots[i].oldest.bytes, k->slots[i].oldest.room);
+        for (uint32_t r = 0; r < k->slots[i].recent_count; r++)
+            assay_heap_give_large(k->slots[i].recent[r].bytes, k->slots[i].recent[r].room);
+        free(k->slots[i].recent);
     }
     for (int i = 0; i < SPARES; i++)
         assay_heap_give_large(k->spares[i].bytes, k->spares[i].room);
@@ -230,6 +243,60 @@ static void set(assay_cached_reference *content, const assay_entry *entry, const
     memcpy(content->bytes + shape_at(content->size), record->shape, (size_t)content->dims * sizeof(int64_t));
 }
 
+/* ---- small contents that a window will find when it moves on ---- */
+
+static assay_cached_reference *find_recent(const slot *s, const assay_entry *entry)
+{
+    for (uint32_t r = 0; r < s->recent_count; r++)
+        if (s->recent[r].entry == entry)
+            return &s->recent[r];
+    return NULL;
+}
+
+static void forget_recent(assay_reference_cache *k, slot *s, uint32_t count)
+{
+    for (uint32_t r = 0; r < count; r++) {
+        k->recent -= s->recent[r].room;
+        drop(k, &s->recent[r]);
+    }
+    s->recent_count -= count;
+    if (s->recent_count > 0)
+        memmove(s->recent, s->recent + count, s->recent_count * sizeof *s->recent);
+}
+
+static bool reserve_recent(assay_reference_cache *k, slot *s)
+{
+    if (s->recent_count < s->recent_room)
+        return true;
+    uint32_t room = s->recent_room ? 2 * s->recent_room : 8;
+    size_t more = (room - s->recent_room) * sizeof *s->recent;
+    assay_cached_reference *grown = has_left(k, more) ? assay_realloc_array(s->recent, room, sizeof *grown) : NULL;
+    if (!grown)
+        return false;
+    s->recent = grown;
+    s->recent_room = room;
+    k->held += more;
+    return true;
+}
+
+/* The window has moved on: drops what lies before its place, and keeps the newest content, for which another one is
+ * about to come. */
+static void move_recent(assay_reference_cache *k, slot *s)
+{
+    const assay_cached_reference *place = find_recent(s, s->asked);
+    uint32_t passed = 0;
+    while (place && passed < place - s->recent && s->recent[passed].used != k->now)
+        passed++;
+    if (passed > 0)
+        forget_recent(k, s, passed);
+    if (!s->asked || !s->newest.entry || s->newest.entry == s->asked || s->newest.room > SMALL ||
+        s->recent_count == MOST_RECENT || k->recent + s->newest.room > k->budget / OF_RECENT || !reserve_recent(k, s))
+        return;
+    k->recent += s->newest.room;
+    s->recent[s->recent_count++] = s->newest;
+    s->newest = (assay_cached_reference){0};
+}
+
 const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *k, assay_reference_key key,
                                                          const assay_entry *entry)
 {
@@ -237,7 +304,7 @@ const assay_cached_reference *assay_reference_cache_find(assay_reference_cache *
     assay_cached_reference *found = !s                         ? NULL
                                     : s->newest.entry == entry ? &s->newest
                                     : s->oldest.entry == entry ? &s->oldest
-                                                               : NULL;
+                                                               : find_recent(s, entry);
     if (found)
         found->used = k->now;
     return found;
@@ -250,6 +317,7 @@ void assay_reference_cache_evict(assay_reference_cache *k, assay_reference_key k
         return;
     drop(k, &s->newest);
     drop(k, &s->oldest);
+    forget_recent(k, s, s->recent_count);
 }
 
 uint8_t *assay_reference_cache_oldest(assay_reference_cache *k, assay_reference_key key, const assay_entry *entry,
@@ -261,7 +329,7 @@ uint8_t *assay_reference_cache_oldest(assay_reference_cache *k, assay_reference_
     bool again = s->asked == entry;
     s->asked = entry;
     if (!again || s->newest.entry == entry || s->oldest.entry == entry || s->oldest.used == k->now ||
-        !make_room(k, &s->oldest, record))
+        find_recent(s, entry) || !make_room(k, &s->oldest, record))
         return NULL;
     return s->oldest.bytes;
 }
@@ -297,6 +365,7 @@ uint8_t *assay_reference_cache_begin(assay_reference_cache *k, assay_reference_k
         s->oldest = s->newest;
         s->newest = (assay_cached_reference){0};
     }
+    move_recent(k, s);
     k->is_coming = *apart && s->newest.used == k->now && begin_apart(k, record);
     *apart = k->is_coming || s->newest.used != k->now;
     if (k->is_coming)

@@ -1,6 +1,7 @@
 /* reference_cache.h - keeps contents of tensors that later steps are compared with, within a budget. What is kept need
  * not be read and checked again, nor its file opened. For each (tensor, worker) the cache holds the newest content, and
- * the one that comparisons within a window last referred to. When the budget is used up, the cache keeps what it has:
+ * the one that comparisons within a window last referred to; of small ones also those between the two, which the window
+ * will refer to as it moves on. When the budget is used up, the cache keeps what it has:
  * tensors come in the same order at every step, so replacing one by another would lose both.
  *
  * The cache saves time and changes no result. */

@@ -128,6 +128,33 @@ static void test_oldest_of_a_window(void)
     assay_reference_cache_free(kept);
 }
 
+/* A window that moves on finds the small contents that it comes to; those behind it go. */
+static void test_moving_window(void)
+{
+    enum { STEPS = 100, BACK = 20 };
+    static assay_entry entries[STEPS];
+    assay_reference_cache *kept = assay_reference_cache_new(1 << 20);
+    assay_record record = record_of(ELEMENTS, SHAPE, 2);
+    for (int step = 0; step < STEPS; step++) {
+        int back = step < BACK ? 0 : step - BACK;
+        assay_reference_cache_next(kept);
+        if (step > 0) {
+            CU_ASSERT(holds(kept, KEY, &entries[back], (uint8_t)back));
+            CU_ASSERT_PTR_NULL(assay_reference_cache_oldest(kept, KEY, &entries[back], &record));
+        }
+        bool apart = false;
+        uint8_t *to = assay_reference_cache_begin(kept, KEY, &record, &apart);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(to);
+        memset(to, step, BYTES);
+        CU_ASSERT(step == 0 || back == step - 1 || holds(kept, KEY, &entries[back], (uint8_t)back)); /* untouched */
+        assay_reference_cache_end(kept, KEY, &entries[step], &record);
+        CU_ASSERT_PTR_NULL(back > 1 ? assay_reference_cache_find(kept, KEY, &entries[back - 2]) : NULL);
+    }
+    assay_reference_cache_evict(kept, KEY);
+    CU_ASSERT_PTR_NULL(assay_reference_cache_find(kept, KEY, &entries[STEPS - 5]));
+    assay_reference_cache_free(kept);
+}
+
 /* Many tensors within a small budget: what is there stays, what is found is right, and no more is taken. */
 static void test_budget(void)
 {
@@ -161,6 +188,7 @@ int main(void)
                            {"begun and not ended", test_begun_and_not_ended},
                            {"apart from what it is compared with", test_apart},
                            {"what a window goes back to", test_oldest_of_a_window},
+                           {"what a moving window comes to", test_moving_window},
                            {"a budget", test_budget},
                            CU_TEST_INFO_NULL};
     return unit_main("reference cache", tests);
