@@ -136,8 +136,12 @@ int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work,
     work->measurer = &rank;
     int status = assay_step_reader_read(reader, work);
     work->measurer = NULL;
-    if (status == ASSAY_OK && !assay_step_work_must_reread(work) && work->partial->problems.total == 0) {
+    const bool problems = work->partial->problems.total > 0;
+    if (status == ASSAY_OK && !assay_step_work_must_reread(work)) {
+        assay_put_u8(&packed, problems);
         pack_charge(work, before, &packed);
+        if (problems && assay_partial_pack(work->partial, work->source->rules, &packed) != ASSAY_OK)
+            packed.status = ASSAY_ENOMEM;
         pack_results(work, &packed);
     }
     const size_t size = assay_buf_status(&packed) == ASSAY_OK ? packed.size : 0;
@@ -238,15 +242,19 @@ int assay_step_sharing_gather(assay_step_reader *reader, assay_step_work *work, 
 }
 
 /* Finds the ranks' parts of the next step, and admits them if the step has room for them in any order: for all that
- * they hold, and beside it the most that one of them takes. */
-static bool admit_step(assay_step_work *work, const assay_measured_steps *steps)
+ * they hold, and beside it the most that one of them takes. Of several ranks' problems nobody knows the order.
+ * *damaged: the rank that met problems; -1: none did. */
+static bool admit_step(assay_step_work *work, const assay_measured_steps *steps, int *damaged)
 {
     assay_step_charge all = {0, 0};
     bool complete = true;
+    *damaged = -1;
     for (int r = 0; r < steps->ranks; r++) {
         size_t size = (size_t)assay_get_count(&steps->from[r], 1);
         steps->part[r] = assay_cursor_over(assay_get_bytes(&steps->from[r], size), size);
-        complete &= size > 0;
+        bool problems = size > 0 && assay_get_u8(&steps->part[r]);
+        complete &= size > 0 && (!problems || *damaged < 0);
+        *damaged = problems ? r : *damaged;
         assay_step_charge charge = size > 0 ? get_charge(&steps->part[r]) : (assay_step_charge){0, 0};
         all.held += charge.held;
         all.peak = charge.peak > all.peak ? charge.peak : all.peak;
@@ -258,10 +266,12 @@ static bool admit_step(assay_step_work *work, const assay_measured_steps *steps)
 int assay_step_sharing_take(assay_step_reader *reader, assay_step_work *work, const assay_measured_steps *steps,
                             bool *helped, assay_error *err)
 {
-    int status = ASSAY_OK;
-    *helped = admit_step(work, steps);
+    int status = ASSAY_OK, damaged;
+    *helped = admit_step(work, steps, &damaged);
     if (!*helped)
         return assay_step_reader_read(reader, work);
+    if (damaged >= 0)
+        status = unpack_problems(work, &steps->part[damaged], err);
     for (int r = 0; status == ASSAY_OK && r < steps->ranks; r++)
         status = unpack_results(work, &steps->part[r], err);
     return unpacked(status, err);

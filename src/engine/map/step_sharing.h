@@ -12,7 +12,7 @@
  *
  * Where each rank measures its own tensors (plan->by_tensor), every step is such a step. A part of it is what a rank
  * has of the tensors, and not a range. So a step is taken as a whole, if there is room for all of it whatever the
- * order, and nobody met a problem; otherwise the rank that has it reads all of it. */
+ * order, and no more than one rank met problems; otherwise the rank that has it reads all of it. */
 #ifndef ASSAY_ENGINE_MAP_STEP_SHARING_H
 #define ASSAY_ENGINE_MAP_STEP_SHARING_H
 
