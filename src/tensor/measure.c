@@ -201,10 +201,12 @@ int assay_meter_new_within(const assay_measure *measure, const assay_shape *shap
     assay_meter *meter = assay_arena_borrow(arena, own);
     if (!meter)
         return assay_fail(err, ASSAY_ENOMEM, "no memory for the measure '%s'", NAMES[measure->kind]);
-    memset(meter, 0, own);
+    enum { DIMS_FROM = offsetof(assay_meter, dim), DIMS_END = DIMS_FROM + sizeof meter->dim };
+    memset(meter, 0, DIMS_FROM); /* of the dimensions only those that there are count */
+    memset((uint8_t *)meter + DIMS_END, 0, own - DIMS_END);
     meter->kind = kind;
     meter->kernels = assay_measure_kernels_of(assay_simd_level());
-    meter->measure = *measure;
+    memcpy(&meter->measure, measure, offsetof(assay_measure, number) + measure->numbers * sizeof *measure->number);
     meter->arena = arena;
     meter->budget = budget - own;
     meter->most = most;

@@ -287,7 +287,7 @@ int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_
              : r->form == ASSAY_CONTENT_PULLED ? r->content_bytes
                                                : 0;
     f->open = true;
-    *out = *r;
+    assay_record_copy(out, r);
     return ASSAY_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <assay/tensor.h>
 
@@ -41,5 +42,15 @@ typedef struct assay_record {
     assay_content_form form;
     assay_checksum checksum;
 } assay_record;
+
+/* Copies what is known, without the room for dimensions that there are not. */
+static inline void assay_record_copy(assay_record *to, const assay_record *from)
+{
+    enum { SHAPE_FROM = offsetof(assay_record, shape), SHAPE_END = SHAPE_FROM + sizeof from->shape };
+    memcpy(to, from, SHAPE_FROM);
+    for (int d = 0; d < from->dims; d++)
+        to->shape[d] = from->shape[d];
+    memcpy((uint8_t *)to + SHAPE_END, (const uint8_t *)from + SHAPE_END, sizeof *to - SHAPE_END);
+}
 
 #endif

@@ -65,7 +65,7 @@ static bool is_at_hand(const assay_record_work *w, assay_open_file *file, assay_
 {
     if (place.entry == w->entry) {
         file->from = ASSAY_FROM_ITSELF;
-        file->record = *w->record;
+        assay_record_copy(&file->record, w->record);
         return true;
     }
     assay_reference_key key = {place.entry->tensor, place.part->worker};
