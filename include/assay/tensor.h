@@ -59,7 +59,10 @@ typedef struct assay_stats {
     double magnitudes;                     /* sum of |x| */
     double deviations; /* sum of (x - mean)^2, from block-wise shifted sums (Chan, Golub, LeVeque 1983); NaN when an
                           element is not finite, +inf when the squares are beyond a double */
+    double scaled_squares, scaled_deviations; /* the same in units of ASSAY_STATS_UNIT squared where a sum of squares of
+                                                 finite elements is beyond a double; else 0 */
 } assay_stats;
+#define ASSAY_STATS_UNIT 0x1p600
 
 /* Derived figures, as numpy gives them in float64; NaN for an empty tensor. */
 double assay_stats_mean(const assay_stats *s);

@@ -11,9 +11,24 @@
 
 enum { BLOCK = 4096 };
 
+/* Of a sample, n - 1 is in the denominator. */
+static double denominator_factor(const assay_stats *s, bool sample)
+{
+    return sample ? (double)s->count / ((double)s->count - 1) : 1;
+}
+
 static double variance(const assay_stats *s, bool sample)
 {
-    return sample ? s->deviations / ((double)s->count - 1) : assay_stats_variance(s);
+    if (sample && isfinite(s->deviations))
+        return s->deviations / ((double)s->count - 1);
+    return assay_stats_variance(s) * denominator_factor(s, sample);
+}
+
+static double deviation(const assay_stats *s, bool sample)
+{
+    if (isfinite(s->deviations))
+        return sqrt(variance(s, sample));
+    return assay_stats_std(s) * sqrt(denominator_factor(s, sample));
 }
 
 static double figure(const assay_stats *s, int op, double product, bool sample)
@@ -26,7 +41,7 @@ static double figure(const assay_stats *s, int op, double product, bool sample)
     case HOOK_MEAN:
         return assay_stats_mean(s);
     case HOOK_STD:
-        return sqrt(variance(s, sample));
+        return deviation(s, sample);
     case HOOK_VARIANCE:
         return variance(s, sample);
     case HOOK_SUM:

@@ -5,7 +5,12 @@
  * median is within FAR times the group's spread of 0, as in most tensors, the shift is 0 and d is x: the two elements
  * of the group that are so far apart alone keep the difference above 2^-18 of what it is taken from. Blocks are joined
  * by the pairwise formula of Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American
- * Statistician 37 (1983); their means are taken less the first block's shift, for the same reason. */
+ * Statistician 37 (1983); their means are taken less the first block's shift, for the same reason.
+ *
+ * Where squares of finite elements are beyond a double, the sums of that block are taken once more of elements divided
+ * by ASSAY_STATS_UNIT, a power of two, and from there on blocks are joined in that unit too. Ordinary tensors never
+ * come to that. Dividing rounds nothing that such a sum could show: what gets too small for a double is less than
+ * 2^-800 of it. So pieces before the overflow, which were summed unscaled, count as if they had been scaled. */
 #include "tensor/stats.h"
 
 #include <math.h>
@@ -66,6 +71,7 @@ static void open_block(assay_stats_acc *acc, const uint8_t *group, size_t n)
     double x[STATS_LANES];
     acc->kernels->widen[acc->dtype](group, 1, x);
     memset(&acc->lanes, 0, sizeof acc->lanes);
+    acc->is_block_scaled = false;
     acc->lanes.shift = shift_of(x, n); /* when it is not finite, the deviations will not be either, and must not */
     for (int j = 0; j < STATS_LANES; j++) {
         acc->lanes.v[STATS_MIN][j] = INFINITY;
@@ -89,37 +95,6 @@ static void add_total(assay_stats_total *total, double x)
 static double total_value(const assay_stats_total *total)
 {
     return isfinite(total->sum) ? total->sum + total->lost : total->sum;
-}
-
-static void merge_deviations(assay_stats_acc *acc, double n, double shifted, double shifted_squares)
-{
-    if (acc->count == 0)
-        acc->origin = acc->lanes.shift;
-    double before = (double)acc->count, mean = (acc->lanes.shift - acc->origin) + shifted / n;
-    double deviations = shifted_squares - shifted * (shifted / n);
-    if (deviations < 0) /* rounding only */
-        deviations = 0;
-    double delta = mean - acc->mean, share = n / (before + n);
-    acc->deviations += deviations + delta * delta * before * share;
-    acc->mean += delta * share;
-}
-
-static void close_block(assay_stats_acc *acc)
-{
-    const assay_stats_lanes *s = &acc->lanes;
-    add_total(&acc->sum, joined_sum(s->v[STATS_SUM]));
-    add_total(&acc->squares, joined_sum(s->v[STATS_SQUARES]));
-    add_total(&acc->magnitudes, joined_sum(s->v[STATS_MAGNITUDES]));
-    for (int j = 0; j < STATS_LANES; j++) {
-        acc->min = s->v[STATS_MIN][j] < acc->min ? s->v[STATS_MIN][j] : acc->min;
-        acc->max = s->v[STATS_MAX][j] > acc->max ? s->v[STATS_MAX][j] : acc->max;
-    }
-    bool is_shifted = s->shift != 0;
-    merge_deviations(acc, (double)acc->in_block, joined_sum(s->v[is_shifted ? STATS_SHIFTED : STATS_SUM]),
-                     joined_sum(s->v[is_shifted ? STATS_SHIFTED_SQUARES : STATS_SQUARES]));
-    acc->zeros += s->zeros;
-    acc->count += acc->in_block;
-    acc->in_block = 0;
 }
 
 /* Counts what is not finite among n doubles; the extremes of the block, which may have more elements, say what to look
@@ -206,15 +181,137 @@ static void count_special(assay_stats_acc *acc, const uint8_t *bytes, size_t gro
     }
 }
 
+static bool has_special(const assay_stats_acc *acc)
+{
+    return acc->nan + acc->pos_inf + acc->neg_inf > 0;
+}
+
+/* Joins a block of n elements to the `before` ones of the blocks that are closed. */
+static void merge_block(assay_stats_moments *m, const assay_stats_lanes *s, double before, double n)
+{
+    bool is_shifted = s->shift != 0;
+    double squares = joined_sum(s->v[STATS_SQUARES]);
+    double shifted = joined_sum(s->v[is_shifted ? STATS_SHIFTED : STATS_SUM]);
+    double shifted_squares = is_shifted ? joined_sum(s->v[STATS_SHIFTED_SQUARES]) : squares;
+    if (before == 0)
+        m->origin = s->shift;
+    double mean = (s->shift - m->origin) + shifted / n;
+    double deviations = shifted_squares - shifted * (shifted / n);
+    if (deviations < 0) /* rounding only */
+        deviations = 0;
+    double delta = mean - m->mean, share = n / (before + n);
+    m->deviations += deviations + delta * delta * before * share;
+    m->mean += delta * share;
+    add_total(&m->squares, squares);
+}
+
+/* ---- sums in a larger unit ---- */
+
+static const double SCALE = 1 / ASSAY_STATS_UNIT;
+
+static void scale_lanes(const assay_stats_lanes *from, assay_stats_lanes *to)
+{
+    *to = (assay_stats_lanes){.shift = from->shift * SCALE};
+    for (int j = 0; j < STATS_LANES; j++) {
+        to->v[STATS_SUM][j] = from->v[STATS_SUM][j] * SCALE;
+        to->v[STATS_SHIFTED][j] = from->v[STATS_SHIFTED][j] * SCALE;
+        to->v[STATS_SQUARES][j] = from->v[STATS_SQUARES][j] * SCALE * SCALE;
+        to->v[STATS_SHIFTED_SQUARES][j] = from->v[STATS_SHIFTED_SQUARES][j] * SCALE * SCALE;
+    }
+}
+
+static void scale_moments(const assay_stats_moments *from, assay_stats_moments *to)
+{
+    *to = (assay_stats_moments){.origin = from->origin * SCALE,
+                                .mean = from->mean * SCALE,
+                                .deviations = from->deviations * SCALE * SCALE,
+                                .squares = {from->squares.sum * SCALE * SCALE, from->squares.lost * SCALE * SCALE}};
+}
+
+/* What the kernels do, of elements divided by the unit; of each group the first `used` elements. */
+static void add_scaled(assay_stats_acc *acc, const uint8_t *bytes, size_t groups, size_t used)
+{
+    assay_stats_lanes *s = &acc->scaled_lanes;
+    double element[STATS_LANES];
+    for (; groups > 0; groups--, bytes += STATS_LANES * acc->element) {
+        acc->kernels->widen[acc->dtype](bytes, 1, element);
+        for (size_t j = 0; j < used; j++) {
+            double x = element[j] * SCALE, d = x - s->shift;
+            s->v[STATS_SUM][j] += x;
+            s->v[STATS_SQUARES][j] += x * x;
+            s->v[STATS_SHIFTED][j] += d;
+            s->v[STATS_SHIFTED_SQUARES][j] += d * d;
+        }
+    }
+}
+
+static bool can_overflow(int dtype)
+{
+    return dtype == ASSAY_FLOAT64 || dtype == ASSAY_COMPLEX128;
+}
+
+/* Groups were added to the open block, whose sums were `before`. Adds them once more, scaled, if sums of finite
+ * elements are beyond a double. */
+static void rescue_block(assay_stats_acc *acc, const assay_stats_lanes *before, const uint8_t *bytes, size_t groups,
+                         size_t used)
+{
+    double all = 0;
+    for (int j = 0; j < STATS_LANES; j++)
+        all += acc->lanes.v[STATS_SQUARES][j] + acc->lanes.v[STATS_SHIFTED_SQUARES][j];
+    if (isfinite(all) || has_special(acc))
+        return;
+    if (!acc->is_block_scaled)
+        scale_lanes(before, &acc->scaled_lanes);
+    acc->is_block_scaled = true;
+    add_scaled(acc, bytes, groups, used);
+}
+
+/* Adds whole groups to the open block. */
+static void add_to_block(assay_stats_acc *acc, const uint8_t *bytes, size_t groups)
+{
+    assay_stats_lanes before;
+    bool wide = can_overflow(acc->dtype);
+    if (wide)
+        before = acc->lanes;
+    acc->kernels->groups[acc->dtype](&acc->lanes, bytes, groups);
+    count_special(acc, bytes, groups);
+    if (wide)
+        rescue_block(acc, &before, bytes, groups, STATS_LANES);
+    acc->in_block += groups * STATS_LANES;
+}
+
+static void close_block(assay_stats_acc *acc)
+{
+    const assay_stats_lanes *s = &acc->lanes;
+    const assay_stats_moments before = acc->moments;
+    double count = (double)acc->count, n = (double)acc->in_block;
+    add_total(&acc->sum, joined_sum(s->v[STATS_SUM]));
+    add_total(&acc->magnitudes, joined_sum(s->v[STATS_MAGNITUDES]));
+    for (int j = 0; j < STATS_LANES; j++) {
+        acc->min = s->v[STATS_MIN][j] < acc->min ? s->v[STATS_MIN][j] : acc->min;
+        acc->max = s->v[STATS_MAX][j] > acc->max ? s->v[STATS_MAX][j] : acc->max;
+    }
+    merge_block(&acc->moments, s, count, n);
+    if (!isfinite(acc->moments.deviations + acc->moments.squares.sum) && !has_special(acc)) {
+        if (!acc->is_scaled)
+            scale_moments(&before, &acc->scaled);
+        if (!acc->is_block_scaled)
+            scale_lanes(s, &acc->scaled_lanes);
+        acc->is_scaled = true;
+        merge_block(&acc->scaled, &acc->scaled_lanes, count, n);
+    }
+    acc->zeros += s->zeros;
+    acc->count += acc->in_block;
+    acc->in_block = 0;
+}
+
 static void add_groups(assay_stats_acc *acc, const uint8_t *bytes, size_t groups)
 {
     while (groups > 0) {
         size_t room = STATS_BLOCK_GROUPS - (size_t)acc->in_block / STATS_LANES, take = groups < room ? groups : room;
         if (acc->in_block == 0)
             open_block(acc, bytes, STATS_LANES);
-        acc->kernels->groups[acc->dtype](&acc->lanes, bytes, take);
-        count_special(acc, bytes, take);
-        acc->in_block += take * STATS_LANES;
+        add_to_block(acc, bytes, take);
         if (take == room)
             close_block(acc);
         bytes += take * STATS_LANES * acc->element;
@@ -246,7 +343,7 @@ bool assay_stats_is_finite(const assay_stats_acc *acc)
 {
     uint8_t group[sizeof acc->pending] = {0};
     double x[STATS_LANES], all = 0;
-    if (acc->nan + acc->pos_inf + acc->neg_inf > 0)
+    if (has_special(acc))
         return false;
     if (acc->pending_count == 0)
         return true;
@@ -266,12 +363,15 @@ static void add_pending(assay_stats_acc *acc)
     memset(acc->pending + n * acc->element, 0, (STATS_LANES - n) * acc->element);
     if (acc->in_block == 0)
         open_block(acc, acc->pending, n);
-    assay_stats_lanes filled = acc->lanes;
+    const assay_stats_lanes before = acc->lanes;
+    assay_stats_lanes filled = before;
     acc->kernels->groups[acc->dtype](&filled, acc->pending, 1);
     for (int f = 0; f < STATS_FIGURES; f++)
         memcpy(acc->lanes.v[f], filled.v[f], n * sizeof filled.v[f][0]);
     acc->lanes.zeros = filled.zeros - (STATS_LANES - n);
     count_special(acc, acc->pending, 1);
+    if (can_overflow(acc->dtype))
+        rescue_block(acc, &before, acc->pending, 1, n);
     acc->in_block += n;
     acc->pending_count = 0;
 }
@@ -287,8 +387,9 @@ void assay_stats_finish(assay_stats_acc *acc, assay_stats *out)
     add_pending(acc);
     if (acc->in_block > 0)
         close_block(acc);
-    bool finite = acc->nan == 0 && acc->pos_inf == 0 && acc->neg_inf == 0;
-    double deviations = isfinite(acc->deviations) ? acc->deviations : INFINITY; /* their squares are beyond a double */
+    const assay_stats_moments *m = &acc->moments, *scaled = &acc->scaled;
+    bool finite = !has_special(acc);
+    double deviations = isfinite(m->deviations) ? m->deviations : INFINITY; /* their squares are beyond a double */
     *out = (assay_stats){.count = acc->count,
                          .nan = acc->nan,
                          .pos_inf = acc->pos_inf,
@@ -297,9 +398,13 @@ void assay_stats_finish(assay_stats_acc *acc, assay_stats *out)
                          .min = acc->min + 0.0, /* of two zeros, which are equal, the one without a sign */
                          .max = acc->max + 0.0,
                          .sum = one_nan(total_value(&acc->sum)),
-                         .squares = one_nan(total_value(&acc->squares)),
+                         .squares = one_nan(total_value(&m->squares)),
                          .magnitudes = one_nan(total_value(&acc->magnitudes)),
                          .deviations = finite ? deviations : (double)NAN};
+    if (finite && isinf(out->squares))
+        out->scaled_squares = total_value(&scaled->squares);
+    if (finite && isinf(out->deviations))
+        out->scaled_deviations = scaled->deviations;
 }
 
 static double per_element(const assay_stats *s, double total)
@@ -314,11 +419,15 @@ double assay_stats_mean(const assay_stats *s)
 
 double assay_stats_variance(const assay_stats *s)
 {
+    if (s->scaled_deviations > 0)
+        return per_element(s, s->scaled_deviations) * ASSAY_STATS_UNIT * ASSAY_STATS_UNIT;
     return per_element(s, s->deviations);
 }
 
 double assay_stats_std(const assay_stats *s)
 {
+    if (s->scaled_deviations > 0)
+        return sqrt(per_element(s, s->scaled_deviations)) * ASSAY_STATS_UNIT;
     return sqrt(assay_stats_variance(s));
 }
 
@@ -329,6 +438,8 @@ double assay_stats_l1(const assay_stats *s)
 
 double assay_stats_l2(const assay_stats *s)
 {
+    if (s->scaled_squares > 0)
+        return sqrt(s->scaled_squares) * ASSAY_STATS_UNIT;
     return s->count > 0 ? sqrt(s->squares) : (double)NAN;
 }
 

@@ -16,6 +16,13 @@ typedef struct assay_stats_total {
     double sum, lost;
 } assay_stats_total;
 
+/* What closed blocks leave: the mean less origin, the sum of squared deviations from it, and the sum of squares. */
+typedef struct assay_stats_moments {
+    double origin; /* the first block's shift */
+    double mean, deviations;
+    assay_stats_total squares;
+} assay_stats_moments;
+
 /* Statistics under way. No memory of its own: nothing to release. Fields are for stats.c. */
 typedef struct assay_stats_acc {
     const assay_stats_kernels *kernels;
@@ -25,10 +32,10 @@ typedef struct assay_stats_acc {
     uint64_t in_block;                 /* elements of the open one, those pending not counted */
     uint8_t pending[STATS_LANES * 16]; /* the last, incomplete group */
     size_t pending_count;
-    assay_stats_lanes lanes; /* the open block */
-    assay_stats_total sum, squares, magnitudes;
-    double origin;           /* the first block's shift */
-    double mean, deviations; /* of the closed blocks; the mean less origin */
+    assay_stats_lanes lanes, scaled_lanes; /* the open block; its sums that are scaled, if is_block_scaled */
+    assay_stats_total sum, magnitudes;
+    assay_stats_moments moments, scaled; /* of the closed blocks; scaled, if is_scaled */
+    bool is_block_scaled, is_scaled;
     double min, max;
     uint64_t nan, pos_inf, neg_inf, zeros;
 } assay_stats_acc;

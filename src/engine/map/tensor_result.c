@@ -21,6 +21,8 @@ static void put_stats(const assay_stats *s, assay_buf *out)
     assay_put_f64(out, s->squares);
     assay_put_f64(out, s->magnitudes);
     assay_put_f64(out, s->deviations);
+    assay_put_f64(out, s->scaled_squares);
+    assay_put_f64(out, s->scaled_deviations);
 }
 
 static void put_results(const assay_tensor_view *view, const assay_tensor_result_form *form, assay_buf *out)
@@ -155,6 +157,8 @@ static void get_stats(assay_cursor *in, assay_stats *s)
     s->squares = assay_get_f64(in);
     s->magnitudes = assay_get_f64(in);
     s->deviations = assay_get_f64(in);
+    s->scaled_squares = assay_get_f64(in);
+    s->scaled_deviations = assay_get_f64(in);
 }
 
 /* The results one after the other, into room for u->room.results bytes from `at` on. */

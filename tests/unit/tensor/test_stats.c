@@ -312,6 +312,65 @@ static void test_derived(void)
     CU_ASSERT_TRUE(none.count == 0 && none.sum == 0 && none.min == (double)INFINITY && none.max == -(double)INFINITY);
 }
 
+/* Doubles about 10^exponent, of which some have another sign, some are near 1; by number. */
+static void fill_huge(int how, double *x, size_t n)
+{
+    static const int exponents[] = {154, 155, 200, 300, 307};
+    uint64_t state = 12345 + (uint64_t)how;
+    for (size_t i = 0; i < n; i++) {
+        state = state * 6364136223846793005U + 1442695040888963407U;
+        double size = 0.5 + (double)(state >> 40) / 0x1p24;
+        bool small = how % 3 == 1 && i < n - n / 4;        /* overflows late */
+        bool negative = how % 2 == 0 && (state >> 33) % 2; /* the shift is 0 */
+        x[i] = (negative ? -size : size) * (small ? 1 : pow(10, exponents[how / 6]));
+    }
+}
+
+static bool is_near(double got, long double want)
+{
+    return want > DBL_MAX ? got == (double)INFINITY : fabsl(got - want) <= 1e-12L * want;
+}
+
+/* Variance, deviation and norm are right wherever they fit a double, even if no sum of squares does; the same bits from
+ * every instruction set and cut. */
+static void test_squares_beyond(void)
+{
+    enum { LONG = 3 * 4096 + 1029, WAYS = 30 };
+    static const size_t lengths[] = {1, 5, 8, 1003, 4096, LONG}, pieces[] = {1, 9, 1000, 5000};
+    double *x = malloc(LONG * sizeof *x);
+    unsigned wrong = 0, differ = 0, fits = 0;
+    for (size_t at = 0; at < sizeof lengths / sizeof lengths[0] * WAYS; at++) {
+        size_t n = lengths[at / WAYS];
+        long double mean = 0, squares = 0, deviations = 0;
+        fill_huge((int)(at % WAYS), x, n);
+        for (size_t i = 0; i < n; i++)
+            mean += (long double)x[i] / n;
+        for (size_t i = 0; i < n; i++) {
+            squares += (long double)x[i] * x[i];
+            deviations += (x[i] - mean) * (x[i] - mean);
+        }
+        assay_stats s = of_doubles(x, n);
+        wrong += !is_near(assay_stats_l2(&s), sqrtl(squares)) || !is_near(assay_stats_std(&s), sqrtl(deviations / n)) ||
+                 !is_near(assay_stats_variance(&s), deviations / n);
+        fits += isinf(s.deviations) && isfinite(assay_stats_variance(&s));
+        for (int level = 0; level < ASSAY_SIMD_LEVELS; level++)
+            for (size_t p = 0; assay_simd_has((assay_simd)level) && p < sizeof pieces / sizeof pieces[0]; p++) {
+                assay_stats other = in_pieces((assay_simd)level, ASSAY_FLOAT64, (const uint8_t *)x, n, pieces[p]);
+                differ += !same(&s, &other);
+            }
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CU_ASSERT_EQUAL(differ, 0);
+    CU_ASSERT_TRUE(fits > 0);
+    x[4000] = NAN;
+    assay_stats spoilt = of_doubles(x, LONG);
+    CU_ASSERT_TRUE(isnan(assay_stats_std(&spoilt)) && isnan(assay_stats_l2(&spoilt)));
+    x[4000] = INFINITY;
+    spoilt = of_doubles(x, LONG);
+    CU_ASSERT_TRUE(isnan(assay_stats_std(&spoilt)) && isinf(assay_stats_l2(&spoilt)));
+    free(x);
+}
+
 /* Equal elements have no variance, however large they are; neither has a long tensor of them. */
 static void test_constant(void)
 {
@@ -379,6 +438,7 @@ int main(void)
                            {"one NaN", test_one_nan},
                            {"finite so far", test_finite},
                            {"derived figures", test_derived},
+                           {"squares beyond a double", test_squares_beyond},
                            {"constant", test_constant},
                            {"outliers", test_outliers},
                            {"means over the spread", test_mean_over_spread},
