@@ -287,12 +287,12 @@ def check_bands(checks, assay, ranks, folder):
 
 
 def check_hostile_bands(checks, assay, folder, text):
-    noise = '"noise": {"points": 3, "share": 0.05, "margin": 0.05, "factor": 1.5, "losses": 1, "tensors": 1, "tensor": 1}'
-    head = '{"schema": "assay-bands/2", "trials": 2,\n %s,\n "bands": [' % noise
+    noise = '"noise": {"points": 3, "share": 0.05, "margin": 0.05, "factor": 1.5, "losses": 1, "gaps": 1, "tensors": 1, "tensor": 1}'
+    head = '{"schema": "assay-bands/3", "trials": 2,\n %s,\n "bands": [' % noise
     one = '{"figure": "norm", "tensor": "w", "mode": "TRAIN", "runs": 2, "moved": 2, "steps": [0, 1], "quantiles": [[1,1,1,1,1], [1,2,3,4,5]]}'
     hostile = [(text[:-1], "cut short"), (text[: len(text) // 2], "cut short"), ("", "cut short"),
                (text.replace("0.1", "0.2", 1), "SHA-256"),
-               (sealed("not json\n"), ""), (sealed("[1,\n"), ""), (sealed(head.replace("/2", "/1") + "],\n"), "learn the bands anew"),
+               (sealed("not json\n"), ""), (sealed("[1,\n"), ""), (sealed(head.replace("/3", "/2") + "],\n"), "learn the bands anew"),
                (sealed(head.replace("3,", "3.5,") + "],\n"), "noise: expected"),
                (sealed(head.replace("1.5", "0.5") + "],\n"), "noise: expected"),
                (sealed(head + one.replace('"runs": 2', '"runs": -2') + "],\n"), "runs"),

@@ -1,7 +1,7 @@
 /* bands.h - bands of good runs: the range of their tensors and losses at each mode step, and how far good runs stray
  * from one another by chance. They are learned once and compared with other runs.
  *
- * The file (schema "assay-bands/2") is JSON: the settings about noise and the scores of the good runs against each
+ * The file (schema "assay-bands/3") is JSON: the settings about noise and the scores of the good runs against each
  * other (noise.h); for each figure, tensor and mode the mode steps and, at each, five quantiles over the good runs; the
  * last line has the SHA-256 of everything before it. docs/compare.md describes it. */
 #ifndef ASSAY_REPORT_COMPARE_BANDS_H

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "report/compare/bands.h"
+#include "report/compare/gap.h"
 
 const char *assay_departure_word(int kind)
 {
@@ -15,13 +16,13 @@ const char *assay_departure_word(int kind)
 
 assay_score assay_bands_limit(const assay_bands *bands)
 {
-    static const assay_score LEAST = {.losses = 1, .tensors = 0.7, .tensor = 2}, UNKNOWN = {2, 2, 2};
+    static const assay_score LEAST = {.losses = 1, .gaps = 0.75, .tensors = 0.7, .tensor = 2}, UNKNOWN = {2, 2, 2, 2};
     const assay_score *w = &bands->worst;
     double factor = bands->noise.factor;
     if (bands->trials < ASSAY_NOISE_RUNS)
         return UNKNOWN;
-    return (assay_score){fmax(LEAST.losses, factor * w->losses), fmax(LEAST.tensors, factor * w->tensors),
-                         fmax(LEAST.tensor, 2 * factor * w->tensor)};
+    return (assay_score){fmax(LEAST.losses, factor * w->losses), fmax(LEAST.gaps, factor * w->gaps),
+                         fmax(LEAST.tensors, factor * w->tensors), fmax(LEAST.tensor, 2 * factor * w->tensor)};
 }
 
 /* The band at a mode step within its range. */
@@ -49,7 +50,13 @@ typedef struct series {
     const assay_tensor_point *tensor;
     size_t count;
     int figure;
+    assay_loss_point *gap; /* what `loss` is of a gap; owned */
 } series;
+
+static void release_series(series *s)
+{
+    free(s->gap);
+}
 
 static int64_t mode_step_of(const series *s, size_t i)
 {
@@ -81,21 +88,28 @@ static uint32_t find_tensor(const assay_trial *info, const char *name)
     return UINT32_MAX;
 }
 
-static series series_of(const assay_band *band, const assay_trial *info, const assay_curves *curves)
+/* The trial's series of a band's figure; empty where it has none. Release it with release_series(). */
+static int series_of(const assay_band *band, const assay_trial *info, const assay_curves *curves, series *out)
 {
     uint32_t tensor = find_tensor(info, band->tensor);
-    const assay_loss_curve *loss = NULL;
-    const assay_tensor_curve *other = NULL;
-    if (tensor != UINT32_MAX && band->figure == ASSAY_BAND_LOSS)
-        loss = assay_curves_loss(curves, tensor, band->mode);
-    else if (tensor != UINT32_MAX)
-        other = assay_curves_tensor(curves, tensor, band->mode);
-    return (series){.loss = loss ? loss->point : NULL,
-                    .tensor = other ? other->point : NULL,
-                    .count = loss    ? loss->count
-                             : other ? other->count
-                                     : 0,
-                    .figure = band->figure};
+    *out = (series){.figure = band->figure};
+    if (tensor == UINT32_MAX)
+        return ASSAY_OK;
+    if (band->figure == ASSAY_BAND_LOSS || band->figure == ASSAY_BAND_GAP) {
+        const assay_loss_curve *loss = assay_curves_loss(curves, tensor, band->mode);
+        out->count = loss ? loss->count : 0;
+        out->loss = loss ? loss->point : NULL;
+        if (!loss || band->figure == ASSAY_BAND_LOSS)
+            return ASSAY_OK;
+        out->gap = assay_alloc(loss->count * sizeof *out->gap);
+        out->loss = out->gap;
+        out->count = out->gap ? assay_gap_of(curves, loss, out->gap) : 0;
+        return out->gap ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    const assay_tensor_curve *other = assay_curves_tensor(curves, tensor, band->mode);
+    out->tensor = other ? other->point : NULL;
+    out->count = other ? other->count : 0;
+    return ASSAY_OK;
 }
 
 /* Points lie at learned steps one for one, or they were saved at other steps and are compared on the line between them:
@@ -167,6 +181,8 @@ static double limit_of(const checker *c, const assay_band *band)
     bool many = c->out->score.tensors > c->limit->tensors;
     if (band->figure == ASSAY_BAND_LOSS)
         return c->limit->losses;
+    if (band->figure == ASSAY_BAND_GAP)
+        return c->limit->gaps;
     return many ? fmin(c->limit->tensors, c->limit->tensor) : c->limit->tensor;
 }
 
@@ -245,9 +261,11 @@ static void add_other(checker *c, assay_departure_kind kind, const assay_band *b
 
 static int check_band(checker *c, const assay_band *band, float score)
 {
-    series s = series_of(band, c->trial->info, c->curves);
+    series s;
     double limit = limit_of(c, band);
-    int status = ASSAY_OK;
+    int status = series_of(band, c->trial->info, c->curves, &s);
+    if (status != ASSAY_OK)
+        return status;
     if (is_missing(c, band, &s))
         add_other(c, ASSAY_DEPARTS_MISSING, band, &s);
     else if (is_still(c, band, &s))
@@ -263,6 +281,7 @@ static int check_band(checker *c, const assay_band *band, float score)
         if (!said)
             release_held(&h);
     }
+    release_series(&s);
     return status;
 }
 
@@ -278,10 +297,12 @@ static int score_bands(checker *c, float *score)
     int status = ASSAY_OK;
     for (size_t i = 0; status == ASSAY_OK && i < c->bands->count; i++) {
         const assay_band *band = &c->bands->band[i];
-        series s = series_of(band, c->trial->info, c->curves);
-        held h;
+        series s;
+        held h = {0};
         size_t first;
-        status = hold(c->bands, band, &s, &h);
+        status = series_of(band, c->trial->info, c->curves, &s);
+        if (status == ASSAY_OK)
+            status = hold(c->bands, band, &s, &h);
         if (status == ASSAY_OK && h.count > 0) {
             score[i] = (float)assay_noise_of_curve(&c->bands->noise, h.score, h.count, INFINITY, &first);
             c->out->curves++;
@@ -289,6 +310,7 @@ static int score_bands(checker *c, float *score)
             score[i] = -1;
         }
         release_held(&h);
+        release_series(&s);
     }
     return status;
 }
@@ -304,6 +326,8 @@ static int sum_up(checker *c, const float *score)
             continue;
         if (c->bands->band[i].figure == ASSAY_BAND_LOSS)
             c->out->score.losses = fmax(c->out->score.losses, score[i]);
+        else if (c->bands->band[i].figure == ASSAY_BAND_GAP)
+            c->out->score.gaps = fmax(c->out->score.gaps, score[i]);
         else
             tensors[n++] = score[i];
     }

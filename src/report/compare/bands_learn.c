@@ -118,6 +118,7 @@ static int find_worst(const assay_outcome *outcome, const assay_noise *noise, as
     *worst = (assay_score){0};
     for (size_t t = 0; status == ASSAY_OK && t < outcome->trial_count; t++) {
         worst->losses = fmax(worst->losses, finite_or_0(score[t].losses));
+        worst->gaps = fmax(worst->gaps, finite_or_0(score[t].gaps));
         worst->tensors = fmax(worst->tensors, finite_or_0(score[t].tensors));
         worst->tensor = fmax(worst->tensor, finite_or_0(score[t].tensor));
     }
@@ -133,12 +134,13 @@ static void put_number(const char *key, double value, assay_buf *out)
 
 static void put_head(size_t trials, const assay_noise *noise, const assay_score *worst, assay_buf *out)
 {
-    assay_put_format(out, "{\"schema\": \"assay-bands/2\", \"trials\": %zu,\n \"noise\": {\"points\": %zu", trials,
+    assay_put_format(out, "{\"schema\": \"assay-bands/3\", \"trials\": %zu,\n \"noise\": {\"points\": %zu", trials,
                      noise->points);
     put_number("share", noise->share, out);
     put_number("margin", noise->margin, out);
     put_number("factor", noise->factor, out);
     put_number("losses", worst->losses, out);
+    put_number("gaps", worst->gaps, out);
     put_number("tensors", worst->tensors, out);
     put_number("tensor", worst->tensor, out);
     assay_put_format(out, "},\n \"bands\": [");

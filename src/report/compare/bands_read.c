@@ -123,7 +123,7 @@ static int read_band(const reader *r, const cJSON *item, const assay_band *befor
     while (band->figure < ASSAY_BAND_FIGURES && strcmp(assay_band_word(band->figure), figure->valuestring) != 0)
         band->figure++;
     if (band->figure == ASSAY_BAND_FIGURES)
-        return bad(r, "unknown figure \"%.40s\"; known: loss, norm, magnitude, zeros, mean, elements",
+        return bad(r, "unknown figure \"%.40s\"; known: loss, gap, norm, magnitude, zeros, mean, elements",
                    figure->valuestring);
     band->mode = assay_mode_parse(mode->valuestring, strlen(mode->valuestring));
     if (band->mode == ASSAY_MODE_NONE)
@@ -152,11 +152,12 @@ static bool read_noise(const cJSON *object, assay_bands *out)
     double points;
     assay_noise *n = &out->noise;
     assay_score *w = &out->worst;
-    bool right =
-        read_number(object, "points", 1, ASSAY_NOISE_POINTS_MOST, &points) &&
-        read_number(object, "share", 0, 1, &n->share) && read_number(object, "margin", 0, 1, &n->margin) &&
-        read_number(object, "factor", 1, 100, &n->factor) && read_number(object, "losses", 0, MOST, &w->losses) &&
-        read_number(object, "tensors", 0, MOST, &w->tensors) && read_number(object, "tensor", 0, MOST, &w->tensor);
+    bool right = read_number(object, "points", 1, ASSAY_NOISE_POINTS_MOST, &points) &&
+                 read_number(object, "share", 0, 1, &n->share) && read_number(object, "margin", 0, 1, &n->margin) &&
+                 read_number(object, "factor", 1, 100, &n->factor) &&
+                 read_number(object, "losses", 0, MOST, &w->losses) && read_number(object, "gaps", 0, MOST, &w->gaps) &&
+                 read_number(object, "tensors", 0, MOST, &w->tensors) &&
+                 read_number(object, "tensor", 0, MOST, &w->tensor);
     n->points = right ? (size_t)points : 1;
     return right && points == (double)n->points;
 }
@@ -169,14 +170,14 @@ static int read_document(const char *name, const cJSON *document, assay_bands *o
     if (assay_json_known_keys(document, "the file", keys, &cause) != ASSAY_OK)
         return assay_fail(err, ASSAY_EFORMAT, "%s: %s", name, cause.text);
     const cJSON *schema = get(document, "schema"), *list = get(document, "bands");
-    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, "assay-bands/2") != 0)
-        return assay_fail(err, ASSAY_EFORMAT, "%s: schema: expected \"assay-bands/2\"; learn the bands anew", name);
+    if (!cJSON_IsString(schema) || strcmp(schema->valuestring, "assay-bands/3") != 0)
+        return assay_fail(err, ASSAY_EFORMAT, "%s: schema: expected \"assay-bands/3\"; learn the bands anew", name);
     if (!get(document, "trials") || !assay_json_i64(get(document, "trials"), &trials) || trials < 0)
         return assay_fail(err, ASSAY_EFORMAT, "%s: trials: expected how many were learned from", name);
     if (!read_noise(get(document, "noise"), out))
         return assay_fail(err, ASSAY_EFORMAT,
                           "%s: noise: expected points 1 to %d, share and margin 0 to 1, factor 1 to 100, and losses, "
-                          "tensors and tensor from 0 on",
+                          "gaps, tensors and tensor from 0 on",
                           name, ASSAY_NOISE_POINTS_MOST);
     if (!cJSON_IsArray(list))
         return assay_fail(err, ASSAY_EFORMAT, "%s: bands: expected a list", name);

@@ -299,7 +299,8 @@ static int find_farthest(void *context, const assay_grid *grid)
     return ASSAY_OK;
 }
 
-static int add_curve(assay_comparison *c, size_t trial, const assay_noise *noise, bool losses)
+/* The figure that lies farthest out among [from, to). */
+static int add_curve(assay_comparison *c, size_t trial, const assay_noise *noise, int from, int to)
 {
     farthest f = {.c = c,
                   .noise = noise,
@@ -307,13 +308,15 @@ static int add_curve(assay_comparison *c, size_t trial, const assay_noise *noise
                   .sorted = assay_alloc(c->trials * sizeof *f.sorted),
                   .of_step = assay_alloc(STEPS_KEPT * sizeof *f.of_step)};
     int status = f.sorted && f.of_step ? ASSAY_OK : ASSAY_ENOMEM;
-    int from = losses ? ASSAY_BAND_LOSS : ASSAY_BAND_NORM, to = losses ? ASSAY_BAND_NORM : ASSAY_BAND_FIGURES;
     for (int figure = from; status == ASSAY_OK && figure < to; figure++)
         status = assay_grid_walk(c->outcome, figure, STEPS_KEPT, find_farthest, &f);
     if (status == ASSAY_OK && f.tensor)
         status = add_reason(&c->trial[trial],
                             compare_text_of("%s%s%s leaves those of the others from %s step %" PRId64 " on",
-                                            losses ? "" : assay_band_word(f.figure), losses ? "" : " of ", f.tensor,
+                                            f.figure == ASSAY_BAND_LOSS  ? ""
+                                            : f.figure == ASSAY_BAND_GAP ? "gap between training and evaluation"
+                                                                         : assay_band_word(f.figure),
+                                            f.figure == ASSAY_BAND_LOSS ? "" : " of ", f.tensor,
                                             assay_mode_name(f.mode), f.mode_step));
     free(f.sorted);
     free(f.of_step);
@@ -322,7 +325,7 @@ static int add_curve(assay_comparison *c, size_t trial, const assay_noise *noise
 
 static int add_curves(assay_comparison *c)
 {
-    static const assay_score LIMIT = {.losses = 1, .tensors = 1, .tensor = 20};
+    static const assay_score LIMIT = {.losses = 1, .gaps = 1, .tensors = 1, .tensor = 20};
     const assay_noise noise = ASSAY_NOISE_DEFAULTS;
     assay_score *score = assay_alloc(c->trials * sizeof *score);
     int status = score ? assay_noise_leave_one_out(c->outcome, &noise, true, STEPS_KEPT, score) : ASSAY_ENOMEM;
@@ -331,9 +334,11 @@ static int add_curves(assay_comparison *c)
         if (c->trial[t].reasons > 0)
             continue;
         if (score[t].losses > LIMIT.losses)
-            status = add_curve(c, t, &noise, true);
+            status = add_curve(c, t, &noise, ASSAY_BAND_LOSS, ASSAY_BAND_GAP);
+        else if (score[t].gaps > LIMIT.gaps)
+            status = add_curve(c, t, &noise, ASSAY_BAND_GAP, ASSAY_BAND_NORM);
         else if (score[t].tensors > LIMIT.tensors || score[t].tensor > LIMIT.tensor)
-            status = add_curve(c, t, &noise, false);
+            status = add_curve(c, t, &noise, ASSAY_BAND_NORM, ASSAY_BAND_FIGURES);
     }
     free(score);
     return status;

@@ -7,10 +7,12 @@
 
 #include "base/fault.h"
 #include "base/utf8.h"
+#include "report/compare/gap.h"
 
 const char *assay_band_word(int figure)
 {
-    static const char *const words[ASSAY_BAND_FIGURES] = {"loss", "norm", "magnitude", "zeros", "mean", "elements"};
+    static const char *const words[ASSAY_BAND_FIGURES] = {"loss",  "gap",  "norm",    "magnitude",
+                                                          "zeros", "mean", "elements"};
     return words[figure];
 }
 
@@ -66,18 +68,39 @@ static bool can_be_written(const char *tensor)
     return size > 0;
 }
 
+static int add_points(const assay_trial *info, const assay_loss_curve *curve, const assay_loss_point *point,
+                      size_t count, uint32_t trial, samples *out)
+{
+    int status = ASSAY_OK;
+    sample one = {.tensor = assay_trial_tensor(info, curve->tensor), .mode = curve->mode, .trial = trial};
+    if (!can_be_written(one.tensor) || curve->mode == ASSAY_MODE_NONE)
+        return ASSAY_OK;
+    for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
+        one.mode_step = point[k].mode_step;
+        one.value = point[k].value;
+        status = add(out, &one);
+    }
+    return status;
+}
+
 static int collect_losses(const assay_trial *info, const assay_curves *curves, uint32_t trial, samples *out)
 {
     int status = ASSAY_OK;
-    for (size_t i = 0; i < curves->loss_count; i++) {
+    for (size_t i = 0; status == ASSAY_OK && i < curves->loss_count; i++) {
         const assay_loss_curve *curve = &curves->losses[i];
-        sample one = {.tensor = assay_trial_tensor(info, curve->tensor), .mode = curve->mode, .trial = trial};
-        size_t count = can_be_written(one.tensor) && curve->mode != ASSAY_MODE_NONE ? curve->count : 0;
-        for (size_t k = 0; status == ASSAY_OK && k < count; k++) {
-            one.mode_step = curve->point[k].mode_step;
-            one.value = curve->point[k].value;
-            status = add(out, &one);
-        }
+        status = add_points(info, curve, curve->point, curve->count, trial, out);
+    }
+    return status;
+}
+
+static int collect_gaps(const assay_trial *info, const assay_curves *curves, uint32_t trial, samples *out)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < curves->loss_count; i++) {
+        const assay_loss_curve *curve = &curves->losses[i];
+        assay_loss_point *gap = assay_alloc(curve->count * sizeof *gap);
+        status = gap ? add_points(info, curve, gap, assay_gap_of(curves, curve, gap), trial, out) : ASSAY_ENOMEM;
+        free(gap);
     }
     return status;
 }
@@ -107,8 +130,9 @@ static int collect(const assay_outcome *outcome, int figure, samples *out)
         assay_curves curves;
         status = assay_curves_make(outcome, t, &curves);
         if (status == ASSAY_OK)
-            status = figure == ASSAY_BAND_LOSS ? collect_losses(info, &curves, (uint32_t)t, out)
-                                               : collect_tensors(info, &curves, (uint32_t)t, figure, out);
+            status = figure == ASSAY_BAND_LOSS  ? collect_losses(info, &curves, (uint32_t)t, out)
+                     : figure == ASSAY_BAND_GAP ? collect_gaps(info, &curves, (uint32_t)t, out)
+                                                : collect_tensors(info, &curves, (uint32_t)t, figure, out);
         assay_curves_release(&curves);
     }
     return status;

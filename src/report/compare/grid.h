@@ -7,6 +7,7 @@
 
 typedef enum assay_band_figure {
     ASSAY_BAND_LOSS,
+    ASSAY_BAND_GAP, /* of a loss, at steps of EVAL (gap.h): a logarithm of a ratio */
     ASSAY_BAND_NORM,
     ASSAY_BAND_MAGNITUDE,
     ASSAY_BAND_ZEROS,
@@ -14,8 +15,8 @@ typedef enum assay_band_figure {
     ASSAY_BAND_ELEMENTS, /* of all workers */
     ASSAY_BAND_FIGURES
 } assay_band_figure;
-const char *assay_band_word(int figure); /* "loss", "norm", "magnitude", "zeros", "mean", "elements" */
-/* That figure of a tensor at a step; not the loss. */
+const char *assay_band_word(int figure); /* "loss", "gap", "norm", "magnitude", "zeros", "mean", "elements" */
+/* That figure of a tensor at a step; not the loss, not the gap. */
 double assay_band_value(const assay_tensor_point *point, int figure);
 
 typedef struct assay_grid {

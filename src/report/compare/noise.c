@@ -21,10 +21,19 @@ double assay_quantile(const double *x, size_t n, size_t without, double share)
     return fmin(assay_band_between(a, b, part), b); /* rounding shall not put it above those that follow */
 }
 
-/* Shares lie between fixed numbers; other figures are judged by their logarithms where they have them. */
-static bool is_share(int figure)
+/* Shares lie between fixed numbers, and a gap is a logarithm; other figures are judged by their logarithms where they
+ * have them. */
+static bool is_taken_as_is(int figure)
 {
-    return figure == ASSAY_BAND_ZEROS || figure == ASSAY_BAND_MEAN;
+    return figure == ASSAY_BAND_ZEROS || figure == ASSAY_BAND_MEAN || figure == ASSAY_BAND_GAP;
+}
+
+/* The least width of a band. A gap is a mean over many steps, and known better than what it is made of. */
+static double least_width(int figure, const assay_noise *noise, double middle)
+{
+    static const double OF_GAP = 0.2;
+    double width = figure == ASSAY_BAND_GAP ? OF_GAP * noise->margin : noise->margin;
+    return is_taken_as_is(figure) ? width : width * fabs(middle);
 }
 
 typedef struct scale {
@@ -34,8 +43,8 @@ typedef struct scale {
 
 static scale scale_of(int figure, const assay_noise *noise, double low, double middle, double high)
 {
-    scale s = {.logarithm = !is_share(figure) && low > 0, .low = low, .middle = middle, .high = high};
-    double least = is_share(figure) ? noise->margin : noise->margin * fabs(middle);
+    scale s = {.logarithm = !is_taken_as_is(figure) && low > 0, .low = low, .middle = middle, .high = high};
+    double least = least_width(figure, noise, middle);
     if (s.logarithm) {
         s.low = log(low);
         s.middle = log(middle);
@@ -127,7 +136,7 @@ static double score_sorted(const assay_grid *grid, const assay_noise *noise, boo
     if (robust) { /* of a normal distribution the 0.05 quantile lies 2.44 times as far from the median as the quartile
                    */
         static const double STRETCH = 2.44;
-        bool logarithm = low > 0 && !is_share(grid->figure);
+        bool logarithm = low > 0 && !is_taken_as_is(grid->figure);
         double down = logarithm ? low / middle : middle - low, up = logarithm ? high / middle : high - middle;
         low = logarithm ? middle * pow(down, STRETCH) : middle - STRETCH * down;
         high = logarithm ? middle * pow(up, STRETCH) : middle + STRETCH * up;
@@ -202,6 +211,8 @@ static int score_grid(void *context, const assay_grid *grid)
             continue;
         if (grid->figure == ASSAY_BAND_LOSS)
             s->out[t].losses = fmax(s->out[t].losses, most);
+        else if (grid->figure == ASSAY_BAND_GAP)
+            s->out[t].gaps = fmax(s->out[t].gaps, most);
         else
             status = keep_score(s, t, most);
     }

@@ -29,6 +29,7 @@ enum { ASSAY_NOISE_RUNS = 5 /* fewer say nothing about chance */, ASSAY_NOISE_PO
 /* What a run scores. */
 typedef struct assay_score {
     double losses;  /* its loss curve that lies farthest out */
+    double gaps;    /* its gap between training and evaluation (gap.h) that lies farthest out */
     double tensors; /* what a share of its tensor curves reach */
     double tensor;  /* its tensor curve that lies farthest out */
 } assay_score;

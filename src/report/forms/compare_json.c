@@ -173,16 +173,6 @@ static void put_bounds(const assay_compared_trial *t, assay_buf *out)
     assay_put_format(out, "\"tensors_left_out\": %" PRIu64 ", \"tensors_unseen\": %" PRIu64, t->left_out, t->unseen);
 }
 
-/* How far a trial's curves lie from those of the others. */
-static void put_score(const assay_score *score, assay_buf *out)
-{
-    assay_put_format(out, ", \"score\": {\"losses\": ");
-    assay_json_put_number(out, score->losses);
-    put_number("tensors", score->tensors, out);
-    put_number("tensor", score->tensor, out);
-    assay_put_u8(out, '}');
-}
-
 static void put_trials(const assay_comparison *c, assay_buf *out)
 {
     const assay_implicit_outcome *kept = c->outcome->trials[c->baseline].implicit;
@@ -195,7 +185,7 @@ static void put_trials(const assay_comparison *c, assay_buf *out)
         assay_put_format(out, ", \"group\": %zu, \"rules_with_findings\": %zu, \"first\": ", c->trial[t].group,
                          c->trial[t].rules_with_findings);
         put_first(c, t, out);
-        put_score(&c->trial[t].score, out);
+        report_put_score("score", &c->trial[t].score, out);
         put_bounds(&c->trial[t], out);
         if (t != c->baseline)
             put_tensors(c, t, &base, out);

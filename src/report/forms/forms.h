@@ -40,6 +40,9 @@ void report_put_evidence(const assay_trial_outcome *trial, const report_rule *ru
 void report_put_comparison_json(const assay_comparison *c, assay_buf *out);
 void report_put_comparison_text(const assay_comparison *c, const assay_draw *draw, assay_buf *out);
 
+/* Appends a member with a run's scores (report/compare/noise.h), behind a comma. */
+void report_put_score(const char *key, const assay_score *score, assay_buf *out);
+
 /* The same of what leaves the bands of good runs (" \"bands\": {...},\n"). */
 void report_put_bands_json(const assay_band_report *report, assay_buf *out);
 void report_put_bands_text(const assay_band_report *report, const assay_draw *draw, assay_buf *out);

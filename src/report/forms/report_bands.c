@@ -14,10 +14,11 @@ static void put_number(const char *key, double value, assay_buf *out)
     assay_json_put_number(out, value);
 }
 
-static void put_score(const char *key, const assay_score *score, assay_buf *out)
+void report_put_score(const char *key, const assay_score *score, assay_buf *out)
 {
     assay_put_format(out, ", \"%s\": {\"losses\": ", key);
     assay_json_put_number(out, score->losses);
+    put_number("gaps", score->gaps, out);
     put_number("tensors", score->tensors, out);
     put_number("tensor", score->tensor, out);
     assay_put_u8(out, '}');
@@ -52,14 +53,14 @@ void report_put_bands_json(const assay_band_report *report, assay_buf *out)
     put_number("share", noise->share, out);
     put_number("margin", noise->margin, out);
     put_number("factor", noise->factor, out);
-    put_score("limit", &report->limit, out);
+    report_put_score("limit", &report->limit, out);
     assay_put_format(out, "},\n  \"trials\": [");
     for (size_t t = 0; t < report->trials; t++) {
         const assay_departures *d = &report->trial[t];
         assay_put_format(out, "%s\n   {\"name\": ", t ? "," : "");
         assay_json_put_text(out, report->outcome->trials[t].trial->name);
         assay_put_format(out, ", \"compared\": %zu, \"outside\": %zu", d->curves, d->total);
-        put_score("score", &d->score, out);
+        report_put_score("score", &d->score, out);
         assay_put_format(out, ", \"first\": [");
         for (size_t i = 0; i < d->count; i++) {
             assay_put_format(out, "%s\n     ", i ? "," : "");
