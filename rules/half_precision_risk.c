@@ -5,7 +5,8 @@
  *     flush      value = 100 * #{0 < |x| <= half the smallest subnormal} / n, fires above flush_percent, except where
  *                it makes no difference: flushed elements that together are below NO_LOSS of the sum of |x|, biases
  *                that are rounding noise beside their layer's weights (siblings.h), losses, and steps of a worker whose
- *                losses are all below loss_share of their first values: a loss near zero has gradients near zero
+ *                losses are all below loss_share of their first values: a loss near zero has gradients near zero; and
+ *                tensors of which so much is flushed at no more than step_share of the steps (rare.h)
  *     overflow   value = 100 * #{finite |x| that rounds beyond the largest number} / n, fires above overflow_percent
  *
  *     format     largest   rounds beyond it from     smallest subnormal
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rare.h"
 #include "siblings.h"
 #include "workers.h"
 
@@ -58,6 +60,7 @@ static const assay_param_def params[] = {
      .least = 0,
      .most = 1,
      .help = "Nothing that is flushed counts where the saved losses are below this share of their first values."},
+    RARE_PARAM,
     {0},
 };
 
@@ -127,6 +130,8 @@ static int test_item(const assay_rule *rule, assay_common_state *s, const assay_
     finding.test = OVERFLOWS;
     int status = assay_findings_test(s->findings, over > finding.threshold, &finding);
     assay_findings_datapoints(s->findings, 1);
+    if (status == ASSAY_OK)
+        status = rare_count(s->counter, item->tensor, fires);
     if (status == ASSAY_OK && fires)
         status = assay_series_add(s->series, view->step, item->tensor, item->worker, (double[WIDTH]){flushed, 0});
     return status;
@@ -180,7 +185,8 @@ static void enter_step(losses *l, const assay_rule *rule, const assay_series *se
     }
 }
 
-static int add_findings(const assay_rule *rule, const assay_series *series, losses *l, assay_findings *findings)
+static int add_findings(const assay_rule *rule, const assay_series *series, losses *l, const bool *rare,
+                        assay_findings *findings)
 {
     int status = ASSAY_OK;
     int64_t step = ASSAY_NO_STEP;
@@ -190,7 +196,7 @@ static int add_findings(const assay_rule *rule, const assay_series *series, loss
             enter_step(l, rule, series, i);
         step = row.step;
         bool converged = row.worker < l->workers && l->known[row.worker] && !l->large[row.worker];
-        if (row.value[IS_LOSS] != 0 || converged)
+        if (row.value[IS_LOSS] != 0 || converged || is_rare(rule, rare, row.tensor))
             continue;
         assay_finding finding = {.step = row.step,
                                  .tensor = row.tensor,
@@ -213,11 +219,13 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                 .large = calloc((size_t)workers + 1, sizeof *l.large),
                 .known = calloc((size_t)workers + 1, sizeof *l.known),
                 .workers = workers};
-    int status = l.first && l.large && l.known ? ASSAY_OK : ASSAY_ENOMEM;
+    bool *rare = rare_tensors(rule, s->counter);
+    int status = rare && l.first && l.large && l.known ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; l.first && i < places; i++)
         l.first[i] = NAN;
     if (status == ASSAY_OK)
-        status = add_findings(rule, s->series, &l, assay_verdict_findings(verdict));
+        status = add_findings(rule, s->series, &l, rare, assay_verdict_findings(verdict));
+    free(rare);
     free(l.first);
     free(l.large);
     free(l.known);

@@ -7,18 +7,22 @@
  *   pairs         value = number of consecutive close pairs of saved steps that end at the step; fires at num_steps - 1
  *   current       value = how many of the num_steps - 1 saved steps before, the newest first, are close to this one
  *   accumulation  (pairs) steps between the regular updates of the worker are skipped (updates.h)
- *   only_trained  (pairs) a tensor that never changes and has no gradient is left out if others have one or change; a
+ *   only_trained  (pairs) a tensor that never changes and has no gradient is left out if the trial has gradients; a
  *                 tensor is tested from its first change on, if it has one, and may stand still once it came to rest
- *                 (updates.h) */
+ *                 (updates.h) and where no gradient reached it (pauses.h) */
 #include <stdlib.h>
 #include <string.h>
 
 #include "gradients.h"
+#include "pauses.h"
 #include "selection.h"
+#include "siblings.h"
 #include "too_few.h"
 #include "updates.h"
 
-enum { MOST_CURRENT = 8 }; /* steps that `current` may compare with: each is read beside the tensor */
+enum { WEIGHTS, GRADIENTS }; /* slots; the second is there with only_trained */
+enum { WIDTH = 2 };          /* of a row: what the tensor did (updates.h), mean |g| of a gradient (pauses.h) */
+enum { MOST_CURRENT = 8 };   /* steps that `current` may compare with: each is read beside the tensor */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -103,7 +107,17 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         if (number < 0)
             return number;
     }
-    return against_current(given) ? ASSAY_OK : assay_need_rows(need, slot, &(assay_rows){.width = 1}, err);
+    if (against_current(given))
+        return ASSAY_OK;
+    int status = assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
+    if (status < 0 || !only_trained(given))
+        return status;
+    slot = assay_need_slot(need,
+                           &(assay_slot){.collection = "gradients",
+                                         .kinds = 1u << ASSAY_RAW | 1u << ASSAY_ABS_MEAN,
+                                         .flags = ASSAY_SLOT_NO_STRINGS},
+                           err);
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH}, err);
 }
 
 static bool found(const assay_step_view *view, int measure, const assay_tensor_view *item)
@@ -150,9 +164,15 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         if (only_train(rule->params) && view->mode != ASSAY_MODE_TRAIN && has_train_steps(rule->trial, item->tensor))
             continue;
-        double what = movement(rule, view, item);
+        double row[WIDTH] = {movement(rule, view, item), NAN};
         status = current ? test_current(rule, s, view, item)
-                         : assay_series_add(s->series, view->step, item->tensor, item->worker, &what);
+                         : assay_series_add(s->series, view->step, item->tensor, item->worker, row);
+    }
+    for (uint32_t i = 0; status == ASSAY_OK && only_trained(rule->params) && i < view->slot[GRADIENTS].count; i++) {
+        const assay_tensor_view *item = view->slot[GRADIENTS].items[i];
+        double row[WIDTH] = {NAN, abs_mean_of(item)};
+        if (is_gradient(rule->trial, item->tensor))
+            status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }
     return status;
 }
@@ -162,16 +182,18 @@ typedef struct outlook {
     assay_counter *passed; /* (worker, step) between updates */
     uint8_t *frozen;       /* [tensors] never moved, and no gradient reaches them */
     uint64_t count;        /* of those that are frozen */
+    pauses pauses;         /* with only_trained */
 } outlook;
 
 static void outlook_release(outlook *o)
 {
     assay_counter_free(o->passed);
     free(o->frozen);
+    pauses_release(&o->pauses);
 }
 
-/* Marks the tensors that were frozen on purpose, as far as the trial tells: they never move and have no gradient,
- * while others of the rule's have one. */
+/* Marks the tensors that were frozen on purpose, as far as the trial tells: they never move and have no gradient, and
+ * the trial has gradients. */
 static int find_frozen(const assay_rule *rule, const assay_series *series, outlook *o)
 {
     enum { STILL_ONCE = 1, MOVED_ONCE = 2, FROZEN = 4 };
@@ -187,7 +209,7 @@ static int find_frozen(const assay_rule *rule, const assay_series *series, outlo
     }
     for (uint32_t t = 0; t < tensors; t++) {
         bool has_gradient = o->frozen[t] && gradient_of_weight(rule->trial, t) != ASSAY_NO_TENSOR;
-        any = any || has_gradient;
+        any = any || is_gradient(rule->trial, t);
         o->frozen[t] = o->frozen[t] == STILL_ONCE && !has_gradient ? FROZEN : 0;
     }
     for (uint32_t t = 0; t < tensors; t++) {
@@ -213,12 +235,15 @@ static void say_frozen(const assay_rule *rule, const outlook *o, assay_verdict *
                               (unsigned long long)o->count, assay_trial_tensor(rule->trial, first));
 }
 
-static int outlook_make(const assay_rule *rule, const assay_series *series, outlook *o)
+static int outlook_make(const assay_rule *rule, const assay_series *series, const uint64_t *order, outlook *o)
 {
     *o = (outlook){0};
     if (assay_param_bool(rule->params, "accumulation") && !(o->passed = updates_between(rule->trial, series, 0)))
         return ASSAY_ENOMEM;
-    return assay_param_bool(rule->params, "only_trained") ? find_frozen(rule, series, o) : ASSAY_OK;
+    if (!only_trained(rule->params))
+        return ASSAY_OK;
+    int status = pauses_make(rule->trial, series, order, &o->pauses);
+    return status == ASSAY_OK ? find_frozen(rule, series, o) : status;
 }
 
 static bool is_move(assay_row row)
@@ -226,39 +251,73 @@ static bool is_move(assay_row row)
     return row.value[0] == MOVED || row.value[0] == CREPT;
 }
 
-/* Of the rows that begin at order[i]: from which step on their tensor is trained on their worker. */
-static int64_t begin_of_training(const assay_series *series, const uint64_t *order, uint64_t i)
+/* How a tensor was trained on a worker. */
+typedef struct course {
+    int64_t begin, end; /* steps of its first and last change; both that of the first row if it never changes */
+    bool stopped;       /* it stands still after `end` for much longer than ever before, or always did */
+} course;
+
+/* The course of the tensor and worker whose rows begin at order[i]. */
+static course course_of(const assay_series *series, const uint64_t *order, uint64_t i)
 {
-    assay_row first = assay_series_row(series, order[i]), row = first;
-    for (; row.tensor == first.tensor && row.worker == first.worker; row = assay_series_row(series, order[i])) {
-        if (is_move(row))
-            return row.step;
-        if (++i == assay_series_count(series))
+    enum { LONGER = 4, PART = 4 }; /* than its longest pause before; of its saved steps */
+    assay_row first = assay_series_row(series, order[i]);
+    course c = {first.step, first.step, false};
+    uint64_t saved = 0, still = 0, longest = 0;
+    bool moved = false;
+    for (; i < assay_series_count(series); i++) {
+        assay_row row = assay_series_row(series, order[i]);
+        if (row.tensor != first.tensor || row.worker != first.worker)
             break;
+        if (is_gradient_row(row))
+            continue;
+        saved++;
+        still++;
+        if (!is_move(row))
+            continue;
+        longest = moved && still > longest ? still : longest;
+        c.begin = moved ? c.begin : row.step;
+        c.end = row.step;
+        moved = true;
+        still = 0;
     }
-    return first.step; /* it never moves */
+    c.stopped = !moved || (still > LONGER * longest && PART * still > saved);
+    return c;
+}
+
+/* Is it a pause that the weight stands still since the step before? That no gradient reaches it excuses pauses, not
+ * that it is never trained, or no longer. */
+static bool is_pause(const outlook *o, const course *c, assay_row row, int64_t before)
+{
+    bool for_good = c->stopped && row.step > c->end;
+    return o->pauses.saved && !for_good && pauses_after(&o->pauses, row.tensor, row.worker, before);
 }
 
 static int test_rows(const assay_rule *rule, const assay_series *series, const uint64_t *order, const outlook *o,
                      assay_verdict *verdict)
 {
-    int64_t num_steps = assay_param_int(rule->params, "num_steps"), saved = 0, run = 0, begin = INT64_MIN;
+    int64_t num_steps = assay_param_int(rule->params, "num_steps"), saved = 0, run = 0;
     bool trained = only_trained(rule->params), at_rest = false;
+    course c = {.begin = INT64_MIN};
     int status = ASSAY_OK;
-    assay_row before = {0};
+    assay_row before = {.tensor = ASSAY_NO_TENSOR};
     for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(series); i++) {
         assay_row row = assay_series_row(series, order[i]);
-        bool first = i == 0 || row.tensor != before.tensor || row.worker != before.worker;
+        if (is_gradient_row(row))
+            continue;
+        bool first = row.tensor != before.tensor || row.worker != before.worker;
+        int64_t step_before = before.step;
         before = row;
         if (first && trained)
-            begin = begin_of_training(series, order, i);
+            c = course_of(series, order, i);
         if (first || is_move(row))
             at_rest = trained && row.value[0] == CREPT;
         if (o->passed && !first && updates_passes(o->passed, row.worker, row.step))
             continue;
         saved = first ? 1 : saved + 1;
-        run = row.value[0] == STOOD_STILL && !first && !at_rest && row.step >= begin ? run + 1 : 0;
-        if (saved < num_steps || row.step < begin || row.step < rule->start_step ||
+        bool stands = row.value[0] == STOOD_STILL && !first && !at_rest && row.step >= c.begin;
+        run = stands && !is_pause(o, &c, row, step_before) ? run + 1 : 0;
+        if (saved < num_steps || row.step < c.begin || row.step < rule->start_step ||
             (o->frozen && o->frozen[row.tensor]))
             continue;
         assay_finding finding = {.step = row.step,
@@ -276,7 +335,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const assay_series *series = ((const assay_common_state *)state)->series;
     uint64_t *order = assay_series_by_tensor(series);
     outlook o = {0};
-    int status = order || assay_series_count(series) == 0 ? outlook_make(rule, series, &o) : ASSAY_ENOMEM;
+    int status = order || assay_series_count(series) == 0 ? outlook_make(rule, series, order, &o) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         status = test_rows(rule, series, order, &o, verdict);
     if (status == ASSAY_OK)
@@ -308,7 +367,7 @@ const assay_rule_ops assay_rule_unchanged_tensor = {
         "reach them (VanishingGradient).",
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
-    .series_width = 1,
+    .series_width = WIDTH,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -6,13 +6,18 @@
  *
  * largest_share also compares m with the largest m of the worker at the step: if the loss is next to nothing, so are
  * all gradients, and none of them has vanished on its way. skip_zero leaves out gradients that are all zero: what lies
- * behind a layer that starts as zeros has none at first. */
+ * behind a layer that starts as zeros has none at first. step_share leaves out tensors whose gradients are so small at
+ * few of the steps: that of an expert which gets a sample now and then is tiny where the sample is known already. */
 #include <inttypes.h>
 #include <math.h>
 
 #include "parts/first_cause.h"
+#include "rare.h"
 #include "selection.h"
 #include "siblings.h"
+
+enum { WIDTH = 1 };                       /* of a row, one for each gradient that has vanished: its mean magnitude */
+enum { ROUNDING_BIAS = RARE_TESTED - 1 }; /* what the counter counts of a tensor, beside rare.h */
 
 static const assay_param_def params[] = {
     {.name = "threshold",
@@ -33,6 +38,7 @@ static const assay_param_def params[] = {
      .type = ASSAY_PARAM_BOOL,
      .initial = "False",
      .help = "Leave out gradients that are all zero."},
+    RARE_PARAM,
     {0},
 };
 
@@ -53,7 +59,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                              .kinds = 1u << ASSAY_RAW | 1u << ASSAY_ABS_MEAN,
                                              .flags = ASSAY_SLOT_NO_STRINGS},
                                err);
-    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.onsets = true}, err);
+    return slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = WIDTH, .onsets = true}, err);
 }
 
 static bool has_mean(const assay_tensor_view *item)
@@ -91,37 +97,65 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         if (!has_mean(item) || (mean == 0 && assay_param_bool(rule->params, "skip_zero")))
             continue;
         if (mean < threshold && is_rounding(rule->trial, &view->slot[0], item, mean)) {
-            status = assay_counter_add(s->counter, item->tensor, 0, 1);
+            status = assay_counter_add(s->counter, item->tensor, ROUNDING_BIAS, 1);
             continue;
         }
         bool vanished = has_vanished(rule, &view->slot[0], item, mean);
+        status = rare_count(s->counter, item->tensor, vanished);
+        if (status == ASSAY_OK && vanished)
+            status = assay_series_add(s->series, view->step, item->tensor, item->worker, &mean);
         assay_finding finding = finding_of(view, item, mean, threshold);
-        status = assay_findings_test(s->findings, vanished, &finding);
+        if (status == ASSAY_OK && !vanished)
+            status = assay_findings_test(s->findings, false, &finding);
         if (status == ASSAY_OK)
             status = first_cause_judge(s, view, item->tensor, item->worker, (assay_judgement){.bad = vanished}, NULL);
     }
     return status;
 }
 
+/* Says how many biases were left out. */
+static void say_biases(const assay_rule *rule, const assay_counter *counter, assay_verdict *verdict)
+{
+    uint64_t biases = 0;
+    int64_t first = -1;
+    for (uint64_t i = 0; i < assay_counter_size(counter); i++) {
+        int64_t tensor, kind;
+        uint64_t count;
+        assay_counter_get(counter, i, &tensor, &kind, &count);
+        if (kind == ROUNDING_BIAS)
+            first = biases++ == 0 ? tensor : first;
+    }
+    if (biases == 0)
+        return;
+    const char *name =
+        first >= 0 && first < assay_trial_tensors(rule->trial) ? assay_trial_tensor(rule->trial, (uint32_t)first) : "";
+    assay_verdict_message(verdict,
+                          "%" PRIu64 " bias%s a gradient that is zero but for rounding, as in front of a "
+                          "normalisation, where a bias has no effect: not tested (\"%s\"%s).",
+                          biases, biases == 1 ? " has" : "es have", name, biases == 1 ? "" : " the first");
+}
+
 static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
 {
-    const assay_counter *rounding = ((const assay_common_state *)state)->counter;
-    uint64_t biases = assay_counter_size(rounding);
-    if (biases > 0) {
-        int64_t first, unused;
-        uint64_t count;
-        assay_counter_get(rounding, 0, &first, &unused, &count);
-        const char *name = first >= 0 && first < assay_trial_tensors(rule->trial)
-                               ? assay_trial_tensor(rule->trial, (uint32_t)first)
-                               : "";
-        assay_verdict_message(verdict,
-                              "%" PRIu64 " bias%s a gradient that is zero but for rounding, as in front of a "
-                              "normalisation, where a bias has no effect: not tested (\"%s\"%s).",
-                              biases, biases == 1 ? " has" : "es have", name, biases == 1 ? "" : " the first");
+    const assay_common_state *s = state;
+    bool *rare = rare_tensors(rule, s->counter);
+    int status = rare ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    for (uint64_t i = 0; status == ASSAY_OK && i < assay_series_count(s->series); i++) {
+        assay_row row = assay_series_row(s->series, i);
+        assay_finding finding = {.step = row.step,
+                                 .tensor = row.tensor,
+                                 .worker = row.worker,
+                                 .value = row.value[0],
+                                 .threshold = assay_param_real(rule->params, "threshold")};
+        status = assay_findings_test(assay_verdict_findings(verdict), !is_rare(rule, rare, row.tensor), &finding);
     }
+    say_biases(rule, s->counter, verdict);
     assay_verdict_no_data(verdict, "all gradients that match are zero%s, or were saved without a mean.",
                           assay_param_bool(rule->params, "skip_zero") ? " at every step (skip_zero)" : "");
-    return first_cause_put(rule, state, NULL, "vanished", verdict, err);
+    if (status == ASSAY_OK)
+        status = first_cause_put(rule, state, rare, "vanished", verdict, err);
+    free(rare);
+    return status;
 }
 
 const assay_rule_ops assay_rule_vanishing_gradient = {
@@ -135,6 +169,7 @@ const assay_rule_ops assay_rule_vanishing_gradient = {
         "precision scale the loss so that small gradients are not flushed to zero.",
     .remedies = remedies,
     .params = params,
+    .series_width = WIDTH,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -110,6 +110,65 @@ def layer_that_is_dropped(folder):
         rule("dropped", "UnchangedTensor", found(22), **TRAINED), rule("gradient", "WeightFrozenDespiteGradient", found(22))]
 
 
+def expert(folder, reached, trace, steps=80):
+    """An expert beside a layer that all samples reach. Where none reaches it, its gradient is left out, or zero with `trace`."""
+    made, far, near = Made(folder, collections=COLLECTIONS), numpy.full(8, 0.5, "float32"), numpy.full(8, 0.5, "float32")
+    for step in range(steps):
+        tensors = {"far.weight": far.copy(), "near.weight": near.copy(), "gradient/near.weight": numpy.full(8, 1e-3)}
+        if reached(step) or trace:
+            tensors["gradient/far.weight"] = numpy.full(8, 1e-3 if reached(step) else 0)
+        made.step(step, "TRAIN", step, tensors)
+        far, near = far + numpy.float32(1e-3 * reached(step)), near + numpy.float32(1e-3)
+    return made.end()
+
+
+@case
+def expert_that_pauses(folder):
+    return expert(folder, lambda step: step % 9 == 0, False), [rule("absent", "UnchangedTensor", fires(), **TRAINED)]
+
+
+@case
+def expert_that_pauses_with_zeros(folder):
+    return expert(folder, lambda step: step % 9 == 0, True), [rule("zero", "UnchangedTensor", fires(), **TRAINED)]
+
+
+@case
+def expert_that_dies(folder):
+    """It is reached at every third step, and from step 30 on at none."""
+    return expert(folder, lambda step: step < 30 and step % 3 == 0, True), [rule("dies", "UnchangedTensor", found(30), **TRAINED)]
+
+
+@case
+def expert_that_is_never_reached(folder):
+    return expert(folder, lambda step: False, True), [rule("never", "UnchangedTensor", found(2), **TRAINED)]
+
+
+@case
+def layers_beside_adapters(folder):
+    """Of the weights none has a gradient; the adapters have."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(20):
+        made.step(step, "TRAIN", step, {"a.weight": numpy.full(8, 0.5), "b.weight": numpy.full(8, 0.5),
+                                        "a.lora": numpy.full(8, 0.1 * step), "gradient/a.lora": numpy.full(8, 1e-3)})
+    return made.end(), [rule("frozen", "UnchangedTensor", lambda e: e["status"] == "NoIssuesFound" and "frozen on purpose" in e["message"],
+                             **TRAINED)]
+
+
+@case
+def gradients_that_are_tiny_at_times(folder):
+    """`rare` at one step of twenty, `often` at one of four."""
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(40):
+        made.step(step, "TRAIN", step, {
+            "gradient/%s.weight" % name: numpy.full(8, 1e-9 if every and step % every == 3 else 1e-2)
+            for name, every in (("all", 0), ("rare", 20), ("often", 4))})
+    only = lambda name: lambda e: {f["tensor"] for f in e["findings"]} == {"gradient/%s.weight" % name}  # noqa: E731
+    return made.end(), [
+        rule("vanish", "VanishingGradient", only("often"), largest_share=1e-3, step_share=0.1),
+        rule("flush", "HalfPrecisionRisk", only("often"), collection_names="gradients", flush_percent=99, step_share=0.1),
+        rule("documented", "VanishingGradient", lambda e: e["findings_total"] == 2 + 10)]
+
+
 def labels(folder, spoil):
     made = Made(folder)
     for step in range(12):

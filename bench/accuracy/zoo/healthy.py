@@ -1,5 +1,7 @@
 """healthy.py - a second set of healthy trainings, on other data and by another hand than the first. TRAININGS maps a name to a
 function (path, seed)."""
 import healthy_digits  # noqa: F401
+import healthy_kinds  # noqa: F401
+import healthy_parts  # noqa: F401
 import healthy_tasks  # noqa: F401
 from registry import TRAININGS  # noqa: F401
