@@ -1,8 +1,9 @@
 /* checkpoint_structure.c - CheckpointStructure: checkpoints that do not hold what the one before held.
  * docs/rules/CheckpointStructure.md.
  *
- * map keeps a row of each tensor that could be formed: its dtype and a hash of its shape in one number. The counter has
- * the shapes themselves, each once. finalize walks the trial's names; what belongs to a step and cannot be read, second
+ * map keeps a row of each tensor that the index has: its dtype and a hash of its shape in one number. Contents are not
+ * read; one that another rule could not read was not formed. The counter has the shapes themselves, each once.
+ * finalize walks the trial's names; what belongs to a step and cannot be read, second
  * names, and steps of which not all names are known come from the index.
  *
  *   appeared  a name that was not at the step before
@@ -48,7 +49,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
         if (at == TESTS)
             return assay_fail(err, ASSAY_EPARAM, "parameter tests has the item '%s', which is none of its tests", name);
     }
-    int slot = assay_need_slot(need, &(assay_slot){.pattern = "^(?!state/)"}, err);
+    int slot = assay_need_slot(need, &(assay_slot){.pattern = "^(?!state/)", .flags = ASSAY_SLOT_TIME_ONLY}, err);
     int status = slot < 0 ? slot : assay_need_rows(need, slot, &(assay_rows){.width = 1}, err);
     return status < 0 ? status : ASSAY_OK;
 }
@@ -124,7 +125,7 @@ typedef struct walk {
     uint32_t tensor, worker;
 } walk;
 
-enum { HAS = 1, FORMED = 2 };
+enum { HAS = 1 };
 
 static bool in_range(const walk *w, int64_t step)
 {
@@ -240,7 +241,9 @@ static int walk_rows(walk *w)
         const uint64_t step = assay_trial_find_step(w->rule->trial, row.step);
         if (step >= w->steps)
             continue;
-        w->there[step] |= HAS | FORMED;
+        w->there[step] = HAS;
+        if (assay_trial_is_unread(w->rule->trial, row.step, row.tensor))
+            continue;
         if (before.value)
             status = compare_forms(w, before, row, step);
         before = row;

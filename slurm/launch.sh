@@ -5,6 +5,8 @@
 # from there.
 # assay_compare ARGUMENTS... : the same with `assay compare`.
 #
+# assay_verify ARGUMENTS... : `assay verify`. It writes no checkpoint, and the job is not requeued.
+#
 # assay_watch ARGUMENTS... : `assay watch`. Before the time limit, or when the job is cancelled, the watch ends with the report of
 # what is there. It writes no checkpoint, and the job is not requeued.
 
@@ -70,6 +72,16 @@ assay_watch()
     signal=
     trap 'signal=USR1; kill -USR1 "$launcher" 2>/dev/null' USR1 TERM
     assay_start "${ASSAY:-assay}" watch "$@"
+    assay_wait
+    exit "$code"
+}
+
+assay_verify()
+{
+    local code
+    signal=
+    trap 'signal=TERM; kill -TERM "$launcher" 2>/dev/null' TERM
+    assay_start "${ASSAY:-assay}" verify "$@"
     assay_wait
     exit "$code"
 }

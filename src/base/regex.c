@@ -102,3 +102,48 @@ int assay_regex_search(const assay_regex *regex, const char *text, size_t length
         return 0;
     return found == PCRE2_ERROR_NOMEMORY ? ASSAY_ENOMEM : ASSAY_EBUDGET;
 }
+
+/* Appends a replacement: \1 to \9 and $1 to $9 stand for groups, \\ and $$ for themselves. */
+static void put_replacement(const char *replacement, const char *text, const PCRE2_SIZE *vector, uint32_t groups,
+                            assay_buf *out)
+{
+    for (const char *at = replacement; *at; at++) {
+        const bool escape = *at == '\\' || *at == '$';
+        if (escape && at[1] >= '0' && at[1] <= '9') {
+            const uint32_t group = (uint32_t)(*++at - '0');
+            if (group < groups && vector[2 * (size_t)group] != PCRE2_UNSET)
+                assay_put_bytes(out, text + vector[2 * (size_t)group],
+                                vector[2 * (size_t)group + 1] - vector[2 * (size_t)group]);
+        } else {
+            at += escape && at[1] == *at;
+            assay_put_u8(out, (uint8_t)*at);
+        }
+    }
+}
+
+int assay_regex_replace(const assay_regex *regex, const char *text, size_t length, const char *replacement,
+                        assay_buf *out)
+{
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, regex->general);
+    if (!match)
+        return ASSAY_ENOMEM;
+    size_t at = 0, copied = 0;
+    int found = 0, replaced = 0;
+    while (at <= length &&
+           (found = pcre2_match(regex->code, (PCRE2_SPTR)text, length, at, 0, match, regex->limits)) >= 0) {
+        const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match);
+        if (vector[1] < vector[0])
+            break; /* \K in a look-ahead: nothing that could be replaced */
+        assay_put_bytes(out, text + copied, vector[0] - copied);
+        put_replacement(replacement, text, vector, pcre2_get_ovector_count(match), out);
+        copied = vector[1];
+        at = vector[1] > vector[0] ? vector[1] : vector[1] + 1;
+        replaced = 1;
+    }
+    pcre2_match_data_free(match);
+    if (replaced && copied < length)
+        assay_put_bytes(out, text + copied, length - copied);
+    if (found == PCRE2_ERROR_NOMEMORY || assay_buf_status(out) == ASSAY_ENOMEM)
+        return ASSAY_ENOMEM;
+    return found < 0 && found != PCRE2_ERROR_NOMATCH ? ASSAY_EBUDGET : replaced;
+}

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <assay/pack.h>
 #include <assay/status.h>
 
 typedef struct assay_regex assay_regex;
@@ -17,5 +18,11 @@ void assay_regex_free(assay_regex *regex);
 /* 1 when the pattern occurs anywhere in the text (bytes that need not be UTF-8), 0 when not, negative when matching
  * gave up (backtracking limit): that text counts as no match, and the caller names it. Thread-safe. */
 int assay_regex_search(const assay_regex *regex, const char *text, size_t length);
+
+/* Appends the text with every match replaced: \1 to \9 (or $1 to $9) in `replacement` stand for groups, \0 for the
+ * whole match. 1; 0 when the pattern does not occur: nothing is appended; ASSAY_EBUDGET when matching gave up,
+ * ASSAY_ENOMEM: what was appended is to be dropped. */
+int assay_regex_replace(const assay_regex *regex, const char *text, size_t length, const char *replacement,
+                        assay_buf *out);
 
 #endif

@@ -1,6 +1,8 @@
 /* compare.c - assay compare: several trials side by side, without a job file. Otherwise it does what `assay run` does.
- */
+ * Two checkpoints, or series of them, are compared tensor by tensor (compare_tensors.c). */
+#include "base/log.h"
 #include "cli/built_in.h"
+#include "cli/compare_tensors.h"
 #include "cli/run.h"
 
 enum { MOST_TRIALS = 1000 };
@@ -8,7 +10,8 @@ enum { MOST_TRIALS = 1000 };
 typedef struct compare_options {
     run_options run; /* first: the shared rows of the table count on it */
     const char *job;
-    bool all;
+    bool all, tensors;
+    tensors_options of_tensors; /* what they do not share with the run */
 } compare_options;
 
 static const cli_option OPTIONS[] = {
@@ -16,10 +19,52 @@ static const cli_option OPTIONS[] = {
      "Take rules, aggregations and output from this job file, and its trials if none is given here.", NULL},
     {"all", CLI_FLAG, offsetof(compare_options, all), NULL,
      "Report every trial separately, not only those that are unlike the others.", NULL},
+    {"tensors", CLI_FLAG, offsetof(compare_options, tensors), NULL,
+     "Compare two trials tensor by tensor, element by element. That is done without this option where both are "
+     "checkpoints "
+     "and none of --job, --all, --out, --format, --learn, --against and --baseline is given.",
+     NULL},
+    {"map", CLI_LIST, offsetof(compare_options, of_tensors.maps), "REGEX=NAME",
+     "With --tensors: a tensor of the first trial in whose name REGEX is found is compared with the one of that NAME, "
+     "in which "
+     "\\1 stands for a group; NAME[0:64], NAME[:, 0:64] and NAME[0/3] (block 0 of 3) mean a part, NAME^T the "
+     "transposed tensor. "
+     "Repeatable; the first that fits counts.",
+     NULL},
+    {"rtol", CLI_SECONDS, offsetof(compare_options, of_tensors.relative), "X",
+     "With --tensors: elements are close when |a - b| <= atol + rtol * |b|. Default: 0.", NULL},
+    {"atol", CLI_SECONDS, offsetof(compare_options, of_tensors.absolute), "X", "With --tensors: as above. Default: 0.",
+     NULL},
+    {"json", CLI_FLAG, offsetof(compare_options, of_tensors.json), NULL, "With --tensors: print JSON.", NULL},
     RUN_REPORT_OPTIONS,
     RUN_ONCE_OPTIONS,
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
+
+static bool asks_for_report(const compare_options *o)
+{
+    const run_options *r = &o->run;
+    return o->job || o->all || r->out || r->format || r->learn || r->against || r->baseline || r->trials_from;
+}
+
+static bool asks_for_tensors(const compare_options *o)
+{
+    const tensors_options *t = &o->of_tensors;
+    return o->tensors || t->maps.count > 0 || t->relative > 0 || t->absolute > 0 || t->json;
+}
+
+/* Are two trials to be compared tensor by tensor? 1, 0, or ASSAY_EUSAGE. Collective. */
+static int by_tensors(const cli_context *context, const compare_options *o, assay_error *err)
+{
+    const cli_list *trials = &o->run.trials;
+    if (asks_for_tensors(o) && (trials->count != 2 || asks_for_report(o)))
+        return assay_fail(
+            err, ASSAY_EUSAGE,
+            "compare: --tensors, --map, --rtol, --atol and --json are for two trials, and make no report");
+    if (asks_for_tensors(o))
+        return 1;
+    return trials->count == 2 && !asks_for_report(o) && cli_are_checkpoints(context, trials->text[0], trials->text[1]);
+}
 
 static int compare(const cli_context *context, int argc, char **argv)
 {
@@ -32,6 +77,19 @@ static int compare(const cli_context *context, int argc, char **argv)
     options.run.job_size = cli_built_in_job_size;
     int parsed = cli_options_parse(&cli_compare, argc, argv, &options, trial, &trials->count, &err);
     options.run.only_odd = !options.all;
+    const int tensors = parsed == ASSAY_OK ? by_tensors(context, &options, &err) : 0;
+    if (tensors < 0)
+        parsed = tensors;
+    if (tensors == 1) {
+        options.of_tensors.quiet = options.run.quiet;
+        options.of_tensors.steps = options.run.steps;
+        options.of_tensors.memory = options.run.memory;
+        options.of_tensors.progress = options.run.progress;
+        assay_log_init(assay_comm_rank(context->comm), false, options.run.quiet);
+        const int code = cli_compare_tensors(context, trial[0], trial[1], &options.of_tensors);
+        cli_options_release(&cli_compare, &options);
+        return code;
+    }
     return run_command_job(context, &cli_compare, parsed, options.job, &options.run, &err);
 }
 

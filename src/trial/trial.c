@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 #include "trial/align.h"
+#include "trial/format/format.h"
 
 void assay_trial_release(assay_trial_files *trial)
 {
@@ -23,6 +24,8 @@ static int sort_names(assay_trial_files *t)
     int status = new_id ? assay_dict_sort(t->tensors, new_id) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         assay_shard_renumber(&t->shard, new_id);
+    if (status == ASSAY_OK)
+        assay_claims_renumber(&t->shard.claims, new_id);
     free(new_id);
     return status;
 }
@@ -56,6 +59,22 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
     }
     *out = t;
     return ASSAY_OK;
+}
+
+int assay_trial_is_series(const char *location, bool *series, assay_error *err)
+{
+    assay_store *store = NULL;
+    assay_catalog catalog = {0};
+    int status = assay_store_open(location, &store, err);
+    if (status == ASSAY_OK)
+        status = assay_catalog_read(store, &catalog, err);
+    *series = status == ASSAY_OK && catalog.format_count > 0;
+    for (uint32_t i = 0; status == ASSAY_OK && i < catalog.format_count; i++)
+        *series = *series && assay_format_of(catalog.formats[i])->checkpoints;
+    if (status == ASSAY_OK)
+        assay_catalog_release(&catalog);
+    assay_store_close(store);
+    return status;
 }
 
 int assay_trial_record(assay_trial_reader *r, const assay_part *part, const assay_entry *entry, assay_record *record,

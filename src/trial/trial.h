@@ -17,6 +17,8 @@ typedef struct assay_trial_files {
 /* Lists the trial and reads its whole index. Linear in the number of files. Release with assay_trial_release(). */
 int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err);
 void assay_trial_release(assay_trial_files *trial);
+/* Sets *series: is the trial a series of checkpoints? Lists it, and reads no index. Errors as assay_trial_open(). */
+int assay_trial_is_series(const char *location, bool *series, assay_error *err);
 
 /* Reads records of a trial in any order; stays in a file as long as they do. Zero it but for `trial`. */
 typedef struct assay_trial_reader {

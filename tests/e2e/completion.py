@@ -56,7 +56,7 @@ def main():
     cases = (
         ("assay ru", {"run", "rules"}), ("assay sh", {"show"}), ("assay help comp", {"compare", "completion"}),
         ("assay run --fail", {"--fail-on"}), ("assay run --fail-on w", {"warning"}),
-        ("assay rules DeadR", {"DeadRelu"}), ("assay rules DeadRelu threshold_l", {"threshold_layer"}),
+        ("assay rules DeadRe", {"DeadRelu"}), ("assay rules DeadRelu threshold_l", {"threshold_layer"}),
         ("assay show ddp ConvNet_fc1.", {"ConvNet_fc1.bias", "ConvNet_fc1.weight"}),
         ("assay show ddp --collection los", {"losses"}), ("assay show ddp x --worker worker_", {"worker_%d" % i for i in range(4)}),
         ("assay completion f", {"fish"}), ("assay run --color a", {"auto", "always"}),

@@ -12,7 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from checkpoints import save_safetensors  # noqa: E402
 from launch import ROOT, SUITE, TRIALS, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
 from reports import body_of  # noqa: E402
@@ -50,6 +53,10 @@ def test_templates(checks, slurm, expected):
     healthy, ddp = TRIALS / "healthy", TRIALS / "ddp"
     checks.expect(has_issues(expected.of(ddp)), "ddp has findings")
 
+    for name in ("whole", "cut"):
+        path = slurm.work / name / "step-1.safetensors"
+        save_safetensors(path, {"w": numpy.ones(5, "float32")})
+    os.truncate(path, path.stat().st_size - 1)
     one = {how: slurm.sbatch("one-trial.sbatch", TRIAL=str(ddp), OUT="one-" + how, LAUNCH=how) for how in ("srun", "mpirun")}
     nodes = {how: slurm.sbatch("--nodes=3", "--ntasks-per-node=2", "several-nodes.sbatch", TRIAL=str(ddp), OUT="nodes-" + how,
                                LAUNCH=how) for how in ("srun", "mpirun")}
@@ -60,6 +67,7 @@ def test_templates(checks, slurm, expected):
     barred = slurm.sbatch("--dependency=afterok:" + gate, "--kill-on-invalid-dep=yes", after)
     sound = slurm.sbatch("gate.sbatch", TRIAL=str(ddp), OUT="sound", FAIL_ON="error")
     let = slurm.sbatch("--dependency=afterok:" + sound, "--kill-on-invalid-dep=yes", after)
+    verified = {code: slurm.sbatch("verify.sbatch", TRIAL=str(slurm.work / name)) for code, name in ((0, "whole"), (3, "cut"))}
     (slurm.work / "trials.txt").write_text("".join("%s\n" % (TRIALS / t) for t in SIX))
     array = slurm.sbatch("--array=1-6%3", "array.sbatch")
     comparison = slurm.sbatch("--dependency=afterany:" + array, "comparison.sbatch")
@@ -81,6 +89,9 @@ def test_templates(checks, slurm, expected):
     checks.expect(slurm.ended(barred)[0] == "CANCELLED", "nothing comes through: %s" % slurm.show(barred))
     checks.expect(not (slurm.work / ("next-" + barred)).exists(), "the job behind the shut gate did not run")
     checks.expect(slurm.ended(sound) == ("COMPLETED", 0), "the gate is open: %s" % slurm.show(sound))
+    for code, job in verified.items():
+        checks.expect(slurm.ended(job) == ("FAILED" if code else "COMPLETED", code), "verified: %s\n%s" % (
+            slurm.show(job), slurm.text(slurm.log(job))))
     checks.expect(slurm.ended(let) == ("COMPLETED", 0), "the job behind it ran: %s" % slurm.show(let))
     tasks = slurm.wait(array)
     checks.expect(len(tasks) == 6 and all(t["JobState"] == "COMPLETED" for t in tasks),

@@ -71,9 +71,10 @@ typedef struct assay_format {
     bool synthesised;     /* collections go by the default patterns (default_collections.h) */
     bool by_mode;         /* its units have a mode: a number may be a step of TRAIN and another one of EVAL */
     bool promised;        /* the index of a unit tells all that belongs to it */
-    bool appended; /* files grow at their ends, a worker's units in order: one that is cut short looks like one that
-                      is not written yet, and a unit is whole when its worker has a later one */
-    bool cached;   /* packed trials keep its rows in tables (trial/index_cache.h) */
+    bool appended;    /* files grow at their ends, a worker's units in order: one that is cut short looks like one that
+                         is not written yet, and a unit is whole when its worker has a later one */
+    bool checkpoints; /* a step is a checkpoint: a state that the training can be resumed from */
+    bool cached;      /* packed trials keep its rows in tables (trial/index_cache.h) */
 } assay_format;
 
 /* The format of that number; numbers are below assay_format_count(). */

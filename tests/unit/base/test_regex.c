@@ -116,9 +116,37 @@ static void test_no_memory(void)
     assay_regex_free(regex);
 }
 
+static void replaced(const char *pattern, const char *text, const char *replacement, const char *wanted)
+{
+    assay_regex *regex = NULL;
+    assay_buf out;
+    assay_buf_init(&out, 1 << 16);
+    CU_ASSERT_EQUAL_FATAL(assay_regex_new(pattern, &regex, NULL), ASSAY_OK);
+    const int found = assay_regex_replace(regex, text, strlen(text), replacement, &out);
+    CU_ASSERT_EQUAL(found, wanted != NULL);
+    CU_ASSERT_TRUE(out.size == (wanted ? strlen(wanted) : 0) && (!wanted || memcmp(out.data, wanted, out.size) == 0));
+    assay_buf_release(&out);
+    assay_regex_free(regex);
+}
+
+static void test_replace(void)
+{
+    replaced("b+", "abbc", "X", "aXc");
+    replaced("(a)(.)", "abac", "\\2$1-", "ba-ca-");
+    replaced("(a)|(b)", "ab", "[\\1\\2\\9]", "[a][b]");
+    replaced("x", "abc", "y", NULL);
+    replaced("^", "abc", "m.", "m.abc");
+    replaced("c*", "ab", "-", "-a-b-");
+    replaced(".*", "abc", "$$\\\\\\0", "$\\abc$\\");
+    replaced("\xc3\xa4", "\xff\xc3\xa4\xff", "a",
+             "\xff"
+             "a\xff");
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"search", test_search}, {"any bytes", test_any_bytes}, {"refused patterns", test_refused},
-                           {"limits", test_limits}, {"no memory", test_no_memory}, CU_TEST_INFO_NULL};
+                           {"limits", test_limits}, {"no memory", test_no_memory}, {"replace", test_replace},
+                           CU_TEST_INFO_NULL};
     return unit_main("regex", tests);
 }

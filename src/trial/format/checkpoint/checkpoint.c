@@ -14,6 +14,7 @@ const assay_format assay_format_checkpoint = {
     .index = assay_checkpoint_index,
     .decode = assay_checkpoint_decode,
     .synthesised = true,
+    .checkpoints = true,
     .places = assay_checkpoint_places,
     .unit_places = assay_checkpoint_unit_places,
 };

@@ -1,0 +1,438 @@
+/* compare_tensors.c - see compare_tensors.h. The first line is the answer; then the tensors that differ, in the order
+ * in which the first trial saved them, and the names that only one of the trials has. */
+#include "cli/compare_tensors.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "cli/s3.h"
+#include "cli/terminal.h"
+#include "diff/diff.h"
+#include "report/report.h"
+#include "report/text/layout.h"
+
+enum { ROWS = 20, NAMES = 8 };
+
+/* What all pairs come to. */
+typedef struct summary {
+    size_t unequal, apart, unread, shapes;  /* tensors */
+    size_t missing;                         /* names that only one has, of kinds that both have */
+    const assay_diff_pair *first, *largest; /* NULL: none */
+} summary;
+
+static bool differs(const assay_diff_pair *p)
+{
+    return p->state != ASSAY_DIFF_COMPARED || p->figures.unequal > 0;
+}
+
+/* Has any tensor been compared whose name begins so? A trial without an optimizer lacks none of its tensors, and one
+ * that only has numbers for them may have them all. */
+static bool has_kind(const assay_diff *d, const char *kind)
+{
+    for (size_t i = 0; i < d->pairs; i++)
+        if (strncmp(d->pair[i].name_a, kind, strlen(kind)) == 0)
+            return true;
+    return false;
+}
+
+/* Names of the list that the other trial ought to have. */
+static size_t count_lacked(const assay_diff *d, const assay_diff_singles *singles)
+{
+    static const char *const kinds[] = {"optimizer/", "ema/"};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    bool has[KINDS];
+    size_t count = 0;
+    for (int k = 0; k < KINDS; k++)
+        has[k] = has_kind(d, kinds[k]);
+    for (size_t i = 0; i < singles->count; i++) {
+        bool lacked = true;
+        for (int k = 0; k < KINDS; k++)
+            lacked = lacked && (has[k] || strncmp(singles->list[i].name, kinds[k], strlen(kinds[k])) != 0);
+        count += lacked;
+    }
+    return count;
+}
+
+static summary summarize(const assay_diff *d)
+{
+    summary s = {.missing = count_lacked(d, &d->only_a) + count_lacked(d, &d->only_b)};
+    for (size_t i = 0; i < d->pairs; i++) {
+        const assay_diff_pair *p = &d->pair[i];
+        const bool compared = p->state == ASSAY_DIFF_COMPARED;
+        s.unequal += compared && p->figures.unequal > 0;
+        s.apart += compared && p->figures.apart > 0;
+        s.unread += p->state == ASSAY_DIFF_UNREAD;
+        s.shapes += p->state == ASSAY_DIFF_SHAPE;
+        if (!s.first && (p->state == ASSAY_DIFF_SHAPE || (compared && p->figures.apart > 0)))
+            s.first = p;
+        if (compared && p->figures.largest > (s.largest ? s.largest->figures.largest : 0))
+            s.largest = p;
+    }
+    return s;
+}
+
+static const char *verdict_of(const summary *s)
+{
+    return s->apart + s->shapes + s->missing > 0 ? "different"
+           : s->unread > 0                       ? "unknown"
+           : s->unequal > 0                      ? "close"
+                                                 : "equal";
+}
+
+/* ---- text ---- */
+
+static void put_name(const assay_diff_pair *p, assay_buf *out)
+{
+    assay_text_put_clean(out, p->name_a, strlen(p->name_a));
+    if (strcmp(p->name_a, p->name_b) != 0) {
+        assay_put_format(out, " (");
+        assay_text_put_clean(out, p->name_b, strlen(p->name_b));
+        assay_put_format(out, ")");
+    }
+}
+
+static void put_first(const summary *s, assay_buf *out)
+{
+    const assay_diff_pair *p = s->first;
+    if (!p)
+        return;
+    assay_put_format(out, "; first ");
+    put_name(p, out);
+    assay_put_format(out, " at step %" PRId64, p->step);
+    if (p->state == ASSAY_DIFF_SHAPE) {
+        assay_put_format(out, ": ");
+        cli_put_shape(out, p->shape_a, p->dims_a);
+        assay_put_format(out, " against ");
+        cli_put_shape(out, p->shape_b, p->dims_b);
+        return;
+    }
+    assay_put_format(out, ", element %" PRIu64 ": ", p->figures.first);
+    assay_text_put_full(out, p->figures.first_a);
+    assay_put_format(out, " against ");
+    assay_text_put_full(out, p->figures.first_b);
+}
+
+static void put_verdict(const assay_diff *d, const summary *s, assay_buf *out)
+{
+    const size_t differ = s->apart + s->shapes;
+    assay_put_format(out, "%s: ", verdict_of(s));
+    if (differ > 0)
+        assay_put_format(out, "%zu of ", differ);
+    assay_put_format(out, "%zu tensor%s at %zu step%s", d->pairs, assay_plural(d->pairs), d->steps,
+                     assay_plural(d->steps));
+    if (differ == 0 && s->unequal > 0)
+        assay_put_format(out, ", %zu of them not bit for bit", s->unequal);
+    else if (differ == 0 && s->unread == 0)
+        assay_put_format(out, ", bit for bit");
+    put_first(s, out);
+    if (s->missing > 0)
+        assay_put_format(out, "; %zu name%s only in one of them", s->missing, s->missing == 1 ? " is" : "s are");
+    if (s->unread > 0)
+        assay_put_format(out, "; %zu could not be read", s->unread);
+    assay_put_format(out, "\n");
+}
+
+static void put_largest(const summary *s, assay_buf *out)
+{
+    if (!s->largest)
+        return;
+    assay_put_format(out, "The largest difference is ");
+    assay_text_put_number(out, s->largest->figures.largest);
+    assay_put_format(out, ", in ");
+    put_name(s->largest, out);
+    assay_put_format(out, " at step %" PRId64 ", element %" PRIu64 ".\n", s->largest->step,
+                     s->largest->figures.largest_at);
+}
+
+static void put_kind(const assay_diff_pair *p, assay_table *table)
+{
+    assay_buf text;
+    assay_buf_init(&text, 1 << 16);
+    if (p->state == ASSAY_DIFF_UNREAD)
+        assay_put_format(&text, "not read");
+    else if (p->state == ASSAY_DIFF_SHAPE)
+        assay_put_format(&text, "shape");
+    else if (p->dtype_a != p->dtype_b)
+        assay_put_format(&text, "%s, %s", assay_dtype_name(p->dtype_a), assay_dtype_name(p->dtype_b));
+    else
+        assay_put_format(&text, "%s", assay_dtype_name(p->dtype_a));
+    assay_put_u8(&text, '\0');
+    assay_table_cell(table, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "?");
+    assay_buf_release(&text);
+}
+
+static void put_row(const assay_diff *d, const assay_diff_pair *p, assay_table *table)
+{
+    const assay_diff_figures *f = &p->figures;
+    assay_table_format(table, "%" PRId64, p->step);
+    if (d->a.catalog.workers > 1)
+        assay_table_cell(table, d->a.catalog.worker[p->worker]);
+    assay_table_cell(table, p->name_a);
+    put_kind(p, table);
+    if (p->state != ASSAY_DIFF_COMPARED) {
+        for (int i = 0; i < 6; i++)
+            assay_table_cell(table, "");
+        return;
+    }
+    assay_table_format(table, "%" PRIu64, f->elements);
+    assay_table_format(table, "%" PRIu64, f->unequal);
+    assay_table_format(table, "%.3g%%", 100 * (double)f->apart / (double)f->elements);
+    assay_table_number(table, f->largest);
+    assay_table_number(table, f->relative);
+    assay_table_format(table, "%.9g", assay_diff_cosine(f));
+}
+
+static void put_rows(const assay_diff *d, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const alone[] = {"step",  "tensor",  "dtype",    "elements", "unequal",
+                                        "apart", "largest", "relative", "cosine"};
+    static const char *const all[] = {"step",    "worker", "tensor",  "dtype",    "elements",
+                                      "unequal", "apart",  "largest", "relative", "cosine"};
+    const bool workers = d->a.catalog.workers > 1;
+    assay_table table;
+    size_t rows = 0, more = 0;
+    assay_table_init(&table, workers ? "rlkerrrrrr" : "rkerrrrrr", workers ? all : alone);
+    for (size_t i = 0; i < d->pairs; i++) {
+        if (!differs(&d->pair[i]))
+            continue;
+        if (rows < ROWS)
+            put_row(d, &d->pair[i], &table);
+        more += rows >= ROWS;
+        rows++;
+    }
+    if (rows > 0) {
+        assay_put_format(out, "\n");
+        assay_table_put(&table, 0, draw, out);
+    }
+    if (more > 0)
+        assay_put_format(out, "and %zu more; --json lists all\n", more);
+    assay_table_release(&table);
+}
+
+/* Why records could not be read; the first few. */
+static void put_unread(const assay_diff *d, assay_buf *out)
+{
+    size_t said = 0;
+    for (size_t i = 0; i < d->pairs && said < NAMES; i++) {
+        const assay_diff_pair *p = &d->pair[i];
+        if (p->state != ASSAY_DIFF_UNREAD)
+            continue;
+        assay_put_format(out, said++ ? "" : "\n");
+        assay_text_put_clean(out, p->name_a, strlen(p->name_a));
+        assay_put_format(out, ": ");
+        assay_text_put_clean(out, p->text ? p->text : "", p->text ? strlen(p->text) : 0);
+        assay_put_format(out, "\n");
+    }
+}
+
+static void put_singles(const assay_diff *d, const assay_diff_singles *singles, const assay_trial_files *own,
+                        const assay_draw *draw, assay_buf *out)
+{
+    assay_buf text;
+    if (singles->count == 0)
+        return;
+    assay_buf_init(&text, 1 << 20);
+    assay_put_format(&text, "Only in %s (%zu%s): ", assay_store_location(own->store), singles->count,
+                     count_lacked(d, singles) ? "" : ", of kinds that were not compared");
+    for (size_t i = 0; i < singles->count && i < NAMES; i++)
+        assay_put_format(&text, "%s%s at step %" PRId64, i ? ", " : "", singles->list[i].name, singles->list[i].step);
+    if (singles->count > NAMES)
+        assay_put_format(&text, " and %zu more", singles->count - NAMES);
+    assay_put_format(out, "\n");
+    assay_text_put_wrapped(out, draw, 0, NULL, (const char *)text.data, text.size);
+    assay_buf_release(&text);
+}
+
+static void put_steps(const int64_t *steps, size_t count, const assay_trial_files *own, assay_buf *out)
+{
+    if (count == 0)
+        return;
+    assay_put_format(out, "\nSteps only in %s (%zu, not compared):", assay_store_location(own->store), count);
+    for (size_t i = 0; i < count && i < NAMES; i++)
+        assay_put_format(out, " %" PRId64, steps[i]);
+    assay_put_format(out, count > NAMES ? " ...\n" : "\n");
+}
+
+static void put_text(const assay_diff *d, const summary *s, const assay_draw *draw, assay_buf *out)
+{
+    put_verdict(d, s, out);
+    put_largest(s, out);
+    put_rows(d, draw, out);
+    put_unread(d, out);
+    put_singles(d, &d->only_a, &d->a, draw, out);
+    put_singles(d, &d->only_b, &d->b, draw, out);
+    put_steps(d->steps_a, d->steps_only_a, &d->a, out);
+    put_steps(d->steps_b, d->steps_only_b, &d->b, out);
+}
+
+/* ---- JSON ---- */
+
+static void put_number(assay_buf *out, const char *key, double value)
+{
+    assay_put_format(out, ", \"%s\": ", key);
+    assay_json_put_number(out, value);
+}
+
+static void put_pair(const assay_diff *d, const assay_diff_pair *p, assay_buf *out)
+{
+    static const char *const states[] = {"compared", "shape", "unread"};
+    const assay_diff_figures *f = &p->figures;
+    assay_put_format(out, "{\"step\": %" PRId64 ", \"worker\": ", p->step);
+    assay_json_put_text(out, d->a.catalog.worker[p->worker]);
+    assay_put_format(out, ", \"tensor\": ");
+    assay_json_put_text(out, p->name_a);
+    assay_put_format(out, ", \"other\": ");
+    assay_json_put_text(out, p->name_b);
+    assay_put_format(out, ", \"state\": \"%s\"", states[p->state]);
+    if (p->state == ASSAY_DIFF_UNREAD) {
+        assay_put_format(out, ", \"text\": ");
+        assay_json_put_text(out, p->text ? p->text : "");
+    } else {
+        assay_put_format(out, ", \"dtypes\": [\"%s\", \"%s\"], \"shapes\": [", assay_dtype_name(p->dtype_a),
+                         assay_dtype_name(p->dtype_b));
+        cli_put_shape(out, p->shape_a, p->dims_a);
+        assay_put_format(out, ", ");
+        cli_put_shape(out, p->shape_b, p->dims_b);
+        assay_put_format(out, "]");
+    }
+    if (p->state == ASSAY_DIFF_COMPARED) {
+        assay_put_format(out, ", \"elements\": %" PRIu64 ", \"unequal\": %" PRIu64 ", \"apart\": %" PRIu64, f->elements,
+                         f->unequal, f->apart);
+        assay_put_format(out, ", \"first\": {\"element\": %" PRIu64 ", \"values\": [", f->first);
+        assay_json_put_number(out, f->first_a);
+        assay_put_format(out, ", ");
+        assay_json_put_number(out, f->first_b);
+        assay_put_format(out, "]}");
+        put_number(out, "largest", f->largest);
+        put_number(out, "relative", f->relative);
+        put_number(out, "cosine", assay_diff_cosine(f));
+    }
+    assay_put_format(out, "}");
+}
+
+static void put_json_singles(const assay_diff_singles *singles, const char *key, assay_buf *out)
+{
+    assay_put_format(out, ",\n  \"%s\": [", key);
+    for (size_t i = 0; i < singles->count; i++) {
+        assay_put_format(out, "%s\n    {\"step\": %" PRId64 ", \"tensor\": ", i ? "," : "", singles->list[i].step);
+        assay_json_put_text(out, singles->list[i].name);
+        assay_put_format(out, "}");
+    }
+    assay_put_format(out, "]");
+}
+
+static void put_json_steps(const int64_t *steps, size_t count, const char *key, assay_buf *out)
+{
+    assay_put_format(out, ",\n  \"%s\": [", key);
+    for (size_t i = 0; i < count; i++)
+        assay_put_format(out, "%s%" PRId64, i ? ", " : "", steps[i]);
+    assay_put_format(out, "]");
+}
+
+static void put_json(const assay_diff *d, const summary *s, assay_buf *out)
+{
+    size_t count = 0;
+    assay_put_format(out, "{\n  \"schema\": \"assay-tensors/1\",\n  \"verdict\": \"%s\",\n  \"trials\": [",
+                     verdict_of(s));
+    assay_json_put_text(out, assay_store_location(d->a.store));
+    assay_put_format(out, ", ");
+    assay_json_put_text(out, assay_store_location(d->b.store));
+    assay_put_format(out, "],\n  \"tensors\": %zu,\n  \"steps\": %zu,\n  \"bytes\": %" PRIu64 ",\n  \"differences\": [",
+                     d->pairs, d->steps, d->bytes);
+    for (size_t i = 0; i < d->pairs; i++)
+        if (differs(&d->pair[i])) {
+            assay_put_format(out, count++ ? ",\n    " : "\n    ");
+            put_pair(d, &d->pair[i], out);
+        }
+    assay_put_format(out, "]");
+    put_json_singles(&d->only_a, "only_in_first", out);
+    put_json_singles(&d->only_b, "only_in_second", out);
+    put_json_steps(d->steps_a, d->steps_only_a, "steps_only_in_first", out);
+    put_json_steps(d->steps_b, d->steps_only_b, "steps_only_in_second", out);
+    assay_put_format(out, "\n}\n");
+}
+
+/* ---- the command ---- */
+
+/* On rank 0: prints what was found. */
+static int conclude(const assay_diff *d, bool json)
+{
+    const summary s = summarize(d);
+    assay_draw draw;
+    assay_buf out;
+    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    if (json)
+        put_json(d, &s, &out);
+    else
+        put_text(d, &s, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
+    const bool different = s.apart + s.shapes + s.missing > 0;
+    const bool damaged = s.unread > 0 || d->a.problems.losses + d->b.problems.losses > 0;
+    return cli_finish(&out, different ? CLI_FINDINGS : damaged ? CLI_LOSSES : CLI_DONE);
+}
+
+/* A job of both trials, for what commands do before they read. */
+static int make_job(const char *const *trials, assay_job *job, assay_error *err)
+{
+    static const char text[] = "{\"trials\": [], \"rules\": [{\"rule\": \"MissingWorker\"}]}";
+    int status = assay_job_parse("compare", text, sizeof text - 1, &assay_report_forms, job, err);
+    return status == ASSAY_OK ? assay_job_set_trials(job, trials, 2, err) : status;
+}
+
+static int begin(const cli_context *context, const char *a, const char *b, assay_error *err)
+{
+    const char *const trials[] = {a, b};
+    assay_job job = {0};
+    int status = assay_comm_agree(context->comm, make_job(trials, &job, err), err);
+    if (status == ASSAY_OK)
+        status = cli_s3_begin(context->comm, &job, NULL, err);
+    assay_job_release(&job);
+    return status;
+}
+
+static int is_series(const char *location)
+{
+    bool series = false;
+    return assay_trial_is_series(location, &series, NULL) == ASSAY_OK && series;
+}
+
+bool cli_are_checkpoints(const cli_context *context, const char *a, const char *b)
+{
+    assay_error err = {""};
+    if (begin(context, a, b, &err) != ASSAY_OK)
+        return false;
+    const bool first = assay_comm_rank(context->comm) == 0;
+    return cli_share_code(context->comm, first ? is_series(a) && is_series(b) : 0) == 1;
+}
+
+int cli_compare_tensors(const cli_context *context, const char *a, const char *b, const tensors_options *options)
+{
+    assay_error err = {""};
+    assay_diff diff = {0};
+    assay_diff_options o = {.tolerance = {options->absolute, options->relative},
+                            .from = options->steps.from,
+                            .to = options->steps.to,
+                            .memory = options->memory,
+                            .progress = options->quiet ? 0 : options->progress};
+    assay_name_map *maps = assay_alloc_zeroed(options->maps.count + 1, sizeof *maps);
+    int status = maps ? ASSAY_OK : ASSAY_ENOMEM;
+    for (; status == ASSAY_OK && o.maps < options->maps.count; o.maps++)
+        status = assay_name_map_parse(options->maps.text[o.maps], &maps[o.maps], &err);
+    o.map = maps;
+    status = assay_comm_agree(context->comm, status, &err);
+    if (status == ASSAY_OK)
+        status = begin(context, a, b, &err);
+    if (status == ASSAY_OK)
+        status = assay_diff_run(context->comm, a, b, &o, &diff, &err);
+    const bool first = assay_comm_rank(context->comm) == 0;
+    const int code = status != ASSAY_OK
+                         ? cli_fail(status, &err)
+                         : cli_share_code(context->comm, first ? conclude(&diff, options->json) : CLI_DONE);
+    assay_diff_release(&diff);
+    for (size_t i = 0; maps && i < options->maps.count; i++)
+        assay_name_map_release(&maps[i]);
+    free(maps);
+    return code;
+}

@@ -1,0 +1,22 @@
+/* compare_tensors.h - assay compare of two trials tensor by tensor. */
+#ifndef ASSAY_CLI_COMPARE_TENSORS_H
+#define ASSAY_CLI_COMPARE_TENSORS_H
+
+#include "cli/cli.h"
+
+typedef struct tensors_options {
+    cli_list maps;
+    double relative, absolute;
+    bool json, quiet;
+    cli_range steps;
+    size_t memory;
+    double progress;
+} tensors_options;
+
+/* Compares and prints; the exit code: 0 equal or close, 1 different, 3 part of a trial is damaged or missing.
+ * Collective. */
+int cli_compare_tensors(const cli_context *context, const char *a, const char *b, const tensors_options *options);
+/* Are both series of checkpoints? The same answer on every rank. Collective. */
+bool cli_are_checkpoints(const cli_context *context, const char *a, const char *b);
+
+#endif

@@ -1,0 +1,461 @@
+/* verify.c - assay verify: is a checkpoint whole and sane?
+ *
+ * All of it is read once, by all ranks, with the rules that ask that: headers, indexes, sizes, zip directories and
+ * checksums are the format's and become problems; NaN, infinities, moments and what the checkpoint before had are
+ * rules'. Rank 0 then reads the index once more and lays both on the files. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/s3.h"
+#include "cli/terminal.h"
+#include "report/report.h"
+#include "report/text/layout.h"
+
+typedef struct verify_options {
+    bool last, json, quiet;
+    cli_range steps;
+    size_t memory;
+    double progress;
+} verify_options;
+
+#define FIELD(name) offsetof(verify_options, name)
+static const cli_option OPTIONS[] = {
+    {"last", CLI_FLAG, FIELD(last), NULL, "Only the newest checkpoint, which a resume would load.", NULL},
+    {"steps", CLI_RANGE, FIELD(steps), "A:B", "Only the steps from A up to, but not including, B.", NULL},
+    {"json", CLI_FLAG, FIELD(json), NULL, "Print JSON.", NULL},
+    {"memory", CLI_SIZE, FIELD(memory), "SIZE",
+     "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M.", NULL},
+    {"progress", CLI_SECONDS, FIELD(progress), "N",
+     "A progress line on standard error every N seconds; 0: none. Default: a line that rewrites itself on a terminal, "
+     "else one every 10 seconds.",
+     NULL},
+    {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No progress, notes or warnings on standard error; errors only.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+static const char JOB[] =
+    "{\"trials\": [], \"rules\": ["
+    "{\"rule\": \"CheckpointStructure\", \"parameters\": {\"tests\": \"dtype,shape,tied,vanished\"}},"
+    "{\"rule\": \"ExplodingTensor\", \"parameters\": {\"strict\": false}},"
+    "{\"rule\": \"NegativeSecondMoment\"}, {\"rule\": \"AdamMomentBound\"}]}";
+
+/* ---- what was found, file by file ---- */
+
+typedef struct file_line {
+    int64_t step;
+    uint64_t bytes;
+    size_t tensors, losses, findings, remarks;
+    char *first; /* what is said of it first; owned; NULL: nothing */
+} file_line;
+
+typedef struct tally {
+    const assay_trial_outcome *outcome;
+    assay_trial_files again; /* the trial, read once more */
+    assay_dict *names;       /* paths, by number of a line */
+    file_line *line;
+    size_t room;
+    uint32_t *of; /* [entries of again.shard]: the line of each */
+    int64_t from, to;
+    size_t losses, findings;
+} tally;
+
+static bool is_asked(const tally *t, int64_t step)
+{
+    return step >= t->from && step < t->to;
+}
+
+/* The line of a file, made when there is none; NULL without memory. */
+static file_line *line_of(tally *t, const char *path, int64_t step)
+{
+    const uint32_t known = assay_dict_count(t->names), id = assay_dict_add(t->names, path, strlen(path));
+    if (id == ASSAY_NO_ID)
+        return NULL;
+    if (id >= t->room) {
+        const size_t room = t->room ? 2 * t->room : 64;
+        file_line *grown = assay_realloc_array(t->line, room, sizeof *grown);
+        if (!grown)
+            return NULL;
+        t->line = grown;
+        t->room = room;
+    }
+    if (id == known) {
+        uint64_t bytes = 0;
+        t->line[id] = (file_line){.step = step};
+        if (assay_store_size_of(t->again.store, path, &bytes, NULL) == 1)
+            t->line[id].bytes = bytes;
+    }
+    return &t->line[id];
+}
+
+static int say(file_line *line, const char *text)
+{
+    if (!line->first && !(line->first = assay_copy_text(text)))
+        return ASSAY_ENOMEM;
+    return ASSAY_OK;
+}
+
+/* Lines of the files that a part lists by themselves: pieces of tensors lie in several. */
+static int add_listed(tally *t, const assay_part *part)
+{
+    for (uint32_t f = 0; part->files && f < part->files->count; f++)
+        if (!part->files->file[f].note && !line_of(t, part->files->file[f].name, part->step))
+            return ASSAY_ENOMEM;
+    return ASSAY_OK;
+}
+
+/* Lines of the files that have tensors, in the order of steps. */
+static int add_files(tally *t)
+{
+    const assay_shard *shard = &t->again.shard;
+    t->of = assay_alloc_zeroed(shard->entry_count + 1, sizeof *t->of);
+    if (!t->of)
+        return ASSAY_ENOMEM;
+    for (size_t p = 0; p < shard->count; p++) {
+        const assay_part *part = &shard->parts[p];
+        if (is_asked(t, part->step) && add_listed(t, part) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+        for (size_t e = part->first; is_asked(t, part->step) && e < part->first + part->count; e++) {
+            char room[ASSAY_PATH_ROOM];
+            const char *path = assay_part_file(&t->again.catalog, part, shard->entries[e].file, room);
+            file_line *line = path ? line_of(t, path, part->step) : NULL;
+            if (path && !line)
+                return ASSAY_ENOMEM;
+            if (line) {
+                line->tensors++;
+                t->of[e] = (uint32_t)(line - t->line) + 1;
+            }
+        }
+    }
+    return ASSAY_OK;
+}
+
+static int add_problems(tally *t)
+{
+    const assay_problems *problems = &t->outcome->problems;
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < problems->kept; i++) {
+        const assay_problem *p = &problems->list[i];
+        if (p->step >= 0 && !is_asked(t, p->step))
+            continue;
+        file_line *line = line_of(t, *p->file ? p->file : ".", p->step);
+        if (!line)
+            return ASSAY_ENOMEM;
+        const bool loss = assay_problem_is_loss(p->kind);
+        line->losses += loss;
+        line->remarks += !loss;
+        t->losses += loss;
+        status = say(line, p->text);
+    }
+    return status;
+}
+
+/* The line of a finding: the file that has its tensor, else the step's first; NULL without memory. */
+static file_line *line_of_finding(tally *t, const assay_finding *f, const char *tensor)
+{
+    const assay_shard *shard = &t->again.shard;
+    const uint32_t id = assay_dict_find(t->again.tensors, tensor, strlen(tensor));
+    for (size_t p = assay_shard_find(shard, f->step); p < shard->count && shard->parts[p].step == f->step; p++) {
+        const assay_part *part = &shard->parts[p];
+        if (f->worker != ASSAY_ALL_WORKERS && part->worker != f->worker)
+            continue;
+        const assay_entry *entry = id == ASSAY_NO_ID ? NULL : assay_part_raw(shard, part, id);
+        if (entry && t->of[entry - shard->entries])
+            return &t->line[t->of[entry - shard->entries] - 1];
+    }
+    char step[32];
+    snprintf(step, sizeof step, "step %" PRId64, f->step);
+    return line_of(t, step, f->step);
+}
+
+/* "NaN or infinite" and the like: what a finding of a rule means here. */
+static void put_meaning(const assay_rule_outcome *rule, const assay_finding *f, const char *tensor, assay_buf *out)
+{
+    const assay_rule_ops *ops = rule->instance->ops;
+    assay_put_format(out, "%s: ", tensor);
+    if (strcmp(ops->name, "ExplodingTensor") == 0)
+        assay_put_format(out, "%.0f element%s NaN or infinite", f->value, f->value == 1 ? " is" : "s are");
+    else if (strcmp(ops->name, "NegativeSecondMoment") == 0)
+        assay_put_format(out, "%.0f element%s of an average of squares below zero", f->value,
+                         f->value == 1 ? " is" : "s are");
+    else if (strcmp(ops->name, "AdamMomentBound") == 0)
+        assay_put_format(out, "no gradients can have made this moment (%s %.6g)", ops->tests[f->test], f->value);
+    else
+        assay_put_format(out, "%s",
+                         strcmp(ops->tests[f->test], "vanished") == 0 ? "it was there at the step before"
+                         : strcmp(ops->tests[f->test], "tied") == 0   ? "it is tied no more"
+                                                                      : ops->tests[f->test]);
+    if (f->note && strcmp(ops->name, "ExplodingTensor") != 0)
+        assay_put_format(out, "; %s", f->note);
+    assay_put_u8(out, '\0');
+}
+
+static int add_rule(tally *t, const assay_rule_outcome *rule)
+{
+    const assay_findings *findings = rule->verdict.findings;
+    int status = ASSAY_OK;
+    for (size_t i = 0; status == ASSAY_OK && i < findings->kept; i++) {
+        const assay_finding *f = &findings->list[i];
+        const char *tensor = f->tensor == ASSAY_NO_TENSOR ? "" : assay_trial_tensor(t->outcome->info, f->tensor);
+        file_line *line = line_of_finding(t, f, tensor);
+        assay_buf text;
+        assay_buf_init(&text, 1 << 16);
+        put_meaning(rule, f, tensor, &text);
+        status = line && assay_buf_status(&text) == ASSAY_OK ? say(line, (const char *)text.data) : ASSAY_ENOMEM;
+        assay_buf_release(&text);
+        if (line)
+            line->findings++;
+    }
+    t->findings += findings->total;
+    return status;
+}
+
+static int fill(tally *t, const assay_job *job, assay_error *err)
+{
+    int status = assay_trial_open(t->outcome->trial->path, &t->again, err);
+    if (status != ASSAY_OK)
+        return status;
+    t->names = assay_dict_new();
+    status = t->names ? add_files(t) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK)
+        status = add_problems(t);
+    for (size_t i = 0; status == ASSAY_OK && i < job->rule_count; i++) {
+        const assay_rule_outcome *rule = &t->outcome->rules[i];
+        status = rule->verdict.status == ASSAY_RULE_ERROR && rule->verdict.findings->total == 0 ? ASSAY_OK
+                                                                                                : add_rule(t, rule);
+    }
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while the files are listed") : status;
+}
+
+static void release(tally *t)
+{
+    for (uint32_t i = 0; t->names && i < assay_dict_count(t->names) && i < t->room; i++)
+        free(t->line[i].first);
+    free(t->line);
+    free(t->of);
+    assay_dict_free(t->names);
+    assay_trial_release(&t->again);
+}
+
+/* ---- output ---- */
+
+static const char *word_of(const file_line *line)
+{
+    return line->losses > 0 ? "damaged" : line->findings > 0 ? "suspect" : line->remarks > 0 ? "note" : "sound";
+}
+
+static const char *verdict_of(const tally *t)
+{
+    return t->losses > 0 ? "damaged" : t->findings > 0 ? "suspect" : "sound";
+}
+
+/* The line that the verdict is about; ASSAY_NO_ID: none. */
+static uint32_t worst_of(const tally *t)
+{
+    for (uint32_t i = 0; i < assay_dict_count(t->names); i++)
+        if (strcmp(word_of(&t->line[i]), verdict_of(t)) == 0)
+            return i;
+    return ASSAY_NO_ID;
+}
+
+static void put_verdict(const tally *t, size_t steps, assay_buf *out)
+{
+    const uint32_t files = assay_dict_count(t->names), worst = worst_of(t);
+    size_t bad = 0, tensors = 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < files; i++) {
+        bad += t->line[i].losses + t->line[i].findings > 0;
+        tensors += t->line[i].tensors;
+        bytes += t->line[i].bytes;
+    }
+    assay_put_format(out, "%s: ", verdict_of(t));
+    if (bad > 0)
+        assay_put_format(out, "%zu of ", bad);
+    assay_put_format(out, "%u file%s of %zu checkpoint%s, %zu tensor%s, ", files, assay_plural(files), steps,
+                     assay_plural(steps), tensors, assay_plural(tensors));
+    assay_text_put_bytes(out, bytes);
+    if (bad > 0 && worst != ASSAY_NO_ID && t->line[worst].first) {
+        assay_put_format(out, "; ");
+        assay_text_put_clean(out, t->line[worst].first, strlen(t->line[worst].first));
+    }
+    assay_put_format(out, "\n\n");
+}
+
+/* What is said of a file, without its own name in front. */
+static const char *said_of(const char *path, const file_line *line)
+{
+    const size_t length = strlen(path);
+    const char *text = line->first ? line->first : "";
+    return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
+}
+
+static void put_text(const tally *t, size_t steps, const assay_draw *draw, assay_buf *out)
+{
+    size_t widest = 0;
+    put_verdict(t, steps, out);
+    for (uint32_t i = 0; i < assay_dict_count(t->names); i++) {
+        const char *path = assay_dict_name(t->names, i, NULL);
+        const size_t columns = assay_text_columns(path, strlen(path));
+        widest = columns > widest ? columns : widest;
+    }
+    for (uint32_t i = 0; i < assay_dict_count(t->names); i++) {
+        const file_line *line = &t->line[i];
+        const size_t said = line->losses + line->findings + line->remarks;
+        const char *path = assay_dict_name(t->names, i, NULL), *word = word_of(line);
+        const assay_draw_colour colour = line->losses > 0     ? ASSAY_DRAW_ALARM
+                                         : line->findings > 0 ? ASSAY_DRAW_BAD
+                                                              : ASSAY_DRAW_PLAIN;
+        assay_draw_begin(draw, colour, out);
+        assay_put_format(out, "%-7s", word);
+        assay_draw_end(draw, colour, out);
+        assay_put_format(out, "  ");
+        assay_text_put_clean(out, path, strlen(path));
+        assay_text_put_blanks(out, widest - assay_text_columns(path, strlen(path)));
+        assay_put_format(out, "  %zu tensor%s, ", line->tensors, assay_plural(line->tensors));
+        assay_text_put_bytes(out, line->bytes);
+        if (said > 0) {
+            assay_put_format(out, ": ");
+            assay_text_put_clean(out, said_of(path, line), strlen(said_of(path, line)));
+        }
+        if (said > 1)
+            assay_put_format(out, " (and %zu more)", said - 1);
+        assay_put_format(out, "\n");
+    }
+}
+
+static void put_json(const tally *t, size_t steps, assay_buf *out)
+{
+    assay_put_format(out, "{\n  \"schema\": \"assay-verify/1\",\n  \"verdict\": \"%s\",\n  \"path\": ", verdict_of(t));
+    assay_json_put_text(out, t->outcome->trial->path);
+    assay_put_format(out, ",\n  \"checkpoints\": %zu,\n  \"damaged\": %zu,\n  \"findings\": %zu,\n  \"files\": [",
+                     steps, t->losses, t->findings);
+    for (uint32_t i = 0; i < assay_dict_count(t->names); i++) {
+        const file_line *line = &t->line[i];
+        assay_put_format(out, "%s\n    {\"file\": ", i ? "," : "");
+        assay_json_put_text(out, assay_dict_name(t->names, i, NULL));
+        assay_put_format(out,
+                         ", \"step\": %" PRId64 ", \"state\": \"%s\", \"tensors\": %zu, \"bytes\": %" PRIu64
+                         ", \"damaged\": %zu, \"findings\": %zu, \"text\": ",
+                         line->step, word_of(line), line->tensors, line->bytes, line->losses, line->findings);
+        if (line->first)
+            assay_json_put_text(out, line->first);
+        else
+            assay_put_format(out, "null");
+        assay_put_format(out, "}");
+    }
+    assay_put_format(out, "\n  ]\n}\n");
+}
+
+/* ---- the command ---- */
+
+static size_t count_steps(const tally *t)
+{
+    size_t count = 0;
+    for (uint64_t i = 0; i < assay_trial_steps(t->outcome->info); i++)
+        count += is_asked(t, assay_trial_step(t->outcome->info, i)->step);
+    return count;
+}
+
+/* On rank 0: the table; the exit code. */
+static int conclude(const verify_options *options, const assay_job *job, const assay_outcome *outcome)
+{
+    tally t = {.outcome = &outcome->trials[0], .from = options->steps.from, .to = options->steps.to};
+    assay_error err = {""};
+    assay_draw draw;
+    assay_buf out;
+    if (t.outcome->status != ASSAY_OK)
+        return cli_fail(t.outcome->status, &t.outcome->error);
+    const int status = fill(&t, job, &err);
+    if (status != ASSAY_OK) {
+        release(&t);
+        return cli_fail(status, &err);
+    }
+    assay_buf_init(&out, ASSAY_REPORT_CEILING);
+    if (options->json)
+        put_json(&t, count_steps(&t), &out);
+    else
+        put_text(&t, count_steps(&t), cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
+    const int code = t.losses > 0 ? CLI_LOSSES : t.findings > 0 ? CLI_FINDINGS : CLI_DONE;
+    release(&t);
+    return cli_finish(&out, code);
+}
+
+/* The newest step of the trial, for everyone. Collective. */
+static int find_last(const cli_context *context, const char *path, int64_t *step, assay_error *err)
+{
+    assay_buf bytes;
+    assay_store *store = NULL;
+    assay_catalog catalog = {0};
+    int status = ASSAY_OK;
+    assay_buf_init(&bytes, 64);
+    if (assay_comm_rank(context->comm) == 0) {
+        status = assay_store_open(path, &store, err);
+        if (status == ASSAY_OK)
+            status = assay_catalog_read(store, &catalog, err);
+        if (status == ASSAY_OK)
+            assay_put_i64(&bytes, catalog.unit_count > 0 ? catalog.units[catalog.unit_count - 1].step : INT64_MIN);
+        if (status == ASSAY_OK)
+            assay_catalog_release(&catalog);
+        assay_store_close(store);
+    }
+    status = assay_comm_agree(context->comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_broadcast(context->comm, &bytes);
+    assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
+    *step = assay_get_i64(&in);
+    assay_buf_release(&bytes);
+    return status;
+}
+
+static int make_job(const char *const *trial, assay_job *job, assay_error *err)
+{
+    int status = assay_job_parse("verify", JOB, sizeof JOB - 1, &assay_report_forms, job, err);
+    return status == ASSAY_OK ? assay_job_set_trials(job, trial, 1, err) : status;
+}
+
+static int verify(const cli_context *context, const verify_options *options, const assay_job *job)
+{
+    assay_error err = {""};
+    assay_outcome outcome = {0};
+    const assay_engine_options engine = {.memory = cli_s3_engine_memory(job, options->memory),
+                                         .from = options->steps.from,
+                                         .to = options->steps.to,
+                                         .progress = options->quiet ? 0 : options->progress};
+    const int status = assay_engine_run(context->comm, job, &engine, &outcome, &err);
+    const bool first = assay_comm_rank(context->comm) == 0;
+    const int code = status != ASSAY_OK
+                         ? cli_fail(status, &err)
+                         : cli_share_code(context->comm, first ? conclude(options, job, &outcome) : CLI_DONE);
+    assay_outcome_release(&outcome);
+    return code;
+}
+
+static int run(const cli_context *context, int argc, char **argv)
+{
+    verify_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20, .progress = -1};
+    const char *trial[1] = {NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    assay_job job = {0};
+    int status = cli_options_parse(&cli_verify, argc, argv, &options, trial, &operands, &err);
+    if (status == ASSAY_OK)
+        status = make_job(trial, &job, &err);
+    status = assay_comm_agree(context->comm, status, &err);
+    assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
+    if (status == ASSAY_OK)
+        status = cli_s3_begin(context->comm, &job, NULL, &err);
+    if (status == ASSAY_OK && options.last)
+        status = find_last(context, trial[0], &options.steps.from, &err);
+    const int code = status == ASSAY_OK ? verify(context, &options, &job) : cli_fail(status, &err);
+    assay_job_release(&job);
+    return code;
+}
+
+const cli_command cli_verify = {
+    "verify", "RUN", "Says whether checkpoints are whole and sane: files, sizes, checksums, NaN, moments.",
+    OPTIONS,  1,     1,
+    true,     run,   true};

@@ -1,0 +1,183 @@
+/* diff.c - see diff.h. */
+#include "diff/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+void assay_diff_release(assay_diff *d)
+{
+    for (size_t i = 0; i < d->pairs; i++)
+        free(d->pair[i].text);
+    free(d->pair);
+    free(d->only_a.list);
+    free(d->only_b.list);
+    free(d->steps_a);
+    free(d->steps_b);
+    assay_trial_release(&d->a);
+    assay_trial_release(&d->b);
+    *d = (assay_diff){0};
+}
+
+static uint64_t weight_of(const assay_diff_pair *p)
+{
+    return 1 + (p->a.entry ? p->a.entry->length : 0) + (p->b.entry ? p->b.entry->length : 0);
+}
+
+/* ---- between ranks ---- */
+
+static void put_pair(size_t i, const assay_diff_pair *p, assay_buf *out)
+{
+    const assay_diff_figures *f = &p->figures;
+    assay_put_u64(out, i);
+    assay_put_u8(out, (uint8_t)p->state);
+    assay_put_u8(out, (uint8_t)p->dtype_a);
+    assay_put_u8(out, (uint8_t)p->dtype_b);
+    assay_put_u8(out, (uint8_t)p->dims_a);
+    assay_put_u8(out, (uint8_t)p->dims_b);
+    for (int d = 0; d < p->dims_a; d++)
+        assay_put_i64(out, p->shape_a[d]);
+    for (int d = 0; d < p->dims_b; d++)
+        assay_put_i64(out, p->shape_b[d]);
+    const uint64_t counts[] = {f->elements, f->unequal, f->apart, f->first, f->largest_at};
+    const double values[] = {f->first_a, f->first_b, f->largest, f->relative, f->dot, f->squares_a, f->squares_b};
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+        assay_put_u64(out, counts[k]);
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+        assay_put_f64(out, values[k]);
+    assay_put_text(out, p->text);
+}
+
+static int get_pair(assay_cursor *in, assay_diff *d)
+{
+    const uint64_t i = assay_get_u64(in);
+    if (in->failed || i >= d->pairs)
+        return ASSAY_EINTERNAL;
+    assay_diff_pair *p = &d->pair[i];
+    assay_diff_figures *f = &p->figures;
+    p->state = (assay_diff_state)assay_get_u8(in);
+    p->dtype_a = assay_get_u8(in);
+    p->dtype_b = assay_get_u8(in);
+    p->dims_a = assay_get_u8(in);
+    p->dims_b = assay_get_u8(in);
+    if (p->dims_a > ASSAY_MAX_DIMS || p->dims_b > ASSAY_MAX_DIMS)
+        return ASSAY_EINTERNAL;
+    for (int k = 0; k < p->dims_a; k++)
+        p->shape_a[k] = assay_get_i64(in);
+    for (int k = 0; k < p->dims_b; k++)
+        p->shape_b[k] = assay_get_i64(in);
+    uint64_t *const counts[] = {&f->elements, &f->unequal, &f->apart, &f->first, &f->largest_at};
+    double *const values[] = {&f->first_a, &f->first_b,   &f->largest,  &f->relative,
+                              &f->dot,     &f->squares_a, &f->squares_b};
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+        *counts[k] = assay_get_u64(in);
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+        *values[k] = assay_get_f64(in);
+    size_t length = 0;
+    const char *text = assay_get_text(in, &length);
+    if (in->failed)
+        return ASSAY_EINTERNAL;
+    free(p->text);
+    p->text = length > 0 ? assay_copy_bytes_as_text(text, length) : NULL;
+    return length > 0 && !p->text ? ASSAY_ENOMEM : ASSAY_OK;
+}
+
+/* What every rank found, to rank 0. */
+static int gather(assay_comm *comm, assay_diff *d, size_t first, size_t end, assay_error *err)
+{
+    assay_buf mine, all;
+    assay_buf_init(&mine, SIZE_MAX);
+    assay_buf_init(&all, SIZE_MAX);
+    uint64_t *starts = assay_alloc(((size_t)assay_comm_size(comm) + 1) * sizeof *starts);
+    for (size_t i = first; i < end; i++)
+        put_pair(i, &d->pair[i], &mine);
+    int status = assay_comm_agree(comm, starts ? assay_buf_status(&mine) : ASSAY_ENOMEM, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_gather(comm, 0, &mine, &all, starts);
+    assay_cursor in = assay_cursor_over(all.data, all.size);
+    while (status == ASSAY_OK && assay_comm_rank(comm) == 0 && assay_cursor_left(&in) > 0)
+        status = get_pair(&in, d);
+    assay_buf_release(&mine);
+    assay_buf_release(&all);
+    free(starts);
+    return assay_comm_agree(comm, status, err);
+}
+
+/* ---- the whole ---- */
+
+/* Compares the pairs whose bytes begin in this rank's share of all bytes. */
+static int compare_share(assay_comm *comm, assay_diff *d, const assay_diff_options *o, size_t *first, size_t *end)
+{
+    const uint64_t rank = (uint64_t)assay_comm_rank(comm), ranks = (uint64_t)assay_comm_size(comm);
+    uint64_t total = 0, at = 0;
+    assay_diff_reading *r = assay_alloc_zeroed(1, sizeof *r);
+    for (size_t i = 0; i < d->pairs; i++)
+        total += weight_of(&d->pair[i]);
+    assay_progress *progress = assay_progress_new(comm, o->progress, total);
+    int status = assay_comm_agree(comm, r && progress ? ASSAY_OK : ASSAY_ENOMEM, NULL);
+    *first = *end = 0;
+    if (status == ASSAY_OK)
+        *r = (assay_diff_reading){.a = {.trial = &d->a}, .b = {.trial = &d->b}, .options = o, .progress = progress};
+    for (size_t i = 0; status == ASSAY_OK && i < d->pairs; i++) {
+        const uint64_t share = (uint64_t)((double)at / (double)total * (double)ranks);
+        at += weight_of(&d->pair[i]);
+        if ((share < ranks ? share : ranks - 1) != rank)
+            continue;
+        *first = *end == 0 ? i : *first;
+        *end = i + 1;
+        status = assay_diff_compare(r, &d->pair[i]);
+    }
+    if (r) {
+        assay_trial_reader_close(&r->a);
+        assay_trial_reader_close(&r->b);
+    }
+    if (progress && r)
+        assay_progress_end(progress);
+    free(r);
+    return status;
+}
+
+static void count_bytes(assay_diff *d)
+{
+    for (size_t i = 0; i < d->pairs; i++)
+        d->bytes +=
+            d->pair[i].figures.elements * (assay_dtype_size(d->pair[i].dtype_a) + assay_dtype_size(d->pair[i].dtype_b));
+}
+
+/* Nothing could be paired. */
+static int refuse_nothing(const assay_diff *d, const char *a, const char *b, assay_error *err)
+{
+    if (d->a.catalog.workers != d->b.catalog.workers)
+        return assay_fail(
+            err, ASSAY_EUSAGE,
+            "%s has %u workers, and %s has %u, of other names: pieces of several ranks are not put together; "
+            "compare what one rank saved, or checkpoints that were saved as a whole",
+            a, d->a.catalog.workers, b, d->b.catalog.workers);
+    return assay_fail(
+        err, ASSAY_EUSAGE,
+        "%s and %s have no tensor of one name at one step: --map 'REGEX=NAME' tells which names stand for the same", a,
+        b);
+}
+
+int assay_diff_run(assay_comm *comm, const char *a, const char *b, const assay_diff_options *options, assay_diff *out,
+                   assay_error *err)
+{
+    size_t first = 0, end = 0;
+    *out = (assay_diff){0};
+    int status = assay_trial_open(a, &out->a, err);
+    if (status == ASSAY_OK)
+        status = assay_trial_open(b, &out->b, err);
+    if (status == ASSAY_OK)
+        status = assay_diff_pair_up(out, options, err);
+    if (status == ASSAY_OK && out->pairs == 0)
+        status = refuse_nothing(out, a, b, err);
+    status = assay_comm_agree(comm, status, err);
+    if (status == ASSAY_OK)
+        status = assay_comm_agree(comm, compare_share(comm, out, options, &first, &end), err);
+    if (status == ASSAY_OK)
+        status = gather(comm, out, first, end, err);
+    if (status == ASSAY_OK)
+        count_bytes(out);
+    return status;
+}

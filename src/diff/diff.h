@@ -1,0 +1,86 @@
+/* diff.h - two trials tensor by tensor: which names both have, and how their elements differ, whatever the layouts.
+ *
+ * How it works:
+ *   1. Every rank opens both trials and pairs their tensors (pairs.c): the same step, worker and name, or as name maps
+ *      say. Trials of one step each are paired whatever its number, and so are those of one worker each.
+ *   2. The pairs are in the order in which the first trial saved them; each rank compares a stretch of about as many
+ *      bytes (compare.c), and sends rank 0 what it found. */
+#ifndef ASSAY_DIFF_DIFF_H
+#define ASSAY_DIFF_DIFF_H
+
+#include "diff/figures.h"
+#include "diff/name_map.h"
+#include "parallel/progress.h"
+#include "trial/trial.h"
+
+typedef enum assay_diff_state {
+    ASSAY_DIFF_COMPARED, /* the figures say how */
+    ASSAY_DIFF_SHAPE,    /* the shapes differ */
+    ASSAY_DIFF_UNREAD    /* one of them cannot be read; the text says why */
+} assay_diff_state;
+
+typedef struct assay_diff_pair {
+    assay_place a, b;            /* records; entry NULL: promised by an index, and not there */
+    const assay_name_map *map;   /* NULL: the names are the same */
+    const char *name_a, *name_b; /* of the trials' dictionaries */
+    int64_t step;                /* of the first trial */
+    uint32_t worker;             /* likewise */
+    assay_diff_state state;
+    int dtype_a, dtype_b, dims_a, dims_b;
+    int64_t shape_a[ASSAY_MAX_DIMS], shape_b[ASSAY_MAX_DIMS]; /* of b the part that is meant */
+    assay_diff_figures figures;
+    char *text; /* owned */
+} assay_diff_pair;
+
+/* A name of one trial that the other has not. */
+typedef struct assay_diff_single {
+    const char *name;
+    int64_t step;
+    uint32_t worker;
+} assay_diff_single;
+
+typedef struct assay_diff_singles {
+    assay_diff_single *list;
+    size_t count, room;
+} assay_diff_singles;
+
+typedef struct assay_diff {
+    assay_trial_files a, b;
+    assay_diff_pair *pair;
+    size_t pairs, room;
+    assay_diff_singles only_a, only_b;
+    int64_t *steps_a, *steps_b; /* that the other trial has not */
+    size_t steps_only_a, steps_only_b, steps;
+    uint64_t bytes; /* of elements that were compared, of both trials */
+} assay_diff;
+
+typedef struct assay_diff_options {
+    const assay_name_map *map;
+    size_t maps;
+    assay_diff_tolerance tolerance;
+    int64_t from, to; /* steps [from, to) of the first trial */
+    size_t memory;    /* bytes that a tensor may take of which a part is compared, or the transposed one */
+    double progress;  /* as of assay_progress_new() */
+} assay_diff_options;
+
+/* Compares; the figures are on rank 0. Release either way. ASSAY_EUSAGE where nothing can be paired, and as
+ * assay_trial_open(). Collective. */
+int assay_diff_run(assay_comm *comm, const char *a, const char *b, const assay_diff_options *options, assay_diff *out,
+                   assay_error *err);
+void assay_diff_release(assay_diff *diff);
+
+/* ---- inside diff ---- */
+
+/* Pairs the tensors of both trials, which are open. 0 or ASSAY_ENOMEM. (pairs.c) */
+int assay_diff_pair_up(assay_diff *diff, const assay_diff_options *options, assay_error *err);
+/* Both trials' records as one process reads them. */
+typedef struct assay_diff_reading {
+    assay_trial_reader a, b;
+    assay_differ differ;
+    const assay_diff_options *options;
+    assay_progress *progress;
+} assay_diff_reading;
+/* Compares one pair; what is wrong with a record is in the pair. 0 or ASSAY_ENOMEM. (compare.c) */
+int assay_diff_compare(assay_diff_reading *reading, assay_diff_pair *pair);
+
+#endif

@@ -1,0 +1,237 @@
+/* pairs.c - which tensors of two trials belong together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "diff/diff.h"
+#include "trial/step_lookup.h"
+
+/* What a trial has of a worker at a step. */
+typedef struct side {
+    const assay_trial_files *trial;
+    assay_step_lookup lookup;
+    int64_t step;
+    uint32_t worker;
+    bool *met; /* [tensors] of the second trial: it has been paired */
+} side;
+
+static const char STATE[] = "state/";
+
+static int turn(side *s, int64_t step, uint32_t worker)
+{
+    const assay_shard *shard = &s->trial->shard;
+    size_t first = assay_shard_find(shard, step), end;
+    while (first < shard->count && shard->parts[first].step == step && shard->parts[first].worker != worker)
+        first++;
+    for (end = first; end < shard->count && shard->parts[end].step == step && shard->parts[end].worker == worker;)
+        end++;
+    s->step = step;
+    s->worker = worker;
+    return assay_step_lookup_turn(&s->lookup, shard, first, end, assay_dict_count(s->trial->tensors));
+}
+
+/* The claim of a kind about a tensor of the side; NULL: none. */
+static const assay_claim *find_claim(const side *s, uint32_t tensor, uint32_t kind)
+{
+    const assay_claims *claims = &s->trial->shard.claims;
+    for (size_t i = 0; i < claims->count; i++)
+        if (claims->list[i].tensor == tensor && claims->list[i].kind == kind && claims->list[i].step == s->step &&
+            claims->list[i].worker == s->worker)
+            return &claims->list[i];
+    return NULL;
+}
+
+/* The record of a name, or of the tensor that it is another name of. False: there is none. A name that is only promised
+ * has no entry. */
+static bool find_record(const side *s, uint32_t tensor, assay_place *out)
+{
+    if (tensor == ASSAY_NO_ID)
+        return false;
+    if (assay_step_lookup_find(&s->lookup, tensor, out))
+        return true;
+    const assay_claim *alias = find_claim(s, tensor, ASSAY_CLAIM_ALIAS);
+    if (alias && assay_step_lookup_find(&s->lookup, alias->first, out))
+        return true;
+    *out = (assay_place){0};
+    return find_claim(s, tensor, ASSAY_CLAIM_PROMISED) != NULL;
+}
+
+/* A second name has no elements of its own. */
+static bool is_alias(const side *s, uint32_t tensor)
+{
+    return find_claim(s, tensor, ASSAY_CLAIM_ALIAS) != NULL;
+}
+
+static int add_pair(assay_diff *d, const assay_diff_pair *pair)
+{
+    if (d->pairs == d->room) {
+        const size_t room = d->room ? 2 * d->room : 256;
+        assay_diff_pair *grown = assay_realloc_array(d->pair, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        d->pair = grown;
+        d->room = room;
+    }
+    d->pair[d->pairs++] = *pair;
+    return ASSAY_OK;
+}
+
+static int add_single(assay_diff_singles *to, const side *s, const char *name)
+{
+    if (strncmp(name, STATE, sizeof STATE - 1) == 0)
+        return ASSAY_OK; /* schedulers, random numbers: nothing of it is required */
+    if (to->count == to->room) {
+        const size_t room = to->room ? 2 * to->room : 64;
+        assay_diff_single *grown = assay_realloc_array(to->list, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        to->list = grown;
+        to->room = room;
+    }
+    to->list[to->count++] = (assay_diff_single){name, s->step, s->worker};
+    return ASSAY_OK;
+}
+
+/* The name that a tensor of the first trial has in the second one, in `text` where a map says so. *map: which one. */
+static int other_name(const assay_diff_options *o, const char *name, size_t length, assay_buf *text,
+                      const assay_name_map **map)
+{
+    *map = NULL;
+    assay_buf_clear(text);
+    for (size_t i = 0; i < o->maps; i++) {
+        const int found = assay_name_map_apply(&o->map[i], name, length, text);
+        if (found < 0)
+            return found;
+        if (found == 1) {
+            *map = &o->map[i];
+            return assay_buf_status(text);
+        }
+        assay_buf_clear(text);
+    }
+    assay_put_bytes(text, name, length);
+    return assay_buf_status(text);
+}
+
+static int pair_tensor(assay_diff *d, const assay_diff_options *o, const side *a, side *b, uint32_t tensor,
+                       assay_buf *text)
+{
+    assay_diff_pair pair = {.step = a->step, .worker = a->worker};
+    size_t length = 0;
+    if (!find_record(a, tensor, &pair.a))
+        return ASSAY_OK;
+    pair.name_a = assay_dict_name(d->a.tensors, tensor, &length);
+    int status = other_name(o, pair.name_a, length, text, &pair.map);
+    if (status == ASSAY_EBUDGET) { /* a pattern that gave up: as if it did not match */
+        assay_buf_clear(text);
+        assay_put_bytes(text, pair.name_a, length);
+        status = assay_buf_status(text);
+    }
+    if (status != ASSAY_OK)
+        return status;
+    const uint32_t other = assay_dict_find(d->b.tensors, (const char *)text->data, text->size);
+    if (!find_record(b, other, &pair.b))
+        return is_alias(a, tensor) ? ASSAY_OK : add_single(&d->only_a, a, pair.name_a);
+    b->met[other] = true;
+    pair.name_b = assay_dict_name(d->b.tensors, other, &length);
+    return add_pair(d, &pair);
+}
+
+/* In the order in which the first trial saved them; names without a record at the end. */
+static int compare_pairs(const void *x, const void *y)
+{
+    const assay_diff_pair *p = x, *q = y;
+    const uintptr_t a = (uintptr_t)p->a.entry - 1, b = (uintptr_t)q->a.entry - 1;
+    if (a != b)
+        return a < b ? -1 : 1;
+    const int names = strcmp(p->name_a, q->name_a);
+    return names ? names : strcmp(p->name_b, q->name_b);
+}
+
+static int pair_workers(assay_diff *d, const assay_diff_options *o, side *a, side *b, assay_buf *text)
+{
+    const uint32_t theirs = assay_dict_count(d->b.tensors);
+    const size_t before = d->pairs;
+    int status = ASSAY_OK;
+    memset(b->met, 0, theirs * sizeof *b->met);
+    for (uint32_t t = 0; status == ASSAY_OK && t < assay_dict_count(d->a.tensors); t++)
+        status = pair_tensor(d, o, a, b, t, text);
+    if (d->pairs > before)
+        qsort(d->pair + before, d->pairs - before, sizeof *d->pair, compare_pairs);
+    for (uint32_t t = 0; status == ASSAY_OK && t < theirs; t++) {
+        assay_place place;
+        if (!b->met[t] && find_record(b, t, &place) && !is_alias(b, t))
+            status = add_single(&d->only_b, b, assay_dict_name(d->b.tensors, t, NULL));
+    }
+    return status;
+}
+
+static int pair_step(assay_diff *d, const assay_diff_options *o, side *a, side *b, int64_t step_a, int64_t step_b,
+                     assay_buf *text)
+{
+    const assay_catalog *mine = &d->a.catalog, *theirs = &d->b.catalog;
+    const bool alone = mine->workers == 1 && theirs->workers == 1;
+    int status = ASSAY_OK;
+    d->steps++;
+    for (uint32_t w = 0; status == ASSAY_OK && w < mine->workers; w++) {
+        const uint32_t other = alone ? 0 : assay_catalog_worker(theirs, mine->worker[w]);
+        if (other == ASSAY_NO_ID)
+            continue;
+        status = turn(a, step_a, w);
+        if (status == ASSAY_OK)
+            status = turn(b, step_b, other);
+        if (status == ASSAY_OK)
+            status = pair_workers(d, o, a, b, text);
+    }
+    return status;
+}
+
+/* The steps of a trial, which the caller frees, *count of them; NULL without memory. */
+static int64_t *list_steps(const assay_trial_files *t, const assay_diff_options *o, size_t *count)
+{
+    int64_t *steps = assay_alloc((t->shard.count + 1) * sizeof *steps);
+    *count = 0;
+    for (size_t p = 0; steps && p < t->shard.count; p++) {
+        const int64_t step = t->shard.parts[p].step;
+        if ((*count == 0 || steps[*count - 1] != step) && step >= o->from && step < o->to)
+            steps[(*count)++] = step;
+    }
+    return steps;
+}
+
+static int pair_steps(assay_diff *d, const assay_diff_options *o, side *a, side *b, assay_buf *text)
+{
+    size_t mine = 0, theirs = 0, i = 0, k = 0;
+    int status = ASSAY_OK;
+    d->steps_a = list_steps(&d->a, o, &mine);
+    d->steps_b = list_steps(&d->b, o, &theirs);
+    if (!d->steps_a || !d->steps_b)
+        return ASSAY_ENOMEM;
+    if (mine == 1 && theirs == 1)
+        return pair_step(d, o, a, b, d->steps_a[0], d->steps_b[0], text);
+    while (status == ASSAY_OK && (i < mine || k < theirs)) {
+        if (i < mine && k < theirs && d->steps_a[i] == d->steps_b[k]) {
+            status = pair_step(d, o, a, b, d->steps_a[i], d->steps_b[k], text);
+            i++;
+            k++;
+        } else if (k == theirs || (i < mine && d->steps_a[i] < d->steps_b[k])) {
+            d->steps_a[d->steps_only_a++] = d->steps_a[i++];
+        } else {
+            d->steps_b[d->steps_only_b++] = d->steps_b[k++];
+        }
+    }
+    return status;
+}
+
+int assay_diff_pair_up(assay_diff *d, const assay_diff_options *o, assay_error *err)
+{
+    side a = {.trial = &d->a}, b = {.trial = &d->b};
+    assay_buf text;
+    assay_buf_init(&text, SIZE_MAX);
+    b.met = assay_alloc_zeroed(assay_dict_count(d->b.tensors) + (size_t)1, sizeof *b.met);
+    int status = b.met ? pair_steps(d, o, &a, &b, &text) : ASSAY_ENOMEM;
+    free(b.met);
+    assay_step_lookup_release(&a.lookup);
+    assay_step_lookup_release(&b.lookup);
+    assay_buf_release(&text);
+    return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while tensors are paired") : status;
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Checkpoints compared tensor by tensor, whatever their layouts, and verified file by file: the same answer at any number of ranks.
+
+    tensors.py --assay PROGRAM --ranks 1 3 ...
+"""
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from checkpoints import save_dcp, save_npz, save_pieces, save_safetensors, save_sharded  # noqa: E402
+from launch import Checks, mpirun  # noqa: E402
+
+STEPS = (10, 20)
+
+
+def model(step, change=0.0):
+    rng = numpy.random.default_rng(step)
+    tensors = {"embed.weight": rng.normal(0, 1, (40, 8)).astype("float32"), "q.weight": rng.normal(0, 1, (6, 4)).astype("float32"),
+               "k.weight": rng.normal(0, 1, (6, 4)).astype("float32"), "v.weight": rng.normal(0, 1, (6, 4)).astype("float32"),
+               "out.weight": rng.normal(0, 1, (4, 6)).astype("float16"), "count": numpy.array(step, "int64")}
+    tensors["k.weight"][2, 3] += numpy.float32(change)
+    return tensors
+
+
+def as_torch(tensors):
+    return {name: torch.from_numpy(value.copy() if value.ndim else numpy.array(value)) for name, value in tensors.items()}
+
+
+def save_torch(path, saved):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(saved, path)
+
+
+def save_legacy(root, step):
+    parts = as_torch(model(step))
+    save_torch(root / ("iter_%07d" % step) / "mp_rank_00" / "model_optim_rng.pt",
+               {"model": {"language_model." + name: value for name, value in parts.items()}, "iteration": step})
+
+
+LAYOUTS = {
+    "safetensors": lambda root, step: save_safetensors(root / ("step-%d.safetensors" % step), model(step)),
+    "sharded": lambda root, step: save_sharded(root / ("checkpoint-%d" % step), model(step), 3),
+    "pieces": lambda root, step: save_pieces(root / ("step_%d" % step), model(step), 2),
+    "npz": lambda root, step: save_npz(root / ("%d.npz" % step), model(step), step == 20),
+    "dcp": lambda root, step: save_dcp(root / ("step%d" % step), as_torch(model(step)), {}, 3),
+    "torch": lambda root, step: save_torch(root / ("ckpt_%d.pt" % step), {"model": as_torch(model(step)), "step": step}),
+    "legacy": save_legacy,
+}
+
+
+class Test:
+    def __init__(self, args, work):
+        self.args, self.work, self.checks = args, work, Checks()
+
+    def run(self, name, code, *words):
+        """Standard output of a command, which has to be the same at every number of ranks."""
+        told = None
+        for ranks in self.args.ranks:
+            done = mpirun(ranks, [self.args.assay, *words, "--progress", "0"])
+            self.checks.expect(done.code == code, "%s, %d ranks: exit %d, not %d\n%s" % (name, ranks, done.code, code, done))
+            told = done.out if told is None else told
+            self.checks.expect(done.out == told, "%s: %d ranks say something else: %s" % (name, ranks, done.out))
+        return told or ""
+
+    def begins(self, name, text, *words):
+        first = text.split("\n")[0]
+        self.checks.expect(all(word in first for word in words), "%s: %s" % (name, first))
+
+
+def check_layouts(test):
+    for layout, save in LAYOUTS.items():
+        for step in STEPS:
+            save(test.work / layout, step)
+    for layout in list(LAYOUTS)[1:]:
+        names = ["--map", r"^(.*)=language_model.\1"] if layout == "legacy" else []
+        said = test.run(layout, 0, "compare", test.work / "safetensors", test.work / layout, *names)
+        test.begins(layout, said, "equal: 12 tensors at 2 steps, bit for bit")
+    said = test.run("one step each", 1, "compare", test.work / "sharded" / "checkpoint-10", test.work / "dcp" / "step20")
+    test.begins("one step each", said, "different: 6 of 6 tensors at 1 step; first embed.weight")
+
+
+def check_differences(test):
+    a, b, c = (test.work / name for name in ("a", "b", "c"))
+    save_safetensors(a / "step-1.safetensors", model(1))
+    changed = model(1, 0.5)
+    changed["embed.weight"][39, 7] = numpy.nan
+    del changed["count"]
+    changed["more"] = numpy.ones(3, "float32")
+    changed["v.weight"] = changed["v.weight"].reshape(4, 6)
+    changed["out.weight"] = changed["out.weight"].astype("float32")
+    save_safetensors(b / "step-1.safetensors", changed)
+    report = json.loads(test.run("differences", 1, "compare", a, b, "--json"))
+    found = {d["tensor"]: d for d in report["differences"]}
+    test.checks.expect(report["verdict"] == "different" and set(found) == {"embed.weight", "k.weight", "v.weight"},
+                       "differences: %s" % report)
+    k, embed = found["k.weight"], found["embed.weight"]
+    before, after = model(1)["k.weight"].astype("float64"), changed["k.weight"].astype("float64")
+    cosine = (before * after).sum() / numpy.sqrt((before ** 2).sum() * (after ** 2).sum())
+    test.checks.expect(k["unequal"] == k["apart"] == 1 and k["first"] == {"element": 11, "values": [before[2, 3], after[2, 3]]} and
+                       k["largest"] == abs(before[2, 3] - after[2, 3]) and abs(k["cosine"] - cosine) < 1e-14 and
+                       abs(k["relative"] - k["largest"] / max(abs(before[2, 3]), abs(after[2, 3]))) < 1e-14, "one element: %s" % k)
+    test.checks.expect(embed["unequal"] == embed["apart"] == 1 and embed["first"]["element"] == 319 and
+                       embed["first"]["values"][1] == "nan" and embed["largest"] == 0, "a NaN: %s" % embed)
+    test.checks.expect(found["v.weight"]["state"] == "shape" and [s["tensor"] for s in report["only_in_first"]] == ["count"] and
+                       [s["tensor"] for s in report["only_in_second"]] == ["more"], "shapes and names: %s" % report)
+    said = test.run("first and largest", 1, "compare", a, b)
+    test.begins("first and largest", said, "different: 3 of 5 tensors at 1 step; first embed.weight at step 1, element 319",
+                "2 names are only in one of them")
+    test.checks.expect("The largest difference is 0.5, in k.weight at step 1, element 11." in said, "the largest: %s" % said)
+    save_safetensors(c / "step-1.safetensors", model(1, 1e-5))
+    test.begins("close", test.run("close", 0, "compare", a, c, "--atol", "1e-4"), "close: 6 tensors at 1 step, 1 of them not bit for bit")
+    test.begins("apart", test.run("apart", 1, "compare", a, c, "--rtol", "1e-9"), "different: 1 of 6")
+
+
+def check_maps(test):
+    """Fused and transposed matrices, as other programs save them."""
+    plain, fused = test.work / "plain", test.work / "fused"
+    one = model(3)
+    save_safetensors(plain / "step-3.safetensors", one)
+    save_safetensors(fused / "step-3.safetensors", {
+        "m.embed": one["embed.weight"], "m.qkv": numpy.concatenate([one["q.weight"], one["k.weight"], one["v.weight"]]),
+        "m.out": numpy.ascontiguousarray(one["out.weight"].T), "count": one["count"]})
+    maps = ["^q.weight=m.qkv[0/3]", "^k.weight=m.qkv[6:12, :]", "^v.weight=m.qkv[12:]", "^out.weight$=m.out^T", r"^(embed)\.weight=m.\1"]
+    words = [w for m in maps for w in ("--map", m)]
+    test.begins("maps", test.run("maps", 0, "compare", plain, fused, *words), "equal: 6 tensors at 1 step, bit for bit")
+    words[3] = "^k.weight=m.qkv[0/3]"
+    test.begins("a wrong part", test.run("a wrong part", 1, "compare", plain, fused, *words), "different: 1 of 6", "first k.weight")
+    words[3] = "^k.weight=m.qkv[17:23]"
+    test.run("a part that is not there", 3, "compare", plain, fused, *words)
+    for wrong in ("x", "(=y", "a=b[3]", "a=b[3:1]", "a=b[2/2]", "=b"):
+        done = mpirun(1, [test.args.assay, "compare", plain, fused, "--map", wrong])
+        test.checks.expect(done.code == 2 and "map" in done.err or "regular expression" in done.err, "--map %s: %s" % (wrong, done))
+    done = mpirun(1, [test.args.assay, "compare", plain, fused, "--json", "--out", test.work / "out"])
+    test.checks.expect(done.code == 2 and "make no report" in done.err, "a report of tensors: %s" % done)
+
+
+def check_verify(test):
+    said = test.run("whole", 0, "verify", test.work / "sharded")
+    test.begins("whole", said, "sound: 6 files of 2 checkpoints, 12 tensors")
+    test.checks.expect(said.count("\nsound ") == 6, "a line a file: %s" % said)
+    root = test.work / "cut"
+    shutil.copytree(test.work / "sharded", root)
+    file = root / "checkpoint-20" / "model-00002-of-00003.safetensors"
+    os.truncate(file, file.stat().st_size - 4)
+    said = test.run("cut", 3, "verify", root)
+    test.begins("cut", said, "damaged: 1 of 6 files of 2 checkpoints", "the file ends early")
+    test.checks.expect("\ndamaged  checkpoint-20/model-00002-of-00003.safetensors  1 tensor, " in said, "the line: %s" % said)
+    test.begins("older ones", test.run("older ones", 0, "verify", root, "--steps", ":20"), "sound: 3 files of 1 checkpoint")
+    report = json.loads(test.run("newest", 3, "verify", root, "--last", "--json"))
+    test.checks.expect(report["verdict"] == "damaged" and [f["state"] for f in report["files"]].count("damaged") == 1 and
+                       {f["step"] for f in report["files"]} == {20}, "the newest: %s" % report)
+    sick = test.work / "sick"
+    for step in STEPS:
+        tensors = model(step)
+        moment, square = numpy.full((6, 4), 0.1, "float32"), numpy.full((6, 4), 0.2, "float32")
+        if step == 20:
+            tensors["q.weight"][1, 1] = numpy.inf
+            moment[0, 0] = 100
+            del tensors["v.weight"]
+        tensors.update({"optimizer/q.weight/exp_avg": moment, "optimizer/q.weight/exp_avg_sq": square})
+        save_safetensors(sick / ("step-%d.safetensors" % step), tensors)
+    report = json.loads(test.run("sick", 1, "verify", sick, "--json"))
+    test.checks.expect(report["verdict"] == "suspect" and [f["findings"] for f in report["files"]][:2] == [0, 2] and
+                       report["findings"] == 3, "sick: %s" % report)
+    done = mpirun(1, [test.args.assay, "verify", test.work / "absent"])
+    test.checks.expect(done.code == 2 and "absent" in done.err, "no such trial: %s" % done)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", type=Path, required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", required=True)
+    with tempfile.TemporaryDirectory(prefix="assay-tensors-") as work:
+        test = Test(parser.parse_args(), Path(work))
+        for check in (check_layouts, check_differences, check_maps, check_verify):
+            check(test)
+    test.checks.done()
+
+
+if __name__ == "__main__":
+    main()
