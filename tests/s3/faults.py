@@ -197,6 +197,19 @@ class Suite:
                 self.checks.expect(run.get("gets") == len(gets) and run.get("lists") == lists and run.get("repeated") == 0,
                                    "the report's figures %s, %d GETs, %d listings" % (run, len(gets), lists))
 
+    def check_many(self):
+        """Of more objects than are asked for ahead: one GET each, and as many under way as there may be."""
+        with Server(delay=0.02) as server:
+            server.put_steps("runs", "t/", 400)
+            for ranks in self.ranks:
+                before, server.busiest = len(server.requests), 0
+                done = mpirun(ranks, [self.assay, "run", "s3://runs/t", "--out", self.room / "many"],
+                              s3.environment(server.port, server.key, server.secret))
+                data = [path for _, path, _ in server.requests[before:] if "/events/" in path or "/index/" in path]
+                self.checks.expect(done.code == 0 and len(set(data)) == 800 and len(data) <= 800 + 3 * (ranks - 1),
+                                   "%d GETs of %d objects at %d ranks: %s" % (len(data), len(set(data)), ranks, done))
+                self.checks.expect(24 <= server.busiest <= 32 * ranks, "%d requests under way at %d ranks" % (server.busiest, ranks))
+
     def all(self):
         self.server.client.make_bucket("runs")
         self.server.client.put_tree("runs", "healthy/", TRIALS / "healthy")
@@ -205,6 +218,7 @@ class Suite:
             self.checks.expect(done.code == 0 and self.wanted, "without a fault: %s" % done)
         mixed = self.begin_mixed()
         self.check_requests()
+        self.check_many()
         self.check_passing()
         self.check_lasting()
         self.check_refused()

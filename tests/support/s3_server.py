@@ -21,6 +21,7 @@ import urllib.parse
 from xml.sax.saxutils import escape as xml_escape
 
 import s3
+from made import Made
 
 HEAD = "<?xml version='1.0' encoding='UTF-8'?>\n"
 WHEN = "2026-11-20T10:00:00.000Z"
@@ -78,7 +79,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         number = owner.note(self.command, self.path, dict(self.headers))
         what = owner.decide(number, self.command, self.path) if owner.decide else None
         if owner.delay:
+            with owner.lock:
+                owner.busy += 1
+                owner.busiest = max(owner.busiest, owner.busy)
             time.sleep(owner.delay)
+            with owner.lock:
+                owner.busy -= 1
         if what == "reset":
             self.close_connection = True
             return None
@@ -161,6 +167,8 @@ class Server:
     def __init__(self, decide=None, tls=None, signed=False, hosts=False, delay=0):
         self.decide, self.signed, self.hosts, self.delay = decide, signed, hosts, delay
         self.buckets, self.sorted, self.uploads, self.requests = {}, {}, set(), []
+        self.times = []  # when each came
+        self.busy = self.busiest = 0  # requests that wait for their delay, and the most of them
         self.lock, self.stopped = threading.Lock(), threading.Event()
         self.listener = Listener(("127.0.0.1", 0), Handler)
         self.listener.owner = self
@@ -175,6 +183,7 @@ class Server:
     def note(self, method, path, headers):
         with self.lock:
             self.requests.append((method, path, headers))
+            self.times.append((time.perf_counter(), path))
             return len(self.requests)
 
     def put(self, bucket, key, content):
@@ -187,6 +196,19 @@ class Server:
         for path in directory.rglob("*"):
             if path.is_file():
                 self.put(bucket, prefix + path.relative_to(directory).as_posix(), path.read_bytes())
+
+    def put_steps(self, bucket, prefix, steps):
+        """A trial of one worker and so many steps: two small tensors each."""
+        server = self
+
+        class Into(Made):
+            def put(self, name, data):
+                server.put(bucket, prefix + name, data)
+
+        trial = Into("", collections={"losses": "loss"})
+        for step in range(steps):
+            trial.step(step, "TRAIN", step, {"loss": 1 / (step + 1), "weight": [0.5, -0.5]})
+        trial.end()
 
     def page(self, bucket, words):
         """A page of ListObjectsV2. The token is the last key, or common prefix, of the page before."""
