@@ -1,5 +1,9 @@
-/* json_number.c - integers in JSON, in every form that JSON allows for them. */
+/* json_number.c - numbers in JSON: integers in every form that JSON allows for them, and the nearest double. */
 #include "base/json_pull.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static bool is_digit(const assay_pull *s, const char *p)
 {
@@ -58,30 +62,109 @@ static const char *take_exponent(const assay_pull *s, const char *p, int64_t *sc
     return p;
 }
 
-bool assay_pull_integer(assay_pull *s, int64_t *value, bool *fits)
+/* Takes a number apart; `d` has its size without the sign. */
+static bool take_decimal(assay_pull *s, decimal *d, bool *negative)
 {
-    decimal d = {0};
     const char first = assay_pull_peek(s);
     const char *begin = s->at, *p = begin + (first == '-');
     const char *digits = p;
+    *d = (decimal){0};
+    *negative = first == '-';
     if (!is_digit(s, p))
         return assay_pull_fault(s, p, p == s->end ? "the text ends too early" : "expected a number");
     for (; is_digit(s, p); p++)
-        d.scale += !put_digit(&d, *p);
+        d->scale += !put_digit(d, *p);
     if (*digits == '0' && p - digits > 1)
         return assay_pull_fault(s, begin, "a number with a leading zero");
     if (p < s->end && *p == '.') {
         if (!is_digit(s, ++p))
             return assay_pull_fault(s, p, "expected a digit behind the decimal point");
         for (; is_digit(s, p); p++)
-            d.scale -= put_digit(&d, *p);
+            d->scale -= put_digit(d, *p);
     }
     if (p < s->end && (*p == 'e' || *p == 'E')) {
-        p = take_exponent(s, p + 1, &d.scale);
+        p = take_exponent(s, p + 1, &d->scale);
         if (!p)
             return assay_pull_fault(s, begin, "a number whose exponent has no digits");
     }
     s->at = p;
-    *fits = to_int64(d, first == '-', value);
+    return true;
+}
+
+bool assay_pull_integer(assay_pull *s, int64_t *value, bool *fits)
+{
+    decimal d;
+    bool negative = false;
+    if (!take_decimal(s, &d, &negative))
+        return false;
+    *fits = to_int64(d, negative, value);
+    return true;
+}
+
+/* digits / 10^places, rounded once: a quotient of at least 65 bits, of which the rest that is cut off is remembered. */
+static double divided(uint64_t digits, unsigned places)
+{
+    static const uint64_t tens[] = {1,
+                                    10,
+                                    100,
+                                    1000,
+                                    10000,
+                                    100000,
+                                    1000000,
+                                    10000000,
+                                    100000000,
+                                    1000000000,
+                                    10000000000,
+                                    100000000000,
+                                    1000000000000,
+                                    10000000000000,
+                                    100000000000000,
+                                    1000000000000000,
+                                    10000000000000000,
+                                    100000000000000000,
+                                    1000000000000000000};
+    const int up = __builtin_clzll(digits);
+    const unsigned __int128 dividend = (unsigned __int128)(digits << up) << 64;
+    const unsigned __int128 quotient = dividend / tens[places]; /* has 67 to 125 bits */
+    const uint64_t high = (uint64_t)(quotient >> 64), low = (uint64_t)quotient;
+    const int over = 64 - __builtin_clzll(high);
+    const uint64_t kept = high << (64 - over) | low >> over; /* 64 bits with the top one set: 53 stay */
+    const bool more = low << (64 - over) != 0 || quotient * tens[places] != dividend || (kept & 0x3ff) != 0;
+    const uint64_t mantissa = kept >> 11;
+    const bool raised = (kept & 0x400) != 0 && (more || (mantissa & 1));
+    return ldexp((double)(mantissa + raised), 11 + over - 64 - up);
+}
+
+bool assay_pull_number(assay_pull *s, double *value)
+{
+    enum { EXACT_TENS = 22, PLACES = 18 };
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    decimal d;
+    bool negative = false;
+    assay_pull_peek(s);
+    const char *begin = s->at;
+    if (!take_decimal(s, &d, &negative))
+        return false;
+    double size = 0;
+    if (!d.lost && d.digits <= UINT64_C(1) << 53 && d.scale <= EXACT_TENS && d.scale >= -EXACT_TENS) {
+        size = d.scale < 0 ? (double)d.digits / tens[-d.scale] : (double)d.digits * tens[d.scale];
+    } else if (!d.lost && d.digits > 0 && d.scale < 0 && d.scale >= -PLACES) {
+        size = divided(d.digits, (unsigned)-d.scale);
+    } else if (d.digits > 0) { /* rare: the library rounds what has more digits or a large exponent */
+        char room[128];
+        const size_t length = (size_t)(s->at - begin);
+        char *copy = length < sizeof room ? room : malloc(length + 1);
+        if (!copy) {
+            s->no_memory = true;
+            return assay_pull_fault(s, begin, "out of memory");
+        }
+        memcpy(copy, begin, length);
+        copy[length] = '\0';
+        size = fabs(strtod(copy, NULL));
+        if (copy != room)
+            free(copy);
+    }
+    *value = negative ? -size : size;
     return true;
 }

@@ -239,13 +239,15 @@ bool assay_pull_end(assay_pull *s)
     return s->at == s->end || assay_pull_fault(s, s->at, "more text behind the end of the document");
 }
 
-static bool skip_literal(assay_pull *s)
+bool assay_pull_literal(assay_pull *s, int *value)
 {
-    static const char *const words[] = {"true", "false", "null"};
+    static const char *const words[] = {"null", "false", "true"};
+    assay_pull_peek(s);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t length = strlen(words[i]);
         if ((size_t)(s->end - s->at) >= length && memcmp(s->at, words[i], length) == 0) {
             s->at += length;
+            *value = (int)i - 1;
             return true;
         }
     }
@@ -257,13 +259,14 @@ static bool skip_scalar(assay_pull *s)
     const char *text = NULL;
     size_t length = 0;
     int64_t value = 0;
+    int literal = 0;
     bool fits = false;
     char c = assay_pull_peek(s);
     if (c == '"')
         return assay_pull_string(s, &text, &length);
     if (c == '-' || (c >= '0' && c <= '9'))
         return assay_pull_integer(s, &value, &fits);
-    return skip_literal(s);
+    return assay_pull_literal(s, &literal);
 }
 
 bool assay_pull_skip(assay_pull *s)

@@ -38,6 +38,10 @@ bool assay_pull_string(assay_pull *s, const char **text, size_t *length);
 bool assay_pull_key(assay_pull *s, const char **text, size_t *length);
 /* A number. *fits is false when it is well-formed and no int64 (1e3 and 1.0 are). */
 bool assay_pull_integer(assay_pull *s, int64_t *value, bool *fits);
+/* A number as the nearest double (half to even); infinite when it is too large for one. */
+bool assay_pull_number(assay_pull *s, double *value);
+/* true, false or null: 1, 0 or -1 in *value. */
+bool assay_pull_literal(assay_pull *s, int *value);
 /* Passes over any value, without recursion. */
 bool assay_pull_skip(assay_pull *s);
 /* True when nothing but white space is left. */
