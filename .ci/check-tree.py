@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ["base", "http", "s3", "parallel", "tensor", "tfrecord", "trial", "hook", "diff", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
+MODULES = ["base", "http", "s3", "parallel", "tensor", "tfrecord", "trial", "hook", "diff", "timeline", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
 FOLDERS = {"engine": ["source", "plan", "reduce", "map", ""],
            "report": ["text", "", "model", "compare", "html", "results", "forms"]}  # within a module, in the same way
 ORDER = {  # a folder whose files include only headers of files before them
@@ -25,7 +25,7 @@ FOREIGN = {  # header: the files that may include it
     "pcre2.h": r"src/base/regex\.c",
     "curl/curl.h": r"src/http/curl_\w+\.[ch]",
     "zlib.h": r"src/report/html/png\.c|src/trial/storage/hdf5/dataset\.c|tests/formats/blocks_decode\.c|"
-              r"src/trial/format/checkpoint/inflate\.c",
+              r"src/trial/format/checkpoint/inflate\.c|src/trial/lines\.c|tests/unit/trial/test_lines\.c",
     "hdf5.h": r"src/hdf5/hdf5_(file|reason)\.c",
 }
 PRIVATE = re.compile(r'"[^"]*(\b(index|events|collections)/|training_job_end|_collections\b|(tensor|shape)_payload)')

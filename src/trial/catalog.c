@@ -1,6 +1,7 @@
 /* catalog.c - lists a trial:
  *
- * 1. One look at the root tells which formats may lie below it; each adds its workers and units.
+ * 1. One look at the root tells which formats may lie below it; each adds its workers and units. Files of events in
+ *    time are listed beside them (events.h).
  * 2. Workers are sorted in natural order, units by (step, worker, format, mode); doubles are taken out.
  * 3. Each format says what else it knows: whether the trial has ended, what is odd about it. */
 #include "trial/catalog.h"
@@ -299,6 +300,7 @@ static int fail_unknown(const assay_lister *l)
     assay_buf_init(&what, 4096);
     for (unsigned i = 0; i < assay_format_count(); i++)
         assay_put_format(&what, "%s%s", i ? ", nor " : "", assay_format_of(i)->what);
+    assay_event_formats_describe(&what);
     assay_put_u8(&what, '\0');
     int status =
         assay_fail(l->err, ASSAY_EFORMAT,
@@ -328,7 +330,9 @@ static int list_formats(assay_lister *l)
         synthesised = synthesised || format->synthesised;
         l->said_by_none = l->said_by_none && format->synthesised;
     }
-    if (catalog->format_count == 0)
+    if (assay_event_files_list(l->store, l->top, &catalog->events, &catalog->problems) != ASSAY_OK)
+        return assay_lister_no_memory(l);
+    if (catalog->format_count == 0 && !catalog->events.found)
         return fail_unknown(l);
     if (synthesised && !l->has_collections && assay_collections_add_defaults(&catalog->collections) != ASSAY_OK)
         return assay_lister_no_memory(l);
@@ -345,6 +349,8 @@ static int conclude_formats(assay_lister *l)
     }
     if (l->said_by_none && catalog->collections.num_workers == 0)
         catalog->collections.num_workers = catalog->workers;
+    if (catalog->format_count == 0)
+        catalog->ended = catalog->events.ended;
     uint32_t said = catalog->collections.num_workers;
     catalog->expected_workers = said > catalog->workers ? said : catalog->workers;
     if (status == ASSAY_OK && catalog->problems.status != ASSAY_OK)

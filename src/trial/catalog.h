@@ -12,6 +12,7 @@
 #include <assay/rule.h>
 
 #include "trial/collections.h"
+#include "trial/events.h"
 #include "trial/names.h"
 #include "trial/problem.h"
 #include "trial/run_facts.h"
@@ -47,6 +48,7 @@ typedef struct assay_catalog {
     bool ended;                             /* the trial says that nothing more will come */
     assay_collections collections;
     assay_run_facts facts;
+    assay_event_files events; /* what the trial recorded in time, beside its steps */
     assay_problems problems;
 } assay_catalog;
 

@@ -21,6 +21,7 @@ void assay_catalog_release(assay_catalog *catalog)
         assay_dict_free(catalog->places[i]);
     assay_collections_release(&catalog->collections);
     assay_run_facts_release(&catalog->facts);
+    assay_event_files_release(&catalog->events);
     assay_problems_release(&catalog->problems);
     *catalog = (assay_catalog){0};
 }
@@ -54,6 +55,7 @@ void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out)
     assay_units_pack(catalog->units, catalog->unit_count, out);
     assay_collections_pack(&catalog->collections, out);
     assay_run_facts_pack(&catalog->facts, out);
+    assay_event_files_pack(&catalog->events, out);
     assay_problems_pack(&catalog->problems, out);
 }
 
@@ -169,6 +171,8 @@ int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err)
         status = assay_collections_unpack(in, &catalog.collections, NULL);
     if (status == ASSAY_OK)
         status = assay_run_facts_unpack(in, &catalog.facts);
+    if (status == ASSAY_OK)
+        status = assay_event_files_unpack(in, &catalog.events);
     if (status == ASSAY_OK)
         status = assay_problems_unpack(in, &catalog.problems, NULL);
     if (status != ASSAY_OK) {

@@ -1,0 +1,212 @@
+/* lines.c - see lines.h.
+ *
+ * 1. A block is read; a file that begins with gzip's two magic bytes is unpacked block by block, member by member.
+ * 2. A line that lies in one block is handed out where it lies. One that goes on in the next block is put together. */
+#include "trial/lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/fault.h"
+
+enum { BLOCK = 256 << 10, GZIP_WINDOW = 15 + 16 };
+
+struct assay_lines {
+    assay_store_file *file;
+    char *path;
+    uint64_t offset, number;
+    uint8_t *raw;  /* what was read of a packed file */
+    uint8_t *text; /* text to hand out */
+    size_t at, size;
+    assay_buf whole; /* a line of several blocks */
+    bool packed, within, finished, too_long;
+    z_stream stream;
+    int failed; /* what ended the stream; told once its lines are handed out */
+    assay_error why;
+};
+
+void assay_lines_close(assay_lines *l)
+{
+    if (!l)
+        return;
+    if (l->packed)
+        inflateEnd(&l->stream);
+    assay_store_close_file(l->file);
+    assay_buf_release(&l->whole);
+    free(l->raw);
+    free(l->text);
+    free(l->path);
+    free(l);
+}
+
+/* The next bytes of the file. */
+static int read_raw(assay_lines *l, uint8_t *to, size_t *got, assay_error *err)
+{
+    int status = assay_store_read_at(l->file, l->offset, to, BLOCK, got, err);
+    if (status == ASSAY_OK)
+        l->offset += *got;
+    return status;
+}
+
+static int begin_unpacking(assay_lines *l, size_t size, assay_error *err)
+{
+    l->raw = l->text;
+    l->text = assay_alloc(BLOCK);
+    if (!l->text || inflateInit2(&l->stream, GZIP_WINDOW) != Z_OK)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while it is unpacked", l->path);
+    l->packed = l->within = true;
+    l->stream.next_in = l->raw;
+    l->stream.avail_in = (uInt)size;
+    l->size = 0;
+    return ASSAY_OK;
+}
+
+int assay_lines_open(assay_store *store, const char *path, assay_lines **out, assay_error *err)
+{
+    assay_lines *l = assay_alloc_zeroed(1, sizeof *l);
+    if (!l)
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
+    assay_buf_init(&l->whole, ASSAY_LINE_MOST);
+    l->path = assay_copy_text(path);
+    l->text = assay_alloc(BLOCK);
+    int status = l->path && l->text ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", path);
+    if (status == ASSAY_OK)
+        status = assay_store_open_file(store, path, &l->file, err);
+    if (status == ASSAY_OK)
+        status = read_raw(l, l->text, &l->size, err);
+    if (status == ASSAY_OK && l->size >= 2 && l->text[0] == 0x1f && l->text[1] == 0x8b)
+        status = begin_unpacking(l, l->size, err);
+    if (status != ASSAY_OK) {
+        assay_lines_close(l);
+        return status;
+    }
+    *out = l;
+    return ASSAY_OK;
+}
+
+/* Fills the block of text from the packed file; nothing at its end. */
+static int unpack(assay_lines *l, assay_error *err)
+{
+    l->stream.next_out = l->text;
+    l->stream.avail_out = BLOCK;
+    while (l->stream.avail_out == BLOCK) {
+        if (l->stream.avail_in == 0) {
+            size_t got = 0;
+            int status = read_raw(l, l->raw, &got, err);
+            if (status != ASSAY_OK)
+                return status;
+            l->stream.next_in = l->raw;
+            l->stream.avail_in = (uInt)got;
+            if (got == 0)
+                return l->within
+                           ? assay_fail(err, ASSAY_EFORMAT,
+                                        "%s: the packed file is cut short, or not written to its end yet", l->path)
+                           : ASSAY_OK;
+        }
+        if (!l->within && *l->stream.next_in == 0) { /* padding behind the last member */
+            l->stream.next_in++;
+            l->stream.avail_in--;
+            continue;
+        }
+        if (!l->within && inflateReset(&l->stream) != Z_OK)
+            return assay_fail(err, ASSAY_EINTERNAL, "%s: cannot unpack its next part", l->path);
+        l->within = true;
+        int result = inflate(&l->stream, Z_NO_FLUSH);
+        l->within = result != Z_STREAM_END;
+        if (result == Z_MEM_ERROR)
+            return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while it is unpacked", l->path);
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
+            l->size = BLOCK - l->stream.avail_out;
+            return assay_fail(err, ASSAY_EFORMAT, "%s: the packed file is damaged before byte %llu", l->path,
+                              (unsigned long long)l->offset);
+        }
+    }
+    return ASSAY_OK;
+}
+
+/* The next block of text; none at the end. */
+static int next_block(assay_lines *l, assay_error *err)
+{
+    int status = ASSAY_OK;
+    l->at = l->size = 0;
+    if (l->failed)
+        return ASSAY_OK;
+    if (!l->packed)
+        return read_raw(l, l->text, &l->size, err);
+    status = unpack(l, &l->why);
+    l->size = BLOCK - l->stream.avail_out;
+    if (status == ASSAY_EFORMAT) { /* first the lines before it */
+        l->failed = status;
+        return ASSAY_OK;
+    }
+    if (status != ASSAY_OK && err)
+        *err = l->why;
+    return status;
+}
+
+/* Keeps a piece of a line until its end is found. */
+static int keep(assay_lines *l, const uint8_t *piece, size_t size, assay_error *err)
+{
+    if (l->too_long || size == 0)
+        return ASSAY_OK;
+    assay_put_bytes(&l->whole, piece, size);
+    l->too_long = l->whole.status == ASSAY_EBUDGET;
+    return l->whole.status == ASSAY_ENOMEM ? assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for a line", l->path)
+                                           : ASSAY_OK;
+}
+
+/* Hands out what was kept, and begins a new line. */
+static int hand_out(assay_lines *l, const char **line, size_t *length)
+{
+    *line = l->too_long ? NULL : l->whole.data ? (const char *)l->whole.data : "";
+    *length = l->too_long ? 0 : l->whole.size;
+    l->number++;
+    l->finished = true; /* the line is kept until the next call */
+    return 1;
+}
+
+int assay_lines_next(assay_lines *l, const char **line, size_t *length, assay_error *err)
+{
+    if (l->finished) {
+        assay_buf_clear(&l->whole);
+        l->finished = l->too_long = false;
+    }
+    for (;;) {
+        const uint8_t *from = l->text + l->at;
+        const uint8_t *end = l->at < l->size ? memchr(from, '\n', l->size - l->at) : NULL;
+        if (end && l->whole.size == 0 && !l->too_long) {
+            *line = (const char *)from;
+            *length = (size_t)(end - from);
+            l->at += *length + 1;
+            l->number++;
+            return 1;
+        }
+        int status = keep(l, from, end ? (size_t)(end - from) : l->size - l->at, err);
+        if (status != ASSAY_OK)
+            return status;
+        if (end) {
+            l->at = (size_t)(end - l->text) + 1;
+            return hand_out(l, line, length);
+        }
+        status = next_block(l, err);
+        if (status != ASSAY_OK)
+            return status;
+        if (l->size == 0 && (l->whole.size > 0 || l->too_long))
+            return hand_out(l, line, length);
+        if (l->size == 0 && l->failed && err)
+            *err = l->why;
+        if (l->size == 0)
+            return l->failed;
+    }
+}
+
+uint64_t assay_lines_number(const assay_lines *l)
+{
+    return l->number;
+}
+
+uint64_t assay_lines_bytes_read(const assay_lines *l)
+{
+    return l->offset;
+}
