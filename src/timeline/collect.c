@@ -1,0 +1,302 @@
+/* collect.c - see collect.h: names, samples, and the reading of a file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "timeline/internal.h"
+
+/* ---- rows ---- */
+
+void *rows_reserve(rows *r, size_t more, size_t size)
+{
+    if (r->count + more > r->room) {
+        size_t room = r->room ? r->room : 16;
+        while (room < r->count + more)
+            room *= 2;
+        void *list = assay_realloc_array(r->list, room, size);
+        if (!list)
+            return NULL;
+        r->list = list;
+        r->room = room;
+    }
+    return (uint8_t *)r->list + r->count * size;
+}
+
+void *rows_add(rows *r, size_t size)
+{
+    void *row = rows_reserve(r, 1, size);
+    if (row) {
+        memset(row, 0, size);
+        r->count++;
+    }
+    return row;
+}
+
+/* ---- what is wanted ---- */
+
+static int add_edge(assay_timeline_want *want, int64_t at)
+{
+    size_t i = 0;
+    while (i < want->edges && want->edge[i] < at)
+        i++;
+    if (at == ASSAY_NO_TIME || (i < want->edges && want->edge[i] == at))
+        return ASSAY_OK;
+    int64_t *grown = assay_realloc_array(want->edge, want->edges + 1, sizeof *grown);
+    if (!grown)
+        return ASSAY_ENOMEM;
+    memmove(grown + i + 1, grown + i, (want->edges - i) * sizeof *grown);
+    grown[i] = at;
+    want->edge = grown;
+    want->edges++;
+    return ASSAY_OK;
+}
+
+int assay_timeline_want_add(assay_timeline_want *want, int64_t scan, int64_t from, int64_t to)
+{
+    for (int64_t rest = scan; rest != 0;) { /* the greatest common divisor */
+        const int64_t next = want->cell_size % rest;
+        want->cell_size = rest;
+        rest = next;
+    }
+    const int status = add_edge(want, from);
+    return status == ASSAY_OK ? add_edge(want, to) : status;
+}
+
+void assay_timeline_want_release(assay_timeline_want *want)
+{
+    free(want->edge);
+    *want = (assay_timeline_want){0};
+}
+
+/* ---- the collector ---- */
+
+assay_collector *assay_collector_new(const assay_timeline_want *want, bool exact)
+{
+    assay_collector *c = assay_alloc_zeroed(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->want = want;
+    c->exact = exact;
+    c->last_unit = ASSAY_NO_ID;
+    assay_dict **const dicts[] = {&c->texts, &c->units, &c->keys, &c->worker_keys, &c->totals, &c->stacks};
+    for (size_t i = 0; i < sizeof dicts / sizeof *dicts; i++)
+        if (!(*dicts[i] = assay_dict_new())) {
+            assay_collector_free(c);
+            return NULL;
+        }
+    return c;
+}
+
+void assay_collector_free(assay_collector *c)
+{
+    if (!c)
+        return;
+    for (uint32_t i = 0; i < c->series.count; i++)
+        free(series_at(c, i)->samples.list);
+    for (uint32_t i = 0; i < c->worker.count; i++)
+        free(worker_at(c, i)->events);
+    rows *const lists[] = {&c->unit,         &c->series, &c->worker,  &c->total, &c->step, &c->loader,
+                           &c->loader_start, &c->half,   &c->problem, &c->cell,  &c->open, &c->head};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]->list);
+    assay_dict *const dicts[] = {c->texts, c->units, c->keys, c->worker_keys, c->totals, c->stacks};
+    for (size_t i = 0; i < sizeof dicts / sizeof *dicts; i++)
+        assay_dict_free(dicts[i]);
+    free(c);
+}
+
+uint64_t assay_collector_bytes_read(const assay_collector *c)
+{
+    return c->bytes;
+}
+
+uint32_t collector_text(assay_collector *c, const char *bytes, size_t length)
+{
+    return assay_dict_add(c->texts, bytes ? bytes : "", length);
+}
+
+/* The number of a key of these parts in a dictionary; *added: it is new, and its row is there. */
+static uint32_t number_of(assay_dict *dict, rows *list, size_t size, uint8_t metric, uint32_t node, uint32_t name)
+{
+    char key[9];
+    key[0] = (char)metric;
+    memcpy(key + 1, &node, sizeof node);
+    memcpy(key + 5, &name, sizeof name);
+    const uint32_t id = assay_dict_add(dict, key, sizeof key);
+    if (id == ASSAY_NO_ID || (id == list->count && !rows_add(list, size)))
+        return ASSAY_NO_ID;
+    return id;
+}
+
+uint32_t collector_series(assay_collector *c, uint8_t metric, uint32_t node, uint32_t name)
+{
+    const size_t before = c->series.count;
+    const uint32_t id = number_of(c->keys, &c->series, sizeof(series), metric, node, name);
+    if (id != ASSAY_NO_ID && id == before)
+        *series_at(c, id) = (series){.node = node, .name = name, .metric = metric, .last = ASSAY_NO_TIME};
+    return id;
+}
+
+/* Are the units of a metric added up while they are read? Rules look at each GPU. */
+static bool is_folded(const assay_collector *c, uint8_t metric)
+{
+    return !c->exact && metric != ASSAY_METRIC_GPU && metric != ASSAY_METRIC_GPU_MEMORY;
+}
+
+uint32_t collector_unit(assay_collector *c, uint8_t metric, uint32_t node, uint32_t name)
+{
+    const size_t before = c->unit.count;
+    const uint32_t id = number_of(c->units, &c->unit, sizeof(unit), metric, node, name);
+    if (id == ASSAY_NO_ID || id != before)
+        return id;
+    const uint32_t own = is_folded(c, metric) ? collector_text(c, "", 0) : name;
+    const uint32_t to = own == ASSAY_NO_ID ? own : collector_series(c, metric, node, own);
+    if (to == ASSAY_NO_ID)
+        return to;
+    *unit_at(c, id) =
+        (unit){.node = node, .name = name, .series = to, .metric = metric, .last = ASSAY_NO_TIME, .next = ASSAY_NO_ID};
+    return id;
+}
+
+/* ---- samples ---- */
+
+/* The metric that a sample belongs to; ASSAY_METRICS: none that is looked at. */
+static uint8_t metric_of(const assay_event_sample *s)
+{
+    static const struct {
+        const char *name;
+        uint8_t metric;
+    } metrics[] = {{"CPUUtilization", ASSAY_METRIC_CPU},
+                   {"I/OWaitPercentage", ASSAY_METRIC_IO_WAIT},
+                   {"GPUUtilization", ASSAY_METRIC_GPU},
+                   {"GPUMemoryUtilization", ASSAY_METRIC_GPU_MEMORY},
+                   {"Algorithm", ASSAY_METRIC_NETWORK}};
+    static const char memory[] = "MemoryUsedPercent";
+    if (s->unit.length == sizeof memory - 1 && memcmp(s->unit.bytes, memory, s->unit.length) == 0)
+        return ASSAY_METRIC_MEMORY;
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+        if (s->metric.length == strlen(metrics[i].name) &&
+            memcmp(s->metric.bytes, metrics[i].name, s->metric.length) == 0)
+            return metrics[i].metric;
+    return ASSAY_METRICS;
+}
+
+static bool is_text(const assay_collector *c, uint32_t id, const assay_text *text)
+{
+    size_t length = 0;
+    const char *name = assay_dict_name(c->texts, id, &length);
+    return length == text->length && (length == 0 || memcmp(name, text->bytes, length) == 0);
+}
+
+/* The unit of a sample. Units come in the same order at each instant: the one that came next the last time is tried
+ * first. */
+static uint32_t find_unit(assay_collector *c, const assay_event_sample *s, uint8_t metric)
+{
+    if (c->last_unit != ASSAY_NO_ID) {
+        const uint32_t next = unit_at(c, c->last_unit)->next;
+        const unit *guess = next == ASSAY_NO_ID ? NULL : unit_at(c, next);
+        if (guess && guess->metric == metric && is_text(c, guess->name, &s->unit) && is_text(c, guess->node, &s->node))
+            return next;
+    }
+    const uint32_t node = collector_text(c, s->node.bytes, s->node.length);
+    const uint32_t name = collector_text(c, s->unit.bytes, s->unit.length);
+    const uint32_t found =
+        node == ASSAY_NO_ID || name == ASSAY_NO_ID ? ASSAY_NO_ID : collector_unit(c, metric, node, name);
+    if (found != ASSAY_NO_ID && c->last_unit != ASSAY_NO_ID)
+        unit_at(c, c->last_unit)->next = found;
+    return found;
+}
+
+static int add_sample(assay_collector *c, unit *u, const assay_event_sample *s)
+{
+    series *to = series_at(c, u->series);
+    const bool same_file = to->samples.count > 0 && to->file == c->file_number;
+    assay_sample *last = same_file ? (assay_sample *)to->samples.list + to->samples.count - 1 : NULL;
+    const bool again = same_file && u->last != ASSAY_NO_TIME && s->time <= u->last;
+    c->used++;
+    if (!c->exact && (again || (same_file && s->time < to->last))) {
+        c->again = true;
+        return ASSAY_OK;
+    }
+    u->last = s->time;
+    if (last && is_folded(c, u->metric) && to->last == s->time) {
+        last->units++;
+        last->extreme = extreme_of(u->metric, last->extreme, s->millionths);
+        last->sum = assay_add_clipped(last->sum, s->millionths);
+        return ASSAY_OK;
+    }
+    assay_sample *row = rows_add(&to->samples, sizeof *row);
+    if (!row)
+        return ASSAY_ENOMEM;
+    *row = (assay_sample){
+        .time = s->time, .sum = s->millionths, .extreme = s->millionths, .units = 1, .file = c->file_number};
+    if (c->exact)
+        row->units = (uint32_t)to->samples.count; /* of two at one time the first counts */
+    to->last = s->time;
+    to->file = c->file_number;
+    return ASSAY_OK;
+}
+
+static int take_sample(void *context, const assay_event_sample *s)
+{
+    assay_collector *c = context;
+    const uint8_t metric = metric_of(s);
+    if (metric == ASSAY_METRICS) {
+        c->other_samples++;
+        return ASSAY_OK;
+    }
+    const uint32_t id = find_unit(c, s, metric);
+    if (id == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    c->last_unit = id;
+    return add_sample(c, unit_at(c, id), s);
+}
+
+/* ---- files ---- */
+
+static int take_span(void *context, const assay_event_span *span)
+{
+    return collector_take_span(context, span);
+}
+
+static void take_other(void *context)
+{
+    ((assay_collector *)context)->other_events++;
+}
+
+static int take_problem(void *context, assay_event_problem kind, uint64_t line, const char *text)
+{
+    assay_collector *c = context;
+    c->problems_total++;
+    if (c->file_problems++ >= ASSAY_EVENTS_PROBLEMS_A_FILE)
+        return ASSAY_OK;
+    assay_timeline_problem *row = rows_add(&c->problem, sizeof *row);
+    if (!row)
+        return ASSAY_ENOMEM;
+    *row = (assay_timeline_problem){
+        .file = c->file_number, .kind = kind, .line = line, .text = collector_text(c, text, strlen(text))};
+    return row->text == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+}
+
+int assay_collector_read(assay_collector *c, assay_store *store, const assay_event_file *file, uint32_t number,
+                         assay_error *err)
+{
+    const assay_event_sink sink = {c, take_sample, take_span, take_other, take_problem};
+    c->file_number = number;
+    c->file_kind = file->kind;
+    c->file_problems = 0;
+    for (uint32_t i = 0; i < c->unit.count; i++) /* each file has an order of its own */
+        unit_at(c, i)->last = ASSAY_NO_TIME;
+    c->files += file->kind == ASSAY_EVENTS_SYSTEM;
+    c->timelines += file->kind != ASSAY_EVENTS_SYSTEM && !file->unfinished;
+    int status = ASSAY_OK;
+    if (file->kind != ASSAY_EVENTS_SYSTEM && !file->unfinished)
+        status = collector_begin_spans(c, file);
+    if (status == ASSAY_OK)
+        status = assay_events_read(store, file, &sink, &c->bytes, err);
+    if (status == ASSAY_OK && file->kind != ASSAY_EVENTS_SYSTEM && !file->unfinished)
+        status = collector_end_spans(c);
+    if (status == ASSAY_ENOMEM && err && !err->text[0])
+        assay_fail(err, status, "%s: out of memory while it is read", file->path);
+    return status;
+}
