@@ -23,12 +23,13 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 #include <assay/tensor.h>
+#include <assay/timeline.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { ASSAY_RULE_ABI = 3 }; /* grows when what rules are given changes its layout: modules are then compiled anew */
+enum { ASSAY_RULE_ABI = 4 }; /* grows when what rules are given changes its layout: modules are then compiled anew */
 
 typedef enum assay_mode {
     ASSAY_MODE_NONE,
@@ -157,7 +158,10 @@ typedef enum assay_param_type {
 enum {
     ASSAY_PARAM_REQUIRED = 1,
     ASSAY_PARAM_ABOVE = 2 /* least itself is not allowed */,
-    ASSAY_PARAM_BELOW = 4 /* nor most */
+    ASSAY_PARAM_BELOW = 4 /* nor most */,
+    ASSAY_PARAM_OR_NONE = 8 /* "" and "none" mean no value */,
+    ASSAY_PARAM_QUIET = 16,   /* left out of the report unless it was given */
+    ASSAY_PARAM_MODE_KEY = 32 /* a choice in any case, and with `Step:ModeKeys.` in front if one likes */
 };
 
 typedef struct assay_param_def {
@@ -295,7 +299,9 @@ typedef struct assay_finding {
     double value, threshold;
     const int64_t *cells; /* pairs (label, prediction), [2 * cell_count]; copied */
     uint32_t cell_count;
-    const char *note; /* a short remark, NULL: none; copied */
+    const char *note;             /* a short remark, NULL: none; copied */
+    const assay_time_place *time; /* of a rule that looks at time (assay/timeline.h): where it is; then `step` is the
+                                     time, `worker` a number that orders findings of one time; copied */
 } assay_finding;
 
 typedef struct assay_findings assay_findings;
@@ -398,7 +404,9 @@ enum {
         1, /* map also sees the steps before start_step; the rule itself leaves them out of its tests */
     ASSAY_RULE_AGGREGATION = 2, /* an aggregation: no findings; its result is the verdict's JSON and text */
     ASSAY_RULE_POOLS = 4,       /* findings carry worker "*" */
-    ASSAY_RULE_KEEPS_STATE = 8  /* an aggregation of which the report shows what only its state has: pictures */
+    ASSAY_RULE_KEEPS_STATE = 8, /* an aggregation of which the report shows what only its state has: pictures */
+    ASSAY_RULE_TIMELINE = 16 /* looks at the trial's timeline (assay/timeline.h) and at no tensor; its parameters have
+                                scan_interval_us, worker, start_time_us and end_time_us in place of steps */
 };
 
 typedef struct assay_rule_ops assay_rule_ops;

@@ -22,6 +22,33 @@ static void release_finding(assay_finding *finding)
 {
     free((void *)(uintptr_t)finding->cells);
     free((void *)(uintptr_t)finding->note);
+    if (finding->time) {
+        const char *const texts[] = {finding->time->worker, finding->time->unit, finding->time->worker2,
+                                     finding->time->unit2, finding->time->extra};
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            free((void *)(uintptr_t)texts[i]);
+        free((void *)(uintptr_t)finding->time);
+    }
+}
+
+/* A copy of a place; NULL without memory. */
+static assay_time_place *copy_place(const assay_time_place *from)
+{
+    assay_time_place *to = assay_alloc_zeroed(1, sizeof *to);
+    const char *const texts[] = {from->worker, from->unit, from->worker2, from->unit2, from->extra};
+    if (!to)
+        return NULL;
+    const char **const copies[] = {&to->worker, &to->unit, &to->worker2, &to->unit2, &to->extra};
+    bool have = true;
+    to->slice = from->slice;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        *copies[i] = texts[i] ? assay_copy_text(texts[i]) : NULL;
+        have = have && (!texts[i] || *copies[i]);
+    }
+    if (have)
+        return to;
+    release_finding(&(assay_finding){.time = to});
+    return NULL;
 }
 
 void assay_findings_free(assay_findings *f)
@@ -115,9 +142,10 @@ static int copy_finding(const assay_finding *from, assay_finding *to)
     *to = *from;
     to->cells = NULL;
     to->note = from->note ? assay_copy_text(from->note) : NULL;
+    to->time = from->time ? copy_place(from->time) : NULL;
     int64_t *cells = from->cell_count ? assay_realloc_array(NULL, from->cell_count, 2 * sizeof *cells) : NULL;
     to->cells = cells;
-    if ((from->note && !to->note) || (from->cell_count && !cells)) {
+    if ((from->note && !to->note) || (from->time && !to->time) || (from->cell_count && !cells)) {
         release_finding(to);
         return ASSAY_ENOMEM;
     }
@@ -183,7 +211,38 @@ int assay_findings_append(assay_findings *earlier, const assay_findings *later)
 }
 
 /* step, tensor, worker, test, value, threshold, cell count, note mark: the least that a packed finding takes. */
-enum { PACKED_FINDING = 8 + 4 + 4 + 4 + 8 + 8 + 4 + 1 };
+enum { PACKED_FINDING = 8 + 4 + 4 + 4 + 8 + 8 + 4 + 1, HAS_NOTE = 1, HAS_TIME = 2 };
+
+static void pack_place(const assay_time_place *place, assay_buf *out)
+{
+    const char *const texts[] = {place->worker, place->unit, place->worker2, place->unit2, place->extra};
+    assay_put_i64(out, place->slice);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assay_put_u8(out, texts[i] != NULL);
+        if (texts[i])
+            assay_put_text(out, texts[i]);
+    }
+}
+
+static int unpack_place(assay_cursor *in, assay_finding *x)
+{
+    assay_time_place *place = assay_alloc_zeroed(1, sizeof *place);
+    x->time = place;
+    if (!place)
+        return ASSAY_ENOMEM;
+    place->slice = assay_get_i64(in);
+    const char **const texts[] = {&place->worker, &place->unit, &place->worker2, &place->unit2, &place->extra};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const uint8_t has = assay_get_u8(in);
+        size_t length = 0;
+        const char *text = has == 1 ? assay_get_text(in, &length) : NULL;
+        if (in->failed || has > 1 || (i < 2 && !has) || (text && memchr(text, 0, length)))
+            return ASSAY_EFORMAT;
+        if (has && !(*texts[i] = assay_copy_bytes_as_text(text, length)))
+            return ASSAY_ENOMEM;
+    }
+    return ASSAY_OK;
+}
 
 void assay_findings_pack(const assay_findings *f, assay_buf *out)
 {
@@ -204,9 +263,11 @@ void assay_findings_pack(const assay_findings *f, assay_buf *out)
         assay_put_u32(out, x->cell_count);
         for (size_t k = 0; k < (size_t)x->cell_count * 2; k++)
             assay_put_i64(out, x->cells[k]);
-        assay_put_u8(out, x->note != NULL);
+        assay_put_u8(out, (x->note ? HAS_NOTE : 0) | (x->time ? HAS_TIME : 0));
         if (x->note)
             assay_put_text(out, x->note);
+        if (x->time)
+            pack_place(x->time, out);
     }
 }
 
@@ -228,14 +289,14 @@ static int unpack_finding(assay_cursor *in, assay_finding *x)
         cell[k] = assay_get_i64(in);
     x->cells = cell;
     x->cell_count = cells;
-    uint8_t noted = assay_get_u8(in);
+    uint8_t marks = assay_get_u8(in);
     size_t length = 0;
-    const char *note = noted == 1 ? assay_get_text(in, &length) : NULL;
-    if (in->failed || noted > 1 || (note && memchr(note, 0, length)))
+    const char *note = marks & HAS_NOTE ? assay_get_text(in, &length) : NULL;
+    if (in->failed || marks > (HAS_NOTE | HAS_TIME) || (note && memchr(note, 0, length)))
         return ASSAY_EFORMAT;
-    if (noted && !(x->note = assay_copy_bytes_as_text(note, length)))
+    if (note && !(x->note = assay_copy_bytes_as_text(note, length)))
         return ASSAY_ENOMEM;
-    return ASSAY_OK;
+    return marks & HAS_TIME ? unpack_place(in, x) : ASSAY_OK;
 }
 
 static int unpack_steps(assay_cursor *in, assay_findings *f)

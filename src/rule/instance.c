@@ -45,12 +45,14 @@ static int configure(assay_instance *instance, const cJSON *parameters)
     int status = assay_params_new(instance->ops, parameters, &instance->params, &instance->error);
     if (status)
         return status;
-    instance->start_step = assay_param_int(instance->params, "start_step");
-    if (assay_param_has(instance->params, "end_step"))
-        instance->end_step = assay_param_int(instance->params, "end_step");
-    const char *worker = assay_param_text(instance->params, "worker");
-    if (worker && !(instance->worker = assay_copy_text(worker)))
-        return ASSAY_ENOMEM;
+    if (!(instance->ops->traits & ASSAY_RULE_TIMELINE)) { /* those look for the worker themselves */
+        instance->start_step = assay_param_int(instance->params, "start_step");
+        if (assay_param_has(instance->params, "end_step"))
+            instance->end_step = assay_param_int(instance->params, "end_step");
+        const char *worker = assay_param_text(instance->params, "worker");
+        if (worker && !(instance->worker = assay_copy_text(worker)))
+            return ASSAY_ENOMEM;
+    }
     instance->need = assay_need_new(instance->params);
     return instance->need ? run_setup(instance) : ASSAY_ENOMEM;
 }

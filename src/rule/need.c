@@ -1,4 +1,4 @@
-/* need.c - collects the declarations of a rule's setup: slots of tensors, measures of them, another trial. */
+/* need.c - collects the declarations of a rule's setup: slots of tensors, measures of them, another trial, times. */
 #include "rule/need.h"
 
 #include <stdlib.h>
@@ -45,6 +45,7 @@ void assay_need_free(assay_need *need)
     free(need->measures);
     free(need->measure_slot);
     free(need->other_trial);
+    free(need->times);
     free(need);
 }
 
@@ -162,5 +163,15 @@ int assay_need_other_trial(assay_need *need, const char *trial, assay_error *err
         return no_memory(err);
     free(need->other_trial);
     need->other_trial = copy;
+    return ASSAY_OK;
+}
+
+int assay_need_timeline(assay_need *need, int64_t scan, int64_t from, int64_t to)
+{
+    assay_time_need *times = assay_realloc_array(need->times, need->time_count + (size_t)1, sizeof *times);
+    if (!times)
+        return ASSAY_ENOMEM;
+    need->times = times;
+    need->times[need->time_count++] = (assay_time_need){scan, from, to};
     return ASSAY_OK;
 }

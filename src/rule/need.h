@@ -21,6 +21,10 @@ typedef struct assay_slot_need {
     assay_rows rows; /* when it does */
 } assay_slot_need;
 
+typedef struct assay_time_need { /* as of assay_need_timeline() */
+    int64_t scan, from, to;
+} assay_time_need;
+
 struct assay_need {
     const assay_params *params; /* borrowed */
     assay_slot_need *slots;
@@ -28,7 +32,9 @@ struct assay_need {
     assay_measure *measures;
     uint32_t *measure_slot; /* the slot that each measure belongs to */
     uint32_t measure_count;
-    char *other_trial; /* owned, NULL: none */
+    char *other_trial;      /* owned, NULL: none */
+    assay_time_need *times; /* what it will ask of the timeline */
+    uint32_t time_count;
 };
 
 /* An empty need; borrows the parameters. NULL without memory. Free with assay_need_free(); NULL is

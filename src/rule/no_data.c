@@ -288,11 +288,23 @@ static bool explain_slot_once(const assay_slot_need *slot, const assay_trial *tr
     return none;
 }
 
+/* What is in event files is known when they were read. */
+static bool explain_no_timeline(const assay_trial *trial, assay_buf *out)
+{
+    if (trial->catalog->events.count > 0)
+        return false;
+    begin_sentence(out);
+    put_plain(out, "the trial holds no profiler data: neither system metrics nor timelines were recorded.");
+    return true;
+}
+
 bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instance, assay_buf *out)
 {
     const assay_need *need = instance->need;
     uint32_t without = 0;
     unsigned modes = 0;
+    if (need && rule->ops->traits & ASSAY_RULE_TIMELINE)
+        return explain_no_timeline(rule->trial, out);
     if (!need || explain_steps(rule, out) || explain_worker(instance, rule->trial, out))
         return true;
     for (uint32_t s = 0; s < need->slot_count; s++)

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fault.h"
 #include "base/regex.h"
@@ -148,10 +149,14 @@ static int from_list_text(const assay_param_def *def, const char *text, assay_pa
 
 static int from_choice(const assay_param_def *def, const char *text, assay_param_value *value, assay_error *err)
 {
+    static const char mode_key[] = "Step:ModeKeys.";
+    const bool is_key = def->flags & ASSAY_PARAM_MODE_KEY;
+    if (is_key && strncasecmp(text, mode_key, sizeof mode_key - 1) == 0)
+        text += sizeof mode_key - 1;
     size_t length = strlen(text);
     for (const char *at = def->choices; length && at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
-        if (strcspn(at, "|") == length && memcmp(at, text, length) == 0)
-            return add_item(value, text, length, err);
+        if (strcspn(at, "|") == length && (is_key ? strncasecmp(at, text, length) : memcmp(at, text, length)) == 0)
+            return add_item(value, at, length, err);
     return assay_fail(err, ASSAY_EPARAM, "it must be one of %s", def->choices);
 }
 

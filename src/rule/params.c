@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fault.h"
 #include "base/nearest.h"
@@ -20,6 +21,36 @@ static const assay_param_def common[] = {
     {.name = "worker", .type = ASSAY_PARAM_TEXT, .help = "Only this worker."},
 };
 enum { COMMON = sizeof common / sizeof *common };
+
+/* In place of those where a rule looks at time. */
+static const assay_param_def common_in_time[] = {
+    {.name = "scan_interval_us",
+     .type = ASSAY_PARAM_INT,
+     .initial = "60000000",
+     .least = 1,
+     .most = 0x1p53,
+     .help = "Length of a slice of time in microseconds: the rule is tested at the end of each."},
+    {.name = "worker", .type = ASSAY_PARAM_TEXT, .flags = ASSAY_PARAM_OR_NONE, .help = "Only this node or worker."},
+    {.name = "start_time_us",
+     .type = ASSAY_PARAM_INT,
+     .flags = ASSAY_PARAM_OR_NONE,
+     .help = "Only what is at or after this time, in microseconds since 1970."},
+    {.name = "end_time_us",
+     .type = ASSAY_PARAM_INT,
+     .flags = ASSAY_PARAM_OR_NONE,
+     .help = "Only what is before this time, in microseconds since 1970."},
+};
+enum { COMMON_IN_TIME = sizeof common_in_time / sizeof *common_in_time };
+
+static size_t common_count(const assay_rule_ops *ops)
+{
+    return ops->traits & ASSAY_RULE_TIMELINE ? COMMON_IN_TIME : COMMON;
+}
+
+static const assay_param_def *common_of(const assay_rule_ops *ops)
+{
+    return ops->traits & ASSAY_RULE_TIMELINE ? common_in_time : common;
+}
 
 /* What SageMaker's service adds to every rule's parameters: a job file taken over from there keeps working. */
 static const char *const ignored[] = {"base_trial"};
@@ -37,7 +68,14 @@ const assay_param_def *assay_params_def(const assay_rule_ops *ops, size_t i)
     size_t own = own_count(ops);
     if (i < own)
         return &ops->params[i];
-    return i - own < COMMON ? &common[i - own] : NULL;
+    return i - own < common_count(ops) ? &common_of(ops)[i - own] : NULL;
+}
+
+/* The part of a name before its first `_` may be in any case where it is the name of a rule: it has capitals. */
+static bool is_name_of(const assay_param_def *def, const char *name)
+{
+    const size_t prefix = def->flags & ASSAY_PARAM_QUIET ? strcspn(def->name, "_") : 0;
+    return strncasecmp(def->name, name, prefix) == 0 && strcmp(def->name + prefix, name + prefix) == 0;
 }
 
 static const assay_param_def *find_def(const assay_rule_ops *ops, const char *name, size_t *number)
@@ -51,9 +89,9 @@ static const assay_param_def *find_def(const assay_rule_ops *ops, const char *na
             *number = own;
             return &ops->params[own];
         }
-    for (size_t i = 0; i < own + COMMON; i++) {
-        def = i < own ? &ops->params[i] : &common[i - own];
-        if (strcmp(def->name, name) == 0) {
+    for (size_t i = 0; i < own + common_count(ops); i++) {
+        def = i < own ? &ops->params[i] : &common_of(ops)[i - own];
+        if (is_name_of(def, name)) {
             *number = i;
             return def;
         }
@@ -99,6 +137,13 @@ static int unknown_name(const assay_rule_ops *ops, const cJSON *item, assay_erro
                       item->string, shown, assay_nearest_hint(&nearest, hint), known);
 }
 
+/* Does the text say that the parameter has no value? */
+static bool is_none(const assay_param_def *def, const cJSON *item)
+{
+    return (def->flags & ASSAY_PARAM_OR_NONE) && cJSON_IsString(item) &&
+           (item->valuestring[0] == '\0' || strcasecmp(item->valuestring, "none") == 0);
+}
+
 static int take_one(assay_params *params, const cJSON *item, assay_error *err)
 {
     size_t number = 0;
@@ -108,7 +153,7 @@ static int take_one(assay_params *params, const cJSON *item, assay_error *err)
     assay_param_value *value = &params->value[number];
     if (value->given)
         return assay_fail(err, ASSAY_EPARAM, "%s: parameter %s is given twice", params->ops->name, def->name);
-    if (cJSON_IsNull(item))
+    if (cJSON_IsNull(item) || is_none(def, item))
         return ASSAY_OK;
     assay_error detail = {{0}};
     int status = assay_param_from_json(def, item, value, &detail);
@@ -146,7 +191,7 @@ int assay_params_new(const assay_rule_ops *ops, const cJSON *given, assay_params
     if (!params)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     params->ops = ops;
-    params->count = own_count(ops) + COMMON;
+    params->count = own_count(ops) + common_count(ops);
     params->value = assay_alloc_zeroed(params->count, sizeof *params->value);
     int status = params->value ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
     const cJSON *item = given ? given->child : NULL;
@@ -201,9 +246,13 @@ static void put_value(const assay_param_def *def, const assay_param_value *value
 
 void assay_params_put(const assay_params *params, assay_buf *out)
 {
+    bool any = false;
     for (size_t i = 0; i < params->count; i++) {
         const assay_param_def *def = assay_params_def(params->ops, i);
-        assay_put_format(out, i ? ", " : "{");
+        if ((def->flags & ASSAY_PARAM_QUIET) && !params->value[i].given)
+            continue;
+        assay_put_format(out, any ? ", " : "{");
+        any = true;
         assay_json_put_text(out, def->name);
         assay_put_format(out, ": ");
         put_value(def, &params->value[i], out);

@@ -22,7 +22,8 @@ struct assay_params {
     size_t count;             /* the rule's own definitions and the common ones */
 };
 
-/* The i-th definition of a rule: its own in their order, then start_step, end_step and worker; NULL behind the last. */
+/* The i-th definition of a rule: its own in their order, then start_step, end_step and worker, or those of rules that
+ * look at time; NULL behind the last. */
 const assay_param_def *assay_params_def(const assay_rule_ops *ops, size_t i);
 
 /* Parses `given`, a JSON object of texts, numbers, booleans and lists, or NULL. ASSAY_EPARAM with a message that names

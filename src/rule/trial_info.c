@@ -80,6 +80,7 @@ void assay_trial_info_free(assay_trial *trial)
     free(trial->worker_modes);
     assay_step_shifts_release(&trial->shifts);
     assay_claims_release(&trial->claims);
+    assay_timeline_free(trial->timeline);
     if (trial->tensors)
         assay_dict_free(trial->tensors);
     free(trial->name);
@@ -245,4 +246,9 @@ int assay_trial_is_member(const assay_trial *trial, const char *collection, uint
 bool assay_trial_in_collection(const assay_trial *trial, const char *collection, uint32_t tensor)
 {
     return assay_trial_is_member(trial, collection, tensor, NULL) == 1;
+}
+
+const assay_timeline *assay_trial_timeline(const assay_trial *trial)
+{
+    return trial->timeline ? &trial->timeline->line : NULL;
 }

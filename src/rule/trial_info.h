@@ -4,6 +4,7 @@
 
 #include <assay/rule.h>
 
+#include "timeline/collect.h"
 #include "trial/align.h"
 #include "trial/catalog.h"
 #include "trial/claims.h"
@@ -29,7 +30,8 @@ struct assay_trial {
     assay_step_shifts shifts;       /* where workers count their steps otherwise than the lowest one */
     assay_matcher **matchers;       /* [catalog->collections.count] */
     uint8_t **listed; /* [catalog->collections.count] a bit for each tensor that is listed; NULL: the lists are there */
-    uint64_t serial;  /* of this program's trials: no two have the same, one after the other at one address neither */
+    assay_timeline_data *timeline; /* on the rank that finalizes; owned; NULL: the trial recorded none */
+    uint64_t serial; /* of this program's trials: no two have the same, one after the other at one address neither */
 };
 
 /* Fills mode_rank, mode_steps and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or

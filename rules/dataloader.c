@@ -1,0 +1,190 @@
+/* dataloader.c - Dataloader: far fewer or far more loader processes than cores.
+ *
+ * Per node the number of processes that fetched a batch in each second, as far as its workers say which. Per slice with
+ * a new second, once there are more than `patience` seconds: their median against the cores.
+ *   too_few   below min_threshold percent of the cores
+ *   too_many  above max_threshold percent */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timed.h"
+
+enum { TOO_FEW, TOO_MANY, SECOND = 1000000 };
+static const char *const tests[] = {"too_few", "too_many", NULL};
+
+static const assay_param_def params[] = {DATALOADER_PARAMS(TIMED_OWN){0}};
+
+typedef struct use { /* a process in a second */
+    int64_t second;
+    uint32_t process;
+} use;
+
+typedef struct node {
+    uint32_t number;
+    use *uses;
+    uint64_t count, room;
+    uint64_t *counts; /* of processes, ascending: a second each */
+    uint64_t seconds;
+    int64_t median; /* -1: no second */
+} node;
+
+static int compare_uses(const void *a, const void *b)
+{
+    const use *x = a, *y = b;
+    if (x->second != y->second)
+        return x->second < y->second ? -1 : 1;
+    return (x->process > y->process) - (x->process < y->process);
+}
+
+static int64_t second_of(int64_t time)
+{
+    return time / SECOND - (time % SECOND < 0);
+}
+
+/* Adds a second with so many processes. */
+static void add_second(node *n, uint64_t processes)
+{
+    uint64_t low = 0, high = n->seconds;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (n->counts[middle] < processes)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    memmove(n->counts + low + 1, n->counts + low, (n->seconds - low) * sizeof *n->counts);
+    n->counts[low] = processes;
+    n->seconds++;
+    n->median = (int64_t)(n->seconds % 2 ? n->counts[n->seconds / 2]
+                                         : (n->counts[n->seconds / 2 - 1] + n->counts[n->seconds / 2]) / 2);
+}
+
+static void test_slice(timed *t, const node *n, int64_t slice)
+{
+    const int64_t cores = t->line->cores[n->number], fewest = timed_int(t, "min_threshold"),
+                  most = timed_int(t, "max_threshold");
+    if (cores == 0 || n->seconds <= (uint64_t)timed_int(t, "patience"))
+        return;
+    const double percent = 100.0 * (double)n->median;
+    const double few = (double)cores * (double)fewest, many = (double)cores * (double)most;
+    const bool too_few = percent<few, too_many = percent> many;
+    const timed_finding finding = {.time = timed_slice_end(t, slice),
+                                   .slice = slice,
+                                   .order = n->number,
+                                   .worker = t->line->node[n->number],
+                                   .unit = "",
+                                   .test = too_few ? TOO_FEW : TOO_MANY,
+                                   .value = (double)n->median,
+                                   .threshold = (too_few ? few : many) / 100.0};
+    timed_test(t, too_few || too_many, &finding);
+}
+
+static void put_details(timed *t, const node *n, bool first)
+{
+    const assay_timeline *line = t->line;
+    const assay_loader_start *latest = NULL;
+    assay_buf *out = &t->details;
+    for (uint64_t i = 0; i < line->loader_starts; i++)
+        if (line->worker[line->loader_start[i].worker].node == n->number)
+            latest = &line->loader_start[i];
+    assay_put_format(out, first ? "{\"node\": " : ", {\"node\": ");
+    assay_json_put_text(out, line->node[n->number]);
+    assay_put_format(out, ", \"cores\": %" PRIu32 ", \"seconds\": %" PRIu64 ", \"median\": ", line->cores[n->number],
+                     n->seconds);
+    if (line->cores[n->number] > 0 && n->seconds > 0)
+        assay_put_format(out, "%" PRId64, n->median);
+    else
+        assay_put_format(out, "null");
+    assay_put_format(out, ", \"pin_memory\": %s, \"num_workers\": ",
+                     !latest || latest->pin_memory < 0 ? "null"
+                     : latest->pin_memory              ? "true"
+                                                       : "false");
+    if (latest && latest->num_workers >= 0)
+        assay_put_format(out, "%" PRId64 "}", latest->num_workers);
+    else
+        assay_put_format(out, "null}");
+}
+
+static void evaluate_node(timed *t, node *n)
+{
+    if (n->count > 1)
+        qsort(n->uses, (size_t)n->count, sizeof *n->uses, compare_uses);
+    n->counts = timed_alloc(t, n->count, sizeof *n->counts);
+    for (uint64_t i = 0, end; n->counts && i < n->count; i = end) {
+        uint64_t processes = 0;
+        for (end = i; end < n->count && n->uses[end].second == n->uses[i].second; end++)
+            processes += end == i || n->uses[end].process != n->uses[end - 1].process;
+        add_second(n, processes);
+        const int64_t slice = timed_slice(t, n->uses[i].second * SECOND);
+        if (end == n->count || timed_slice(t, n->uses[end].second * SECOND) != slice)
+            test_slice(t, n, slice);
+    }
+}
+
+static void add_use(timed *t, node *n, const assay_loader_event *event)
+{
+    if (n->count == n->room) {
+        const uint64_t room = n->room ? 2 * n->room : 64;
+        use *grown = realloc(n->uses, (size_t)room * sizeof *grown);
+        if (!grown) {
+            t->status = ASSAY_ENOMEM;
+            return;
+        }
+        n->uses = grown;
+        n->room = room;
+    }
+    n->uses[n->count++] = (use){second_of(event->start), event->process};
+}
+
+void dataloader_evaluate(timed *t)
+{
+    const assay_timeline *line = t->line;
+    node *nodes = timed_alloc(t, line->nodes, sizeof *nodes);
+    bool *shown = timed_alloc(t, line->nodes, sizeof *shown), first = true;
+    for (uint64_t i = 0; i < line->loaders && t->status == ASSAY_OK; i++) {
+        const assay_loader_event *event = &line->loader[i];
+        const uint32_t number = line->worker[event->worker].node;
+        if (!timed_sees_time(t, event->start) || !timed_sees_worker(t, event->worker))
+            continue;
+        t->samples++;
+        shown[number] = true;
+        if (event->process != ASSAY_NO_PROCESS)
+            add_use(t, &nodes[number], event);
+    }
+    assay_put_format(&t->details, "{\"nodes\": [");
+    for (uint32_t i = 0; nodes && i < line->nodes && t->status == ASSAY_OK; i++) {
+        nodes[i].number = i;
+        if (!shown[i])
+            continue;
+        evaluate_node(t, &nodes[i]);
+        if (t->status == ASSAY_OK)
+            put_details(t, &nodes[i], first);
+        first = false;
+    }
+    assay_put_format(&t->details, "]}");
+    for (uint32_t i = 0; nodes && i < line->nodes; i++) {
+        free(nodes[i].uses);
+        free(nodes[i].counts);
+    }
+    free(nodes);
+    free(shown);
+}
+
+static int finalize(const assay_rule *rule, const void *state, assay_verdict *verdict, assay_error *err)
+{
+    (void)state;
+    return timed_finalize(rule, verdict, dataloader_evaluate, err);
+}
+
+const assay_rule_ops assay_rule_dataloader = {
+    .abi = ASSAY_RULE_ABI,
+    .size = sizeof(assay_rule_ops),
+    .name = "Dataloader",
+    .summary = "Far fewer or far more loader processes than cores.",
+    .advice = "Change the number of loader processes.",
+    .params = params,
+    .tests = tests,
+    TIMED_RULE_STATE,
+    .finalize = finalize,
+};
