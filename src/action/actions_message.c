@@ -74,7 +74,8 @@ static void put_first(const assay_trial *info, const report_rule *rule, const as
                              origin.cause.size < MESSAGE_BYTES ? origin.cause.size : MESSAGE_BYTES);
         assay_put_u8(out, '\n');
     }
-    assay_put_format(out, "First: step %" PRId64, f->step);
+    char when[REPORT_WHEN_ROOM];
+    assay_put_format(out, "First: %s", report_finding_when_in_words(f, when));
     if (step)
         assay_put_format(out, " (%s %" PRId64 ")", assay_mode_name(step->mode), step->mode_step);
     assay_put_format(out, strcmp(worker, "*") == 0 ? ", all workers" : ", ");

@@ -132,7 +132,7 @@ static int tell_group(watch_findings *f, const assay_trial_outcome *trial, const
     finding_group group = {&findings->list[from], room, 0};
     for (size_t i = from; i < findings->kept; i++) {
         const assay_finding *finding = &findings->list[i];
-        if (finding->step != group.first->step || finding->tensor != group.first->tensor)
+        if (finding->step != group.first->step || finding->tensor != group.first->tensor || (finding->time && i > from))
             break;
         if (!is_new[i] || finding->test != group.first->test)
             continue;

@@ -1,7 +1,8 @@
 /* engine.c - one job from listing to verdicts:
  *   1. list the trials, read their index, make the plan, bring every index entry to the rank that has its chunk
  *   2. every rank maps its chunks, without MPI
- *   3. combine the chunks' results in their order; rank 0 finalizes (outcome.c)
+ *   3. every rank reads its share of the event files; their timelines are made on rank 0
+ *   4. combine the chunks' results in their order; rank 0 finalizes (outcome.c)
  * After each part the ranks agree whether it succeeded. */
 #include "engine/engine.h"
 
@@ -229,6 +230,8 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
         status = prepare(&r, err);
     if (status == ASSAY_OK && !options->dry_run)
         status = map(&r, err);
+    if (status == ASSAY_OK && !options->dry_run)
+        status = assay_sources_read_events(comm, &r.sources, job, &r.figures.bytes_read, &r.figures.files_opened, err);
     if (status == ASSAY_OK && !options->dry_run)
         status = combine(&r, whole, err);
     if (status == ASSAY_OK)

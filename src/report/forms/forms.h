@@ -47,4 +47,7 @@ void report_put_score(const char *key, const assay_score *score, assay_buf *out)
 void report_put_bands_json(const assay_band_report *report, assay_buf *out);
 void report_put_bands_text(const assay_band_report *report, const assay_draw *draw, assay_buf *out);
 
+/* Appends the member `profile` of a trial; nothing where it has no timeline. 0 or ASSAY_ENOMEM. (report_profile.c) */
+int report_put_profile_json(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
+
 #endif

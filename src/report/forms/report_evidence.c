@@ -35,7 +35,7 @@ static bool belongs(const assay_finding *a, const assay_finding *b)
 
 static bool same_place(const assay_finding *a, const assay_finding *b)
 {
-    return a->step == b->step && a->tensor == b->tensor;
+    return !a->time && a->step == b->step && a->tensor == b->tensor;
 }
 
 /* Collects from list[from, to), all of one step and tensor, what belongs to list[from]. */
@@ -96,10 +96,16 @@ static void put_group(const assay_trial *info, const report_rule *rule, const as
     const assay_step_info *step = report_finding_step(info, f);
     const char *test = report_finding_test(rule, f);
     assay_buf who;
-    assay_table_format(table, "%" PRId64, f->step);
-    assay_table_format(table, "%s %" PRId64, step ? assay_mode_name(step->mode) : "?", step ? step->mode_step : -1);
+    char when[REPORT_WHEN_ROOM];
+    assay_table_cell(table, report_finding_when(f, when));
+    if (f->time)
+        assay_table_cell(table, "");
+    else
+        assay_table_format(table, "%s %" PRId64, step ? assay_mode_name(step->mode) : "?", step ? step->mode_step : -1);
     assay_buf_init(&who, ASSAY_REPORT_CEILING);
-    if (f->worker < assay_trial_workers(info))
+    if (f->time)
+        assay_put_format(&who, "%s", f->time->worker);
+    else if (f->worker < assay_trial_workers(info))
         assay_worker_names_put(names, group->worker, group->count, &who);
     else
         assay_put_u8(&who, '*');
@@ -189,9 +195,8 @@ void report_put_evidence(const assay_trial_outcome *trial, const report_rule *ru
     const assay_findings *found = rule->findings;
     assay_buf line;
     assay_buf_init(&line, ASSAY_REPORT_CEILING);
-    assay_put_format(&line, "%" PRIu64 " of %" PRIu64 " datapoints fired, at step%s ", found->total, found->datapoints,
-                     assay_plural(found->step_count));
-    report_put_steps(trial->info, found->steps, found->step_count, REPORT_RUNS_OF_STEPS, &line);
+    assay_put_format(&line, "%" PRIu64 " of %" PRIu64 " datapoints fired, ", found->total, found->datapoints);
+    report_put_found(trial->info, rule, REPORT_RUNS_OF_STEPS, &line);
     assay_put_u8(out, '\n');
     assay_text_put_wrapped(out, draw, 4, NULL, (const char *)line.data, line.size);
     assay_buf_release(&line);

@@ -22,8 +22,39 @@ static void put_item_start(assay_buf *out, size_t i, const char *indent)
     assay_put_format(out, "%s\n%s", i ? "," : "", indent);
 }
 
+/* Of a rule that looks at time: a place in time instead of step and tensor. */
+static void put_finding_in_time(const report_rule *rule, const assay_finding *f, assay_buf *out)
+{
+    const assay_time_place *place = f->time;
+    const char *const keys[] = {"worker", "unit", "worker2", "unit2"}, *const texts[] = {place->worker, place->unit,
+                                                                                         place->worker2, place->unit2};
+    const char *test = report_finding_test(rule, f);
+    assay_put_format(out, "{\"slice\": %" PRId64 ", \"time_us\": %" PRId64, place->slice, f->step);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (!texts[i])
+            continue;
+        put_key(out, keys[i]);
+        assay_json_put_text(out, texts[i]);
+    }
+    put_key(out, "value");
+    assay_json_put_number(out, f->value);
+    put_key(out, "threshold");
+    assay_json_put_number(out, f->threshold);
+    if (test) {
+        put_key(out, "test");
+        assay_json_put_text(out, test);
+    }
+    if (place->extra)
+        assay_put_bytes(out, place->extra, strlen(place->extra));
+    assay_put_u8(out, '}');
+}
+
 void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_buf *out)
 {
+    if (f->time) {
+        put_finding_in_time(rule, f, out);
+        return;
+    }
     const assay_step_info *step = report_finding_step(info, f);
     const char *test = report_finding_test(rule, f);
     assay_put_format(out, "{\"step\": %" PRId64 ", \"mode\": ", f->step);
@@ -54,11 +85,13 @@ static void put_findings(const assay_trial *info, const report_rule *rule, assay
 {
     const assay_findings *found = rule->findings;
     const assay_finding *first = report_first(rule);
-    assay_put_format(out, ",\n    \"datapoints\": %" PRIu64 ", \"findings_total\": %" PRIu64 ", \"steps\": [",
-                     report_datapoints(rule), report_findings_total(rule));
-    for (size_t i = 0; found && i < found->step_count; i++)
+    const bool in_time = report_is_in_time(rule);
+    assay_put_format(out, ",\n    \"datapoints\": %" PRIu64 ", \"findings_total\": %" PRIu64, report_datapoints(rule),
+                     report_findings_total(rule));
+    assay_put_format(out, in_time ? "" : ", \"steps\": [");
+    for (size_t i = 0; found && !in_time && i < found->step_count; i++)
         assay_put_format(out, "%s%" PRId64, i ? ", " : "", found->steps[i]);
-    assay_put_format(out, "],\n    \"first\": ");
+    assay_put_format(out, in_time ? ",\n    \"first\": " : "],\n    \"first\": ");
     if (first)
         report_put_finding(info, rule, first, out);
     else
@@ -243,8 +276,8 @@ static void put_facts(const assay_run_facts *facts, assay_buf *out)
     assay_put_format(out, "}}");
 }
 
-static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_worker_names *names,
-                      assay_buf *out)
+static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *trial, const assay_worker_names *names,
+                     assay_buf *out)
 {
     const assay_trial *info = trial->info;
     assay_put_format(out, "{\"name\": ");
@@ -264,6 +297,7 @@ static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *t
     put_facts(&trial->catalog.facts, out);
     put_incomplete(trial, names, out);
     put_problems(trial, out);
+    const int status = report_put_profile_json(outcome, trial, out);
     assay_put_format(out, ",\n   \"rules\": [");
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         report_rule rule = report_rule_of(outcome, trial, i, false);
@@ -277,6 +311,7 @@ static void put_trial(const assay_outcome *outcome, const assay_trial_outcome *t
         put_aggregation(&rule, out);
     }
     assay_put_bytes(out, "]}", 2);
+    return status;
 }
 
 int assay_report_put_body(const assay_report *report, assay_buf *out)
@@ -297,8 +332,10 @@ int assay_report_put_body(const assay_report *report, assay_buf *out)
         if (status != ASSAY_OK)
             return status;
         put_item_start(out, i, "  ");
-        put_trial(outcome, &outcome->trials[i], &names, out);
+        status = put_trial(outcome, &outcome->trials[i], &names, out);
         assay_worker_names_release(&names);
+        if (status != ASSAY_OK)
+            return status;
     }
     assay_put_format(out, "],\n");
     if (report->comparison)

@@ -133,7 +133,8 @@ static void put_row(const assay_trial_outcome *trial, const report_rule *rule, b
     assay_put_format(out, " | %s | %" PRIu64 " of %" PRIu64 " | ", assay_severity_name(rule->instance->severity),
                      report_findings_total(rule), report_datapoints(rule));
     if (origin.finding) {
-        assay_put_format(out, "%" PRId64 " | ", origin.finding->step);
+        char when[REPORT_WHEN_ROOM];
+        assay_put_format(out, "%s | ", report_finding_when(origin.finding, when));
         put_name(out, origin.worker);
         assay_put_format(out, " | ");
         put_name(out, origin.tensor);
@@ -150,7 +151,8 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
 {
     const assay_step_info *step = report_finding_step(trial->info, f);
     const char *test = report_finding_test(rule, f), *tensor = report_finding_tensor(trial->info, f);
-    assay_put_format(out, "  - step %" PRId64, f->step);
+    char when[REPORT_WHEN_ROOM];
+    assay_put_format(out, "  - %s", report_finding_when_in_words(f, when));
     if (step)
         assay_put_format(out, " (%s %" PRId64 ")", assay_mode_name(step->mode), step->mode_step);
     assay_put_format(out, ", worker ");

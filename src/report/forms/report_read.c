@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "report/model/report_model.h"
 #include "report/report.h"
 #include "report/text/layout.h"
 
@@ -136,6 +137,12 @@ static void draw_rules(const assay_draw *draw, const cJSON *rules, const step_ra
     assay_buf_release(&label);
 }
 
+/* A time of a report, which anybody may have written. */
+static int64_t time_of(double microseconds)
+{
+    return microseconds > -0x1p53 && microseconds < 0x1p53 ? (int64_t)microseconds : 0;
+}
+
 static void put_rules(const cJSON *trial, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"rule", "status", "findings", "first step"};
@@ -156,7 +163,10 @@ static void put_rules(const cJSON *trial, const assay_draw *draw, assay_buf *out
         assay_table_cell(&table, text_of(rule, "name"));
         assay_table_cell(&table, text_of(rule, "status"));
         assay_table_format(&table, "%.0f", number_of(rule, "findings_total"));
-        if (cJSON_IsObject(first))
+        char when[REPORT_WHEN_ROOM];
+        if (cJSON_IsObject(first) && cJSON_GetObjectItemCaseSensitive(first, "time_us"))
+            assay_table_cell(&table, report_time(time_of(number_of(first, "time_us")), when));
+        else if (cJSON_IsObject(first))
             assay_table_format(&table, "%.0f", number_of(first, "step"));
         else
             assay_table_cell(&table, "");

@@ -68,7 +68,7 @@ static int put_findings(const assay_trial *info, const report_rule *rule, assay_
     uint64_t steps = assay_trial_steps(info);
     size_t next = 0;
     bool before = false;
-    if (!found || found->step_count == 0)
+    if (!found || found->step_count == 0 || report_is_in_time(rule))
         return ASSAY_OK;
     char *tag = make_tag("findings", ASSAY_MODE_NONE, rule->instance->name);
     for (uint64_t i = 0; tag && i < steps; i++) {

@@ -84,8 +84,9 @@ static void put_status_row(const assay_trial *info, const report_rule *rule, ass
         assay_table_format(table, "%" PRIu64 " of %" PRIu64, report_findings_total(rule), report_datapoints(rule));
     else
         assay_table_cell(table, "-");
+    char when[REPORT_WHEN_ROOM];
     if (origin.finding)
-        assay_table_format(table, "%" PRId64, origin.finding->step);
+        assay_table_cell(table, report_finding_when(origin.finding, when));
     else
         assay_table_cell(table, "");
     assay_table_cell(table, origin.finding ? origin.worker : "");

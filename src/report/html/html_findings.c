@@ -30,7 +30,8 @@ static void put_finding(html_page *page, const card *c, const assay_finding *f)
     const assay_trial *info = c->trial->info;
     const assay_step_info *step = report_finding_step(info, f);
     const char *test = report_finding_test(&c->rule, f);
-    html_put(page, "<tr><td class=\"n\">%" PRId64 "</td><td>", f->step);
+    char when[REPORT_WHEN_ROOM];
+    html_put(page, "<tr><td class=\"n\">%s</td><td>", report_finding_when(f, when));
     if (step)
         html_put(page, "%s %" PRId64, assay_mode_name(step->mode), step->mode_step);
     html_put(page, "</td><td>");
@@ -110,9 +111,9 @@ static void put_advice(html_page *page, const assay_rule_ops *ops)
 static void put_where(html_page *page, const card *c)
 {
     const assay_findings *found = c->rule.findings;
-    html_put(page, "<p><strong>%" PRIu64 "</strong> of %" PRIu64 " datapoints fired, at step%s ", found->total,
-             found->datapoints, assay_plural(found->step_count));
-    report_put_steps(c->trial->info, found->steps, found->step_count, RUNS_SHOWN, page->out);
+    html_put(page, "<p><strong>%" PRIu64 "</strong> of %" PRIu64 " datapoints fired, ", found->total,
+             found->datapoints);
+    report_put_found(c->trial->info, &c->rule, RUNS_SHOWN, page->out);
     html_put(page, ".</p>\n");
 }
 

@@ -53,11 +53,11 @@ static void put_row(html_page *page, const assay_trial_outcome *trial, size_t tr
     assay_buf what;
     assay_buf_init(&what, 4096);
     html_strip_init(&strip, assay_trial_steps(trial->info));
-    for (size_t k = 0; found && k < found->step_count; k++)
+    for (size_t k = 0; found && !report_is_in_time(&rule) && k < found->step_count; k++)
         html_strip_mark(&strip, assay_trial_find_step(trial->info, found->steps[k]));
     if (found && found->step_count > 0) {
-        assay_put_format(&what, "fired at step%s ", assay_plural(found->step_count));
-        report_put_steps(trial->info, found->steps, found->step_count, REPORT_RUNS_OF_STEPS, &what);
+        assay_put_format(&what, "fired ");
+        report_put_found(trial->info, &rule, REPORT_RUNS_OF_STEPS, &what);
     } else {
         assay_put_format(&what, rule.status == ASSAY_NO_DATA      ? "no data"
                                 : rule.status == ASSAY_RULE_ERROR ? "error"

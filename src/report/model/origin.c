@@ -29,7 +29,7 @@ static uint32_t count_first(const assay_findings *found)
     uint32_t workers = 1;
     for (size_t i = 1; i < found->kept; i++) {
         const assay_finding *f = &found->list[i];
-        if (f->step != first->step || f->tensor != first->tensor)
+        if (f->step != first->step || f->tensor != first->tensor || f->time)
             break;
         workers += f->worker != found->list[i - 1].worker;
     }
@@ -73,13 +73,14 @@ void report_put_origin(const assay_trial *info, const report_origin *origin, ass
         return;
     }
     const assay_step_info *step = report_finding_step(info, f);
-    assay_put_format(out, "step %" PRId64, f->step);
+    char when[REPORT_WHEN_ROOM];
+    assay_put_format(out, "%s", report_finding_when_in_words(f, when));
     if (step)
         assay_put_format(out, " (%s %" PRId64 ")", assay_mode_name(step->mode), step->mode_step);
     assay_put_format(out, origin->several ? ", " : ", worker ");
     assay_put_bytes(out, origin->worker, strlen(origin->worker));
     if (origin->tensor[0]) {
-        assay_put_format(out, ", tensor ");
+        assay_put_format(out, f->time ? ", " : ", tensor ");
         assay_put_bytes(out, origin->tensor, strlen(origin->tensor));
     }
 }

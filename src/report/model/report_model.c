@@ -1,5 +1,9 @@
 /* report_model.c - see report_model.h. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -56,6 +60,11 @@ bool report_counts_nothing(const report_rule *rule)
     return none;
 }
 
+bool report_is_in_time(const report_rule *rule)
+{
+    return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_TIMELINE);
+}
+
 uint64_t report_datapoints(const report_rule *rule)
 {
     return rule->findings ? rule->findings->datapoints : 0;
@@ -73,11 +82,15 @@ const assay_finding *report_first(const report_rule *rule)
 
 const char *report_finding_tensor(const assay_trial *info, const assay_finding *finding)
 {
+    if (finding->time)
+        return finding->time->unit;
     return finding->tensor < assay_trial_tensors(info) ? assay_trial_tensor(info, finding->tensor) : "";
 }
 
 const char *report_finding_worker(const assay_trial *info, const assay_finding *finding)
 {
+    if (finding->time)
+        return finding->time->worker;
     return finding->worker < assay_trial_workers(info) ? assay_trial_worker(info, finding->worker) : "*";
 }
 
@@ -93,8 +106,49 @@ const char *report_finding_test(const report_rule *rule, const assay_finding *fi
 
 const assay_step_info *report_finding_step(const assay_trial *info, const assay_finding *finding)
 {
-    uint64_t at = assay_trial_find_step(info, finding->step);
+    uint64_t at = finding->time ? UINT64_MAX : assay_trial_find_step(info, finding->step);
     return at == UINT64_MAX ? NULL : assay_trial_step(info, at);
+}
+
+const char *report_time(int64_t time, char room[REPORT_WHEN_ROOM])
+{
+    enum { SECOND = 1000000 };
+    const time_t second = (time_t)(time / SECOND - (time % SECOND < 0));
+    struct tm parts;
+    if (!gmtime_r(&second, &parts) || strftime(room, REPORT_WHEN_ROOM, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
+        snprintf(room, REPORT_WHEN_ROOM, "%" PRId64 " us", time);
+    return room;
+}
+
+const char *report_finding_when(const assay_finding *finding, char room[REPORT_WHEN_ROOM])
+{
+    if (finding->time)
+        return report_time(finding->step, room);
+    snprintf(room, REPORT_WHEN_ROOM, "%" PRId64, finding->step);
+    return room;
+}
+
+const char *report_finding_when_in_words(const assay_finding *finding, char room[REPORT_WHEN_ROOM])
+{
+    if (finding->time)
+        return report_time(finding->step, room);
+    snprintf(room, REPORT_WHEN_ROOM, "step %" PRId64, finding->step);
+    return room;
+}
+
+void report_put_found(const assay_trial *info, const report_rule *rule, size_t most, assay_buf *out)
+{
+    const assay_findings *found = rule->findings;
+    char first[REPORT_WHEN_ROOM], last[REPORT_WHEN_ROOM];
+    if (!report_is_in_time(rule)) {
+        assay_put_format(out, "at step%s ", assay_plural(found->step_count));
+        report_put_steps(info, found->steps, found->step_count, most, out);
+    } else if (found->step_count > 0) {
+        report_time(found->steps[0], first);
+        report_time(found->steps[found->step_count - 1], last);
+        assay_put_format(out, "at %zu time%s, %s%s%s", found->step_count, assay_plural(found->step_count), first,
+                         found->step_count > 1 ? " to " : "", found->step_count > 1 ? last : "");
+    }
 }
 
 void report_count_modes(const assay_trial *info, report_mode mode[ASSAY_MODES])

@@ -45,6 +45,19 @@ void report_put_verdict(const assay_report *report, assay_buf *out);
 void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
 void report_put_clean_verdict(const assay_report *report, assay_buf *out);
 
+/* When a finding is: its step, "120", or its time, "2023-11-14 22:13:35 UTC". With what stands in front in a sentence:
+ * "step 120", and the time alone. */
+enum { REPORT_WHEN_ROOM = 48 };
+const char *report_finding_when(const assay_finding *finding, char room[REPORT_WHEN_ROOM]);
+const char *report_finding_when_in_words(const assay_finding *finding, char room[REPORT_WHEN_ROOM]);
+/* Microseconds since 1970 as such a time. */
+const char *report_time(int64_t time, char room[REPORT_WHEN_ROOM]);
+/* Appends when a rule has findings: "at steps 0-50 (6 steps), 70", "at 12 times, from ... to ...". */
+void report_put_found(const assay_trial *info, const report_rule *rule, size_t most, assay_buf *out);
+
+/* Does the rule look at time? Its findings have no step and tensor but assay_finding.time. */
+bool report_is_in_time(const report_rule *rule);
+
 /* What the rule is called in the registry, whatever the job calls it. */
 const char *report_kind(const report_rule *rule);
 

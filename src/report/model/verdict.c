@@ -41,11 +41,13 @@ static tally count_rules(const assay_outcome *outcome, const assay_trial_outcome
 /* "LossSpike at step 12 (worker_0, CrossEntropyLoss_output_0)" */
 static void put_place(const assay_trial *info, const report_rule *rule, const report_origin *origin, assay_buf *out)
 {
-    bool worker = strcmp(origin->worker, "*") != 0 && assay_trial_expected_workers(info) > 1;
+    bool worker = strcmp(origin->worker, "*") != 0 &&
+                  (assay_trial_expected_workers(info) > 1 || (origin->finding && origin->finding->time));
     assay_put_bytes(out, rule->instance->name, strlen(rule->instance->name));
     if (!origin->finding)
         return;
-    assay_put_format(out, " at step %" PRId64, origin->finding->step);
+    char when[REPORT_WHEN_ROOM];
+    assay_put_format(out, " at %s", report_finding_when_in_words(origin->finding, when));
     if (!worker && !origin->tensor[0])
         return;
     assay_put_format(out, " (");

@@ -1,0 +1,136 @@
+/* events.c - the timelines of the job's trials (timeline/collect.h):
+ *   1. each rank reads some event files in a row, about as many bytes as the others
+ *   2. what they collected is joined on rank 0, in rank order
+ *   3. rank 0 makes the timeline; where samples can only be told apart with all units, everybody reads once more
+ */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "engine/source/source.h"
+#include "parallel/rank_reduce.h"
+
+enum { COST_OF_A_FILE = 64 << 10 /* opening one takes as long as reading so many bytes */ };
+
+static int find_want(const assay_job *job, assay_timeline_want *want)
+{
+    int status = ASSAY_OK;
+    want->cell_size = ASSAY_TIMELINE_MINUTE;
+    for (uint32_t i = 0; i < assay_job_instances(job); i++) {
+        const assay_need *need = assay_job_instance(job, i)->need;
+        for (uint32_t k = 0; need && k < need->time_count && status == ASSAY_OK; k++)
+            status = assay_timeline_want_add(want, need->times[k].scan, need->times[k].from, need->times[k].to);
+    }
+    return status;
+}
+
+static uint64_t cost_of(const assay_event_file *file)
+{
+    return file->size + COST_OF_A_FILE;
+}
+
+/* Reads the files of this rank's share: those whose middle lies in it, when all are laid end to end. */
+static int read_share(const assay_source *source, int rank, int ranks, assay_collector *c, uint64_t *files,
+                      assay_error *err)
+{
+    const assay_event_files *list = &source->catalog.events;
+    double total = 0, before = 0;
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < list->count; i++)
+        total += (double)cost_of(&list->list[i]);
+    for (size_t i = 0; i < list->count && status == ASSAY_OK; i++) {
+        const double middle = before + 0.5 * (double)cost_of(&list->list[i]);
+        before += (double)cost_of(&list->list[i]);
+        if ((int)(middle / total * ranks) != rank)
+            continue;
+        ++*files;
+        status = assay_collector_read(c, source->store, &list->list[i], (uint32_t)i, err);
+    }
+    return status;
+}
+
+static int pack(const void *mine, assay_buf *out)
+{
+    return assay_collector_pack(mine, out);
+}
+
+static int join(void *mine, assay_cursor *later, assay_error *err)
+{
+    return assay_collector_join(mine, later, err);
+}
+
+/* One reading of a trial's event files by all ranks. Rank 0 gets *out, unless all have to read *again. */
+static int collect(assay_comm *comm, const assay_source *source, const assay_timeline_want *want, bool exact,
+                   uint64_t *bytes, uint64_t *files, assay_timeline_data **out, bool *again, assay_error *err)
+{
+    static const assay_joiner joiner = {pack, join};
+    const int rank = assay_comm_rank(comm);
+    assay_collector *c = assay_collector_new(want, exact);
+    int status = c ? read_share(source, rank, assay_comm_size(comm), c, files, err) : ASSAY_ENOMEM;
+    if (c)
+        *bytes += assay_collector_bytes_read(c);
+    if (status == ASSAY_ENOMEM && !err->text[0])
+        assay_fail(err, status, "out of memory on rank %d while event files were read", rank);
+    status = assay_comm_agree(comm, c ? ASSAY_OK : status, err); /* the reduction wants a collector on each rank */
+    if (status == ASSAY_OK)
+        status = assay_rank_reduce(comm, &joiner, c, status, err);
+    if (status == ASSAY_OK && rank == 0)
+        status = assay_collector_finish(c, &source->catalog.events, out, again);
+    if (status == ASSAY_ENOMEM && !err->text[0])
+        assay_fail(err, status, "out of memory while the timeline of %s was made", source->name);
+    assay_collector_free(c);
+    status = assay_comm_agree(comm, status, err);
+    uint64_t word = *again;
+    if (status == ASSAY_OK)
+        status = assay_comm_max(comm, &word, 1);
+    *again = word != 0;
+    return status;
+}
+
+/* Names what was wrong with the files beside the trial's other problems. */
+static int name_problems(assay_source *source, const assay_timeline_data *t)
+{
+    for (size_t i = 0; i < t->problems; i++) {
+        const assay_timeline_problem *p = &t->problem[i];
+        const char *path = source->catalog.events.list[p->file].path, *text = assay_timeline_text(t, p->text);
+        const bool left = p->kind == ASSAY_EVENT_EMPTY_FILE || p->kind == ASSAY_EVENT_UNFINISHED;
+        const int kind = left ? ASSAY_PROBLEM_EVENTS_LEFT : ASSAY_PROBLEM_EVENTS;
+        if (p->line > 0)
+            assay_problems_add(&source->problems, kind, -1, path, -1, "%s: line %llu (%s): %s; the rest is used", path,
+                               (unsigned long long)p->line, assay_event_problem_word((int)p->kind), text);
+        else
+            assay_problems_add(&source->problems, kind, -1, path, -1, "%s: %s", path, text);
+    }
+    if (t->problems_total > t->problems)
+        assay_problems_add(&source->problems, ASSAY_PROBLEM_EVENTS, -1, "", -1,
+                           "%llu more lines of event files are damaged: of each file the first %d are named",
+                           (unsigned long long)(t->problems_total - t->problems), (int)ASSAY_EVENTS_PROBLEMS_A_FILE);
+    return source->problems.status;
+}
+
+int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const assay_job *job, uint64_t *bytes,
+                              uint64_t *files, assay_error *err)
+{
+    assay_timeline_want want = {0};
+    assay_error unseen = {{0}};
+    err = err ? err : &unseen;
+    int status = assay_comm_agree(comm, find_want(job, &want), err);
+    for (uint32_t i = 0; i < sources->job_trials && status == ASSAY_OK; i++) {
+        assay_source *source = &sources->list[i];
+        assay_timeline_data *timeline = NULL;
+        bool again = false;
+        if (source->status != ASSAY_OK || source->catalog.events.count == 0)
+            continue;
+        status = collect(comm, source, &want, false, bytes, files, &timeline, &again, err);
+        if (status == ASSAY_OK && again) {
+            again = false;
+            status = collect(comm, source, &want, true, bytes, files, &timeline, &again, err);
+        }
+        if (status == ASSAY_OK && timeline) {
+            source->info->timeline = timeline;
+            status = name_problems(source, timeline);
+        }
+        status = assay_comm_agree(comm, status, err);
+    }
+    assay_timeline_want_release(&want);
+    return status;
+}

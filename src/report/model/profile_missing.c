@@ -1,0 +1,148 @@
+/* profile_missing.c - how often the machines were sampled, and where nodes and workers have nothing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/model/profile.h"
+
+enum { TOGETHER = 20000, LONGEST = 30000000 /* microseconds */ };
+
+static void add_gap(profile *p, profile_gap gap)
+{
+    if (p->gaps == p->gap_room) {
+        const size_t room = p->gap_room ? 2 * p->gap_room : 16;
+        profile_gap *grown = assay_realloc_array(p->gap, room, sizeof *grown);
+        if (!grown) {
+            p->status = ASSAY_ENOMEM;
+            return;
+        }
+        p->gap = grown;
+        p->gap_room = room;
+    }
+    p->gap[p->gaps++] = gap;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The times of all samples of a node, ascending. */
+static int64_t *times_of(profile *p, uint32_t node, uint64_t *count)
+{
+    const assay_timeline *line = p->line;
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < line->series_count; i++)
+        most += line->series[i].node == node ? line->series[i].count : 0;
+    int64_t *list = assay_alloc(most * sizeof *list);
+    *count = 0;
+    if (!list) {
+        p->status = ASSAY_ENOMEM;
+        return NULL;
+    }
+    for (uint64_t i = 0; i < line->series_count; i++)
+        for (uint64_t k = 0; line->series[i].node == node && k < line->series[i].count; k++)
+            list[(*count)++] = line->series[i].sample[k].time;
+    if (*count > 1)
+        qsort(list, (size_t)*count, sizeof *list, compare_times);
+    return list;
+}
+
+/* The sampling of a node: times more than 20 ms behind the last anchor are the next one. */
+static void sample_node(profile *p, uint32_t node)
+{
+    uint64_t count = 0, anchors = 0;
+    int64_t *list = times_of(p, node, &count);
+    if (!list || count == 0) {
+        free(list);
+        return;
+    }
+    profile_sampling *row = &p->sampling[p->samplings++];
+    *row = (profile_sampling){.node = node, .first = list[0], .last = list[count - 1], .interval = ASSAY_NO_TIME};
+    for (uint64_t i = 0; i < count; i++)
+        if (anchors == 0 || list[i] - list[anchors - 1] > TOGETHER)
+            list[anchors++] = list[i];
+    row->anchors = anchors;
+    for (uint64_t i = 1; i < anchors; i++)
+        if (list[i] - list[i - 1] > LONGEST)
+            add_gap(p, (profile_gap){"gap", p->line->node[node], false, list[i - 1], list[i]});
+    for (uint64_t i = 1; i < anchors; i++)
+        list[i - 1] = list[i] - list[i - 1];
+    if (anchors > 1) {
+        qsort(list, (size_t)(anchors - 1), sizeof *list, compare_times);
+        row->interval = list[(anchors - 2) / 2];
+    }
+    free(list);
+}
+
+/* Late at the beginning, early at the end, against all. */
+static void compare_ends(profile *p, const char *name, bool of_worker, int64_t first, int64_t last, int64_t all_first,
+                         int64_t all_last)
+{
+    if (first - all_first > LONGEST)
+        add_gap(p, (profile_gap){of_worker ? "events_late_start" : "late_start", name, of_worker, all_first, first});
+    if (all_last - last > LONGEST)
+        add_gap(p, (profile_gap){of_worker ? "events_early_end" : "early_end", name, of_worker, last, all_last});
+}
+
+static void compare_nodes(profile *p)
+{
+    const assay_timeline *line = p->line;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < p->samplings; i++) {
+        first = p->sampling[i].first < first ? p->sampling[i].first : first;
+        last = p->sampling[i].last > last ? p->sampling[i].last : last;
+    }
+    for (size_t i = 0; i < p->samplings; i++)
+        compare_ends(p, line->node[p->sampling[i].node], false, p->sampling[i].first, p->sampling[i].last, first, last);
+    for (uint32_t node = 0; node < line->nodes; node++) {
+        bool sampled = false, works = false;
+        for (size_t i = 0; i < p->samplings; i++)
+            sampled = sampled || p->sampling[i].node == node;
+        for (uint32_t w = 0; w < line->workers; w++)
+            works = works || line->worker[w].node == node;
+        if (works && !sampled && p->samplings > 0)
+            add_gap(p, (profile_gap){"no_system", line->node[node], false, 0, 0});
+        if (sampled && !works && line->events > 0)
+            add_gap(p, (profile_gap){"no_framework", line->node[node], false, 0, 0});
+    }
+}
+
+static void compare_workers(profile *p)
+{
+    const assay_timeline *line = p->line;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (uint32_t w = 0; w < line->workers; w++) {
+        first = line->worker[w].first < first ? line->worker[w].first : first;
+        last = line->worker[w].last > last ? line->worker[w].last : last;
+    }
+    for (uint32_t w = 0; w < line->workers; w++)
+        if (line->worker[w].first <= line->worker[w].last) /* it has events */
+            compare_ends(p, line->worker[w].name, true, line->worker[w].first, line->worker[w].last, first, last);
+}
+
+static int compare_gaps(const void *a, const void *b)
+{
+    const profile_gap *x = a, *y = b;
+    int order = strcmp(x->kind, y->kind);
+    order = order ? order : assay_natural_order(x->name, y->name);
+    return order ? order : (x->from > y->from) - (x->from < y->from);
+}
+
+void profile_find_missing(profile *p)
+{
+    if (p->status != ASSAY_OK)
+        return;
+    p->sampling = assay_alloc_zeroed(p->line->nodes, sizeof *p->sampling);
+    if (!p->sampling) {
+        p->status = ASSAY_ENOMEM;
+        return;
+    }
+    for (uint32_t node = 0; node < p->line->nodes && p->status == ASSAY_OK; node++)
+        sample_node(p, node);
+    compare_nodes(p);
+    compare_workers(p);
+    if (p->gaps > 1)
+        qsort(p->gap, p->gaps, sizeof *p->gap, compare_gaps);
+}

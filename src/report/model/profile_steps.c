@@ -1,0 +1,192 @@
+/* profile_steps.c - durations of steps and of loaders, and how far the clocks of workers are apart. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/model/profile.h"
+
+static const double OUTLIERS = 3; /* standard deviations */
+
+static void fill_histogram(profile_histogram *h, const double *ascending, uint64_t n)
+{
+    if (n == 0)
+        return;
+    h->low = (int64_t)ascending[0];
+    h->high = (int64_t)ascending[n - 1];
+    for (uint64_t i = 0; i < n; i++) {
+        const int64_t d = (int64_t)ascending[i];
+        const int64_t bin = h->high > h->low ? (int64_t)((__int128)100 * (d - h->low) / (h->high - h->low)) : 0;
+        h->count[bin < PROFILE_BINS ? bin : PROFILE_BINS - 1]++;
+    }
+}
+
+/* The steps of one worker and mode: `count` durations below 2^53, which doubles have exactly. */
+static void describe_steps(profile *p, uint32_t worker, uint32_t mode, double *list, uint64_t count)
+{
+    unsigned __int128 sum = 0, squares = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        sum += (uint64_t)list[i];
+        squares += (unsigned __int128)(uint64_t)list[i] * (uint64_t)list[i];
+    }
+    profile_steps *row = &p->steps[p->step_rows++];
+    *row = (profile_steps){.worker = worker, .mode = mode, .limited = count > PROFILE_OUTLIERS_FROM};
+    row->spread = profile_spread_of(list, count, (double)sum / (double)count);
+    row->deviation = sqrt((double)(count * squares - sum * sum)) / (double)count;
+    row->limit = row->spread.mean + OUTLIERS * row->deviation;
+    uint64_t within = count;
+    while (row->limited && within > 0 && list[within - 1] > row->limit)
+        within--;
+    row->outliers = count - within;
+    fill_histogram(&row->histogram, list, within);
+}
+
+static void find_step_rows(profile *p)
+{
+    const assay_timeline *line = p->line;
+    double *list = assay_alloc(line->steps * sizeof *list);
+    p->steps = assay_alloc_zeroed((size_t)line->workers * line->modes, sizeof *p->steps);
+    p->status = list && p->steps ? p->status : ASSAY_ENOMEM;
+    for (uint64_t first = 0, end; p->status == ASSAY_OK && first < line->steps; first = end) {
+        const uint32_t worker = line->step[first].worker;
+        for (end = first; end < line->steps && line->step[end].worker == worker;)
+            end++;
+        for (uint32_t m = 0; m < line->modes; m++) {
+            uint64_t count = 0;
+            for (uint64_t i = first; i < end; i++)
+                if (line->step[i].mode == m)
+                    list[count++] = (double)line->step[i].duration;
+            if (count > 0)
+                describe_steps(p, worker, m, list, count);
+        }
+    }
+    free(list);
+}
+
+/* ---- loaders ---- */
+
+static void find_loader_rows(profile *p)
+{
+    const assay_timeline *line = p->line;
+    double *list = assay_alloc(line->loaders * sizeof *list);
+    p->loaders = assay_alloc_zeroed(line->nodes, sizeof *p->loaders);
+    p->status = list && p->loaders ? p->status : ASSAY_ENOMEM;
+    for (uint32_t node = 0; node < line->nodes && p->status == ASSAY_OK; node++) {
+        profile_loaders row = {.node = node, .pin_memory = -1, .num_workers = -1};
+        uint64_t count = 0;
+        bool set_up = false;
+        for (uint64_t i = 0; i < line->loaders; i++)
+            if (line->worker[line->loader[i].worker].node == node)
+                list[count++] = (double)line->loader[i].duration;
+        for (uint64_t i = 0; i < line->loader_starts; i++)
+            if (line->worker[line->loader_start[i].worker].node == node) {
+                row.pin_memory = line->loader_start[i].pin_memory;
+                row.num_workers = line->loader_start[i].num_workers;
+                set_up = true;
+            }
+        if (count == 0 && !set_up)
+            continue;
+        if (count > 0)
+            row.spread = profile_spread_of(list, count, 0);
+        fill_histogram(&row.histogram, list, count);
+        p->loaders[p->loader_rows++] = row;
+    }
+    free(list);
+}
+
+/* ---- clocks ---- */
+
+typedef struct step_start {
+    int64_t number, start;
+} step_start;
+
+static int compare_starts(const void *a, const void *b)
+{
+    const step_start *x = a, *y = b;
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The first start of each numbered step of a worker in a mode, by number. */
+static uint64_t starts_of(const assay_timeline *line, uint32_t worker, uint32_t mode, step_start *out)
+{
+    uint64_t count = 0, kept = 0;
+    for (uint64_t i = 0; i < line->steps; i++)
+        if (line->step[i].worker == worker && line->step[i].mode == mode && line->step[i].number >= 0)
+            out[count++] = (step_start){line->step[i].number, line->step[i].start};
+    if (count > 1)
+        qsort(out, (size_t)count, sizeof *out, compare_starts);
+    for (uint64_t i = 0; i < count; i++)
+        if (kept == 0 || out[kept - 1].number != out[i].number)
+            out[kept++] = out[i];
+    return kept;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The lower median of the differences at common numbers; false: there is none. */
+static bool compare_clocks(const step_start *a, uint64_t a_count, const step_start *b, uint64_t b_count,
+                           int64_t *differences, int64_t *offset)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0, k = 0; i < a_count && k < b_count;) {
+        if (a[i].number == b[k].number)
+            differences[count++] = b[k].start - a[i].start;
+        const bool first = a[i].number <= b[k].number, second = b[k].number <= a[i].number;
+        i += first;
+        k += second;
+    }
+    if (count == 0)
+        return false;
+    qsort(differences, (size_t)count, sizeof *differences, compare_times);
+    *offset = differences[(count - 1) / 2];
+    return true;
+}
+
+static bool mode_number(const assay_timeline *line, const char *name, uint32_t *mode)
+{
+    for (*mode = 0; *mode < line->modes; ++*mode)
+        if (strcmp(line->mode[*mode], name) == 0)
+            return true;
+    return false;
+}
+
+static void find_clocks(profile *p)
+{
+    enum { SKEWED = 1000000 };
+    static const char *const modes[] = {"TRAIN", "GLOBAL", "EVAL", "PREDICT"};
+    const assay_timeline *line = p->line;
+    step_start *own = assay_alloc(line->steps * sizeof *own), *first = assay_alloc(line->steps * sizeof *first);
+    int64_t *differences = assay_alloc(line->steps * sizeof *differences);
+    const uint32_t yardstick = line->steps > 0 ? line->step[0].worker : 0;
+    uint32_t mode = 0;
+    p->clock = assay_alloc_zeroed(line->workers, sizeof *p->clock);
+    p->status = own && first && differences && p->clock ? p->status : ASSAY_ENOMEM;
+    for (uint32_t w = 0; w < line->workers && p->status == ASSAY_OK; w++) {
+        profile_clock *c = &p->clock[w];
+        c->worker = w;
+        for (size_t m = 0; m < sizeof modes / sizeof *modes && !c->known && line->steps > 0; m++)
+            c->known = mode_number(line, modes[m], &mode) &&
+                       compare_clocks(first, starts_of(line, yardstick, mode, first), own,
+                                      starts_of(line, w, mode, own), differences, &c->offset);
+        c->skewed = c->known && (c->offset > SKEWED || c->offset < -SKEWED);
+    }
+    free(own);
+    free(first);
+    free(differences);
+}
+
+void profile_find_steps(profile *p)
+{
+    if (p->status == ASSAY_OK)
+        find_step_rows(p);
+    if (p->status == ASSAY_OK)
+        find_loader_rows(p);
+    if (p->status == ASSAY_OK)
+        find_clocks(p);
+}
