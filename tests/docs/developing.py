@@ -61,7 +61,11 @@ def check_formats(checks):
     named = [p for p in re.findall(r"`((?:src|tests)/[\w./*-]*NAME[\w./*-]*)`", steps)]
     checks.expect(len(named) >= 3, "the checklist names %s" % named)
     listed = re.findall(r"^X\((\w+)\)", (ROOT / "src/trial/format/formats.def").read_text(), re.M)
-    checks.expect(len(listed) >= 2 and not set(listed) ^ {p.parent.name for p in (ROOT / "src/trial/format").glob("*/*.c")
+    events = re.findall(r"^X\((\w+)\)", (ROOT / "src/trial/format/event_formats.def").read_text(), re.M)
+    for name in events:
+        for path in ("src/trial/format/%s/*.c", "tests/data/events/%s", "tests/fuzz/fuzz_%s_*.c", "docs/%s.md"):
+            checks.expect(list(ROOT.glob(path % name)), "format of events %s: there is no %s" % (name, path % name))
+    checks.expect(len(listed) >= 2 and not set(listed + events) ^ {p.parent.name for p in (ROOT / "src/trial/format").glob("*/*.c")
                                                            if p.parent.name != "tfrecord"}, "formats in the list: %s" % listed)
     calls = set(re.findall(r"\(\*(\w+)\)\(", re.search(r"typedef struct assay_format \{(.*?)^\} assay_format;", (
         ROOT / "src/trial/format/format.h").read_text(), re.M | re.S).group(1))) - {"holds_files"}

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Profiler data: known answers of every rule on made files, the same bytes at any number of ranks; what is damaged is named; a trial of
+tensors and profiler data has one report. Where the shared profiler trials lie beside the recorded ones, their expected reports.
+
+    profiler.py --assay PROGRAM --ranks 1 2 3 ...
+"""
+import argparse
+import gzip
+import json
+import math
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import TRIALS, Checks, mpirun  # noqa: E402
+from made import Made  # noqa: E402
+from reports import body_of, report_of  # noqa: E402
+
+T0 = 1700006400  # a full minute
+SHARED = TRIALS.parent / "profiler_trials"
+
+
+class Profile:
+    """Event files, kept in memory until write()."""
+
+    def __init__(self, folder):
+        self.folder, self.files = Path(folder), {}
+
+    def sample(self, second, name, dimension, value, node="algo-1", path=None):
+        minute = int(second) // 60 * 60
+        path = path or "system/incremental/%d.%s.json" % (T0 + minute, node)
+        self.files.setdefault(path, []).append(json.dumps(
+            {"Type": "x", "Name": name, "Dimension": dimension, "Value": value, "NodeId": node, "Timestamp": T0 + second}))
+        return self
+
+    def events(self, worker, events):
+        """Events as (phase, name, start in seconds, duration, args), one file."""
+        phases = {}
+        lines = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"start_time_since_epoch_in_micros": T0 * 1000000}}]
+        for phase, name, start, duration, args in events:
+            if phase not in phases:
+                phases[phase] = len(phases) + 1
+                lines.append({"ph": "M", "name": "process_name", "pid": phases[phase], "args": {"name": phase}})
+            lines.append({"ph": "X", "name": name, "pid": phases[phase], "ts": round(start * 1e6), "dur": round(duration * 1e6), "args": args})
+        path = "framework/pevents/2023111500/%d_%s_pythontimeline.json" % (T0 * 1000000 + len(self.files), worker)
+        self.files[path] = ["["] + [json.dumps(line) + "," for line in lines]
+        return self
+
+    def write(self, packed=False):
+        for path, lines in self.files.items():
+            target = self.folder / (path + (".gz" if packed else ""))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            text = ("\n".join(lines) + "\n").encode()
+            target.write_bytes(gzip.compress(text) if packed else text)
+        return self.folder
+
+
+def run(checks, args, where, trial, rules, codes=(0,), what=""):
+    """The report of the rules over a trial: the same bytes at every number of ranks."""
+    job, bodies = where / "job.json", set()
+    job.write_text(json.dumps({"rules": rules}))
+    for ranks in args.ranks:
+        done = mpirun(ranks, [args.assay, "run", job, "--trial", trial, "--out", where / "out"])
+        if not checks.expect(done.code in codes, "%s at %d ranks: %s" % (what, ranks, done)):
+            return None
+        bodies.add(body_of(where / "out"))
+    checks.expect(len(bodies) == 1, "%s: the ranks differ" % what)
+    return report_of(where / "out")["trials"][0]
+
+
+def step(start, duration, number=0, mode="TRAIN"):
+    return ("Step:ModeKeys." + mode, "Step:ModeKeys." + mode, start, duration, {"step_num": str(number)})
+
+
+def known_answers(checks, args, where):
+    """Arithmetic on paper: section by section what each rule has to say."""
+    p = Profile(where / "known")
+    for i in range(20):  # nine values of 0, then 51; a GPU beside it that is always unused
+        p.sample(i * 0.5, "gpu0", "GPUMemoryUtilization", 0 if i < 9 else 51)
+        p.sample(i * 0.5, "gpu0", "GPUUtilization", 0)
+    for i in range(60):  # half the time busy, half idle
+        p.sample(i, "gpu0", "GPUUtilization", 100 if i < 30 else 0, node="algo-2")
+        p.sample(i, "gpu1", "GPUUtilization", 70, node="algo-2")
+    for i, (gpu, cpu) in enumerate(((5, 95), (5, 95), (50, 95))):  # two of three snapshots are bottlenecks, one group is alone
+        p.sample(i, "gpu0", "GPUUtilization", gpu, node="algo-3").sample(i + 0.02, "cpu0", "CPUUtilization", cpu, node="algo-3")
+        p.sample(i, "cpu1", "I/OWaitPercentage", 10 * i, node="algo-3")
+    p.sample(3, "gpu0", "GPUUtilization", 5, node="algo-3").sample(3.020001, "cpu1", "CPUUtilization", 95, node="algo-3")
+    for i in range(4):
+        p.sample(200, "cpu%d" % i, "CPUUtilization", 1, node="algo-4")
+    # 100 steps of 100 us and one of 1100; eleven seconds in which two loaders fetch
+    events = [step(70 + i * 0.5, 0.0011 if i == 50 else 0.0001, i) for i in range(101)]
+    events += [("DataLoaderIter", "next", 70 + s, 0.001, {"pid": 300 + k}) for s in range(11) for k in range(2)]
+    p.events("7-algo-4", events)
+    trial = p.write()
+    rules = [("memory", "GPUMemoryIncrease", dict(patience=0, window=10, worker="algo-1")),
+             ("unused", "LowGPUUtilization", dict(patience=0, worker="algo-1")),
+             ("flips", "LowGPUUtilization", dict(patience=0, window=60, worker="algo-2")),
+             ("bottleneck", "CPUBottleneck", dict(patience=0, worker="algo-3")),
+             ("waits", "IOBottleneck", dict(patience=2, worker="algo-3", io_threshold=5, threshold=60)),
+             ("outliers", "StepOutlier", dict(n_outliers=0, mode="step:modekeys.train")),
+             ("late", "MaxInitializationTime", dict(threshold="1", scan_interval_us=15000000)),
+             ("few", "Dataloader", {}), ("balance", "LoadBalancing", dict(patience=0, worker="algo-2")),
+             ("batch", "BatchSize", {}), ("usage", "OverallSystemUsage", dict(worker="none")), ("events", "OverallFrameworkMetrics", {}),
+             ("all", "ProfilerReport", dict(gpumemoryincrease_patience=0, CPUBottleneck_patience=0, opt_out_telemetry=True)),
+             ("wrong", "CPUBottleneck", dict(threshold=101)), ("unknown", "ProfilerReport", dict(Batch_window=5))]
+    found = run(checks, args, where, trial, [dict(name=n, rule=r, parameters=q) for n, r, q in rules], (0, 1, 3), "known answers")
+    if not found:
+        return
+    rule = {r["name"]: r for r in found["rules"]}
+
+    def expect(name, status, datapoints, findings, **first):
+        got = rule[name]
+        there = (got["status"], got["datapoints"], got["findings_total"])
+        checks.expect(there == (status, datapoints, findings), "%s: %s" % (name, there))
+        for key, value in first.items():
+            seen = (got["first"] or {}).get(key)
+            same = math.isclose(seen, value, rel_tol=1e-9) if isinstance(value, float) and seen is not None else seen == value
+            checks.expect(same, "%s: %s is %r, not %r" % (name, key, seen, value))
+
+    expect("memory", "IssuesFound", 9, 8, value=5.1, unit="gpu0", slice=0, time_us=(T0 * 2 + 11) * 500000)
+    expect("unused", "IssuesFound", 1, 1, test="unused", value=0.0)
+    expect("flips", "IssuesFound", 2, 1, test="fluctuating", unit="gpu0", value=0.0)  # 70 of 70 is silent
+    expect("bottleneck", "IssuesFound", 1, 1, value=200 / 3, worker="algo-3")
+    checks.expect(rule["bottleneck"]["details"]["nodes"][0]["unpaired"] == 2, "a group is 20 ms: %s" % rule["bottleneck"]["details"])
+    expect("waits", "NoIssuesFound", 1, 0)
+    expect("outliers", "IssuesFound", 1, 1, value=1.0, unit="TRAIN", limit_us=406.93069306930693)
+    checks.expect(rule["outliers"]["details"]["steps"][0]["step_numbers"] == [50], "outliers: %s" % rule["outliers"]["details"])
+    expect("late", "IssuesFound", 5, 1, slice=4, value=70 / 60, worker="*")
+    expect("few", "IssuesFound", 1, 1, test="too_few", value=2.0, threshold=2.8)
+    expect("balance", "IssuesFound", 1, 1, value=math.sqrt(math.log(2)), unit2="gpu1")
+    expect("batch", "NoData", 0, 0)
+    expect("usage", "NoIssuesFound", 12, 0)
+    expect("events", "NoIssuesFound", 123, 0)
+    expect("all", "IssuesFound", 7, 3)
+    for name in ("wrong", "unknown"):
+        checks.expect(rule[name]["status"] == "Error" and rule[name]["message"], "%s: %s" % (name, rule[name]["message"]))
+    checks.expect(rule["batch"]["message"], "no data is explained: %s" % rule["batch"])
+    profile = found["profile"]
+    checks.expect(profile["trial"]["nodes"] == ["algo-%d" % i for i in range(1, 5)], "nodes: %s" % profile["trial"]["nodes"])
+    checks.expect(profile["summary"][0]["triggered"] >= profile["summary"][-1]["triggered"], "the summary is in order")
+    packed = Profile(where / "packed")
+    packed.files = p.files
+    again = run(checks, args, where, packed.write(packed=True), [dict(name=n, rule=r, parameters=q) for n, r, q in rules], (0, 1, 3), "packed")
+    checks.expect(again and again["rules"] == found["rules"], "packed files say the same")
+
+
+def bad_input(checks, args, where):
+    """Lines that are none, clocks that jump, values that no machine has: named, and the rest counts."""
+    p = Profile(where / "bad")
+    for i in range(8):
+        p.sample(i, "gpu0", "GPUUtilization", 1e9 if i == 3 else 40).sample(i, "x", "SomethingNew", 5)
+    path = next(iter(p.files))
+    p.sample(2, "gpu0", "GPUUtilization", 99, path=path)  # the clock went back: the first of a time counts
+    p.files[path][5:5] = ["{\"Dimension\": ", "[1, 2", json.dumps({"Dimension": "GPUUtilization", "Value": True, "NodeId": "a", "Timestamp": 1})]
+    p.events("1-algo-1", [step(1 + i, 0.5, i) for i in range(4)]).events("2-algo-2", [step(8.5 + i, 0.5, i) for i in range(4)])
+    trial = p.write()
+    with open(trial / path, "a") as out:
+        out.write("{\"Name\": \"gpu0\", \"Dim")
+    (trial / "system" / "1700006460.algo-1.json").write_text("")
+    (trial / "framework" / "1-algo-1_pythontimeline.json.tmp").write_text("[\n")
+    found = run(checks, args, where, trial, [dict(name="low", rule="LowGPUUtilization", parameters=dict(patience=0))], (1, 3, 0), "bad input")
+    if not found:
+        return
+    profile = found["profile"]
+    kinds = [(x["kind"], x["line"]) for x in profile["trial"]["problems"]]
+    checks.expect(kinds == [("unfinished", 0), ("empty_file", 0), ("damaged_line", 6), ("damaged_line", 7), ("damaged_line", 8),
+                            ("truncated_line", 21)], "problems: %s" % kinds)
+    checks.expect(found["problems_total"] == 6 and "line 6" in found["problems"][2]["text"], "in the report: %s" % found["problems"])
+    trial_part = profile["trial"]
+    checks.expect((trial_part["used_samples"], trial_part["duplicates"], trial_part["other_samples"]) == (8, 1, 8), "samples: %s" % trial_part)
+    checks.expect(profile["system"][0]["max"] == 1e9, "a value that no machine has is shown: %s" % profile["system"][0])
+    clock = {x["worker"]: x for x in profile["clock"]}
+    checks.expect(clock["algo-2-2"]["offset_us"] == 7500000 and clock["algo-2-2"]["skewed"], "clocks: %s" % clock)
+
+
+def with_tensors(checks, args, where):
+    """One job and one report over tensors and profiler data; what the tensors say stays as it was."""
+    rules = [dict(name="x", rule="ExplodingTensor", parameters={}), dict(name="low", rule="LowGPUUtilization", parameters=dict(patience=0))]
+    made = Made(where / "both")
+    for number in range(3):
+        made.step(number, "TRAIN", number, {"w": [1.0, math.nan if number == 2 else 2.0]})
+    trial = made.end()
+    alone = run(checks, args, where, trial, rules, (0, 1, 3), "tensors alone")
+    checks.expect(alone and "profile" not in alone and alone["rules"][1]["status"] == "NoData", "without profiler data: %s" % alone)
+    p = Profile(trial)
+    for i in range(5):
+        p.sample(i, "gpu0", "GPUUtilization", 3)
+    p.write()
+    both = run(checks, args, where, trial, rules, (0, 1, 3), "tensors and profiler data")
+    checks.expect(both and alone and both["rules"][0] == alone["rules"][0], "the tensors' rule differs")
+    checks.expect(both and both["rules"][1]["status"] == "IssuesFound" and both["profile"]["system"], "both: %s" % both)
+    text = mpirun(1, [args.assay, "show", where / "out" / "report.json"]).out
+    checks.expect("2023-11-15 00:01:00 UTC" in text and "1700006" not in text, "times in the text: %s" % text)
+
+
+def same(a, b):
+    if isinstance(b, dict):
+        return isinstance(a, dict) and all(k in a and same(a[k], v) for k, v in b.items())
+    if isinstance(b, list):
+        return isinstance(a, list) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(b, float) and isinstance(a, (int, float)):
+        return a == b or abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+    return a == b
+
+
+def shared(checks, args, where, names):
+    for name in names:
+        expected = json.loads((SHARED / (name + ".expected.json")).read_text())
+        found = run(checks, args, where, SHARED / name, json.loads((SHARED / "rules.json").read_text())["rules"], (0, 1, 3), name)
+        for key, value in expected.items() if found else ():
+            if key == "rules":
+                for rule, wanted in zip(found["rules"], value):
+                    wanted = {k: wanted[k] for k in ("name", "status")} if wanted["status"] == "Error" else wanted
+                    checks.expect(same(rule, wanted), "%s: rule %s differs" % (name, wanted["name"]))
+            elif key != "schema":
+                checks.expect(same(found["profile"].get(key), value), "%s: %s differs" % (name, key))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1])
+    args = parser.parse_args()
+    checks = Checks()
+    for case in (known_answers, bad_input, with_tensors):
+        with tempfile.TemporaryDirectory() as folder:
+            case(checks, args, Path(folder))
+    if SHARED.is_dir():
+        with tempfile.TemporaryDirectory() as folder:
+            shared(checks, args, Path(folder), ("damaged", "clock_skew", "horovod"))
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
