@@ -20,7 +20,8 @@ import numpy
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from checkpoints import save_dcp, save_npz, save_pieces, save_safetensors, save_sharded, safetensors_bytes  # noqa: E402
+from checkpoints import (save_dcp, save_npz, save_pieces, save_safetensors, save_sharded, save_zero,  # noqa: E402
+                         safetensors_bytes)
 from launch import Checks, mpirun  # noqa: E402
 from reports import body_of  # noqa: E402
 
@@ -183,6 +184,44 @@ def check_torch(test):
     test.checks.expect(all("%g" % x in done.out for x in base[1:, ::2].flatten().tolist()), "elements of a view: %s" % done.out)
 
 
+def check_deepspeed(test):
+    """ZeRO 1 and 3 over several ranks: parameters put together again, padding left out; a partition that is lost, or too short."""
+    rng = numpy.random.default_rng(1)
+    groups = [{"a.weight": rng.normal(0, 1, (5, 3)).astype("float32"), "b.weight": rng.normal(0, 1, (4, 4, 2)).astype("float32")},
+              {"a.bias": rng.normal(0, 1, 5).astype("float32"), "scale": numpy.array(2.5, "float32")}]
+    whole = {name: value for group in groups for name, value in group.items()}
+    moments = {"exp_avg": {n: (v * 0.5).astype("float32") for n, v in whole.items()}, "exp_avg_sq": {n: v * v for n, v in whole.items()}}
+    buffers = {"freq": numpy.arange(3, dtype="float32")}
+    for stage, ranks in ((1, 1), (2, 3), (3, 2), (3, 4)):
+        root = test.work / ("zero %d over %d" % (stage, ranks))
+        for step in (5, 6):
+            save_zero(root / ("global_step%d" % step), stage, groups, moments, ranks, buffers, torch.bfloat16 if stage == 2 else torch.float16)
+        (root / "latest").write_text("global_step6")
+        half = {n: (torch.from_numpy(v).to(torch.bfloat16).float().numpy() if stage == 2 else v.astype("float16")) for n, v in whole.items()}
+        wanted = dict(half, **{"optimizer/%s/fp32" % n: v for n, v in whole.items()}) if stage < 3 else dict(whole)
+        wanted.update({"optimizer/%s/%s" % (n, key): v for key, values in moments.items() for n, v in values.items()})
+        wanted.update({"optimizer/%s/step" % n: numpy.array(7, "float32") for n in whole}, **buffers)
+        wanted = {(step, "worker_0", name): value for step in (5, 6) for name, value in wanted.items()}
+        test.same(root, root.name)
+        test.values(root, root.name, wanted)
+        name = "zero_pp_rank_%d_mp_rank_00_optim_states.pt" % (ranks - 1)
+        path = root / "global_step6" / (("bf16_" if stage == 2 else "") + name)
+        saved = torch.load(path)
+        kept = saved["optimizer_state_dict"]
+        states = (kept["optimizer_state_dict"] if stage == 3 else kept["base_optimizer_state"])["state"]
+        states[0]["exp_avg"] = states[0]["exp_avg"][:-7]
+        torch.save(saved, path)
+        report = test.same(root, root.name + ", a short partition", 3)
+        test.checks.expect(kinds(report) == ["incomplete-tensor"], "%s, a short partition: %s" % (root.name, kinds(report)))
+        test.values(root, root.name, {k: v for k, v in wanted.items() if k[0] == 5 or not (k[2].endswith("weight/exp_avg"))})
+        if ranks > 1:
+            path.unlink()
+            report = test.same(root, root.name + ", a lost partition", 3)
+            test.checks.expect(kinds(report) == ["missing-shard"], "%s, a lost partition: %s" % (root.name, kinds(report)))
+            left = {"freq"} if stage == 3 else set(half) | {"freq"}
+            test.values(root, root.name, {k: v for k, v in wanted.items() if k[0] == 5 or k[2] in left})
+
+
 def rewrite(path, edit):
     """Writes a zip file anew with its entries edited, stored, with the CRC-32 of what they were."""
     with zipfile.ZipFile(path) as old:
@@ -338,7 +377,7 @@ def main():
     parser.add_argument("--no-pack", action="store_true")
     with tempfile.TemporaryDirectory(prefix="assay-series-") as work:
         test = Test(parser.parse_args(), Path(work))
-        for check in (check_layouts, check_workers, check_torch, check_damage, check_structure, check_names):
+        for check in (check_layouts, check_workers, check_torch, check_deepspeed, check_damage, check_structure, check_names):
             check(test)
     test.checks.done()
 

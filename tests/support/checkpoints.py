@@ -1,6 +1,6 @@
 """Checkpoints as trainings write them: safetensors by hand, the rest by their own libraries.
 
-    from checkpoints import save_safetensors, save_sharded, save_pieces, save_npz, save_dcp
+    from checkpoints import save_safetensors, save_sharded, save_pieces, save_npz, save_dcp, save_zero
 """
 import io
 import json
@@ -106,3 +106,46 @@ def save_dcp(directory, model, optimizer, ranks):
         (directory / ("__%d_0.distcp" % file)).write_bytes(out.getvalue())
     (directory / ".metadata").write_bytes(pickle.dumps(metadata(state_dict_metadata=tensors, planner_data=paths,
                                                                 storage_data=places, storage_meta=None), protocol=4))
+
+
+def save_zero(directory, stage, groups, moments, ranks, buffers=(), half=None):
+    """DeepSpeed's files of one tensor-parallel rank, as ZeRO 1 and 2 or 3 cuts them: `groups` is a list of parameters by name, numpy
+    float32; `moments` are those of Adam by name; `half` is torch's dtype of the model. Padded as DeepSpeed does."""
+    import torch
+    directory.mkdir(parents=True, exist_ok=True)
+    prefix = "bf16_" if half == torch.bfloat16 else ""
+    shapes = [{name: torch.Size(value.shape) for name, value in group.items()} for group in groups]
+    whole = {name: torch.from_numpy(numpy.array(value)) for group in groups for name, value in group.items()}
+
+    def model(rank):
+        kept = {name: value.to(half or value.dtype) if stage < 3 else torch.zeros(0) for name, value in whole.items()}
+        kept.update({name: torch.from_numpy(value) for name, value in dict(buffers).items()})
+        return {"module": kept, "buffer_names": list(dict(buffers)), "optimizer": None, "param_shapes": shapes, "global_steps": 1,
+                "dp_world_size": ranks, "mp_world_size": 1}
+
+    def flat(values, rank, padded=True):
+        if stage == 3:
+            cut = []
+            for value in values:
+                each = -(-value.size // ranks)
+                cut.append(numpy.concatenate([value.ravel(), numpy.zeros(each * ranks - value.size, "float32")])[rank * each:(rank + 1) * each])
+            return torch.from_numpy(numpy.concatenate(cut))
+        joined = numpy.concatenate([value.ravel() for value in values])
+        total = -(-joined.size // (2 * ranks)) * 2 * ranks
+        each = total // ranks
+        mine = torch.from_numpy(numpy.concatenate([joined, numpy.zeros(total - joined.size, "float32")])[rank * each:(rank + 1) * each].copy())
+        return mine if padded else mine[:max(0, min(each, joined.size - rank * each))]
+
+    for rank in range(ranks):
+        if stage == 3 or rank == 0:
+            name = "zero_pp_rank_%d_mp_rank_00_model_states.pt" % rank if stage == 3 else "mp_rank_00_model_states.pt"
+            torch.save(model(rank), directory / name)
+        state = {g: dict({"step": torch.tensor(7.)}, **{key: flat([values[name] for name in group], rank) for key, values in moments.items()})
+                 for g, group in enumerate(groups)}
+        masters = [flat(list(group.values()), rank, False) for group in groups]
+        if stage == 3:
+            saved = {"zero_stage": 3, "partition_count": ranks, "optimizer_state_dict": {"state": state}, "fp32_flat_groups": masters}
+        else:
+            saved = {"zero_stage": stage, "partition_count": [ranks] * len(groups), "base_optimizer_state": {"state": state},
+                     "single_partition_of_fp32_groups": masters}
+        torch.save({"optimizer_state_dict": saved}, directory / ("%szero_pp_rank_%d_mp_rank_00_optim_states.pt" % (prefix, rank)))

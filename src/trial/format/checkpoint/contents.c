@@ -155,6 +155,16 @@ static void get_numbers(assay_cursor *in, int64_t *number, int count)
         number[i] = assay_get_i64(in);
 }
 
+static bool in_pieces(const assay_ckpt_place *place)
+{
+    return place->form == ASSAY_CKPT_PIECES || place->form == ASSAY_CKPT_RUNS;
+}
+
+static int piece_dims(const assay_ckpt_place *place)
+{
+    return place->form == ASSAY_CKPT_RUNS ? 1 : place->dims;
+}
+
 void assay_ckpt_note_put(assay_buf *out, const assay_ckpt_place *place, const assay_ckpt_piece *pieces)
 {
     assay_put_u8(out, (uint8_t)place->form);
@@ -171,13 +181,13 @@ void assay_ckpt_note_put(assay_buf *out, const assay_ckpt_place *place, const as
         assay_put_u64(out, place->first);
         put_numbers(out, place->stride, place->dims);
     }
-    if (place->form == ASSAY_CKPT_PIECES) {
+    if (in_pieces(place)) {
         assay_put_u32(out, place->pieces);
         for (uint32_t i = 0; i < place->pieces; i++) {
             assay_put_u32(out, pieces[i].file);
             assay_put_u64(out, pieces[i].offset);
-            put_numbers(out, pieces[i].first, place->dims);
-            put_numbers(out, pieces[i].size, place->dims);
+            put_numbers(out, pieces[i].first, piece_dims(place));
+            put_numbers(out, pieces[i].size, piece_dims(place));
         }
     }
 }
@@ -190,7 +200,7 @@ bool assay_ckpt_note_get(assay_cursor *in, assay_ckpt_place *place)
     place->dims = assay_get_u8(in);
     place->length = assay_get_u64(in);
     place->pieces = 0;
-    if (place->dims > ASSAY_MAX_DIMS || !assay_dtype_known(place->dtype) || place->form > ASSAY_CKPT_PIECES)
+    if (place->dims > ASSAY_MAX_DIMS || !assay_dtype_known(place->dtype) || place->form > ASSAY_CKPT_RUNS)
         return false;
     get_numbers(in, place->shape, place->dims);
     if (place->flags & ASSAY_CKPT_CHECKED)
@@ -201,7 +211,7 @@ bool assay_ckpt_note_get(assay_cursor *in, assay_ckpt_place *place)
         place->first = assay_get_u64(in);
         get_numbers(in, place->stride, place->dims);
     }
-    if (place->form == ASSAY_CKPT_PIECES)
+    if (in_pieces(place))
         place->pieces = assay_get_u32(in);
     return !in->failed;
 }
@@ -210,8 +220,8 @@ bool assay_ckpt_note_piece(assay_cursor *in, const assay_ckpt_place *place, assa
 {
     piece->file = assay_get_u32(in);
     piece->offset = assay_get_u64(in);
-    get_numbers(in, piece->first, place->dims);
-    get_numbers(in, piece->size, place->dims);
+    get_numbers(in, piece->first, piece_dims(place));
+    get_numbers(in, piece->size, piece_dims(place));
     return !in->failed;
 }
 

@@ -19,7 +19,8 @@ typedef enum assay_ckpt_form {                     /* how elements lie */
                                ASSAY_CKPT_RANGE,   /* in C order in a range of the file */
                                ASSAY_CKPT_STRIDED, /* in a range of the file, a stride a dimension */
                                ASSAY_CKPT_NPY,     /* the range is a .npy file */
-                               ASSAY_CKPT_PIECES   /* boxes of the tensor lie in several files */
+                               ASSAY_CKPT_PIECES,  /* boxes of the tensor lie in several files */
+                               ASSAY_CKPT_RUNS     /* so do stretches of its elements, which are in C order */
 } assay_ckpt_form;
 
 enum {                            /* flags */
@@ -30,7 +31,8 @@ enum {                            /* flags */
        ASSAY_CKPT_CHECKED = 16    /* there is a CRC-32 over the whole range */
 };
 
-typedef struct assay_ckpt_piece { /* a box of a tensor, in C order in a range of a file */
+/* A box of a tensor, in C order in a range of a file; of RUNS a stretch of the flattened tensor, in one dimension. */
+typedef struct assay_ckpt_piece {
     uint32_t file;
     uint64_t offset;
     int64_t first[ASSAY_MAX_DIMS], size[ASSAY_MAX_DIMS];
@@ -48,7 +50,7 @@ typedef struct assay_ckpt_place {
     uint64_t length;                /* bytes of the range in the file */
     uint32_t crc;
     uint64_t inflated; /* DEFLATED: bytes */
-    uint32_t pieces;   /* PIECES */
+    uint32_t pieces;   /* PIECES, RUNS */
 } assay_ckpt_place;
 
 typedef enum assay_ckpt_state {                      /* of a tensor */
@@ -120,6 +122,11 @@ void assay_ckpt_note_put(assay_buf *out, const assay_ckpt_place *place, const as
 bool assay_ckpt_note_get(assay_cursor *in, assay_ckpt_place *place);
 bool assay_ckpt_note_piece(assay_cursor *in, const assay_ckpt_place *place, assay_ckpt_piece *piece);
 
+struct assay_torch;
+
+/* Takes what a torch file has. 0 or ASSAY_ENOMEM. */
+typedef int assay_torch_take(struct assay_torch *torch, void *context);
+
 /* A file that is being read. */
 typedef struct assay_ckpt_file {
     assay_contents *to;
@@ -128,7 +135,9 @@ typedef struct assay_ckpt_file {
     uint64_t base, size; /* of it, [base, base + size) is looked at */
     uint32_t number;     /* in assay_contents.files */
     assay_ckpt_role role;
-    assay_zip zip; /* where it is one */
+    assay_zip zip;          /* where it is one */
+    assay_torch_take *take; /* NULL: all of it goes to `to` */
+    void *context;
 } assay_ckpt_file;
 
 /* Adds a problem of this file at an offset (-1: none). */

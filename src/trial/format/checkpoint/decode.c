@@ -16,7 +16,7 @@
 typedef struct pulling {
     assay_ckpt_place place;
     assay_inflater *inflater; /* DEFLATED */
-    assay_ckpt_piece *piece;  /* PIECES */
+    assay_ckpt_piece *piece;  /* PIECES, RUNS */
     uint64_t offset, done;    /* of the range in the file; bytes handed out */
     uint64_t size;            /* of all */
     uint32_t crc;             /* of what was handed out */
@@ -97,7 +97,7 @@ static int begin_pulling(assay_decoded *d, assay_view *view, const assay_ckpt_pl
     r->form = ASSAY_CONTENT_PULLED;
     if (place->flags & ASSAY_CKPT_DEFLATED && !(p->inflater = assay_inflater_new(r->offset, r->offset + r->length)))
         return no_memory(view, err);
-    if (place->form != ASSAY_CKPT_PIECES)
+    if (place->form != ASSAY_CKPT_PIECES && place->form != ASSAY_CKPT_RUNS)
         return ASSAY_OK;
     p->piece = assay_alloc_zeroed(place->pieces, sizeof *p->piece);
     if (!p->piece)
@@ -105,6 +105,10 @@ static int begin_pulling(assay_decoded *d, assay_view *view, const assay_ckpt_pl
     for (uint32_t i = 0; i < place->pieces; i++)
         if (!assay_ckpt_note_piece(note, place, &p->piece[i]))
             return wrong(view, r->offset, "the note of a tensor is damaged", err);
+    if (place->form == ASSAY_CKPT_RUNS) { /* they are boxes of the flattened tensor */
+        p->place.dims = 1;
+        p->place.shape[0] = (int64_t)r->elements;
+    }
     return ASSAY_OK;
 }
 
@@ -237,7 +241,7 @@ int assay_checkpoint_decode(assay_decoded *d, assay_view *view, size_t budget, a
         return wrong(view, r->offset, "the dimensions multiply to more than 64 bits can count", err);
     if (place.form == ASSAY_CKPT_STRIDED)
         return decode_strided(d, view, &place, budget, r, err);
-    if (place.form == ASSAY_CKPT_PIECES || place.flags & ~(unsigned)ASSAY_CKPT_CHECKED)
+    if (place.form == ASSAY_CKPT_PIECES || place.form == ASSAY_CKPT_RUNS || place.flags & ~(unsigned)ASSAY_CKPT_CHECKED)
         return begin_pulling(d, view, &place, &note, r, err);
     if (r->content_bytes != r->length)
         return wrong(view, r->offset, "the tensor's shape does not fit its bytes", err);

@@ -145,13 +145,6 @@ bool assay_ckpt_is_dcp(const char *name)
     return strcmp(name, ".metadata") == 0 || strcmp(extension_of(name), ".distcp") == 0;
 }
 
-const char *assay_ckpt_unread_layout(const char *name)
-{
-    if (strstr(name, "mp_rank_") && strstr(name, "_model_states.pt"))
-        return "a checkpoint of DeepSpeed";
-    return NULL;
-}
-
 /* ---- steps ---- */
 
 /* The digits at `text`; false when there are none. *fits is false beyond 63 bits. */

@@ -30,11 +30,10 @@ bool assay_ckpt_is_unfinished(const char *name);
 bool assay_ckpt_step(const char *name, int64_t *step);
 /* The name without its extension; its length. */
 size_t assay_ckpt_stem(const char *name);
-/* What a directory with such a file is, where that is a layout that is not read; NULL. */
-const char *assay_ckpt_unread_layout(const char *name);
-
 /* Reads the tensors of a worker at one step. `path` is the step's directory or file below the trial's root; `worker`
  * the worker's name. What is wrong becomes a problem. 0 or ASSAY_ENOMEM. */
 int assay_ckpt_read_step(assay_contents *c, const char *path, const char *worker);
+/* Opens a torch file of the checkpoint and hands its pickle over; likewise. */
+int assay_ckpt_read_torch(assay_contents *c, const char *path, const char *name, assay_torch_take *take, void *context);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "trial/format/checkpoint/boxes.h"
 #include "trial/format/checkpoint/dcp.h"
+#include "trial/format/checkpoint/deepspeed.h"
 #include "trial/format/checkpoint/files.h"
 #include "trial/format/checkpoint/shard_map.h"
 
@@ -18,7 +19,7 @@ enum { INDEX_MOST = 1 << 30, MAGIC = 16 };
 /* A directory while it is read. */
 typedef struct reading {
     assay_contents *c;
-    const char *directory;
+    const char *directory, *worker;
     assay_names names; /* natural order */
     assay_shard_map map;
     bool has_map;
@@ -68,9 +69,10 @@ static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind kind)
     return status;
 }
 
-static int read_file(assay_contents *c, const char *path, const char *name, assay_ckpt_role role)
+static int open_file(assay_ckpt_file f, const char *name)
 {
-    assay_ckpt_file f = {.to = c, .path = path, .role = role};
+    assay_contents *c = f.to;
+    const char *path = f.path;
     assay_error err = {{0}};
     f.number = assay_dict_add(c->files, path, strlen(path));
     if (f.number == ASSAY_NO_ID)
@@ -86,6 +88,17 @@ static int read_file(assay_contents *c, const char *path, const char *name, assa
     status = add_by_content(&f, assay_ckpt_kind_of(name));
     assay_store_close_file(f.file);
     return status;
+}
+
+static int read_file(assay_contents *c, const char *path, const char *name, assay_ckpt_role role)
+{
+    return open_file((assay_ckpt_file){.to = c, .path = path, .role = role}, name);
+}
+
+int assay_ckpt_read_torch(assay_contents *c, const char *path, const char *name, assay_torch_take *take, void *context)
+{
+    return open_file(
+        (assay_ckpt_file){.to = c, .path = path, .role = ASSAY_CKPT_MODEL, .take = take, .context = context}, name);
 }
 
 /* ---- the map of shards ---- */
@@ -220,21 +233,6 @@ static void end_reading(reading *r)
     free(r->sound);
 }
 
-/* A layout that is known and not read, which a problem names. */
-static bool name_unread(const reading *r)
-{
-    for (size_t i = 0; i < r->names.count; i++) {
-        const char *layout = assay_ckpt_unread_layout(r->names.name[i]);
-        if (!layout)
-            continue;
-        assay_problems_add(r->c->problems, ASSAY_PROBLEM_UNSUPPORTED, r->c->step, r->directory, -1,
-                           "%s: %s is not read yet: convert it to safetensors or to one torch file", r->directory,
-                           layout);
-        return true;
-    }
-    return false;
-}
-
 static bool has_name(const reading *r, const char *name)
 {
     for (size_t i = 0; i < r->names.count; i++)
@@ -307,6 +305,33 @@ static bool has_model(const assay_contents *c)
     return false;
 }
 
+static bool is_deepspeed(const reading *r)
+{
+    bool is = false;
+    for (size_t i = 0; i < r->names.count && !is; i++)
+        is = assay_deepspeed_is_mark(r->names.name[i]);
+    return is;
+}
+
+/* A worker's name ends in the digits of its tensor-parallel rank, where there are several. */
+static int read_deepspeed(const reading *r, bool model_aside)
+{
+    assay_dict *models = assay_deepspeed_models(&r->names);
+    const bool several = models && assay_dict_count(models) > 1, no_memory = !models;
+    assay_dict_free(models);
+    if (no_memory)
+        return ASSAY_ENOMEM;
+    if (several && *r->worker == '\0') {
+        assay_problems_add(r->c->problems, ASSAY_PROBLEM_UNSUPPORTED, r->c->step, r->directory, -1,
+                           "%s: ranks below a subdirectory are not read: give the directory itself", r->directory);
+        return ASSAY_OK;
+    }
+    if (model_aside)
+        remark(r, ASSAY_PROBLEM_SET_ASIDE, r->directory, "the model in it, for the directory above has one");
+    return assay_ckpt_add_deepspeed(r->c, r->directory, &r->names,
+                                    several ? r->worker + sizeof ASSAY_DEEPSPEED_WORKER - 1 : "", model_aside);
+}
+
 /* Directories below, one level: "weights", or those of Accelerate. A second model among them is set aside. */
 static int read_below(reading *r)
 {
@@ -317,10 +342,12 @@ static int read_below(reading *r)
         if (assay_ckpt_is_unfinished(name) || assay_ckpt_stem(name) < strlen(name) ||
             path_of(r, name, path) != ASSAY_OK || assay_store_exists(r->c->store, path, NULL) != 0)
             continue;
-        reading below = {.c = r->c, .directory = path};
+        reading below = {.c = r->c, .directory = path, .worker = ""};
         if (assay_store_list(r->c->store, path, &below.names, NULL) == ASSAY_OK) {
             qsort(below.names.name, below.names.count, sizeof *below.names.name, compare_names);
-            if (best_kind(&below) != ASSAY_CKPT_KINDS && has_model(r->c))
+            if (is_deepspeed(&below))
+                status = read_deepspeed(&below, has_model(r->c));
+            else if (best_kind(&below) != ASSAY_CKPT_KINDS && has_model(r->c))
                 remark(r, ASSAY_PROBLEM_SET_ASIDE, path, "the directory above it has the model");
             else if (has_name(&below, ".metadata"))
                 status = read_dcp(&below);
@@ -334,17 +361,17 @@ static int read_below(reading *r)
 
 static int read_all(reading *r)
 {
-    if (name_unread(r))
-        return ASSAY_OK;
     if (has_name(r, ".metadata"))
         return read_dcp(r);
+    if (is_deepspeed(r))
+        return read_deepspeed(r, false);
     int status = read_members(r);
     return status == ASSAY_OK ? read_below(r) : status;
 }
 
-static int read_directory(assay_contents *c, const char *directory)
+static int read_directory(assay_contents *c, const char *directory, const char *worker)
 {
-    reading r = {.c = c, .directory = directory};
+    reading r = {.c = c, .directory = directory, .worker = worker};
     assay_error err = {{0}};
     int status = assay_store_list(c->store, directory, &r.names, &err);
     if (status == ASSAY_OK) {
@@ -387,10 +414,10 @@ int assay_ckpt_read_step(assay_contents *c, const char *path, const char *worker
         if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", worker) < (int)sizeof below &&
             assay_store_list(c->store, below, &inside, NULL) == ASSAY_OK) {
             assay_names_release(&inside);
-            return read_directory(c, below);
+            return read_directory(c, below, "");
         }
     }
     if (find_rank_file(c, path, worker, below, &name))
         return read_file(c, below, name, assay_ckpt_role_of(name));
-    return read_directory(c, path);
+    return read_directory(c, path, worker);
 }

@@ -3,12 +3,14 @@
  *
  * A unit's place is its step and the name of its directory or file. Nothing but names is looked at here; whether a file
  * is what its name says is found when it is read. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "trial/format/checkpoint/checkpoint.h"
+#include "trial/format/checkpoint/deepspeed.h"
 #include "trial/format/checkpoint/files.h"
 
 static const char FIRST[] = "worker_0";
@@ -28,8 +30,8 @@ bool assay_checkpoint_probe(const assay_names *top)
         const char *name = top->name[i];
         if (strcmp(name, "collections") == 0 || strcmp(name, "index") == 0)
             return false;
-        if (assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS || assay_ckpt_unread_layout(name) || assay_ckpt_is_dcp(name) ||
-            assay_ckpt_is_shard_map(name) || assay_ckpt_is_rank_directory(name) || assay_ckpt_step(name, &step))
+        if (assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS || assay_ckpt_is_dcp(name) || assay_ckpt_is_shard_map(name) ||
+            assay_ckpt_is_rank_directory(name) || assay_ckpt_step(name, &step))
             return true;
     }
     return false;
@@ -68,7 +70,7 @@ static int add_unit(assay_lister *l, const entry *e, uint32_t place, const char 
 typedef struct survey {
     bool any;        /* there is something to be read */
     bool unfinished; /* a distributed checkpoint without its metadata: that is written last */
-    bool unread;     /* of a layout that is not read; the reader says so */
+    bool deepspeed;
     size_t rank_directories, rank_files;
 } survey;
 
@@ -80,13 +82,13 @@ static survey survey_names(const assay_names *names)
         const char *name = names->name[i];
         s.rank_directories += assay_ckpt_is_rank_directory(name);
         s.rank_files += assay_ckpt_is_rank_file(name);
-        s.unread = s.unread || assay_ckpt_unread_layout(name);
+        s.deepspeed = s.deepspeed || assay_deepspeed_is_mark(name);
         s.any = s.any || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS || assay_ckpt_is_shard_map(name);
         metadata = metadata || strcmp(name, ".metadata") == 0;
         dcp = dcp || assay_ckpt_is_dcp(name);
     }
     s.unfinished = dcp && !metadata;
-    s.any = s.any || dcp || s.unread;
+    s.any = s.any || dcp;
     return s;
 }
 
@@ -108,13 +110,31 @@ static bool survey_below(const assay_lister *l, const char *path, const assay_na
     return any;
 }
 
+/* Of several tensor-parallel ranks each is a worker; *alone when there is only one. */
+static int add_deepspeed(assay_lister *l, const entry *e, uint32_t place, const assay_names *names, bool *alone)
+{
+    assay_dict *models = assay_deepspeed_models(names);
+    int status = models ? ASSAY_OK : assay_lister_no_memory(l);
+    *alone = models && assay_dict_count(models) == 1;
+    for (uint32_t i = 0; models && i < assay_dict_count(models) && status == ASSAY_OK && !*alone; i++) {
+        char worker[NAME_MAX + 1];
+        const int length =
+            snprintf(worker, sizeof worker, "%s%s", ASSAY_DEEPSPEED_WORKER, assay_dict_name(models, i, NULL));
+        status = add_unit(l, e, place, worker, length < (int)sizeof worker ? (size_t)length : sizeof worker - 1);
+    }
+    assay_dict_free(models);
+    return status;
+}
+
 /* A unit for each worker. */
 static int add_workers(assay_lister *l, const entry *e, const assay_names *names, const survey *s)
 {
     const uint32_t place = add_place(l, e->step, e->name);
     int status = place == ASSAY_NO_ID ? assay_lister_no_memory(l) : ASSAY_OK;
     bool alone = true;
-    for (size_t i = 0; i < names->count && status == ASSAY_OK && !s->unread; i++) {
+    if (status == ASSAY_OK && s->deepspeed)
+        status = add_deepspeed(l, e, place, names, &alone);
+    for (size_t i = 0; i < names->count && status == ASSAY_OK && !s->deepspeed; i++) {
         const char *name = names->name[i];
         if (s->rank_directories > 0 ? !assay_ckpt_is_rank_directory(name)
                                     : s->rank_files < 2 || !assay_ckpt_is_rank_file(name))

@@ -25,6 +25,7 @@ typedef struct gathering {
     assay_buf path, same;
     assay_dict *seen;   /* of model tensors: what names of one tensor have in common */
     assay_dict *firsts; /* by number in `seen`: the first name */
+    const assay_torch_choice *choice; /* NULL: everything */
     int status;
 } gathering;
 
@@ -35,6 +36,14 @@ static void add_alias(const gathering *g, uint32_t id, const char *path, size_t 
     size_t size = 0;
     const char *first = assay_dict_name(g->firsts, id, &size);
     assay_contents_alias(g->torch->file->to, path, length, first, size);
+}
+
+static bool has_no_elements(const assay_ckpt_place *place)
+{
+    for (int i = 0; i < place->dims; i++)
+        if (place->shape[i] == 0)
+            return true;
+    return false;
 }
 
 /* Adds the tensor that the node makes, under the path. */
@@ -52,6 +61,8 @@ static bool add_tensor(void *context, uint32_t node, const char *path, size_t le
         assay_contents_promise(f->to, g->role, path, length);
     if (found != 1)
         return found != 0;
+    if (g->choice && has_no_elements(&place))
+        return true;
     const bool twice = assay_contents_holds(f->to, path, length);
     if (g->role == ASSAY_CKPT_MODEL && !twice) { /* a second name of the same elements is no second tensor */
         const uint32_t known = assay_dict_count(g->seen);
@@ -186,6 +197,29 @@ static void add_root(gathering *g)
         add_keyed(g, p->item[i].key, p->item[i].value, count == 1);
 }
 
+/* Is it a key of the root that somebody else reads? */
+static bool is_left_out(const assay_pickle *p, const assay_torch_choice *choice, uint32_t key)
+{
+    for (const char *const *left = choice->left_out; left && *left; left++)
+        if (assay_pickle_is_text(p, key, *left))
+            return true;
+    return false;
+}
+
+static void add_choice(gathering *g)
+{
+    const assay_pickle *p = &g->torch->pickle;
+    if (g->choice->prefix) {
+        add_below(g, ASSAY_CKPT_MODEL, p->root, g->choice->prefix);
+        return;
+    }
+    if (!assay_walk_is_dict(p, p->root))
+        return;
+    for (uint32_t i = p->node[p->root].first; i != ASSAY_PICKLE_NOTHING && g->status == ASSAY_OK; i = p->item[i].next)
+        if (!is_left_out(p, g->choice, p->item[i].key))
+            add_keyed(g, p->item[i].key, p->item[i].value, true);
+}
+
 static void add_state(gathering *g)
 {
     const char *path = g->torch->file->path, *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
@@ -296,13 +330,15 @@ static int open_pickle(assay_torch *t)
     return status == ASSAY_OK ? read_pickle(t, number) : status;
 }
 
-static int gather(assay_torch *t)
+static int gather(assay_torch *t, const assay_torch_choice *choice)
 {
-    gathering g = {.torch = t, .seen = assay_dict_new(), .firsts = assay_dict_new()};
+    gathering g = {.torch = t, .seen = assay_dict_new(), .firsts = assay_dict_new(), .choice = choice};
     assay_buf_init(&g.path, SIZE_MAX);
     assay_buf_init(&g.same, SIZE_MAX);
     g.status = g.seen && g.firsts ? ASSAY_OK : ASSAY_ENOMEM;
-    if (g.status == ASSAY_OK && t->file->role == ASSAY_CKPT_STATE)
+    if (g.status == ASSAY_OK && choice)
+        add_choice(&g);
+    else if (g.status == ASSAY_OK && t->file->role == ASSAY_CKPT_STATE)
         add_state(&g);
     else if (g.status == ASSAY_OK && t->file->role == ASSAY_CKPT_OPTIMIZER)
         g.status = assay_optimizer_add(t, t->pickle.root, &g);
@@ -315,13 +351,18 @@ static int gather(assay_torch *t)
     return g.status == ASSAY_OK ? t->file->to->status : g.status;
 }
 
+int assay_torch_add_chosen(assay_torch *t, const assay_torch_choice *choice)
+{
+    return gather(t, choice);
+}
+
 int assay_ckpt_add_torch(assay_ckpt_file *f)
 {
     assay_torch t = {.file = f};
     int status = open_pickle(&t);
     f->to->in_order = true;
     if (status == ASSAY_OK)
-        status = gather(&t);
+        status = f->take ? f->take(&t, f->context) : gather(&t, NULL);
     f->to->in_order = false;
     assay_pickle_release(&t.pickle);
     free(t.pickled);

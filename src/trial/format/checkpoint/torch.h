@@ -26,4 +26,12 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
 int assay_torch_single(assay_ckpt_file *f, assay_ckpt_place *place, uint64_t *offset, uint64_t *length,
                        assay_error *err);
 
+/* What of a file is added, and how. */
+typedef struct assay_torch_choice {
+    const char *const *left_out; /* keys of the root; ends with NULL */
+    const char *prefix;          /* of the model's names, where the whole root is the model; NULL: the root has keys */
+} assay_torch_choice;
+/* Adds the tensors of a file that have elements. 0 or ASSAY_ENOMEM. */
+int assay_torch_add_chosen(assay_torch *t, const assay_torch_choice *choice);
+
 #endif
