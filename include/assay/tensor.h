@@ -10,7 +10,9 @@
 extern "C" {
 #endif
 
-/* X(name, protobuf number of TensorFlow's DataType, bytes an element, text). String tensors carry number 0 on disk. */
+/* X(name, protobuf number of TensorFlow's DataType, bytes an element, text). String tensors carry number 0 on disk.
+ * Numbers from 64 on are of dtypes that no record has, but checkpoints do. Elements of float6 and float4, which lie
+ * packed there, have a byte each in memory, in its lower bits. */
 #define ASSAY_DTYPE_LIST(X)                                                                                            \
     X(ASSAY_STRING, 0, 0, "string")                                                                                    \
     X(ASSAY_FLOAT32, 1, 4, "float32")                                                                                  \
@@ -29,7 +31,13 @@ extern "C" {
     X(ASSAY_UINT32, 22, 4, "uint32")                                                                                   \
     X(ASSAY_UINT64, 23, 8, "uint64")                                                                                   \
     X(ASSAY_FLOAT8_E5M2, 24, 1, "float8_e5m2")                                                                         \
-    X(ASSAY_FLOAT8_E4M3FN, 25, 1, "float8_e4m3fn")
+    X(ASSAY_FLOAT8_E4M3FN, 25, 1, "float8_e4m3fn")                                                                     \
+    X(ASSAY_FLOAT8_E4M3FNUZ, 64, 1, "float8_e4m3fnuz")                                                                 \
+    X(ASSAY_FLOAT8_E5M2FNUZ, 65, 1, "float8_e5m2fnuz")                                                                 \
+    X(ASSAY_FLOAT8_E8M0FNU, 66, 1, "float8_e8m0fnu")                                                                   \
+    X(ASSAY_FLOAT6_E2M3FN, 67, 1, "float6_e2m3fn")                                                                     \
+    X(ASSAY_FLOAT6_E3M2FN, 68, 1, "float6_e3m2fn")                                                                     \
+    X(ASSAY_FLOAT4_E2M1FN, 69, 1, "float4_e2m1fn")
 
 typedef enum assay_dtype {
 #define ASSAY_DTYPE_ENUM(name, number, size, text) name = number,
@@ -45,7 +53,10 @@ size_t assay_dtype_size(int dtype);
 const char *assay_dtype_name(int dtype);
 /* True for the dtypes of ASSAY_DTYPE_LIST, strings included. */
 bool assay_dtype_known(int dtype);
-/* True for float and complex types: those that can hold NaN and infinities (float8_e4m3fn holds NaN only). */
+/* Bits an element in a file: those of its bytes, fewer for float6 and float4. */
+size_t assay_dtype_bits(int dtype);
+/* True for float and complex types. Most can hold NaN and infinities; float8 but e5m2 hold NaN only, float6 and float4
+ * neither. */
 bool assay_dtype_is_float(int dtype);
 
 /* What one pass over a tensor gives. Elements are widened to double; a complex element counts by its magnitude |z|.

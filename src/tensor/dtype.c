@@ -14,6 +14,19 @@ size_t assay_dtype_size(int dtype)
     }
 }
 
+size_t assay_dtype_bits(int dtype)
+{
+    switch (dtype) {
+    case ASSAY_FLOAT6_E2M3FN:
+    case ASSAY_FLOAT6_E3M2FN:
+        return 6;
+    case ASSAY_FLOAT4_E2M1FN:
+        return 4;
+    default:
+        return 8 * assay_dtype_size(dtype);
+    }
+}
+
 const char *assay_dtype_name(int dtype)
 {
     switch (dtype) {
@@ -43,6 +56,12 @@ bool assay_dtype_is_float(int dtype)
     case ASSAY_COMPLEX128:
     case ASSAY_FLOAT8_E5M2:
     case ASSAY_FLOAT8_E4M3FN:
+    case ASSAY_FLOAT8_E4M3FNUZ:
+    case ASSAY_FLOAT8_E5M2FNUZ:
+    case ASSAY_FLOAT8_E8M0FNU:
+    case ASSAY_FLOAT6_E2M3FN:
+    case ASSAY_FLOAT6_E3M2FN:
+    case ASSAY_FLOAT4_E2M1FN:
         return true;
     default:
         return false;

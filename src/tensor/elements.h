@@ -79,6 +79,54 @@ static inline double element_float8_e4m3fn(const uint8_t *at)
     return rest == 0x7f ? (double)NAN : 256 * binary16(sign << 8 | rest << 7);
 }
 
+/* A float of few bits without infinities: exponent 0 is subnormal, and no other one is special. */
+static inline double narrow_float(unsigned code, unsigned exponent_bits, unsigned fraction_bits, int bias)
+{
+    const unsigned exponent = code >> fraction_bits & ((1U << exponent_bits) - 1);
+    const unsigned fraction = code & ((1U << fraction_bits) - 1);
+    const uint64_t scale = (uint64_t)((int)(exponent ? exponent : 1) - bias - (int)fraction_bits + 1023) << 52;
+    double magnitude;
+    memcpy(&magnitude, &scale, sizeof magnitude);
+    magnitude *= exponent ? fraction + (1U << fraction_bits) : fraction;
+    return code >> (exponent_bits + fraction_bits) & 1 ? -magnitude : magnitude;
+}
+
+/* FNUZ: what would be -0 is NaN (Noune et al., 8-bit numerical formats for deep neural networks, 2022). */
+static inline double element_float8_e4m3fnuz(const uint8_t *at)
+{
+    return *at == 0x80 ? (double)NAN : narrow_float(*at, 4, 3, 8);
+}
+
+static inline double element_float8_e5m2fnuz(const uint8_t *at)
+{
+    return *at == 0x80 ? (double)NAN : narrow_float(*at, 5, 2, 16);
+}
+
+/* The types of OCP's microscaling formats (version 1.0, 2023): a power of 2 without sign, and floats of 6 and 4 bits.
+ */
+static inline double element_float8_e8m0fnu(const uint8_t *at)
+{
+    const uint64_t bits = (uint64_t)(*at + 1023 - 127) << 52;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return *at == 0xff ? (double)NAN : value;
+}
+
+static inline double element_float6_e2m3fn(const uint8_t *at)
+{
+    return narrow_float(*at, 2, 3, 1);
+}
+
+static inline double element_float6_e3m2fn(const uint8_t *at)
+{
+    return narrow_float(*at, 3, 2, 3);
+}
+
+static inline double element_float4_e2m1fn(const uint8_t *at)
+{
+    return narrow_float(*at, 2, 1, 1);
+}
+
 static inline double element_complex64(const uint8_t *at)
 {
     double re = element_float32(at), im = element_float32(at + 4);

@@ -52,6 +52,12 @@ static bool is_single(int dtype)
     case ASSAY_BFLOAT16:
     case ASSAY_FLOAT8_E5M2:
     case ASSAY_FLOAT8_E4M3FN:
+    case ASSAY_FLOAT8_E4M3FNUZ:
+    case ASSAY_FLOAT8_E5M2FNUZ:
+    case ASSAY_FLOAT8_E8M0FNU:
+    case ASSAY_FLOAT6_E2M3FN:
+    case ASSAY_FLOAT6_E3M2FN:
+    case ASSAY_FLOAT4_E2M1FN:
     case ASSAY_BOOL:
     case ASSAY_INT8:
     case ASSAY_UINT8:

@@ -7,7 +7,7 @@
 
 #include "base/simd.h"
 
-enum { STATS_LANES = 8, STATS_BLOCK_GROUPS = 512, STATS_DTYPES = 26 /* the highest dtype number and 1 */ };
+enum { STATS_LANES = 8, STATS_BLOCK_GROUPS = 512, STATS_DTYPES = 70 /* the highest dtype number and 1 */ };
 
 typedef enum stats_figure {
     STATS_SUM,

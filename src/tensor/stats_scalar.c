@@ -91,6 +91,12 @@ LOAD(uint32, 4)
 LOAD(uint64, 8)
 LOAD(float8_e5m2, 1)
 LOAD(float8_e4m3fn, 1)
+LOAD(float8_e4m3fnuz, 1)
+LOAD(float8_e5m2fnuz, 1)
+LOAD(float8_e8m0fnu, 1)
+LOAD(float6_e2m3fn, 1)
+LOAD(float6_e3m2fn, 1)
+LOAD(float4_e2m1fn, 1)
 
 #define STATS_TABLE assay_stats_scalar
 #include "tensor/stats_kernel.inc"

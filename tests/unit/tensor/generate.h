@@ -9,10 +9,14 @@
 
 typedef enum data_kind { DATA_ORDINARY, DATA_LARGE_MEAN, DATA_ANY_BITS, DATA_KINDS } data_kind;
 
-static const int NUMERIC[] = {ASSAY_FLOAT32,     ASSAY_FLOAT64,      ASSAY_INT32,   ASSAY_UINT8,  ASSAY_INT16,
-                              ASSAY_INT8,        ASSAY_COMPLEX64,    ASSAY_INT64,   ASSAY_BOOL,   ASSAY_BFLOAT16,
-                              ASSAY_UINT16,      ASSAY_COMPLEX128,   ASSAY_FLOAT16, ASSAY_UINT32, ASSAY_UINT64,
-                              ASSAY_FLOAT8_E5M2, ASSAY_FLOAT8_E4M3FN};
+static const int NUMERIC[] = {ASSAY_FLOAT32,         ASSAY_FLOAT64,        ASSAY_INT32,
+                              ASSAY_UINT8,           ASSAY_INT16,          ASSAY_INT8,
+                              ASSAY_COMPLEX64,       ASSAY_INT64,          ASSAY_BOOL,
+                              ASSAY_BFLOAT16,        ASSAY_UINT16,         ASSAY_COMPLEX128,
+                              ASSAY_FLOAT16,         ASSAY_UINT32,         ASSAY_UINT64,
+                              ASSAY_FLOAT8_E5M2,     ASSAY_FLOAT8_E4M3FN,  ASSAY_FLOAT8_E4M3FNUZ,
+                              ASSAY_FLOAT8_E5M2FNUZ, ASSAY_FLOAT8_E8M0FNU, ASSAY_FLOAT6_E2M3FN,
+                              ASSAY_FLOAT6_E3M2FN,   ASSAY_FLOAT4_E2M1FN};
 enum { NUMERIC_COUNT = sizeof NUMERIC / sizeof NUMERIC[0] };
 
 static uint64_t random_state = 88172645463325252U;
@@ -70,19 +74,22 @@ static void put_element(int dtype, data_kind kind, uint8_t *at)
 {
     size_t size = assay_dtype_size(dtype);
     uint64_t bits = random_bits();
-    bool is_float8 = dtype == ASSAY_FLOAT8_E5M2 || dtype == ASSAY_FLOAT8_E4M3FN;
+    bool is_byte = size == 1 && assay_dtype_is_float(dtype);
+    const uint8_t most = (uint8_t)((1U << assay_dtype_bits(dtype)) - 1); /* of a code, where it is one byte */
     double mean = kind == DATA_LARGE_MEAN ? 1e8 : 0, x = mean + random_normal();
     if (kind != DATA_ANY_BITS && bits % 11 == 0 && kind == DATA_ORDINARY)
         x = 0;
     if (kind == DATA_ANY_BITS || (!assay_dtype_is_float(dtype) && bits % 11 != 0)) {
         uint64_t low = random_bits();
         memcpy(at, &bits, size < 8 ? size : 8);
+        *at = is_byte ? *at & most : *at;
         if (size == 16)
             memcpy(at + 8, &low, 8);
     } else if (!assay_dtype_is_float(dtype)) {
         memset(at, 0, size);
-    } else if (is_float8) {
-        *at = (uint8_t)((bits & 0x80) | (bits >> 8) % 0x70); /* neither NaN nor infinity */
+    } else if (is_byte) {
+        *at = (uint8_t)((bits & 0x80) | (bits >> 8) % 0x70) & most; /* neither NaN nor infinity */
+        *at = *at == 0x80 ? 0 : *at;
     } else {
         bool complex = dtype == ASSAY_COMPLEX64 || dtype == ASSAY_COMPLEX128;
         put_real(dtype, x, at);

@@ -49,6 +49,18 @@ static double expected(int dtype, unsigned code)
         return ieee(code, 5, 2, 15);
     if (dtype == ASSAY_FLOAT8_E4M3FN)
         return (code & 0x7f) == 0x7f ? (double)NAN : by_definition(code, 4, 3, 7);
+    if (dtype == ASSAY_FLOAT8_E4M3FNUZ)
+        return code == 0x80 ? (double)NAN : by_definition(code, 4, 3, 8);
+    if (dtype == ASSAY_FLOAT8_E5M2FNUZ)
+        return code == 0x80 ? (double)NAN : by_definition(code, 5, 2, 16);
+    if (dtype == ASSAY_FLOAT8_E8M0FNU)
+        return code == 0xff ? (double)NAN : ldexp(1, (int)code - 127);
+    if (dtype == ASSAY_FLOAT6_E2M3FN)
+        return by_definition(code, 2, 3, 1);
+    if (dtype == ASSAY_FLOAT6_E3M2FN)
+        return by_definition(code, 3, 2, 3);
+    if (dtype == ASSAY_FLOAT4_E2M1FN)
+        return by_definition(code, 2, 1, 1);
     return dtype == ASSAY_BOOL ? code != 0 : dtype == ASSAY_INT8 ? (double)(int8_t)code : (double)code;
 }
 
@@ -56,7 +68,7 @@ static void all_codes(int dtype)
 {
     static uint8_t bytes[2 << 16];
     static double out[1 << 16];
-    size_t size = assay_dtype_size(dtype), n = size == 1 ? 256 : 65536;
+    size_t size = assay_dtype_size(dtype), n = (size_t)1 << assay_dtype_bits(dtype);
     for (size_t i = 0; i < n; i++) {
         uint16_t code = (uint16_t)i;
         memcpy(bytes + i * size, &code, size);
@@ -78,6 +90,12 @@ static void test_codes(void)
     all_codes(ASSAY_BFLOAT16);
     all_codes(ASSAY_FLOAT8_E5M2);
     all_codes(ASSAY_FLOAT8_E4M3FN);
+    all_codes(ASSAY_FLOAT8_E4M3FNUZ);
+    all_codes(ASSAY_FLOAT8_E5M2FNUZ);
+    all_codes(ASSAY_FLOAT8_E8M0FNU);
+    all_codes(ASSAY_FLOAT6_E2M3FN);
+    all_codes(ASSAY_FLOAT6_E3M2FN);
+    all_codes(ASSAY_FLOAT4_E2M1FN);
     all_codes(ASSAY_UINT8);
     all_codes(ASSAY_INT8);
     all_codes(ASSAY_BOOL);
@@ -106,6 +124,22 @@ static void test_known(void)
                  {ASSAY_FLOAT8_E4M3FN, 0xff, (double)NAN},
                  {ASSAY_FLOAT8_E4M3FN, 0x80, -0.0},
                  {ASSAY_FLOAT8_E4M3FN, 0x78, 256},
+                 {ASSAY_FLOAT8_E4M3FNUZ, 0x7f, 240},
+                 {ASSAY_FLOAT8_E4M3FNUZ, 0x01, 0x1p-10},
+                 {ASSAY_FLOAT8_E4M3FNUZ, 0x80, (double)NAN},
+                 {ASSAY_FLOAT8_E5M2FNUZ, 0x7f, 57344},
+                 {ASSAY_FLOAT8_E5M2FNUZ, 0x01, 0x1p-17},
+                 {ASSAY_FLOAT8_E5M2FNUZ, 0x80, (double)NAN},
+                 {ASSAY_FLOAT8_E8M0FNU, 0x00, 0x1p-127},
+                 {ASSAY_FLOAT8_E8M0FNU, 0xfe, 0x1p127},
+                 {ASSAY_FLOAT6_E2M3FN, 0x1f, 7.5},
+                 {ASSAY_FLOAT6_E2M3FN, 0x21, -0.125},
+                 {ASSAY_FLOAT6_E3M2FN, 0x1f, 28},
+                 {ASSAY_FLOAT6_E3M2FN, 0x01, 0x1p-4},
+                 {ASSAY_FLOAT4_E2M1FN, 0x07, 6},
+                 {ASSAY_FLOAT4_E2M1FN, 0x01, 0.5},
+                 {ASSAY_FLOAT4_E2M1FN, 0x0f, -6},
+                 {ASSAY_FLOAT4_E2M1FN, 0x08, -0.0},
                  {ASSAY_BOOL, 0x80, 1}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         uint16_t code = (uint16_t)known[i].code;
@@ -181,6 +215,12 @@ static double one_element(int dtype, const uint8_t *at)
     ELEMENT_CASE(ASSAY_UINT64, uint64)
     ELEMENT_CASE(ASSAY_FLOAT8_E5M2, float8_e5m2)
     ELEMENT_CASE(ASSAY_FLOAT8_E4M3FN, float8_e4m3fn)
+    ELEMENT_CASE(ASSAY_FLOAT8_E4M3FNUZ, float8_e4m3fnuz)
+    ELEMENT_CASE(ASSAY_FLOAT8_E5M2FNUZ, float8_e5m2fnuz)
+    ELEMENT_CASE(ASSAY_FLOAT8_E8M0FNU, float8_e8m0fnu)
+    ELEMENT_CASE(ASSAY_FLOAT6_E2M3FN, float6_e2m3fn)
+    ELEMENT_CASE(ASSAY_FLOAT6_E3M2FN, float6_e3m2fn)
+    ELEMENT_CASE(ASSAY_FLOAT4_E2M1FN, float4_e2m1fn)
     return x;
 }
 
@@ -247,6 +287,9 @@ static void test_table(void)
     CU_ASSERT_EQUAL(assay_dtype_size(ASSAY_STRING), 0);
     CU_ASSERT_EQUAL(assay_dtype_size(7), 0);
     CU_ASSERT_STRING_EQUAL(assay_dtype_name(ASSAY_FLOAT8_E4M3FN), "float8_e4m3fn");
+    CU_ASSERT_EQUAL(assay_dtype_size(ASSAY_FLOAT4_E2M1FN), 1);
+    CU_ASSERT_EQUAL(assay_dtype_bits(ASSAY_FLOAT4_E2M1FN), 4);
+    CU_ASSERT_EQUAL(assay_dtype_bits(ASSAY_COMPLEX128), 128);
     CU_ASSERT_STRING_EQUAL(assay_dtype_name(99), "unknown");
     CU_ASSERT_TRUE(assay_dtype_known(ASSAY_STRING) && assay_dtype_known(ASSAY_BOOL));
     CU_ASSERT_FALSE(assay_dtype_known(7) || assay_dtype_known(-1) || assay_dtype_known(26));

@@ -39,6 +39,8 @@ static void test_every_dtype(void)
     for (size_t i = 0; i < sizeof content; i++)
         content[i] = (uint8_t)(i * 7 + 1);
     for (size_t i = 1; i < sizeof dtypes / sizeof *dtypes; i++) {
+        if (dtypes[i].number > ASSAY_FLOAT8_E4M3FN) /* checkpoints have it, records do not */
+            continue;
         opened o;
         const int64_t three = 3;
         open_tensor(&o, tensor_bytes(dtypes[i].number, 1, &three, content, 3 * dtypes[i].size));

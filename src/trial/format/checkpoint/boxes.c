@@ -227,7 +227,8 @@ static int finish_tensor(const assay_boxes *b, boxed *t, assay_contents *c, cons
         list[n++] = &b->box[i];
         count_elements(b->box[i].place.shape, t->dims, &own);
         covered += own;
-        simple = simple && b->box[i].place.form == ASSAY_CKPT_RANGE && !(b->box[i].place.flags & ASSAY_CKPT_DEFLATED) &&
+        simple = simple && b->box[i].place.form == ASSAY_CKPT_RANGE &&
+                 !(b->box[i].place.flags & (ASSAY_CKPT_DEFLATED | ASSAY_CKPT_PACKED)) &&
                  ((b->box[i].place.flags ^ b->box[t->first].place.flags) & ~(unsigned)ASSAY_CKPT_CHECKED) == 0;
     }
     qsort(list, n, sizeof(box *), compare_boxes);
@@ -240,7 +241,7 @@ static int finish_tensor(const assay_boxes *b, boxed *t, assay_contents *c, cons
     else if (n == 1)
         add_whole(b, t, c, name, length);
     else if (!simple)
-        name_problem(c, ASSAY_PROBLEM_UNSUPPORTED, path, name, "has pieces that do not lie in C order");
+        name_problem(c, ASSAY_PROBLEM_UNSUPPORTED, path, name, "has pieces that do not lie in C order, or are packed");
     else
         status = add_pieces(t, list, c, name, length);
     free(list);

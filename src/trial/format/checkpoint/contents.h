@@ -28,7 +28,8 @@ enum {                            /* flags */
        ASSAY_CKPT_NEGATED = 2,    /* torch's lazy views */
        ASSAY_CKPT_CONJUGATED = 4, /* likewise */
        ASSAY_CKPT_DEFLATED = 8,   /* the range is to be inflated */
-       ASSAY_CKPT_CHECKED = 16    /* there is a CRC-32 over the whole range */
+       ASSAY_CKPT_CHECKED = 16,   /* there is a CRC-32 over the whole range */
+       ASSAY_CKPT_PACKED = 32     /* elements have less than a byte, and lie behind one another */
 };
 
 /* A box of a tensor, in C order in a range of a file; of RUNS a stretch of the flattened tensor, in one dimension. */
@@ -116,6 +117,12 @@ void assay_contents_alias(assay_contents *c, const char *name, size_t name_lengt
 /* Notes the decay rates that an optimizer was saved with; the first ones count. */
 void assay_contents_set_betas(assay_contents *c, double beta1, double beta2);
 void assay_contents_add_number(assay_contents *c, assay_ckpt_number number);
+
+/* Does an element have less than a byte in files? */
+static inline bool assay_ckpt_is_packed(int dtype)
+{
+    return assay_dtype_bits(dtype) < 8 * assay_dtype_size(dtype);
+}
 
 /* A note as bytes, and back. False when it is none. */
 void assay_ckpt_note_put(assay_buf *out, const assay_ckpt_place *place, const assay_ckpt_piece *pieces);

@@ -19,7 +19,8 @@ typedef struct pulling {
     assay_ckpt_piece *piece;  /* PIECES, RUNS */
     uint64_t offset, done;    /* of the range in the file; bytes handed out */
     uint64_t size;            /* of all */
-    uint32_t crc;             /* of what was handed out */
+    uint64_t summed;          /* bytes of the range that are in `crc` */
+    uint32_t crc;
 } pulling;
 
 static void end_pulling(void *state)
@@ -57,19 +58,44 @@ static int read_view(void *context, uint64_t at, void *bytes, size_t size, assay
 
 /* ---- made on their way ---- */
 
+/* Elements of less than a byte: some of the range at a time. */
+static int pull_packed(pulling *p, assay_view *view, uint64_t from, uint8_t *to, size_t size, assay_error *err)
+{
+    enum { ROOM = 4096 };
+    uint8_t bytes[ROOM];
+    const unsigned bits = (unsigned)assay_dtype_bits(p->place.dtype);
+    const size_t most = ROOM / bits * 8 - 8;
+    for (size_t done = 0; done < size;) {
+        const size_t count = size - done < most ? size - done : most;
+        const uint64_t bit = (from + done) * bits, first = bit / 8, end = (bit + count * bits + 7) / 8;
+        int status = assay_view_copy(view, p->offset + first, p->offset + end, bytes, err);
+        if (status != ASSAY_OK)
+            return status;
+        assay_elements_unpack(bytes, (unsigned)(bit % 8), bits, count, to + done);
+        if (p->place.flags & ASSAY_CKPT_CHECKED && end > p->summed) {
+            p->crc = assay_crc32(p->crc, bytes + (p->summed - first), (size_t)(end - p->summed));
+            p->summed = end;
+        }
+        done += count;
+    }
+    return ASSAY_OK;
+}
+
 static int pull(assay_decoded *d, assay_view *view, uint64_t from, uint8_t *to, size_t size, assay_error *err)
 {
     pulling *p = d->state;
     int status;
     if (p->piece)
         status = assay_pieces_read(&p->place, p->piece, &d->row, from, to, size, err);
+    else if (p->place.flags & ASSAY_CKPT_PACKED)
+        status = pull_packed(p, view, from, to, size, err);
     else if (p->inflater)
         status = assay_inflater_next(p->inflater, read_view, view, view->path, to, size, err);
     else
         status = assay_view_copy(view, p->offset + from, p->offset + from + size, to, err);
     if (status != ASSAY_OK)
         return status;
-    if (p->place.flags & ASSAY_CKPT_CHECKED)
+    if (p->place.flags & ASSAY_CKPT_CHECKED && !(p->place.flags & ASSAY_CKPT_PACKED))
         p->crc = assay_crc32(p->crc, to, size);
     assay_elements_settle(to, size, p->place.dtype, p->place.flags);
     p->done = from + size;
@@ -131,6 +157,26 @@ static int refuse_budget(const assay_view *view, uint64_t bytes, size_t budget, 
                       view->path, (unsigned long long)bytes, budget);
 }
 
+/* Torch's strides count bytes of two float4: these are gathered, then taken apart, both in the room for the elements.
+ */
+static bool gather(const assay_ckpt_place *place, const uint8_t *bytes, uint64_t size, uint8_t *to, uint64_t elements)
+{
+    if (!(place->flags & ASSAY_CKPT_PACKED))
+        return assay_elements_gather(place, bytes, size, to);
+    assay_ckpt_place pairs = *place;
+    const size_t half = (size_t)elements / 2;
+    pairs.dtype = ASSAY_UINT8;
+    pairs.shape[pairs.dims - 1] /= 2;
+    if (!assay_elements_gather(&pairs, bytes, size, to + half))
+        return false;
+    for (size_t i = 0; i < half; i++) {
+        const uint8_t two = to[half + i];
+        to[2 * i] = two & 15;
+        to[2 * i + 1] = two >> 4;
+    }
+    return true;
+}
+
 static int decode_strided(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, size_t budget,
                           assay_record *r, assay_error *err)
 {
@@ -142,7 +188,7 @@ static int decode_strided(assay_decoded *d, assay_view *view, const assay_ckpt_p
     if (assay_decoded_reserve(d, (size_t)r->content_bytes) != ASSAY_OK)
         return no_memory(view, err);
     int status = load_range(view, place, r, &bytes, &size, err);
-    if (status == ASSAY_OK && !assay_elements_gather(place, bytes, size, d->bytes))
+    if (status == ASSAY_OK && !gather(place, bytes, size, d->bytes, r->elements))
         status = wrong(view, r->offset, "the strides of a tensor lead out of its storage", err);
     free(bytes);
     assay_elements_settle(d->bytes, (size_t)r->content_bytes, place->dtype, place->flags);

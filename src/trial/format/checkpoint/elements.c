@@ -64,6 +64,18 @@ bool assay_elements_gather(const assay_ckpt_place *place, const uint8_t *bytes, 
     return true;
 }
 
+void assay_elements_unpack(const uint8_t *bytes, unsigned first, unsigned bits, size_t count, uint8_t *to)
+{
+    const unsigned mask = (1U << bits) - 1;
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = first + i * bits;
+        unsigned both = bytes[at / 8];
+        if (at % 8 + bits > 8)
+            both |= (unsigned)bytes[at / 8 + 1] << 8;
+        to[i] = (uint8_t)(both >> at % 8 & mask);
+    }
+}
+
 /* Is the place inside the box? */
 static bool is_inside(const assay_ckpt_piece *piece, const int64_t *at, int dims)
 {

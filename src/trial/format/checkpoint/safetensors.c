@@ -17,30 +17,30 @@ enum { UNREAD = -1 };
 
 static const struct {
     const char *name;
-    int bits, dtype;
+    int dtype;
 } dtypes[] = {
-    {"F64", 64, ASSAY_FLOAT64},
-    {"F32", 32, ASSAY_FLOAT32},
-    {"F16", 16, ASSAY_FLOAT16},
-    {"BF16", 16, ASSAY_BFLOAT16},
-    {"I64", 64, ASSAY_INT64},
-    {"I32", 32, ASSAY_INT32},
-    {"I16", 16, ASSAY_INT16},
-    {"I8", 8, ASSAY_INT8},
-    {"U64", 64, ASSAY_UINT64},
-    {"U32", 32, ASSAY_UINT32},
-    {"U16", 16, ASSAY_UINT16},
-    {"U8", 8, ASSAY_UINT8},
-    {"BOOL", 8, ASSAY_BOOL},
-    {"C64", 64, ASSAY_COMPLEX64},
-    {"F8_E5M2", 8, ASSAY_FLOAT8_E5M2},
-    {"F8_E4M3", 8, ASSAY_FLOAT8_E4M3FN},
-    {"F8_E5M2FNUZ", 8, UNREAD},
-    {"F8_E4M3FNUZ", 8, UNREAD},
-    {"F8_E8M0", 8, UNREAD},
-    {"F6_E2M3", 6, UNREAD},
-    {"F6_E3M2", 6, UNREAD},
-    {"F4", 4, UNREAD},
+    {"F64", ASSAY_FLOAT64},
+    {"F32", ASSAY_FLOAT32},
+    {"F16", ASSAY_FLOAT16},
+    {"BF16", ASSAY_BFLOAT16},
+    {"I64", ASSAY_INT64},
+    {"I32", ASSAY_INT32},
+    {"I16", ASSAY_INT16},
+    {"I8", ASSAY_INT8},
+    {"U64", ASSAY_UINT64},
+    {"U32", ASSAY_UINT32},
+    {"U16", ASSAY_UINT16},
+    {"U8", ASSAY_UINT8},
+    {"BOOL", ASSAY_BOOL},
+    {"C64", ASSAY_COMPLEX64},
+    {"F8_E5M2", ASSAY_FLOAT8_E5M2},
+    {"F8_E4M3", ASSAY_FLOAT8_E4M3FN},
+    {"F8_E5M2FNUZ", ASSAY_FLOAT8_E5M2FNUZ},
+    {"F8_E4M3FNUZ", ASSAY_FLOAT8_E4M3FNUZ},
+    {"F8_E8M0", ASSAY_FLOAT8_E8M0FNU},
+    {"F6_E2M3", ASSAY_FLOAT6_E2M3FN},
+    {"F6_E3M2", ASSAY_FLOAT6_E3M2FN},
+    {"F4", ASSAY_FLOAT4_E2M1FN},
 };
 
 /* A header while it is read. */
@@ -130,7 +130,7 @@ static int set_dtype(assay_safetensors_tensor *t, const char *said, size_t lengt
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (same(said, length, dtypes[i].name)) {
             t->dtype = dtypes[i].dtype;
-            return dtypes[i].bits;
+            return (int)assay_dtype_bits(t->dtype);
         }
     t->dtype = UNREAD;
     return 0;

@@ -32,6 +32,10 @@ static const struct {
     {NULL, "uint64", ASSAY_UINT64},
     {NULL, "float8_e5m2", ASSAY_FLOAT8_E5M2},
     {NULL, "float8_e4m3fn", ASSAY_FLOAT8_E4M3FN},
+    {NULL, "float8_e4m3fnuz", ASSAY_FLOAT8_E4M3FNUZ},
+    {NULL, "float8_e5m2fnuz", ASSAY_FLOAT8_E5M2FNUZ},
+    {NULL, "float8_e8m0fnu", ASSAY_FLOAT8_E8M0FNU},
+    {NULL, "float4_e2m1fn_x2", ASSAY_FLOAT4_E2M1FN}, /* an element of torch is a byte of two */
 };
 
 /* A call under way: a function and a tuple of arguments. */
@@ -265,6 +269,14 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
     }
     if (!is_contiguous(place) || (entry->method == ASSAY_ZIP_DEFLATED && !whole))
         place->form = ASSAY_CKPT_STRIDED;
+    if (assay_ckpt_is_packed(place->dtype)) {
+        if (place->dims == 0 || place->shape[place->dims - 1] > INT64_MAX / 2 || elements > INT64_MAX / 2)
+            return damaged(what, "it is packed, and has no dimension that could be");
+        if (place->flags & ASSAY_CKPT_DEFLATED && place->form == ASSAY_CKPT_RANGE)
+            place->form = ASSAY_CKPT_STRIDED;
+        place->shape[place->dims - 1] *= 2;
+        place->flags |= ASSAY_CKPT_PACKED;
+    }
     assay_buf_clear(same);
     assay_put_u64(same, t->file->base + entry->data);
     assay_put_u64(same, (uint64_t)first);

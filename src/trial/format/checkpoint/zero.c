@@ -132,18 +132,19 @@ int assay_zero_add_flat(assay_zero *z, uint32_t rank, uint32_t group, const char
         z->flat = grown;
     if (id == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
-    z->flat[z->flats++] = (flat){.key = id,
-                                 .group = group,
-                                 .rank = rank,
-                                 .file = file,
-                                 .offset = offset,
-                                 .length = length,
-                                 .elements = place->dims ? (uint64_t)place->shape[0] : 1,
-                                 .crc = place->crc,
-                                 .flags = place->flags,
-                                 .dtype = place->dtype,
-                                 .single = place->dims == 0,
-                                 .plain = place->form == ASSAY_CKPT_RANGE && !(place->flags & ASSAY_CKPT_DEFLATED)};
+    z->flat[z->flats++] =
+        (flat){.key = id,
+               .group = group,
+               .rank = rank,
+               .file = file,
+               .offset = offset,
+               .length = length,
+               .elements = place->dims ? (uint64_t)place->shape[0] : 1,
+               .crc = place->crc,
+               .flags = place->flags,
+               .dtype = place->dtype,
+               .single = place->dims == 0,
+               .plain = place->form == ASSAY_CKPT_RANGE && !(place->flags & (ASSAY_CKPT_DEFLATED | ASSAY_CKPT_PACKED))};
     return ASSAY_OK;
 }
 

@@ -3,7 +3,7 @@
 
 #include "trial/format/tfrecord/record.h"
 
-enum { DT_STRING = 7 };
+enum { DT_STRING = 7, LAST_DTYPE = ASSAY_FLOAT8_E4M3FN /* that records have */ };
 
 /* The number of elements; ASSAY_EFORMAT when the bytes they take cannot be counted in 63 bits. */
 static int count_elements(const assay_view *view, assay_record *r, size_t element, assay_error *err)
@@ -46,7 +46,7 @@ int assay_record_describe(const assay_view *view, const assay_record_parts *p, a
     if (!p->has_tensor)
         return describe_simple(r);
     uint64_t number = p->dtype == DT_STRING ? (uint64_t)ASSAY_STRING : p->dtype;
-    if (number > 255 || !assay_dtype_known((int)number))
+    if (number > LAST_DTYPE || !assay_dtype_known((int)number))
         return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: dtype %llu is not known; the tensor cannot be read",
                           view->path, offset, (unsigned long long)number);
     if (p->unknown_rank)
