@@ -368,7 +368,8 @@ static void add_pending(assay_stats_acc *acc)
     acc->kernels->groups[acc->dtype](&filled, acc->pending, 1);
     for (int f = 0; f < STATS_FIGURES; f++)
         memcpy(acc->lanes.v[f], filled.v[f], n * sizeof filled.v[f][0]);
-    acc->lanes.zeros = filled.zeros - (STATS_LANES - n);
+    const bool has_zero = acc->dtype != ASSAY_FLOAT8_E8M0FNU; /* whose code 0 is a power of 2 */
+    acc->lanes.zeros = filled.zeros - (has_zero ? STATS_LANES - n : 0);
     count_special(acc, acc->pending, 1);
     if (can_overflow(acc->dtype))
         rescue_block(acc, &before, acc->pending, 1, n);

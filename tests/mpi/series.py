@@ -184,6 +184,41 @@ def check_torch(test):
     test.checks.expect(all("%g" % x in done.out for x in base[1:, ::2].flatten().tolist()), "elements of a view: %s" % done.out)
 
 
+def small_float(code, exponent_bits, fraction_bits, bias):
+    """The value of a code without infinities, by its definition."""
+    sign, rest = code >> (exponent_bits + fraction_bits), code & ((1 << exponent_bits + fraction_bits) - 1)
+    exponent, fraction = rest >> fraction_bits, rest & ((1 << fraction_bits) - 1)
+    size = (fraction + (1 << fraction_bits if exponent else 0)) * 2.0 ** (max(exponent, 1) - bias - fraction_bits)
+    return -size if sign & 1 else size
+
+
+def check_dtypes(test):
+    """Every code of the dtypes that checkpoints have and recordings do not; packed ones in tensors that end within a chunk of reading."""
+    root, codes = test.work / "dtypes", numpy.arange(256, dtype="uint8")
+    nan = float("nan")
+    fields = {"F8_E4M3FNUZ": (4, 3, 8), "F8_E5M2FNUZ": (5, 2, 16), "F6_E2M3": (2, 3, 1), "F6_E3M2": (3, 2, 3), "F4": (2, 1, 1)}
+    tensors, shapes, wanted = {"F8_E8M0": codes}, {}, {"F8_E8M0": [2.0 ** (c - 127) if c < 255 else nan for c in range(256)]}
+    for name, field in fields.items():
+        bits = {"F6_E2M3": 6, "F6_E3M2": 6, "F4": 4}.get(name, 8)
+        own = numpy.resize(numpy.arange(1 << bits), 256 if bits == 8 else 90008)
+        stream = sum(int(c) << (i * bits) for i, c in enumerate(own[:1 << bits]))
+        tensors[name] = numpy.resize(numpy.frombuffer(stream.to_bytes((1 << bits) * bits // 8, "little"), "uint8"), own.size * bits // 8)
+        shapes[name] = [own.size // 4, 4]
+        wanted[name] = [nan if bits == 8 and c == 128 else small_float(int(c), *field) for c in own]
+    save_safetensors(root / "step-1.safetensors", tensors, None, {name: name for name in tensors}, shapes)
+    test.same(root, "dtypes", 0)
+    rows, _ = statistics(test.args.assay, root)
+    for name, values in wanted.items():
+        row, values = rows[(1, "worker_0", name)], numpy.array(values)
+        good = values[~numpy.isnan(values)]
+        test.checks.expect(int(row["elements"]) == values.size and int(row["nan"]) == values.size - good.size and
+                           int(row["zeros"]) == (good == 0).sum(), "%s: %s" % (name, row))
+        done = mpirun(1, [test.args.assay, "show", root, name, "--values", "--csv"])
+        shown = [float(line.rsplit(",", 1)[1]) for line in done.out.splitlines()[1:]]
+        test.checks.expect(len(shown) == values.size and numpy.allclose(shown, values, rtol=1e-5, equal_nan=True),
+                           "%s: %s" % (name, done.out[:300]))
+
+
 def check_deepspeed(test):
     """ZeRO 1 and 3 over several ranks: parameters put together again, padding left out; a partition that is lost, or too short."""
     rng = numpy.random.default_rng(1)
@@ -220,6 +255,33 @@ def check_deepspeed(test):
             test.checks.expect(kinds(report) == ["missing-shard"], "%s, a lost partition: %s" % (root.name, kinds(report)))
             left = {"freq"} if stage == 3 else set(half) | {"freq"}
             test.values(root, root.name, {k: v for k, v in wanted.items() if k[0] == 5 or k[2] in left})
+
+
+def check_universal(test):
+    """What DeepSpeed's ds_to_universal writes: a file for each thing kept of a parameter."""
+    root, value = test.work / "universal", torch.arange(6.).reshape(2, 3)
+    tag = root / "global_step4_universal"
+    save_torch(tag / "mp_rank_00_model_states.pt", {"module": {"fc.weight": value.half()}, "optimizer": None})
+    save_torch(tag / "zero" / "fc.weight" / "fp32.pt", {"param": value, "cat_dim": 0})
+    save_torch(tag / "zero" / "fc.weight" / "exp_avg.pt", value * 2)
+    save_torch(tag / "zero" / "optimizer_state.pt", {"loss_scale": 1})
+    test.same(root, "universal")
+    test.values(root, "universal", {(4, "worker_0", name): v.numpy() for name, v in {
+        "fc.weight": value.half(), "optimizer/fc.weight/fp32": value, "optimizer/fc.weight/exp_avg": value * 2}.items()})
+
+
+def check_pipeline(test):
+    """Layers and experts in files of their own, for two tensor-parallel ranks: a worker each."""
+    root, wanted = test.work / "pipeline", {}
+    for rank in range(2):
+        tag = root / "global_step8"
+        save_torch(tag / ("mp_rank_%02d_model_states.pt" % rank), {"module": None, "param_shapes": None})
+        save_torch(tag / ("layer_03-model_%02d-model_states.pt" % rank), {"mlp.weight": torch.full((2, 2), 3. + rank)})
+        save_torch(tag / ("layer_0_expert_1_mp_rank_%02d_model_states.pt" % rank), {"experts.1.weight": torch.full((3,), 5. + rank)})
+        wanted.update({(8, "mp_rank_%02d" % rank, "layer_03.mlp.weight"): numpy.full((2, 2), 3. + rank),
+                       (8, "mp_rank_%02d" % rank, "experts.1.weight"): numpy.full(3, 5. + rank)})
+    test.same(root, "pipeline")
+    test.values(root, "pipeline", wanted)
 
 
 def rewrite(path, edit):
@@ -377,7 +439,8 @@ def main():
     parser.add_argument("--no-pack", action="store_true")
     with tempfile.TemporaryDirectory(prefix="assay-series-") as work:
         test = Test(parser.parse_args(), Path(work))
-        for check in (check_layouts, check_workers, check_torch, check_deepspeed, check_damage, check_structure, check_names):
+        for check in (check_layouts, check_workers, check_torch, check_dtypes, check_deepspeed, check_universal, check_pipeline,
+                      check_damage, check_structure, check_names):
             check(test)
     test.checks.done()
 

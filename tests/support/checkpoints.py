@@ -15,14 +15,14 @@ NAMES = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "
          "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL", "complex64": "C64"}
 
 
-def safetensors_bytes(tensors, metadata=None, dtypes=None):
-    """A file's bytes: `tensors` are numpy arrays by name; `dtypes` renames the dtype of some."""
+def safetensors_bytes(tensors, metadata=None, dtypes=None, shapes=None):
+    """A file's bytes: `tensors` are numpy arrays by name; `dtypes` renames the dtype of some, `shapes` says another shape."""
     header, data = {}, b""
     if metadata:
         header["__metadata__"] = metadata
     for name, value in tensors.items():
         bytes_ = numpy.ascontiguousarray(value).tobytes()
-        header[name] = {"dtype": (dtypes or {}).get(name, NAMES[value.dtype.name]), "shape": list(value.shape),
+        header[name] = {"dtype": (dtypes or {}).get(name, NAMES[value.dtype.name]), "shape": (shapes or {}).get(name, list(value.shape)),
                         "data_offsets": [len(data), len(data) + len(bytes_)]}
         data += bytes_
     text = json.dumps(header).encode()
@@ -30,9 +30,9 @@ def safetensors_bytes(tensors, metadata=None, dtypes=None):
     return struct.pack("<Q", len(text)) + text + data
 
 
-def save_safetensors(path, tensors, metadata=None, dtypes=None):
+def save_safetensors(path, tensors, metadata=None, dtypes=None, shapes=None):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(safetensors_bytes(tensors, metadata, dtypes))
+    path.write_bytes(safetensors_bytes(tensors, metadata, dtypes, shapes))
 
 
 def save_sharded(directory, tensors, shards):

@@ -3,6 +3,8 @@
 
 #include "report/results/results_internal.h"
 
+enum { DTYPE_WIDTH = 15 /* "float8_e4m3fnuz", the longest */ };
+
 /* ---- columns ---- */
 
 static void add_column(results_table *t, const char *name, int kind, size_t size, const char *unit)
@@ -76,7 +78,7 @@ static void expand_tensor(const results_table *table, const assay_results *r, co
     put_where(&row, r, names, &t.at, true);
     put_name(&row, names->workers[t.at.trial], t.worker, names->worker_width);
     put_name(&row, names->tensors[t.at.trial], t.tensor, names->tensor_width);
-    put_word(&row, t.dtype >= 0 ? assay_dtype_name(t.dtype) : "", 13);
+    put_word(&row, t.dtype >= 0 ? assay_dtype_name(t.dtype) : "", DTYPE_WIDTH);
     put_word(&row, t.recorded ? "training" : "assay", 8);
     const void *const values[] = {&t.elements, &t.nan,      &t.pos_inf, &t.neg_inf,  &t.zeros, &t.min,
                                   &t.max,      &t.mean,     &t.std,     &t.variance, &t.sum,   &t.l1,
@@ -130,7 +132,7 @@ static void make_statistics(assay_results *r, const results_names *names, result
     add_where(t, names, true);
     add_column(t, "worker", ASSAY_COLUMN_TEXT, names->worker_width, NULL);
     add_column(t, "tensor", ASSAY_COLUMN_TEXT, names->tensor_width, NULL);
-    add_column(t, "dtype", ASSAY_COLUMN_TEXT, 13, NULL);
+    add_column(t, "dtype", ASSAY_COLUMN_TEXT, DTYPE_WIDTH, NULL);
     add_column(t, "source", ASSAY_COLUMN_TEXT, 8, NULL);
     add_numbers(t, ASSAY_COLUMN_U64, counts);
     add_numbers(t, ASSAY_COLUMN_F64, figures);

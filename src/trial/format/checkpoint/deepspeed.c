@@ -413,82 +413,6 @@ static int read_partitions(saved *s)
     return status;
 }
 
-/* ---- universal checkpoints ---- */
-
-typedef struct named {
-    const char *name;
-    size_t length;
-} named;
-
-/* zero/NAME/KEY.pt: a tensor, or a dictionary that has it under "param". */
-static int take_universal(assay_torch *t, void *context)
-{
-    const named *n = context;
-    const assay_pickle *p = &t->pickle;
-    const uint32_t below = assay_walk_is_dict(p, p->root) ? assay_pickle_get(p, p->root, "param") : p->root;
-    assay_ckpt_place place;
-    uint64_t offset = 0, size = 0;
-    assay_error what = {{0}};
-    assay_buf same;
-    assay_buf_init(&same, SIZE_MAX);
-    const int found = assay_torch_tensor(t, below, &place, &offset, &size, &same, &what);
-    assay_buf_release(&same);
-    if (found == ASSAY_EFORMAT)
-        assay_ckpt_problem(t->file, ASSAY_PROBLEM_RECORD, -1, "%s", what.text);
-    if (found == 1)
-        assay_contents_add(t->file->to, ASSAY_CKPT_OPTIMIZER, n->name, n->length, t->file->number, offset, size, &place,
-                           NULL);
-    return found == ASSAY_ENOMEM ? found : t->file->to->status;
-}
-
-static int read_parameter(saved *s, const char *parameter)
-{
-    char path[ASSAY_PATH_ROOM], file[ASSAY_PATH_ROOM];
-    assay_names inside = {0};
-    int status = ASSAY_OK;
-    bool ignored = false;
-    snprintf(file, sizeof file, "zero/%s", parameter);
-    if (!path_of(s, file, path) || assay_store_list(s->c->store, path, &inside, NULL) != ASSAY_OK)
-        return ASSAY_OK; /* no directory: what belongs to no parameter */
-    for (size_t i = 0; i < inside.count && status == ASSAY_OK; i++) {
-        assay_buf name;
-        if (assay_ckpt_kind_of(inside.name[i]) != ASSAY_CKPT_TORCH ||
-            snprintf(file, sizeof file, "zero/%s/%s", parameter, inside.name[i]) >= (int)sizeof file)
-            continue;
-        assay_buf_init(&name, SIZE_MAX);
-        assay_put_format(&name, "optimizer/%s/%.*s", parameter, (int)assay_ckpt_stem(inside.name[i]), inside.name[i]);
-        status = assay_buf_status(&name);
-        named n = {(const char *)name.data, name.size};
-        if (status == ASSAY_OK)
-            status = read_file(s, file, take_universal, &n, &ignored);
-        assay_buf_release(&name);
-    }
-    assay_names_release(&inside);
-    return status;
-}
-
-static bool has_name(const assay_names *names, const char *name)
-{
-    for (size_t i = 0; i < names->count; i++)
-        if (strcmp(names->name[i], name) == 0)
-            return true;
-    return false;
-}
-
-static int read_universal(saved *s)
-{
-    char path[ASSAY_PATH_ROOM];
-    assay_names parameters = {0};
-    int status = ASSAY_OK;
-    if (!has_name(s->names, "zero") || !path_of(s, "zero", path) ||
-        assay_store_list(s->c->store, path, &parameters, NULL) != ASSAY_OK)
-        return ASSAY_OK;
-    for (size_t i = 0; i < parameters.count && status == ASSAY_OK; i++)
-        status = read_parameter(s, parameters.name[i]);
-    assay_names_release(&parameters);
-    return status;
-}
-
 int assay_ckpt_add_deepspeed(assay_contents *c, const char *directory, const assay_names *names, const char *model,
                              bool model_aside)
 {
@@ -505,7 +429,7 @@ int assay_ckpt_add_deepspeed(assay_contents *c, const char *directory, const ass
     if (status == ASSAY_OK)
         status = read_partitions(&s);
     if (status == ASSAY_OK)
-        status = read_universal(&s);
+        status = assay_deepspeed_add_universal(c, directory);
     assay_zero_free(s.zero);
     assay_zero_free(s.frozen);
     return status == ASSAY_OK ? c->status : status;
