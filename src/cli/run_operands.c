@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "cli/built_in.h"
+#include "trial/storage/storage.h"
 
 static bool ends_with(const char *text, const char *tail)
 {
@@ -17,7 +18,8 @@ static bool is_trial(const char *word)
 {
     struct stat seen;
     if (stat(word, &seen) == 0)
-        return S_ISDIR(seen.st_mode) || ends_with(word, ".h5") || ends_with(word, ".hdf5");
+        return S_ISDIR(seen.st_mode) || ends_with(word, ".h5") || ends_with(word, ".hdf5") ||
+               assay_is_tensor_file(word);
     return strpbrk(word, "*?[=") || strstr(word, "://") || ends_with(word, "/");
 }
 
@@ -31,7 +33,8 @@ static int look_at_operands(const char *const *operand, size_t count, assay_buf 
         bool there = stat(operand[i], &seen) == 0, trial = is_trial(operand[i]) || (!there && i > 0);
         if (!trial && job)
             return assay_fail(err, ASSAY_EUSAGE,
-                              "%.200s: one job file is enough, and trials are directories or .h5 files", operand[i]);
+                              "%.200s: one job file is enough, and trials are directories, .h5 files or checkpoints",
+                              operand[i]);
         job = job || !trial;
         assay_put_u8(kinds, trial);
     }

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "job/job_internal.h"
+#include "trial/storage/storage.h"
 
 /* Where two spellings of a location are certainly the same: "./runs//a/" and "file://runs/a" are "runs/a". The caller
  * frees it. */
@@ -214,14 +215,16 @@ static bool is_pattern(const char *path)
     return strpbrk(path, "*?[") && (job_is_in_s3(path) || (!strstr(path, "://") && lstat(path, &there) != 0));
 }
 
-/* What a trial can be: a directory, or a file that ends in .h5. */
+/* What a trial can be: a directory, a file that ends in .h5, or a checkpoint. */
 static bool may_be_trial(const char *path)
 {
     struct stat there;
     size_t length = strlen(path);
     if (stat(path, &there) != 0)
         return false;
-    return S_ISDIR(there.st_mode) || (S_ISREG(there.st_mode) && length > 3 && strcmp(path + length - 3, ".h5") == 0);
+    return S_ISDIR(there.st_mode) ||
+           (S_ISREG(there.st_mode) &&
+            ((length > 3 && strcmp(path + length - 3, ".h5") == 0) || assay_is_tensor_file(path)));
 }
 
 /* Does one of the job's trials lie at this path? */

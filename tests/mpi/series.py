@@ -432,6 +432,65 @@ def check_names(test):
     test.checks.expect(done.code == 0 and "(4)" in done.out, "a checkpoint by itself: %s" % done.out)
 
 
+def check_single(test):
+    """A file by itself is a trial of one step: by its name, by what it says, or 0."""
+    root, value = test.work / "single", model(30)
+    save_safetensors(root / "model.safetensors", value)
+    save_safetensors(root / "step-12.safetensors", value)
+    save_torch(root / "last.pt", {"state_dict": as_torch(value), "global_step": 77})
+    save_npz(root / "arrays.npz", value, True)
+    numpy.save(root / "fc1.npy", value["fc1.weight"])
+    for file, step in (("model.safetensors", 0), ("step-12.safetensors", 12), ("last.pt", 77), ("arrays.npz", 0)):
+        test.same(root / file, file)
+        test.values(root / file, file, {(step, "worker_0", name): v for name, v in value.items()})
+    test.values(root / "fc1.npy", "fc1.npy", {(0, "worker_0", "fc1"): value["fc1.weight"]})
+    done = mpirun(2, [test.args.assay, "run", root / "last.pt", "--out", test.work / "out", "--quiet"])
+    test.checks.expect(done.code == 0 and (test.work / "out" / "report.json").exists(), "run FILE: %s" % done)
+    packed = test.work / "single.h5"
+    if not test.args.no_pack:
+        done = mpirun(1, [test.args.assay, "pack", root / "last.pt", "--out", packed, "--quiet"])
+        test.checks.expect(done.code == 0, "pack FILE: %s" % done)
+        test.values(packed, "single, packed", {(77, "worker_0", name): v for name, v in value.items()})
+    for name, head, kind in (("cut", lambda b: b[:-4], "short-file"), ("tail", lambda b: b + b"x", "damaged-header"),
+                             ("magic", lambda b: b"x" + b[1:], "damaged-header"), ("version", lambda b: b[:6] + b"\x09" + b[7:], "unsupported"),
+                             ("object", lambda b: b.replace(b"'<f4'", b"'|O' "), "refused-pickle"),
+                             ("structured", lambda b: b.replace(b"'<f4'", b"'V2' "), "unsupported")):
+        path = root / (name + ".npy")
+        path.write_bytes(head((root / "fc1.npy").read_bytes()))
+        report = test.same(path, name, 1)
+        test.checks.expect(report and kinds(report) == [kind], "%s: %s" % (name, report and kinds(report)))
+
+
+def check_said(test):
+    """What files say of steps: a final checkpoint beside the series, the newest that was finished; links that lead nowhere."""
+    root, value = test.work / "said", model(30)
+    for step in (2, 4):
+        save_sharded(root / ("checkpoint-%d" % step), model(step), 2)
+    save_safetensors(root / "model.safetensors", value)
+    wanted = {(step, "worker_0", name): v for step in (2, 4) for name, v in model(step).items()}
+    report = test.same(root, "a root without a step")
+    test.checks.expect(kinds(report) == ["foreign-file"], "a root without a step: %s" % kinds(report))
+    test.values(root, "a root without a step", wanted)
+    (root / "trainer_state.json").write_text('{"epoch": 1.5, "log_history": [{"step": 1}], "global_step": 6}')
+    report = test.same(root, "a root that is the last step")
+    test.checks.expect(kinds(report) == [], "a root that is the last step: %s" % kinds(report))
+    test.values(root, "a root that is the last step", {**wanted, **{(6, "worker_0", name): v for name, v in value.items()}})
+    root = test.work / "latest"
+    for step in (2, 4):
+        save_sharded(root / ("global_step%d" % step), model(step), 2)
+    (root / "global_step4" / "model-00002-of-00002.safetensors").unlink()
+    (root / "latest").write_text("global_step2\n")
+    report = test.same(root, "behind the latest")
+    test.checks.expect(kinds(report) == ["unfinished-checkpoint"], "behind the latest: %s" % kinds(report))
+    test.values(root, "behind the latest", {k: v for k, v in wanted.items() if k[0] == 2})
+    root = test.work / "loop"
+    root.mkdir()
+    os.symlink("step-2", root / "step-1")
+    os.symlink("step-1", root / "step-2")
+    report = test.same(root, "loop", 1)
+    test.checks.expect(report and kinds(report) == ["empty-trial", "unreadable"], "loop: %s" % (report and kinds(report)))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", type=Path, required=True)
@@ -440,7 +499,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="assay-series-") as work:
         test = Test(parser.parse_args(), Path(work))
         for check in (check_layouts, check_workers, check_torch, check_dtypes, check_deepspeed, check_universal, check_pipeline,
-                      check_damage, check_structure, check_names):
+                      check_damage, check_structure, check_names, check_single, check_said):
             check(test)
     test.checks.done()
 

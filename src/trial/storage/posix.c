@@ -36,7 +36,8 @@ enum { ASKED_AFTER_A_WAIT = 1024 };
 
 typedef struct posix_root {
     int number;
-    int below; /* -1: not open */
+    char *only; /* the trial is this file in the directory, and the rest is not there; NULL: all of it. Owned */
+    int below;  /* -1: not open */
     char directory[64];
     size_t length;     /* of its path; 0: none */
     unsigned in_a_row; /* files opened in it */
@@ -109,6 +110,24 @@ bool assay_is_hdf5_place(const char *place, size_t *length)
     return found;
 }
 
+/* Opens the directory that a file is in; the trial is that file alone. */
+static int open_around(posix_root *root, const char *place)
+{
+    const char *slash = strrchr(place, '/');
+    struct stat about;
+    if (stat(place, &about) != 0 || !S_ISREG(about.st_mode) || !assay_is_tensor_file(place)) {
+        errno = ENOTDIR;
+        return -1;
+    }
+    char *directory = slash ? assay_copy_bytes_as_text(place, (size_t)(slash + 1 - place)) : assay_copy_text(".");
+    root->only = assay_copy_text(slash ? slash + 1 : place);
+    const int number = directory && root->only ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (!directory || !root->only)
+        errno = ENOMEM;
+    free(directory);
+    return number;
+}
+
 static int posix_open(assay_store *store, const char *place, assay_error *err)
 {
     posix_root *root = assay_alloc_zeroed(1, sizeof *root);
@@ -118,20 +137,23 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
     for (int i = 0; i < AHEAD; i++)
         root->ahead[i].number = -1;
     root->number = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root->number < 0 && errno == ENOTDIR)
+        root->number = open_around(root, place);
     if (root->number >= 0) {
         store->root = root;
         return ASSAY_OK;
     }
     int reason = errno;
+    free(root->only);
     free(root);
     if (reason == ENOENT)
         return assay_fail(err, ASSAY_ENOTFOUND, "%s: no such directory; check the trial's path", store->location);
     if (reason == ENOTDIR)
-        return assay_fail(
-            err, ASSAY_ENOTFOUND,
-            "%s: not a directory; a trial is the directory that the training wrote to, or the HDF5 file that `assay "
-            "pack` made of it",
-            store->location);
+        return assay_fail(err, ASSAY_ENOTFOUND,
+                          "%s: not a directory; a trial is the directory that the training wrote to, a checkpoint's "
+                          "file, or the HDF5 "
+                          "file that `assay pack` made of it",
+                          store->location);
     return assay_fail(err, ASSAY_EIO, "%s: cannot open the directory: %s", store->location, strerror(reason));
 }
 
@@ -144,6 +166,7 @@ static void posix_close(assay_store *store)
     if (root->below >= 0)
         close(root->below);
     close(root->number);
+    free(root->only);
     free(store->root);
 }
 
@@ -174,6 +197,14 @@ static int read_names(DIR *dir, const char *directory, assay_buf *text, size_t *
 
 static int posix_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
+    const posix_root *root = store->root;
+    if (root->only && *directory)
+        return fail_path(directory, ENOENT, err);
+    if (root->only)
+        return assay_names_from_text(root->only, strlen(root->only) + 1, 1, out) == ASSAY_OK
+                   ? ASSAY_OK
+                   : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", root->only);
+
     int number = openat(root_of(store), directory[0] ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (number < 0)
         return fail_path(directory, errno, err);

@@ -267,3 +267,15 @@ int assay_names_from_text(const char *text, size_t size, size_t count, assay_nam
     *out = (assay_names){names, count};
     return ASSAY_OK;
 }
+
+bool assay_is_tensor_file(const char *place)
+{
+    static const char *const ends[] = {".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz", ".npy"};
+    const size_t length = strlen(place);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t size = strlen(ends[i]);
+        if (length > size && strcmp(place + length - size, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}

@@ -30,6 +30,9 @@ typedef struct assay_names {
 } assay_names;
 void assay_names_release(assay_names *names);
 
+/* Is it the name of a file that is a trial by itself: a checkpoint in one file? */
+bool assay_is_tensor_file(const char *place);
+
 /* Opens the root. ASSAY_ENOTFOUND when there is no such directory (the message says what to do), ASSAY_EUNSUPPORTED for
  * a scheme that is known but not built in, ASSAY_EUSAGE for one that is unknown. Close with assay_store_close(). */
 int assay_store_open(const char *location, assay_store **out, assay_error *err);

@@ -153,8 +153,10 @@ void assay_ckpt_problem(const assay_ckpt_file *f, int kind, int64_t offset, cons
 /* Reads exactly so many bytes at an offset behind the base; for assay_zip_open(). */
 int assay_ckpt_read(void *file, uint64_t at, void *bytes, size_t size, assay_error *err);
 
-/* safetensors_file.c, npz.c, torch.c: add the tensors of a file; what is wrong becomes a problem. 0 or ASSAY_ENOMEM. */
+/* safetensors_file.c, npy_file.c, torch.c: add the tensors of a file; what is wrong becomes a problem. 0 or
+ * ASSAY_ENOMEM. */
 int assay_ckpt_add_safetensors(assay_ckpt_file *f);
+int assay_ckpt_add_npy(assay_ckpt_file *f);
 int assay_ckpt_add_npz(assay_ckpt_file *f);
 int assay_ckpt_add_torch(assay_ckpt_file *f);
 

@@ -26,6 +26,8 @@ assay_ckpt_kind assay_ckpt_kind_of(const char *name)
         return ASSAY_CKPT_SAFETENSORS;
     if (strcmp(extension, ".npz") == 0)
         return ASSAY_CKPT_NPZ;
+    if (strcmp(extension, ".npy") == 0)
+        return ASSAY_CKPT_NPY_FILE;
     for (size_t i = 0; i < sizeof torch / sizeof *torch; i++)
         if (strcmp(extension, torch[i]) == 0)
             return ASSAY_CKPT_TORCH;

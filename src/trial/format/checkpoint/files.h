@@ -8,7 +8,8 @@ typedef enum assay_ckpt_kind { /* of files, in the order in which they may offer
                                ASSAY_CKPT_SAFETENSORS,
                                ASSAY_CKPT_TORCH,
                                ASSAY_CKPT_NPZ,
-                               ASSAY_CKPT_KINDS /* no file of tensors */
+                               ASSAY_CKPT_NPY_FILE, /* by itself: in directories they are a format of their own */
+                               ASSAY_CKPT_KINDS     /* no file of tensors */
 } assay_ckpt_kind;
 
 /* The kind of a file by its extension, and its role by the beginning of its name. */

@@ -10,6 +10,7 @@
 #include "trial/format/checkpoint/checkpoint.h"
 #include "trial/format/checkpoint/files.h"
 #include "trial/format/checkpoint/names.h"
+#include "trial/format/checkpoint/said_step.h"
 #include "trial/shard.h"
 
 extern const assay_format assay_format_checkpoint;
@@ -101,9 +102,8 @@ static bool hides_names(const assay_contents *c, const assay_problem *p)
            assay_dict_find(c->mapped, p->file, strlen(p->file)) == ASSAY_NO_ID;
 }
 
-/* What the step's index says beside its records; `kept` is how many problems there were before it was read. */
-static int add_claims(const assay_contents *c, const assay_unit *unit, size_t kept, assay_dict *tensors,
-                      assay_shard *shard)
+/* What the step's index says beside its records. */
+static int add_claims(const assay_contents *c, const assay_unit *unit, assay_dict *tensors, assay_shard *shard)
 {
     assay_claim claim = {.step = unit->step,
                          .worker = unit->worker,
@@ -112,7 +112,7 @@ static int add_claims(const assay_contents *c, const assay_unit *unit, size_t ke
                          .first = ASSAY_NO_TENSOR};
     bool open = c->problems->kept == ASSAY_PROBLEMS_KEPT; /* then not all are known */
     int status = assay_claims_add(&shard->claims, &claim);
-    for (size_t i = kept; i < c->problems->kept; i++)
+    for (size_t i = 0; i < c->problems->kept; i++)
         open = open || hides_names(c, &c->problems->list[i]);
     claim.kind = ASSAY_CLAIM_OPEN;
     if (status == ASSAY_OK && open)
@@ -165,40 +165,63 @@ static int add_part(assay_contents *c, const assay_unit *unit, assay_dict *tenso
     return ASSAY_OK;
 }
 
-static int index_unit(assay_store *store, const assay_catalog *catalog, const assay_unit *unit, assay_dict *tensors,
-                      assay_shard *shard, assay_problems *problems)
+/* What lacks something behind the newest checkpoint that was finished was not written to its end. */
+static bool is_unfinished(const assay_problems *own, int64_t step, int64_t latest)
+{
+    return latest >= 0 && step > latest && own->losses > 0;
+}
+
+static int read_unit(assay_store *store, const assay_catalog *catalog, const assay_unit *unit, const char *path,
+                     int64_t latest, assay_dict *tensors, assay_shard *shard, assay_problems *problems)
 {
     assay_contents c;
-    const uint64_t before = problems->total;
-    const size_t kept = problems->kept;
-    const char *path = place_of_unit(catalog, unit);
-    if (!path)
-        return ASSAY_OK;
     int status = assay_contents_init(&c, store, unit->step, path, problems);
     if (status == ASSAY_OK)
         status = assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]);
     if (status == ASSAY_OK)
         status = c.status;
-    if (status == ASSAY_OK && c.count == 0 && problems->total == before)
+    if (status == ASSAY_OK && c.count == 0 && problems->total == 0)
         assay_problems_add(problems, ASSAY_PROBLEM_EMPTY, unit->step, path, -1, "%s: there is no tensor in it",
                            *path ? path : ".");
-    if (status == ASSAY_OK)
+    const bool unfinished = is_unfinished(problems, unit->step, latest);
+    if (status == ASSAY_OK && !unfinished)
         status = assay_ckpt_name(&c);
-    if (status == ASSAY_OK)
-        status = add_claims(&c, unit, kept, tensors, shard);
+    if (status == ASSAY_OK && !unfinished)
+        status = add_claims(&c, unit, tensors, shard);
     keep_held(&c);
-    if (status == ASSAY_OK)
+    if (status == ASSAY_OK && !unfinished)
         status = add_part(&c, unit, tensors, shard);
     assay_contents_release(&c);
+    return status;
+}
+
+static int index_unit(assay_store *store, const assay_catalog *catalog, const assay_unit *unit, int64_t latest,
+                      assay_dict *tensors, assay_shard *shard, assay_problems *problems)
+{
+    assay_problems own;
+    const char *path = place_of_unit(catalog, unit);
+    if (!path)
+        return ASSAY_OK;
+    assay_problems_init(&own);
+    int status = read_unit(store, catalog, unit, path, latest, tensors, shard, &own);
+    if (status == ASSAY_OK && is_unfinished(&own, unit->step, latest))
+        assay_problems_add(problems, ASSAY_PROBLEM_UNFINISHED, unit->step, path, -1,
+                           "%s was not written to its end, and step %lld is said to be the newest that was: %s; it is "
+                           "not evaluated",
+                           path, (long long)latest, own.kept > 0 ? own.list[0].text : "something is missing");
+    else if (status == ASSAY_OK)
+        status = assay_problems_append(problems, &own);
+    assay_problems_release(&own);
     return status;
 }
 
 int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                            assay_dict *tensors, assay_shard *shard, assay_problems *problems)
 {
+    const int64_t latest = count > 0 ? assay_ckpt_latest_step(store) : -1;
     int status = ASSAY_OK;
     for (size_t i = 0; i < count && status == ASSAY_OK; i++)
-        status = index_unit(store, catalog, &units[i], tensors, shard, problems);
+        status = index_unit(store, catalog, &units[i], latest, tensors, shard, problems);
     return status;
 }
 

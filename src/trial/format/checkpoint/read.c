@@ -43,6 +43,8 @@ static int add_by_content(assay_ckpt_file *f, assay_ckpt_kind kind)
     const size_t size = f->size < MAGIC ? (size_t)f->size : MAGIC;
     if (kind == ASSAY_CKPT_SAFETENSORS)
         return assay_ckpt_add_safetensors(f);
+    if (kind == ASSAY_CKPT_NPY_FILE)
+        return assay_ckpt_add_npy(f);
     int status = assay_ckpt_read(f, 0, head, size, &err);
     if (status == ASSAY_OK && memcmp(head, "PK\3\4", 4) != 0 && memcmp(head, "PK\5\6", 4) != 0) {
         if (kind == ASSAY_CKPT_NPZ)
@@ -184,12 +186,26 @@ static int compare_names(const void *a, const void *b)
     return assay_worker_compare(*(char *const *)a, *(char *const *)b);
 }
 
+/* In the root of a series its other checkpoints lie beside this one. */
+static bool is_another_step(const reading *r, const char *name)
+{
+    int64_t step = 0;
+    return *r->directory == '\0' && assay_ckpt_step(name, &step);
+}
+
+/* The kind of a file as far as it is read here: .npy files in directories are a format of their own. */
+static assay_ckpt_kind kind_in(const reading *r, const char *name)
+{
+    const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
+    return is_another_step(r, name) || (kind == ASSAY_CKPT_NPY_FILE && *r->directory) ? ASSAY_CKPT_KINDS : kind;
+}
+
 /* The kind of file that offers the model. */
 static assay_ckpt_kind best_kind(const reading *r)
 {
     assay_ckpt_kind best = ASSAY_CKPT_KINDS;
     for (size_t i = 0; i < r->names.count; i++) {
-        const assay_ckpt_kind kind = assay_ckpt_kind_of(r->names.name[i]);
+        const assay_ckpt_kind kind = kind_in(r, r->names.name[i]);
         if (kind < best && assay_ckpt_role_of(r->names.name[i]) == ASSAY_CKPT_MODEL &&
             !assay_ckpt_is_unfinished(r->names.name[i]))
             best = kind;
@@ -205,7 +221,7 @@ static void remark(const reading *r, int kind, const char *path, const char *why
 static int read_member(reading *r, const char *name, assay_ckpt_kind best)
 {
     char path[ASSAY_PATH_ROOM];
-    const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
+    const assay_ckpt_kind kind = kind_in(r, name);
     if (kind == ASSAY_CKPT_KINDS || assay_ckpt_is_unfinished(name) || path_of(r, name, path) != ASSAY_OK ||
         assay_store_exists(r->c->store, path, NULL) != 1)
         return ASSAY_OK;
@@ -339,7 +355,7 @@ static int read_below(reading *r)
     for (size_t i = 0; i < r->names.count && status == ASSAY_OK; i++) {
         char path[ASSAY_PATH_ROOM];
         const char *name = r->names.name[i];
-        if (assay_ckpt_is_unfinished(name) || assay_ckpt_stem(name) < strlen(name) ||
+        if (assay_ckpt_is_unfinished(name) || assay_ckpt_stem(name) < strlen(name) || is_another_step(r, name) ||
             path_of(r, name, path) != ASSAY_OK || assay_store_exists(r->c->store, path, NULL) != 0)
             continue;
         reading below = {.c = r->c, .directory = path, .worker = ""};

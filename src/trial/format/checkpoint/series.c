@@ -12,6 +12,7 @@
 #include "trial/format/checkpoint/checkpoint.h"
 #include "trial/format/checkpoint/deepspeed.h"
 #include "trial/format/checkpoint/files.h"
+#include "trial/format/checkpoint/said_step.h"
 
 static const char FIRST[] = "worker_0";
 enum { UNFINISHED = 2 };
@@ -74,7 +75,7 @@ typedef struct survey {
     size_t rank_directories, rank_files;
 } survey;
 
-static survey survey_names(const assay_names *names)
+static survey survey_names(const char *path, const assay_names *names)
 {
     survey s = {0};
     bool metadata = false, dcp = false;
@@ -83,7 +84,9 @@ static survey survey_names(const assay_names *names)
         s.rank_directories += assay_ckpt_is_rank_directory(name);
         s.rank_files += assay_ckpt_is_rank_file(name);
         s.deepspeed = s.deepspeed || assay_deepspeed_is_mark(name);
-        s.any = s.any || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS || assay_ckpt_is_shard_map(name);
+        const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
+        s.any = s.any || (kind != ASSAY_CKPT_KINDS && (kind != ASSAY_CKPT_NPY_FILE || *path == '\0')) ||
+                assay_ckpt_is_shard_map(name);
         metadata = metadata || strcmp(name, ".metadata") == 0;
         dcp = dcp || assay_ckpt_is_dcp(name);
     }
@@ -104,7 +107,7 @@ static bool survey_below(const assay_lister *l, const char *path, const assay_na
             assay_store_exists(l->store, below, NULL) != 0 ||
             assay_store_list(l->store, below, &inside, NULL) != ASSAY_OK)
             continue;
-        any = survey_names(&inside).any;
+        any = survey_names(below, &inside).any;
         assay_names_release(&inside);
     }
     return any;
@@ -152,7 +155,7 @@ static int add_directory(assay_lister *l, const entry *e, const char *path)
     int status = assay_lister_names(l, path, &names);
     if (status != 0)
         return status;
-    const survey s = survey_names(&names);
+    const survey s = survey_names(path, &names);
     if (s.unfinished)
         status = UNFINISHED;
     else if (s.any || survey_below(l, path, &names))
@@ -183,8 +186,8 @@ static int compare_entries(const void *a, const void *b)
     return assay_worker_compare(x->name, y->name);
 }
 
-/* The last part of the location, for the number of a checkpoint that is given by itself. */
-static int64_t own_step(const assay_lister *l)
+/* The last part of the location, for the number of a checkpoint that is given by itself; -1: it has none. */
+static int64_t named_step(const assay_lister *l)
 {
     const char *location = assay_store_location(l->store);
     size_t end = strlen(location), from;
@@ -195,10 +198,60 @@ static int64_t own_step(const assay_lister *l)
     for (from = end; from > 0 && location[from - 1] != '/';)
         from--;
     if (end - from >= sizeof name)
-        return 0;
+        return -1;
     memcpy(name, location + from, end - from);
     name[end - from] = '\0';
-    return assay_ckpt_step(name, &step) ? step : 0;
+    return assay_ckpt_step(name, &step) ? step : -1;
+}
+
+/* The step of a checkpoint that is given by itself: by its name, else as its files say. */
+static int64_t own_step(const assay_lister *l)
+{
+    int64_t step = named_step(l);
+    if (step < 0)
+        step = assay_ckpt_torch_step(l->store, l->top);
+    if (step < 0)
+        step = assay_ckpt_trainer_step(l->store);
+    return step < 0 ? 0 : step;
+}
+
+/* Is the file one of the series, under a name of its own: last.ckpt? */
+static bool is_known(const assay_lister *l, const char *name)
+{
+    assay_store_stamp own = {0}, other = {0};
+    int64_t step = 0;
+    if (assay_store_stamp_of(l->store, name, &own, NULL) != 1 || own.node == 0)
+        return false;
+    for (size_t i = 0; i < l->top->count; i++)
+        if (assay_ckpt_step(l->top->name[i], &step) &&
+            assay_store_stamp_of(l->store, l->top->name[i], &other, NULL) == 1 && other.node == own.node)
+            return true;
+    return false;
+}
+
+/* A root that is a checkpoint beside others is the last of them if it says so, as trainers write one at the end. */
+static int add_root(assay_lister *l, int64_t newest)
+{
+    bool any = false;
+    int64_t step = 0;
+    for (size_t i = 0; i < l->top->count && !any; i++) {
+        const char *name = l->top->name[i];
+        any = !assay_ckpt_is_unfinished(name) && !assay_ckpt_step(name, &step) &&
+              assay_ckpt_role_of(name) == ASSAY_CKPT_MODEL &&
+              (assay_ckpt_is_shard_map(name) || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS) &&
+              assay_store_exists(l->store, name, NULL) == 1 && !is_known(l, name);
+    }
+    if (!any)
+        return ASSAY_OK;
+    const entry own = {.step = assay_ckpt_trainer_step(l->store), .name = ""};
+    if (own.step > newest)
+        return add_directory(l, &own, "");
+    assay_problems_add(
+        &l->catalog->problems, ASSAY_PROBLEM_NAME, -1, "", -1,
+        "files of a checkpoint lie beside the series, and trainer_state.json says no step after %lld: they "
+        "are not read",
+        (long long)newest);
+    return ASSAY_OK;
 }
 
 /* Has the storage met this file or directory under another name? Links to the newest checkpoint are common. */
@@ -265,7 +318,8 @@ static size_t list_entries(const assay_lister *l, entry *out)
     for (size_t i = 0; i < l->top->count; i++) {
         const char *name = l->top->name[i];
         entry e = {.name = name};
-        if (assay_ckpt_is_unfinished(name) || !assay_ckpt_step(name, &e.step))
+        if (assay_ckpt_is_unfinished(name) || assay_deepspeed_name_of(name).kind != ASSAY_DEEPSPEED_NONE ||
+            !assay_ckpt_step(name, &e.step))
             continue;
         e.file = assay_store_exists(l->store, name, NULL) == 1;
         if (!e.file || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS)
@@ -277,6 +331,7 @@ static size_t list_entries(const assay_lister *l, entry *out)
 int assay_checkpoint_list(assay_lister *l)
 {
     const size_t before = l->catalog->unit_count;
+    const uint64_t problems = l->catalog->problems.total;
     entry *entries = assay_alloc_zeroed(l->top->count + 1, sizeof *entries);
     if (!entries)
         return assay_lister_no_memory(l);
@@ -284,16 +339,24 @@ int assay_checkpoint_list(assay_lister *l)
     qsort(entries, count, sizeof *entries, compare_entries);
     int status = add_entries(l, entries, count);
     int64_t newest = -1;
-    if (status == ASSAY_OK && l->catalog->unit_count > before)
+    if (status == ASSAY_OK && l->catalog->unit_count > before) {
         newest = l->catalog->units[l->catalog->unit_count - 1].step;
-    if (status == ASSAY_OK && l->catalog->unit_count == before) {
+        status = add_root(l, newest);
+    }
+    if (status == ASSAY_OK && l->catalog->unit_count == 0) {
         const entry own = {.step = own_step(l), .name = ""};
         status = add_directory(l, &own, "");
     }
     if (status >= 0)
         name_all_unfinished(l, entries, count, newest);
     free(entries);
-    return status >= 0 && l->catalog->unit_count == before ? 1 : status < 0 ? status : ASSAY_OK;
+    if (status < 0 || l->catalog->unit_count > before)
+        return status < 0 ? status : ASSAY_OK;
+    if (l->catalog->problems.total == problems)
+        return 1;
+    assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_EMPTY, -1, "", -1,
+                       "there is no checkpoint that could be read to its end");
+    return ASSAY_OK;
 }
 
 int assay_checkpoint_conclude(assay_lister *l)

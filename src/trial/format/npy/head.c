@@ -159,6 +159,22 @@ static int take_descr(text *t, assay_npy_head *out)
     return unsupported(t, descr, length, why ? why : "assay has no such dtype");
 }
 
+bool assay_npy_is_objects(const char *bytes, size_t size)
+{
+    static const char KEY[] = "'descr'";
+    assay_error what;
+    for (size_t i = 0; i + sizeof KEY <= size; i++) {
+        if (memcmp(bytes + i, KEY, sizeof KEY - 1) != 0)
+            continue;
+        text t = {bytes, bytes + i + sizeof KEY - 1, bytes + size, &what};
+        const char *descr = NULL;
+        size_t length = 0;
+        return take(&t, ':') && take_string(&t, &descr, &length) == ASSAY_OK && length > 0 &&
+               descr[length > 1 && strchr("<>|=", *descr)] == 'O';
+    }
+    return false;
+}
+
 int assay_npy_head_read(const char *bytes, size_t size, assay_npy_head *out, size_t *at, assay_error *what)
 {
     enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };

@@ -18,6 +18,9 @@ enum { ASSAY_NPY_LEAST = 10 /* magic, version, and the length of a header of ver
  * tells the offset in the text. ASSAY_EFORMAT, or ASSAY_EUNSUPPORTED for a dtype that is known and not read. */
 int assay_npy_head_read(const char *text, size_t size, assay_npy_head *out, size_t *at, assay_error *what);
 
+/* Is it the header of an array of Python's objects? Of one that was refused. */
+bool assay_npy_is_objects(const char *text, size_t size);
+
 /* The step in the name of a directory; false when it has none. */
 bool assay_npy_step_name(const char *name, int64_t *step);
 /* True for the name of a worker's directory. */
