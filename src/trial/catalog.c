@@ -278,6 +278,14 @@ assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, int mo
     return unit;
 }
 
+bool assay_catalog_is_unwatched(const assay_catalog *catalog)
+{
+    bool unwatched = false; /* a checkpoint is whole, or of no use */
+    for (uint32_t i = 0; i < catalog->format_count; i++)
+        unwatched = unwatched || assay_format_of(catalog->formats[i])->checkpoints;
+    return unwatched;
+}
+
 int assay_unit_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room)
 {
     return format_of(unit)->index_path(catalog, unit, out, room);

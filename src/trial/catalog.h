@@ -66,6 +66,8 @@ int assay_units_unpack(assay_cursor *in, assay_catalog *catalog);
 /* The unit of a step and worker in the i-th of catalog->formats, whether the catalog still has its units or not; `mode`
  * counts for formats whose units have one. There need not be anything where it says. O(log n). */
 assay_unit assay_catalog_unit(const assay_catalog *catalog, int64_t step, int mode, uint32_t worker, uint32_t i);
+/* Does a format of the trial not show what was written so far? Then it cannot be watched. */
+bool assay_catalog_is_unwatched(const assay_catalog *catalog);
 /* The file that messages about a unit's index name. Returns the length that was needed; terminates. */
 int assay_unit_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 /* The number of a worker by the name that people read; ASSAY_NO_ID when there is none. */

@@ -246,6 +246,12 @@ static int list_again(watched_source *source, double now, bool *changed, assay_e
     int status = assay_trial_places(source->store, visit_place, &places);
     if (status == ASSAY_OK)
         status = assay_catalog_read(source->store, &fresh, err);
+    if (status == ASSAY_OK && assay_catalog_is_unwatched(&fresh)) {
+        assay_catalog_release(&fresh);
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s: a series of checkpoints is not watched: `assay run` evaluates those that are there",
+                          source->path);
+    }
     if (status == ASSAY_OK)
         return change_catalog(source, &fresh, now, changed);
     if (status != ASSAY_ENOMEM)
@@ -382,5 +388,7 @@ int assay_watched_look(watched_source *source, double now, bool *changed, assay_
     for (size_t i = 0; status == ASSAY_OK && source->listed && i < source->catalog.unit_count; i++)
         if (!source->part[i]->settled)
             status = look_at_part(source, i, now, changed);
-    return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory while it is watched", source->path);
+    return status == ASSAY_OK || status == ASSAY_EUSAGE
+               ? status
+               : assay_fail(err, status, "%s: out of memory while it is watched", source->path);
 }

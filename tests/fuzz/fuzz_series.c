@@ -1,5 +1,6 @@
-/* Any bytes as a file of a checkpoint, by the first of them a safetensors, torch or .npz file, or the metadata of a
- * distributed checkpoint with a file beside it. The trial is listed, and every record read to its end. */
+/* Any bytes as a file of a checkpoint, by the first of them a safetensors, torch, .npz or .npy file, the metadata of a
+ * distributed checkpoint with a file beside it, or two files of DeepSpeed. The trial is listed, and every record read
+ * to its end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,8 +11,15 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char root[] = "/tmp/assay-fuzz-XXXXXX";
-static const char *const names[] = {"step-1.safetensors", "step-1.pt", "step-1.npz", "step-1/.metadata",
-                                    "step-1/__0_0.distcp"};
+enum { KINDS = 6 };
+static const struct {
+    const char *first, *second; /* names; the second is NULL where one file is all */
+} kinds[KINDS] = {{"step-1.safetensors", NULL},
+                  {"step-1.pt", NULL},
+                  {"step-1.npz", NULL},
+                  {"step-1/.metadata", "step-1/__0_0.distcp"},
+                  {"step-1/mp_rank_00_model_states.pt", "step-1/zero_pp_rank_0_mp_rank_00_optim_states.pt"},
+                  {"step-1.npy", NULL}};
 
 static void end(void)
 {
@@ -67,14 +75,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     snprintf(path, sizeof path, "%s/step-1", root);
     made = true;
-    const unsigned kind = data[0] % 4;
+    const unsigned kind = data[0] % KINDS;
     const size_t first = (size_t)data[1] | (size_t)data[2] << 8, left = size - 3, cut = first < left ? first : left;
-    if (kind < 3) {
-        write_file(names[kind], data + 3, left);
+    if (!kinds[kind].second) {
+        write_file(kinds[kind].first, data + 3, left);
     } else {
         mkdir(path, 0700);
-        write_file(names[3], data + 3, cut);
-        write_file(names[4], data + 3 + cut, left - cut);
+        write_file(kinds[kind].first, data + 3, cut);
+        write_file(kinds[kind].second, data + 3 + cut, left - cut);
     }
     assay_trial_files t;
     assay_error err = {{0}};
@@ -84,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (err.text[0] == '\0') {
         abort();
     }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, sizeof path, "%s/%s", root, names[i]);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, i && kinds[kind].second ? kinds[kind].second : kinds[kind].first);
         unlink(path);
     }
     snprintf(path, sizeof path, "%s/step-1", root);

@@ -15,6 +15,7 @@
 #include "base/fault.h"
 #include "trial/format/checkpoint/files.h"
 #include "trial/format/checkpoint/keys.h"
+#include "trial/format/checkpoint/optimizer.h"
 #include "trial/format/checkpoint/torch.h"
 #include "trial/format/checkpoint/walk.h"
 #include "trial/format/checkpoint/zero.h"
@@ -140,7 +141,7 @@ static int take_frozen(saved *s, assay_torch *t)
         const char *name = (const char *)p->bytes + p->node[key].a;
         const size_t length = (size_t)p->node[key].size;
         const int dims = assay_walk_numbers(p, p->item[i].value, shape);
-        if (dims < 0 || assay_dict_find(s->c->names, name, length) != ASSAY_NO_ID)
+        if (dims < 0 || assay_contents_holds(s->c, name, length))
             continue;
         if (s->first)
             status = assay_zero_add_parameter(s->frozen, group, name, length, shape, dims);
@@ -292,15 +293,16 @@ static int take_partitions(assay_torch *t, void *context)
     s->first = false;
     if (s->partitions > 0 && s->rank >= s->partitions)
         return ASSAY_OK;
+    const uint32_t inner = assay_pickle_get(p, all, "optimizer_state_dict");
+    assay_optimizer_note_betas(s->c, p, assay_pickle_get(p, by_parameter ? inner : base, "param_groups"));
     int status = add_masters(s, t, by_parameter ? whole : cut);
     if (status == ASSAY_OK && by_parameter)
         status = note_partitions(s, p, assay_pickle_get(p, all, "ds_zero_partition_groups"));
     if (status == ASSAY_OK)
-        status =
-            add_states(s, t,
-                       by_parameter ? assay_pickle_get(p, assay_pickle_get(p, all, "optimizer_state_dict"), "state")
-                       : assay_walk_is_list(p, base) ? base
-                                                     : assay_pickle_get(p, base, "state"));
+        status = add_states(s, t,
+                            by_parameter                  ? assay_pickle_get(p, inner, "state")
+                            : assay_walk_is_list(p, base) ? base
+                                                          : assay_pickle_get(p, base, "state"));
     return status;
 }
 
@@ -407,7 +409,9 @@ static int read_partitions(saved *s)
         s->partitions = there;
     status = name_missing(s, there, like);
     name_extra(s);
-    if (status == ASSAY_OK && !s->unread)
+    if (status == ASSAY_OK && s->unread)
+        return assay_zero_promise(s->zero, s->by_parameter && !s->model_aside);
+    if (status == ASSAY_OK)
         status = assay_zero_finish(s->zero, s->by_parameter ? ASSAY_ZERO_BY_PARAMETER : ASSAY_ZERO_BY_GROUP,
                                    s->partitions, !s->model_aside, s->directory);
     return status;

@@ -114,9 +114,8 @@ static void add_rest(saved *s, uint32_t node)
 }
 
 /* Adam's decay rates, where the group has them. */
-static void note_betas(const saved *s, uint32_t group)
+static void note_betas(assay_contents *c, const assay_pickle *p, uint32_t group)
 {
-    const assay_pickle *p = s->p;
     const uint32_t betas = assay_pickle_get(p, group, "betas");
     double number[2];
     int count = 0;
@@ -129,7 +128,15 @@ static void note_betas(const saved *s, uint32_t group)
         number[count] = n->number;
     }
     if (count == 2)
-        assay_contents_set_betas(s->torch->file->to, number[0], number[1]);
+        assay_contents_set_betas(c, number[0], number[1]);
+}
+
+void assay_optimizer_note_betas(assay_contents *c, const assay_pickle *p, uint32_t groups)
+{
+    if (!assay_walk_is_list(p, groups))
+        return;
+    for (uint32_t g = p->node[groups].first; g != ASSAY_PICKLE_NOTHING; g = p->item[g].next)
+        note_betas(c, p, p->item[g].value);
 }
 
 /* Hands the numbers of every group to the contents, for names.c. */
@@ -141,7 +148,7 @@ static void note_groups(saved *s)
         return;
     for (uint32_t g = p->node[s->groups].first; g != ASSAY_PICKLE_NOTHING; g = p->item[g].next, group++) {
         const uint32_t numbers = assay_pickle_get(p, p->item[g].value, "params");
-        note_betas(s, p->item[g].value);
+        note_betas(s->torch->file->to, p, p->item[g].value);
         if (!assay_walk_is_list(p, numbers))
             continue;
         for (uint32_t i = p->node[numbers].first; i != ASSAY_PICKLE_NOTHING; i = p->item[i].next) {

@@ -23,8 +23,8 @@ typedef struct gathering {
     assay_torch *torch;
     assay_ckpt_role role; /* of what is walked now */
     assay_buf path, same;
-    assay_dict *seen;   /* of model tensors: what names of one tensor have in common */
-    assay_dict *firsts; /* by number in `seen`: the first name */
+    assay_dict *seen;                 /* of model tensors: what names of one tensor have in common */
+    assay_dict *firsts;               /* by number in `seen`: the first name */
     const assay_torch_choice *choice; /* NULL: everything */
     int status;
 } gathering;

@@ -165,35 +165,51 @@ int assay_zero_set_partitions(assay_zero *z, uint32_t group, uint32_t partitions
 
 /* ---- one parameter ---- */
 
+/* Writes the name of what is kept of a parameter under a key: optimizer/NAME/KEY, or its own. True: its own. */
+static bool put_name(const assay_zero *z, uint32_t id, uint32_t key, assay_buf *text)
+{
+    static const char MASTER[] = "fp32";
+    size_t length = 0, key_length = 0;
+    const char *name = assay_dict_name(z->names, id, &length), *kept = assay_dict_name(z->keys, key, &key_length);
+    const bool master = z->masters && key_length == sizeof MASTER - 1 && memcmp(kept, MASTER, key_length) == 0 &&
+                        !assay_contents_holds(z->c, name, length);
+    const bool own = master || key_length == 0;
+    if (!own)
+        assay_put_format(text, "optimizer/");
+    assay_put_bytes(text, name, length);
+    if (!own) {
+        assay_put_u8(text, '/');
+        assay_put_bytes(text, kept, key_length);
+    }
+    return own;
+}
+
+static int promise(assay_zero *z, uint32_t first, uint32_t end, uint32_t key)
+{
+    int status = ASSAY_OK;
+    for (uint32_t id = first; id < end && status == ASSAY_OK; id++) {
+        assay_buf text;
+        assay_buf_init(&text, SIZE_MAX);
+        const bool own = put_name(z, id, key, &text);
+        status = assay_buf_status(&text);
+        if (status == ASSAY_OK)
+            assay_contents_promise(z->c, own ? ASSAY_CKPT_MODEL : ASSAY_CKPT_OPTIMIZER, (const char *)text.data,
+                                   text.size);
+        assay_buf_release(&text);
+    }
+    return status == ASSAY_OK ? z->c->status : status;
+}
+
 /* Adds a parameter's tensor, whose elements are the runs; those of `first` are of its kind. */
 static int add_tensor(assay_zero *z, uint32_t id, const flat *first)
 {
-    static const char MASTER[] = "fp32";
     const parameter *p = &z->parameter[id];
-    size_t length = 0, key_length = 0;
-    const char *name = assay_dict_name(z->names, id, &length);
-    const char *key = assay_dict_name(z->keys, first->key, &key_length);
     const size_t element = assay_dtype_size(first->dtype);
-    const bool master = z->masters && key_length == sizeof MASTER - 1 && memcmp(key, MASTER, key_length) == 0 &&
-                        assay_dict_find(z->c->names, name, length) == ASSAY_NO_ID;
     assay_ckpt_place place = {.form = z->runs > 1 ? ASSAY_CKPT_RUNS : ASSAY_CKPT_RANGE,
                               .flags = first->flags & ~(unsigned)ASSAY_CKPT_CHECKED,
                               .dtype = first->dtype,
                               .dims = p->dims,
                               .pieces = (uint32_t)z->runs};
-    assay_buf text;
-    assay_buf_init(&text, SIZE_MAX);
-    const bool own = master || key_length == 0;
-    if (!own)
-        assay_put_format(&text, "optimizer/");
-    assay_put_bytes(&text, name, length);
-    if (!own) {
-        assay_put_u8(&text, '/');
-        assay_put_bytes(&text, key, key_length);
-    }
-    int status = assay_buf_status(&text);
-    for (int i = 0; i < p->dims && !first->single; i++)
-        place.shape[i] = z->dim[p->first_dim + (size_t)i];
     uint32_t file = first->file;
     uint64_t offset = first->offset, bytes = 0;
     if (first->single) {
@@ -207,6 +223,12 @@ static int add_tensor(assay_zero *z, uint32_t id, const flat *first)
         offset = z->run[0].offset;
         bytes = (uint64_t)z->run[0].size[0] * element;
     }
+    for (int i = 0; i < place.dims; i++)
+        place.shape[i] = z->dim[p->first_dim + (size_t)i];
+    assay_buf text;
+    assay_buf_init(&text, SIZE_MAX);
+    const bool own = put_name(z, id, first->key, &text);
+    const int status = assay_buf_status(&text);
     if (status == ASSAY_OK)
         assay_contents_add(z->c, own ? ASSAY_CKPT_MODEL : ASSAY_CKPT_OPTIMIZER, (const char *)text.data, text.size,
                            file, offset, bytes, &place, z->run);
@@ -331,7 +353,7 @@ static int add_by_group(assay_zero *z, span s, uint32_t first, uint32_t end, uin
         need += z->parameter[id].elements;
     if (have < need || (padded && ceiling(have, 2 * (uint64_t)ranks) != ceiling(need, 2 * (uint64_t)ranks))) {
         refuse(z, s.flat, ASSAY_PROBLEM_INCOMPLETE_TENSOR, "has not as many elements as its parameters");
-        return ASSAY_OK;
+        return promise(z, first, end, s.flat->key);
     }
     int status = ASSAY_OK;
     for (uint32_t id = first; id < end && status == ASSAY_OK; id++) {
@@ -377,7 +399,7 @@ static int add_by_parameter(assay_zero *z, span s, uint32_t first, uint32_t end,
     }
     if (!whole)
         refuse(z, s.flat, ASSAY_PROBLEM_INCOMPLETE_TENSOR, "has not as many elements as its parameters");
-    int status = ASSAY_OK;
+    int status = whole ? ASSAY_OK : promise(z, first, end, s.flat->key);
     for (uint32_t id = first; id < end && whole && status == ASSAY_OK; id++) {
         const uint64_t elements = z->parameter[id].elements, each = ceiling(elements, ranks);
         uint64_t taken = 0;
@@ -389,6 +411,15 @@ static int add_by_parameter(assay_zero *z, span s, uint32_t first, uint32_t end,
             status = add_tensor(z, id, s.flat);
     }
     free(rank);
+    return status;
+}
+
+int assay_zero_promise(assay_zero *z, bool masters)
+{
+    int status = ASSAY_OK;
+    z->masters = masters;
+    for (uint32_t key = 0; key < assay_dict_count(z->keys) && status == ASSAY_OK; key++)
+        status = promise(z, 0, assay_dict_count(z->names), key);
     return status;
 }
 
@@ -416,7 +447,9 @@ int assay_zero_finish(assay_zero *z, assay_zero_cut cut, uint32_t ranks, bool ma
         find_group(z, s.flat->group, all, &first, &end);
         if (first == end)
             refuse(z, s.flat, ASSAY_PROBLEM_INCOMPLETE_TENSOR, "has no parameters in param_shapes");
-        else if (is_joinable(z, s))
+        else if (!is_joinable(z, s))
+            status = promise(z, first, end, s.flat->key);
+        else
             status = s.flat->single               ? add_single(z, s, first, end)
                      : cut == ASSAY_ZERO_BY_GROUP ? add_by_group(z, s, first, end, partitions)
                                                   : add_by_parameter(z, s, first, end, partitions);

@@ -33,9 +33,11 @@ typedef enum assay_zero_cut {
     ASSAY_ZERO_BY_GROUP,    /* stages 1 and 2 */
     ASSAY_ZERO_BY_PARAMETER /* stage 3 */
 } assay_zero_cut;
+/* Promises (contents.h) what assay_zero_finish() would add. 0 or ASSAY_ENOMEM. */
+int assay_zero_promise(assay_zero *z, bool masters);
 /* Adds optimizer/NAME/KEY for all of them, of `ranks` partitions; fp32 is NAME itself where the model has nothing of
  * that name and `masters` says so. With key "" tensors are NAME, and padding is not looked at. Groups that do not fit
- * their parameters become problems of `path`. 0 or ASSAY_ENOMEM. */
+ * their parameters become problems of `path`, and are promised. 0 or ASSAY_ENOMEM. */
 int assay_zero_finish(assay_zero *z, assay_zero_cut cut, uint32_t ranks, bool masters, const char *path);
 
 #endif
