@@ -106,6 +106,20 @@ def norms(values):
 
 # ---- csv ----
 
+def check_verdict(forms):
+    """The first row is the verdict; each trial and rule has one."""
+    frame = pandas.read_csv(forms.folder / "verdict.csv", keep_default_na=False)
+    first = frame.iloc[0]
+    forms.expect((first.trial, first.rule, first.message) == ("", "", forms.report["verdict"]), "verdict.csv begins with %s" % list(first))
+    rules = [(row.trial, row.rule, row.status, int(row.datapoints), int(row.findings), row.message)
+             for row in frame.itertuples(index=False) if row.rule]
+    wanted = [(t["name"], r["name"], r["status"], r["datapoints"], r["findings_total"], r["message"])
+              for t in forms.report["trials"] for r in in_order(t["rules"])]
+    forms.expect(rules == wanted, "verdict.csv: %s" % [pair for pair in zip(rules, wanted) if pair[0] != pair[1]][:2])
+    trials = [row.trial for row in frame.itertuples(index=False) if row.trial and not row.rule]
+    forms.expect(trials == [t["name"] for t in forms.report["trials"]], "verdict.csv: the trials %s" % trials)
+
+
 def check_findings(forms):
     frame = forms.table("findings.csv", {"step": "int64", "mode_step": "int64", "value": "float64",
                                          "threshold": "float64"})
@@ -303,6 +317,7 @@ def check_tensorboard(forms):
 # ---- all together ----
 
 def check_forms(forms):
+    check_verdict(forms)
     check_findings(forms)
     check_aggregations(forms)
     check_losses(forms)

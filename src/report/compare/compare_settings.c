@@ -189,7 +189,12 @@ static void put_answer(const assay_comparison *c, assay_buf *out)
         assay_put_format(out, "None of %zu trials is unlike the others.", c->trials);
         return;
     }
-    assay_put_format(out, "%zu of %zu %s unlike the others: ", c->odd, c->trials, c->odd == 1 ? "is" : "are");
+    if (2 * c->odd <= c->trials)
+        assay_put_format(out, "%zu of %zu %s unlike the others: ", c->odd, c->trials, c->odd == 1 ? "is" : "are");
+    else if (c->odd < c->trials) /* there are no others to be unlike */
+        assay_put_format(out, "No majority of %zu trials is alike; %zu stand apart: ", c->trials, c->odd);
+    else
+        assay_put_format(out, "No majority of %zu trials is alike; all stand apart: ", c->trials);
     for (size_t t = 0; t < c->trials && said < SAID_TRIALS; t++) {
         if (!c->trial[t].odd)
             continue;

@@ -22,6 +22,7 @@ void report_draw_curves(const assay_draw *draw, const cJSON *curves, const char 
 
 /* The files of the forms beside report.json and report.txt, whole. Their bytes do not depend on the number of ranks.
  * Return the buffer's status or ASSAY_ENOMEM. */
+int report_put_verdict_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_findings_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_class_counts_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);
 int report_put_confusion_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out);

@@ -1,5 +1,5 @@
-/* report_csv.c - the report as comma-separated tables: one row per finding, class, cell of a confusion matrix, or step
- * of a loss. */
+/* report_csv.c - the report as comma-separated tables: one row per rule, finding, class, cell of a confusion matrix, or
+ * step of a loss. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,61 @@ static void put_real(assay_buf *out, double value)
 {
     assay_csv_put_real(out, value);
     assay_put_u8(out, ',');
+}
+
+/* A row of verdict.csv that is about a whole trial, or with an empty name about the report. Frees the sentence. */
+static void put_sentence(const char *trial, assay_buf *sentence, assay_buf *out)
+{
+    put_text(out, trial);
+    assay_put_format(out, ",,,,,,,");
+    assay_csv_put_bytes(out, sentence->data, sentence->size);
+    assay_put_u8(out, '\n');
+    if (assay_buf_status(sentence) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(sentence);
+    assay_buf_release(sentence);
+}
+
+static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, assay_buf *out)
+{
+    const assay_finding *first = report_first(rule);
+    put_text(out, trial->trial->name);
+    put_text(out, rule->instance->name);
+    put_text(out, report_kind(rule));
+    put_text(out, assay_severity_name(rule->instance->severity));
+    assay_put_format(out, "%s,%" PRIu64 ",%" PRIu64 ",", assay_verdict_status_name(rule->status),
+                     report_datapoints(rule), report_findings_total(rule));
+    if (first)
+        assay_put_format(out, "%" PRId64, first->step);
+    assay_put_u8(out, ',');
+    assay_csv_put_bytes(out, rule->message ? rule->message : "", rule->message_size);
+    assay_put_u8(out, '\n');
+}
+
+int report_put_verdict_csv(const assay_report *report, const assay_report_origin *origin, assay_buf *out)
+{
+    const assay_outcome *outcome = report->outcome;
+    assay_buf sentence;
+    (void)origin;
+    assay_put_format(out, "trial,rule,kind,severity,status,datapoints,findings,first_step,message\n");
+    assay_buf_init(&sentence, ASSAY_REPORT_CEILING);
+    report_put_verdict(report, &sentence);
+    put_sentence("", &sentence, out);
+    for (size_t t = 0; t < outcome->trial_count; t++) {
+        const assay_trial_outcome *trial = &outcome->trials[t];
+        size_t *order;
+        int status = report_order_rules(outcome, trial, &order);
+        if (status != ASSAY_OK)
+            return status;
+        assay_buf_init(&sentence, ASSAY_REPORT_CEILING);
+        report_put_trial_verdict(outcome, trial, &sentence);
+        put_sentence(trial->trial->name, &sentence, out);
+        for (size_t i = 0; i < outcome->job->rule_count; i++) {
+            report_rule rule = report_rule_of(outcome, trial, order[i], false);
+            put_rule(trial, &rule, out);
+        }
+        free(order);
+    }
+    return assay_buf_status(out);
 }
 
 static void put_finding(const assay_trial_outcome *trial, const report_rule *rule, const assay_finding *f,

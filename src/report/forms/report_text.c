@@ -340,25 +340,33 @@ static void put_figures(const assay_outcome *outcome, assay_buf *out)
                      assay_plural((uint64_t)run->nodes), run->seconds);
 }
 
+/* One sentence on a line: broken between words on a terminal, whole in a file or a pipe, for who reads its first line.
+ */
+static void put_sentence(const assay_draw *draw, const char *text, size_t length, assay_buf *out)
+{
+    if (draw) {
+        assay_text_put_wrapped(out, draw, 0, NULL, text, length);
+        return;
+    }
+    assay_text_put_clean(out, text, length);
+    assay_put_u8(out, '\n');
+}
+
 /* What all of it comes to: which trials are unlike the others, where there are enough of them to tell, and what the
  * rules found. */
 static void put_lead(const assay_report *report, const assay_draw *draw, assay_buf *out)
 {
     const assay_comparison *c = report->comparison;
     assay_buf verdict;
-    if (!c) {
-        report_put_clean_verdict(report, out);
-        assay_put_u8(out, '\n');
-        return;
-    }
     assay_buf_init(&verdict, ASSAY_REPORT_CEILING);
     report_put_verdict(report, &verdict);
-    assay_put_u8(&verdict, '.');
-    if (compare_answer_leads(c))
-        assay_text_put_wrapped(out, draw, 0, NULL, c->answer, strlen(c->answer));
-    assay_text_put_wrapped(out, draw, 0, NULL, (const char *)verdict.data, verdict.size);
-    if (!compare_answer_leads(c))
-        assay_text_put_wrapped(out, draw, 0, NULL, c->answer, strlen(c->answer));
+    if (c)
+        assay_put_u8(&verdict, '.');
+    if (c && compare_answer_leads(c))
+        put_sentence(draw, c->answer, strlen(c->answer), out);
+    put_sentence(draw, (const char *)verdict.data, verdict.size, out);
+    if (c && !compare_answer_leads(c))
+        put_sentence(draw, c->answer, strlen(c->answer), out);
     if (assay_buf_status(&verdict) != ASSAY_OK && out->status == ASSAY_OK)
         out->status = assay_buf_status(&verdict);
     assay_buf_release(&verdict);

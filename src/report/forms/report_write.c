@@ -35,6 +35,7 @@ typedef struct form_file {
 static const form_file FILES[] = {
     {ASSAY_FORMAT_JSON, "report.json", put_json},
     {ASSAY_FORMAT_TEXT, "report.txt", put_text},
+    {ASSAY_FORMAT_CSV, "verdict.csv", report_put_verdict_csv},
     {ASSAY_FORMAT_CSV, "findings.csv", report_put_findings_csv},
     {ASSAY_FORMAT_CSV, "class_counts.csv", report_put_class_counts_csv},
     {ASSAY_FORMAT_CSV, "confusion.csv", report_put_confusion_csv},
