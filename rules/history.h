@@ -5,7 +5,7 @@
  *   level   median of the last HISTORY_NEAR: follows a descending loss, and a single bad step does not move it
  *   r       s(value) - s(level), s(x) = asinh(x / c), c a small share of start. Far above c this is the logarithm of
  *           value / level, which shortens heavy tails; below c it is linear, so values near zero stay near zero, and a
- *           value may be zero or negative
+ *           value may be zero or negative. Once a value was negative, zero is no floor to approach: c is start
  *   z       robust score of r among those of the last `window` values; the spread of n < window of them is not well
  *           known, so it counts 1 + HISTORY_FEW * (1 / n - 1 / window) times
  *   record  largest r so far, without spikes
@@ -66,6 +66,7 @@ typedef struct history {
     double near[HISTORY_NEAR];     /* the newest values, at (count - 1) % HISTORY_NEAR */
     double residual[HISTORY_MOST]; /* the newest r, at (residuals - 1) % window */
     double start, record, most;
+    bool signs;                /* it was below zero: zero is no floor, and a logarithm toward it says nothing */
     uint64_t count, residuals; /* ever taken in */
 } history;
 
@@ -115,6 +116,12 @@ static inline uint64_t history_least(const assay_params *params)
     return least < 2 ? 2 : least;
 }
 
+/* Values below it are compared as they are, above it by logarithm. */
+static inline double history_unit(const history *h, double linear)
+{
+    return h->signs ? h->start : linear * h->start;
+}
+
 /* s(value) - s(level). */
 static inline double history_residual(double value, double level, double c)
 {
@@ -138,7 +145,7 @@ static inline bool history_look(const history *histories, int mode, const assay_
     }
     if (score->level == 0 || h->start == 0) /* zero is no scale: what was off has come on */
         return true;
-    score->r = history_residual(value, score->level, linear * h->start);
+    score->r = history_residual(value, score->level, history_unit(h, linear));
     score->size = score->r > 0 ? score->rise * sqrt(score->r) : 0;
     double copy[HISTORY_MOST];
     uint64_t n = h->residuals < window ? h->residuals : window;
@@ -171,12 +178,13 @@ static inline void history_push(history *h, const assay_params *params, double l
     if (h->count == 0)
         h->record = 0;
     if (h->count >= 2 && level != 0 && h->start != 0 && !spike) {
-        double r = history_residual(value, level, linear * h->start);
+        double r = history_residual(value, level, history_unit(h, linear));
         h->residual[h->residuals++ % window] = r;
         h->record = r > h->record ? r : h->record;
     }
     if (h->count == 0)
         h->start = h->most = 0;
+    h->signs = (h->count > 0 && h->signs) || value < 0;
     h->most = fmax(h->most, fabs(value));
     if (h->count < HISTORY_NEAR)
         h->start = fmax(h->start, fabs(value));

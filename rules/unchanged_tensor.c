@@ -260,7 +260,7 @@ typedef struct course {
 /* The course of the tensor and worker whose rows begin at order[i]. */
 static course course_of(const assay_series *series, const uint64_t *order, uint64_t i)
 {
-    enum { LONGER = 4, PART = 4 }; /* than its longest pause before; of its saved steps */
+    enum { LONGER = 8, PART = 3 }; /* than its longest pause before; of its saved steps */
     assay_row first = assay_series_row(series, order[i]);
     course c = {first.step, first.step, false};
     uint64_t saved = 0, still = 0, longest = 0;

@@ -169,6 +169,26 @@ def gradients_that_are_tiny_at_times(folder):
         rule("documented", "VanishingGradient", lambda e: e["findings_total"] == 2 + 10)]
 
 
+def about_zero(folder, jump=0.0):
+    """A loss of a policy: noise about a number below zero, which it crosses once."""
+    noise = numpy.random.default_rng(3)
+    made = Made(folder, collections=COLLECTIONS)
+    for step in range(200):
+        made.step(step, "TRAIN", step, {"loss_output": 0.014 if step == 47 else
+                                        0.03 * noise.uniform(-1, 1) - 0.08 + jump * (step == 150)})
+    return made.end()
+
+
+@case
+def loss_about_zero(folder):
+    return about_zero(folder), [rule("noise", "LossSpike", fires(), share=0.5)]
+
+
+@case
+def loss_about_zero_that_jumps(folder):
+    return about_zero(folder, 2.0), [rule("jump", "LossSpike", fires(150), share=0.5)]
+
+
 def labels(folder, spoil):
     made = Made(folder)
     for step in range(12):
