@@ -422,6 +422,8 @@ typedef struct assay_rule {
     const assay_trial *other;     /* of assay_need_other_trial, else NULL */
     int64_t start_step, end_step; /* [start, end) in global steps */
     size_t max_findings;          /* so many are kept in full, 0: ASSAY_MAX_FINDINGS; all are counted */
+    size_t most_pairs,
+        most_rows; /* bytes that a common state may take for these, 0: any; more is an Error of the rule */
 } assay_rule;
 
 struct assay_rule_ops {

@@ -17,6 +17,10 @@
 #include "engine/rank_loop.h"
 #include "engine/source/run_view.h"
 
+/* What the pairs that a rule counts, and rows of which it did not say how many it would keep, may take of --memory. The
+ * report takes more for a pair than the rule. */
+enum { PAIRS_SHARE = 32, ROWS_SHARE = 4 };
+
 typedef struct run {
     assay_comm *comm;
     const assay_job *job;
@@ -32,6 +36,15 @@ typedef struct run {
     assay_run_figures figures;
     double start, start_processor;
 } run;
+
+/* Did the rule say how many rows it would keep? */
+static bool keeps_rows(const assay_instance *instance)
+{
+    bool keeps = false;
+    for (uint32_t s = 0; instance->need && s < instance->need->slot_count; s++)
+        keeps = keeps || instance->need->slots[s].keeps_rows;
+    return keeps;
+}
 
 /* The rules as they are on each trial, and an empty combiner for each. */
 static int configure(run *r)
@@ -53,6 +66,8 @@ static int configure(run *r)
                 .other = other == ASSAY_NO_ID ? NULL : r->sources.list[other].info,
                 .start_step = instance->start_step > r->options->from ? instance->start_step : r->options->from,
                 .max_findings = r->job->max_findings,
+                .most_pairs = r->options->memory / PAIRS_SHARE,
+                .most_rows = keeps_rows(instance) ? 0 : r->options->memory / ROWS_SHARE, /* else they were counted */
                 .end_step = instance->end_step < r->options->to ? instance->end_step : r->options->to,
             };
         }

@@ -54,6 +54,20 @@ int assay_common_combine(const assay_rule *rule, void *earlier, const void *late
     return status ? assay_fail(err, status, "%s: out of memory", rule->ops->name) : ASSAY_OK;
 }
 
+int assay_common_check(const assay_rule *rule, const void *state, assay_error *err)
+{
+    const assay_common_state *s = state;
+    const double mebi = 1 << 20;
+    const bool many = rule->most_pairs > 0 && !assay_counter_fits(s->counter, rule->most_pairs);
+    if (!many && (rule->most_rows == 0 || assay_series_bytes(s->series) <= rule->most_rows))
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EBUDGET,
+                      "too many different %s: they take more than the %.1f MiB that --memory leaves for them; do its "
+                      "tensors hold classes? select others, or give more --memory",
+                      many ? "numbers or pairs of them to count" : "rows to keep",
+                      (double)(many ? rule->most_pairs : rule->most_rows) / mebi);
+}
+
 int assay_common_pack(const assay_rule *rule, const void *state, assay_buf *out)
 {
     (void)rule;

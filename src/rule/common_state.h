@@ -9,12 +9,16 @@ assay_series *assay_series_new(uint32_t width);
 void assay_series_free(assay_series *series);
 /* The memory that a row takes. */
 size_t assay_series_row_bytes(uint32_t width);
+/* The memory that its rows take, each once. */
+uint64_t assay_series_bytes(const assay_series *series);
 /* Appends the rows of `later`. 0 or ASSAY_ENOMEM. */
 int assay_series_append(assay_series *earlier, const assay_series *later);
 void assay_series_pack(const assay_series *series, assay_buf *out);
 /* ASSAY_EFORMAT when the width is another, steps go down, or bytes are missing. */
 int assay_series_unpack(assay_cursor *in, uint32_t width, assay_series **out, assay_error *err);
 
+/* Do its pairs, each once, take no more than so many bytes? */
+bool assay_counter_fits(const assay_counter *counter, uint64_t bytes);
 /* Adds the counts of `later`. 0 or ASSAY_ENOMEM. */
 int assay_counter_join(assay_counter *earlier, const assay_counter *later);
 void assay_counter_pack(const assay_counter *counter, assay_buf *out);
@@ -31,6 +35,10 @@ int assay_onsets_join(assay_onsets *earlier, const assay_onsets *later);
 void assay_onsets_pack(const assay_onsets *onsets, assay_buf *out);
 /* ASSAY_EFORMAT when they are out of order, contradict themselves, or bytes are missing. */
 int assay_onsets_unpack(assay_cursor *in, assay_onsets **out, assay_error *err);
+
+/* ASSAY_EBUDGET when the state has outgrown what the rule may keep (most_pairs, most_rows). A joined state is never
+ * smaller than those it is made of: whether a trial's states fail so does not depend on how they are joined. */
+int assay_common_check(const assay_rule *rule, const void *state, assay_error *err);
 
 /* assay_common_new() and assay_common_unpack() for a rule whose rows differ in width from one configuration to
  * another. */

@@ -113,6 +113,12 @@ uint64_t assay_counter_size(const assay_counter *counter)
     return counter->of->count;
 }
 
+bool assay_counter_fits(const assay_counter *counter, uint64_t bytes)
+{
+    const uint64_t most = bytes / sizeof(entry);
+    return counter->of->count <= most || assay_counter_size(counter) <= most; /* sorting them may take a while */
+}
+
 void assay_counter_get(const assay_counter *counter, uint64_t i, int64_t *a, int64_t *b, uint64_t *count)
 {
     settle(counter->of);

@@ -30,6 +30,11 @@ static size_t row_size(const assay_series *s)
     return assay_series_row_bytes(s->width);
 }
 
+uint64_t assay_series_bytes(const assay_series *series)
+{
+    return series->count * row_size(series);
+}
+
 static series_row *row_at(const assay_series *s, uint64_t i)
 {
     return (series_row *)(void *)(s->rows + i * row_size(s));

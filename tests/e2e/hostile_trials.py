@@ -308,6 +308,25 @@ def short_records_for_many_elements(w):
 
 
 @case
+def more_labels_than_memory(w):
+    """Counts and rows of data that are no classes take their share of --memory, and then their rule is an Error that says so."""
+    made, count = Made(w.folder / "t", 1), 60000
+    for step in range(6):
+        order = numpy.random.default_rng(step)
+        made.step(step, "TRAIN", step, {"worker_0": {"labels": step * count + order.permutation(count),
+                                                     "predictions": order.permutation(count)}})
+    report, code = w.reports(made.end(), "--memory", "64M", "--format", "json,text")
+    found = {r["rule"]: r["message"] for r in report["trials"][0]["rules"] if r["status"] == "Error"}
+    found.update({a["kind"]: a["error"] for a in report["trials"][0]["aggregations"] if "error" in a})
+    w.expect(code == 0 and set(found) == {"ClassImbalance", "class_counts", "confusion"}, "exit %s, %s" % (code, found))
+    w.expect(all("give more --memory" in text for text in found.values()), found)
+    for ranks in w.args.ranks:
+        files = {p.name: p.stat().st_size for p in (w.folder / ("out-%d" % ranks)).iterdir()}
+        peak = json.loads((w.folder / ("out-%d" % ranks) / "report.json").read_text())["run"]["peak_memory"]
+        w.expect(max(files.values()) < 1 << 20 and peak < 90 << 20, "%d ranks: %s, %d bytes resident" % (ranks, files, peak))
+
+
+@case
 def bytes_without_checksum(w):
     """What the reference's hook writes has none: that is said once, the same at any number of ranks; packing gives it one."""
     trial = w.trial()

@@ -165,7 +165,9 @@ static int map_rule(const step_mapping *mapping, uint32_t instance)
     assay_error err = {""};
     int status = is_counted(mapping, instance, rule) ? map_counted(mapping, instance, rule, partial->state, &view, &err)
                                                      : rule->ops->map(rule, partial->state, &view, &err);
-    if (status == ASSAY_ENOMEM || status == ASSAY_OK || mapping->observed->text[0])
+    if (status == ASSAY_OK)
+        return assay_partial_bound(work->partial, instance, work->source->rules);
+    if (status == ASSAY_ENOMEM || mapping->observed->text[0])
         return status;
     return assay_partial_fail(work->partial, instance, status, err.text);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "rule/common_state.h"
 
 int assay_partial_init(assay_partial *partial, uint32_t rules)
 {
@@ -35,9 +36,26 @@ int assay_partial_fail(assay_partial *partial, uint32_t rule, int status, const 
     return r->error ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
-/* A combine needs both states: one that is missing is neutral, so the other is the result. */
-static int combine_rule(assay_partial *earlier, assay_partial *later, uint32_t i, const assay_rule *rule)
+int assay_partial_bound(assay_partial *partial, uint32_t rule, const assay_rule *rules)
 {
+    assay_partial_rule *r = &partial->rule[rule];
+    assay_error err = {""};
+    if (r->state && r->status == ASSAY_OK && rules[rule].ops->state_free == assay_common_free) {
+        int status = assay_common_check(&rules[rule], r->state, &err);
+        if (status != ASSAY_OK && assay_partial_fail(partial, rule, status, err.text) != ASSAY_OK)
+            return ASSAY_ENOMEM;
+    }
+    if (r->state && r->status == ASSAY_EBUDGET) { /* nobody asks for it any more */
+        rules[rule].ops->state_free(r->state);
+        r->state = NULL;
+    }
+    return ASSAY_OK;
+}
+
+/* A combine needs both states: one that is missing is neutral, so the other is the result. */
+static int combine_rule(assay_partial *earlier, assay_partial *later, uint32_t i, const assay_rule *rules)
+{
+    const assay_rule *rule = &rules[i];
     assay_partial_rule *a = &earlier->rule[i], *b = &later->rule[i];
     assay_error err = {""};
     int status = ASSAY_OK;
@@ -53,7 +71,9 @@ static int combine_rule(assay_partial *earlier, assay_partial *later, uint32_t i
         return status;
     if (status != ASSAY_OK && assay_partial_fail(earlier, i, status, err.text) != ASSAY_OK)
         return ASSAY_ENOMEM;
-    return b->status != ASSAY_OK ? assay_partial_fail(earlier, i, b->status, b->error) : ASSAY_OK;
+    if (b->status != ASSAY_OK && assay_partial_fail(earlier, i, b->status, b->error) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    return assay_partial_bound(earlier, i, rules);
 }
 
 int assay_partial_combine(assay_partial *earlier, assay_partial *later, const assay_rule *rules)
@@ -61,7 +81,7 @@ int assay_partial_combine(assay_partial *earlier, assay_partial *later, const as
     int status = assay_problems_append(&earlier->problems, &later->problems);
     earlier->unsummed += later->unsummed;
     for (uint32_t i = 0; status == ASSAY_OK && i < earlier->rules; i++)
-        status = combine_rule(earlier, later, i, &rules[i]);
+        status = combine_rule(earlier, later, i, rules);
     return status;
 }
 

@@ -25,6 +25,8 @@ int assay_partial_init(assay_partial *partial, uint32_t rules);
 void assay_partial_release(assay_partial *partial, const assay_rule *rules);
 /* Marks a rule as failed unless it failed before. */
 int assay_partial_fail(assay_partial *partial, uint32_t rule, int status, const char *error);
+/* Marks a rule as failed when its state takes more than it may, and lets go of that. 0 or ASSAY_ENOMEM. */
+int assay_partial_bound(assay_partial *partial, uint32_t rule, const assay_rule *rules);
 /* Joins a later partial into an earlier one; a rule whose combine fails is marked. The later one's states are used up
  * one after the other, for two partials take as much as their sum: release it then, whatever happened. Returns 0 or
  * ASSAY_ENOMEM. */

@@ -287,6 +287,17 @@ static void counters_count(void)
     assay_counter_free(d);
 }
 
+/* However often the pairs were counted, and in whatever order they came. */
+static void counters_fit(void)
+{
+    assay_counter *c = assay_counter_new();
+    for (int64_t i = 0; i < 3000; i++)
+        assay_counter_add(c, i * 7 % 1000, 0, 1);
+    CU_ASSERT_TRUE(assay_counter_fits(c, 1000 * 24));
+    CU_ASSERT_FALSE(assay_counter_fits(c, 1000 * 24 - 1));
+    assay_counter_free(c);
+}
+
 static void damaged_counters_are_refused(void)
 {
     static const struct {
@@ -328,6 +339,7 @@ int main(void)
                            {"series grow", series_grow},
                            {"damaged series are refused", damaged_series_are_refused},
                            {"counters count", counters_count},
+                           {"counters fit", counters_fit},
                            {"damaged counters are refused", damaged_counters_are_refused},
                            CU_TEST_INFO_NULL};
     return unit_main("common state", tests);
