@@ -4,15 +4,18 @@
     walk.py --assay PROGRAM --shim LIBRARY [--ranks N] [--every | --growth N] [--only TEXT] [--hdf5] [KIND...]
 
 For each command, the N-th call of a kind (fail_call.c) fails, for N from 1 until that call is not reached any more; without
---every with gaps that grow. Allowed ends:
+--every with gaps that grow. The kind `disk` is another one: what is written goes to a disk of N blocks, until all of it fits.
+Allowed ends:
   the exit code, the output and the files of a run without faults
   exit 3 (or 0, when the run without faults has it), with a report that has a problem more, or a rule in error
   exit 2 or 4, and one error line at least; files are those of a run without faults, or are not there
 """
 import argparse
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +25,8 @@ from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
 
 ENOENT, EIO, ENOMEM, EMFILE, ENOSPC = 2, 5, 12, 24, 28
 ERRORS = {"alloc": [ENOMEM], "open": [EMFILE, EIO], "read": [EIO], "stat": [EIO], "close": [EIO], "write": [ENOSPC],
-          "fsync": [EIO], "rename": [EIO], "mkdir": [ENOSPC], "readdir": [EIO]}
+          "fsync": [EIO], "rename": [EIO], "mkdir": [ENOSPC], "readdir": [EIO], "disk": [ENOSPC]}
+BLOCK = 4096
 FORMS = "json,text,csv,junit,markdown,tensorboard,html"
 TIMEOUT = 60
 
@@ -48,7 +52,10 @@ def commands(folder, hdf5):
     yield "unpack", ["unpack", packed, "-o", "OUT"], True
     if hdf5:
         yield "pack", ["pack", small, "-o", "OUT/packed.h5"], True
-    yield "stats", ["stats", small, "-o", "OUT/stats.csv"], False
+        yield "stats hdf5", ["stats", small, "-o", "OUT/stats.h5"], True
+        yield "run hdf5", ["run", small, "--format", "hdf5,json", "--quiet", "--out", "OUT"], True
+    yield "stats", ["stats", small, "-o", "OUT/stats.csv"], True
+    yield "run checkpoint", ["run", small, "--quiet", "--out", "OUT", "--checkpoint", "OUT/state", "--checkpoint-every", "0.0001"], True
 
 
 def settle(data, name):
@@ -66,7 +73,9 @@ class Command:
     def __init__(self, args, name, argv, ranks, folder):
         self.args, self.name, self.argv, self.ranks = args, name, argv, ranks
         self.folder = Path(folder)
-        self.place = self.folder / "out"
+        self.disk = self.folder / "disk"
+        self.disk.mkdir(exist_ok=True)
+        self.place = self.disk / "out"
         first, second = self.once()[1:], self.once()[1:]
         self.code = first[0].code
         self.masked = {n for n in first[1] if first[1][n] != second[1].get(n)}
@@ -83,11 +92,22 @@ class Command:
         return re.sub(rb"[0-9.]+", b"0", data)
 
     def once(self, fault=None):
+        if not (fault or "").startswith("disk:"):
+            return self.run(fault)
+        blocks = int(fault.split(":")[1])
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % (blocks * BLOCK), "tmpfs", self.disk], check=True)
+        try:
+            return True, *self.run(None)[1:]
+        finally:
+            subprocess.run(["umount", self.disk], check=True)
+
+    def run(self, fault):
+        """Did the call fail, how did the command end, and what has it written?"""
         shutil.rmtree(self.place, True)
         mark = self.folder / "mark"
         mark.unlink(missing_ok=True)
         if self.argv[0] in ("stats", "pack"):
-            self.place.mkdir()
+            self.place.mkdir()  # takes no block
         argv = [self.args.assay] + [str(a).replace("OUT", str(self.place)) for a in self.argv]
         env = {"FAIL_CALL": fault, "FAIL_MARK": str(mark), "FAIL_PROGRAM": "assay", "FAIL_RANK": str(self.ranks - 1),
                "LD_PRELOAD": self.args.shim} if fault else {}
@@ -113,7 +133,7 @@ class Command:
             return None
         if not checks.expect(not done.hung and done.code is not None and 0 <= done.code <= 4, "%s: %s" % (where, done)):
             return "bad"
-        wrong = [n for n in files if not self.same(n, files[n])]
+        wrong = [n for n in files if not self.same(n, files[n]) and n != "state"]  # a checkpoint is what is left of a run
         missing = [n for n in self.files if n not in files]
         if done.code == self.code and not wrong and not missing and (self.text is None or done.out == self.text):
             return "same"
@@ -123,6 +143,7 @@ class Command:
             fine &= checks.expect(not wrong, "%s: exit %d and other contents in %s" % (where, done.code, wrong))
             return "exit %d" % done.code if fine else "bad"
         told = self.told(files) or self.argv[0] in ("ls", "show", "stats", "pack") and done.code == 3
+        told = told or self.argv[0] == "ls" and re.search(r"^[0-9]+ found|\"kind\": \"damaged-facts\"", done.out, re.M)  # or a remark
         told = told or self.argv[0] == "watch" and not wrong and not missing  # a look that failed is told, and the next is right
         checks.expect(told, "%s: exit %d, other contents in %s, missing %s%s" %
                       (where, done.code, wrong, missing, ", other output" if self.text not in (None, done.out) else ""))
@@ -167,6 +188,8 @@ def main():
                 continue
             command = Command(args, name, argv, args.ranks, folder)
             for kind in args.kinds or list(ERRORS):
+                if kind == "disk" and (os.geteuid() != 0 or not command.files):
+                    continue
                 for error in ERRORS[kind]:
                     ends = {}
                     # The first two allocations are the communicator's: a rank that fails there is the launcher's to notice, which
@@ -176,6 +199,8 @@ def main():
                         if end is None:
                             break
                         ends[end] = ends.get(end, 0) + 1
+                        if kind == "disk" and end == "same":
+                            break
                     print("%s on %d ranks, %s %d: up to %d: %s" % (name, args.ranks, kind, error, n, ends), flush=True)
     checks.done()
 
