@@ -24,6 +24,7 @@ from made import Made  # noqa: E402
 from reports import body_of  # noqa: E402
 from watching import END, Watch  # noqa: E402
 
+
 def clean(text):
     return text.encode("unicode_escape").decode() if any(ord(c) < 32 for c in text) else text
 
