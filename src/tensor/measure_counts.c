@@ -50,14 +50,33 @@ static int start_first_bad(assay_meter *m, assay_error *err)
     return ASSAY_OK;
 }
 
+/* Finds it among floats, which need not be widened, block by block. */
+static void find_bad_float(assay_meter *m, const meter_piece *piece)
+{
+    enum { BLOCK = 4096 };
+    const float greatest = 0x1.fffffep+127F;
+    assay_first_bad *s = meter_state(m);
+    for (uint64_t at = 0; at < piece->elements; at += BLOCK) {
+        const uint8_t *block = piece->bytes + at * sizeof(float);
+        const uint64_t left = piece->elements - at, n = left < BLOCK ? left : BLOCK;
+        if (m->kernels->inside32(block, n, -greatest, greatest) == n)
+            continue;
+        float x;
+        uint64_t i = 0;
+        for (memcpy(&x, block, sizeof x); isfinite(x); memcpy(&x, block + i * sizeof x, sizeof x))
+            i++;
+        s->index = m->position + at + i;
+        s->value = isnan(x) ? (double)NAN : (double)x;
+        return;
+    }
+}
+
 static bool skip_rest(assay_meter *m, const meter_piece *piece)
 {
-    const float greatest = 0x1.fffffep+127F;
     const assay_first_bad *s = meter_state(m);
-    if (s->index != UINT64_MAX || !assay_dtype_is_float(m->dtype))
-        return true;
-    return m->dtype == ASSAY_FLOAT32 &&
-           m->kernels->inside32(piece->bytes, piece->elements, -greatest, greatest) == piece->elements;
+    if (s->index == UINT64_MAX && m->dtype == ASSAY_FLOAT32)
+        find_bad_float(m, piece);
+    return s->index != UINT64_MAX || m->dtype == ASSAY_FLOAT32 || !assay_dtype_is_float(m->dtype);
 }
 
 static void feed_first_bad(assay_meter *m, const double *x, size_t n)
