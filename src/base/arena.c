@@ -161,7 +161,7 @@ void *assay_arena_take_zeroed(assay_arena *arena, size_t count, size_t size)
     return taken ? memset(taken, 0, bytes) : NULL;
 }
 
-/* A loan as it was given back; NULL where there is none of the size, or no room for it. */
+/* A returned loan of that size; NULL when there is none, or no room for it. */
 static arena_block *take_small(assay_arena *arena, size_t size)
 {
     size_t class = size / ALIGNMENT;

@@ -28,7 +28,7 @@ size_t assay_arena_left(const assay_arena *arena);
 /* Bytes below the ceiling that it does not hold, the block that is kept included: another one may hold these
  * meanwhile. */
 size_t assay_arena_idle(const assay_arena *arena);
-/* The largest size that assay_arena_borrow() can give now: what is left in a block cannot be lent. */
+/* The largest size that assay_arena_borrow() can give now; the rest of a block is never lent. */
 size_t assay_arena_lendable(const assay_arena *arena);
 size_t assay_arena_ceiling(const assay_arena *arena);
 

@@ -76,7 +76,7 @@ static int configure(run *r)
     return ASSAY_OK;
 }
 
-/* Lets go of what only planning needed, and deals out the memory that is left. */
+/* Frees what only planning needed, and deals out the remaining memory. */
 static int deal_out_memory(run *r, assay_error *err)
 {
     int status = ASSAY_OK;

@@ -53,7 +53,7 @@ typedef struct assay_trial_outcome {
 } assay_trial_outcome;
 
 typedef struct assay_plan_figures {
-    uint64_t chunks, records, bytes; /* what is to be read */
+    uint64_t chunks, records, bytes; /* to read */
     uint64_t steps;
     uint64_t steps_shared;                   /* measured by several ranks, as far as memory allows */
     double imbalance;                        /* cost of the busiest rank's chunks over the mean, minus 1 */

@@ -212,7 +212,7 @@ int assay_output_make(assay_output *output, const char *name, char **path, assay
     return *path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);
 }
 
-/* The file is mapped, not read: it may be larger than what is left of the memory. */
+/* The file is mapped, not read: it may be larger than the free memory. */
 static int put_mapped(const assay_output *output, const char *name, int file, assay_error *err)
 {
     struct stat about;

@@ -28,7 +28,7 @@ enum {
  */
 void assay_rule_table_pack(const assay_rule_ops *const *table, assay_buf *out);
 /* One of them: names, texts and parameters in memory of its own; no functions, but `has` says which there are.
- * ASSAY_EFORMAT or ASSAY_ENOMEM. What it allocated is to be freed in any case. */
+ * ASSAY_EFORMAT or ASSAY_ENOMEM. Free what it allocated in any case. */
 int assay_rule_table_next(assay_cursor *in, assay_rule_ops *out, unsigned *has);
 void assay_rule_table_free(assay_rule_ops *ops);
 

@@ -397,7 +397,7 @@ static void data_free(void *given)
     free(data);
 }
 
-/* Takes note of what the results of its measures look like, which is told apart by the measure alone. */
+/* Notes the form of its measures' results, which depends on the measure alone. */
 static int keep_measures(process_data *data, const assay_need *need)
 {
     data->measures = assay_alloc_zeroed(need->measure_count, sizeof *data->measures);

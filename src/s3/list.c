@@ -8,7 +8,7 @@
 
 enum { PAGE_MOST = 16 << 20 }; /* a page of 1000 keys of 1024 bytes, each byte escaped, is well below */
 
-/* What came of the pages so far. The pool's thread fills it; whoever waits for the call's end reads it then. */
+/* The answers of the pages so far. The pool's thread fills it; whoever waits for the call's end reads it then. */
 typedef struct pages {
     char *bucket, *prefix;
     bool deep;

@@ -1,4 +1,4 @@
-/* object.c - ranges of objects read, and whole objects written. What comes is held against what was asked for. */
+/* object.c - reads ranges of objects and writes whole objects. Every answer is compared with its request. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* session.c - who asks and where: found once, from the environment and the profiles; keys are renewed in time. */
+/* session.c - credentials, region and endpoint: found once in the environment and the profiles; keys are renewed in
+ * time. */
 #include "s3/session.h"
 
 #include <pthread.h>

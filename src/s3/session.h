@@ -1,4 +1,4 @@
-/* session.h - who asks and where, as requests need it. Inside s3 only. */
+/* session.h - the credentials, region and endpoint of requests. Inside s3 only. */
 #ifndef ASSAY_S3_SESSION_H
 #define ASSAY_S3_SESSION_H
 

@@ -228,7 +228,7 @@ static int add_stray(assay_lister *l, const assay_unit *unit)
     return ASSAY_OK;
 }
 
-/* Takes doubles out, and notes the units that do not lie where they are looked for. */
+/* Removes doubles, and notes units that do not lie at home. */
 static int settle_units(assay_lister *l)
 {
     assay_catalog *catalog = l->catalog;
@@ -252,7 +252,7 @@ static int settle_units(assay_lister *l)
     return status;
 }
 
-/* The place of the unit in a sorted list, or where it would be. */
+/* The position of the unit in a sorted list, or where it belongs. */
 static size_t find_unit(const assay_unit *list, size_t count, const assay_unit *unit)
 {
     size_t low = 0, high = count;

@@ -24,8 +24,7 @@ typedef struct assay_collections {
 
 /* The collection of that name, made when there is none; NULL without memory. Valid until another one is made. */
 assay_collection *assay_collections_take(assay_collections *c, const char *name);
-/* Adds a collection of the tensors in whose names a pattern occurs, unless there is one of that name. 0 or
- * ASSAY_ENOMEM. */
+/* Adds a collection of the tensors whose names match a pattern, unless the name is taken. 0 or ASSAY_ENOMEM. */
 int assay_collections_add_pattern(assay_collections *c, const char *name, const char *pattern);
 void assay_collections_release(assay_collections *c);
 void assay_collections_pack(const assay_collections *c, assay_buf *out);

@@ -1,10 +1,10 @@
-/* decoded.h - what a format makes of a record's head: where its content lies, or the content itself. Inside trial only.
+/* decoded.h - the result of decoding a record's head: where the content lies, or the content itself. Inside trial only.
  *
  * How content reaches its reader, by its form:
  *   BYTES    elements as they lie in the file, handed out from the window without a copy
  *   PULLED   made piece by piece by the format: compressed, swapped, strided, or gathered from several places
- *   TYPED    made as a whole and kept in memory
- *   STRINGS  likewise */
+ *   TYPED    made as a whole, and kept in memory
+ *   STRINGS  made as a whole, and kept in memory */
 #ifndef ASSAY_TRIAL_DECODED_H
 #define ASSAY_TRIAL_DECODED_H
 
@@ -16,8 +16,8 @@ typedef struct assay_decoded assay_decoded;
 /* A checksum that is computed while the content goes by. */
 typedef struct assay_running_sum {
     bool on;
-    uint32_t sum, said; /* as far as it was computed; as the record says */
-    uint64_t end;       /* of the bytes that it covers, in the file */
+    uint32_t sum, said; /* computed so far; stored in the record */
+    uint64_t end;       /* of the covered bytes, in the file */
     uint32_t (*feed)(uint32_t sum, const void *bytes, size_t size);
     int (*check)(uint32_t said, uint32_t sum, const char *path, uint64_t offset, assay_error *err);
 } assay_running_sum;
@@ -26,11 +26,11 @@ typedef struct assay_text_place { /* one string, in `bytes` */
     size_t at, length;
 } assay_text_place;
 
-/* What the index says of the record that is decoded; set by the reader before the format is asked. */
+/* What the index says of the record; the reader sets it before it calls decode(). */
 typedef struct assay_index_row {
     const uint8_t *note; /* assay_file.note of the record's file; NULL: none */
     size_t note_size;
-    uint32_t files; /* that the part lists; 0: it lists none */
+    uint32_t files; /* how many the part lists */
     /* Reads exactly `size` bytes at `at` of a file of the part, by its number: for records in pieces. Several files
      * stay open. ASSAY_EFORMAT when it is no file of the part or ends before, ASSAY_ENOTFOUND, ASSAY_EIO, ASSAY_ENOMEM.
      */
@@ -59,18 +59,18 @@ struct assay_decoded {
     assay_running_sum sum;
 };
 
-/* Makes room for `size` bytes; what was there may be lost. 0 or ASSAY_ENOMEM. */
+/* Makes room for `size` bytes; the bytes before may be lost. 0 or ASSAY_ENOMEM. */
 int assay_decoded_reserve(assay_decoded *d, size_t size);
 /* Ends the state of the record before. */
 void assay_decoded_drop_state(assay_decoded *d);
 /* Frees the values of a record; the rest stays. */
 void assay_decoded_let_go(assay_decoded *d);
 void assay_decoded_release(assay_decoded *d);
-/* Goes on with the running sum over [from, to) of the file, and compares where that is its end. */
+/* Adds [from, to) of the file to the running sum, and compares the sum at its end. */
 int assay_decoded_sum(assay_decoded *d, assay_view *view, const assay_record *record, uint64_t from, uint64_t to,
                       assay_error *err);
 
-/* Turns the bytes of every number around, which are `width` bytes each. */
+/* Reverses the bytes of every number of `width` bytes. */
 void assay_swap_numbers(uint8_t *bytes, size_t size, size_t width);
 
 #endif

@@ -1,5 +1,4 @@
-/* default_collections.h - collections by the names that tensors usually have, for trials that bring none of their own.
- */
+/* default_collections.h - collections by usual names of tensors, for trials without collections of their own. */
 #ifndef ASSAY_TRIAL_DEFAULT_COLLECTIONS_H
 #define ASSAY_TRIAL_DEFAULT_COLLECTIONS_H
 

@@ -13,7 +13,7 @@ enum { ASSAY_FILES_MOST = 1 << 24, ASSAY_PATH_ROOM = 4096 };
 
 typedef struct assay_entry {
     uint64_t offset;    /* of the record in its file */
-    uint64_t length;    /* of the whole record, with what is around its content */
+    uint64_t length;    /* of the whole record, frame included */
     uint32_t tensor;    /* dictionary id of the tensor's own name */
     uint32_t kind : 8;  /* ASSAY_RAW or a reduction (assay/rule.h) */
     uint32_t file : 24; /* among those of its part */
@@ -27,8 +27,8 @@ typedef struct assay_shape_entry { /* the shape of a tensor that was not itself 
 
 /* A file of a part. A note is what the index says of one record of it beyond its place: dtype and shape, strides, how
  * it is compressed, its pieces in other files of the part, or the value itself. Only its format reads it. A record with
- * a note has a number of its own; others of the same file, without one, may share theirs. Numbers go up with the places
- * of the records, file by file. */
+ * a note has a file number of its own; records of one file without notes may share a number. Numbers ascend with the
+ * places of the records, file by file. */
 typedef struct assay_file {
     const char *name;
     const uint8_t *note; /* NULL: none */
@@ -41,7 +41,7 @@ typedef struct assay_files {
     uint32_t number; /* while a run of parts is packed: which of its lists this is */
     assay_file file[];
 } assay_files;
-/* Copies names and notes; names in a row that are equal are kept once. NULL without memory. */
+/* Copies names and notes; equal names in a row are stored once. NULL without memory. */
 assay_files *assay_files_new(const assay_file *list, uint32_t count);
 /* Of one file, whose name need not be terminated. */
 assay_files *assay_files_new_one(const char *name, size_t length);
@@ -84,28 +84,27 @@ typedef struct assay_shard {
 void assay_shard_init(assay_shard *s);
 void assay_shard_release(assay_shard *s);
 
-/* Reads the index of so many units, in order, and appends a part for each that can be used. Names of tensors go into
- * `dict` in order of occurrence. What is wrong is a problem. Returns 0 or ASSAY_ENOMEM. */
+/* Reads the index of so many units, in order, and appends a part for each that can be used. Adds the names of tensors
+ * to `dict` in order of occurrence. Damage becomes a problem. Returns 0 or ASSAY_ENOMEM. */
 int assay_index_read(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                      assay_dict *dict, assay_shard *shard, assay_problems *problems);
 
-/* Lets go of the shapes, which an evaluation takes from the records. */
+/* Frees the shapes: an evaluation takes them from the records. */
 void assay_shard_drop_shapes(assay_shard *s);
 
-/* new_id[old id], after the dictionaries were merged; entries at one place are put in the order of these. */
+/* Gives the tensors the numbers new_id[old id] of the merged dictionary, and sorts entries at one place by them. */
 void assay_shard_renumber(assay_shard *s, const uint32_t *new_id);
 
 /* Packs the parts [first, first + count) with their entries; unpack appends them behind what `s` holds. */
 void assay_shard_pack(const assay_shard *s, size_t first, size_t count, assay_buf *out);
 int assay_shard_unpack(assay_cursor *in, assay_shard *s, assay_error *err);
 
-/* Lets go of all parts but [first, first + count); their entries give room to others. */
+/* Frees all parts except [first, first + count), and their entries. */
 void assay_shard_keep(assay_shard *s, size_t first, size_t count);
 /* Moves the parts [first, count) to the front of the others; entries stay where they are. */
 void assay_shard_turn(assay_shard *s, size_t first);
 
-/* Brings the parts into the order of (step, worker), and their entries into that of the parts; does nothing where they
- * are. 0 or ASSAY_ENOMEM. */
+/* Sorts the parts by (step, worker), and their entries alike; does nothing when they are sorted. 0 or ASSAY_ENOMEM. */
 int assay_shard_sort(assay_shard *s);
 
 /* The first part with step >= `step` (count when there is none). */
@@ -115,10 +114,10 @@ uint64_t assay_part_span(const assay_shard *s, const assay_part *part);
 /* The raw record of a tensor in a part, NULL when it has none. O(records of the part). */
 const assay_entry *assay_part_raw(const assay_shard *s, const assay_part *part, uint32_t tensor);
 
-/* What look-back from behind the shard may need, as a new shard whose parts are marked `before`: of every (tensor,
- * worker) with wanted[tensor] the raw entries among its last `back` ones, among its last `back` ones of TRAIN steps,
- * and those of parts of step >= `since`. tail(A ++ B) == tail(tail(A) ++ B), so that tails can be combined over ranks.
- * Returns 0 or ASSAY_ENOMEM. */
+/* The entries that steps behind the shard may look back to, as a new shard whose parts are marked `before`. For every
+ * (tensor, worker) with wanted[tensor] these are its last `back` raw entries, its last `back` ones of TRAIN steps, and
+ * all of steps >= `since`. tail(A ++ B) == tail(tail(A) ++ B): tails can be combined over ranks. Returns 0 or
+ * ASSAY_ENOMEM. */
 int assay_shard_tail(const assay_shard *s, const uint8_t *wanted, uint32_t tensors, uint32_t back, int64_t since,
                      assay_shard *out);
 

@@ -1,5 +1,5 @@
-/* piece_files.h - the files that a record in pieces is read from, some of which stay open: pieces of a tensor that is
- * split along its last dimension take turns at every row. Inside trial only. */
+/* piece_files.h - the files of a record in pieces. Several stay open, because the pieces of a tensor that is split
+ * along its last dimension take turns at every row. Inside trial only. */
 #ifndef ASSAY_TRIAL_PIECE_FILES_H
 #define ASSAY_TRIAL_PIECE_FILES_H
 

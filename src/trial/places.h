@@ -1,28 +1,28 @@
-/* places.h - what tells that a trial has changed, for those who watch one while it is written. */
+/* places.h - the files and directories by which a watcher notices changes of a trial. */
 #ifndef ASSAY_TRIAL_PLACES_H
 #define ASSAY_TRIAL_PLACES_H
 
 #include "trial/index.h"
 
-/* Is told of a file or directory, which need not be there. Whatever it returns but 0 ends the visit. */
+/* Gets the path of a file or directory, which need not exist. Any result other than 0 ends the visit. */
 typedef int assay_place_visit(void *context, const char *path);
 
-/* True when all names in a directory of that name are files', by what formats know. */
+/* True when some format knows that a directory of that name holds files only. */
 bool assay_directory_holds_files(const char *directory);
 
-/* Visits the places whose change means that the trial is to be listed again. */
+/* Visits the places whose change means: list the trial again. */
 int assay_trial_places(assay_store *store, assay_place_visit *visit, void *context);
-/* Those whose change means that the index of a unit is to be read again. */
+/* Visits the places whose change means: read the index of this unit again. */
 int assay_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                       assay_place_visit *visit, void *context);
 
-/* Does the index of the part tell what belongs to it? Else a later unit may tell that nothing more will come to this
- * one (below), or only time. */
+/* Does the index of the part list everything that belongs to it? If not, the part is complete when a later unit exists
+ * (below), or when nothing has changed for a while. */
 bool assay_part_is_promised(const assay_part *part);
-/* Has the worker of the catalog's i-th unit a later one, where units are written one behind the other? Then this one is
- * whole, and stays as it is. */
+/* Has the worker of the catalog's i-th unit a later one, in a format that writes units one behind the other? Then this
+ * unit is complete and will not change. */
 bool assay_unit_is_behind(const assay_catalog *catalog, size_t i);
-/* 1 when the part's files have all that its rows say, 0 when not yet, or ASSAY_ENOMEM. */
+/* 1 when the part's files hold every record of its rows, 0 when not yet, or ASSAY_ENOMEM. */
 int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
                         const assay_part *part);
 

@@ -1,4 +1,4 @@
-/* problem.h - what is damaged or missing in a trial: named, never hidden, and the analysis goes on. */
+/* problem.h - damaged or missing parts of a trial. Each is named in the report, and the analysis goes on. */
 #ifndef ASSAY_TRIAL_PROBLEM_H
 #define ASSAY_TRIAL_PROBLEM_H
 
@@ -51,7 +51,7 @@ typedef enum assay_problem_kind {
 const char *assay_problem_word(int kind);
 bool assay_problem_is_loss(int kind);
 
-/* In place of a tensor: what hinders a comparison at the step, and may lie elsewhere. */
+/* In place of a tensor: the problem prevents a comparison at the step, and may lie in another file. */
 #define ASSAY_OF_COMPARISON (UINT32_MAX - 1)
 
 typedef struct assay_problem {
@@ -60,10 +60,10 @@ typedef struct assay_problem {
     char *file;      /* relative to the trial; owned */
     int64_t offset;  /* in the file; -1: none */
     char *text;      /* one sentence; owned */
-    uint32_t tensor; /* whose record it is, by the trial's number; ASSAY_NO_TENSOR: not that of one record */
+    uint32_t tensor; /* of the damaged record, by the trial's number; ASSAY_NO_TENSOR: it is not about one record */
 } assay_problem;
 
-enum { ASSAY_PROBLEMS_KEPT = 1000 }; /* the first so many are kept in full; all are counted */
+enum { ASSAY_PROBLEMS_KEPT = 1000 }; /* kept in full; later ones are only counted */
 
 /* A list of problems, in the order they were added; the first ASSAY_PROBLEMS_KEPT in full. */
 typedef struct assay_problems {
@@ -79,7 +79,7 @@ void assay_problems_release(assay_problems *p);
 /* Adds one; texts are copied. */
 void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *file, int64_t offset, const char *format,
                         ...) __attribute__((format(printf, 6, 7)));
-/* Says whose record the problem that was added last is. */
+/* Sets the tensor of the problem that was added last. */
 void assay_problems_set_tensor(assay_problems *p, uint32_t tensor);
 /* Appends `later` behind `earlier`. Associative, also beyond the ceiling. Returns 0 or ASSAY_ENOMEM. */
 int assay_problems_append(assay_problems *earlier, const assay_problems *later);

@@ -44,7 +44,7 @@ struct assay_reader {
     bool open;
     assay_record record;
     uint64_t next, end; /* the content that was not handed out: BYTES: file offsets; else places in the content */
-    uint8_t *to;        /* where the next piece is to be put, or NULL */
+    uint8_t *to;        /* the next piece goes here; NULL: it stays in the window */
     uint64_t put;       /* the file's bytes in [next, put) are there already */
 };
 
@@ -53,7 +53,7 @@ static int no_memory(const char *path, assay_error *err)
     return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while opening it", path);
 }
 
-/* Reads exactly [at, at + size), which lies inside the file as it was when it was opened. */
+/* Reads exactly [at, at + size), which lies inside the size that the file had when it was opened. */
 static int read_exactly(void *context, uint64_t at, void *bytes, size_t size, assay_error *err)
 {
     const assay_reader *f = context;
@@ -291,7 +291,7 @@ int assay_reader_record(assay_reader *f, uint64_t offset, uint64_t length, size_
     return ASSAY_OK;
 }
 
-/* The step of a record is left out where it is 0, and none is said then. */
+/* A record leaves step 0 out; then it has no step to compare. */
 static bool steps_agree(const assay_record *r, const assay_part *part)
 {
     return (r->step == 0 || r->step == part->own_step) && (r->mode == 0 || r->mode == part->mode) &&

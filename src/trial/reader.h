@@ -16,10 +16,10 @@ enum {
 
 typedef struct assay_reader assay_reader;
 
-/* Opens a file of a part, by its number, in *reader; it is made where it is NULL, and keeps its buffers else; a file
- * that it has open already under another number stays open. Nothing is open in it after a failure. ASSAY_ENOTFOUND,
- * ASSAY_EIO, ASSAY_EFORMAT (a name that is too long), ASSAY_ENOMEM. The part's list of files is shared, the part itself
- * not kept. */
+/* Opens a file of a part, by its number, in *reader. Makes a reader where that is NULL; else the reader keeps its
+ * buffers, and a file stays open that it has already under another number. After a failure nothing is open in it.
+ * ASSAY_ENOTFOUND, ASSAY_EIO, ASSAY_EFORMAT (a name that is too long), ASSAY_ENOMEM. The reader shares the part's list
+ * of files; it does not keep the part. */
 int assay_reader_open(assay_reader **reader, assay_store *store, const assay_catalog *catalog, const assay_part *part,
                       uint32_t file, assay_error *err);
 /* Opens a file by its path, likewise; `window` is the size of a new reader's buffer (at least 64 KiB; 0:
@@ -29,38 +29,38 @@ int assay_reader_open_path(assay_reader **reader, assay_store *store, unsigned f
 /* NULL is ignored. */
 void assay_reader_close(assay_reader *file);
 
-/* Says that everything in [from, to) will be asked for, in order, so that one read may cover several records. */
+/* Announces reads of everything in [from, to), in order: one read may then cover several records. */
 void assay_reader_expect(assay_reader *file, uint64_t from, uint64_t to);
 
-/* Opens the record at [offset, offset + length): checks the frame (length field, its CRC, the footer's CRC or the
- * constant where the record is wholly in the buffer), decodes the Event and positions at the content's start.
- * Invalidates the record opened before. Messages name the file, the offset and what is wrong. ASSAY_EFORMAT (damage),
- * ASSAY_EIO, ASSAY_ENOMEM, ASSAY_EBUDGET (typed values or strings larger than `budget` bytes when decoded). */
+/* Opens the record at [offset, offset + length): its format checks and decodes the head, and the reader stands at the
+ * start of the content. The record opened before ends. Messages name the file, the offset and what is wrong.
+ * ASSAY_EFORMAT (damage), ASSAY_EIO, ASSAY_ENOMEM, ASSAY_EBUDGET (content that must be decoded as a whole takes more
+ * than `budget` bytes). */
 int assay_reader_record(assay_reader *file, uint64_t offset, uint64_t length, size_t budget, assay_record *out,
                         assay_error *err);
 
-/* As assay_reader_record(), of an entry of a part whose file is open. What the record says of itself (name, step, mode,
- * mode step), as far as it does, must be what the index says; ASSAY_EFORMAT else: the file is another's. */
+/* As assay_reader_record(), for an entry of a part whose file is open. Where the record has a name, step, mode or mode
+ * step of its own, these must be those of the index. ASSAY_EFORMAT also where they differ: the file belongs to another
+ * part. */
 int assay_reader_entry(assay_reader *file, const assay_part *part, const assay_entry *entry, const assay_dict *tensors,
                        size_t budget, assay_record *out, assay_error *err);
 
-/* Right after assay_reader_record(), not for strings: the content is put at `to` as it is asked for, all of it in the
- * end, and each piece is given out from there. Of a record that is larger than the window most is read right there.
- * `to` has room for all elements in their dtype's size, and is the caller's to keep until the next record is opened. */
+/* Right after assay_reader_record(), not for strings: assay_reader_content() collects the content at `to`, and its
+ * pieces point there. Most of a record larger than the window is read straight to `to`. It has room for all elements in
+ * their dtype's size; the caller keeps it until the next record is opened. */
 void assay_reader_put_at(assay_reader *file, uint8_t *to);
 
 /* The next piece of the content: at most `most` bytes (0: what suits the cache), whole elements, in order. *size is 0
- * at the end; only then is a payload whose true CRC had to be computed piece by piece known to be sound: ASSAY_EFORMAT
- * there means that all pieces are to be discarded. The piece is valid until the next call on this file. Not for
- * strings. */
+ * at the end. A checksum over all pieces is compared there: on ASSAY_EFORMAT discard every piece. The piece is valid
+ * until the next call on this file. Not for strings. */
 int assay_reader_content(assay_reader *file, size_t most, const uint8_t **piece, size_t *size, assay_error *err);
 
-/* Right after assay_reader_record(): the one number that a saved reduction is, read to its end. ASSAY_EFORMAT for what
- * is none, and as assay_reader_content(). */
+/* Right after assay_reader_record(): reads the one number of a saved reduction. ASSAY_EFORMAT when the record is not
+ * one number; else as assay_reader_content(). */
 int assay_reader_number(assay_reader *file, double *value, assay_error *err);
 
-/* Closes the record and frees what its typed values or strings were decoded into, which else is kept for the next one.
- * The file stays open. */
+/* Closes the record and frees the memory of its decoded values or strings, which the next record would use again. The
+ * file stays open. */
 void assay_reader_let_go(assay_reader *file);
 
 /* The i-th string, not terminated. Only for ASSAY_CONTENT_STRINGS, i < elements. */

@@ -1,4 +1,4 @@
-/* trial.h - a trial as a whole, opened by one process: what the commands ls and show, and tests, use. */
+/* trial.h - a whole trial opened by one process, as the commands ls and show and the tests use it. */
 #ifndef ASSAY_TRIAL_TRIAL_H
 #define ASSAY_TRIAL_TRIAL_H
 
@@ -20,7 +20,7 @@ void assay_trial_release(assay_trial_files *trial);
 /* Sets *series: is the trial a series of checkpoints? Lists it, and reads no index. Errors as assay_trial_open(). */
 int assay_trial_is_series(const char *location, bool *series, assay_error *err);
 
-/* Reads records of a trial in any order; stays in a file as long as they do. Zero it but for `trial`. */
+/* Reads records of a trial in any order; keeps a file open while records come from it. Set `trial`, zero the rest. */
 typedef struct assay_trial_reader {
     const assay_trial_files *trial; /* borrowed */
     assay_reader *records;

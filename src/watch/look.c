@@ -1,4 +1,4 @@
-/* look.c - what was written to a trial since the last look.
+/* look.c - finds what was written to a trial since the last look.
  *
  * A look at a trial in which nothing happens costs one question a place and an unsettled file; nothing is listed and no
  * file opened. Where a place changed, the trial is listed again, and units that are new are read once. */
@@ -197,7 +197,7 @@ static void match_late(const watched_source *source, const assay_catalog *fresh,
     }
 }
 
-/* A hash of what rules may know of the trial besides its steps and tensors. */
+/* A hash of all that rules may know of the trial except its steps and tensors. */
 static int hash_facts(const assay_catalog *catalog, uint64_t *hash)
 {
     assay_buf text;

@@ -1,4 +1,4 @@
-/* look.h - one trial under watch: what was written, and which of its steps are complete. Inside watch only. */
+/* look.h - one watched trial: its changes, and which of its steps are complete. Inside watch only. */
 #ifndef ASSAY_WATCH_LOOK_H
 #define ASSAY_WATCH_LOOK_H
 

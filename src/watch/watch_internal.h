@@ -22,7 +22,7 @@ typedef struct watched_part {
     bool suspect;      /* something of its step could not be read: it is looked at for ever */
 } watched_part;
 
-/* A directory, or a file that is no part, whose change means that the trial is to be listed again. */
+/* A directory, or a file of no part, whose change means: list the trial again. */
 typedef struct watched_place {
     assay_store_stamp stamp;
     double since;
@@ -44,7 +44,7 @@ typedef struct watched_source {
     bool constant;       /* a storage whose contents never change */
     watched_part **part; /* [catalog.unit_count], in the same order; owned */
     uint8_t *late;       /* [catalog.workers] workers that are not waited for */
-    bool unnamed_late;   /* nor are workers that were announced and never wrote a name */
+    bool unnamed_late;   /* nor workers that the trial announced and that never wrote */
     bool collections_late;
     assay_dict *names;       /* tensors, in order of occurrence: how the parts' shards are numbered */
     watched_numbers numbers; /* of the tensors, as evaluations see them */
@@ -75,7 +75,7 @@ struct assay_watch {
     uint64_t words; /* to rank 0; on rank 0: those taken */
 };
 
-/* view.c: a part is seen by the next evaluation. */
+/* Will the next evaluation see the part? (view.c) */
 static inline bool watched_part_seen(const watched_part *part)
 {
     return part->ready && part->taken;

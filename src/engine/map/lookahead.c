@@ -13,7 +13,7 @@ static const uint64_t MOST_BYTES = UINT64_C(16) << 30; /* of a strip of steps: c
 typedef struct early_result {
     const assay_entry *entry;
     size_t at, size;          /* of its packed result in the step's bytes */
-    assay_step_charge charge; /* what the step is to be charged for it */
+    assay_step_charge charge; /* memory to charge the step for */
 } early_result;
 
 typedef struct early_step {

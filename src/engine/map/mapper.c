@@ -157,7 +157,7 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
     return status;
 }
 
-/* Measures what `rank` has of a step; *full: nothing more is to be measured for lack of memory. */
+/* Measures the records of a step that `rank` has; *full: memory does not suffice for more. */
 static int measure_step(assay_mapper *m, uint64_t step, int rank, size_t room, assay_buf *out, bool *full)
 {
     assay_partial partial;

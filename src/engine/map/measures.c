@@ -119,7 +119,7 @@ static int start_meter(const assay_measures *g, active_measure *active, const as
     if (status != ASSAY_OK)
         return status;
     w->work += needs.work;
-    (void)assay_step_work_charge(w->step, needs.held); /* it is within what is left */
+    (void)assay_step_work_charge(w->step, needs.held); /* it fits: the budget was asked before */
     assay_step_work_note(w->step, w->work);
     return ASSAY_OK;
 }

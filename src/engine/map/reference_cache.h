@@ -23,7 +23,7 @@ typedef struct assay_cached_reference {
     uint64_t elements;
     uint8_t *bytes;       /* the elements, [size]; owned */
     const int64_t *shape; /* [dims], behind them */
-    size_t size, room;    /* of the elements, and of what was taken for them and the shape */
+    size_t size, room;    /* of the elements; of the memory for them and the shape */
     uint64_t used;        /* the tensor under way that it was last used for */
 } assay_cached_reference;
 

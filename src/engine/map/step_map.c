@@ -183,7 +183,7 @@ static int show_tensors(const step_mapping *mapping)
     return status;
 }
 
-/* Bytes of what was read of a tensor and has no checksum; a saved reduction is one number. */
+/* Bytes read of a tensor without a checksum; a saved reduction is one number. */
 static uint64_t count_unsummed(const assay_tensor_result *result)
 {
     const uint32_t raw = 1u << ASSAY_RAW, kinds = result->unsummed & result->kinds;

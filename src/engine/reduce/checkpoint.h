@@ -15,7 +15,7 @@
 typedef struct assay_checkpoint_identity { /* what a checkpoint belongs to; texts are cut to fit */
     char version[32];
     char job[65];    /* SHA-256, hexadecimal: the job's text and all options that the results depend on */
-    char trials[65]; /* of what listing and index say, and of the chunks made of it */
+    char trials[65]; /* of the listing, the index and the chunks */
 } assay_checkpoint_identity;
 
 typedef struct assay_checkpoint_node {

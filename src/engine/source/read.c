@@ -65,8 +65,8 @@ static int read_share(assay_sources *sources, summaries *all, int rank, int rank
     return status;
 }
 
-/* A step has one mode and mode step. Where workers count alike, only parts of several formats may differ: the first
- * one's word is used. */
+/* A step has one mode and mode step. Where workers count alike, only parts of several formats may differ: the first one
+ * decides. */
 static void drop_second_words(summary *s)
 {
     size_t kept = 0;
@@ -153,7 +153,7 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
     return status;
 }
 
-/* Where parts of several formats disagree on a step, the first one's word goes for all. */
+/* Where parts of several formats disagree on a step, the first one decides. */
 static void settle_steps(assay_shard *shard, const assay_trial *info)
 {
     uint64_t position = UINT64_MAX;

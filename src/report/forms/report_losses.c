@@ -106,7 +106,7 @@ static void put_problem(const assay_problem *p, const assay_draw *draw, assay_bu
     assay_buf_release(&line);
 }
 
-/* Damage that could not be noticed is no problem, and nobody should believe that there is none. */
+/* Without checksums damage goes unnoticed, so an empty list of problems would promise too much. */
 static void put_unsummed(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
 {
     assay_buf line;

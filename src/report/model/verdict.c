@@ -12,7 +12,7 @@ typedef struct tally {
     size_t lead;                          /* the rule whose finding comes first; SIZE_MAX: none */
 } tally;
 
-/* Does rule `a` say more of what went wrong than `b`: is it severer, or did it begin earlier? */
+/* Is rule `a` severer than `b`, or did it begin earlier? */
 static bool leads(const report_rule *a, const report_rule *b)
 {
     if (a->instance->severity != b->instance->severity)
@@ -124,7 +124,7 @@ static void put_workers(const assay_outcome *outcome, assay_buf *out)
 
 enum { UNREAD = ASSAY_ERROR + 1, SOUND = -1 };
 
-/* How much a trial has to say: UNREAD, the severity of what leads its findings, or SOUND. */
+/* The rank of a trial: UNREAD, the severity of its leading finding, or SOUND. */
 static int weight_of(const assay_outcome *outcome, const assay_trial_outcome *trial)
 {
     if (trial->status != ASSAY_OK)

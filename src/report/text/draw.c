@@ -7,7 +7,7 @@
 #include "report/text/layout.h"
 
 enum { LEVELS = 8, SHADES = 4, INDENT = 4, LEAST_SPARK = 8, MOST_LABEL = 40, MOST_MARKS = 1024 };
-enum { NUMBER_COLUMNS = 10, NARROW = 56, ROOMY = 76 }; /* what is said behind a sparkline depends on the room */
+enum { NUMBER_COLUMNS = 10, NARROW = 56, ROOMY = 76 }; /* the text behind a sparkline depends on the width */
 
 void assay_draw_begin(const assay_draw *draw, assay_draw_colour colour, assay_buf *out)
 {

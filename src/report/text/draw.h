@@ -10,10 +10,10 @@
 typedef struct assay_draw {
     unsigned columns; /* of a line */
     bool utf8;        /* block characters; else ASCII */
-    bool colour;      /* as ANSI sequences. What they say is said by the characters too */
+    bool colour;      /* by ANSI sequences; the characters say the same without them */
 } assay_draw;
 
-/* Blue, yellow and magenta: told apart with any common colour blindness. */
+/* Blue, yellow and magenta: different for any common colour blindness. */
 typedef enum assay_draw_colour {
     ASSAY_DRAW_PLAIN,
     ASSAY_DRAW_GOOD,

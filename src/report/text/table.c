@@ -90,7 +90,7 @@ static void put_cell(const assay_table *table, size_t column, const char *cell, 
         assay_text_put_blanks(out, width - have + GAP);
 }
 
-/* The columns that a line takes; what is left out has no width and no gap. */
+/* The columns that fit on a line; the others have no width and no gap. */
 static size_t line_width(const assay_table *table, unsigned indent, const size_t *width)
 {
     size_t total = indent, shown = 0;

@@ -13,8 +13,8 @@ typedef struct packed_file {
     const char *where;        /* the trial's location, for messages; borrowed */
 } packed_file;
 
-/* Opens what has that name, and fills what *h5 is to be opened with. Close it also after a failure: ASSAY_EIO,
- * ASSAY_ENOMEM, and those of a storage. */
+/* Opens the file or object of that name, and fills the reader that *h5 opens with. Close it also after a failure:
+ * ASSAY_EIO, ASSAY_ENOMEM, and those of a storage. */
 typedef int packed_file_open(packed_file *file, const char *name, assay_h5 *h5, assay_error *err);
 packed_file_open packed_file_of_system;
 /* The name is "BUCKET/KEY". ASSAY_ENOTFOUND without a text: there is no such object. */

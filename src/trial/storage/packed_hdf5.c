@@ -1,6 +1,6 @@
 /* packed_hdf5.c - reads a packed trial (docs/packed.md) as if it were the directory that it was made of.
  *
- * The tables are read whole, held against their checksums and checked (packed.c). File contents come in blocks of 1
+ * The tables are read whole, compared with their checksums and checked (packed.c). File contents come in blocks of 1
  * MiB, each checked against its sum; a few blocks are kept, so that many small files cost one read. Every rank opens
  * the file by itself. The file is one of the system's, or an object that the storage of S3 reads by ranges. */
 #include <stdlib.h>

@@ -52,7 +52,7 @@ static int root_of(const assay_store *store)
     return ((const posix_root *)store->root)->number;
 }
 
-/* From where *path is to be opened; *path becomes the name there. */
+/* The directory to open *path from; *path becomes the name in it. */
 static int way_to(posix_root *root, const char **path)
 {
     const char *slash = strrchr(*path, '/');

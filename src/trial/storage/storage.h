@@ -4,8 +4,8 @@
  *
  * How it works:
  *   1. storage.c picks the backend (backend.h) by the location: posix.c for directories, packed_hdf5.c for packed
- *      trials, s3.c for buckets. It says what files and directories there are and gives their bytes; what they mean is
- * a format's (trial/format/).
+ *      trials, s3.c for buckets. A backend lists files and directories and reads their bytes. Their meaning is the
+ *      format's (trial/format/).
  *   2. Names of a directory come sorted, and a file is read at any offset. Nothing is cached here but by a backend that
  *      reads in blocks.
  *   3. Who will read a file soon says so (assay_store_ahead). A backend that waits for a disk or a server fetches it

@@ -17,7 +17,7 @@ int assay_boxes_add(assay_boxes *b, uint32_t tensor, const assay_ckpt_place *pla
                     uint64_t offset, uint64_t length);
 /* Says how large a tensor is. Without it, it ends where its pieces do. */
 int assay_boxes_set_shape(assay_boxes *b, uint32_t tensor, const int64_t *shape, int dims);
-/* Some of the tensor's pieces cannot be read: it is left out, and nothing more is said of it. */
+/* Some pieces of the tensor cannot be read: the tensor is left out, without further messages. */
 void assay_boxes_give_up(assay_boxes *b, uint32_t tensor);
 
 /* Adds the tensors to the contents, in the order in which they were named. Those with holes, with elements in two

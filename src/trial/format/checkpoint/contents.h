@@ -27,7 +27,7 @@ enum {                            /* flags */
        ASSAY_CKPT_SWAPPED = 1,    /* most significant byte first */
        ASSAY_CKPT_NEGATED = 2,    /* torch's lazy views */
        ASSAY_CKPT_CONJUGATED = 4, /* likewise */
-       ASSAY_CKPT_DEFLATED = 8,   /* the range is to be inflated */
+       ASSAY_CKPT_DEFLATED = 8,   /* the range is deflated */
        ASSAY_CKPT_CHECKED = 16,   /* there is a CRC-32 over the whole range */
        ASSAY_CKPT_PACKED = 32     /* elements have less than a byte, and lie behind one another */
 };

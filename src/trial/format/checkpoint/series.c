@@ -370,7 +370,7 @@ int assay_checkpoint_conclude(assay_lister *l)
 
 void assay_checkpoint_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used)
 {
-    (void)used; /* entries of one step were told apart when they were listed */
+    (void)used; /* list() has settled which entry of a step counts */
     assay_problems_add(&catalog->problems, ASSAY_PROBLEM_DUPLICATE, unit->step, "", -1,
                        "step %lld of %s lies in two places", (long long)unit->step, catalog->worker[unit->worker]);
 }

@@ -1,6 +1,6 @@
 /* zip.h - the directory of a zip file: which entries it has, and where their bytes lie. Inside this folder only.
  *
- * Writers of checkpoints put sizes in the central directory alone, so local headers are only held against it. */
+ * Writers of checkpoints put sizes in the central directory alone, so local headers are only compared with it. */
 #ifndef ASSAY_CHECKPOINT_ZIP_H
 #define ASSAY_CHECKPOINT_ZIP_H
 

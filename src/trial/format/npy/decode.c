@@ -60,7 +60,7 @@ static int read_head(assay_decoded *d, assay_view *view, const assay_record *r, 
     return status == ASSAY_OK ? status : wrong(view, r, at + place, what.text, err);
 }
 
-/* The number of elements, and of their bytes, which must be what is left of the file. */
+/* The number of elements, and of their bytes, which must be the rest of the file. */
 static int check_size(const assay_view *view, const assay_npy_head *head, uint64_t data, assay_record *r,
                       assay_error *err)
 {

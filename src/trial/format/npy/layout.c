@@ -212,7 +212,7 @@ int assay_npy_places(assay_store *store, assay_place_visit *visit, void *context
 
 void assay_npy_remark(assay_catalog *catalog, const assay_unit *unit, const assay_unit *used)
 {
-    (void)used; /* directories of one step were told apart when they were listed */
+    (void)used; /* list() has settled which directory of a step counts */
     assay_problems_add(&catalog->problems, ASSAY_PROBLEM_DUPLICATE, unit->step, "", -1,
                        "step %lld of %s lies in two places", (long long)unit->step, catalog->worker[unit->worker]);
 }

@@ -309,7 +309,7 @@ static void unshuffle(const uint8_t *from, uint8_t *to, size_t rows, size_t row)
             to[i * row + b] = from[b * rows + i];
 }
 
-/* A chunk as it was before it was filtered, in `plain`, which has room for it; `room` has room for three. */
+/* Undoes the filters of a chunk; the result is in `plain`, which has room for it; `room` has room for three. */
 static int read_chunk(const assay_h5_dataset *d, const char *name, const chunk *c, uint8_t *plain, uint8_t *room,
                       assay_error *err)
 {

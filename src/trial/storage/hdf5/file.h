@@ -18,7 +18,7 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 
-#define ASSAY_H5_NOWHERE UINT64_MAX /* the address of what is not there */
+#define ASSAY_H5_NOWHERE UINT64_MAX /* the address of an object that does not exist */
 
 typedef struct assay_h5 {
     /* Reads exactly [at, at + size), which is inside of the file. */
