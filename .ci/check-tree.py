@@ -72,6 +72,19 @@ def check_pages(path, number, line):
             breach(path, number, "%s is not in the tree" % name)
 
 
+def check_names(path, number, line, there):
+    """A source file that a comment names is in the tree; a file's first line has its own name."""
+    if not re.match(r"\s*(/\*| \*)|.*/\*", line):
+        return
+    head = re.match(r"/\* ([\w-]+\.[ch]) - ", line)
+    if number == 1 and head and head.group(1) != Path(path).name:
+        breach(path, number, "the file has another name")
+    comment = line[line.find("/*"):] if "/*" in line else line
+    for name in re.findall(r"(?<![\w./-])(?:[\w-]+/)*([\w-]+\.[ch])\b", comment):
+        if path.startswith(("src/", "include/", "rules/")) and name not in there and name not in FOREIGN:
+            breach(path, number, "%s is not in the tree" % name)
+
+
 def check_document(path, number, line):
     """A file that a document names or links to is in the tree. docs/developing.md names files to be made; a test follows it."""
     line = line.replace("\\-", "-")
@@ -94,7 +107,7 @@ def check_order(path, number, name):
         breach(path, number, "%s may not include %s.h: it comes later" % (here, target))
 
 
-def check_source(path, text):
+def check_source(path, text, there):
     """jobs/examples are programs of users: only the size of them is looked at."""
     if path.startswith("jobs/"):
         return
@@ -104,6 +117,7 @@ def check_source(path, text):
             check_include(path, number, include.group(1))
             check_order(path, number, include.group(1))
         check_pages(path, number, line)
+        check_names(path, number, line, there)
         if re.search(r"\b(curl_|CURL)\w", line) and not path.startswith("src/http/"):
             breach(path, number, "libcurl is met in src/http alone")
         if path.startswith(("src/", "rules/")) and not include and PRIVATE.search(line) and not re.fullmatch(PRIVATE_TO, path):
@@ -126,6 +140,7 @@ def check_script(path, text, scripts):
 
 def main():
     sources = 0
+    there = {p.name for top in ("include", "src", "rules") for p in ROOT.glob(top + "/**/*.[ch]")}
     scripts = {p.stem for p in ROOT.glob("tests/**/*.py")} - {p.stem for p in ROOT.glob("tests/support/*.py")}
     for path in sorted(p.relative_to(ROOT).as_posix() for top in PLACES for p in ROOT.glob(top) if p.is_file()):
         if path.startswith("tests/data/") or "/__pycache__/" in path or path == ".git":  # a linked work tree's .git is a file
@@ -135,7 +150,7 @@ def main():
         except UnicodeDecodeError:
             continue  # seeds of the fuzz targets
         if re.search(r"\.([ch]|inc)$", path):
-            check_source(path, text)
+            check_source(path, text, there)
             sources += 1
         if path.startswith("tests/") and path.endswith(".py"):
             check_script(path, text, scripts)

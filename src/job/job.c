@@ -1,4 +1,4 @@
-/* job.c - the job file as a whole and its output; job_trials.c reads the trials, job_rules.c the rules. */
+/* job.c - the job file as a whole and its output; trials.c reads the trials, rules.c the rules. */
 #include "job/job.h"
 
 #include <stdarg.h>

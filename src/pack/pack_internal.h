@@ -23,9 +23,9 @@ typedef struct assay_packing { /* one trial under way */
 int assay_pack_put(assay_packing *p, const char *name, const assay_hdf5_layout *layout, const void *rows,
                    assay_error *err);
 
-/* pack_bytes.c: the contents of the files, and their checksums. Collective. */
+/* bytes.c: the contents of the files, and their checksums. Collective. */
 int assay_pack_bytes(assay_packing *p, assay_error *err);
-/* pack_index.c: what the index says, as tables. *records gets the number of entries. Collective. */
+/* index.c: what the index says, as tables. *records gets the number of entries. Collective. */
 int assay_pack_index(assay_packing *p, uint64_t *records, assay_error *err);
 
 /* sums.c: notes the checksums of the rows [first, first + count) of a table, which this rank writes. */

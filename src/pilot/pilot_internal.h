@@ -96,7 +96,7 @@ struct assay_pilot {
 uint64_t pilot_count(const assay_pilot *pilot, const char *name);
 void pilot_add(assay_pilot *pilot, const char *name);
 
-/* pilot_settings.c: what people write. */
+/* settings.c: what people write. */
 int pilot_read_settings(const job_reader *r, assay_pilot *pilot);
 
 /* Writes the state file, whole or not at all. */

@@ -1,4 +1,4 @@
-/* test_watch_numbers.c - the numbers of tensors follow the order of their names, and stay when names come. */
+/* test_numbers.c - the numbers of tensors follow the order of their names, and stay when names come. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
