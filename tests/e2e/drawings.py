@@ -220,6 +220,14 @@ def check_run(assay, checks, folder):
     checks.expect(text.isascii() and "label \\ predicted" in text, "report.txt is drawn: %s" % text)
 
 
+def check_verdict(assay, checks, folder):
+    """The verdict is broken between words on a narrow terminal, and one line of the file."""
+    done = on_terminal([assay, "run", TRIALS / "linreg_nan", "--out", folder / "verdict", "--quiet"], 60, UTF8)
+    first = (folder / "verdict" / "report.txt").read_text().split("\n", 1)[0]
+    lead = plain(done.out).replace("\r", "").split("\n\n", 1)[0].split("\n")
+    checks.expect(len(first) > 60 and " ".join(lead) == first and max(map(len, lead)) <= 60, "the verdict on 60 columns: %s, not %s" % (lead, first))
+
+
 def check_widths(assay, checks, folder):
     """Tables and paragraphs of a report are as wide as the terminal; the file does not depend on it."""
     job = folder / "wide.json"
@@ -276,6 +284,7 @@ def main():
         check_many_classes(assay, checks, folder)
         check_styles(assay, checks, path)
         check_run(assay, checks, folder)
+        check_verdict(assay, checks, folder)
         check_widths(assay, checks, folder)
         check_bad_reports(assay, checks, folder)
     checks.done()

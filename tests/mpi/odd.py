@@ -91,6 +91,10 @@ def check_odd(checks, assay, ranks, folder):
     good = [sets / ("run-%02d" % i) for i in range(14)]
     done = run([assay, "compare", *good, "--job", folder / "quiet.json", "--out", folder / "o"])
     checks.expect(done.code == 0 and done.out.startswith("None of 14 trials is unlike the others."), "none is odd: %s" % done.out[:300])
+    for i in range(6):
+        (sets / ("empty-%d" % i)).mkdir()
+    done = run([assay, "compare", *good[:5], *sorted(sets.glob("empty-*")), "--job", folder / "quiet.json", "--out", folder / "o"])
+    checks.expect(re.match("No majority of 11 trials is alike; [67] stand apart: ", done.out), "more are odd than not: %s" % done.out[:300])
 
 
 def main():
