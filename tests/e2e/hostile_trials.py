@@ -274,6 +274,31 @@ def end_markers(w):
 
 
 @case
+def links_that_lead_back(w):
+    """Directories that lie in themselves, ten times each, are walked once; what they hold is found by its own name."""
+    for name in ("linreg_nan", "npy", "checkpoint"):
+        trial = w.trial(name) if name == "linreg_nan" else w.folder / name
+        for step in (1, 2) if name != "linreg_nan" else ():
+            place = trial / ("step_%d" % step if name == "npy" else "step-%d" % step)
+            place.mkdir(parents=True)
+            if name == "npy":
+                numpy.save(place / "x.npy", numpy.full(2, step, "float32"))
+            else:
+                head = json.dumps({"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+                (place / "model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + bytes(8))
+        plain = w.run("ls", trial).out
+        for place in [p for p in trial.rglob("*") if p.is_dir()] + [trial]:
+            for i in range(5):
+                (place / ("up%d" % i)).symlink_to("..")
+                (place / ("self%d" % i)).symlink_to(".")
+        for command in (["ls", trial], ["run", trial, "--quiet", "--out", w.folder / "out"],
+                        ["pack", trial, "-o", w.folder / "p.h5", "--follow-links"]):
+            done = w.run(*command)
+            w.expect(not done.hung and done.seconds < 20, "%s: %s: %s" % (name, command[0], done))
+        w.expect(re.findall(r"^x .*", w.run("ls", trial).out, re.M) == re.findall(r"^x .*", plain, re.M), "%s: other tensors" % name)
+
+
+@case
 def bytes_of_other_files(w):
     """A link to another file shows nothing of what is in it: neither as it is nor as what a checksum should have been."""
     secret = w.folder / "secret"

@@ -195,6 +195,35 @@ static int read_names(DIR *dir, const char *directory, assay_buf *text, size_t *
     }
 }
 
+/* Has a link on the way to the directory led back to one that the way has passed? Whoever walks on would come to no
+ * end, and finds nothing that is not there by a shorter way. */
+static bool leads_back(const assay_store *store, int number, const char *directory)
+{
+    char above[4096];
+    struct stat here, there;
+    bool linked = false, back = false;
+    const size_t length = strlen(directory);
+    if (length == 0 || length >= sizeof above)
+        return false;
+    memcpy(above, directory, length + 1);
+    for (size_t i = 1; i <= length && !linked; i++) { /* most have none: nothing else is asked then */
+        above[i] = directory[i] == '/' ? '\0' : directory[i];
+        linked =
+            !above[i] && fstatat(root_of(store), above, &there, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(there.st_mode);
+        above[i] = directory[i];
+    }
+    if (!linked || fstat(number, &here) != 0)
+        return false;
+    back = fstat(root_of(store), &there) == 0 && there.st_dev == here.st_dev && there.st_ino == here.st_ino;
+    for (size_t i = 1; i < length && !back; i++) {
+        above[i] = directory[i] == '/' ? '\0' : directory[i];
+        back = !above[i] && fstatat(root_of(store), above, &there, 0) == 0 && there.st_dev == here.st_dev &&
+               there.st_ino == here.st_ino;
+        above[i] = directory[i];
+    }
+    return back;
+}
+
 static int posix_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
     const posix_root *root = store->root;
@@ -217,7 +246,7 @@ static int posix_list(assay_store *store, const char *directory, assay_names *ou
     assay_buf text;
     assay_buf_init(&text, SIZE_MAX / 4);
     size_t count = 0;
-    int status = read_names(dir, directory, &text, &count, err);
+    int status = leads_back(store, number, directory) ? ASSAY_OK : read_names(dir, directory, &text, &count, err);
     if (status == ASSAY_OK && assay_names_from_text((const char *)text.data, text.size, count, out) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
     assay_buf_release(&text);

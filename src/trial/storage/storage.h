@@ -40,7 +40,8 @@ void assay_store_close(assay_store *store);
 /* The location as it was given. */
 const char *assay_store_location(const assay_store *store);
 
-/* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. */
+/* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. One to which
+ * a link leads back from below is empty there: its files have shorter names already. */
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
 /* Says that a directory will be listed soon; a storage that waits for a server asks for it meanwhile. */
 void assay_store_list_ahead(assay_store *store, const char *directory);
