@@ -298,6 +298,12 @@ static bool explain_no_timeline(const assay_trial *trial, assay_buf *out)
     return true;
 }
 
+/* Is the trial a series of checkpoints? What several ranks saved of one tensor lies in those of one worker once. */
+static bool is_one_copy(const assay_trial *trial)
+{
+    return assay_trial_claims(trial) > 0;
+}
+
 bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instance, assay_buf *out)
 {
     const assay_need *need = instance->need;
@@ -312,7 +318,9 @@ bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instanc
     bool none = without > 0 && without == need->slot_count;
     if (!none && compares_workers(need) && assay_trial_workers(rule->trial) < 2) {
         begin_sentence(out);
-        put_plain(out, "the rule compares workers, and one alone recorded.");
+        put_plain(out, is_one_copy(rule->trial)
+                           ? "the rule compares workers, and the checkpoints have one copy of everything."
+                           : "the rule compares workers, and one alone recorded.");
         return true;
     }
     if (without == 0 && rule->ops->size > offsetof(assay_rule_ops, reason) && rule->ops->reason)

@@ -68,6 +68,7 @@ def check_layouts(test):
             test.checks.expect(done.code == 0, "%s: pack: %s" % (layout, done.err))
             test.values(packed, layout + ", packed", wanted)
     found = {r["name"]: r["findings"] for r in first}
+    test.checks.expect("one copy of everything" in {r["name"]: r["message"] for r in first}["replicas"], "one copy: %s" % first)
     test.checks.expect([(f["step"], f["tensor"]) for f in found["exploding"]] == [(30, "fc1.weight")], "the NaN: %s" % found["exploding"])
     test.checks.expect({f["tensor"] for f in found["unchanged"]} == {"still.weight"}, "what stands still: %s" % found["unchanged"])
 

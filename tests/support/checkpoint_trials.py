@@ -18,7 +18,8 @@ from reports import body_of
 
 RULES = [("exploding", "ExplodingTensor", {}), ("zero", "AllZero", {"tensor_regex": ".*"}),
          ("unchanged", "UnchangedTensor", {"collection_names": "weights", "num_steps": 2}),
-         ("update", "WeightUpdateRatio", {"large_threshold": 1e9}), ("structure", "CheckpointStructure", {})]
+         ("update", "WeightUpdateRatio", {"large_threshold": 1e9}), ("structure", "CheckpointStructure", {}),
+         ("replicas", "ReplicaDivergence", {})]
 
 
 def save_torch(path, saved):
