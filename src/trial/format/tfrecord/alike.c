@@ -65,7 +65,7 @@ static bool is_like(const pattern *p, const uint8_t *bytes, uint64_t size, uint6
 {
     double time = 0;
     int64_t step = 0, mode_step = -1;
-    if (size == 0 || p->size != size || read_time_and_step(bytes, (size_t)size, &time, &step) != p->first ||
+    if (p->size != size || read_time_and_step(bytes, (size_t)size, &time, &step) != p->first ||
         memcmp(bytes + p->first, p->bytes + p->first, p->head - p->first) != 0)
         return false;
     const uint8_t *tail = bytes + size - p->tail, *known = p->bytes + p->head;
@@ -142,7 +142,7 @@ int assay_alike_walk(void **kept, assay_view *view, uint64_t at, uint64_t end, a
                      assay_record *record, assay_error *err)
 {
     const uint64_t size = end - at;
-    if (at < view->window_at || view->window_at + view->window_size < end)
+    if (size == 0 || at < view->window_at || view->window_at + view->window_size < end)
         return assay_record_walk(view, at, end, parts, record, err);
     const uint8_t *bytes = view->window + (at - view->window_at);
     assay_alike *alike = *kept ? *kept : (*kept = assay_alloc_zeroed(1, sizeof *alike));
