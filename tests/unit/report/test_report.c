@@ -286,7 +286,9 @@ static void test_text(void)
         if (!strstr(text, words[i]))
             printf("\"%s\" is missing in\n%s\n", words[i], text);
     }
-    for (const char *line = strchr(text, '\n') + 1; *line;) { /* the first line is the verdict, whole */
+    const char *lead = strstr(text, "\n\n"); /* the verdicts, each whole on its line */
+    CU_ASSERT_FATAL(lead != NULL);
+    for (const char *line = lead + 2; *line;) {
         size_t length = strcspn(line, "\n");
         CU_ASSERT(length <= 100);
         line += length + (line[length] == '\n');
