@@ -8,6 +8,7 @@ import argparse
 import gzip
 import json
 import math
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -190,6 +191,10 @@ def with_tensors(checks, args, where):
     both = run(checks, args, where, trial, rules, (0, 1, 3), "tensors and profiler data")
     checks.expect(both and alone and both["rules"][0] == alone["rules"][0], "the tensors' rule differs")
     checks.expect(both and both["rules"][1]["status"] == "IssuesFound" and both["profile"]["system"], "both: %s" % both)
+    forms = mpirun(1, [args.assay, "run", where / "job.json", "--trial", trial, "--format", "text,html", "--out", where / "forms"])
+    text, page = ((where / "forms" / name).read_text() if forms.code in (0, 1) else "" for name in ("report.txt", "report.html"))
+    checks.expect("\nProfile\n" in text and re.search(r"GPU +gpu0", text), "the profile in the text: %s" % text)
+    checks.expect(page.count('<svg class="shades"') == 2 and 'id="profile"' in page and "1700006" not in page, "the profile's page")
     text = mpirun(1, [args.assay, "show", where / "out" / "report.json"]).out
     checks.expect("2023-11-15 00:01:00 UTC" in text and "1700006" not in text, "times in the text: %s" % text)
 

@@ -7,6 +7,7 @@
 #include "report/compare/comparison.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
+#include "report/text/draw.h"
 
 /* Appends a finding as an object of report.json. */
 void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *finding, assay_buf *out);
@@ -50,5 +51,8 @@ void report_put_bands_text(const assay_band_report *report, const assay_draw *dr
 
 /* Appends the member `profile` of a trial; nothing where it has no timeline. 0 or ASSAY_ENOMEM. (report_profile.c) */
 int report_put_profile_json(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
+
+/* Appends the same as text for people, with a heading. (report_profile_text.c) */
+int report_put_profile_text(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out);
 
 #endif

@@ -317,6 +317,7 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
         if (outcome->job->rule_count > 0)
             put_status_table(outcome, trial, order, draw, out);
         put_all_evidence(outcome, trial, order, &names, draw, out);
+        status = report_put_profile_text(trial, draw, out);
         put_remarks(outcome, trial, draw, out);
         put_untested(outcome, trial, order, draw, out);
         put_errors(outcome, trial, false, &rule_errors, draw, out);
@@ -327,7 +328,7 @@ static int put_trial(const assay_outcome *outcome, const assay_trial_outcome *tr
     }
     assay_worker_names_release(&names);
     free(order);
-    return ASSAY_OK;
+    return status;
 }
 
 static void put_figures(const assay_outcome *outcome, assay_buf *out)

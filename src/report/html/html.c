@@ -193,6 +193,7 @@ static void put_sections(html_page *page)
     html_statuses(page);
     html_comparison(page);
     html_findings(page);
+    html_profiles(page);
     html_losses(page);
     html_rule_strips(page);
     html_class_counts(page);

@@ -26,11 +26,13 @@ enum {
     HTML_BUDGET_PROBLEMS = 180000,
     HTML_BUDGET_PARAMETERS = 200000,
     HTML_BUDGET_RUN = 60000,
+    HTML_BUDGET_PROFILE = 300000, /* beside the margin of the others: few trials have one */
 };
 _Static_assert(HTML_BUDGET_RULES + HTML_BUDGET_COMPARISON + HTML_BUDGET_EVIDENCE + HTML_BUDGET_LOSS + HTML_BUDGET_WHEN +
                        HTML_BUDGET_CLASSES + HTML_BUDGET_CONFUSION + HTML_BUDGET_IMAGES + HTML_BUDGET_TENSORS +
-                       HTML_BUDGET_COMPLETENESS + HTML_BUDGET_PROBLEMS + HTML_BUDGET_PARAMETERS + HTML_BUDGET_RUN <=
-                   HTML_MOST - 400000,
+                       HTML_BUDGET_COMPLETENESS + HTML_BUDGET_PROBLEMS + HTML_BUDGET_PARAMETERS + HTML_BUDGET_RUN +
+                       HTML_BUDGET_PROFILE <=
+                   HTML_MOST - 150000,
                "the sections fit into the file");
 
 enum {
@@ -182,6 +184,7 @@ void html_completeness(html_page *page); /* html_damage.c */
 void html_problems(html_page *page);
 void html_settings(html_page *page); /* html_run.c */
 void html_run(html_page *page);
+void html_profiles(html_page *page); /* html_profile.c */
 
 /* The losses of the trials that are unlike the others, over the band of those. html_overlay.c */
 void html_odd_losses(html_page *page);

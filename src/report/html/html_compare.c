@@ -91,8 +91,9 @@ static void put_narrow_matrix(html_page *page, const assay_comparison *c)
             const assay_finding *first = report_first(&rule);
             html_put(page, "<td>");
             html_status_mark(page, rule.status);
+            char when[REPORT_WHEN_ROOM];
             if (first)
-                html_put(page, " <span class=\"dim\">from step %" PRId64 "</span>", first->step);
+                html_put(page, " <span class=\"dim\">from %s</span>", report_finding_when_in_words(first, when));
             html_put(page, "</td>");
         }
         html_put(page, "</tr>\n");

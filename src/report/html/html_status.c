@@ -38,7 +38,8 @@ static void put_first(html_page *page, const assay_trial *info, const report_ori
     const assay_finding *first = origin->finding;
     const assay_step_info *step = report_finding_step(info, first);
     const char *tensor = origin->tensor, *worker = origin->worker;
-    html_put(page, "step %" PRId64, first->step);
+    char when[REPORT_WHEN_ROOM];
+    html_put(page, "%s", report_finding_when_in_words(first, when));
     if (step)
         html_put(page, " <span class=\"dim\">(%s %" PRId64 ")</span>", assay_mode_name(step->mode), step->mode_step);
     if (strcmp(worker, "*") != 0) {

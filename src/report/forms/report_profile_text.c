@@ -1,0 +1,186 @@
+/* report_profile_text.c - what a trial's timeline comes to, as text: use of the machines, phases, steps, operators. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "report/forms/forms.h"
+#include "report/model/profile.h"
+#include "report/text/layout.h"
+
+enum { ROWS_SHOWN = 24, OPERATORS_SHOWN = 5, COURSE = 60 /* columns of a sparkline */ };
+
+static double in_seconds(int64_t microseconds)
+{
+    return (double)microseconds / 1e6;
+}
+
+/* The course of a series in a few columns: the mean of each stretch of time that has samples. */
+static void put_course(const profile *p, const profile_use *row, const assay_draw *draw, assay_buf *out)
+{
+    double sum[COURSE] = {0}, course[COURSE];
+    uint64_t n[COURSE] = {0};
+    const int64_t length = p->line->end - p->line->start + 1;
+    size_t count = 0;
+    for (uint64_t i = 0; i < row->series->count; i++) {
+        const assay_sample *s = &row->series->sample[i];
+        const int64_t at = (int64_t)((double)(s->time - p->line->start) / (double)length * COURSE);
+        const int64_t column = at < 0 ? 0 : at < COURSE ? at : COURSE - 1;
+        sum[column] += profile_value(row->metric, s);
+        n[column]++;
+    }
+    for (int i = 0; i < COURSE; i++)
+        if (n[i] > 0)
+            course[count++] = sum[i] / (double)n[i];
+    assay_draw_sparkline(draw, course, count, COURSE / 3, out);
+}
+
+static void put_use(const profile *p, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"node", "metric", "unit", "mean", "median", "95 %", "max", "course"};
+    assay_table table;
+    size_t shown = 0;
+    if (p->uses == 0)
+        return;
+    assay_table_init(&table, draw ? "lllrrrrl" : "lllrrrr", heads); /* courses are drawn on terminals */
+    for (; shown < p->uses && shown < ROWS_SHOWN; shown++) {
+        const profile_use *row = &p->use[shown];
+        assay_buf course;
+        assay_buf_init(&course, 4096);
+        if (draw)
+            put_course(p, row, draw, &course);
+        assay_table_cell(&table, p->line->node[row->node]);
+        assay_table_cell(&table, profile_metric_name(row->metric));
+        assay_table_cell(&table, row->unit);
+        assay_table_number(&table, row->spread.mean);
+        assay_table_number(&table, row->spread.p50);
+        assay_table_number(&table, row->spread.p95);
+        assay_table_number(&table, row->spread.max);
+        if (draw)
+            assay_table_cell_n(&table, (const char *)course.data, course.size);
+        assay_buf_release(&course);
+    }
+    assay_table_put(&table, 4, draw, out);
+    assay_table_release(&table);
+    if (p->uses > shown)
+        assay_put_format(out, "    ... and %zu more rows; report.json has all of them.\n", p->uses - shown);
+}
+
+static void put_phases(const profile *p, const assay_draw *draw, assay_buf *out)
+{
+    enum { BAR = 30 };
+    if (p->line->steps == 0)
+        return;
+    assay_put_format(out, "\n    Time in steps, over all workers\n");
+    for (size_t m = 0; m <= p->modes; m++) {
+        const double share = m < p->modes ? p->mode[m].share : p->others_share;
+        assay_put_format(out, "      ");
+        if (m < p->modes)
+            assay_text_put_clean(out, p->mode[m].name, strlen(p->mode[m].name));
+        else
+            assay_put_format(out, "between steps");
+        assay_put_format(out, "  %.1f s, %.1f %%", in_seconds(m < p->modes ? p->mode[m].time : p->others),
+                         isnan(share) ? 0 : share);
+        if (draw) {
+            assay_put_format(out, "  ");
+            assay_draw_bar(draw, isnan(share) ? 0 : share / 100, BAR, out);
+        }
+        assay_put_format(out, "\n");
+    }
+}
+
+static void put_steps(const profile *p, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"worker", "mode", "steps", "median s", "99 % s", "longest s", "outliers"};
+    assay_table table;
+    size_t shown = 0;
+    if (p->step_rows == 0)
+        return;
+    assay_put_format(out, "\n    Durations of steps\n");
+    assay_table_init(&table, "llrrrrr", heads);
+    for (; shown < p->step_rows && shown < ROWS_SHOWN; shown++) {
+        const profile_steps *row = &p->steps[shown];
+        assay_table_cell(&table, p->line->worker[row->worker].name);
+        assay_table_cell(&table, p->line->mode[row->mode]);
+        assay_table_format(&table, "%" PRIu64, row->spread.n);
+        assay_table_number(&table, row->spread.p50 / 1e6);
+        assay_table_number(&table, row->spread.p99 / 1e6);
+        assay_table_number(&table, row->spread.max / 1e6);
+        if (row->limited)
+            assay_table_format(&table, "%" PRIu64, row->outliers);
+        else
+            assay_table_cell(&table, "-");
+    }
+    assay_table_put(&table, 6, draw, out);
+    assay_table_release(&table);
+    if (p->step_rows > shown)
+        assay_put_format(out, "      ... and %zu more; report.json has all of them.\n", p->step_rows - shown);
+}
+
+static void put_operators(const profile *p, const char *title, int kind, assay_buf *out)
+{
+    const profile_operators *o = &p->operators[kind];
+    if (o->total == 0)
+        return;
+    assay_put_format(out, "\n    %s, %.1f s\n", title, in_seconds(o->total));
+    for (uint64_t i = 0; i < o->shown && i < OPERATORS_SHOWN; i++) {
+        assay_put_format(out, "      %5.1f %%  ", profile_share(o->list[i].time, o->total));
+        assay_text_put_cut(out, o->list[i].name, strlen(o->list[i].name), 60);
+        assay_put_format(out, "\n");
+    }
+}
+
+/* What is odd about the data itself: clocks, and stretches without any. */
+static void put_odd(const profile *p, assay_buf *out)
+{
+    char from[REPORT_WHEN_ROOM], to[REPORT_WHEN_ROOM];
+    for (uint32_t i = 0; i < p->line->workers; i++) {
+        if (!p->clock[i].skewed)
+            continue;
+        assay_put_format(out, "    The clock of ");
+        assay_text_put_clean(out, p->line->worker[i].name, strlen(p->line->worker[i].name));
+        assay_put_format(out, " is %.1f s %s that of ", fabs(in_seconds(p->clock[i].offset)),
+                         p->clock[i].offset > 0 ? "ahead of" : "behind");
+        const char *first = p->line->worker[p->line->step[0].worker].name;
+        assay_text_put_clean(out, first, strlen(first));
+        assay_put_format(out, ", by the starts of their steps; nothing is corrected by it.\n");
+    }
+    for (size_t i = 0; i < p->gaps && i < ROWS_SHOWN; i++) {
+        const profile_gap *gap = &p->gap[i];
+        assay_put_format(out, "    ");
+        assay_text_put_clean(out, gap->name, strlen(gap->name));
+        if (strcmp(gap->kind, "no_system") == 0)
+            assay_put_format(out, " has no system metrics.\n");
+        else if (strcmp(gap->kind, "no_framework") == 0)
+            assay_put_format(out, " has no timeline.\n");
+        else
+            assay_put_format(out, " has nothing from %s to %s (%s).\n", report_time(gap->from, from),
+                             report_time(gap->to, to), gap->kind);
+    }
+}
+
+int report_put_profile_text(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
+{
+    int status = ASSAY_OK;
+    char from[REPORT_WHEN_ROOM], to[REPORT_WHEN_ROOM];
+    profile *p = profile_new(trial, &status);
+    if (!p)
+        return status;
+    assay_report_put_heading(out, "Profile");
+    if (p->line->start != ASSAY_NO_TIME)
+        assay_put_format(out, "    %s to %s: %" PRIu64 " node%s, %" PRIu64 " worker%s with timelines\n\n",
+                         report_time(p->line->start, from), report_time(p->line->end, to), (uint64_t)p->line->nodes,
+                         assay_plural(p->line->nodes), (uint64_t)p->line->workers, assay_plural(p->line->workers));
+    put_use(p, draw, out);
+    put_phases(p, draw, out);
+    put_steps(p, draw, out);
+    put_operators(p, "Operators on GPUs", ASSAY_TIME_GPU_OPERATOR, out);
+    put_operators(p, "Operators on CPUs", ASSAY_TIME_CPU_OPERATOR, out);
+    put_operators(p, "Horovod", ASSAY_TIME_HOROVOD, out);
+    if (p->gaps > 0 || p->line->steps > 0)
+        assay_put_format(out, "\n");
+    put_odd(p, out);
+    profile_free(p);
+    return status;
+}
