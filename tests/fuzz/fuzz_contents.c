@@ -56,8 +56,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const assay_rule_ops *ops;
     if (rules == 0) {
         must(assay_rule_register_builtin(NULL) == ASSAY_OK);
-        for (; rules < 100 && (ops = assay_rule_at(rules)); rules++)
+        for (size_t i = 0; rules < 100 && (ops = assay_rule_at(i)); i++) {
+            if (ops->traits & ASSAY_RULE_TIMELINE) /* worlds hold tensors */
+                continue;
             must((count[rules] = variants_make(ops, instance[rules], &err)) > 0);
+            rules++;
+        }
     }
     if (size < 3)
         return 0;
