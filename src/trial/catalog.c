@@ -377,6 +377,17 @@ static int list_top(const assay_lister *l, assay_names *top)
                                                why.text[0] == ':' ? "" : ": ", why.text);
 }
 
+/* What lies elsewhere is read as the trial's own; who reads the report is told. */
+static void name_link(assay_store *store, assay_problems *problems)
+{
+    bool several;
+    const char *path = assay_store_outside(store, &several);
+    if (path)
+        assay_problems_add(problems, ASSAY_PROBLEM_LINK, -1, path, -1,
+                           "a symbolic link leads out of the trial, and what it leads to is read%s",
+                           several ? "; there are more such links" : "");
+}
+
 int assay_catalog_read(assay_store *store, assay_catalog *out, assay_error *err)
 {
     assay_catalog catalog = {0};
@@ -397,6 +408,8 @@ int assay_catalog_read(assay_store *store, assay_catalog *out, assay_error *err)
     if (status == ASSAY_OK && assay_store_is_unsummed(store))
         assay_problems_add(&catalog.problems, ASSAY_PROBLEM_UNVERIFIED, -1, "", -1,
                            "packed by an older assay: the tables of the file have no checksums; pack the trial again");
+    if (status == ASSAY_OK)
+        name_link(store, &catalog.problems);
     assay_dict_free(l.workers);
     assay_names_release(&top);
     if (status != ASSAY_OK)

@@ -319,6 +319,31 @@ def bytes_of_other_files(w):
 
 
 @case
+def links_out_are_named(w):
+    """What a link out of the trial leads to is read, and the report says so once; a link within the trial is nothing to tell."""
+    trial, elsewhere = w.trial("linreg_nan"), w.folder / "elsewhere"
+    (w.folder / "out").mkdir(exist_ok=True)
+    collections = next((trial / "collections").rglob("*.json"))
+    (w.folder / "kept").mkdir()
+    collections.rename(w.folder / "kept" / "inside.json")
+    (trial / "kept.json").write_bytes((w.folder / "kept" / "inside.json").read_bytes())
+    collections.symlink_to(os.path.relpath(trial / "kept.json", collections.parent))
+    problems = lambda: [p for p in json.loads((w.folder / "out" / "report.json").read_text())["trials"][0]["problems"] if p["kind"] == "outside-link"]
+    done = w.run("run", trial, "--out", w.folder / "out", "--quiet")
+    w.expect(done.code == 0 and problems() == [], "a link within the trial: %s %s" % (problems(), done))
+    (trial / "index").rename(elsewhere)
+    (trial / "index").symlink_to(elsewhere)
+    done = w.run("run", trial, "--out", w.folder / "out", "--quiet")
+    found = problems()
+    w.expect(done.code == 0 and [p["file"] for p in found] == ["index"] and "leads out" in found[0]["text"], "a link out: %s %s" % (found, done))
+    collections.unlink()
+    collections.symlink_to(w.folder / "kept" / "inside.json")
+    w.run("run", trial, "--out", w.folder / "out", "--quiet")
+    found = problems()
+    w.expect([p["file"] for p in found] == [str(collections.relative_to(trial))] and "more" in found[0]["text"], "two links: %s" % found)
+
+
+@case
 def short_records_for_many_elements(w):
     """A record of some bytes does not stand for a tensor that takes seconds."""
     tensor = field(1, 9) + field(2, field(2, field(1, 30000000))) + field(10, b"\x07")

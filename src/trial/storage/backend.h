@@ -45,9 +45,10 @@ struct assay_store_ops {
     /* Both or neither: of storages that know more of files than their names. */
     void (*pack)(const assay_store *store, assay_buf *out);
     int (*unpack)(assay_store *store, assay_cursor *in);
-    bool (*leads_out)(assay_store *store, const char *path); /* NULL: never */
-    bool summed;                                             /* read_at() compares checksums */
-    bool (*is_unsummed)(const assay_store *store);           /* NULL: false */
+    bool (*leads_out)(assay_store *store, const char *path);         /* NULL: never */
+    const char *(*outside)(const assay_store *store, bool *several); /* NULL: there are no links */
+    bool summed;                                                     /* read_at() compares checksums */
+    bool (*is_unsummed)(const assay_store *store);                   /* NULL: false */
     const assay_index_cache *index_cache; /* of storages that keep rows of the index in tables; NULL elsewhere */
 };
 

@@ -15,6 +15,7 @@
 #endif
 
 #include "base/fault.h"
+#include "base/file.h"
 
 /* The trial's directory, and the one below it in which files were opened last. Files of a directory are opened one
  * after the other: from some on that directory is open itself, and the way to it is not looked up for each. */
@@ -45,6 +46,8 @@ typedef struct posix_root {
     unsigned waits;    /* files that may still be opened ahead */
     unsigned asked;    /* of those, ever */
     ahead ahead[AHEAD];
+    char *outside; /* of the links listed so far that lead out, the first in byte order; NULL: none. Owned */
+    bool several;  /* there are more of them */
 } posix_root;
 
 static int root_of(const assay_store *store)
@@ -166,6 +169,7 @@ static void posix_close(assay_store *store)
     if (root->below >= 0)
         close(root->below);
     close(root->number);
+    free(root->outside);
     free(root->only);
     free(store->root);
 }
@@ -177,8 +181,47 @@ static int fail_path(const char *path, int reason, assay_error *err)
     return assay_fail(err, reason == ENOMEM ? ASSAY_ENOMEM : ASSAY_EIO, "%s: %s", path, strerror(reason));
 }
 
+static bool posix_leads_out(assay_store *store, const char *path)
+{
+#if defined(SYS_openat2) && defined(RESOLVE_BENEATH)
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
+    int number = (int)syscall(SYS_openat2, root_of(store), path, &how, sizeof how);
+    bool out = number < 0 && errno == EXDEV;
+    if (number >= 0)
+        close(number);
+    return out;
+#else
+    (void)store;
+    (void)path;
+    return false;
+#endif
+}
+
+/* Remembers a link that leads out of the trial, to name it. Without memory it stays unnamed. */
+static void note_link(assay_store *store, const char *directory, const char *name)
+{
+    posix_root *root = store->root;
+    char *path = directory[0] ? assay_path_join(directory, name) : assay_copy_text(name);
+    if (path && posix_leads_out(store, path) && (!root->outside || strcmp(path, root->outside) != 0)) {
+        bool first = !root->outside || strcmp(path, root->outside) < 0;
+        root->several = root->outside != NULL;
+        char *later = first ? root->outside : path;
+        root->outside = first ? path : root->outside;
+        path = later;
+    }
+    free(path);
+}
+
+static const char *posix_outside(const assay_store *store, bool *several)
+{
+    const posix_root *root = store->root;
+    *several = root->several;
+    return root->outside;
+}
+
 /* Reads the whole directory as terminated names, one behind the other. */
-static int read_names(DIR *dir, const char *directory, assay_buf *text, size_t *count, assay_error *err)
+static int read_names(assay_store *store, DIR *dir, const char *directory, assay_buf *text, size_t *count,
+                      assay_error *err)
 {
     for (;;) {
         errno = 0;
@@ -188,6 +231,8 @@ static int read_names(DIR *dir, const char *directory, assay_buf *text, size_t *
         const char *name = entry->d_name;
         if (name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0')))
             continue;
+        if (entry->d_type == DT_LNK)
+            note_link(store, directory, name);
         assay_put_bytes(text, name, strlen(name) + 1);
         if (assay_buf_status(text) != ASSAY_OK)
             return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
@@ -246,7 +291,8 @@ static int posix_list(assay_store *store, const char *directory, assay_names *ou
     assay_buf text;
     assay_buf_init(&text, SIZE_MAX / 4);
     size_t count = 0;
-    int status = leads_back(store, number, directory) ? ASSAY_OK : read_names(dir, directory, &text, &count, err);
+    int status =
+        leads_back(store, number, directory) ? ASSAY_OK : read_names(store, dir, directory, &text, &count, err);
     if (status == ASSAY_OK && assay_names_from_text((const char *)text.data, text.size, count, out) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
     assay_buf_release(&text);
@@ -262,22 +308,6 @@ static int posix_size_of(assay_store *store, const char *path, uint64_t *size, a
         return S_ISREG(about.st_mode);
     }
     return errno == ENOENT || errno == ENOTDIR ? 0 : fail_path(path, errno, err);
-}
-
-static bool posix_leads_out(assay_store *store, const char *path)
-{
-#if defined(SYS_openat2) && defined(RESOLVE_BENEATH)
-    const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
-    int number = (int)syscall(SYS_openat2, root_of(store), path, &how, sizeof how);
-    bool out = number < 0 && errno == EXDEV;
-    if (number >= 0)
-        close(number);
-    return out;
-#else
-    (void)store;
-    (void)path;
-    return false;
-#endif
 }
 
 static int posix_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
@@ -436,6 +466,7 @@ const assay_store_ops assay_store_posix = {
     .list = posix_list,
     .size_of = posix_size_of,
     .leads_out = posix_leads_out,
+    .outside = posix_outside,
     .stamp = posix_stamp,
     .open_file = posix_open_file,
     .close_file = posix_close_file,

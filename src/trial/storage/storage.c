@@ -101,6 +101,12 @@ bool assay_store_leads_out(assay_store *store, const char *path)
     return store->ops->leads_out && store->ops->leads_out(store, path);
 }
 
+const char *assay_store_outside(const assay_store *store, bool *several)
+{
+    *several = false;
+    return store->ops->outside ? store->ops->outside(store, several) : NULL;
+}
+
 int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
 {
     *out = (assay_store_stamp){0};
