@@ -150,8 +150,8 @@ def layers_beside_adapters(folder):
     for step in range(20):
         made.step(step, "TRAIN", step, {"a.weight": numpy.full(8, 0.5), "b.weight": numpy.full(8, 0.5),
                                         "a.lora": numpy.full(8, 0.1 * step), "gradient/a.lora": numpy.full(8, 1e-3)})
-    return made.end(), [rule("frozen", "UnchangedTensor", lambda e: e["status"] == "NoIssuesFound" and "frozen on purpose" in e["message"],
-                             **TRAINED)]
+    return made.end(), [rule("frozen", "UnchangedTensor", lambda e: e["status"] == "NoData" and "frozen on purpose" in e["message"],
+                             **TRAINED), rule("sound", "ExplodingTensor", lambda e: e["status"] == "NoIssuesFound")]
 
 
 @case
