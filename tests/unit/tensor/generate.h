@@ -75,7 +75,7 @@ static void put_element(int dtype, data_kind kind, uint8_t *at)
     size_t size = assay_dtype_size(dtype);
     uint64_t bits = random_bits();
     bool is_byte = size == 1 && assay_dtype_is_float(dtype);
-    const uint8_t most = (uint8_t)((1U << assay_dtype_bits(dtype)) - 1); /* of a code, where it is one byte */
+    const uint8_t most = is_byte ? (uint8_t)((1U << assay_dtype_bits(dtype)) - 1) : 0; /* of a code */
     double mean = kind == DATA_LARGE_MEAN ? 1e8 : 0, x = mean + random_normal();
     if (kind != DATA_ANY_BITS && bits % 11 == 0 && kind == DATA_ORDINARY)
         x = 0;
