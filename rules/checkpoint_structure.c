@@ -189,10 +189,16 @@ static uint64_t find_dimension(const assay_counter *counter, int64_t key)
     return low;
 }
 
+/* A row's value. One that no form has, of a damaged state, is 0. */
+static uint64_t form_of(double row)
+{
+    return row >= 0 && row < 0x1p53 ? (uint64_t)row : 0;
+}
+
 static void print_shape(const walk *w, double row, char *out, size_t room)
 {
     const assay_counter *counter = w->state->counter;
-    const int64_t hash = (int64_t)((uint64_t)row / DTYPES);
+    const int64_t hash = (int64_t)(form_of(row) / DTYPES);
     size_t used = (size_t)snprintf(out, room, "[");
     for (int d = 0; d < ASSAY_MAX_DIMS && used < room; d++) {
         const int64_t key = hash * ASSAY_MAX_DIMS + d;
@@ -213,7 +219,7 @@ static void print_shape(const walk *w, double row, char *out, size_t room)
 /* Tests a tensor against the step at which it was last formed. */
 static int compare_forms(const walk *w, assay_row before, assay_row now, uint64_t step)
 {
-    const uint64_t was = (uint64_t)before.value[0], is = (uint64_t)now.value[0];
+    const uint64_t was = form_of(before.value[0]), is = form_of(now.value[0]);
     char old_shape[200], new_shape[200], note[500];
     note[0] = '\0';
     if (was / DTYPES != is / DTYPES) {
