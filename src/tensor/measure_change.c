@@ -139,6 +139,23 @@ static uint64_t near_groups(assay_meter *m, const meter_piece *piece, uint64_t g
            MEASURE_LANES;
 }
 
+/* Where the sums alone are wanted, of floats, and no block is open: two blocks at once. */
+static size_t add_two_blocks(assay_meter *m, const meter_piece *piece)
+{
+    enum { TWO_BLOCKS = 2 * BLOCK_GROUPS * MEASURE_LANES };
+    change_state *s = meter_state(m);
+    if (m->measure.figures != ASSAY_CHANGE_SQUARES || m->dtype != ASSAY_FLOAT32 ||
+        m->reference_dtype != ASSAY_FLOAT32 || s->groups > 0 || piece->elements < TWO_BLOCKS)
+        return 0;
+    change_lanes two[2] = {s->lanes, s->lanes};
+    m->kernels->two_squares32(two, piece->bytes, piece->reference, BLOCK_GROUPS);
+    for (int i = 0; i < 2; i++) {
+        s->lanes = two[i];
+        close_block(s);
+    }
+    return TWO_BLOCKS;
+}
+
 /* Elements into the incomplete group, up to its end. */
 static size_t add_pending(assay_meter *m, const meter_piece *piece)
 {
@@ -165,7 +182,7 @@ static bool feed_raw(assay_meter *m, const meter_piece *whole)
         size_t n, room = BLOCK_GROUPS - s->groups;
         if (s->pending > 0 || piece.elements < MEASURE_LANES) {
             n = add_pending(m, &piece);
-        } else {
+        } else if ((n = add_two_blocks(m, &piece)) == 0) {
             uint64_t groups = piece.elements / MEASURE_LANES, near = decides ? near_groups(m, &piece, groups) : 0;
             groups = near > 0 ? near : groups < room ? groups : room;
             groups = decides && near == 0 && groups > DECIDE_GROUPS ? DECIDE_GROUPS : groups;

@@ -60,6 +60,8 @@ typedef struct measure_kernels {
      * Or both are NaN, if that counts as close. A multiple of the floats in a vector; none behind the first one in
      * doubt. rtol is 0 or above 2^-60. */
     size_t (*near32)(const uint8_t *a, const uint8_t *b, size_t n, float rtol, float atol, bool nan_is_close);
+    /* squares32 of two blocks of so many groups each, one behind the other: sooner than each by itself. */
+    void (*two_squares32)(change_lanes s[2], const uint8_t *a, const uint8_t *b, size_t groups);
 } measure_kernels;
 
 /* The kernels of a level that this machine has (assay_simd_has). */

@@ -66,16 +66,15 @@ static double shift_of(double *x, size_t n)
 }
 
 /* `group` is the block's first one, of which n elements are there and the rest zeros. */
-static void open_block(assay_stats_acc *acc, const uint8_t *group, size_t n)
+static void open_block(const assay_stats_acc *acc, assay_stats_lanes *lanes, const uint8_t *group, size_t n)
 {
     double x[STATS_LANES];
     acc->kernels->widen[acc->dtype](group, 1, x);
-    memset(&acc->lanes, 0, sizeof acc->lanes);
-    acc->is_block_scaled = false;
-    acc->lanes.shift = shift_of(x, n); /* when it is not finite, the deviations will not be either, and must not */
+    memset(lanes, 0, sizeof *lanes);
+    lanes->shift = shift_of(x, n); /* when it is not finite, the deviations will not be either, and must not */
     for (int j = 0; j < STATS_LANES; j++) {
-        acc->lanes.v[STATS_MIN][j] = INFINITY;
-        acc->lanes.v[STATS_MAX][j] = -INFINITY;
+        lanes->v[STATS_MIN][j] = INFINITY;
+        lanes->v[STATS_MAX][j] = -INFINITY;
     }
 }
 
@@ -300,20 +299,48 @@ static void close_block(assay_stats_acc *acc)
         acc->is_scaled = true;
         merge_block(&acc->scaled, &acc->scaled_lanes, count, n);
     }
+    acc->is_block_scaled = false;
     acc->zeros += s->zeros;
     acc->count += acc->in_block;
     acc->in_block = 0;
 }
 
+/* Adds two whole blocks at once, where that is faster and no sum can be beyond a double. Else returns false. */
+static bool add_two_blocks(assay_stats_acc *acc, const uint8_t *bytes)
+{
+    const size_t block = STATS_BLOCK_GROUPS * STATS_LANES * acc->element;
+    stats_two_blocks *add = acc->kernels->two_blocks[acc->dtype];
+    assay_stats_lanes two[2];
+    if (!add || can_overflow(acc->dtype))
+        return false;
+    for (size_t i = 0; i < 2; i++)
+        open_block(acc, &two[i], bytes + i * block, STATS_LANES);
+    if ((two[0].shift == 0) != (two[1].shift == 0))
+        return false;
+    add(two, bytes);
+    for (size_t i = 0; i < 2; i++) {
+        acc->lanes = two[i];
+        count_special(acc, bytes + i * block, STATS_BLOCK_GROUPS);
+        acc->in_block = STATS_BLOCK_GROUPS * STATS_LANES;
+        close_block(acc);
+    }
+    return true;
+}
+
 static void add_groups(assay_stats_acc *acc, const uint8_t *bytes, size_t groups)
 {
+    enum { TWO_BLOCKS = 2 * STATS_BLOCK_GROUPS };
     while (groups > 0) {
         size_t room = STATS_BLOCK_GROUPS - (size_t)acc->in_block / STATS_LANES, take = groups < room ? groups : room;
-        if (acc->in_block == 0)
-            open_block(acc, bytes, STATS_LANES);
-        add_to_block(acc, bytes, take);
-        if (take == room)
-            close_block(acc);
+        if (acc->in_block == 0 && groups >= TWO_BLOCKS && add_two_blocks(acc, bytes)) {
+            take = TWO_BLOCKS;
+        } else {
+            if (acc->in_block == 0)
+                open_block(acc, &acc->lanes, bytes, STATS_LANES);
+            add_to_block(acc, bytes, take);
+            if (take == room)
+                close_block(acc);
+        }
         bytes += take * STATS_LANES * acc->element;
         groups -= take;
     }
@@ -362,7 +389,7 @@ static void add_pending(assay_stats_acc *acc)
         return;
     memset(acc->pending + n * acc->element, 0, (STATS_LANES - n) * acc->element);
     if (acc->in_block == 0)
-        open_block(acc, acc->pending, n);
+        open_block(acc, &acc->lanes, acc->pending, n);
     const assay_stats_lanes before = acc->lanes;
     assay_stats_lanes filled = before;
     acc->kernels->groups[acc->dtype](&filled, acc->pending, 1);

@@ -141,54 +141,7 @@ INLINE lanes load_float8_e4m3fn(const uint8_t *at)
     return _mm512_mul_pd(from_binary16(bits), _mm512_set1_pd(256));
 }
 
-/* Codes of few bits, each in 32: exponent and fraction are placed in a float32 of the same value. A subnormal one is
- * read as 1.fraction at the least exponent, from which that 1 is taken again, so that no float32 is subnormal. */
-INLINE __m256 narrow_floats(__m256i code, int exponent_bits, int fraction_bits, int bias)
-{
-    const int sign_place = exponent_bits + fraction_bits;
-    __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(code, sign_place), 31);
-    __m256i rest = _mm256_and_si256(code, _mm256_set1_epi32((1 << sign_place) - 1));
-    __m256i small = _mm256_cmpgt_epi32(_mm256_set1_epi32(1 << fraction_bits), rest);
-    __m256i bits = _mm256_add_epi32(_mm256_slli_epi32(rest, 23 - fraction_bits), _mm256_set1_epi32((127 - bias) << 23));
-    bits = _mm256_add_epi32(bits, _mm256_and_si256(small, _mm256_set1_epi32(1 << 23)));
-    __m256i one = _mm256_and_si256(small, _mm256_set1_epi32((128 - bias) << 23));
-    __m256 value = _mm256_sub_ps(_mm256_castsi256_ps(bits), _mm256_castsi256_ps(one));
-    return _mm256_or_ps(value, _mm256_castsi256_ps(sign));
-}
-
-/* As above, where a zero with a sign is NaN: all ones. */
-INLINE lanes narrow_floats_fnuz(const uint8_t *at, int exponent_bits, int fraction_bits, int bias)
-{
-    __m256i code = _mm256_cvtepu8_epi32(bytes8(at));
-    __m256i none = _mm256_cmpeq_epi32(code, _mm256_set1_epi32(0x80));
-    __m256 value = narrow_floats(code, exponent_bits, fraction_bits, bias);
-    return from_float32(_mm256_or_ps(value, _mm256_castsi256_ps(none)));
-}
-
-INLINE lanes load_float8_e4m3fnuz(const uint8_t *at)
-{
-    return narrow_floats_fnuz(at, 4, 3, 8);
-}
-
-INLINE lanes load_float8_e5m2fnuz(const uint8_t *at)
-{
-    return narrow_floats_fnuz(at, 5, 2, 16);
-}
-
-INLINE lanes load_float6_e2m3fn(const uint8_t *at)
-{
-    return from_float32(narrow_floats(_mm256_cvtepu8_epi32(bytes8(at)), 2, 3, 1));
-}
-
-INLINE lanes load_float6_e3m2fn(const uint8_t *at)
-{
-    return from_float32(narrow_floats(_mm256_cvtepu8_epi32(bytes8(at)), 3, 2, 3));
-}
-
-INLINE lanes load_float4_e2m1fn(const uint8_t *at)
-{
-    return from_float32(narrow_floats(_mm256_cvtepu8_epi32(bytes8(at)), 2, 1, 1));
-}
+#include "tensor/stats_narrow.inc"
 
 /* A power of 2: the code is the exponent; all ones are NaN. */
 INLINE lanes load_float8_e8m0fnu(const uint8_t *at)
@@ -254,6 +207,7 @@ INLINE uint64_t extremes_zeros(extremes e)
 }
 
 #define STATS_FLOATS
+#define STATS_TWO_BLOCKS
 #define STATS_TABLE assay_stats_avx512
 #include "tensor/stats_kernel.inc"
 #else

@@ -29,11 +29,14 @@ typedef struct assay_stats_lanes {
 
 /* Adds groups of STATS_LANES elements to the lanes. */
 typedef void stats_groups(assay_stats_lanes *lanes, const uint8_t *bytes, size_t groups);
+/* Adds two whole blocks, one behind the other, each to its lanes; both have a shift, or none has. */
+typedef void stats_two_blocks(assay_stats_lanes lanes[2], const uint8_t *bytes);
 /* Widens groups of STATS_LANES elements to doubles. */
 typedef void stats_widen(const uint8_t *bytes, size_t groups, double *out);
 
 typedef struct assay_stats_kernels {
-    stats_groups *groups[STATS_DTYPES]; /* by dtype number; NULL where there is no such dtype */
+    stats_groups *groups[STATS_DTYPES];         /* by dtype number; NULL where there is no such dtype */
+    stats_two_blocks *two_blocks[STATS_DTYPES]; /* NULL too where it would be no faster */
     stats_widen *widen[STATS_DTYPES];
 } assay_stats_kernels;
 

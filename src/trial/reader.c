@@ -19,7 +19,7 @@ enum {
     WINDOW_LEAST = 64 << 10,
     HEAD = WINDOW_LEAST, /* of a record that is much larger than the window: the rest may be put elsewhere */
     BLOCK = 32 << 10,
-    PIECE = 64 << 10,
+    PIECE = 256 << 10,
     ALIGN = 64
 };
 

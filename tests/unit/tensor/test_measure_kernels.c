@@ -50,6 +50,18 @@ static void run_squares32(const measure_kernels *k, const input *in, output *out
     k->squares32(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
 }
 
+static void run_two_squares32(const measure_kernels *k, const input *in, output *out)
+{
+    const size_t groups = in->n / MEASURE_LANES / 2;
+    change_lanes two[2] = {out->change, out->change};
+    k->two_squares32(two, in->a, in->b, groups);
+    out->change = two[0];
+    for (int j = 0; j < MEASURE_LANES; j++) {
+        out->number[j] = two[1].squares[j];
+        out->number[MEASURE_LANES + j] = two[1].reference_squares[j];
+    }
+}
+
 static void run_squares64(const measure_kernels *k, const input *in, output *out)
 {
     k->squares64(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
@@ -206,11 +218,11 @@ static void test_all(void)
         run_kernel *run;
         int dtype;
     } KERNELS[] = {
-        KERNEL(change32, ASSAY_FLOAT32),    KERNEL(change64, ASSAY_FLOAT64),    KERNEL(finite32, ASSAY_FLOAT32),
-        KERNEL(finite64, ASSAY_FLOAT64),    KERNEL(squares32, ASSAY_FLOAT32),   KERNEL(squares64, ASSAY_FLOAT64),
-        KERNEL(columns32, ASSAY_FLOAT32),   KERNEL(columns64, ASSAY_FLOAT64),   KERNEL(inside32, ASSAY_FLOAT32),
-        KERNEL(inside64, ASSAY_FLOAT64),    KERNEL(split32, ASSAY_FLOAT32),     KERNEL(split64, ASSAY_FLOAT64),
-        KERNEL(column_sums, ASSAY_FLOAT64), KERNEL(channel_sums, ASSAY_FLOAT64)};
+        KERNEL(change32, ASSAY_FLOAT32),  KERNEL(change64, ASSAY_FLOAT64),    KERNEL(finite32, ASSAY_FLOAT32),
+        KERNEL(finite64, ASSAY_FLOAT64),  KERNEL(squares32, ASSAY_FLOAT32),   KERNEL(two_squares32, ASSAY_FLOAT32),
+        KERNEL(squares64, ASSAY_FLOAT64), KERNEL(columns32, ASSAY_FLOAT32),   KERNEL(columns64, ASSAY_FLOAT64),
+        KERNEL(inside32, ASSAY_FLOAT32),  KERNEL(inside64, ASSAY_FLOAT64),    KERNEL(split32, ASSAY_FLOAT32),
+        KERNEL(split64, ASSAY_FLOAT64),   KERNEL(column_sums, ASSAY_FLOAT64), KERNEL(channel_sums, ASSAY_FLOAT64)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)
             check(KERNELS[k].name, KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);

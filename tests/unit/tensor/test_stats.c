@@ -208,6 +208,25 @@ static void test_pieces(void)
     }
 }
 
+/* Of two blocks side by side, one has its elements about 0 and the other far from it. */
+static void test_unlike_blocks(void)
+{
+    enum { BLOCK = 4096, COUNT = 4 * BLOCK };
+    static const size_t pieces[] = {COUNT, BLOCK + 8, 9000};
+    float *x = malloc(COUNT * sizeof *x);
+    for (int far = 0; far < 16; far++) {
+        for (size_t i = 0; i < COUNT; i++)
+            x[i] = (float)((double)(i * 2654435761U % 1000) / 1000 - 0.5 + (far >> i / BLOCK & 1) * 1e4);
+        assay_stats want = pass(ASSAY_SIMD_SCALAR, ASSAY_FLOAT32, x, COUNT);
+        for (int level = 0; level < ASSAY_SIMD_LEVELS; level++)
+            for (size_t p = 0; assay_simd_has((assay_simd)level) && p < sizeof pieces / sizeof pieces[0]; p++) {
+                assay_stats got = in_pieces((assay_simd)level, ASSAY_FLOAT32, (const uint8_t *)x, COUNT, pieces[p]);
+                CU_ASSERT_TRUE(same(&want, &got));
+            }
+    }
+    free(x);
+}
+
 static assay_stats of_doubles(const double *x, size_t n)
 {
     return pass(assay_simd_level(), ASSAY_FLOAT64, x, n);
@@ -434,6 +453,7 @@ int main(void)
                            {"any bits", test_any_bits},
                            {"large tensors", test_large},
                            {"pieces and alignment", test_pieces},
+                           {"blocks about 0 and far from it", test_unlike_blocks},
                            {"special values", test_special},
                            {"one NaN", test_one_nan},
                            {"finite so far", test_finite},
