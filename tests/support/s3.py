@@ -17,6 +17,8 @@ from pathlib import Path
 
 SUPPORT = Path(__file__).resolve().parent
 EMPTY = hashlib.sha256(b"").hexdigest()
+PATIENCE = 120  # seconds for a server that has to come up, or that a busy machine makes late
+PORTS = 3  # that are tried: another process may take a free one before the server does
 
 
 def free_port():
@@ -73,21 +75,37 @@ class Client:
         finally:
             connection.close()
 
-    def expect(self, *arguments, **named):
-        for wait in (1, 2, 4, 0):  # a server that has just started on a busy machine may ask for time
-            status, headers, body = self.send(*arguments, **named)
-            if status != 503 or not wait:
-                break
+    def ask(self, *arguments, **named):
+        """The answer to send(). A server on a busy machine may ask for time, or break off: that is no matter of any test, and is asked
+        again for PATIENCE seconds."""
+        began, wait = time.monotonic(), 0.1
+        while True:
+            over = time.monotonic() - began > PATIENCE
+            try:
+                answer = self.send(*arguments, **named)
+                if over or answer[0] not in (429, 500, 502, 503, 504):
+                    return answer
+            except (OSError, http.client.HTTPException):
+                if over:
+                    raise
             time.sleep(wait)
-        if status // 100 != 2:
-            raise RuntimeError("%s: HTTP %d: %s" % (arguments, status, body[:300]))
+            wait = min(2 * wait, 5)
+
+    def expect(self, *arguments, done=(), **named):
+        """Headers and body of an answer of 2xx, or of one in `done`: an earlier attempt did it."""
+        status, headers, body = self.ask(*arguments, **named)
+        if status // 100 != 2 and status not in done:
+            raise RuntimeError("%s: HTTP %d: %s" % (arguments[:3], status, body[:300]))
         return headers, body
 
     def make_bucket(self, bucket):
-        self.expect("PUT", bucket)
+        self.expect("PUT", bucket, done=(409,))
 
     def put(self, bucket, key, body, headers=None):
         self.expect("PUT", bucket, key, body=body, headers=headers)
+
+    def delete(self, bucket, key):
+        self.expect("DELETE", bucket, key, done=(404,))
 
     def get(self, bucket, key):
         return self.expect("GET", bucket, key)[1]
@@ -123,10 +141,14 @@ class Swift:
     def __init__(self, secret="testing"):
         self.secret = secret
         self.directory = tempfile.mkdtemp(prefix="assay-s3-", dir="/var/tmp")  # user xattrs, which a tmpfs may not have
-        self.port = free_port()
-        started = subprocess.run([str(SUPPORT / "s3-testbed"), "start", self.directory, str(self.port)], capture_output=True, text=True,
-                                 env={**os.environ, "S3_SECRET": secret})
-        if started.returncode != 0:
+        for attempt in range(PORTS):
+            self.port = free_port()
+            started = subprocess.run([str(SUPPORT / "s3-testbed"), "start", self.directory, str(self.port)], capture_output=True,
+                                     text=True, env={**os.environ, "S3_SECRET": secret})
+            if started.returncode == 0:
+                break
+            self.stop()
+        else:
             raise RuntimeError("s3-testbed: " + started.stdout + started.stderr)
         self.client = Client(self.port, self.key, self.secret)
 
@@ -149,21 +171,24 @@ class S3rver:
 
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix="assay-s3-")
+        if not any(self.start() for attempt in range(PORTS)):
+            self.stop()
+            raise RuntimeError("s3rver does not start: %s" % self.program)
+        self.client = Client(self.port, self.key, self.secret)
+        self.client.marked = True
+
+    def start(self):
         self.port = free_port()
         self.process = subprocess.Popen([str(self.program), "--directory", self.directory, "--address", "127.0.0.1", "--port",
                                          str(self.port), "--silent"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL)
-        self.client = Client(self.port, self.key, self.secret)
-        self.client.marked = True
-        for attempt in range(200):
+        began = time.monotonic()
+        while self.process.poll() is None and time.monotonic() - began < PATIENCE:
             with socket.socket() as s:
                 if s.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            if self.process.poll() is not None:
-                break
+                    return True
             time.sleep(0.05)
-        self.stop()
-        raise RuntimeError("s3rver does not start: %s" % self.program)
+        return False
 
     def stop(self):
         self.process.kill()
@@ -180,6 +205,10 @@ class S3rver:
 for variable in list(os.environ):  # what this machine has set for AWS and for proxies is none of a test's business
     if variable.startswith("AWS_") or variable.lower() in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         del os.environ[variable]
+
+
+# A real server on a busy machine may be late more often than the five times that are the default.
+PATIENT = {"AWS_MAX_ATTEMPTS": "30"}
 
 
 def environment(port=None, key=None, secret=None, **more):

@@ -1,6 +1,6 @@
 """s3_proxy.py - a proxy on loopback in front of a server of the S3 protocol, which does to answers what networks and servers do.
 
-    with Proxy(server.port, decide) as proxy: ... proxy.port, proxy.requests
+    with Proxy(server.port, decide) as proxy: ... proxy.port, proxy.requests, proxy.times (when each came)
 
 `decide(number, method, path)` is asked for each request, from 1, and returns None (pass on) or one of
     ("status", code, headers, body)   an answer of its own
@@ -95,7 +95,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 class Proxy:
     def __init__(self, target, decide=None, delay=0):
         self.decide, self.delay, self.stopped = decide, delay, threading.Event()
-        self.lock, self.requests = threading.Lock(), []
+        self.lock, self.requests, self.times = threading.Lock(), [], []
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.proxy, self.server.target, self.server.local = self, target, threading.local()
         self.port = self.server.server_address[1]
@@ -104,6 +104,7 @@ class Proxy:
     def note(self, method, path, headers):
         with self.lock:
             self.requests.append((method, path, headers))
+            self.times.append(time.monotonic())
             return len(self.requests)
 
     def __enter__(self):

@@ -79,12 +79,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         number = owner.note(self.command, self.path, dict(self.headers))
         what = owner.decide(number, self.command, self.path) if owner.decide else None
         if owner.delay:
-            with owner.lock:
-                owner.busy += 1
-                owner.busiest = max(owner.busiest, owner.busy)
             time.sleep(owner.delay)
-            with owner.lock:
-                owner.busy -= 1
         if what == "reset":
             self.close_connection = True
             return None
@@ -168,7 +163,6 @@ class Server:
         self.decide, self.signed, self.hosts, self.delay = decide, signed, hosts, delay
         self.buckets, self.sorted, self.uploads, self.requests = {}, {}, set(), []
         self.times = []  # when each came
-        self.busy = self.busiest = 0  # requests that wait for their delay, and the most of them
         self.lock, self.stopped = threading.Lock(), threading.Event()
         self.listener = Listener(("127.0.0.1", 0), Handler)
         self.listener.owner = self
