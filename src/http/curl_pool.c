@@ -11,6 +11,8 @@
 #include "base/fault.h"
 #include "http/curl_request.h"
 
+enum { LARGE_BODY = 1 << 20 }; /* new memory for one costs about as much as its bytes do */
+
 typedef enum call_state { WAITING, RUNNING, RESTING, OVER } call_state;
 
 struct assay_http_call {
@@ -42,6 +44,8 @@ struct assay_http_pool {
     bool stop;
     CURL **idle; /* [most] handles that are free */
     unsigned idle_count;
+    assay_buf *spare; /* [most] memory of large bodies that nobody needs any more */
+    unsigned spare_count;
 };
 
 /* ---- lists ---- */
@@ -82,11 +86,32 @@ static void list_put(assay_http_call *call, call_state state, bool first)
 
 /* ---- the thread ---- */
 
+/* With the lock held. */
 static void free_call(assay_http_call *call)
 {
+    assay_http_pool *pool = call->pool;
     call->work->release(call->context);
+    if (call->answer.body.room >= LARGE_BODY && pool->spare_count < pool->most) {
+        pool->spare[pool->spare_count++] = call->answer.body;
+        call->answer.body = (assay_buf){0};
+    }
     assay_http_answer_release(&call->answer);
     free(call);
+}
+
+bool http_pool_lend(assay_http_pool *pool, size_t size, assay_buf *body)
+{
+    pthread_mutex_lock(&pool->lock);
+    unsigned i = size >= LARGE_BODY && !body->data ? pool->spare_count : 0;
+    while (i > 0 && pool->spare[i - 1].room <= size)
+        i--;
+    if (i > 0) {
+        body->data = pool->spare[i - 1].data;
+        body->room = pool->spare[i - 1].room;
+        pool->spare[i - 1] = pool->spare[--pool->spare_count];
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return i > 0;
 }
 
 /* With the lock held. */
@@ -117,7 +142,7 @@ static void start(assay_http_pool *pool, assay_http_call *call)
         conclude(call);
         return;
     }
-    call->transfer = (http_transfer){.curl = curl, .answer = &call->answer};
+    call->transfer = (http_transfer){.curl = curl, .answer = &call->answer, .pool = pool};
     pool->under_way++;
     call->status = call->work->prepare(call->context, ++call->attempt, &request, &call->error);
     if (call->status == ASSAY_OK)
@@ -216,8 +241,11 @@ static void free_pool(assay_http_pool *pool)
 {
     for (unsigned i = 0; i < pool->idle_count; i++)
         curl_easy_cleanup(pool->idle[i]);
+    for (unsigned i = 0; i < pool->spare_count; i++)
+        assay_buf_release(&pool->spare[i]);
     if (pool->multi)
         curl_multi_cleanup(pool->multi);
+    free(pool->spare);
     free(pool->idle);
     free(pool);
 }
@@ -246,12 +274,14 @@ int assay_http_pool_new(unsigned most, assay_http_pool **out, assay_error *err)
     list_init(&pool->running);
     list_init(&pool->resting);
     pool->idle = assay_alloc_zeroed(most, sizeof(CURL *));
+    pool->spare = assay_alloc_zeroed(most, sizeof *pool->spare);
     pool->multi = curl_multi_init();
     if (pool->idle)
         pool->idle[pool->idle_count++] = first;
     else
         curl_easy_cleanup(first);
-    if (!pool->idle || !pool->multi || curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, (long)most) != CURLM_OK) {
+    if (!pool->idle || !pool->spare || !pool->multi ||
+        curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, (long)most) != CURLM_OK) {
         free_pool(pool);
         return assay_fail(err, ASSAY_ENOMEM, "out of memory while connections were prepared");
     }

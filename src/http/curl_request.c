@@ -77,7 +77,8 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context)
     assay_buf *body = &transfer->answer->body;
     curl_off_t length = -1;
     if (body->size == 0 && curl_easy_getinfo(transfer->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) == CURLE_OK &&
-        length > 0 && (uint64_t)length <= body->ceiling)
+        length > 0 && (uint64_t)length <= body->ceiling &&
+        !(transfer->pool && http_pool_lend(transfer->pool, (size_t)length, body)))
         assay_buf_reserve(body, (size_t)length); /* at once: growing would copy it again and again */
     if (size * count > body->ceiling - body->size) {
         transfer->long_body = true;

@@ -11,6 +11,7 @@ typedef struct http_transfer {
     CURL *curl;
     struct curl_slist *headers;
     assay_http_answer *answer; /* borrowed */
+    assay_http_pool *pool;     /* that has memory of earlier bodies; NULL: none */
     bool foreign;              /* an address that is not loopback was refused */
     bool long_body;
     char detail[CURL_ERROR_SIZE];
@@ -26,5 +27,8 @@ int http_configure(http_transfer *transfer, const assay_http_request *request, a
 /* Fills the answer after the transfer ended with `code`, and frees what http_configure() made. */
 int http_take(http_transfer *transfer, CURLcode code, assay_error *err);
 void http_drop(http_transfer *transfer);
+
+/* Gives an empty body the memory of an earlier one of the pool, where one has room for `size` bytes. */
+bool http_pool_lend(assay_http_pool *pool, size_t size, assay_buf *body);
 
 #endif
