@@ -61,8 +61,9 @@ static int look(follower *f, assay_watch_call *call, assay_error *err)
         if (status != ASSAY_OK)
             return status;
         if (!f->looked && assay_s3_count().lists > lists)
-            assay_log_note("looking at S3 every %g seconds is about %.0f requests an hour; --every changes that",
-                           f->options->every, 3600 / f->options->every * (double)(assay_s3_count().lists - lists));
+            assay_log_note(
+                "looking at S3 every %g seconds is at most about %.0f requests an hour; --every changes that",
+                f->options->every, 3600 / f->options->every * (double)(assay_s3_count().lists - lists));
         f->looked = true;
         if (sight.changed)
             f->last_change = now;

@@ -10,7 +10,7 @@ enum { PAGE_MOST = 16 << 20 }; /* a page of 1000 keys of 1024 bytes, each byte e
 
 /* The answers of the pages so far. The pool's thread fills it; whoever waits for the call's end reads it then. */
 typedef struct pages {
-    char *bucket, *prefix;
+    char *bucket, *prefix, *after; /* after: NULL: from the beginning */
     bool deep;
     s3_page page;
     assay_buf objects; /* packed: is_prefix, key, etag, size, time */
@@ -30,6 +30,7 @@ static void release_pages(void *context)
     assay_buf_release(&p->objects);
     free(p->bucket);
     free(p->prefix);
+    free(p->after);
     free(p);
 }
 
@@ -59,6 +60,10 @@ static void put_query(const pages *p, assay_buf *out)
     }
     assay_put_format(out, "%sencoding-type=url&list-type=2&max-keys=1000&prefix=", p->deep ? "" : "delimiter=%2F&");
     assay_http_put_escaped(out, p->prefix, strlen(p->prefix), false);
+    if (p->after && p->page.token.size == 0) {
+        assay_put_format(out, "&start-after=");
+        assay_http_put_escaped(out, p->after, strlen(p->after), false);
+    }
     assay_put_u8(out, '\0');
 }
 
@@ -81,26 +86,27 @@ static int take_page(void *context, const assay_http_answer *answer, assay_buf *
     return made == ASSAY_OK ? 1 : assay_fail(err, made, "out of memory while it was listed");
 }
 
-static pages *new_pages(const char *bucket, const char *prefix, bool deep)
+static pages *new_pages(const char *bucket, const char *prefix, bool deep, const char *after)
 {
     pages *p = assay_alloc_zeroed(1, sizeof *p);
     if (!p)
         return NULL;
     p->bucket = assay_copy_text(bucket);
     p->prefix = assay_copy_text(prefix);
+    p->after = after ? assay_copy_text(after) : NULL;
     p->deep = deep;
     assay_buf_init(&p->page.token, 64 << 10);
     assay_buf_init(&p->objects, SIZE_MAX / 4);
-    if (p->bucket && p->prefix)
+    if (p->bucket && p->prefix && !p->after == !after)
         return p;
     release_pages(p);
     return NULL;
 }
 
-assay_s3_listing *assay_s3_list_begin(const char *bucket, const char *prefix, bool deep)
+assay_s3_listing *assay_s3_list_begin(const char *bucket, const char *prefix, bool deep, const char *after)
 {
     assay_s3_listing *listing = assay_alloc_zeroed(1, sizeof *listing);
-    pages *p = listing ? new_pages(bucket, prefix, deep) : NULL;
+    pages *p = listing ? new_pages(bucket, prefix, deep, after) : NULL;
     if (!p) {
         free(listing);
         return NULL;

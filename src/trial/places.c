@@ -20,6 +20,15 @@ int assay_trial_places(assay_store *store, assay_place_visit *visit, void *conte
     return status;
 }
 
+int assay_trial_trees(int64_t step, assay_place_visit *visit, void *context)
+{
+    int status = ASSAY_OK;
+    for (unsigned i = 0; i < assay_format_count() && status == ASSAY_OK; i++)
+        if (assay_format_of(i)->trees)
+            status = assay_format_of(i)->trees(step, visit, context);
+    return status;
+}
+
 int assay_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                       assay_place_visit *visit, void *context)
 {

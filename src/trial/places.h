@@ -16,6 +16,10 @@ int assay_trial_places(assay_store *store, assay_place_visit *visit, void *conte
 int assay_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                       assay_place_visit *visit, void *context);
 
+/* Visits the directories of the root in which a trial grows, and which are worth listing as a whole: with `step` < 0
+ * the directory itself, else the path before which, in byte order, all belongs to earlier steps. */
+int assay_trial_trees(int64_t step, assay_place_visit *visit, void *context);
+
 /* Does the index of the part list everything that belongs to it? If not, the part is complete when a later unit exists
  * (below), or when nothing has changed for a while. */
 bool assay_part_is_promised(const assay_part *part);

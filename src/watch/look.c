@@ -1,7 +1,11 @@
 /* look.c - finds what was written to a trial since the last look.
  *
  * A look at a trial in which nothing happens costs one question a place and an unsettled file; nothing is listed and no
- * file opened. Where a place changed, the trial is listed again, and units that are new are read once. */
+ * file opened. Where a place changed, the trial is listed again, and units that are new are read once.
+ *
+ * A storage that waits for a server is told from which step on something may be new, and lists what is behind. It lists
+ * all of the trial at the first look, at every twentieth, when a worker has come that was not there before, and when
+ * the trial has ended: the last evaluation misses nothing. */
 #include "watch/look.h"
 
 #include <stdio.h>
@@ -18,6 +22,7 @@ static const double COARSE = 2.0;
 static const double SETTLED = 10.0;
 /* A part whose index does not tell what belongs to it counts as written when nothing has happened for so long. */
 static const double QUIET = 2.0;
+enum { WHOLE_EVERY = 20, TREES = 8, TREE_ROOM = 128 };
 
 int assay_watched_init(watched_source *source, const char *path)
 {
@@ -223,6 +228,7 @@ static int change_catalog(watched_source *source, assay_catalog *fresh, double n
         status = hash_facts(fresh, &source->facts);
     if (status == ASSAY_OK)
         match_late(source, fresh, late);
+    source->grown = source->grown || (source->listed && fresh->workers > source->catalog.workers);
     for (size_t i = 0; part && status != ASSAY_OK && i < fresh->unit_count; i++)
         free_part(part[i]);
     release_catalog(source);
@@ -366,25 +372,102 @@ static int look_at_part(watched_source *source, size_t number, double now, bool 
     return ready < 0 ? ready : ASSAY_OK;
 }
 
+/* ---- looks ---- */
+
+/* The first step of which something may still come: one that is not settled, or the last one of some worker; < 0 when
+ * that may be any. */
+static int64_t first_open_step(const watched_source *source)
+{
+    const assay_catalog *catalog = &source->catalog;
+    uint32_t *formats = NULL; /* [workers] those in which a later unit was seen, a bit each */
+    if (source->listed && !catalog->ended && catalog->expected_workers <= catalog->workers && catalog->unit_count > 0)
+        formats = assay_alloc_zeroed(catalog->workers, sizeof *formats);
+    if (!formats)
+        return -1;
+    int64_t first = INT64_MAX;
+    for (size_t i = catalog->unit_count; i-- > 0;) {
+        const assay_unit *unit = &catalog->units[i];
+        const uint32_t bit = (uint32_t)1 << (unit->format & 31);
+        if (!source->part[i]->settled || !(formats[unit->worker] & bit))
+            first = unit->step < first ? unit->step : first;
+        formats[unit->worker] |= bit;
+    }
+    free(formats);
+    return first;
+}
+
+typedef struct trees {
+    char path[TREES][TREE_ROOM];
+    const char *list[TREES];
+    size_t count;
+} trees;
+
+static int add_tree(void *context, const char *path)
+{
+    trees *t = context;
+    if (t->count < TREES && strlen(path) < TREE_ROOM) {
+        snprintf(t->path[t->count], TREE_ROOM, "%s", path);
+        t->list[t->count] = t->path[t->count];
+        t->count++;
+    }
+    return ASSAY_OK;
+}
+
+/* Opens the trial anew: the directory may be another one of that name. With `whole` nothing of the last look counts. */
+static int open_again(watched_source *source, bool whole, assay_error *err)
+{
+    assay_store *store = NULL;
+    trees t = {.count = 0};
+    int status = assay_store_open(source->path, &store, err);
+    if (status == ASSAY_OK)
+        status = assay_trial_trees(whole ? -1 : first_open_step(source), add_tree, &t);
+    if (status == ASSAY_OK)
+        status = assay_store_follow(store, whole ? NULL : source->store, t.list, t.count);
+    if (status != ASSAY_OK) {
+        assay_store_close(store);
+        store = NULL;
+    }
+    assay_store_close(source->store);
+    source->store = store;
+    return status;
+}
+
+/* Looks at the places, and lists the trial again where one changed, or `always`. */
+static int look_at_places(watched_source *source, bool always, double now, bool *changed, assay_error *err)
+{
+    assay_store_stamp stamp;
+    source->constant = assay_store_stamp_of(source->store, ".", &stamp, NULL) == ASSAY_EUNSUPPORTED;
+    bool again = places_changed(source, now, changed);
+    return again || always || !source->listed ? list_again(source, now, changed, err) : ASSAY_OK;
+}
+
+/* Opens and lists the trial; once more and as a whole when the first listing tells that this is needed. */
+static int look_at_trial(watched_source *source, double now, bool *changed, assay_error *err)
+{
+    bool whole = source->looks++ % WHOLE_EVERY == 0 || source->grown;
+    for (bool again = false;; again = true) {
+        const bool had_ended = source->listed && source->catalog.ended;
+        source->grown = false;
+        int status = open_again(source, whole || again, err);
+        if (status == ASSAY_OK)
+            status = look_at_places(source, again, now, changed, err);
+        const bool ends = source->listed && source->catalog.ended && !had_ended;
+        if (status != ASSAY_OK || whole || again || !(ends || source->grown))
+            return status;
+    }
+}
+
 int assay_watched_look(watched_source *source, double now, bool *changed, assay_error *err)
 {
     assay_error why = {""};
-    assay_store *store = NULL;
-    int status = assay_store_open(source->path, &store, &why);
-    if (status == ASSAY_EUSAGE || status == ASSAY_EUNSUPPORTED || status == ASSAY_ENOMEM)
+    int status = look_at_trial(source, now, changed, &why);
+    if (status == ASSAY_EUSAGE || status == ASSAY_EUNSUPPORTED)
         return assay_fail(err, status, "%s", why.text);
-    assay_store_close(source->store); /* the directory may be another one of that name */
-    source->store = status == ASSAY_OK ? store : NULL;
-    if (status != ASSAY_OK) {
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM) { /* it is not there */
         *changed = *changed || source->listed;
         release_catalog(source);
         return ASSAY_OK;
     }
-    assay_store_stamp stamp;
-    source->constant = assay_store_stamp_of(store, ".", &stamp, NULL) == ASSAY_EUNSUPPORTED;
-    bool again = places_changed(source, now, changed);
-    if (again || !source->listed)
-        status = list_again(source, now, changed, err);
     for (size_t i = 0; status == ASSAY_OK && source->listed && i < source->catalog.unit_count; i++)
         if (!source->part[i]->settled)
             status = look_at_part(source, i, now, changed);

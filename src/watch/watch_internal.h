@@ -41,7 +41,9 @@ typedef struct watched_source {
     assay_store *store;
     assay_catalog catalog; /* the whole of it */
     bool listed;
-    bool constant;       /* a storage whose contents never change */
+    bool constant; /* a storage whose contents never change */
+    uint64_t looks;
+    bool grown;          /* a worker came since the trial was listed as a whole */
     watched_part **part; /* [catalog.unit_count], in the same order; owned */
     uint8_t *late;       /* [catalog.workers] workers that are not waited for */
     bool unnamed_late;   /* nor workers that the trial announced and that never wrote */

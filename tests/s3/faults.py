@@ -19,6 +19,7 @@ from launch import TRIALS, Checks, mpirun  # noqa: E402
 from reports import body_of, report_of  # noqa: E402
 from s3_proxy import SLOW_DOWN, Proxy  # noqa: E402
 from s3_server import Server  # noqa: E402
+from s3_watch import Watched  # noqa: E402
 
 BUSY = ("status", 429, {"Retry-After": "1"}, b"")
 
@@ -201,7 +202,7 @@ class Suite:
         """Of more objects than are asked for ahead: one GET each, and as many under way as there may be. Answers wait until so many
         requests are there, and a little for one more, which must not come."""
         with Server() as server:
-            server.put_steps("runs", "t/", 400)
+            server.put_steps("runs", "t/", 400).end()
             for ranks in self.ranks:
                 held, full, passed = set(), threading.Event(), threading.Event()
 
@@ -230,7 +231,8 @@ class Suite:
         with Proxy(self.server.port) as proxy:
             done, self.wanted = self.run(proxy)
             self.checks.expect(done.code == 0 and self.wanted, "without a fault: %s" % done)
-        mixed = self.begin_mixed()
+        mixed, watched = self.begin_mixed(), Watched(self.assay, self.room, self.checks)
+        watched.start()
         self.check_requests()
         self.check_many()
         self.check_passing()
@@ -238,6 +240,7 @@ class Suite:
         self.check_refused()
         self.check_changed()
         self.end_mixed(*mixed)
+        watched.join()
         shutil.rmtree(self.room)
         self.checks.done()
 

@@ -34,7 +34,7 @@ class Suite:
     def check_many(self):
         """An index file and an event file for each of 50 000 steps. Nothing is asked for twice, and nothing one by one."""
         with Server() as server:
-            server.put_steps("runs", "t/", STEPS)
+            server.put_steps("runs", "t/", STEPS).end()
             for ranks in self.ranks:
                 before, began = len(server.requests), time.monotonic()
                 out = self.room / "many"

@@ -191,18 +191,23 @@ class Server:
             if path.is_file():
                 self.put(bucket, prefix + path.relative_to(directory).as_posix(), path.read_bytes())
 
-    def put_steps(self, bucket, prefix, steps):
-        """A trial of one worker and so many steps: two small tensors each."""
+    def put_steps(self, bucket, prefix, steps, workers=1):
+        """A trial of so many steps: two small tensors each. Returns it; it has not ended."""
         server = self
 
         class Into(Made):
             def put(self, name, data):
                 server.put(bucket, prefix + name, data)
 
-        trial = Into("", collections={"losses": "loss"})
+        trial = Into("", workers, collections={"losses": "loss"})
         for step in range(steps):
-            trial.step(step, "TRAIN", step, {"loss": 1 / (step + 1), "weight": [0.5, -0.5]})
-        trial.end()
+            self.put_step(trial, step)
+        return trial
+
+    @staticmethod
+    def put_step(trial, step):
+        for worker in trial.workers:
+            trial.step(step, "TRAIN", step, {worker: {"loss": 1 / (step + 1), "weight": [0.5, -0.5]}})
 
     def page(self, bucket, words):
         """A page of ListObjectsV2. The token is the last key, or common prefix, of the page before."""

@@ -31,14 +31,14 @@ def named_workers(text):
 class Watch:
     """A running watch and what it has told so far; ranks 0: without a launcher."""
 
-    def __init__(self, assay, ranks, job, trials, out, *options):
+    def __init__(self, assay, ranks, job, trials, out, *options, env=None):
         argv = [] if LAUNCHER == "none" or not ranks else [LAUNCHER, "-n", str(ranks)]
         argv += [assay, "watch"] + ([job] if job else []) + ["--out", out, "--every", "0.1"] + list(options)
         for trial in trials:
             argv += ["--trial", trial]
         self.out, self.lines, self.noise = Path(out), [], []
         self.process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, env=environment(), text=True, start_new_session=True)
+                                        stderr=subprocess.PIPE, env=environment(env), text=True, start_new_session=True)
         self.readers = [threading.Thread(target=self.read, args=pair, daemon=True)
                         for pair in ((self.process.stdout, self.lines), (self.process.stderr, self.noise))]
         for reader in self.readers:

@@ -61,6 +61,9 @@ typedef struct assay_format {
     int (*unit_places)(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                        assay_place_visit *visit, void *context);
 
+    /* As assay_trial_trees(). NULL: names do not tell the order of steps. */
+    int (*trees)(int64_t step, assay_place_visit *visit, void *context);
+
     /* Are all names in such a directory files'? Who copies a trial need not ask for each. NULL: of none is that known.
      */
     bool (*holds_files)(const char *directory);

@@ -37,6 +37,8 @@ struct assay_store_ops {
     int (*read_at)(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
     int (*stamp)(assay_store *store, const char *path, assay_store_stamp *out,
                  assay_error *err); /* NULL: never changes */
+    /* NULL: listing is no matter of how much is there. */
+    int (*follow)(assay_store *store, assay_store *before, const char *const *from, size_t count);
     /* All or none: of storages that fetch what comes next. */
     bool (*waits)(const assay_store *store);
     void (*depth)(const assay_store *store, size_t *files, uint64_t *bytes);

@@ -65,6 +65,9 @@ static void s3_close(assay_store *store)
     s3_forget_asked(root);
     for (size_t i = 0; i < root->directory_count; i++)
         release_directory(&root->directory[i]);
+    for (size_t i = 0; i < root->tree_count; i++)
+        s3_tree_release(&root->tree[i]);
+    free(root->tree);
     free(root->directory);
     free(root->facts.list);
     assay_buf_release(&root->key);
@@ -112,7 +115,7 @@ static assay_s3_listing *begin_listing(s3_root *root, const char *path)
     assay_put_format(&prefix, "%s%s%s", root->place.prefix, path, path[0] ? "/" : "");
     assay_put_u8(&prefix, '\0');
     assay_s3_listing *listing = assay_buf_status(&prefix) == ASSAY_OK
-                                    ? assay_s3_list_begin(root->place.bucket, (const char *)prefix.data, false)
+                                    ? assay_s3_list_begin(root->place.bucket, (const char *)prefix.data, false, NULL)
                                     : NULL;
     assay_buf_release(&prefix);
     return listing;
@@ -121,7 +124,7 @@ static assay_s3_listing *begin_listing(s3_root *root, const char *path)
 static void s3_list_ahead(assay_store *store, const char *path)
 {
     s3_root *root = store->root;
-    if (find_directory(root, path))
+    if (find_directory(root, path) || s3_tree_of(root, path))
         return;
     s3_directory *d = add_directory(root, path);
     if (d && !(d->listing = begin_listing(root, path)))
@@ -143,44 +146,57 @@ static int64_t nanoseconds(int64_t seconds)
     return seconds > INT64_MIN / 1000000000 && seconds < INT64_MAX / 1000000000 ? seconds * 1000000000 : 0;
 }
 
-static int take_object(void *context, const assay_s3_object *object)
+static int take_leaf(void *context, const char *path, size_t length, const s3_leaf *leaf)
 {
     listed *l = context;
-    const char *path = object->key + l->prefix, *name = path + l->below;
-    size_t length = strlen(name);
-    if (object->is_prefix && length > 0)
-        length--; /* the '/' behind it */
-    if (length == 0 || memchr(name, '/', length))
+    const bool is_directory = length > l->below && path[length - 1] == '/';
+    const size_t size = length > l->below ? length - l->below - is_directory : 0;
+    const char *name = path + l->below;
+    if (size == 0 || memchr(name, '/', size))
         return ASSAY_OK; /* the directory itself, or a key with "//": it has no name */
-    assay_put_bytes(&l->text, name, length);
+    assay_put_bytes(&l->text, name, size);
     assay_put_u8(&l->text, '\0');
     l->count++;
-    const int64_t time = nanoseconds(object->time);
-    const s3_fact fact = {.name = s3_fact_name(path, strlen(path), false),
-                          .size = object->size,
-                          .etag = s3_fact_etag(object->etag),
-                          .time = time};
+    const int64_t time = nanoseconds(leaf->time);
+    const s3_fact fact = {
+        .name = s3_fact_name(path, length, false), .size = leaf->size, .etag = leaf->etag, .time = time};
     const uint64_t sum[] = {l->directory.etag, fact.name, fact.size, fact.etag, (uint64_t)time};
     l->directory.etag = assay_hash_bytes(sum, sizeof sum);
     l->directory.time = time > l->directory.time ? time : l->directory.time;
     l->directory.size++;
-    return object->is_prefix ? assay_buf_status(&l->text) : s3_facts_set(&l->root->facts, &fact);
+    return is_directory ? assay_buf_status(&l->text) : s3_facts_set(&l->root->facts, &fact);
+}
+
+static int take_object(void *context, const assay_s3_object *object)
+{
+    const char *path = object->key + ((const listed *)context)->prefix;
+    const s3_leaf leaf = {.size = object->size, .etag = s3_fact_etag(object->etag), .time = object->time};
+    return take_leaf(context, path, strlen(path), &leaf);
+}
+
+/* Begins to list a directory, unless that was done ahead, and visits what is in it. */
+static int visit_listed(s3_root *root, const char *path, listed *l, assay_error *err)
+{
+    s3_directory *d = find_directory(root, path);
+    s3_tree *tree = s3_tree_of(root, path);
+    if (tree)
+        return s3_tree_visit(root, tree, path, take_leaf, l, err);
+    assay_s3_listing *listing = d ? d->listing : begin_listing(root, path);
+    if (d) {
+        d->listing = NULL;
+        remove_directory(root, d);
+    }
+    return listing ? assay_s3_list_finish(listing, take_object, l, err) : ASSAY_ENOMEM;
 }
 
 /* Lists a directory: its names into *out, and into the facts what is known of it and of the objects in it. */
 static int list_now(assay_store *store, const char *path, assay_names *out, assay_error *err)
 {
     s3_root *root = store->root;
-    s3_directory *d = find_directory(root, path);
-    assay_s3_listing *listing = d ? d->listing : begin_listing(root, path);
     listed l = {.root = root, .prefix = strlen(root->place.prefix), .below = path[0] ? strlen(path) + 1 : 0};
     l.directory = (s3_fact){.name = s3_fact_name(path, strlen(path), true), .is_directory = true};
     assay_buf_init(&l.text, SIZE_MAX / 4);
-    if (d) {
-        d->listing = NULL;
-        remove_directory(root, d);
-    }
-    int status = listing ? assay_s3_list_finish(listing, take_object, &l, err) : ASSAY_ENOMEM;
+    int status = visit_listed(root, path, &l, err);
     if (status == ASSAY_OK)
         status = s3_facts_set(&root->facts, &l.directory);
     if (status == ASSAY_OK)
@@ -331,6 +347,7 @@ const assay_store_ops assay_store_s3 = {
     .close_file = s3_close_file,
     .read_at = s3_read_at,
     .stamp = s3_stamp,
+    .follow = s3_follow,
     .waits = s3_waits,
     .depth = s3_depth,
     .ahead = s3_ahead,

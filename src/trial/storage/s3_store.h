@@ -44,9 +44,30 @@ typedef struct s3_directory {
     assay_names names;
 } s3_directory;
 
+/* An object below a tree. */
+typedef struct s3_leaf {
+    size_t key; /* where its key begins in the tree's keys, terminated */
+    uint64_t size, etag;
+    int64_t time; /* seconds since 1970; INT64_MIN: not told */
+} s3_leaf;
+
+/* A directory that is listed with all that lies below it (s3_tree.c). */
+typedef struct s3_tree {
+    char *top;  /* its name; owned, as is all of it */
+    char *from; /* the path before which nothing has changed since the last look */
+    assay_buf keys;
+    s3_leaf *list; /* [count] in the order of keys */
+    size_t count, room;
+    bool listed;   /* since the store was opened; else as it was at an earlier look */
+    bool unsorted; /* the server does not give keys in their order */
+} s3_tree;
+
 typedef struct s3_root {
     assay_s3_place place;
     s3_facts facts;
+    s3_tree *tree; /* [tree_count] */
+    size_t tree_count;
+    bool doubtful;   /* something changed where nothing should have: trees are listed from their beginnings */
     s3_asked *asked; /* [2 * ring] two rings: what was asked for, and what is kept */
     size_t ring, next[2];
     s3_directory *directory; /* [directory_count] */
@@ -56,6 +77,17 @@ typedef struct s3_root {
 
 /* The key of a path within the trial; NULL without memory. Valid until the next one. */
 const char *s3_root_key(s3_root *root, const char *path);
+
+/* The tree that a path lies in, or is; NULL: none. */
+s3_tree *s3_tree_of(s3_root *root, const char *path);
+/* Visits what lies in a directory of a tree: paths within the trial, of so many bytes. That of a directory ends with
+ * its '/', and its leaf tells nothing. What `visit` returns other than 0 ends it. */
+typedef int s3_leaf_visit(void *context, const char *path, size_t length, const s3_leaf *leaf);
+int s3_tree_visit(s3_root *root, s3_tree *tree, const char *directory, s3_leaf_visit *visit, void *context,
+                  assay_error *err);
+void s3_tree_release(s3_tree *tree);
+/* As assay_store_follow(). */
+int s3_follow(assay_store *store, assay_store *before, const char *const *from, size_t count);
 
 /* The file part of the backend. */
 int s3_open_file(assay_store *store, const char *path, assay_store_file *file, assay_error *err);

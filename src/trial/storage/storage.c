@@ -115,6 +115,11 @@ int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp
     return store->ops->stamp(store, path, out, err);
 }
 
+int assay_store_follow(assay_store *store, assay_store *before, const char *const *from, size_t count)
+{
+    return store->ops->follow ? store->ops->follow(store, before, from, count) : ASSAY_OK;
+}
+
 int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err)
 {
     assay_store_file *file = assay_alloc_zeroed(1, sizeof *file);

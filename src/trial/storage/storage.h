@@ -69,6 +69,12 @@ typedef struct assay_store_stamp {
  * ASSAY_EUNSUPPORTED for storages whose contents never change. */
 int assay_store_stamp_of(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err);
 
+/* For who looks at a trial again and again, each time with a new store: `from` has a path of each directory of the root
+ * that is looked at as a whole ("logs", "steps/000700"). Of what comes before it, in byte order, nothing has
+ * changed since `before` listed it; a storage that waits for a server then lists what is behind. NULL: all is listed.
+ * What `before` knew is gone afterwards. ASSAY_OK or ASSAY_ENOMEM. */
+int assay_store_follow(assay_store *store, assay_store *before, const char *const *from, size_t count);
+
 /* Opens a file for reading at any offset. ASSAY_ENOTFOUND, ASSAY_EIO. */
 int assay_store_open_file(assay_store *store, const char *path, assay_store_file **out, assay_error *err);
 void assay_store_close_file(assay_store_file *file);

@@ -249,6 +249,21 @@ int assay_smdebug_places(assay_store *store, assay_place_visit *visit, void *con
     return status == ASSAY_OK ? visit(context, END) : status;
 }
 
+/* Numbers in names have a fixed width, so steps are in byte order, across the buckets of the index, too. */
+int assay_smdebug_trees(int64_t step, assay_place_visit *visit, void *context)
+{
+    char index[64] = "index", events[64] = "events";
+    if (step >= 0) {
+        snprintf(index, sizeof index, "index/%0*lld/%0*lld", BUCKET_DIGITS, (long long)(step / STEPS_A_BUCKET),
+                 STEP_DIGITS, (long long)step);
+        snprintf(events, sizeof events, "events/%0*lld", STEP_DIGITS, (long long)step);
+    }
+    int status = visit(context, COLLECTIONS);
+    if (status == ASSAY_OK)
+        status = visit(context, index);
+    return status == ASSAY_OK ? visit(context, events) : status;
+}
+
 int assay_smdebug_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                               assay_place_visit *visit, void *context)
 {

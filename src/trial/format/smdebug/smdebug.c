@@ -37,6 +37,7 @@ const assay_format assay_format_smdebug = {
     .record_tail = 1024, /* the metadata comes behind the tensor */
     .places = assay_smdebug_places,
     .unit_places = assay_smdebug_unit_places,
+    .trees = assay_smdebug_trees,
     .holds_files = assay_smdebug_holds_files,
     .promised = true,
     .cached = true,

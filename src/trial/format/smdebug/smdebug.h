@@ -15,6 +15,7 @@ uint32_t assay_smdebug_place_of(const assay_catalog *catalog, const assay_unit *
 int assay_smdebug_index_path(const assay_catalog *catalog, const assay_unit *unit, char *out, size_t room);
 /* The event file of a step of a worker, unless its index says otherwise. */
 int assay_smdebug_event_path(const assay_catalog *catalog, int64_t step, uint32_t worker, char *out, size_t room);
+int assay_smdebug_trees(int64_t step, assay_place_visit *visit, void *context);
 int assay_smdebug_places(assay_store *store, assay_place_visit *visit, void *context);
 int assay_smdebug_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                               assay_place_visit *visit, void *context);
