@@ -104,7 +104,7 @@ static int test_bound(const assay_rule *rule, const assay_step_view *view, assay
         snprintf(note, sizeof note, "%" PRIu64 " of %" PRIu64 " elements, the worst is element %" PRIu64, m->beyond,
                  item->stats->count, m->index);
         assay_finding finding = finding_of(view, item, m->largest, m->limit);
-        finding.test = BOUND;
+        finding.test = finding.value_unit = BOUND;
         finding.note = note;
         status = assay_series_add(s->series, view->step, item->tensor, item->worker, &m->largest);
         if (status == ASSAY_OK)
@@ -124,7 +124,7 @@ static int test_amsgrad(const assay_rule *rule, const assay_step_view *view, ass
             continue;
         snprintf(note, sizeof note, "the first is element %" PRIu64, m->index);
         assay_finding finding = finding_of(view, item, (double)m->beyond, 0);
-        finding.test = AMSGRAD;
+        finding.test = finding.value_unit = AMSGRAD;
         finding.note = m->beyond > 0 ? note : NULL;
         status = assay_findings_test(s->findings, m->beyond > 0, &finding);
     }
@@ -174,6 +174,9 @@ static const char *const remedies[] = {
     NULL,
 };
 
+static const char *const value_units[] = {
+    [AMSGRAD] = "element(s) below the second moment", [BOUND] = "times the bound", NULL};
+
 const assay_rule_ops assay_rule_adam_moment_bound = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -184,6 +187,7 @@ const assay_rule_ops assay_rule_adam_moment_bound = {
     .params = params,
     .tests = tests,
     .series_width = 1,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -92,6 +92,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {"% zeros", NULL};
+
 const assay_rule_ops assay_rule_all_zero = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -103,6 +105,7 @@ const assay_rule_ops assay_rule_all_zero = {
         "ReLUs or empty inputs.",
     .params = params,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -81,12 +81,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, batch_size_evaluate, err);
 }
 
+static const char *const value_units[] = {"% GPU use", NULL};
+
 const assay_rule_ops assay_rule_batch_size = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "BatchSize",
     .summary = "CPU, GPU and GPU memory all stay well below their limits: the batch does not fill the machine.",
     .advice = "Take larger batches, or a smaller machine.",
+    .value_units = value_units,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

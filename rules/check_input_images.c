@@ -103,6 +103,7 @@ static int test_tensor(const assay_rule *rule, assay_row row, double images, con
     finding.value = off;
     finding.threshold = assay_param_real(rule->params, "threshold_var");
     finding.note = "variance";
+    finding.value_unit = 1;
     return assay_findings_test(findings, off > finding.threshold, &finding);
 }
 
@@ -159,6 +160,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {"away from mean 0", "away from variance 1", NULL};
+
 const assay_rule_ops assay_rule_check_input_images = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -170,6 +173,7 @@ const assay_rule_ops assay_rule_check_input_images = {
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

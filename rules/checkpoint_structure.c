@@ -344,6 +344,7 @@ static int test_files(walk *w)
                                        .tensor = ASSAY_NO_TENSOR,
                                        .worker = ASSAY_ALL_WORKERS,
                                        .test = FILES,
+                                       .value_unit = 1,
                                        .value = (double)losses,
                                        .note = "see the problems"};
         if (w->wanted[FILES] && w->claims[i].end > w->claims[i].first && in_range(w, step))
@@ -393,6 +394,8 @@ static const char *const remedies[] = {
     NULL,
 };
 
+static const char *const value_units[] = {"tensor(s)", "damaged or missing part(s)", NULL};
+
 const assay_rule_ops assay_rule_checkpoint_structure = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -404,6 +407,7 @@ const assay_rule_ops assay_rule_checkpoint_structure = {
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = 1,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -206,7 +206,7 @@ static int test_step(const assay_rule *rule, const assay_counter *so_far, assay_
     int status = assay_findings_test(findings, finding.value > finding.threshold, &finding);
     if (status || s.pairs == 0)
         return status;
-    finding.test = MISPREDICTION;
+    finding.test = finding.value_unit = MISPREDICTION;
     finding.value = s.worst;
     finding.threshold = assay_param_real(rule->params, "threshold_misprediction");
     return assay_findings_test(findings, finding.value > finding.threshold, &finding);
@@ -267,6 +267,7 @@ static int test_end(const assay_rule *rule, const assay_counter *late, const sha
                              .tensor = last.tensor,
                              .worker = last.worker,
                              .test = MISPREDICTION,
+                             .value_unit = MISPREDICTION,
                              .value = worst.of[PAIRS] ? (double)worst.of[MISSES] / (double)worst.of[PAIRS] : 0,
                              .threshold = limit,
                              .note = note};
@@ -324,6 +325,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {
+    [IMBALANCE] = "times the smallest class", [MISPREDICTION] = "of a class predicted wrongly", NULL};
+
 const assay_rule_ops assay_rule_class_imbalance = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -338,6 +342,7 @@ const assay_rule_ops assay_rule_class_imbalance = {
     .tests = tests,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

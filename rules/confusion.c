@@ -300,6 +300,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {"of a class predicted right", NULL};
+
 const assay_rule_ops assay_rule_confusion = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -313,6 +315,7 @@ const assay_rule_ops assay_rule_confusion = {
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

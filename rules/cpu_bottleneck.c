@@ -15,12 +15,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, cpu_bottleneck_evaluate, err);
 }
 
+static const char *const value_units[] = {"% of the snapshots", NULL};
+
 const assay_rule_ops assay_rule_cpu_bottleneck = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "CPUBottleneck",
     .summary = "GPUs idle while a core is saturated, for too large a share of the time.",
     .advice = "More loader processes, prefetching, or less work on the CPU for each sample.",
+    .value_units = value_units,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -177,12 +177,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, dataloader_evaluate, err);
 }
 
+static const char *const value_units[] = {"loader process(es)", NULL};
+
 const assay_rule_ops assay_rule_dataloader = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "Dataloader",
     .summary = "Far fewer or far more loader processes than cores.",
     .advice = "Change the number of loader processes.",
+    .value_units = value_units,
     .params = params,
     .tests = tests,
     TIMED_RULE_STATE,

@@ -86,6 +86,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return first_cause_put(rule, state, NULL, "went dead", verdict, err);
 }
 
+static const char *const value_units[] = {"% of the units dead", NULL};
+
 const assay_rule_ops assay_rule_dead_relu = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -97,6 +99,7 @@ const assay_rule_ops assay_rule_dead_relu = {
     .remedies = remedies,
     .params = params,
     .traits = ASSAY_RULE_POOLS,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -120,6 +120,8 @@ static const char *const remedies[] = {
     NULL,
 };
 
+static const char *const value_units[] = {"dead row(s)", NULL};
+
 const assay_rule_ops assay_rule_dead_rows = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -129,6 +131,7 @@ const assay_rule_ops assay_rule_dead_rows = {
     .remedies = remedies,
     .params = params,
     .tests = tests,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

@@ -126,6 +126,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {"saved step(s) in a row", NULL};
+
 const assay_rule_ops assay_rule_duplicate_shard = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -138,6 +140,7 @@ const assay_rule_ops assay_rule_duplicate_shard = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

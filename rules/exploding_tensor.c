@@ -52,7 +52,8 @@ static const assay_first_bad *first_bad(const assay_step_view *view, const assay
     return result && !(only_nan && isinf(result->of.first_bad.value)) ? &result->of.first_bad : NULL;
 }
 
-enum { BAD, INDIRECT, ROW_WIDTH }; /* values of a row, which stands for a datapoint that is bad */
+enum { BAD, UNIT, ROW_WIDTH };                    /* values of a row, which stands for a datapoint that is bad */
+enum { NAN_ONLY, INFINITE_ONLY, BOTH, INDIRECT }; /* what is counted: UNIT, and place in value_units */
 
 /* What is bad in a tensor: elements, or saved reductions. */
 typedef struct badness {
@@ -92,13 +93,14 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
             continue;
         badness b = indirect ? bad_reductions(item, only_nan) : bad_elements(item, only_nan);
         unsigned kind = (b.nan > 0 ? FIRST_CAUSE_NAN : 0u) | (b.count > b.nan ? FIRST_CAUSE_INF : 0u);
+        const int unit = indirect ? INDIRECT : b.nan == 0 ? INFINITE_ONLY : b.count > b.nan ? BOTH : NAN_ONLY;
         assay_findings_datapoints(s->findings, 1);
         status = first_cause_judge(s, view, item->tensor, item->worker,
                                    (assay_judgement){.bad = b.count > 0, .whole = b.whole, .kind = kind},
                                    first_bad(view, item, only_nan));
         if (status == ASSAY_OK && b.count > 0)
             status = assay_series_add(s->series, view->step, item->tensor, item->worker,
-                                      (double[ROW_WIDTH]){(double)b.count, indirect});
+                                      (double[ROW_WIDTH]){(double)b.count, unit});
     }
     return status;
 }
@@ -155,7 +157,9 @@ static int add_findings(const assay_rule *rule, const assay_series *series, cons
         if (row.tensor < assay_trial_tensors(rule->trial) && meant[row.tensor])
             continue;
         assay_finding finding = {.step = row.step, .tensor = row.tensor, .worker = row.worker, .value = row.value[BAD]};
-        finding.note = row.value[INDIRECT] != 0 ? "indirect" : NULL;
+        while (finding.value_unit < INDIRECT && row.value[UNIT] != finding.value_unit)
+            finding.value_unit++;
+        finding.note = finding.value_unit == INDIRECT ? "indirect" : NULL;
         status = assay_findings_add(findings, &finding);
     }
     return status;
@@ -202,6 +206,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
+static const char *const value_units[] = {"NaN element(s)", "infinite element(s)", "NaN or infinite element(s)",
+                                          "saved reduction(s) not finite", NULL};
+
 const assay_rule_ops assay_rule_exploding_tensor = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -215,6 +222,7 @@ const assay_rule_ops assay_rule_exploding_tensor = {
     .remedies = remedies,
     .params = params,
     .series_width = ROW_WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

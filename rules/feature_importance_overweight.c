@@ -83,6 +83,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+static const char *const value_units[] = {"of the total importance", NULL};
+
 const assay_rule_ops assay_rule_feature_importance_overweight = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -92,6 +94,7 @@ const assay_rule_ops assay_rule_feature_importance_overweight = {
         "Check whether the heavy features leak the label or will be missing at prediction time; subsample columns "
         "(colsample_bytree), limit depth, or train once without them to see what the others can do.",
     .params = params,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

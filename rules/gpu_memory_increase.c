@@ -56,12 +56,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, gpu_memory_increase_evaluate, err);
 }
 
+static const char *const value_units[] = {"percentage points", NULL};
+
 const assay_rule_ops assay_rule_gpu_memory_increase = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "GPUMemoryIncrease",
     .summary = "The moving average of a GPU's memory rose sharply.",
     .advice = "Look for tensors that are kept alive; if the need is real, take more memory.",
+    .value_units = value_units,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

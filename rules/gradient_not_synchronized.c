@@ -257,6 +257,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {"apart", NULL};
+
 const assay_rule_ops assay_rule_gradient_not_synchronized = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -270,6 +272,7 @@ const assay_rule_ops assay_rule_gradient_not_synchronized = {
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

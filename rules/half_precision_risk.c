@@ -232,6 +232,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
+static const char *const value_units[] = {"% of the elements", NULL};
+
 const assay_rule_ops assay_rule_half_precision_risk = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -243,6 +245,7 @@ const assay_rule_ops assay_rule_half_precision_risk = {
     .params = params,
     .tests = tests,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -15,12 +15,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, io_bottleneck_evaluate, err);
 }
 
+static const char *const value_units[] = {"% of the snapshots", NULL};
+
 const assay_rule_ops assay_rule_io_bottleneck = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "IOBottleneck",
     .summary = "GPUs idle while cores wait for I/O, for too large a share of the time.",
     .advice = "Prefetch, take larger or binary files, or faster storage.",
+    .value_units = value_units,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -223,6 +223,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status == ASSAY_OK ? ASSAY_OK : assay_fail(err, status, "out of memory");
 }
 
+static const char *const value_units[] = {"label(s)", NULL};
+
 const assay_rule_ops assay_rule_label_out_of_range = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -233,6 +235,7 @@ const assay_rule_ops assay_rule_label_out_of_range = {
               "loss silently.",
     .remedies = remedies,
     .params = params,
+    .value_units = value_units,
     .setup = setup,
     .series_width = WIDTH,
     .map = map,

@@ -129,12 +129,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, load_balancing_evaluate, err);
 }
 
+static const char *const value_units[] = {"apart, of 0.83 at most", NULL};
+
 const assay_rule_ops assay_rule_load_balancing = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "LoadBalancing",
     .summary = "GPUs of the same job have clearly different loads.",
     .advice = "Take another distribution strategy, or make the shards of the data even.",
+    .value_units = value_units,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

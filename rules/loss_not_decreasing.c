@@ -366,6 +366,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return true;
 }
 
+static const char *const value_units[] = {"% decrease", NULL};
+
 const assay_rule_ops assay_rule_loss_not_decreasing = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -379,6 +381,7 @@ const assay_rule_ops assay_rule_loss_not_decreasing = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -92,6 +92,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return reason_few_steps(rule, ASSAY_MODE_NONE, history_least(rule->params) + 1, NEEDED, out);
 }
 
+static const char *const value_units[] = {"loss", NULL};
+
 const assay_rule_ops assay_rule_loss_spike = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -104,6 +106,7 @@ const assay_rule_ops assay_rule_loss_spike = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = HISTORY_WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -60,12 +60,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, low_gpu_utilization_evaluate, err);
 }
 
+static const char *const value_units[] = {"% GPU use", NULL};
+
 const assay_rule_ops assay_rule_low_gpu_utilization = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "LowGPUUtilization",
     .summary = "A GPU is hardly used, or flips between busy and idle.",
     .advice = "Look for bottlenecks and synchronous calls, or enlarge the batch.",
+    .value_units = value_units,
     .params = params,
     .tests = tests,
     TIMED_RULE_STATE,

@@ -85,12 +85,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, max_initialization_time_evaluate, err);
 }
 
+static const char *const value_units[] = {"min", NULL};
+
 const assay_rule_ops assay_rule_max_initialization_time = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "MaxInitializationTime",
     .summary = "The first step came late.",
     .advice = "Shorten downloads and set-up; stream the data.",
+    .value_units = value_units,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

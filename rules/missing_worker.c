@@ -133,6 +133,7 @@ static int test_never(const roll *r, int64_t step, assay_verdict *verdict)
                                  .tensor = ASSAY_NO_TENSOR,
                                  .worker = unknown ? ASSAY_ALL_WORKERS : w,
                                  .test = NEVER,
+                                 .value_unit = NEVER,
                                  .value = missing,
                                  .note = note};
         status = assay_findings_test(assay_verdict_findings(verdict), missing > 0, &finding);
@@ -200,6 +201,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {[ABSENT] = "step(s) missed in a row", [NEVER] = "of {workers} workers", NULL};
+
 const assay_rule_ops assay_rule_missing_worker = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -213,6 +216,7 @@ const assay_rule_ops assay_rule_missing_worker = {
     .tests = tests,
     .traits = ASSAY_RULE_POOLS,
     .series_width = 1,
+    .value_units = value_units,
     .setup = times_setup,
     .map = map,
     .finalize = finalize,

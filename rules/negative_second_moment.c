@@ -53,6 +53,8 @@ static const char *const remedies[] = {
     NULL,
 };
 
+static const char *const value_units[] = {"element(s) below zero", NULL};
+
 const assay_rule_ops assay_rule_negative_second_moment = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -61,6 +63,7 @@ const assay_rule_ops assay_rule_negative_second_moment = {
     .advice = "An average of squares is never negative: the optimizer's state was damaged, and its next update is NaN.",
     .remedies = remedies,
     .params = params,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

@@ -91,6 +91,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+static const char *const value_units[] = {"% of the tokens", NULL};
+
 const assay_rule_ops assay_rule_nlp_sequence_ratio = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -101,6 +103,7 @@ const assay_rule_ops assay_rule_nlp_sequence_ratio = {
               "mask padding in the loss; many unknown tokens mean that vocabulary or tokenizer do not fit the data.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

@@ -183,6 +183,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
            reason_few_steps(rule, ASSAY_MODE_NONE, history_least(rule->params) + 1, NEEDED, out);
 }
 
+static const char *const value_units[] = {"deviations", NULL};
+
 const assay_rule_ops assay_rule_norm_spike = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -196,6 +198,7 @@ const assay_rule_ops assay_rule_norm_spike = {
     .tests = tests,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -145,6 +145,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return reason_no_evaluation(rule, out);
 }
 
+static const char *const value_units[] = {"of the training loss above it", NULL};
+
 const assay_rule_ops assay_rule_overfit = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -156,6 +158,7 @@ const assay_rule_ops assay_rule_overfit = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

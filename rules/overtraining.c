@@ -110,6 +110,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return reason_no_evaluation(rule, out);
 }
 
+static const char *const value_units[] = {"validation step(s) without a new best", NULL};
+
 const assay_rule_ops assay_rule_overtraining = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -121,6 +123,7 @@ const assay_rule_ops assay_rule_overtraining = {
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -156,6 +156,7 @@ static bool judge(const assay_rule *rule, assay_row row, patience *p, assay_find
                                        : test == VARIANCE_RATIO ? VARIANCE_RATIO
                                                                 : LOSS_STALLED,
                                .value = row.value[VALUE]};
+    finding->value_unit = finding->test;
     switch (finding->test) {
     case GRADIENT_RANGE:
         finding->threshold = assay_param_real(rule->params, "distribution_range");
@@ -196,6 +197,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {[GRADIENT_RANGE] = "between the 5 % and 95 % quantiles",
+                                          [LOSS_STALLED] = "step(s) without a new best",
+                                          [VARIANCE_RATIO] = "times the smallest variance",
+                                          NULL};
+
 const assay_rule_ops assay_rule_poor_weight_initialization = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -207,6 +213,7 @@ const assay_rule_ops assay_rule_poor_weight_initialization = {
     .params = params,
     .tests = tests,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

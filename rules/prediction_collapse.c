@@ -251,6 +251,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {"of the predictions", NULL};
+
 const assay_rule_ops assay_rule_prediction_collapse = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -263,6 +265,7 @@ const assay_rule_ops assay_rule_prediction_collapse = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -83,12 +83,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, evaluate, err);
 }
 
+static const char *const value_units[] = {"finding(s)", NULL};
+
 const assay_rule_ops assay_rule_profiler_report = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "ProfilerReport",
     .summary = "Runs all other rules over profiler data at once; fires once for each that fires.",
     .advice = "See the rules that fired: each says what to do.",
+    .value_units = value_units,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -228,6 +228,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {"apart", NULL};
+
 const assay_rule_ops assay_rule_replica_divergence = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -240,6 +242,7 @@ const assay_rule_ops assay_rule_replica_divergence = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -120,6 +120,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return ASSAY_OK;
 }
 
+static const char *const value_units[] = {"% of the units saturated", NULL};
+
 const assay_rule_ops assay_rule_saturated_activation = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -130,6 +132,7 @@ const assay_rule_ops assay_rule_saturated_activation = {
               "(Xavier) or a lower learning rate, or use ReLU or GELU in hidden layers.",
     .params = params,
     .traits = ASSAY_RULE_POOLS,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -114,6 +114,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return ASSAY_OK;
 }
 
+static const char *const value_units[] = {"apart", NULL};
+
 const assay_rule_ops assay_rule_similar_across_runs = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -123,6 +125,7 @@ const assay_rule_ops assay_rule_similar_across_runs = {
               "should be "
               "equal up to there; a difference in inputs or labels comes before one in weights.",
     .params = params,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -74,6 +74,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return reason_few_steps(rule, ASSAY_MODE_NONE, 2, " to have a time between them", out);
 }
 
+static const char *const value_units[] = {"s", NULL};
+
 const assay_rule_ops assay_rule_stalled_training_rule = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -86,6 +88,7 @@ const assay_rule_ops assay_rule_stalled_training_rule = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = 1,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

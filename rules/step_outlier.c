@@ -161,12 +161,15 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, step_outlier_evaluate, err);
 }
 
+static const char *const value_units[] = {"outlier step(s)", NULL};
+
 const assay_rule_ops assay_rule_step_outlier = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
     .name = "StepOutlier",
     .summary = "Some steps took far longer than the rest.",
     .advice = "See what ran at those times: I/O, checkpoints, other processes.",
+    .value_units = value_units,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

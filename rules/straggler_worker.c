@@ -219,6 +219,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return alone;
 }
 
+static const char *const value_units[] = {"s late", NULL};
+
 const assay_rule_ops assay_rule_straggler_worker = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -231,6 +233,7 @@ const assay_rule_ops assay_rule_straggler_worker = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = 1,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -71,6 +71,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+static const char *const value_units[] = {"variance", NULL};
+
 const assay_rule_ops assay_rule_tensor_variance = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -82,6 +84,7 @@ const assay_rule_ops assay_rule_tensor_variance = {
         "frozen layer); one that is too large precedes overflow: check initialisation scale, normalisation layers and "
         "learning rate of the tensors named.",
     .params = params,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

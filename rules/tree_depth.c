@@ -135,6 +135,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     return status;
 }
 
+static const char *const value_units[] = {"level(s)", NULL};
+
 const assay_rule_ops assay_rule_tree_depth = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -144,6 +146,7 @@ const assay_rule_ops assay_rule_tree_depth = {
               "compare the "
               "validation metric before and after.",
     .params = params,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

@@ -355,6 +355,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             (uint64_t)assay_param_int(rule->params, "num_steps"), " in a row (num_steps)", out);
 }
 
+static const char *const value_units[] = {"saved step(s) without a change", NULL};
+
 const assay_rule_ops assay_rule_unchanged_tensor = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -368,6 +370,7 @@ const assay_rule_ops assay_rule_unchanged_tensor = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -158,6 +158,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
+static const char *const value_units[] = {"mean magnitude", NULL};
+
 const assay_rule_ops assay_rule_vanishing_gradient = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -170,6 +172,7 @@ const assay_rule_ops assay_rule_vanishing_gradient = {
     .remedies = remedies,
     .params = params,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -212,6 +212,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             out);
 }
 
+static const char *const value_units[] = {"saved step(s) without a change", NULL};
+
 const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -224,6 +226,7 @@ const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
     .params = params,
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -83,6 +83,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             out);
 }
 
+static const char *const value_units[] = {"of the weights' norm", NULL};
+
 const assay_rule_ops assay_rule_weight_update_ratio = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -94,6 +96,7 @@ const assay_rule_ops assay_rule_weight_update_ratio = {
               "and check "
               "that the optimizer holds the parameter.",
     .params = params,
+    .value_units = value_units,
     .setup = setup,
     .map = map,
     .finalize = finalize,

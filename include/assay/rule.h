@@ -295,7 +295,8 @@ static inline bool assay_view_has_values(const assay_tensor_view *item)
 typedef struct assay_finding {
     int64_t step;
     uint32_t tensor, worker;
-    uint32_t test; /* index into ops->tests; 0 where there are none */
+    uint32_t test;       /* index into ops->tests; 0 where there are none */
+    uint32_t value_unit; /* index into ops->value_units */
     double value, threshold;
     const int64_t *cells; /* pairs (label, prediction), [2 * cell_count]; copied */
     uint32_t cell_count;
@@ -459,6 +460,11 @@ struct assay_rule_ops {
      * a sentence, "EVAL has 4 steps; ...", and returns true; false when it can have some. `modes` are those in which
      * its tensors were saved. NULL: the rule cannot tell. */
     bool (*reason)(const assay_rule *rule, unsigned modes, assay_buf *out);
+
+    /* What the value of a finding counts or is measured in, as it reads behind the number: "s", "% of the units dead".
+     * "NaN element(s)" loses what is in parentheses behind a 1, and "of {workers} workers" gets the number of workers
+     * that were said to write. A finding says by its index which is its own; ends with NULL. NULL: bare numbers. */
+    const char *const *value_units;
 };
 
 /* The functions of the common state, as assay_rule_ops asks for them: findings, a series of ops->series_width doubles a

@@ -88,7 +88,11 @@ static void put_first(const assay_trial *info, const report_rule *rule, const as
     if (test)
         assay_put_format(out, ", test %s", test);
     assay_put_format(out, ", value ");
-    assay_text_put_number(out, f->value);
+    assay_buf value;
+    assay_buf_init(&value, MESSAGE_BYTES);
+    report_put_value(info, rule, f, &value);
+    assay_text_put_clean(out, (const char *)value.data, value.size);
+    assay_buf_release(&value);
     assay_put_format(out, ", threshold ");
     assay_text_put_number(out, f->threshold);
     assay_put_u8(out, '\n');

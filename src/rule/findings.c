@@ -211,7 +211,7 @@ int assay_findings_append(assay_findings *earlier, const assay_findings *later)
 }
 
 /* step, tensor, worker, test, value, threshold, cell count, note mark: the least that a packed finding takes. */
-enum { PACKED_FINDING = 8 + 4 + 4 + 4 + 8 + 8 + 4 + 1, HAS_NOTE = 1, HAS_TIME = 2 };
+enum { PACKED_FINDING = 8 + 4 + 4 + 4 + 8 + 8 + 4 + 1, HAS_NOTE = 1, HAS_TIME = 2, HAS_UNIT = 4 };
 
 static void pack_place(const assay_time_place *place, assay_buf *out)
 {
@@ -263,7 +263,9 @@ void assay_findings_pack(const assay_findings *f, assay_buf *out)
         assay_put_u32(out, x->cell_count);
         for (size_t k = 0; k < (size_t)x->cell_count * 2; k++)
             assay_put_i64(out, x->cells[k]);
-        assay_put_u8(out, (x->note ? HAS_NOTE : 0) | (x->time ? HAS_TIME : 0));
+        assay_put_u8(out, (x->note ? HAS_NOTE : 0) | (x->time ? HAS_TIME : 0) | (x->value_unit ? HAS_UNIT : 0));
+        if (x->value_unit)
+            assay_put_u32(out, x->value_unit);
         if (x->note)
             assay_put_text(out, x->note);
         if (x->time)
@@ -290,9 +292,11 @@ static int unpack_finding(assay_cursor *in, assay_finding *x)
     x->cells = cell;
     x->cell_count = cells;
     uint8_t marks = assay_get_u8(in);
+    x->value_unit = marks & HAS_UNIT ? assay_get_u32(in) : 0;
     size_t length = 0;
     const char *note = marks & HAS_NOTE ? assay_get_text(in, &length) : NULL;
-    if (in->failed || marks > (HAS_NOTE | HAS_TIME) || (note && memchr(note, 0, length)))
+    if (in->failed || marks > (HAS_NOTE | HAS_TIME | HAS_UNIT) || (marks & HAS_UNIT && x->value_unit == 0) ||
+        (note && memchr(note, 0, length)))
         return ASSAY_EFORMAT;
     if (note && !(x->note = assay_copy_bytes_as_text(note, length)))
         return ASSAY_ENOMEM;

@@ -129,11 +129,11 @@ def check_findings(forms):
         return
     for row, (trial, rule, finding) in zip(rows, wanted):
         got = [row.trial, row.rule, row.kind, row.severity, row.step, row.mode, row.mode_step, row.worker, row.tensor, row.test,
-               row.value, row.threshold, row.cells, row.note]
+               row.value, row.threshold, row.cells, row.note, row.value_unit]
         cells = " ".join("%d:%d" % tuple(c) for c in finding.get("cells", []))
         should = [trial["name"], rule["name"], rule["rule"], rule["severity"], finding["step"], finding["mode"],
                   finding["mode_step"], finding["worker"], finding["tensor"], finding.get("test", ""), number(finding["value"]),
-                  number(finding["threshold"]), cells, finding.get("note", "")]
+                  number(finding["threshold"]), cells, finding.get("note", ""), finding.get("value_unit", "")]
         forms.expect(all(same(a, b) for a, b in zip(got, should)), "findings.csv: %r is not %r" % (got, should))
 
 

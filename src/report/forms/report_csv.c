@@ -82,6 +82,7 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
     const assay_instance *instance = rule->instance;
     const assay_step_info *step = report_finding_step(trial->info, f);
     const char *test = report_finding_test(rule, f);
+    assay_buf unit;
     put_text(out, trial->trial->name);
     put_text(out, instance->name);
     put_text(out, report_kind(rule));
@@ -96,7 +97,13 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
     for (uint32_t c = 0; c < f->cell_count; c++)
         assay_put_format(out, "%s%" PRId64 ":%" PRId64, c ? " " : "", f->cells[2 * c], f->cells[2 * c + 1]);
     assay_put_u8(out, ',');
-    assay_csv_put_text(out, f->note ? f->note : "");
+    put_text(out, f->note ? f->note : "");
+    assay_buf_init(&unit, ASSAY_REPORT_CEILING);
+    report_put_unit(trial->info, rule, f, false, &unit);
+    assay_csv_put_bytes(out, (const char *)unit.data, unit.size);
+    if (assay_buf_status(&unit) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&unit);
+    assay_buf_release(&unit);
     assay_put_u8(out, '\n');
 }
 
@@ -104,8 +111,8 @@ int report_put_findings_csv(const assay_report *report, const assay_report_origi
 {
     const assay_outcome *outcome = report->outcome;
     (void)origin;
-    assay_put_format(out,
-                     "trial,rule,kind,severity,step,mode,mode_step,worker,tensor,test,value,threshold,cells,note\n");
+    assay_put_format(out, "trial,rule,kind,severity,step,mode,mode_step,worker,tensor,test,value,threshold,cells,note,"
+                          "value_unit\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
         size_t *order;
         int status = report_order_rules(outcome, &outcome->trials[t], &order);

@@ -19,7 +19,7 @@ typedef struct evidence_columns {
     bool test, detail;
 } evidence_columns;
 
-/* Findings that share step, tensor, test and threshold. */
+/* Findings that share step, tensor, test, unit and threshold. */
 typedef struct finding_group {
     const assay_finding *first;
     double least, most; /* of the values that are not NaN */
@@ -30,7 +30,8 @@ typedef struct finding_group {
 
 static bool belongs(const assay_finding *a, const assay_finding *b)
 {
-    return a->test == b->test && memcmp(&a->threshold, &b->threshold, sizeof a->threshold) == 0;
+    return a->test == b->test && a->value_unit == b->value_unit &&
+           memcmp(&a->threshold, &b->threshold, sizeof a->threshold) == 0;
 }
 
 static bool same_place(const assay_finding *a, const assay_finding *b)
@@ -55,7 +56,7 @@ static finding_group collect(const assay_finding *list, size_t from, size_t to, 
     return group;
 }
 
-static void put_values(const finding_group *group, assay_table *table)
+static void put_values(const assay_trial *info, const report_rule *rule, const finding_group *group, assay_table *table)
 {
     assay_buf text;
     assay_buf_init(&text, 256);
@@ -68,6 +69,8 @@ static void put_values(const finding_group *group, assay_table *table)
     }
     if (group->nan)
         assay_put_format(&text, "%snan", text.size ? ", " : "");
+    assay_put_format(&text, report_has_unit(rule, group->first) ? " " : "");
+    report_put_unit(info, rule, group->first, group->least == 1 && group->most == 1, &text);
     assay_put_u8(&text, '\0');
     assay_table_cell(table, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "?");
     assay_buf_release(&text);
@@ -112,7 +115,7 @@ static void put_group(const assay_trial *info, const report_rule *rule, const as
     assay_put_u8(&who, '\0');
     assay_table_cell(table, assay_buf_status(&who) == ASSAY_OK ? (const char *)who.data : "?");
     assay_buf_release(&who);
-    put_values(group, table);
+    put_values(info, rule, group, table);
     assay_table_number(table, f->threshold);
     if (columns->test)
         assay_table_cell(table, test ? test : "");

@@ -22,8 +22,28 @@ static void put_item_start(assay_buf *out, size_t i, const char *indent)
     assay_put_format(out, "%s\n%s", i ? "," : "", indent);
 }
 
+/* The value of a finding, its threshold, and what the value is. */
+static void put_value(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_buf *out)
+{
+    assay_buf unit;
+    put_key(out, "value");
+    assay_json_put_number(out, f->value);
+    put_key(out, "threshold");
+    assay_json_put_number(out, f->threshold);
+    if (!report_has_unit(rule, f))
+        return;
+    assay_buf_init(&unit, ASSAY_REPORT_CEILING);
+    report_put_unit(info, rule, f, false, &unit);
+    put_key(out, "value_unit");
+    assay_json_put_text_n(out, (const char *)unit.data, unit.size);
+    if (assay_buf_status(&unit) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&unit);
+    assay_buf_release(&unit);
+}
+
 /* Of a rule that looks at time: a place in time instead of step and tensor. */
-static void put_finding_in_time(const report_rule *rule, const assay_finding *f, assay_buf *out)
+static void put_finding_in_time(const assay_trial *info, const report_rule *rule, const assay_finding *f,
+                                assay_buf *out)
 {
     const assay_time_place *place = f->time;
     const char *const keys[] = {"worker", "unit", "worker2", "unit2"}, *const texts[] = {place->worker, place->unit,
@@ -36,10 +56,7 @@ static void put_finding_in_time(const report_rule *rule, const assay_finding *f,
         put_key(out, keys[i]);
         assay_json_put_text(out, texts[i]);
     }
-    put_key(out, "value");
-    assay_json_put_number(out, f->value);
-    put_key(out, "threshold");
-    assay_json_put_number(out, f->threshold);
+    put_value(info, rule, f, out);
     if (test) {
         put_key(out, "test");
         assay_json_put_text(out, test);
@@ -52,7 +69,7 @@ static void put_finding_in_time(const report_rule *rule, const assay_finding *f,
 void report_put_finding(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_buf *out)
 {
     if (f->time) {
-        put_finding_in_time(rule, f, out);
+        put_finding_in_time(info, rule, f, out);
         return;
     }
     const assay_step_info *step = report_finding_step(info, f);
@@ -63,10 +80,7 @@ void report_put_finding(const assay_trial *info, const report_rule *rule, const 
     assay_json_put_text(out, report_finding_worker(info, f));
     put_key(out, "tensor");
     assay_json_put_text(out, report_finding_tensor(info, f));
-    put_key(out, "value");
-    assay_json_put_number(out, f->value);
-    put_key(out, "threshold");
-    assay_json_put_number(out, f->threshold);
+    put_value(info, rule, f, out);
     if (test) {
         put_key(out, "test");
         assay_json_put_text(out, test);

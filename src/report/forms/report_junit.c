@@ -109,7 +109,7 @@ static void put_summary(const assay_trial *info, const report_rule *rule, assay_
         assay_put_format(out, origin.cause.size > 0 ? "" : "first at ");
         report_put_origin(info, &origin, out);
         assay_put_format(out, ": value ");
-        assay_text_put_number(out, origin.finding->value);
+        report_put_value(info, rule, origin.finding, out);
         assay_put_format(out, ", threshold ");
         assay_text_put_number(out, origin.finding->threshold);
         assay_put_format(out, "; ");

@@ -146,6 +146,23 @@ static void put_row(const assay_trial_outcome *trial, const report_rule *rule, b
     flush(p);
 }
 
+/* "2 NaN elements". */
+static void put_value(const assay_trial *info, const report_rule *rule, const assay_finding *f, assay_buf *out)
+{
+    assay_buf text, clean;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    assay_buf_init(&clean, ASSAY_REPORT_CEILING);
+    report_put_value(info, rule, f, &text);
+    assay_text_put_clean(&clean, (const char *)text.data, text.size);
+    assay_put_u8(&clean, '\0');
+    if (assay_buf_status(&text) == ASSAY_OK && assay_buf_status(&clean) == ASSAY_OK)
+        put_words(out, (const char *)clean.data);
+    else if (out->status == ASSAY_OK)
+        out->status = ASSAY_ENOMEM;
+    assay_buf_release(&text);
+    assay_buf_release(&clean);
+}
+
 static void put_finding(const assay_trial_outcome *trial, const report_rule *rule, const assay_finding *f,
                         assay_buf *out)
 {
@@ -160,7 +177,7 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
     assay_put_format(out, tensor[0] ? ", " : "");
     put_name(out, tensor);
     assay_put_format(out, ": ");
-    assay_text_put_number(out, f->value);
+    put_value(trial->info, rule, f, out);
     assay_put_format(out, " against ");
     assay_text_put_number(out, f->threshold);
     if (test) {

@@ -25,6 +25,19 @@ static void put_detail(html_page *page, const assay_finding *f)
     }
 }
 
+static void put_unit(html_page *page, const card *c, const assay_finding *f)
+{
+    assay_buf unit;
+    if (!report_has_unit(&c->rule, f))
+        return;
+    assay_buf_init(&unit, ASSAY_REPORT_CEILING);
+    report_put_unit(c->trial->info, &c->rule, f, f->value == 1, &unit);
+    html_put(page, " ");
+    html_text_n(page, (const char *)unit.data, unit.size, HTML_NAME);
+    html_fail(page, assay_buf_status(&unit));
+    assay_buf_release(&unit);
+}
+
 static void put_finding(html_page *page, const card *c, const assay_finding *f)
 {
     const assay_trial *info = c->trial->info;
@@ -38,6 +51,7 @@ static void put_finding(html_page *page, const card *c, const assay_finding *f)
     html_name(page, report_finding_worker(info, f));
     html_put(page, "</td><td class=\"n\">");
     html_number(page, f->value);
+    put_unit(page, c, f);
     html_put(page, "</td><td class=\"n\">");
     html_number(page, f->threshold);
     html_put(page, "</td>");

@@ -94,6 +94,14 @@ const char *report_finding_worker(const assay_trial *info, const assay_finding *
 const char *report_finding_test(const report_rule *rule, const assay_finding *finding); /* NULL: no test names */
 const assay_step_info *report_finding_step(const assay_trial *info, const assay_finding *finding); /* NULL: unknown */
 
+/* Does the rule say what the value is? Appends it as it is: "NaN elements", "of 8 workers"; with `one`, as behind a 1.
+ * (value_unit.c) */
+bool report_has_unit(const report_rule *rule, const assay_finding *finding);
+void report_put_unit(const assay_trial *info, const report_rule *rule, const assay_finding *finding, bool one,
+                     assay_buf *out);
+/* Appends the value and what it is: "2 NaN elements". A rule of one's own may say anything: clean it for a terminal. */
+void report_put_value(const assay_trial *info, const report_rule *rule, const assay_finding *finding, assay_buf *out);
+
 /* The steps of one mode. */
 typedef struct report_mode {
     uint64_t steps;

@@ -169,6 +169,15 @@ int results_join_totals(assay_comm *comm, assay_results *results, assay_error *e
 
 /* ---- findings ---- */
 
+static void take_unit(const assay_trial *info, const report_rule *rule, const assay_finding *f, char unit[RESULTS_UNIT])
+{
+    assay_buf text;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    report_put_unit(info, rule, f, false, &text);
+    memcpy(unit, text.data ? text.data : (const uint8_t *)"", text.size < RESULTS_UNIT ? text.size : RESULTS_UNIT - 1);
+    assay_buf_release(&text);
+}
+
 int results_take_findings(assay_results *results, const assay_outcome *outcome, assay_error *err)
 {
     int status = ASSAY_OK;
@@ -180,13 +189,15 @@ int results_take_findings(assay_results *results, const assay_outcome *outcome, 
                 const assay_finding *f = &rule.findings->list[i];
                 const assay_step_info *step = report_finding_step(trial->info, f);
                 const char *test = report_finding_test(&rule, f);
-                const results_finding item = {
+                results_finding item = {
                     {f->step, step ? step->mode_step : -1, t, step ? (uint32_t)step->mode : ASSAY_MODE_NONE},
                     f,
                     rule.instance->name,
                     test ? test : "",
                     report_finding_tensor(trial->info, f),
-                    report_finding_worker(trial->info, f)};
+                    report_finding_worker(trial->info, f),
+                    ""};
+                take_unit(trial->info, &rule, f, item.unit);
                 status = assay_spool_add(&results->findings, &item, err);
             }
         }

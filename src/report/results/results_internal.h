@@ -28,10 +28,13 @@ typedef struct results_count {
     uint64_t count;
 } results_count;
 
+enum { RESULTS_UNIT = 40 };
+
 typedef struct results_finding { /* rank 0 only */
     results_where at;
     const assay_finding *finding;
     const char *rule, *test, *tensor, *worker;
+    char unit[RESULTS_UNIT]; /* of the value; cut where it is longer */
 } results_finding;
 
 struct assay_results {

@@ -114,6 +114,7 @@ static void expand_finding(const results_table *table, const assay_results *r, c
     put_word(&row, f.test, names->test_width);
     put_8(&row, &f.finding->value);
     put_8(&row, &f.finding->threshold);
+    put_word(&row, f.unit, RESULTS_UNIT);
 }
 
 /* ---- tables ---- */
@@ -151,8 +152,9 @@ static void make_findings(assay_results *r, const results_names *names, results_
     add_column(t, "worker", ASSAY_COLUMN_TEXT, names->worker_width, NULL);
     add_column(t, "tensor", ASSAY_COLUMN_TEXT, names->tensor_width, NULL);
     add_column(t, "test", ASSAY_COLUMN_TEXT, names->test_width, NULL);
-    add_column(t, "value", ASSAY_COLUMN_F64, 8, "of the rule");
+    add_column(t, "value", ASSAY_COLUMN_F64, 8, "value_unit");
     add_column(t, "threshold", ASSAY_COLUMN_F64, 8, "of the rule");
+    add_column(t, "value_unit", ASSAY_COLUMN_TEXT, RESULTS_UNIT, NULL);
 }
 
 static void make_counts(assay_results *r, const results_names *names, const char *name, const char *about,
