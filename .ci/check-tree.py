@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = ["base", "http", "s3", "parallel", "tensor", "tfrecord", "trial", "hook", "diff", "timeline", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
 FOLDERS = {"engine": ["source", "plan", "reduce", "map", ""],
-           "report": ["text", "", "model", "compare", "html", "results", "forms"]}  # within a module, in the same way
+           "report": ["text", "", "model", "history", "compare", "html", "results", "forms"]}  # within a module, in the same way
 ORDER = {  # a folder whose files include only headers of files before them
     "engine/map": ["tensor_result", "reference_cache", "map_source", "step_work", "file_pool", "record_work", "reference", "units",
                    "measures", "record", "lookahead", "prefetch", "step_reader", "step_sharing", "step_map", "mapper"],

@@ -1,0 +1,190 @@
+/* history_text.c - the history of reports for people: the answer first, then a row for each rule. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "job/job.h"
+#include "report/history/history.h"
+#include "report/text/layout.h"
+
+enum { DATE_ROOM = 32, LINE_ROOM = 200, NAMED = 6, MOST_MARKS = 60, LEAST_MARKS = 8, OTHER_COLUMNS = 50 };
+
+static const char *date_of(const assay_history *h, size_t report, char room[DATE_ROOM])
+{
+    const time_t when = (time_t)h->report[report].when;
+    struct tm parts;
+    if (!gmtime_r(&when, &parts) || strftime(room, DATE_ROOM, "%Y-%m-%d %H:%M", &parts) == 0)
+        snprintf(room, DATE_ROOM, "%" PRId64, h->report[report].when);
+    return room;
+}
+
+/* One kind of change, of every rule that it befell: "since 2026-11-20 02:10 LossSpike, DeadRelu". */
+typedef struct change {
+    history_mark now;
+    const char *what; /* behind the name of the rule, before the date */
+} change;
+
+static bool befell(const change *c, const history_course *course)
+{
+    const bool lost = course->now == HISTORY_NO_DATA || course->now == HISTORY_ERROR || course->now == HISTORY_ABSENT;
+    return course->since != SIZE_MAX && (c->now == HISTORY_NO_DATA ? lost : c->now == course->now);
+}
+
+/* Returns how many rules it befell. */
+static size_t put_change(const assay_history *h, const change *c, bool first, assay_buf *out)
+{
+    size_t count = 0;
+    char date[DATE_ROOM];
+    for (size_t i = 0; i < h->rules; i++) {
+        const history_course course = assay_history_course(h, &h->rule[i]);
+        if (!befell(c, &course) || count++ >= NAMED)
+            continue;
+        assay_put_format(out, "%s%s %s ",
+                         first && count == 1 ? ""
+                         : count == 1        ? "; "
+                                             : ", ",
+                         h->rule[i].name, c->what);
+        assay_put_format(out, "%s%s", date_of(h, course.since, date),
+                         c->now == HISTORY_FOUND && course.since == 0 && h->reports > 1 ? " or earlier" : "");
+    }
+    if (count > NAMED)
+        assay_put_format(out, " and %zu more", count - NAMED);
+    return count;
+}
+
+/* What the newest report says where no rule has findings: what it did not test is no pass. */
+static void put_quiet(const assay_history *h, assay_buf *out)
+{
+    size_t quiet = 0, silent = 0;
+    for (size_t i = 0; i < h->rules; i++) {
+        const history_mark mark = assay_history_mark(h, &h->rule[i], h->reports - 1);
+        quiet += mark == HISTORY_QUIET;
+        silent += mark == HISTORY_NO_DATA;
+    }
+    assay_put_format(out, "nothing wrong in %zu rule%s of the newest of %zu report%s", quiet, assay_plural(quiet),
+                     h->reports, assay_plural(h->reports));
+    if (silent > 0)
+        assay_put_format(out, "; %zu had no data", silent);
+}
+
+void assay_history_put_answer(const assay_history *h, assay_buf *out)
+{
+    static const change found = {HISTORY_FOUND, "since"}, gone = {HISTORY_QUIET, "no more since"},
+                        lost = {HISTORY_NO_DATA, "not tested since"};
+    if (h->reports == 0)
+        return;
+    if (put_change(h, &found, true, out) == 0)
+        put_quiet(h, out);
+    put_change(h, &gone, false, out);
+    put_change(h, &lost, false, out);
+}
+
+static char letter_of(history_mark mark)
+{
+    static const char letters[HISTORY_MARKS] = {[HISTORY_ABSENT] = '_',
+                                                [HISTORY_NO_DATA] = '-',
+                                                [HISTORY_QUIET] = '.',
+                                                [HISTORY_ERROR] = '!',
+                                                [HISTORY_FOUND] = 'x'};
+    return letters[mark];
+}
+
+static const char *word_of(history_mark mark)
+{
+    static const char *const words[HISTORY_MARKS] = {[HISTORY_ABSENT] = "not there",
+                                                     [HISTORY_NO_DATA] = "NoData",
+                                                     [HISTORY_QUIET] = "NoIssuesFound",
+                                                     [HISTORY_ERROR] = "Error",
+                                                     [HISTORY_FOUND] = "IssuesFound"};
+    return words[mark];
+}
+
+/* A line of ours, broken to the terminal's width. */
+static void put_line(const assay_draw *draw, const char *text, assay_buf *out)
+{
+    assay_text_put_wrapped(out, draw, 0, NULL, text, strlen(text));
+}
+
+static void put_row(const assay_history *h, const history_rule *rule, size_t from, assay_table *table)
+{
+    static const assay_draw_colour colour[HISTORY_MARKS] = {
+        [HISTORY_QUIET] = ASSAY_DRAW_GOOD, [HISTORY_ERROR] = ASSAY_DRAW_ALARM, [HISTORY_FOUND] = ASSAY_DRAW_BAD};
+    const history_course course = assay_history_course(h, rule);
+    char marks[MOST_MARKS + 1] = "", date[DATE_ROOM] = "";
+    for (size_t r = from; r < h->reports && r - from < MOST_MARKS; r++)
+        marks[r - from] = letter_of(assay_history_mark(h, rule, r));
+    assay_table_cell(table, rule->name);
+    assay_table_cell(table, assay_severity_name(rule->severity));
+    assay_table_coloured(table, word_of(course.now), colour[course.now]);
+    assay_table_cell(table, course.since == SIZE_MAX ? "" : date_of(h, course.since, date));
+    assay_table_format(table, "%zu of %zu", course.found, h->reports);
+    assay_table_cell(table, marks);
+}
+
+/* Returns how many rows. */
+static size_t put_rows(const assay_history *h, bool all, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"rule", "severity", "newest", "since", "findings in", "reports"};
+    const size_t columns = assay_text_line_columns(draw);
+    const size_t room = columns > OTHER_COLUMNS + LEAST_MARKS ? columns - OTHER_COLUMNS : LEAST_MARKS;
+    const size_t most = room < MOST_MARKS ? room : MOST_MARKS, from = h->reports > most ? h->reports - most : 0;
+    size_t rows = 0;
+    assay_table table;
+    assay_table_init(&table, "koorol", heads);
+    for (size_t i = 0; i < h->rules; i++) {
+        const history_course course = assay_history_course(h, &h->rule[i]);
+        if (!all && course.since == SIZE_MAX && course.now != HISTORY_ERROR)
+            continue;
+        put_row(h, &h->rule[i], from, &table);
+        rows++;
+    }
+    if (rows > 0) {
+        assay_put_u8(out, '\n');
+        assay_table_put(&table, 0, draw, out);
+        assay_put_u8(out, '\n');
+        put_line(draw, "A letter a report, the newest last: x findings, . none, - no data, ! error, _ not there.", out);
+    }
+    assay_table_release(&table);
+    return rows;
+}
+
+static void put_reports(const assay_history *h, const assay_draw *draw, assay_buf *out)
+{
+    size_t undated = 0;
+    char first[DATE_ROOM], last[DATE_ROOM], line[LINE_ROOM], more[LINE_ROOM / 2] = "";
+    for (size_t i = 0; i < h->reports; i++)
+        undated += !h->report[i].dated;
+    if (undated > 0)
+        snprintf(more, sizeof more, "; of %zu without a date of their own the files' times count", undated);
+    snprintf(line, sizeof line, "%zu report%s, %s to %s UTC%s", h->reports, assay_plural(h->reports),
+             date_of(h, 0, first), date_of(h, h->reports - 1, last), more);
+    assay_put_u8(out, '\n');
+    put_line(draw, line, out);
+}
+
+int assay_history_put_text(const assay_history *h, bool all, const assay_draw *draw, assay_buf *out)
+{
+    assay_buf answer;
+    assay_buf_init(&answer, out->ceiling);
+    assay_history_put_answer(h, &answer);
+    if (draw) {
+        assay_text_put_wrapped(out, draw, 0, NULL, (const char *)answer.data, answer.size);
+    } else { /* whole, however long, as the verdict of a report */
+        assay_text_put_clean(out, (const char *)answer.data, answer.size);
+        assay_put_u8(out, '\n');
+    }
+    if (assay_buf_status(&answer) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&answer);
+    assay_buf_release(&answer);
+    put_reports(h, draw, out);
+    const size_t rows = put_rows(h, all, draw, out), left = h->rules - rows;
+    if (left > 0) {
+        char line[LINE_ROOM];
+        snprintf(line, sizeof line, "%zu rule%s found nothing in any report; --all lists %s.", left, assay_plural(left),
+                 left == 1 ? "it" : "them");
+        assay_put_format(out, rows > 0 ? "" : "\n");
+        put_line(draw, line, out);
+    }
+    return assay_buf_status(out);
+}

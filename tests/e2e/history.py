@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""assay history over reports of many nights: the answer, the dates, reports of early versions, and what is no report.
+
+    history.py --assay PROGRAM
+"""
+import argparse
+import calendar
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import jsonschema
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from launch import ROOT, TRIALS, Checks, run  # noqa: E402
+
+FIRST = calendar.timegm((2026, 11, 16, 2, 10, 0))
+STATUS = {"x": "IssuesFound", ".": "NoIssuesFound", "-": "NoData", "!": "Error"}
+# a letter a night, as the table shows it; "_": that night's report does not have the rule
+NIGHTS = {"spike": "__..xx", "gone": "xxx...", "always": "xxxxxx", "back": "x..x.x", "untested": ".x-x-x", "lost": ".x...-",
+          "quiet": "......", "silent": "------", "broken": ".....!", "a\x1b[31mbad name": ".....x"}
+SINCE = {"spike": 4, "gone": 3, "always": 0, "back": 5, "untested": 1, "lost": 5, "quiet": None, "silent": None, "broken": 5,
+         "a\x1b[31mbad name": 5}
+
+
+def day(night):
+    return "2026-11-%02dT02:10:00Z" % (16 + night)
+
+
+def write(folder, night, dated):
+    """The report of a night as a version wrote it; early ones had neither a verdict nor a date."""
+    rules = [{"name": name, "rule": name, "status": STATUS[letters[night]], "severity": "error" if name == "always" else "warning"}
+             for name, letters in NIGHTS.items() if letters[night] != "_"]
+    report = {"schema": "assay-report/1", "trials": [{"name": "a", "rules": rules[::2]}, {"name": "b", "rules": rules[1::2]}],
+              "run": {"version": "0.0.1"}}
+    if dated:
+        report["verdict"] = "the verdict of night %d" % night
+        report["run"]["date"] = day(night)
+    path = folder / ("r%d" % (9 - night)) / "report.json"  # the order of names is not that of nights
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(report))
+    if not dated:
+        os.utime(path, (FIRST + 86400 * night,) * 2)
+
+
+def check_nights(checks, assay, folder):
+    for night in range(6):
+        write(folder, night, dated=night >= 2)
+    operands = sorted(folder.iterdir())
+    done = run([assay, "history", *operands])
+    checks.expect(done.code == 0, "six nights: %s" % done)
+    lines = done.out.splitlines()
+    checks.expect(lines[0].startswith("always since 2026-11-16 02:10 or earlier, a\\x1b[31mbad name since 2026-11-21 02:10, back since 2026-11-21"),
+                  "the answer: %s" % lines[0])
+    for said in ("spike since 2026-11-20 02:10", "untested since 2026-11-17", "; gone no more since 2026-11-19 02:10; "
+                 "broken not tested since 2026-11-21 02:10, lost not tested since 2026-11-21 02:10"):
+        checks.expect(said in lines[0], "the answer has %r: %s" % (said, lines[0]))
+    checks.expect("6 reports, 2026-11-16 02:10 to 2026-11-21 02:10 UTC; of 2 without a date" in done.out, "the dates: %s" % done.out)
+    checks.expect("silent" not in done.out and "2 rules found nothing" in done.out, "quiet rules are counted: %s" % done.out)
+    table = run([assay, "history", "--all", *operands]).out.splitlines()
+    rows = {line.split("  ")[0].strip(): line.split()[-1] for line in table if line}
+    for name, letters in NIGHTS.items():
+        checks.expect(rows.get(name.replace("\x1b", "\\x1b")) == letters, "%s: %s" % (name, rows))
+    narrow = run([assay, "history", "--color", "always", *operands], env={"COLUMNS": "60"})
+    plain = re.sub("\x1b\\[[0-9;]*m", "", narrow.out).splitlines()
+    checks.expect(narrow.code == 0 and plain and max(map(len, plain)) <= 60, "60 columns: %s" % narrow)
+
+    told = json.loads(run([assay, "history", "--json", operands[0].joinpath("report.json"), *operands[1:]]).out)
+    schema = json.loads((ROOT / "docs/schema/history.schema.json").read_text())
+    wrong = [e.message for e in jsonschema.Draft202012Validator(schema).iter_errors(told)]
+    checks.expect(not wrong, "the schema refuses it: %s" % wrong[:3])
+    checks.expect([r["date"] for r in told["reports"]] == [day(n) for n in range(6)], "in order of time: %s" % told["reports"])
+    checks.expect([r["dated"] for r in told["reports"]] == [False] * 2 + [True] * 4, "which have dates: %s" % told["reports"])
+    by_name = {r["name"]: r for r in told["rules"]}
+    for name, letters in NIGHTS.items():
+        rule = by_name[name]
+        checks.expect(rule["status"] == [STATUS.get(letter) for letter in letters] and rule["newest"] == STATUS[letters[-1]] and
+                      rule["reports_with_findings"] == letters.count("x"), "%s: %s" % (name, rule))
+        checks.expect(rule["since"] == (None if SINCE[name] is None else day(SINCE[name])), "%s: since %s" % (name, rule["since"]))
+    return operands
+
+
+def check_what_is_no_report(checks, assay, folder, operands):
+    bad, empty, newer = folder / "bad.json", folder / "empty", folder / "newer.json"
+    bad.write_text('{"schema": "assay-report/1", "trials": [')
+    newer.write_text('{"schema": "assay-report/2", "trials": []}')
+    empty.mkdir()
+    done = run([assay, "history", bad, empty, newer, folder / "absent", *operands])
+    checks.expect(done.code == 3 and done.out.startswith("always since"), "the rest counts: %s" % done)
+    for path, why in ((bad, "line 1, column"), (empty, "no report.json there"), (newer, "assay-report/1"), (folder / "absent", "")):
+        checks.expect("%s: " % path in done.err and why in done.err, "%s is named: %s" % (path, done.err))
+    checks.expect(run([assay, "history", bad, empty]).code == 2, "nothing but what is no report")
+    checks.expect(run([assay, "history"]).code == 2, "no report")
+
+
+def check_real_reports(checks, assay, folder):
+    for name in ("healthy", "ddp"):
+        run([assay, "run", TRIALS / name, "--out", folder / name, "--quiet"])
+    done = run([assay, "history", folder / "healthy", folder / "ddp"])
+    checks.expect(done.code == 0 and done.out.startswith("nothing wrong in ") and " of the newest of 2 reports; " in
+                  done.out.splitlines()[0], "reports of this version: %s" % done)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    assay = parser.parse_args().assay
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        operands = check_nights(checks, assay, folder / "nights")
+        check_what_is_no_report(checks, assay, folder, operands)
+        check_real_reports(checks, assay, folder)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
