@@ -326,7 +326,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 }
 
 static const char *const value_units[] = {
-    [IMBALANCE] = "times the smallest class", [MISPREDICTION] = "of a class predicted wrongly", NULL};
+    [IMBALANCE] = "times the smallest class", [MISPREDICTION] = "of a class wrong", NULL};
 
 const assay_rule_ops assay_rule_class_imbalance = {
     .abi = ASSAY_RULE_ABI,

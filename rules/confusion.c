@@ -300,7 +300,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return status;
 }
 
-static const char *const value_units[] = {"of a class predicted right", NULL};
+static const char *const value_units[] = {"of a class right", NULL};
 
 const assay_rule_ops assay_rule_confusion = {
     .abi = ASSAY_RULE_ABI,

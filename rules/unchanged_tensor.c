@@ -355,7 +355,7 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             (uint64_t)assay_param_int(rule->params, "num_steps"), " in a row (num_steps)", out);
 }
 
-static const char *const value_units[] = {"saved step(s) without a change", NULL};
+static const char *const value_units[] = {"saved step(s) unchanged", NULL};
 
 const assay_rule_ops assay_rule_unchanged_tensor = {
     .abi = ASSAY_RULE_ABI,

@@ -212,7 +212,7 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
                             out);
 }
 
-static const char *const value_units[] = {"saved step(s) without a change", NULL};
+static const char *const value_units[] = {"saved step(s) unchanged", NULL};
 
 const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
     .abi = ASSAY_RULE_ABI,

@@ -269,7 +269,7 @@ int run_job(const cli_context *context, run_options *options, const assay_job *j
         int wrote = write_results(context, output, &outcome, text, results);
         code = wrote == CLI_DONE ? code : wrote;
     }
-    code = run_output_end(context->comm, output, run_directory(options, job), code);
+    code = run_output_end(context->comm, output, code);
     if (assay_comm_rank(context->comm) == 0 && !options->dry_run)
         run_checkpoint_end(&options->checkpoint, code);
     run_actions_end(&options->actions, &report, code);

@@ -48,13 +48,13 @@ int run_output_take(assay_comm *comm, assay_output *output, const char *name, co
     return assay_comm_agree(comm, output ? assay_output_take(output, name, path, err) : ASSAY_OK, err);
 }
 
-int run_output_end(assay_comm *comm, assay_output *output, const char *place, int code)
+int run_output_end(assay_comm *comm, assay_output *output, int code)
 {
     assay_error err = {""};
     bool done = code == CLI_DONE || code == CLI_FINDINGS || code == CLI_LOSSES;
     if (output && code == CLI_USAGE)
         assay_output_discard(output); /* nothing was read, and nothing written */
-    if (!done || !assay_output_is_remote(place))
+    if (!done)
         return code;
     int status = output ? assay_output_finish(output, &err) : ASSAY_OK;
     return cli_share_code(comm, status == ASSAY_OK ? code : cli_fail(status, &err));

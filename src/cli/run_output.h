@@ -13,6 +13,6 @@ int run_output_make(assay_comm *comm, assay_output *output, const char *name, ch
 /* That file is complete. Collective. */
 int run_output_take(assay_comm *comm, assay_output *output, const char *name, const char *path, assay_error *err);
 /* After all files of a run that ends with `code`: the code that it ends with then. Collective. */
-int run_output_end(assay_comm *comm, assay_output *output, const char *place, int code);
+int run_output_end(assay_comm *comm, assay_output *output, int code);
 
 #endif

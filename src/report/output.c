@@ -11,6 +11,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "report/output_list.h"
 #include "s3/s3.h"
 
 static const char LAST[] = "report.json";
@@ -21,6 +22,7 @@ struct assay_output {
     assay_s3_place root; /* of a remote one */
     assay_buf last;      /* of a remote one: report.json, which waits for the others */
     char *temporary;     /* the directory of assay_output_make(); NULL: none */
+    output_list list;    /* of a directory: the files that were written */
 };
 
 bool assay_output_is_remote(const char *place)
@@ -55,6 +57,7 @@ void assay_output_close(assay_output *output)
         rmdir(output->temporary); /* only what is empty goes */
     assay_s3_place_release(&output->root);
     assay_buf_release(&output->last);
+    output_list_release(&output->list);
     free(output->temporary);
     free(output->place);
     free(output);
@@ -83,7 +86,7 @@ static int probe_directory(assay_output *output, assay_error *err)
     return status;
 }
 
-static int write_file(const assay_output *output, const char *name, const void *bytes, size_t size, assay_error *err)
+static int write_file(assay_output *output, const char *name, const void *bytes, size_t size, assay_error *err)
 {
     char *path = assay_path_join(output->place, name), *slash = path ? strrchr(path, '/') : NULL;
     int status = path ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", name);
@@ -95,6 +98,8 @@ static int write_file(const assay_output *output, const char *name, const void *
     if (status == ASSAY_OK)
         status = assay_file_write(path, bytes, size, err);
     free(path);
+    if (status == ASSAY_OK && (status = output_list_note(&output->list, name, bytes, size)) != ASSAY_OK)
+        assay_fail(err, status, "%s: out of memory", name);
     return status;
 }
 
@@ -191,6 +196,8 @@ int assay_output_write(assay_output *output, const char *name, const void *bytes
 
 int assay_output_finish(assay_output *output, assay_error *err)
 {
+    if (!output->remote)
+        return output_list_end(&output->list, output->place, err);
     return output->last.size > 0 ? put_object(output, LAST, output->last.data, output->last.size, err) : ASSAY_OK;
 }
 
@@ -228,10 +235,19 @@ static int put_mapped(const assay_output *output, const char *name, int file, as
     return status;
 }
 
+static int take_local(assay_output *output, const char *name, const char *path, assay_error *err)
+{
+    struct stat about;
+    if (stat(path, &about) != 0)
+        return assay_fail(err, ASSAY_EIO, "%s: cannot be read: %s", path, strerror(errno));
+    int status = output_list_note(&output->list, name, NULL, (uint64_t)about.st_size);
+    return status == ASSAY_OK ? status : assay_fail(err, status, "%s: out of memory", name);
+}
+
 int assay_output_take(assay_output *output, const char *name, const char *path, assay_error *err)
 {
     if (!output->remote)
-        return ASSAY_OK;
+        return take_local(output, name, path, err);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     int status = file < 0 ? assay_fail(err, ASSAY_EIO, "%s: cannot open: %s", path, strerror(errno))
                           : put_mapped(output, name, file, err);

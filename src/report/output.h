@@ -31,7 +31,8 @@ int assay_output_write(assay_output *output, const char *name, const void *bytes
 int assay_output_make(assay_output *output, const char *name, char **path, assay_error *err);
 int assay_output_take(assay_output *output, const char *name, const char *path, assay_error *err);
 
-/* After the last file, when all went well. Errors as assay_output_write(). */
+/* After the last file, when all went well. In a directory the files of an earlier report that this one has not written
+ * are removed, as far as assay wrote them and nobody changed them since. Errors as assay_output_write(). */
 int assay_output_finish(assay_output *output, assay_error *err);
 /* Nothing was written: removes the directory if assay_output_probe() made it and it is empty. */
 void assay_output_discard(assay_output *output);

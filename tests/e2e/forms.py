@@ -329,7 +329,7 @@ def check_forms(forms):
 def files_of(folder):
     """{name: bytes} of what does not tell of the run itself."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in Path(folder).rglob("*")
-            if p.is_file() and p.name not in ("report.json", "report.txt")}
+            if p.is_file() and p.name not in ("report.json", "report.txt", ".assay-files")}
 
 
 def check_hostile(args, checks, folder):
@@ -358,76 +358,6 @@ def check_recorded(args, checks, folder):
                 TRIALS / "ddp", "--out", out, "--format", ",".join(["json"] + FORMATS)])
     if checks.expect(done.code == 0, "recorded trials: %s" % done):
         check_forms(Forms(out, checks, "recorded trials", [recorded(TRIALS / t) for t in ("ddp_partial", "ddp")], IS_LOSS.search))
-
-
-def check_recipe(args, checks, folder):
-    """The recipe of docs/formats.md gives the numbers of report.json: several losses, modes, trials, and aggregations."""
-    trials = [("first", 3), ("second", 5)]
-    for name, right in trials:
-        made = Made(folder / name, workers=2, collections={"losses": "loss"})
-        for step in range(4):
-            labels = numpy.array([0, 1, 2, 2, 1, 0], numpy.int64)
-            guesses = numpy.where(numpy.arange(6) < right, labels, 0)
-            mode = "EVAL" if step == 3 else "TRAIN"
-            made.step(step, mode, step % 3, {w: {"loss_a": 1.0 + step, "loss_b": 10.0 + step, "labels": labels, "predictions": guesses}
-                                             for w in ("worker_0", "worker_1")})
-        made.end()
-    confusion = [{"name": name, "kind": "confusion", "labels": "labels", "predictions": "predictions", "mode": mode}
-                 for name, mode in (("confusion", "TRAIN"), ("at the end", "EVAL"))]
-    (folder / "job.json").write_text(json.dumps({"trials": [str(folder / n) for n, _ in trials], "rules": [], "aggregations": confusion}))
-    done = run([args.assay, "run", folder / "job.json", "--out", folder / "out", "--format", "json,csv", "--quiet"])
-    if not checks.expect(done.code == 0, "recipe: %s" % done):
-        return
-    recipe = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "formats.md").read_text(), re.S)[1]
-    names = {"pandas": pandas}
-    here = os.getcwd()
-    os.chdir(folder / "out")
-    try:
-        exec(recipe.replace('"ddp"', '"first"'), names)
-    finally:
-        os.chdir(here)
-    loss, matrix = names["loss"], names["matrix"]
-    for name, _ in trials:
-        for step in range(4):
-            for tensor, start in (("loss_a", 1.0), ("loss_b", 10.0)):
-                got = loss.loc[step, (name, tensor, "EVAL" if step == 3 else "TRAIN")]
-                checks.expect(got == start + step, "recipe: the %s of %s at step %d is %s" % (tensor, name, step, got))
-    for trial in json.loads((folder / "out" / "report.json").read_text())["trials"]:
-        for aggregation in trial["aggregations"]:
-            got = matrix.loc[trial["name"], aggregation["name"]].values.tolist()
-            checks.expect(got == aggregation["matrix"] and sum(map(sum, got)) == aggregation["samples"],
-                          "recipe: %s of %s: %s is not %s" % (aggregation["name"], trial["name"], got, aggregation["matrix"]))
-
-
-def check_units(args, checks, folder):
-    """Every form says what a value counts: 2 NaN elements, 3 of 8 workers."""
-    bad = numpy.array([1, numpy.nan, numpy.nan, 2], numpy.float32)
-    mixed = numpy.array([numpy.inf, numpy.nan, 0, 2], numpy.float32)
-    made = Made(folder / "trial", workers=8)
-    for worker in made.workers[5:]:  # of which nothing is known but that there should be so many
-        (made.folder / "collections" / "000000000" / (worker + "_collections.json")).unlink()
-    for step in range(2):
-        made.step(step, "TRAIN", step, {"worker_%d" % w: {"x": bad if w else mixed, "y": bad[:2]} for w in range(5)})
-    made.end()
-    (folder / "job.json").write_text(json.dumps({
-        "trials": [str(folder / "trial")], "rules": [{"rule": "ExplodingTensor"}, {"rule": "MissingWorker"}]}))
-    out = folder / "out"
-    done = run([args.assay, "run", folder / "job.json", "--out", out, "--format", "json,text,html," + ",".join(FORMATS), "--quiet"])
-    if not checks.expect(done.code == 0, "units: %s" % done):
-        return
-    report = json.loads((out / "report.json").read_text())
-    units = {(r["rule"], f["value"], f.get("value_unit")) for _, r in rules(report) for f in r["findings"]}
-    checks.expect({("ExplodingTensor", 2, "NaN elements"), ("ExplodingTensor", 2, "NaN or infinite elements"),
-                   ("ExplodingTensor", 1, "NaN elements"), ("MissingWorker", 3, "of 8 workers")} <= units, "units: %s" % units)
-    checks.expect(all(unit for _, _, unit in units), "units: a value without: %s" % units)
-    for file in ("report.txt", "report.html", "report.md"):
-        text = (out / file).read_text()
-        for said in ("2 NaN elements", "2 NaN or infinite elements", "3 of 8 workers"):
-            checks.expect(said in text, "units: %s has no %r" % (file, said))
-    checks.expect(re.search(r" 1 NaN element +0", (out / "report.txt").read_text()), "units: one is one in report.txt")
-    checks.expect("value 2 NaN or infinite elements, threshold 0" in (out / "junit.xml").read_text(), "units: junit.xml")
-    frame = pandas.read_csv(out / "findings.csv")
-    checks.expect({"NaN elements", "of 8 workers"} <= set(frame.value_unit), "units: findings.csv: %s" % set(frame.value_unit))
 
 
 def check_long_page(args, checks, folder):
@@ -491,7 +421,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
-    cases = {"hostile": check_hostile, "recorded": check_recorded, "recipe": check_recipe, "units": check_units, "long-page": check_long_page,
+    cases = {"hostile": check_hostile, "recorded": check_recorded, "long-page": check_long_page,
              "failures": check_failures, "full-disk": check_full_disk}
     parser.add_argument("--only", choices=cases)
     args = parser.parse_args()

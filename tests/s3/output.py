@@ -42,7 +42,7 @@ class Suite:
                 argv = ["run", TRIALS / "ddp", "--format", self.forms, "--out"]
                 wanted, done = self.run(server, *argv, here, ranks=ranks), self.run(server, *argv, "s3://out/a b/+", ranks=ranks)
                 files = self.files(server, "a b/+/")
-                names = {p.relative_to(here).as_posix(): p for p in here.rglob("*") if p.is_file()}
+                names = {p.relative_to(here).as_posix(): p for p in here.rglob("[!.]*") if p.is_file()}
                 self.checks.expect(done.code == wanted.code == 0 and set(files) == set(names), "%s: %s" % (sorted(files), done))
                 for name, path in names.items():  # report.json and report.html tell how they were started, results.h5 too
                     there, same = files.get(name, b""), path.read_bytes()

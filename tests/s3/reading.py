@@ -76,7 +76,7 @@ class Suite:
         argv = ["run", "ddp=s3://runs/ddp", "--format", "json,text,csv,html", "--out"]
         wanted, done = self.run(*argv, here), self.run(*argv, "s3://odd/a report+", ranks=self.ranks[-1])
         keys = self.client.keys("odd", "a report+/")
-        self.checks.expect(wanted.code == done.code == 0 and sorted(keys) == sorted("a report+/" + p.name for p in here.iterdir()),
+        self.checks.expect(wanted.code == done.code == 0 and sorted(keys) == sorted("a report+/" + p.name for p in here.glob("[!.]*")),
                            "a report: %s %s" % (keys, done))
         same = [body_of(self.client.get("odd", "a report+/report.json")) == body_of(here),
                 self.client.get("odd", "a report+/findings.csv") == (here / "findings.csv").read_bytes()]

@@ -63,6 +63,8 @@ def settle(data, name):
     if name == "report.json":
         cut = data.find(b'\n "run":')
         data = data[:cut] if cut >= 0 else data
+    if name == ".assay-files":
+        data = re.sub(rb"[0-9a-f]{64}", b"HASH", data)
     if name == "report.html":
         data = data[:data.rfind(b"How this report was made")]
     data = re.sub(rb"Read [0-9.]+ [kMGT]?B in", b"Read 0 B in", data)  # what is asked for ahead and not had is read in its turn

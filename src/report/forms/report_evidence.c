@@ -58,8 +58,9 @@ static finding_group collect(const assay_finding *list, size_t from, size_t to, 
 
 static void put_values(const assay_trial *info, const report_rule *rule, const finding_group *group, assay_table *table)
 {
-    assay_buf text;
+    assay_buf text, unit;
     assay_buf_init(&text, 256);
+    assay_buf_init(&unit, ASSAY_REPORT_CEILING);
     if (group->least <= group->most) {
         assay_text_put_number(&text, group->least);
         if (group->least < group->most) {
@@ -69,11 +70,15 @@ static void put_values(const assay_trial *info, const report_rule *rule, const f
     }
     if (group->nan)
         assay_put_format(&text, "%snan", text.size ? ", " : "");
-    assay_put_format(&text, report_has_unit(rule, group->first) ? " " : "");
-    report_put_unit(info, rule, group->first, group->least == 1 && group->most == 1, &text);
+    report_put_unit(info, rule, group->first, group->least == 1 && group->most == 1, &unit);
     assay_put_u8(&text, '\0');
-    assay_table_cell(table, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "?");
+    assay_put_u8(&unit, '\0');
+    if (assay_buf_status(&text) == ASSAY_OK && assay_buf_status(&unit) == ASSAY_OK)
+        assay_table_measure(table, (const char *)text.data, (const char *)unit.data);
+    else
+        assay_table_cell(table, "?");
     assay_buf_release(&text);
+    assay_buf_release(&unit);
 }
 
 /* The cells of a confusion matrix and the remark, where there are any. */
@@ -157,7 +162,7 @@ static size_t put_groups(const assay_trial *info, const report_rule *rule, const
 
 static void start_table(const evidence_columns *columns, assay_table *table)
 {
-    static const char *const aligns[2][2] = {{"rlerre", "rlerree"}, {"rlerrle", "rlerrlee"}};
+    static const char *const aligns[2][2] = {{"rleure", "rleuree"}, {"rleurle", "rleurlee"}};
     const char *heads[COLUMNS_MOST] = {"step", "mode step", "workers", "value", "threshold"};
     size_t count = 5;
     if (columns->test)

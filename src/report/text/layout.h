@@ -52,7 +52,8 @@ void assay_text_put_bytes(assay_buf *out, uint64_t bytes);
 /* A table: cells are added row by row, and all columns are as wide as they need to be. */
 typedef struct assay_table {
     /* One character a column: 'l' or 'r'; left ones that give way where a line is too long: 'e' is cut in its middle,
-     * 'o' is then left out, and 'k', which says what a row is about, is cut at last. */
+     * 'o' is then left out, and 'k', which says what a row is about, is cut at last. Of 'u', right ones of numbers with
+     * a unit, the unit is cut before 'k'. */
     const char *align;
     size_t columns, cells;
     assay_buf text; /* the cells, each terminated */
@@ -68,6 +69,8 @@ void assay_table_cell_n(assay_table *table, const char *text, size_t length);
 void assay_table_coloured(assay_table *table, const char *text, assay_draw_colour colour);
 void assay_table_format(assay_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void assay_table_number(assay_table *table, double value);
+/* Adds a cell of a column 'u': a text of numbers and their unit, "" where they have none. */
+void assay_table_measure(assay_table *table, const char *numbers, const char *unit);
 /* Appends the table, each line behind `indent` blanks. A failure to hold a cell passes on to `out`. */
 void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw, assay_buf *out);
 

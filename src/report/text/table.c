@@ -67,6 +67,35 @@ void assay_table_number(assay_table *table, double value)
     table->cells++;
 }
 
+/* Numbers and unit are told apart by a character that is in no text that has been cleaned. */
+static const char BEFORE_UNIT = '\x1f';
+
+void assay_table_measure(assay_table *table, const char *numbers, const char *unit)
+{
+    assay_text_put_clean(&table->text, numbers, strlen(numbers));
+    if (unit[0])
+        assay_put_u8(&table->text, (uint8_t)BEFORE_UNIT);
+    assay_table_cell(table, unit);
+}
+
+/* The numbers whole, and as much of the unit as there is room for; returns the columns. */
+static size_t put_measure(const char *cell, size_t width, assay_buf *out)
+{
+    enum { LEAST_UNIT = 4 };
+    const char *mark = strchr(cell, BEFORE_UNIT);
+    const size_t number = mark ? (size_t)(mark - cell) : strlen(cell), have = assay_text_columns(cell, strlen(cell));
+    const size_t left = width > number + 1 ? width - number - 1 : 0;
+    const bool whole = have <= width, some = mark && (whole || left >= LEAST_UNIT);
+    const size_t used = whole ? have : some ? width : number;
+    assay_text_put_blanks(out, width > used ? width - used : 0);
+    assay_put_bytes(out, cell, number);
+    if (some) {
+        assay_put_u8(out, ' ');
+        assay_text_put_cut(out, mark + 1, strlen(mark + 1), left);
+    }
+    return used > width ? used : width;
+}
+
 static void put_cell(const assay_table *table, size_t column, const char *cell, size_t width, const assay_draw *draw,
                      assay_buf *out)
 {
@@ -75,7 +104,9 @@ static void put_cell(const assay_table *table, size_t column, const char *cell, 
     size_t have = assay_text_columns(cell, strlen(cell));
     assay_draw_begin(draw, colour, out);
     bool last = column + 1 == table->columns;
-    if (have > width) {
+    if (table->align[column] == 'u') {
+        have = put_measure(cell, width, out);
+    } else if (have > width) {
         assay_text_put_cut(out, cell, strlen(cell), width);
         have = width;
     } else if (table->align[column] == 'r') {
@@ -87,7 +118,7 @@ static void put_cell(const assay_table *table, size_t column, const char *cell, 
     }
     assay_draw_end(draw, colour, out);
     if (!last)
-        assay_text_put_blanks(out, width - have + GAP);
+        assay_text_put_blanks(out, (width > have ? width - have : 0) + GAP);
 }
 
 /* The columns that fit on a line; the others have no width and no gap. */
@@ -130,11 +161,12 @@ static void leave_out(const assay_table *table, unsigned indent, size_t most, si
 }
 
 /* Makes the lines as short as they have to be. */
-static void fit(const assay_table *table, unsigned indent, size_t most, size_t *width)
+static void fit(const assay_table *table, unsigned indent, size_t most, size_t widest_number, size_t *width)
 {
     const size_t least = most < ASSAY_TEXT_COLUMNS ? LEAST_NARROW_CUT : LEAST_CUT;
     leave_out(table, indent, most, least, width);
     narrow(table, indent, most, 'e', least, width);
+    narrow(table, indent, most, 'u', widest_number, width);
     narrow(table, indent, most, 'k', least, width);
 }
 
@@ -149,13 +181,17 @@ void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw
         return;
     }
     const char *cell = (const char *)table->text.data;
+    size_t widest_number = 0;
     for (size_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
         assay_draw_colour colour;
         const char *text = text_of(cell, &colour);
         size_t have = assay_text_columns(text, strlen(text)), *most = &width[i % table->columns];
         *most = have > *most ? have : *most;
+        const char unit[] = {BEFORE_UNIT, '\0'};
+        const size_t number = table->align[i % table->columns] == 'u' ? strcspn(text, unit) : 0;
+        widest_number = number > widest_number ? number : widest_number;
     }
-    fit(table, indent, assay_text_line_columns(draw), width);
+    fit(table, indent, assay_text_line_columns(draw), widest_number, width);
     cell = (const char *)table->text.data;
     for (size_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
         size_t column = i % table->columns;
