@@ -10,6 +10,7 @@
 #include "trial/format/format.h"
 #include "trial/index_cache.h"
 #include "trial/shard.h"
+#include "trial/work.h"
 
 /* ---- what a unit has named ---- */
 
@@ -171,6 +172,8 @@ int assay_index_read(assay_store *store, const assay_catalog *catalog, const ass
     }
     for (size_t p = before; p < shard->count; p++)
         shard->parts[p].own_step = shard->parts[p].step;
+    if (status == ASSAY_OK)
+        assay_shard_limit_work(shard, before, catalog, problems);
     assay_index_marks_release(&c.marks);
     free(c.id);
     return status;

@@ -18,6 +18,7 @@
     X(ASSAY_PROBLEM_DUPLICATE, "duplicate-step", true)                                                                 \
     X(ASSAY_PROBLEM_ORPHAN, "events-without-index", true)                                                              \
     X(ASSAY_PROBLEM_BUDGET, "memory-budget", true) /* not evaluated: needs more than --memory */                       \
+    X(ASSAY_PROBLEM_WORK, "work-budget", true)     /* not evaluated: reading it takes far more than its bytes */       \
     X(ASSAY_PROBLEM_EMPTY, "empty-trial", true)                                                                        \
     X(ASSAY_PROBLEM_HEADER, "damaged-header", true) /* the directory of a file: what it holds is unknown */            \
     X(ASSAY_PROBLEM_SHORT, "short-file", true)      /* the directory is right, bytes are missing */                    \

@@ -154,15 +154,24 @@ static void test_strings(void)
 static void test_budget(void)
 {
     opened o;
-    assay_buf file = bytes_new(), t = tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){1 << 20}, NULL, 0);
+    assay_buf file = bytes_new(), t = tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){1 << 16}, NULL, 0);
     put_values(&t, 5, 5, &(uint64_t){1}, 1, false);
     uint64_t length = put_record(&file, event_bytes("t", t), true);
-    open_at(&o, &file, 0, length, (4 << 20) - 1);
+    open_at(&o, &file, 0, length, (256 << 10) - 1);
     CU_ASSERT_EQUAL(o.status, ASSAY_EBUDGET);
-    o.status = assay_reader_record(o.file, 0, length, 4 << 20, &o.record, &o.err);
+    o.status = assay_reader_record(o.file, 0, length, 256 << 10, &o.record, &o.err);
     CU_ASSERT_EQUAL(o.status, 0);
     shut(&o);
     assay_buf_release(&file);
+}
+
+static void test_share(void)
+{ /* one value for 2048 elements a byte of the record, and no more */
+    opened o;
+    assay_buf t = tensor_bytes(ASSAY_FLOAT32, 1, &(int64_t){1 << 20}, NULL, 0);
+    put_values(&t, 5, 5, &(uint64_t){1}, 1, false);
+    open_tensor(&o, t);
+    expect_damage(&o, "stands for too many");
 }
 
 static void test_simple_value(void)
@@ -383,6 +392,7 @@ int main(void)
                            {"a single value stands for all", test_single_value_repeats},
                            {"strings", test_strings},
                            {"the budget of typed values", test_budget},
+                           {"a short record for many elements", test_share},
                            {"simple_value", test_simple_value},
                            {"a record larger than the buffer", test_large},
                            {"a content put elsewhere", test_put},

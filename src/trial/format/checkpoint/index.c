@@ -180,6 +180,8 @@ static int read_unit(assay_store *store, const assay_catalog *catalog, const ass
         status = assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]);
     if (status == ASSAY_OK)
         status = c.status;
+    if (status == ASSAY_OK)
+        status = assay_contents_limit_work(&c);
     if (status == ASSAY_OK && c.count == 0 && problems->total == 0)
         assay_problems_add(problems, ASSAY_PROBLEM_EMPTY, unit->step, path, -1, "%s: there is no tensor in it",
                            *path ? path : ".");

@@ -5,12 +5,9 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "trial/work.h"
 
-enum {
-    STRING_VAL = 8,
-    FLOAT8_VAL = 18,
-    MOST_OF_A_BYTE = 65536 /* elements that a byte of a record may stand for, where one value stands for many */
-};
+enum { STRING_VAL = 8, FLOAT8_VAL = 18 };
 
 /* Where a dtype's values are: the field, the wire type of one, and how many make an element. */
 typedef struct field_use {
@@ -146,10 +143,10 @@ static void repeat(uint8_t *bytes, size_t element, size_t size)
     }
 }
 
-/* Reading takes time by the elements: a short record must not stand for more than somebody would save so. */
+/* Where one value stands for many, reading takes time by the elements, and not by the record's bytes. */
 static int check_share(const assay_view *view, const assay_record *r, assay_error *err)
 {
-    return r->elements / MOST_OF_A_BYTE <= r->length
+    return r->elements / ASSAY_WORK_A_BYTE <= r->length
                ? ASSAY_OK
                : fail(view, r, ASSAY_EFORMAT, "one value stands for too many elements", err);
 }

@@ -1,0 +1,27 @@
+/* work.h - how many bytes may pass by when the records of a unit are read.
+ *
+ * Reading takes time by the bytes that it makes of a record, and few bytes of an index can make very many: records that
+ * lie at one place, views that repeat their elements, deflated zeros. So a unit has a budget of work, which follows
+ * from the bytes that its records lie in. Records that go beyond it are left out, and a problem says so.
+ *
+ * Work is counted in bytes and not in seconds: a report must not depend on the machine or on the number of ranks. The
+ * index of a unit is read by one rank, which sees all of its records, in the same order every time. */
+#ifndef ASSAY_TRIAL_WORK_H
+#define ASSAY_TRIAL_WORK_H
+
+#include "trial/index.h"
+
+enum {
+    ASSAY_WORK_A_BYTE = 2048,    /* of what lies in files; deflate makes at most 1032 of one */
+    ASSAY_WORK_LEAST = 64 << 20, /* of any unit: small tensors may repeat what they like */
+    ASSAY_WORK_ROW_BYTES = 64    /* a row of an index counts as so many bytes */
+};
+
+/* The budget of a unit whose records lie in so many bytes, each counted once. */
+uint64_t assay_work_granted(uint64_t bytes, uint64_t rows);
+
+/* Leaves records out of the parts behind the first `before` where those of a part come to more bytes than it is
+ * granted: the ones that lie behind the others. */
+void assay_shard_limit_work(assay_shard *shard, size_t before, const assay_catalog *catalog, assay_problems *problems);
+
+#endif
