@@ -16,6 +16,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "trial/storage/links.h"
 
 /* The trial's directory, and the one below it in which files were opened last. Files of a directory are opened one
  * after the other: from some on that directory is open itself, and the way to it is not looked up for each. */
@@ -48,6 +49,7 @@ typedef struct posix_root {
     ahead ahead[AHEAD];
     char *outside; /* of the links listed so far that lead out, the first in byte order; NULL: none. Owned */
     bool several;  /* there are more of them */
+    assay_links links;
 } posix_root;
 
 static int root_of(const assay_store *store)
@@ -162,16 +164,17 @@ static int posix_open(assay_store *store, const char *place, assay_error *err)
 
 static void posix_close(assay_store *store)
 {
-    const posix_root *root = store->root;
+    posix_root *root = store->root;
     for (int i = 0; i < AHEAD; i++)
         if (root->ahead[i].number >= 0)
             close(root->ahead[i].number);
     if (root->below >= 0)
         close(root->below);
     close(root->number);
+    assay_links_release(&root->links);
     free(root->outside);
     free(root->only);
-    free(store->root);
+    free(root);
 }
 
 static int fail_path(const char *path, int reason, assay_error *err)
@@ -240,38 +243,9 @@ static int read_names(assay_store *store, DIR *dir, const char *directory, assay
     }
 }
 
-/* Has a link on the way to the directory led back to one that the way has passed? Whoever walks on would come to no
- * end, and finds nothing that is not there by a shorter way. */
-static bool leads_back(const assay_store *store, int number, const char *directory)
-{
-    char above[4096];
-    struct stat here, there;
-    bool linked = false, back = false;
-    const size_t length = strlen(directory);
-    if (length == 0 || length >= sizeof above)
-        return false;
-    memcpy(above, directory, length + 1);
-    for (size_t i = 1; i <= length && !linked; i++) { /* most have none: nothing else is asked then */
-        above[i] = directory[i] == '/' ? '\0' : directory[i];
-        linked =
-            !above[i] && fstatat(root_of(store), above, &there, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(there.st_mode);
-        above[i] = directory[i];
-    }
-    if (!linked || fstat(number, &here) != 0)
-        return false;
-    back = fstat(root_of(store), &there) == 0 && there.st_dev == here.st_dev && there.st_ino == here.st_ino;
-    for (size_t i = 1; i < length && !back; i++) {
-        above[i] = directory[i] == '/' ? '\0' : directory[i];
-        back = !above[i] && fstatat(root_of(store), above, &there, 0) == 0 && there.st_dev == here.st_dev &&
-               there.st_ino == here.st_ino;
-        above[i] = directory[i];
-    }
-    return back;
-}
-
 static int posix_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
-    const posix_root *root = store->root;
+    posix_root *root = store->root;
     if (root->only && *directory)
         return fail_path(directory, ENOENT, err);
     if (root->only)
@@ -291,8 +265,11 @@ static int posix_list(assay_store *store, const char *directory, assay_names *ou
     assay_buf text;
     assay_buf_init(&text, SIZE_MAX / 4);
     size_t count = 0;
-    int status =
-        leads_back(store, number, directory) ? ASSAY_OK : read_names(store, dir, directory, &text, &count, err);
+    int status = assay_links_enter(&root->links, root->number, number, directory, err);
+    if (status == ASSAY_OK)
+        status = read_names(store, dir, directory, &text, &count, err);
+    else if (status == 1) /* links lead back: it is empty */
+        status = ASSAY_OK;
     if (status == ASSAY_OK && assay_names_from_text((const char *)text.data, text.size, count, out) != ASSAY_OK)
         status = assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while listing it", directory);
     assay_buf_release(&text);
