@@ -29,6 +29,7 @@ typedef struct node { /* a step of all workers */
     uint32_t occurrence; /* so many steps of a worker have the same mode and mode step before it */
     uint32_t worker;     /* the lowest one that has it */
     uint32_t last;       /* the worker that had it last */
+    uint32_t had;        /* of the first occurrence: how many of them that worker had */
     uint32_t next;       /* in the order of steps */
     uint8_t mode;
 } node;
@@ -55,25 +56,24 @@ static size_t slot_of(const aligner *a, int mode, int64_t mode_step, uint32_t oc
 /* The node of a worker's step; a new one comes behind the node `before` (NONE: in front of all). */
 static uint32_t node_of(aligner *a, const assay_worker_step *row, uint32_t before)
 {
-    for (uint32_t occurrence = 0;; occurrence++) {
-        size_t slot = slot_of(a, row->mode, row->mode_step, occurrence);
-        uint32_t found = a->table[slot];
-        if (found != NONE && a->nodes[found].last == row->worker)
-            continue; /* the worker has had this one */
-        if (found == NONE) {
-            found = a->table[slot] = a->count++;
-            uint32_t *link = before == NONE ? &a->head : &a->nodes[before].next;
-            a->nodes[found] = (node){.mode_step = row->mode_step,
-                                     .number = row->own,
-                                     .occurrence = occurrence,
-                                     .worker = row->worker,
-                                     .next = *link,
-                                     .mode = row->mode};
-            *link = found;
-        }
-        a->nodes[found].last = row->worker;
-        return found;
+    const uint32_t first = a->table[slot_of(a, row->mode, row->mode_step, 0)];
+    const uint32_t occurrence = first != NONE && a->nodes[first].last == row->worker ? a->nodes[first].had : 0;
+    const size_t slot = slot_of(a, row->mode, row->mode_step, occurrence);
+    uint32_t found = a->table[slot];
+    if (found == NONE) {
+        found = a->table[slot] = a->count++;
+        uint32_t *link = before == NONE ? &a->head : &a->nodes[before].next;
+        a->nodes[found] = (node){.mode_step = row->mode_step,
+                                 .number = row->own,
+                                 .occurrence = occurrence,
+                                 .worker = row->worker,
+                                 .next = *link,
+                                 .mode = row->mode};
+        *link = found;
     }
+    a->nodes[found].last = row->worker;
+    a->nodes[first == NONE ? found : first].had = occurrence + 1;
+    return found;
 }
 
 /* Makes the numbers ascend. A node keeps its own where that lies behind the one before and in front of the next that a

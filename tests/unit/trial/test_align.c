@@ -210,6 +210,23 @@ static void a_check_finds_the_first_contradiction(void)
     CU_ASSERT_FALSE(assay_step_check_next(&c, 11, T, 10));
 }
 
+static void one_mode_step_all_along(void)
+{ /* time by the number of steps, and not by its square: that would take an hour */
+    enum { MANY = 1000000 };
+    assay_worker_step *rows = calloc(MANY, sizeof *rows);
+    assay_step_shifts shifts = {0};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(rows);
+    for (size_t i = 0; i < MANY; i++)
+        rows[i] = (assay_worker_step){.own = (int64_t)(i / 2), .worker = i % 2, .mode = T};
+    CU_ASSERT_EQUAL_FATAL(assay_steps_align(rows, MANY, &shifts), ASSAY_OK);
+    size_t moved = 0;
+    for (size_t i = 0; i < MANY; i++)
+        moved += rows[i].step != rows[i].own;
+    CU_ASSERT_EQUAL(moved, 0);
+    assay_step_shifts_release(&shifts);
+    free(rows);
+}
+
 int main(void)
 {
     static CU_TestInfo tests[] = {{"alike, nothing moves", alike_nothing_moves},
@@ -223,6 +240,7 @@ int main(void)
                                   {"two modes at one number", two_modes_at_one_number},
                                   {"modes beside a number", modes_beside_a_number},
                                   {"whatever workers do", whatever_workers_do},
+                                  {"one mode step all along", one_mode_step_all_along},
                                   {"shifts survive packing", shifts_survive_packing},
                                   {"a check finds the first contradiction", a_check_finds_the_first_contradiction},
                                   CU_TEST_INFO_NULL};
