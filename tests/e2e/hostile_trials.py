@@ -299,6 +299,60 @@ def links_that_lead_back(w):
 
 
 @case
+def links_that_lead_sideways(w):
+    """Ten links in each of ten directories, each to the next one: no command walks along all ways, and what is left out is named."""
+    for name in ("npy", "checkpoint", "events"):
+        trial = w.folder / name
+        if name == "events":
+            Made(trial, 1).step(1, "TRAIN", 1, {"x": 1.0}).end()
+        place = trial / ("index" if name == "events" else "step_1")
+        place.mkdir(parents=True, exist_ok=True)
+        if name != "events":
+            numpy.save(place / "x.npy", numpy.ones(3))
+        for depth in range(10):
+            following = trial / ("d%d" % depth)
+            following.mkdir()
+            if name == "npy":
+                numpy.save(following / "y.npy", numpy.ones(3))
+            for i in range(10):
+                (place / ("l%d" % i)).symlink_to(os.path.relpath(following, place))
+            place = following
+        for command in (["ls", trial], ["run", trial, "--quiet", "--out", w.folder / "out"], ["pack", trial, "-o", w.folder / "p.h5"]):
+            done = w.run(*command)
+            w.expect(not done.hung and done.seconds < 20, "%s: %s: %s" % (name, command[0], done))
+        if name == "npy":
+            text = json.dumps(problems(json.loads((w.folder / "out" / "report.json").read_text())))
+            w.expect("more than 64 ways" in text, "%s: the ways that were not taken are not named" % name)
+
+
+@case
+def work_beyond_bytes(w):
+    """Records that would take far more work than the files have bytes are named, not read: many at one place; views that repeat elements."""
+    import torch
+    trial = Made(w.folder / "overlap", 1).step(1, "TRAIN", 1, {"x": [1.0]}).end()
+    values = field(1, 1) + field(2, field(2, field(1, 1 << 18))) + field(4, bytes(1 << 20))
+    record = frame(field(2, 1) + field(5, field(1, field(1, b"x0") + field(8, values))))
+    next((trial / "events").rglob("*.tfevents")).write_bytes(record)
+    index = next((trial / "index").rglob("*.json"))
+    said = json.loads(index.read_text())
+    said["tensor_payload"] = [{"tensorname": "x%d" % i, "start_idx": 0, "length": len(record)} for i in range(6000)]
+    index.write_text(json.dumps(said))
+    views = w.folder / "views"
+    views.mkdir()
+    torch.save({"w%02d" % i: torch.ones(1).expand(4000, 4000) for i in range(64)}, views / "step_1.pt")
+    for trial, left, read in ((trial, "3139", None), (views, "63", {"w00"})):
+        report, code = w.reports(trial)
+        found = [p for p in problems(report) if p["kind"] == "work-budget"]
+        w.expect(code in (1, 3) and len(found) == 1 and left in found[0]["text"], "%s: exit %s, %s" % (trial.name, code, found))
+        table = w.folder / "stats.csv"
+        done = w.run("stats", trial, "--quiet", "-o", table)
+        w.expect(not done.hung and done.seconds < 30, "%s: stats: %s" % (trial.name, done))
+        if read is not None:
+            found = set(re.findall(r"\bw\d\d\b", table.read_text()))
+            w.expect(found == read, "%s: what is read: %s" % (trial.name, found))
+
+
+@case
 def bytes_of_other_files(w):
     """A link to another file shows nothing of what is in it: neither as it is nor as what a checksum should have been."""
     secret = w.folder / "secret"
