@@ -83,6 +83,8 @@ static int have_heads(assay_store *store, const assay_catalog *catalog, const as
 int assay_part_is_whole(assay_store *store, const assay_catalog *catalog, const assay_shard *shard,
                         const assay_part *part)
 {
+    if (part->count == 0)
+        return 1;
     const assay_entry *first = shard->entries + part->first, *end = first + part->count;
     for (const assay_entry *e = first; e < end;)
         if (!is_long_enough(store, catalog, part, e, end, &e))

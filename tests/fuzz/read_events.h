@@ -10,7 +10,7 @@
 #include "timeline/collect.h"
 
 /* Reads the file twice, in collectors of their own that are joined, and makes the timeline. */
-static void read_once(assay_store *store, const assay_event_file *file, bool exact)
+static inline void read_once(assay_store *store, const assay_event_file *file, bool exact)
 {
     assay_event_file list[2] = {*file, *file};
     const assay_event_files files = {.list = list, .count = 2};
@@ -40,7 +40,7 @@ static void read_once(assay_store *store, const assay_event_file *file, bool exa
     assay_timeline_want_release(&want);
 }
 
-static void read_events(const uint8_t *data, size_t size, assay_event_kind kind)
+static inline void read_events(const uint8_t *data, size_t size, assay_event_kind kind)
 {
     static assay_store *store;
     if (!store && assay_store_open("/proc/self/fd", &store, NULL) != ASSAY_OK)

@@ -135,7 +135,8 @@ static void add_tensors(const assay_ckpt_file *f, const assay_safetensors *s, ui
         }
         assay_ckpt_place place = {.form = ASSAY_CKPT_RANGE, .dtype = t->dtype, .dims = (int)t->dims};
         place.flags = assay_ckpt_is_packed(t->dtype) ? ASSAY_CKPT_PACKED : 0;
-        memcpy(place.shape, s->dim + t->first_dim, t->dims * sizeof *place.shape);
+        if (t->dims > 0)
+            memcpy(place.shape, s->dim + t->first_dim, t->dims * sizeof *place.shape);
         if (first)
             add_piece(f, name, length, &place, first + (size_t)i * ASSAY_MAX_DIMS, data + t->begin, t->end - t->begin);
         else
