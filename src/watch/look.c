@@ -162,6 +162,14 @@ static int compare_part(const watched_part *part, const assay_catalog *catalog, 
     return part->format != file->format ? (int)part->format - (int)file->format : (int)part->mode - (int)file->mode;
 }
 
+/* Takes a part over from the listing before. Workers that came or went since have moved the worker's number. */
+static watched_part *take_part(watched_part *part, uint32_t worker)
+{
+    for (size_t p = 0; p < part->shard.count; p++)
+        part->shard.parts[p].worker = worker;
+    return part;
+}
+
 /* The parts of the new listing: those that were there before, and new ones. Takes the old ones over; those that are
  * gone are freed. */
 static int match_parts(watched_source *source, const assay_catalog *fresh, watched_part **part, double now,
@@ -177,7 +185,7 @@ static int match_parts(watched_source *source, const assay_catalog *fresh, watch
             *changed = true;
         }
         if (old < count && order == 0) {
-            part[i] = source->part[old];
+            part[i] = take_part(source->part[old], fresh->units[i].worker);
             source->part[old++] = NULL;
             continue;
         }
