@@ -1,9 +1,12 @@
 /* collect.c - see collect.h: names, samples, and the reading of a file. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "timeline/internal.h"
+
+enum { OTHER_NAME_ROOM = 512 };
 
 /* ---- rows ---- */
 
@@ -160,27 +163,6 @@ uint32_t collector_unit(assay_collector *c, uint8_t metric, uint32_t node, uint3
 
 /* ---- samples ---- */
 
-/* The metric that a sample belongs to; ASSAY_METRICS: none that is looked at. */
-static uint8_t metric_of(const assay_event_sample *s)
-{
-    static const struct {
-        const char *name;
-        uint8_t metric;
-    } metrics[] = {{"CPUUtilization", ASSAY_METRIC_CPU},
-                   {"I/OWaitPercentage", ASSAY_METRIC_IO_WAIT},
-                   {"GPUUtilization", ASSAY_METRIC_GPU},
-                   {"GPUMemoryUtilization", ASSAY_METRIC_GPU_MEMORY},
-                   {"Algorithm", ASSAY_METRIC_NETWORK}};
-    static const char memory[] = "MemoryUsedPercent";
-    if (s->unit.length == sizeof memory - 1 && memcmp(s->unit.bytes, memory, s->unit.length) == 0)
-        return ASSAY_METRIC_MEMORY;
-    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        if (s->metric.length == strlen(metrics[i].name) &&
-            memcmp(s->metric.bytes, metrics[i].name, s->metric.length) == 0)
-            return metrics[i].metric;
-    return ASSAY_METRICS;
-}
-
 static bool is_text(const assay_collector *c, uint32_t id, const assay_text *text)
 {
     size_t length = 0;
@@ -237,14 +219,34 @@ static int add_sample(assay_collector *c, unit *u, const assay_event_sample *s)
     return ASSAY_OK;
 }
 
+/* A metric that no rule knows is kept as it comes, by its name. */
+static int add_other(assay_collector *c, const assay_event_sample *s)
+{
+    char name[OTHER_NAME_ROOM];
+    const bool both = s->metric.length > 0 && s->unit.length > 0;
+    const int length = snprintf(name, sizeof name, "%.*s%s%.*s", (int)s->metric.length, s->metric.bytes,
+                                both ? " " : "", (int)s->unit.length, s->unit.length ? s->unit.bytes : "");
+    c->other_samples++;
+    if (length < 0 || length >= (int)sizeof name)
+        return ASSAY_OK; /* no metric has such a name: it is counted alone */
+    const uint32_t node = collector_text(c, s->node.bytes, s->node.length);
+    const uint32_t text = collector_text(c, name, (size_t)length);
+    const uint32_t id =
+        node == ASSAY_NO_ID || text == ASSAY_NO_ID ? ASSAY_NO_ID : collector_series(c, ASSAY_METRIC_OTHER, node, text);
+    assay_sample *row = id == ASSAY_NO_ID ? NULL : rows_add(&series_at(c, id)->samples, sizeof *row);
+    if (!row)
+        return ASSAY_ENOMEM;
+    *row = (assay_sample){
+        .time = s->time, .sum = s->millionths, .extreme = s->millionths, .units = 1, .file = c->file_number};
+    return ASSAY_OK;
+}
+
 static int take_sample(void *context, const assay_event_sample *s)
 {
     assay_collector *c = context;
-    const uint8_t metric = metric_of(s);
-    if (metric == ASSAY_METRICS) {
-        c->other_samples++;
-        return ASSAY_OK;
-    }
+    const uint8_t metric = collector_metric(s);
+    if (metric == ASSAY_METRIC_OTHER)
+        return add_other(c, s);
     const uint32_t id = find_unit(c, s, metric);
     if (id == ASSAY_NO_ID)
         return ASSAY_ENOMEM;

@@ -17,6 +17,12 @@
 
 #include "trial/events.h"
 
+/* What is called so: "cpu", "cpu_memory", "gpu", "gpu_memory", "io", "network"; "" for other numbers. And the metric
+ * that is called so, there or by its samples ("GPUUtilization"); ASSAY_METRIC_OTHER: none of them. */
+enum { ASSAY_METRIC_OTHER = ASSAY_METRICS };
+const char *assay_metric_word(int metric);
+int assay_metric_find(const char *word);
+
 /* What will be asked for, of all rules together. */
 typedef struct assay_timeline_want {
     int64_t *edge; /* ascending, each once; owned */
@@ -52,6 +58,13 @@ typedef struct assay_timeline_problem {
     uint32_t kind; /* assay_event_problem */
 } assay_timeline_problem;
 
+/* A metric of a node that no rule knows, as it was recorded. */
+typedef struct assay_other_series {
+    const char *node, *name; /* "IOPS", "Platform ReceiveBytesPerSecond": dimension, then name */
+    assay_sample *sample;    /* ascending in time, units 1; owned */
+    uint64_t count;
+} assay_other_series;
+
 /* The timeline with all that it points to. */
 typedef struct assay_timeline_data {
     assay_timeline line;
@@ -65,6 +78,8 @@ typedef struct assay_timeline_data {
     const char **node, **mode;     /* names in `texts`; the lists are owned */
     uint32_t *cores;
     assay_metric_series *series;
+    assay_other_series *other; /* by node, then name, natural order */
+    size_t others;
     assay_time_step *step;
     assay_loader_event *loader;
     assay_loader_start *loader_start;

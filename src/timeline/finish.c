@@ -15,6 +15,9 @@ void assay_timeline_free(assay_timeline_data *t)
         free((void *)(uintptr_t)t->worker[i].events);
     for (uint64_t i = 0; t->series && i < t->line.series_count; i++)
         free((void *)(uintptr_t)t->series[i].sample);
+    for (size_t i = 0; i < t->others; i++)
+        free(t->other[i].sample);
+    free(t->other);
     free(t->worker);
     free((void *)t->node);
     free((void *)t->mode);
@@ -102,7 +105,8 @@ static int find_nodes(finisher *f)
     for (uint32_t i = 0; i < texts; i++)
         f->node_of[i] = ASSAY_NO_ID;
     for (uint32_t i = 0; i < c->series.count && status == ASSAY_OK; i++)
-        status = add_node(f, series_at(c, i)->node);
+        if (series_at(c, i)->metric != ASSAY_METRIC_OTHER)
+            status = add_node(f, series_at(c, i)->node);
     const size_t sampled = f->nodes.count;
     for (uint32_t i = 0; i < c->worker.count && status == ASSAY_OK; i++) {
         worker *w = worker_at(c, i);

@@ -110,6 +110,9 @@ static inline worker *worker_at(const assay_collector *c, uint32_t i)
     return (worker *)c->worker.list + i;
 }
 
+/* The metric that a sample belongs to (metric.c). */
+uint8_t collector_metric(const assay_event_sample *sample);
+
 /* The number of a series, unit, worker, total; ASSAY_NO_ID without memory. */
 uint32_t collector_series(assay_collector *c, uint8_t metric, uint32_t node, uint32_t name);
 uint32_t collector_unit(assay_collector *c, uint8_t metric, uint32_t node, uint32_t name);

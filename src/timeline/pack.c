@@ -143,7 +143,7 @@ static void join_series(joining *j)
         const uint8_t metric = assay_get_u8(j->in);
         const uint32_t node = text_of(j, assay_get_u32(j->in)), name = text_of(j, assay_get_u32(j->in));
         void *first = NULL;
-        if (metric >= ASSAY_METRICS || !is_sound(j)) {
+        if (metric > ASSAY_METRIC_OTHER || !is_sound(j)) {
             j->status = j->status == ASSAY_OK ? ASSAY_EINTERNAL : j->status;
             return;
         }

@@ -13,7 +13,9 @@ static int compare_samples(const void *a, const void *b)
         return x->time < y->time ? -1 : 1;
     if (x->file != y->file)
         return x->file < y->file ? -1 : 1;
-    return (x->units > y->units) - (x->units < y->units);
+    if (x->units != y->units)
+        return x->units < y->units ? -1 : 1;
+    return (x->sum > y->sum) - (x->sum < y->sum);
 }
 
 /* Sorts the samples of a series unless they are in order. False: a time comes twice. */
@@ -133,12 +135,43 @@ static void drop_units(assay_timeline_data *t)
     t->line.series_count = kept;
 }
 
+static int compare_others(const void *a, const void *b)
+{
+    const assay_other_series *x = a, *y = b;
+    const int order = assay_natural_order(x->node, y->node);
+    return order ? order : assay_natural_order(x->name, y->name);
+}
+
+static int collect_others(finisher *f)
+{
+    assay_collector *c = f->c;
+    assay_timeline_data *t = f->t;
+    t->other = assay_alloc_zeroed(c->series.count, sizeof *t->other);
+    if (!t->other)
+        return ASSAY_ENOMEM;
+    for (uint32_t i = 0; i < c->series.count; i++) {
+        series *s = series_at(c, i);
+        if (s->metric != ASSAY_METRIC_OTHER)
+            continue;
+        sort_samples(&s->samples);
+        t->other[t->others++] =
+            (assay_other_series){assay_dict_name(c->texts, s->node, NULL), assay_dict_name(c->texts, s->name, NULL),
+                                 s->samples.list, s->samples.count};
+        s->samples = (rows){0};
+    }
+    if (t->others > 1)
+        qsort(t->other, t->others, sizeof *t->other, compare_others);
+    return ASSAY_OK;
+}
+
 static int collect_units(finisher *f, bool *again)
 {
     assay_collector *c = f->c;
     int status = ASSAY_OK;
     for (uint32_t i = 0; i < c->series.count && status == ASSAY_OK; i++) {
         series *s = series_at(c, i);
+        if (s->metric == ASSAY_METRIC_OTHER)
+            continue;
         if (!sort_samples(&s->samples) && !c->exact) {
             *again = true;
             return ASSAY_OK;
@@ -157,6 +190,8 @@ int finisher_find_series(finisher *f, bool *again)
     assay_timeline_data *t = f->t;
     int status = *again ? ASSAY_OK : collect_units(f, again);
     if (status != ASSAY_OK || *again)
+        return status;
+    if ((status = collect_others(f)) != ASSAY_OK)
         return status;
     const uint64_t units = t->line.series_count;
     if (units > 1)

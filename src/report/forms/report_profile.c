@@ -187,6 +187,27 @@ static void put_use(const profile *p, assay_buf *out)
     assay_put_format(out, "]");
 }
 
+/* Metrics that no rule knows. */
+static void put_others(const profile *p, assay_buf *out)
+{
+    assay_put_format(out, ",\n    \"other\": [");
+    for (size_t i = 0; i < p->data->others; i++) {
+        const assay_other_series *series = &p->data->other[i];
+        const profile_other values = profile_other_of(series);
+        assay_put_format(out, "%s\n     {", i ? "," : "");
+        put_name("node", series->node, out);
+        assay_put_format(out, ", ");
+        put_name("name", series->name, out);
+        assay_put_format(out, ", \"n\": %" PRIu64, series->count);
+        put_real("mean", values.mean, out);
+        put_real("max", values.most, out);
+        put_real("min", values.least, out);
+        put_real("last", values.last, out);
+        assay_put_format(out, "}");
+    }
+    assay_put_format(out, "]");
+}
+
 /* ---- the framework ---- */
 
 static void put_operators(const profile *p, const char *key, int kind, assay_buf *out)
@@ -352,6 +373,7 @@ int report_put_profile_json(const assay_outcome *outcome, const assay_trial_outc
     put_job(p, out);
     put_clocks(p, out);
     put_use(p, out);
+    put_others(p, out);
     put_framework(p, out);
     put_steps(p, out);
     status = put_summary(outcome, trial, out);

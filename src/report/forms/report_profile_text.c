@@ -67,6 +67,32 @@ static void put_use(const profile *p, const assay_draw *draw, assay_buf *out)
         assay_put_format(out, "    ... and %zu more rows; report.json has all of them.\n", p->uses - shown);
 }
 
+/* Metrics that no rule knows. */
+static void put_others(const profile *p, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"node", "other metric", "mean", "min", "max", "last"};
+    assay_table table;
+    size_t shown = 0;
+    if (p->data->others == 0)
+        return;
+    assay_put_format(out, p->uses > 0 ? "\n" : "");
+    assay_table_init(&table, "lerrrr", heads);
+    for (; shown < p->data->others && shown < ROWS_SHOWN; shown++) {
+        const assay_other_series *series = &p->data->other[shown];
+        const profile_other values = profile_other_of(series);
+        assay_table_cell(&table, series->node);
+        assay_table_cell(&table, series->name);
+        assay_table_number(&table, values.mean);
+        assay_table_number(&table, values.least);
+        assay_table_number(&table, values.most);
+        assay_table_number(&table, values.last);
+    }
+    assay_table_put(&table, 4, draw, out);
+    assay_table_release(&table);
+    if (p->data->others > shown)
+        assay_put_format(out, "    ... and %zu more rows; report.json has all of them.\n", p->data->others - shown);
+}
+
 static void put_phases(const profile *p, const assay_draw *draw, assay_buf *out)
 {
     enum { BAR = 30 };
@@ -173,6 +199,7 @@ int report_put_profile_text(const assay_trial_outcome *trial, const assay_draw *
                          report_time(p->line->start, from), report_time(p->line->end, to), (uint64_t)p->line->nodes,
                          assay_plural(p->line->nodes), (uint64_t)p->line->workers, assay_plural(p->line->workers));
     put_use(p, draw, out);
+    put_others(p, draw, out);
     put_phases(p, draw, out);
     put_steps(p, draw, out);
     put_operators(p, "Operators on GPUs", ASSAY_TIME_GPU_OPERATOR, out);

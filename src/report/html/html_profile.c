@@ -241,6 +241,35 @@ static void put_operators(html_page *page, const profile *p, const char *caption
     html_more(page, o->count - i, "operators");
 }
 
+/* ---- other metrics ---- */
+
+static void put_others(html_page *page, const profile *p)
+{
+    static const char *const heads[] = {"node", "metric", "samples", "mean", "least", "most", "last", NULL};
+    size_t i = 0;
+    if (p->data->others == 0 || html_full(page))
+        return;
+    put_heads(page, "Metrics that no rule looks at", heads);
+    for (; i < p->data->others && i < TABLE_ROWS && !html_full(page); i++) {
+        const assay_other_series *series = &p->data->other[i];
+        const profile_other of = profile_other_of(series);
+        const double values[] = {of.mean, of.least, of.most, of.last};
+        html_put(page, "<tr><td>");
+        html_name(page, series->node);
+        html_put(page, "</td><td>");
+        html_name(page, series->name);
+        html_put(page, "</td><td class=\"n\">%" PRIu64 "</td>", series->count);
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+            html_put(page, "<td class=\"n\">");
+            html_number(page, values[k]);
+            html_put(page, "</td>");
+        }
+        html_put(page, "</tr>\n");
+    }
+    html_put(page, "</tbody></table></div>\n");
+    html_more(page, p->data->others - i, "rows");
+}
+
 /* ---- the rules ---- */
 
 static void put_rules(html_page *page, const assay_trial_outcome *trial)
@@ -288,6 +317,7 @@ static void put_trial(html_page *page, size_t t)
     put_operators(page, p, "Operators on GPUs", ASSAY_TIME_GPU_OPERATOR);
     put_operators(page, p, "Operators on CPUs", ASSAY_TIME_CPU_OPERATOR);
     put_operators(page, p, "Horovod", ASSAY_TIME_HOROVOD);
+    put_others(page, p);
     put_use(page, p);
     html_trial_end(page);
     profile_free(p);

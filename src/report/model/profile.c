@@ -116,6 +116,20 @@ static void find_use(profile *p)
     }
 }
 
+profile_other profile_other_of(const assay_other_series *series)
+{
+    __int128 sum = 0;
+    int64_t most = series->sample[0].sum, least = most;
+    for (uint64_t i = 0; i < series->count; i++) {
+        const int64_t value = series->sample[i].sum;
+        sum += value;
+        most = value > most ? value : most;
+        least = value < least ? value : least;
+    }
+    return (profile_other){(double)sum / (1e6 * (double)series->count), (double)most / 1e6, (double)least / 1e6,
+                           (double)series->sample[series->count - 1].sum / 1e6};
+}
+
 /* The row of a node's own metric. */
 static const profile_use *use_of(const profile *p, uint32_t node, int metric)
 {

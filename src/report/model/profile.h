@@ -21,6 +21,12 @@ typedef struct profile_use { /* a row of the table of use: a metric of a node, o
     const assay_metric_series *series;
 } profile_use;
 
+typedef struct profile_other { /* what a metric that no rule knows comes to */
+    double mean, most, least, last;
+} profile_other;
+/* `series` has a sample. */
+profile_other profile_other_of(const assay_other_series *series);
+
 typedef struct profile_mode {
     const char *name;
     uint64_t steps;
