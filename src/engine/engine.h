@@ -74,7 +74,9 @@ typedef struct assay_run_figures {
 } assay_run_figures;
 
 typedef struct assay_outcome {
-    const assay_job *job;
+    const assay_job *job; /* with the rules that are reported: `narrowed`, or the one that was run */
+    assay_job *narrowed; /* without the optional rules over what no trial has; NULL: all are reported; its list of rules
+                            is owned, the rest belongs to the job that was run */
     assay_trial_outcome *trials; /* [job->trial_count] */
     size_t trial_count;
     assay_plan_figures plan;

@@ -107,10 +107,12 @@ static void release_rule(assay_rule_outcome *rule)
         rule->instance->ops->state_free(rule->state);
 }
 
-static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_sources *sources,
+/* `job` has all the rules that were planned, `kept` those that are reported. */
+static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_job *kept, const assay_sources *sources,
                      const assay_rule *rules, assay_partial *whole)
 {
-    t->rules = assay_alloc_zeroed(job->rule_count, sizeof *t->rules);
+    size_t next = 0;
+    t->rules = assay_alloc_zeroed(kept->rule_count, sizeof *t->rules);
     t->aggregations = assay_alloc_zeroed(job->aggregation_count, sizeof *t->aggregations);
     t->implicit = assay_alloc_zeroed(job->implicit_count, sizeof *t->implicit);
     int status = t->rules && t->aggregations && t->implicit ? ASSAY_OK : ASSAY_ENOMEM;
@@ -118,19 +120,63 @@ static int reach_all(assay_trial_outcome *t, const assay_job *job, const assay_s
     for (size_t i = 0; i < job->implicit_count && status == ASSAY_OK; i++)
         keep(&t->implicit[i], job->implicit[i], &whole->rule[named + i]);
     for (size_t i = 0; status == ASSAY_OK && i < named; i++) {
-        assay_rule_outcome *to = i < job->rule_count ? &t->rules[i] : &t->aggregations[i - job->rule_count];
+        const bool is_rule = i < job->rule_count;
+        if (is_rule && (next == kept->rule_count || kept->rules[next] != job->rules[i]))
+            continue;
+        assay_rule_outcome *to = is_rule ? &t->rules[next++] : &t->aggregations[i - job->rule_count];
         const assay_source *other = sources->other[i] == ASSAY_NO_ID ? NULL : &sources->list[sources->other[i]];
         status = reach(to, assay_job_instance(job, i), &rules[i], other, &whole->rule[i]);
     }
     return status;
 }
 
+/* ---- the rules of a set ---- */
+
+/* Has some trial that could be opened tensors, and some other data in time? */
+static void find_kinds(const assay_outcome *out, bool *tensors, bool *timelines)
+{
+    *tensors = *timelines = false;
+    for (size_t t = 0; t < out->trial_count; t++) {
+        const assay_trial_outcome *trial = &out->trials[t];
+        *tensors = *tensors || (trial->status == ASSAY_OK && trial->catalog.format_count > 0);
+        *timelines = *timelines || (trial->status == ASSAY_OK && trial->catalog.events.count > 0);
+    }
+}
+
+/* Of a set of rules, of which a trial takes what it has data for, those are left out that look at what no trial has:
+ * rules over tensors where all is profiler data, and the other way round. */
+static int narrow(assay_outcome *out)
+{
+    bool tensors = false, timelines = false;
+    size_t kept = 0;
+    find_kinds(out, &tensors, &timelines);
+    if (tensors == timelines)
+        return ASSAY_OK;
+    assay_job *job = assay_alloc(sizeof *job);
+    assay_instance **rules = assay_alloc_zeroed(out->job->rule_count, sizeof *rules);
+    if (!job || !rules) {
+        free(job);
+        free(rules);
+        return ASSAY_ENOMEM;
+    }
+    *job = *out->job;
+    for (size_t i = 0; i < job->rule_count; i++) {
+        assay_instance *rule = job->rules[i];
+        const bool in_time = rule->ops && (rule->ops->traits & ASSAY_RULE_TIMELINE);
+        if (!rule->optional || in_time == timelines)
+            rules[kept++] = rule;
+    }
+    job->rules = rules;
+    job->rule_count = kept;
+    out->job = out->narrowed = job;
+    return ASSAY_OK;
+}
+
 /* ---- the outcome ---- */
 
-static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *sources, const assay_rule *rules,
-                      assay_partial *whole, bool dry_run)
+/* What was listed moves from the source to the trial. */
+static void take_listing(assay_outcome *out, uint32_t number, assay_source *source)
 {
-    assay_source *source = &sources->list[number];
     assay_trial_outcome *t = &out->trials[number];
     t->trial = &out->job->trials[number];
     t->status = source->status;
@@ -143,6 +189,21 @@ static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *source
     assay_problems_init(&source->problems);
     if (t->info)
         t->info->catalog = &t->catalog;
+}
+
+/* When the steps of the tensors were, where the trial recorded that too. */
+static int find_step_times(assay_trial_outcome *t)
+{
+    const assay_timeline *line = assay_trial_timeline(t->info);
+    if (!line || line->steps == 0 || t->catalog.workers == 0)
+        return ASSAY_OK;
+    t->info->step_times = assay_step_times_new(line, (const char *const *)t->catalog.worker, t->catalog.workers);
+    return t->info->step_times ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+static int fill_trial(assay_outcome *out, const assay_job *job, assay_trial_outcome *t, const assay_sources *sources,
+                      const assay_rule *rules, assay_partial *whole, bool dry_run)
+{
     if (t->status != ASSAY_OK)
         return ASSAY_OK;
     int status = assay_incomplete_find(t->info, &t->catalog, &t->incomplete, &t->incomplete_count);
@@ -152,9 +213,9 @@ static int fill_trial(assay_outcome *out, uint32_t number, assay_sources *source
     status = assay_problems_append(&t->problems, &whole->problems);
     t->info->problems = &t->problems;
     if (status == ASSAY_OK)
-        status = reach_all(t, out->job, sources, rules, whole);
+        status = reach_all(t, job, out->job, sources, rules, whole);
     t->info->problems = NULL;
-    return status;
+    return status == ASSAY_OK ? find_step_times(t) : status;
 }
 
 static assay_plan_figures figures_of(const assay_plan *plan, int ranks)
@@ -180,12 +241,14 @@ int assay_outcome_fill(assay_outcome *out, assay_sources *sources, const assay_p
     if (!out->trials)
         return ASSAY_ENOMEM;
     out->trial_count = sources->job_trials;
-    for (uint32_t t = 0; t < sources->job_trials; t++) {
-        int status = fill_trial(out, t, sources, rules + (size_t)t * plan->instances, &whole[t], dry_run);
-        if (status != ASSAY_OK)
-            return status;
-    }
-    return ASSAY_OK;
+    for (uint32_t t = 0; t < sources->job_trials; t++)
+        take_listing(out, t, &sources->list[t]);
+    const assay_job *job = out->job;
+    int status = narrow(out);
+    for (uint32_t t = 0; t < sources->job_trials && status == ASSAY_OK; t++)
+        status =
+            fill_trial(out, job, &out->trials[t], sources, rules + (size_t)t * plan->instances, &whole[t], dry_run);
+    return status;
 }
 
 void assay_outcome_release(assay_outcome *outcome)
@@ -210,6 +273,9 @@ void assay_outcome_release(assay_outcome *outcome)
         assay_catalog_release(&trial->catalog);
     }
     free(outcome->trials);
+    if (outcome->narrowed)
+        free(outcome->narrowed->rules);
+    free(outcome->narrowed);
     *outcome = (assay_outcome){0};
 }
 

@@ -80,6 +80,7 @@ void assay_trial_info_free(assay_trial *trial)
     free(trial->worker_modes);
     assay_step_shifts_release(&trial->shifts);
     assay_claims_release(&trial->claims);
+    assay_step_times_free(trial->step_times);
     assay_timeline_free(trial->timeline);
     if (trial->tensors)
         assay_dict_free(trial->tensors);

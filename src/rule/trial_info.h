@@ -5,6 +5,7 @@
 #include <assay/rule.h>
 
 #include "timeline/collect.h"
+#include "timeline/step_times.h"
 #include "trial/align.h"
 #include "trial/catalog.h"
 #include "trial/claims.h"
@@ -31,6 +32,7 @@ struct assay_trial {
     assay_matcher **matchers;       /* [catalog->collections.count] */
     uint8_t **listed; /* [catalog->collections.count] a bit for each tensor that is listed; NULL: the lists are there */
     assay_timeline_data *timeline; /* on the rank that finalizes; owned; NULL: the trial recorded none */
+    assay_step_times *step_times;  /* in a finished run, of a trial with tensors and steps in time; owned; else NULL */
     uint64_t serial; /* of this program's trials: no two have the same, one after the other at one address neither */
 };
 

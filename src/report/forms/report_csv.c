@@ -27,7 +27,7 @@ static void put_sentence(const char *trial, assay_buf *sentence, assay_buf *out)
     put_text(out, trial);
     assay_put_format(out, ",,,,,,,");
     assay_csv_put_bytes(out, sentence->data, sentence->size);
-    assay_put_u8(out, '\n');
+    assay_put_format(out, ",\n");
     if (assay_buf_status(sentence) != ASSAY_OK && out->status == ASSAY_OK)
         out->status = assay_buf_status(sentence);
     assay_buf_release(sentence);
@@ -42,10 +42,13 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     put_text(out, assay_severity_name(rule->instance->severity));
     assay_put_format(out, "%s,%" PRIu64 ",%" PRIu64 ",", assay_verdict_status_name(rule->status),
                      report_datapoints(rule), report_findings_total(rule));
-    if (first)
+    if (first && !first->time)
         assay_put_format(out, "%" PRId64, first->step);
     assay_put_u8(out, ',');
     assay_csv_put_bytes(out, rule->message ? rule->message : "", rule->message_size);
+    assay_put_u8(out, ',');
+    if (first && first->time)
+        assay_put_format(out, "%" PRId64, first->step);
     assay_put_u8(out, '\n');
 }
 
@@ -54,7 +57,7 @@ int report_put_verdict_csv(const assay_report *report, const assay_report_origin
     const assay_outcome *outcome = report->outcome;
     assay_buf sentence;
     (void)origin;
-    assay_put_format(out, "trial,rule,kind,severity,status,datapoints,findings,first_step,message\n");
+    assay_put_format(out, "trial,rule,kind,severity,status,datapoints,findings,first_step,message,first_time_us\n");
     assay_buf_init(&sentence, ASSAY_REPORT_CEILING);
     report_put_verdict(report, &sentence);
     put_sentence("", &sentence, out);
@@ -76,6 +79,23 @@ int report_put_verdict_csv(const assay_report *report, const assay_report_origin
     return assay_buf_status(out);
 }
 
+/* How long the step took, and what its machine did. */
+static void put_hardware(const assay_trial *info, const assay_finding *f, assay_buf *out)
+{
+    assay_step_time at;
+    assay_buf words;
+    if (!report_find_hardware(info, f, &at))
+        return;
+    assay_buf_init(&words, 4096);
+    report_put_hardware(&at, ASSAY_METRICS, &words);
+    assay_put_u8(&words, '\0');
+    if (assay_buf_status(&words) == ASSAY_OK)
+        assay_csv_put_text(out, (const char *)words.data);
+    else if (out->status == ASSAY_OK)
+        out->status = assay_buf_status(&words);
+    assay_buf_release(&words);
+}
+
 static void put_finding(const assay_trial_outcome *trial, const report_rule *rule, const assay_finding *f,
                         assay_buf *out)
 {
@@ -87,8 +107,11 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
     put_text(out, instance->name);
     put_text(out, report_kind(rule));
     put_text(out, assay_severity_name(instance->severity));
-    assay_put_format(out, "%" PRId64 ",%s,%" PRId64 ",", f->step, step ? assay_mode_name(step->mode) : "",
-                     step ? step->mode_step : -1);
+    if (f->time)
+        assay_put_format(out, ",,,");
+    else
+        assay_put_format(out, "%" PRId64 ",%s,%" PRId64 ",", f->step, step ? assay_mode_name(step->mode) : "",
+                         step ? step->mode_step : -1);
     put_text(out, report_finding_worker(trial->info, f));
     put_text(out, report_finding_tensor(trial->info, f));
     put_text(out, test ? test : "");
@@ -104,6 +127,11 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
     if (assay_buf_status(&unit) != ASSAY_OK && out->status == ASSAY_OK)
         out->status = assay_buf_status(&unit);
     assay_buf_release(&unit);
+    assay_put_u8(out, ',');
+    if (f->time)
+        assay_put_format(out, "%" PRId64, f->step);
+    assay_put_u8(out, ',');
+    put_hardware(trial->info, f, out);
     assay_put_u8(out, '\n');
 }
 
@@ -112,7 +140,7 @@ int report_put_findings_csv(const assay_report *report, const assay_report_origi
     const assay_outcome *outcome = report->outcome;
     (void)origin;
     assay_put_format(out, "trial,rule,kind,severity,step,mode,mode_step,worker,tensor,test,value,threshold,cells,note,"
-                          "value_unit\n");
+                          "value_unit,time_us,hardware\n");
     for (size_t t = 0; t < outcome->trial_count; t++) {
         size_t *order;
         int status = report_order_rules(outcome, &outcome->trials[t], &order);

@@ -12,11 +12,11 @@
 #include "report/forms/forms.h"
 #include "report/text/layout.h"
 
-enum { CELLS_SHOWN = 12, COLUMNS_MOST = 8 };
+enum { CELLS_SHOWN = 12, COLUMNS_MOST = 9 };
 
 /* Columns that only some rules fill. */
 typedef struct evidence_columns {
-    bool test, detail;
+    bool test, detail, hardware;
 } evidence_columns;
 
 /* Findings that share step, tensor, test, unit and threshold. */
@@ -97,6 +97,19 @@ static void put_detail(const assay_finding *f, assay_table *table)
     assay_buf_release(&text);
 }
 
+/* How long the step took, and how busy its machine was. */
+static void put_hardware(const assay_trial *info, const assay_finding *f, assay_table *table)
+{
+    assay_step_time at;
+    assay_buf text;
+    assay_buf_init(&text, 4096);
+    if (report_find_hardware(info, f, &at))
+        report_put_hardware(&at, REPORT_HARDWARE_BRIEF, &text);
+    assay_put_u8(&text, '\0');
+    assay_table_cell(table, assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "?");
+    assay_buf_release(&text);
+}
+
 static void put_group(const assay_trial *info, const report_rule *rule, const assay_worker_names *names,
                       const finding_group *group, const evidence_columns *columns, assay_table *table)
 {
@@ -127,6 +140,8 @@ static void put_group(const assay_trial *info, const report_rule *rule, const as
     assay_table_cell(table, report_finding_tensor(info, f));
     if (columns->detail)
         put_detail(f, table);
+    if (columns->hardware)
+        put_hardware(info, f, table);
 }
 
 /* True when an earlier finding of list[from..i) has the line of list[i] already. */
@@ -162,24 +177,36 @@ static size_t put_groups(const assay_trial *info, const report_rule *rule, const
 
 static void start_table(const evidence_columns *columns, assay_table *table)
 {
-    static const char *const aligns[2][2] = {{"rleure", "rleuree"}, {"rleurle", "rleurlee"}};
     const char *heads[COLUMNS_MOST] = {"step", "mode step", "workers", "value", "threshold"};
+    char aligns[COLUMNS_MOST + 1] = "rleur";
     size_t count = 5;
-    if (columns->test)
-        heads[count++] = "test";
-    heads[count++] = "tensor";
-    if (columns->detail)
-        heads[count++] = "detail";
-    assay_table_init(table, aligns[columns->test][columns->detail], heads);
+    if (columns->test) {
+        heads[count] = "test";
+        aligns[count++] = 'l';
+    }
+    heads[count] = "tensor";
+    aligns[count++] = 'e';
+    if (columns->detail) {
+        heads[count] = "detail";
+        aligns[count++] = 'e';
+    }
+    if (columns->hardware) {
+        heads[count] = "step took, hardware";
+        aligns[count++] = 'e';
+    }
+    assay_table_init(table, aligns, heads);
 }
 
 static void put_findings(const assay_trial *info, const report_rule *rule, const assay_worker_names *names, size_t most,
                          const assay_draw *draw, assay_buf *out)
 {
     const assay_findings *found = rule->findings;
-    evidence_columns columns = {rule->instance->ops->tests != NULL, false};
+    evidence_columns columns = {rule->instance->ops->tests != NULL, false, false};
+    assay_step_time at;
     for (size_t i = 0; i < found->kept; i++)
         columns.detail = columns.detail || found->list[i].cell_count > 0 || found->list[i].note;
+    for (size_t i = 0; i < found->kept && !columns.hardware; i++)
+        columns.hardware = report_find_hardware(info, &found->list[i], &at);
     uint32_t *workers = assay_alloc_zeroed(found->kept, sizeof *workers);
     if (!workers) {
         if (out->status == ASSAY_OK)
@@ -197,6 +224,29 @@ static void put_findings(const assay_trial *info, const report_rule *rule, const
     free(workers);
 }
 
+/* What the hardware did at the first finding, and what was slow before. */
+static void put_first_hardware(const assay_trial *info, const report_rule *rule, const assay_draw *draw, assay_buf *out)
+{
+    assay_step_time at;
+    assay_slow_step slow;
+    assay_buf line;
+    if (!report_first(rule) || !report_find_hardware(info, report_first(rule), &at))
+        return;
+    assay_buf_init(&line, 4096);
+    assay_put_format(&line, "At the first finding the step of ");
+    assay_put_bytes(&line, at.worker, strlen(at.worker));
+    assay_put_format(&line, " took ");
+    report_put_hardware(&at, ASSAY_METRICS, &line);
+    assay_put_u8(&line, '.');
+    if (report_find_slow_before(info, rule, &slow)) {
+        assay_put_format(&line, " Before that ");
+        report_put_slow(&slow, &line);
+        assay_put_u8(&line, '.');
+    }
+    assay_text_put_wrapped(out, draw, 4, NULL, (const char *)line.data, line.size);
+    assay_buf_release(&line);
+}
+
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
                          size_t most, const assay_draw *draw, assay_buf *out)
 {
@@ -212,6 +262,7 @@ void report_put_evidence(const assay_trial_outcome *trial, const report_rule *ru
         assay_text_put_wrapped(out, draw, 4, NULL, rule->message, rule->message_size);
     if (found->kept > 0)
         put_findings(trial->info, rule, names, most, draw, out);
+    put_first_hardware(trial->info, rule, draw, out);
     if (rule->text && rule->text->size > 0)
         assay_text_put_clean_lines(out, (const char *)rule->text->data, rule->text->size, 4);
     const char *advice = rule->instance->ops->advice;

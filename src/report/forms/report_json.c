@@ -92,7 +92,22 @@ void report_put_finding(const assay_trial *info, const report_rule *rule, const 
         put_key(out, "note");
         assay_json_put_text(out, f->note);
     }
+    assay_step_time at;
+    if (report_find_hardware(info, f, &at)) {
+        put_key(out, "hardware");
+        report_put_hardware_json(&at, out);
+    }
     assay_put_u8(out, '}');
+}
+
+/* The slow step or stall before the findings began, where there was one. */
+static void put_slow_before(const assay_trial *info, const report_rule *rule, assay_buf *out)
+{
+    assay_slow_step slow;
+    if (!report_find_slow_before(info, rule, &slow))
+        return;
+    assay_put_format(out, ",\n    \"slow_before\": ");
+    report_put_slow_json(&slow, out);
 }
 
 static void put_findings(const assay_trial *info, const report_rule *rule, assay_buf *out)
@@ -158,6 +173,7 @@ static void put_rule(const assay_trial_outcome *trial, const report_rule *rule, 
     else
         put_null(out);
     put_findings(trial->info, rule, out);
+    put_slow_before(trial->info, rule, out);
     assay_put_format(out, ",\n    \"message\": ");
     assay_json_put_text_n(out, rule->message ? rule->message : "", rule->message_size);
     assay_put_format(out, ",\n    \"recommendation\": ");

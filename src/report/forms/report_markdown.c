@@ -188,7 +188,26 @@ static void put_finding(const assay_trial_outcome *trial, const report_rule *rul
         assay_put_format(out, ", ");
         put_name(out, f->note);
     }
+    assay_step_time at;
+    if (report_find_hardware(trial->info, f, &at)) {
+        assay_put_format(out, "; the step took ");
+        report_put_hardware(&at, REPORT_HARDWARE_BRIEF, out);
+    }
     assay_put_u8(out, '\n');
+}
+
+/* What was slow before the findings, unless the cause says it already. */
+static void put_slow_before(const assay_trial_outcome *trial, const report_rule *rule, bool said, assay_buf *out)
+{
+    assay_slow_step slow;
+    assay_buf words;
+    if (said || !report_find_slow_before(trial->info, rule, &slow))
+        return;
+    assay_buf_init(&words, 4096);
+    report_put_slow(&slow, &words);
+    assay_put_format(out, "; before that ");
+    put_code(out, (const char *)words.data, words.size, MESSAGE_COLUMNS);
+    assay_buf_release(&words);
 }
 
 static void put_evidence(const assay_trial_outcome *trial, const report_rule *rule, bool several, page *p)
@@ -209,6 +228,7 @@ static void put_evidence(const assay_trial_outcome *trial, const report_rule *ru
         assay_put_format(out, ": ");
         put_code(out, (const char *)origin.cause.data, origin.cause.size, MESSAGE_COLUMNS);
     }
+    put_slow_before(trial, rule, origin.cause.size > 0, out);
     report_origin_release(&origin);
     assay_put_format(out, "\n");
     for (size_t i = 0; found && i < found->kept && i < FINDINGS_SHOWN; i++)

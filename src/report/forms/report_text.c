@@ -266,7 +266,8 @@ static void put_untested(const assay_outcome *outcome, const assay_trial_outcome
     for (size_t i = 0; i < outcome->job->rule_count; i++) {
         const report_rule rule = report_rule_of(outcome, trial, order[i], false);
         assay_buf_clear(&names);
-        if (rule.status != ASSAY_NO_DATA || !put_silent_names(outcome, trial, order, i, &names))
+        if (rule.status != ASSAY_NO_DATA || report_is_beside(trial, &rule) ||
+            !put_silent_names(outcome, trial, order, i, &names))
             continue;
         if (!any)
             assay_report_put_heading(out, "Not tested, which is no pass");

@@ -10,7 +10,7 @@ enum { OPEN_ROWS = 8, MOST_ROWS = 100, CELLS_SHOWN = 6, RUNS_SHOWN = 8 };
 typedef struct card {
     const assay_trial_outcome *trial;
     report_rule rule;
-    bool test, detail; /* columns that only some rules fill */
+    bool test, detail, hardware; /* columns that only some rules fill */
 } card;
 
 static void put_detail(html_page *page, const assay_finding *f)
@@ -36,6 +36,18 @@ static void put_unit(html_page *page, const card *c, const assay_finding *f)
     html_text_n(page, (const char *)unit.data, unit.size, HTML_NAME);
     html_fail(page, assay_buf_status(&unit));
     assay_buf_release(&unit);
+}
+
+static void put_hardware(html_page *page, const assay_trial *info, const assay_finding *f)
+{
+    assay_step_time at;
+    assay_buf words;
+    if (!report_find_hardware(info, f, &at))
+        return;
+    assay_buf_init(&words, 4096);
+    report_put_hardware(&at, ASSAY_METRICS, &words);
+    html_text_n(page, (const char *)words.data, words.size, HTML_TITLE);
+    assay_buf_release(&words);
 }
 
 static void put_finding(html_page *page, const card *c, const assay_finding *f)
@@ -68,6 +80,11 @@ static void put_finding(html_page *page, const card *c, const assay_finding *f)
         put_detail(page, f);
         html_put(page, "</td>");
     }
+    if (c->hardware) {
+        html_put(page, "<td>");
+        put_hardware(page, info, f);
+        html_put(page, "</td>");
+    }
     html_put(page, "</tr>\n");
 }
 
@@ -77,8 +94,9 @@ static size_t put_rows(html_page *page, const card *c, size_t from, size_t to)
     size_t i = from;
     html_put(page, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Findings\"><table><thead><tr>"
                    "<th class=\"n\">Step</th><th>Mode step</th><th>Worker</th><th class=\"n\">Value</th>");
-    html_put(page, "<th class=\"n\">Threshold</th>%s<th>Tensor</th>%s</tr></thead><tbody>\n",
-             c->test ? "<th>Test</th>" : "", c->detail ? "<th>Detail</th>" : "");
+    html_put(page, "<th class=\"n\">Threshold</th>%s<th>Tensor</th>%s%s</tr></thead><tbody>\n",
+             c->test ? "<th>Test</th>" : "", c->detail ? "<th>Detail</th>" : "",
+             c->hardware ? "<th>Step took, hardware</th>" : "");
     for (; i < to && !html_full(page); i++)
         put_finding(page, c, &c->rule.findings->list[i]);
     html_put(page, "</tbody></table></div>\n");
@@ -89,7 +107,10 @@ static void put_findings(html_page *page, card *c)
 {
     const assay_findings *found = c->rule.findings;
     size_t kept = found->kept, open = kept < OPEN_ROWS ? kept : OPEN_ROWS, most = kept < MOST_ROWS ? kept : MOST_ROWS;
+    assay_step_time at;
     c->test = c->rule.instance->ops->tests != NULL;
+    for (size_t i = 0; i < most && !c->hardware; i++)
+        c->hardware = report_find_hardware(c->trial->info, &found->list[i], &at);
     for (size_t i = 0; i < most; i++)
         c->detail = c->detail || found->list[i].cell_count > 0 || found->list[i].note;
     size_t shown = put_rows(page, c, 0, open);
@@ -129,6 +150,16 @@ static void put_where(html_page *page, const card *c)
              found->datapoints);
     report_put_found(c->trial->info, &c->rule, RUNS_SHOWN, page->out);
     html_put(page, ".</p>\n");
+    assay_slow_step slow;
+    assay_buf words;
+    if (!report_find_slow_before(c->trial->info, &c->rule, &slow))
+        return;
+    assay_buf_init(&words, 4096);
+    report_put_slow(&slow, &words);
+    html_put(page, "<p>Before the findings began, ");
+    html_text_n(page, (const char *)words.data, words.size, HTML_TITLE);
+    html_put(page, ".</p>\n");
+    assay_buf_release(&words);
 }
 
 static bool silent(const report_rule *rule)

@@ -11,8 +11,7 @@ static const cJSON *member(const cJSON *object, const char *name)
     return object ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
 }
 
-/* The member "first_cause" of the rule, within *members, which the caller deletes. */
-static const cJSON *find_cause(const report_rule *rule, cJSON **members)
+const cJSON *report_first_cause(const report_rule *rule, cJSON **members)
 {
     static const char name[] = "\"first_cause\"";
     *members = NULL;
@@ -44,7 +43,7 @@ void report_find_origin(const assay_trial *info, const report_rule *rule, report
     if (!origin->finding)
         return;
     uint32_t workers = count_first(rule->findings);
-    const cJSON *cause = find_cause(rule, &members);
+    const cJSON *cause = report_first_cause(rule, &members);
     if (cause) {
         bool named = cJSON_IsString(member(cause, "worker"));
         workers = named ? 1 : (uint32_t)cJSON_GetArraySize(member(cause, "workers"));
@@ -52,6 +51,11 @@ void report_find_origin(const assay_trial *info, const report_rule *rule, report
         const char *text = cJSON_GetStringValue(member(cause, "text"));
         if (text)
             assay_put_bytes(&origin->cause, text, strlen(text));
+    }
+    assay_slow_step slow;
+    if (origin->cause.size > 0 && report_find_slow_before(info, rule, &slow)) {
+        assay_put_format(&origin->cause, "; before that ");
+        report_put_slow(&slow, &origin->cause);
     }
     cJSON_Delete(members);
     snprintf(origin->room, sizeof origin->room, "%" PRIu32 " workers", workers);

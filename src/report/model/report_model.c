@@ -65,6 +65,12 @@ bool report_is_in_time(const report_rule *rule)
     return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_TIMELINE);
 }
 
+bool report_is_beside(const assay_trial_outcome *trial, const report_rule *rule)
+{
+    const bool has = report_is_in_time(rule) ? trial->catalog.events.count > 0 : trial->catalog.format_count > 0;
+    return rule->status == ASSAY_NO_DATA && rule->instance->optional && !has;
+}
+
 uint64_t report_datapoints(const report_rule *rule)
 {
     return rule->findings ? rule->findings->datapoints : 0;

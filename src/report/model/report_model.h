@@ -58,6 +58,10 @@ void report_put_found(const assay_trial *info, const report_rule *rule, size_t m
 /* Does the rule look at time? Its findings have no step and tensor but assay_finding.time. */
 bool report_is_in_time(const report_rule *rule);
 
+/* Is it one of a set of rules, and looks at what this trial has none of: time in a trial of tensors alone, or the other
+ * way round? Then it is no news that it had no data. */
+bool report_is_beside(const assay_trial_outcome *trial, const report_rule *rule);
+
 /* What the rule is called in the registry, whatever the job calls it. */
 const char *report_kind(const report_rule *rule);
 
@@ -73,13 +77,17 @@ uint64_t report_datapoints(const report_rule *rule);
 uint64_t report_findings_total(const report_rule *rule);
 const assay_finding *report_first(const report_rule *rule);
 
+/* The member "first_cause" that a rule gave; NULL: none. It lies in *members, which the caller deletes in any case. */
+const cJSON *report_first_cause(const report_rule *rule, cJSON **members);
+
 /* Where the findings of a rule begin. Every form that names a first finding takes it from here. */
 typedef struct report_origin {
     const assay_finding *finding; /* the first, in order of computation; NULL: none, and the rest is not set */
     const char *worker; /* its name; "*" where workers are pooled; "3 workers" where several were first at once */
     const char *tensor;
     bool several, certain; /* certain: only where the rule looks for a cause (first_cause) */
-    assay_buf cause;       /* the first cause as a sentence; empty: the rule does not look for it */
+    assay_buf cause; /* the first cause as a sentence, and a slow step or stall before it; empty: the rule does not look
+                        for it */
     char room[32];
 } report_origin;
 void report_find_origin(const assay_trial *info, const report_rule *rule, report_origin *origin);
@@ -101,6 +109,20 @@ void report_put_unit(const assay_trial *info, const report_rule *rule, const ass
                      assay_buf *out);
 /* Appends the value and what it is: "2 NaN elements". A rule of one's own may say anything: clean it for a terminal. */
 void report_put_value(const assay_trial *info, const report_rule *rule, const assay_finding *finding, assay_buf *out);
+/* What the hardware did at a finding's step, where the trial recorded steps in time beside its tensors
+ * (timeline/step_times.h). False: it is not known. (hardware.c) */
+bool report_find_hardware(const assay_trial *info, const assay_finding *finding, assay_step_time *out);
+/* Append it in words, "0.42 s (median 0.11 s), GPU 3 %, CPU 99 %", of at most so many metrics, and as a JSON object. */
+enum { REPORT_HARDWARE_BRIEF = 2 };
+void report_put_hardware(const assay_step_time *at, int metrics, assay_buf *out);
+void report_put_hardware_json(const assay_step_time *at, assay_buf *out);
+
+/* The last slow step or stall of the worker before the findings of a rule begin: before its first cause, where it looks
+ * for one. False: there is none, or it is not known. */
+bool report_find_slow_before(const assay_trial *info, const report_rule *rule, assay_slow_step *out);
+/* Append it in words, without a full stop, and as a JSON object. */
+void report_put_slow(const assay_slow_step *slow, assay_buf *out);
+void report_put_slow_json(const assay_slow_step *slow, assay_buf *out);
 
 /* The steps of one mode. */
 typedef struct report_mode {

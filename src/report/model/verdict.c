@@ -28,7 +28,7 @@ static tally count_rules(const assay_outcome *outcome, const assay_trial_outcome
         const report_rule rule = report_rule_of(outcome, trial, i, false);
         n.found += rule.status == ASSAY_ISSUES_FOUND;
         n.passed += rule.status == ASSAY_NO_ISSUES_FOUND;
-        n.silent += rule.status == ASSAY_NO_DATA;
+        n.silent += rule.status == ASSAY_NO_DATA && !report_is_beside(trial, &rule);
         n.failed += rule.status == ASSAY_RULE_ERROR;
         if (rule.status != ASSAY_ISSUES_FOUND)
             continue;

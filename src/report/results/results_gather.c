@@ -183,7 +183,7 @@ int results_take_findings(assay_results *results, const assay_outcome *outcome, 
     int status = ASSAY_OK;
     for (uint32_t t = 0; t < outcome->trial_count; t++) {
         const assay_trial_outcome *trial = &outcome->trials[t];
-        for (size_t k = 0; trial->info && trial->rules && k < results->job->rule_count; k++) {
+        for (size_t k = 0; trial->info && trial->rules && k < outcome->job->rule_count; k++) {
             const report_rule rule = report_rule_of(outcome, trial, k, false);
             for (size_t i = 0; rule.findings && status == ASSAY_OK && i < rule.findings->kept; i++) {
                 const assay_finding *f = &rule.findings->list[i];
