@@ -120,7 +120,7 @@ static int note_finding(watch_findings *f, const assay_outcome *outcome, uint32_
     if (status != ASSAY_OK)
         return status;
     *is_new = !f->list[id].told;
-    f->list[id] = (told_finding){trial, number, finding->step, f->evaluation, true};
+    f->list[id] = (told_finding){trial, rule.instance, finding->step, f->evaluation, true};
     return ASSAY_OK;
 }
 
@@ -161,13 +161,23 @@ static int tell_rule(watch_findings *f, const assay_outcome *outcome, uint32_t t
     return status;
 }
 
+/* What a rule found in a trial; NULL: it is not among the rules that are reported. */
+static const assay_findings *findings_of(const assay_outcome *outcome, const assay_trial_outcome *trial,
+                                         const assay_instance *rule)
+{
+    for (size_t i = 0; i < outcome->job->rule_count; i++)
+        if (trial->rules[i].instance == rule)
+            return trial->rules[i].verdict.findings;
+    return NULL;
+}
+
 /* A finding that is not in the outcome may only be behind the last one that the rule keeps in full. */
 static bool is_gone(const watch_findings *f, const assay_outcome *outcome, const told_finding *told)
 {
     const assay_trial_outcome *t = &outcome->trials[told->trial];
     if (!told->told || told->evaluation == f->evaluation || t->status != ASSAY_OK || !t->rules)
         return false;
-    const assay_findings *findings = t->rules[told->rule].verdict.findings;
+    const assay_findings *findings = findings_of(outcome, t, told->rule);
     return !findings || findings->total == findings->kept || told->step < findings->list[findings->kept - 1].step;
 }
 

@@ -7,7 +7,7 @@
 
 typedef struct told_finding {
     uint32_t trial;
-    size_t rule;
+    const assay_instance *rule; /* borrowed */
     int64_t step;
     uint64_t evaluation; /* the last that had it */
     bool told;           /* and not taken back */

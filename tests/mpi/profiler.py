@@ -170,6 +170,7 @@ def bad_input(checks, args, where):
     checks.expect(found["problems_total"] == 6 and "line 6" in found["problems"][2]["text"], "in the report: %s" % found["problems"])
     trial_part = profile["trial"]
     checks.expect((trial_part["used_samples"], trial_part["duplicates"], trial_part["other_samples"]) == (8, 1, 8), "samples: %s" % trial_part)
+    checks.expect([(o["name"], o["n"], o["mean"]) for o in profile["other"]] == [("SomethingNew x", 8, 5.0)], "other: %s" % profile["other"])
     checks.expect(profile["system"][0]["max"] == 1e9, "a value that no machine has is shown: %s" % profile["system"][0])
     clock = {x["worker"]: x for x in profile["clock"]}
     checks.expect(clock["algo-2-2"]["offset_us"] == 7500000 and clock["algo-2-2"]["skewed"], "clocks: %s" % clock)
@@ -197,6 +198,86 @@ def with_tensors(checks, args, where):
     checks.expect(page.count('<svg class="shades"') == 2 and 'id="profile"' in page and "1700006" not in page, "the profile's page")
     text = mpirun(1, [args.assay, "show", where / "out" / "report.json"]).out
     checks.expect("2023-11-15 00:01:00 UTC" in text and "1700006" not in text, "times in the text: %s" % text)
+
+
+def at_steps(checks, args, where):
+    """Findings of tensors say what the hardware did at their step, and the first cause which step was slow before it, in all forms."""
+    made = Made(where / "steps", workers=2)
+    p = Profile(made.folder)
+    for number in range(40):
+        made.step(number, "TRAIN", number, {w: {"w": [1.0, math.nan if number >= 33 and w == "worker_1" else 2.0]} for w in made.workers})
+    made.end()
+    for node, slow in (("algo-1", -1), ("algo-2", 31)):
+        at, events = 5.0, []
+        for number in range(40):
+            events.append(step(at, 2 if number == slow else 0.1, number))
+            at += 2.02 if number == slow else 0.12
+        p.events("151-" + node, events)
+        for i in range(40):
+            stalled = slow >= 0 and 8.7 < 5 + i * 0.2 < 10.7
+            p.sample(5 + i * 0.2, "gpu0", "GPUUtilization", 3 if stalled else 90, node=node)
+            p.sample(5 + i * 0.2, "cpu0", "CPUUtilization", 99 if stalled else 40, node=node)
+            p.sample(5 + i * 0.2, "nvme0", "IOPS", i, node=node)
+    p.write()
+    rules = [dict(name="x", rule="ExplodingTensor", parameters={}), dict(name="low", rule="LowGPUUtilization", parameters=dict(patience=0))]
+    found = run(checks, args, where, made.folder, rules, (0, 1, 3), "steps of tensors in time")
+    if not found:
+        return
+    exploding = found["rules"][0]
+    hardware = exploding["first"].get("hardware")
+    wanted = {"worker": "algo-2-151", "node": "algo-2", "start_us": T0 * 1000000 + 10860000, "duration_us": 100000, "median_us": 100000,
+              "use": {"cpu": 40, "gpu": 90}}
+    checks.expect(hardware == wanted, "the hardware at step 33: %s" % hardware)
+    checks.expect(all("hardware" in f for f in exploding["findings"]), "every finding says so")
+    slow = exploding.get("slow_before", {})
+    said = (slow.get("kind"), slow.get("number"), slow.get("steps_before"), slow.get("length_us"), slow.get("use"))
+    checks.expect(said == ("outlier", 31, 2, 2000000, {"cpu": 99, "gpu": 3}), "the slow step before: %s" % slow)
+    checks.expect("slow_before" not in found["rules"][1] and "hardware" not in (found["rules"][1]["first"] or {}), "findings in time: %s" % found)
+    other = found["profile"]["other"]
+    checks.expect([(o["node"], o["name"], o["n"], o["mean"], o["last"]) for o in other] ==
+                  [("algo-1", "IOPS nvme0", 40, 19.5, 39), ("algo-2", "IOPS nvme0", 40, 19.5, 39)], "other metrics: %s" % other)
+    job = where / "job.json"
+    forms = mpirun(1, [args.assay, "run", job, "--trial", made.folder, "--format", "json,text,html,markdown,csv,junit", "--out", where / "forms"])
+    checks.expect(forms.code in (0, 1, 3) and "took 2 s for TRAIN step 31, 2 steps earlier" in forms.out.splitlines()[0], "first line: %s" % forms)
+    for name in ("report.txt", "report.html", "report.md", "junit.xml", "findings.csv"):
+        text = " ".join((where / "forms" / name).read_text().split())
+        checks.expect("0.1 s (median 0.1 s), GPU 90 %, CPU 40 %" in text, "%s: no hardware" % name)
+        checks.expect(name == "findings.csv" or "took 2 s for TRAIN step 31" in text, "%s: no slow step" % name)
+    rows = [line.split(",") for line in (where / "forms" / "findings.csv").read_text().splitlines()]
+    timed = [dict(zip(rows[0], row)) for row in rows if row[1] == "low"]
+    checks.expect(timed and all(r["step"] == "" and int(r["time_us"]) > T0 * 1000000 for r in timed), "times in findings.csv: %s" % timed)
+
+
+HEALTHY = {"healthy", "healthy_gpus", "healthy_nodes", "healthy_two", "system_only", "horovod", "truncated", "damaged", "clock_skew",
+           "missing_worker"}
+PLANTED = {"cpu_bottleneck": "CPUBottleneck", "io_bottleneck": "IOBottleneck", "dataloader": "Dataloader", "small_batch": "BatchSize",
+           "gpu_memory_leak": "GPUMemoryIncrease", "load_imbalance": "LoadBalancing", "load_imbalance_nodes": "LoadBalancing",
+           "low_gpu": "LowGPUUtilization", "step_outliers": "StepOutlier", "slow_start": "GPUMemoryIncrease"}
+
+
+def built_in(checks, args, where):
+    """Without a job file: planted faults are named, healthy twins are silent, and tensors get no noise from rules over time."""
+    made = Made(where / "tensors")
+    made.step(0, "TRAIN", 0, {"w": [1.0, 2.0]})
+    done = mpirun(1, [args.assay, "run", made.end(), "--out", where / "tensors-alone"])
+    alone = report_of(where / "tensors-alone")["trials"][0]["rules"] if done.code in (0, 1, 3) else []
+    checks.expect(len(alone) > 20 and not [r for r in alone if "slice" in str(r["findings"]) or r["rule"] == "CPUBottleneck"],
+                  "rules of tensors alone: %s" % [r["rule"] for r in alone])
+    if not SHARED.is_dir():
+        return
+    trials = [SHARED / name for name in sorted(HEALTHY | set(PLANTED))]
+    done = mpirun(1, [args.assay, "run", *trials, "--out", where / "all"])
+    if not checks.expect(done.code in (0, 1, 3), "the built-in rules: %s" % done):
+        return
+    for trial in report_of(where / "all")["trials"]:
+        fired = {r["rule"] for r in trial["rules"] if r["status"] == "IssuesFound"}
+        if trial["name"] in PLANTED:
+            checks.expect(PLANTED[trial["name"]] in fired, "%s: %s" % (trial["name"], fired))
+        else:
+            checks.expect(not fired, "%s is healthy: %s" % (trial["name"], fired))
+        checks.expect(len(trial["rules"]) == 9, "%s: %d rules" % (trial["name"], len(trial["rules"])))
+    done = mpirun(1, [args.assay, "run", trials[0], made.folder, "--out", where / "mixed"])
+    checks.expect(done.code in (0, 1, 3) and "CPUBottleneck" not in done.out.split("Not tested")[-1], "a mixed run: %s" % done)
 
 
 def same(a, b):
@@ -228,7 +309,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
     args = parser.parse_args()
     checks = Checks()
-    for case in (known_answers, bad_input, with_tensors):
+    for case in (known_answers, bad_input, with_tensors, at_steps, built_in):
         with tempfile.TemporaryDirectory() as folder:
             case(checks, args, Path(folder))
     if SHARED.is_dir():
