@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/regex.h"
+#include "cli/metrics.h"
 #include "cli/overview.h"
 #include "cli/show.h"
 #include "cli/terminal.h"
@@ -23,7 +24,7 @@
 
 typedef struct show_options {
     cli_integer step;
-    const char *worker, *collection;
+    const char *worker, *collection, *metric;
     int mode; /* assay_mode */
     int draw; /* cli_draw_when */
     bool values, csv, json, regex;
@@ -34,11 +35,15 @@ static const cli_option OPTIONS[] = {
     {"step", CLI_INTEGER, FIELD(step), "N", "Only this global step.", NULL},
     {"mode", CLI_CHOICE, FIELD(mode), "MODE", "Only steps of this mode: TRAIN, EVAL, PREDICT or GLOBAL.",
      "|TRAIN|EVAL|PREDICT|GLOBAL"},
-    {"worker", CLI_TEXT, FIELD(worker), "NAME", "Only this worker.", NULL},
+    {"worker", CLI_TEXT, FIELD(worker), "NAME", "Only this worker; of metrics also a machine.", NULL},
     {"collection", CLI_TEXT, FIELD(collection), "NAME",
      "Every tensor of this collection; with TENSOR, which may then be left out, only those of it.", NULL},
     {"regex", CLI_FLAG, FIELD(regex), NULL,
      "TENSOR is a regular expression: show every tensor whose name matches it anywhere.", NULL},
+    {"metric", CLI_TEXT, FIELD(metric), "NAME",
+     "In place of TENSOR: this metric of the profiler data (cpu, cpu_memory, gpu, gpu_memory, io, network, step, or "
+     "another one's name), a row for each machine, GPU or worker.",
+     NULL},
     {"values", CLI_FLAG, FIELD(values), NULL, "Print the elements instead of statistics.", NULL},
     {"csv", CLI_FLAG, FIELD(csv), NULL, "As comma-separated values with a line of names.", NULL},
     {"json", CLI_FLAG, FIELD(json), NULL, "As JSON, one row a line.", NULL},
@@ -379,6 +384,23 @@ static int show_report(const show_options *options, const char *path)
     return cli_fail(status, &err);
 }
 
+static int check_metric(const show_options *options, size_t operands, assay_error *err)
+{
+    if (operands == 1 && !options->step.given && !options->mode && !options->collection && !options->regex &&
+        !options->values)
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_EUSAGE,
+                      "show: --metric goes with --worker, --csv, --json and --draw, and stands in place of TENSOR");
+}
+
+static int show_metric(const show_options *options, const char *trial)
+{
+    const cli_course_choice choice = {options->metric, options->worker};
+    const cli_metrics_form form = options->json ? CLI_METRICS_JSON : options->csv ? CLI_METRICS_CSV : CLI_METRICS_TEXT;
+    assay_draw draw;
+    return cli_metrics_show(trial, &choice, form, cli_draw_style((cli_draw_when)options->draw, &draw));
+}
+
 static int show(const cli_context *context, int argc, char **argv)
 {
     (void)context;
@@ -391,22 +413,26 @@ static int show(const cli_context *context, int argc, char **argv)
                    options.json || options.regex;
     if (status == ASSAY_OK && options.csv && options.json)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: --csv and --json exclude each other");
-    if (status == ASSAY_OK && operands == 1 && chooses && !options.collection)
+    if (status == ASSAY_OK && operands == 1 && chooses && !options.collection && !options.metric)
         status = assay_fail(&err, ASSAY_EUSAGE, "show: TENSOR is missing; with a report only --draw goes");
+    if (status == ASSAY_OK && options.metric)
+        status = check_metric(&options, operands, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
+    if (options.metric)
+        return show_metric(&options, operand[0]);
     return operands == 1 && !options.collection ? show_report(&options, operand[0])
                                                 : show_tensors(&options, operand[0], operand[1]);
 }
 
-const cli_command cli_show = {
-    "show",
-    "TRIAL TENSOR | REPORT",
-    "Shows what was saved of a tensor, a row for each step and worker: statistics, saved "
-    "reductions, or the elements. Or what the rules and aggregations of a report.json came to.",
-    OPTIONS,
-    1,
-    2,
-    false,
-    show,
-    true};
+const cli_command cli_show = {"show",
+                              "TRIAL TENSOR | TRIAL --metric NAME | REPORT",
+                              "Shows what was saved of a tensor, a row for each step and worker: statistics, saved "
+                              "reductions, or the elements. Or a metric of the profiler data. Or what the rules and "
+                              "aggregations of a report.json came to.",
+                              OPTIONS,
+                              1,
+                              2,
+                              false,
+                              show,
+                              true};

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/metrics.h"
 #include "cli/s3.h"
 #include "hdf5/hdf5_file.h"
 #include "report/results/results.h"
@@ -15,7 +16,7 @@ typedef struct stats_options {
     const char *out;
     cli_range steps;
     size_t memory;
-    bool quiet;
+    bool metrics, quiet;
 } stats_options;
 
 #define FIELD(name) offsetof(stats_options, name)
@@ -25,6 +26,8 @@ static const cli_option OPTIONS[] = {
     {"steps", CLI_RANGE, FIELD(steps), "A:B", "Only the global steps from A up to, but not including, B.", NULL},
     {"memory", CLI_SIZE, FIELD(memory), "SIZE",
      "Memory that a rank may use, including program, index and what rules keep, such as 2G. Default: 512M.", NULL},
+    {"metrics", CLI_FLAG, FIELD(metrics), NULL,
+     "Write the profiler data instead: a row for every sample of every metric and every step. To a .csv file.", NULL},
     {"quiet", CLI_FLAG, FIELD(quiet), NULL, "No notes or warnings on standard error; errors only.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
@@ -72,6 +75,8 @@ static int check_options(const stats_options *options, assay_error *err)
                           "stats: -o FILE is missing: the file to write, such as stats.h5 or stats.csv");
     if (!ends_with(options->out, ".h5") && !ends_with(options->out, ".csv"))
         return assay_fail(err, ASSAY_EUSAGE, "stats: %s: the name of the file has to end in .h5 or .csv", options->out);
+    if (options->metrics && !ends_with(options->out, ".csv"))
+        return assay_fail(err, ASSAY_EUSAGE, "stats: %s: --metrics writes a .csv file", options->out);
     if (ends_with(options->out, ".h5") && !assay_hdf5_available())
         return assay_fail(err, ASSAY_EUNSUPPORTED,
                           "%s: this build has no parallel HDF5: build assay with ASSAY_WITH_HDF5 and MPI, "
@@ -139,6 +144,21 @@ static int run_job(const cli_context *context, const stats_options *options, con
     return status == ASSAY_OK ? code : cli_fail(status, &err);
 }
 
+/* On rank 0: the table of the profiler data; the exit code. */
+static int write_metrics(const stats_options *options, const char *trial)
+{
+    cli_metrics metrics;
+    assay_error err = {""};
+    int status = cli_metrics_read(trial, &metrics, &err);
+    if (status == ASSAY_OK)
+        status = cli_metrics_write(&metrics, options->out, &err);
+    for (size_t i = 0; status == ASSAY_OK && i < metrics.problems.kept; i++)
+        assay_log_warn("%s: %s", trial, metrics.problems.list[i].text);
+    const int code = metrics.problems.losses > 0 ? CLI_LOSSES : CLI_DONE;
+    cli_metrics_release(&metrics);
+    return status == ASSAY_OK ? code : cli_fail(status, &err);
+}
+
 static int run(const cli_context *context, int argc, char **argv)
 {
     stats_options options = {.steps = {INT64_MIN, INT64_MAX}, .memory = (size_t)512 << 20};
@@ -155,12 +175,25 @@ static int run(const cli_context *context, int argc, char **argv)
     assay_log_init(assay_comm_rank(context->comm), false, options.quiet);
     if (status == ASSAY_OK)
         status = cli_s3_begin(context->comm, &job, NULL, &err);
-    int code = status == ASSAY_OK ? run_job(context, &options, &job) : cli_fail(status, &err);
+    int code = CLI_DONE;
+    if (status != ASSAY_OK)
+        code = cli_fail(status, &err);
+    else if (options.metrics)
+        code = cli_share_code(context->comm,
+                              assay_comm_rank(context->comm) == 0 ? write_metrics(&options, trial[0]) : CLI_DONE);
+    else
+        code = run_job(context, &options, &job);
     assay_job_release(&job);
     return code;
 }
 
 const cli_command cli_stats = {
-    "stats", "TRIAL", "Writes the statistics of every tensor at every step of every worker as a table.",
-    OPTIONS, 1,       1,
-    true,    run,     true};
+    "stats",
+    "TRIAL",
+    "Writes the statistics of every tensor at every step of every worker as a table, or the profiler data.",
+    OPTIONS,
+    1,
+    1,
+    true,
+    run,
+    true};

@@ -94,4 +94,12 @@ void assay_timeline_free(assay_timeline_data *timeline);
  * stays NULL. The collector is used up. 0 or ASSAY_ENOMEM. */
 int assay_collector_finish(assay_collector *c, const assay_event_files *files, assay_timeline_data **out, bool *again);
 
+/* All of it in one process: reads the files, anew where samples can only be told apart so. Free *out with
+ * assay_timeline_free(). 0 or ASSAY_ENOMEM. */
+int assay_timeline_read(assay_store *store, const assay_event_files *files, assay_timeline_data **out,
+                        assay_error *err);
+/* Adds what was wrong with the files. 0 or ASSAY_ENOMEM. */
+int assay_timeline_name_problems(const assay_timeline_data *timeline, const assay_event_files *files,
+                                 struct assay_problems *problems);
+
 #endif

@@ -86,27 +86,6 @@ static int collect(assay_comm *comm, const assay_source *source, const assay_tim
     return status;
 }
 
-/* Names what was wrong with the files beside the trial's other problems. */
-static int name_problems(assay_source *source, const assay_timeline_data *t)
-{
-    for (size_t i = 0; i < t->problems; i++) {
-        const assay_timeline_problem *p = &t->problem[i];
-        const char *path = source->catalog.events.list[p->file].path, *text = assay_timeline_text(t, p->text);
-        const bool left = p->kind == ASSAY_EVENT_EMPTY_FILE || p->kind == ASSAY_EVENT_UNFINISHED;
-        const int kind = left ? ASSAY_PROBLEM_EVENTS_LEFT : ASSAY_PROBLEM_EVENTS;
-        if (p->line > 0)
-            assay_problems_add(&source->problems, kind, -1, path, -1, "%s: line %llu (%s): %s; the rest is used", path,
-                               (unsigned long long)p->line, assay_event_problem_word((int)p->kind), text);
-        else
-            assay_problems_add(&source->problems, kind, -1, path, -1, "%s: %s", path, text);
-    }
-    if (t->problems_total > t->problems)
-        assay_problems_add(&source->problems, ASSAY_PROBLEM_EVENTS, -1, "", -1,
-                           "%llu more lines of event files are damaged: of each file the first %d are named",
-                           (unsigned long long)(t->problems_total - t->problems), (int)ASSAY_EVENTS_PROBLEMS_A_FILE);
-    return source->problems.status;
-}
-
 int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const assay_job *job, uint64_t *bytes,
                               uint64_t *files, assay_error *err)
 {
@@ -127,7 +106,7 @@ int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const as
         }
         if (status == ASSAY_OK && timeline) {
             source->info->timeline = timeline;
-            status = name_problems(source, timeline);
+            status = assay_timeline_name_problems(timeline, &source->catalog.events, &source->problems);
         }
         status = assay_comm_agree(comm, status, err);
     }

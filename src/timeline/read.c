@@ -1,0 +1,51 @@
+/* read.c - reads the event files of a trial in one process, and names what is wrong with them. */
+#include "base/fault.h"
+#include "timeline/collect.h"
+#include "trial/problem.h"
+
+/* One reading; *again: it has to be done anew with `exact`. */
+static int read_all(assay_store *store, const assay_event_files *files, bool exact, assay_timeline_data **out,
+                    bool *again, assay_error *err)
+{
+    const assay_timeline_want want = {.cell_size = ASSAY_TIMELINE_MINUTE};
+    assay_collector *c = assay_collector_new(&want, exact);
+    int status = c ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; i < files->count && status == ASSAY_OK; i++)
+        status = assay_collector_read(c, store, &files->list[i], (uint32_t)i, err);
+    if (status == ASSAY_OK)
+        status = assay_collector_finish(c, files, out, again);
+    assay_collector_free(c);
+    return status;
+}
+
+int assay_timeline_read(assay_store *store, const assay_event_files *files, assay_timeline_data **out, assay_error *err)
+{
+    bool again = false;
+    *out = NULL;
+    int status = read_all(store, files, false, out, &again, err);
+    if (status == ASSAY_OK && again)
+        status = read_all(store, files, true, out, &again, err);
+    if (status == ASSAY_ENOMEM && err && !err->text[0])
+        assay_fail(err, status, "%s: out of memory while its event files were read", assay_store_location(store));
+    return status;
+}
+
+int assay_timeline_name_problems(const assay_timeline_data *t, const assay_event_files *files, assay_problems *problems)
+{
+    for (size_t i = 0; i < t->problems; i++) {
+        const assay_timeline_problem *p = &t->problem[i];
+        const char *path = files->list[p->file].path, *text = assay_timeline_text(t, p->text);
+        const bool left = p->kind == ASSAY_EVENT_EMPTY_FILE || p->kind == ASSAY_EVENT_UNFINISHED;
+        const int kind = left ? ASSAY_PROBLEM_EVENTS_LEFT : ASSAY_PROBLEM_EVENTS;
+        if (p->line > 0)
+            assay_problems_add(problems, kind, -1, path, -1, "%s: line %llu (%s): %s; the rest is used", path,
+                               (unsigned long long)p->line, assay_event_problem_word((int)p->kind), text);
+        else
+            assay_problems_add(problems, kind, -1, path, -1, "%s: %s", path, text);
+    }
+    if (t->problems_total > t->problems)
+        assay_problems_add(problems, ASSAY_PROBLEM_EVENTS, -1, "", -1,
+                           "%llu more lines of event files are damaged: of each file the first %d are named",
+                           (unsigned long long)(t->problems_total - t->problems), (int)ASSAY_EVENTS_PROBLEMS_A_FILE);
+    return problems->status;
+}
