@@ -211,6 +211,8 @@ int overview_read(const char *location, overview *out, assay_error *err)
         status = collect_tensors(out);
     if (status == ASSAY_OK)
         status = find_members(out);
+    if (status == ASSAY_OK)
+        status = overview_read_events(out, err);
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: %s", location, assay_status_text(status));
     out->info.tensors = out->files.tensors;
@@ -230,6 +232,7 @@ void overview_release(overview *o)
     for (size_t i = 0; o->member && i < o->files.catalog.collections.count; i++)
         free(o->member[i]);
     free(o->member);
+    overview_release_events(o);
     free(o->info.steps);
     free(o->info.worker_modes);
     free(o->tensor);
@@ -269,14 +272,14 @@ static int ls(const cli_context *context, int argc, char **argv)
     return code;
 }
 
-const cli_command cli_ls = {
-    "ls",
-    "TRIAL",
-    "Lists a trial: workers, steps by mode, collections, tensors with their shapes, and what is "
-    "missing or damaged.",
-    OPTIONS,
-    1,
-    1,
-    false,
-    ls,
-    true};
+const cli_command cli_ls = {"ls",
+                            "TRIAL",
+                            "Lists a trial: workers, steps by mode, collections, tensors with their shapes, profiler "
+                            "data with its metrics, and "
+                            "what is missing or damaged.",
+                            OPTIONS,
+                            1,
+                            1,
+                            false,
+                            ls,
+                            true};

@@ -149,6 +149,7 @@ int overview_put_json(const overview *o, assay_buf *out)
     put_steps(o, out);
     put_collections(o, out);
     put_tensors(o, out);
+    overview_put_events_json(o, out);
     put_incomplete(o, out);
     assay_put_format(out, ",\n \"problems_total\": %" PRIu64 ", \"problems\": [", o->files.problems.total);
     put_problems(&o->files.problems, out);

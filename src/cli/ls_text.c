@@ -88,7 +88,9 @@ int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out)
 {
     assay_report_put_head(&o->outcome, draw, out);
     put_collections(o, draw, out);
-    put_tensors(o, draw, out);
+    if (o->writers == 0 || assay_dict_count(o->files.tensors) > 0)
+        put_tensors(o, draw, out);
+    overview_put_events(o, draw, out);
     assay_report_put_completeness(&o->outcome, &o->names, draw, out);
     assay_report_put_problems(&o->outcome, draw, out);
     return assay_buf_status(out);

@@ -17,6 +17,14 @@ typedef struct overview_tensor {
     uint32_t reductions; /* bit 1 << kind */
 } overview_tensor;
 
+typedef struct overview_writer { /* of profiler data: a machine or a process, and the files of one kind */
+    char *name;                  /* owned */
+    const assay_event_file *largest;
+    size_t files, unfinished;
+    uint64_t bytes;
+    int64_t from, to; /* times that the files' names say; from > to: all are open still */
+} overview_writer;
+
 typedef struct overview {
     assay_trial_files files;
     assay_worker_names names;
@@ -24,12 +32,21 @@ typedef struct overview {
     uint8_t **member;        /* [files.catalog.collections.count][tensors] does the tensor belong to the collection? */
     assay_trial info;        /* name, steps and tensors, as the report's writers want them */
     assay_job_trial trial;
-    assay_trial_outcome outcome; /* the same trial with its incomplete steps; borrows from the fields above */
+    overview_writer *writer; /* in order of their first files; owned */
+    size_t writers;
+    assay_timeline_data *sampled; /* the largest file of each machine; NULL: none */
+    assay_trial_outcome outcome;  /* the same trial with its incomplete steps; borrows from the fields above */
 } overview;
 
 /* Opens the trial and looks at one record of each tensor. Release with overview_release() in any case. */
 int overview_read(const char *location, overview *out, assay_error *err);
 void overview_release(overview *o);
+
+/* Its profiler data (ls_events.c). */
+int overview_read_events(overview *o, assay_error *err);
+void overview_release_events(overview *o);
+void overview_put_events(const overview *o, const assay_draw *draw, assay_buf *out);
+void overview_put_events_json(const overview *o, assay_buf *out);
 
 /* Append the overview, for programs and for people; drawings where `draw` is not NULL. The buffer's status. */
 int overview_put_json(const overview *o, assay_buf *out);

@@ -23,6 +23,11 @@ enum { ASSAY_METRIC_OTHER = ASSAY_METRICS };
 const char *assay_metric_word(int metric);
 int assay_metric_find(const char *word);
 
+/* What the worker is called that wrote a file of spans, by the file's source; "" where that is too long for any.
+ * Returns its node, within the source, where the name tells it; else NULL. */
+enum { ASSAY_TIMELINE_NAME_ROOM = 1024 };
+const char *assay_timeline_worker_name(const char *source, char room[ASSAY_TIMELINE_NAME_ROOM]);
+
 /* What will be asked for, of all rules together. */
 typedef struct assay_timeline_want {
     int64_t *edge; /* ascending, each once; owned */

@@ -39,26 +39,29 @@ uint32_t collector_worker(assay_collector *c, uint32_t name, uint32_t node)
     return id;
 }
 
-/* The worker of a process's name: PID-algo-N is algo-N-PID on node algo-N; another is a worker of its own name, whose
- * node is known when all nodes are. */
-static uint32_t worker_of(assay_collector *c, const char *source)
+/* PID-algo-N is algo-N-PID on node algo-N; another is a worker of its own name, whose node is known when all nodes are.
+ */
+const char *assay_timeline_worker_name(const char *source, char room[ASSAY_TIMELINE_NAME_ROOM])
 {
-    enum { NAME_ROOM = 1024 };
-    char name[NAME_ROOM];
     const char *node = NULL;
     for (const char *at = strstr(source, "-algo"); at; at = strstr(at + 1, "-algo"))
         node = at + 1;
-    uint32_t node_id = ASSAY_NO_ID;
-    int length = 0;
-    if (node) {
-        node_id = collector_text(c, node, strlen(node));
-        length = snprintf(name, sizeof name, "%s-%.*s", node, (int)(node - source - 1), source);
-    } else {
-        length = snprintf(name, sizeof name, "%s", source);
-    }
-    if ((node && node_id == ASSAY_NO_ID) || length >= (int)sizeof name)
+    const int length = node
+                           ? snprintf(room, ASSAY_TIMELINE_NAME_ROOM, "%s-%.*s", node, (int)(node - source - 1), source)
+                           : snprintf(room, ASSAY_TIMELINE_NAME_ROOM, "%s", source);
+    if (length >= ASSAY_TIMELINE_NAME_ROOM)
+        room[0] = '\0';
+    return node;
+}
+
+static uint32_t worker_of(assay_collector *c, const char *source)
+{
+    char name[ASSAY_TIMELINE_NAME_ROOM];
+    const char *node = assay_timeline_worker_name(source, name);
+    const uint32_t node_id = node ? collector_text(c, node, strlen(node)) : ASSAY_NO_ID;
+    if ((node && node_id == ASSAY_NO_ID) || !name[0])
         return ASSAY_NO_ID;
-    const uint32_t text = collector_text(c, name, (size_t)length);
+    const uint32_t text = collector_text(c, name, strlen(name));
     return text == ASSAY_NO_ID ? text : collector_worker(c, text, node_id);
 }
 

@@ -64,8 +64,7 @@ void assay_report_put_completeness(const assay_trial_outcome *trial, const assay
     assay_report_put_heading(out, "Completeness");
     put_choice(trial, draw, out);
     if (count == 0) {
-        assay_put_format(out, assay_trial_steps(trial->info) > 0 ? "Every worker wrote every step.\n"
-                                                                 : "No worker wrote any step.\n");
+        assay_put_format(out, "%s\n", report_steps_in_words(trial));
         return;
     }
     const assay_incomplete **sorted = assay_alloc_zeroed(count, sizeof *sorted);

@@ -127,10 +127,8 @@ static void put_trial_completeness(html_page *page, size_t t)
     }
     bool empty = assay_trial_steps(trial->info) == 0;
     html_trial_begin(page, t, trial->incomplete_count ? "steps are missing" : empty ? "no steps" : "complete");
-    if (empty) {
-        html_put(page, "<p>No worker wrote any step.</p>\n");
-    } else if (trial->incomplete_count == 0) {
-        html_put(page, "<p>Every worker wrote every step.</p>\n");
+    if (empty || trial->incomplete_count == 0) {
+        html_put(page, "<p>%s</p>\n", report_steps_in_words(trial));
     } else {
         html_put(page, "<p>%zu of %" PRIu64 " steps %s not complete.</p>\n", trial->incomplete_count,
                  assay_trial_steps(trial->info), trial->incomplete_count == 1 ? "is" : "are");

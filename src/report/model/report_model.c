@@ -65,6 +65,13 @@ bool report_is_in_time(const report_rule *rule)
     return rule->instance->ops && (rule->instance->ops->traits & ASSAY_RULE_TIMELINE);
 }
 
+const char *report_steps_in_words(const assay_trial_outcome *trial)
+{
+    if (trial->catalog.format_count == 0 && trial->catalog.events.count > 0)
+        return "The trial has profiler data and no tensors.";
+    return assay_trial_steps(trial->info) > 0 ? "Every worker wrote every step." : "No worker wrote any step.";
+}
+
 bool report_is_beside(const assay_trial_outcome *trial, const report_rule *rule)
 {
     const bool has = report_is_in_time(rule) ? trial->catalog.events.count > 0 : trial->catalog.format_count > 0;

@@ -124,6 +124,9 @@ bool report_find_slow_before(const assay_trial *info, const report_rule *rule, a
 void report_put_slow(const assay_slow_step *slow, assay_buf *out);
 void report_put_slow_json(const assay_slow_step *slow, assay_buf *out);
 
+/* What is said of a trial's steps where none is incomplete: "Every worker wrote every step." */
+const char *report_steps_in_words(const assay_trial_outcome *trial);
+
 /* The steps of one mode. */
 typedef struct report_mode {
     uint64_t steps;

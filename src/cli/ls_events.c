@@ -1,0 +1,220 @@
+/* ls_events.c - the profiler data of a trial in its overview: who wrote which files, and the metrics of each machine,
+ * as its first file has them. No other file is read. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "cli/overview.h"
+#include "report/model/report_model.h"
+#include "report/report.h"
+#include "report/text/layout.h"
+
+static int add_writer(overview *o, assay_dict *known, const assay_event_file *file)
+{
+    char name[ASSAY_TIMELINE_NAME_ROOM];
+    const char kind = (char)file->kind;
+    assay_buf key;
+    assay_buf_init(&key, 1 << 16);
+    assay_put_u8(&key, (uint8_t)kind);
+    assay_put_bytes(&key, file->source, strlen(file->source));
+    int status = assay_buf_status(&key);
+    const uint32_t id = status == ASSAY_OK ? assay_dict_add(known, (const char *)key.data, key.size) : ASSAY_NO_ID;
+    assay_buf_release(&key);
+    if (id == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    overview_writer *w = &o->writer[id];
+    if (id == o->writers) {
+        if (file->kind != ASSAY_EVENTS_SYSTEM)
+            assay_timeline_worker_name(file->source, name);
+        w->name = assay_copy_text(file->kind == ASSAY_EVENTS_SYSTEM ? file->source : name);
+        if (!w->name)
+            return ASSAY_ENOMEM;
+        *w = (overview_writer){.name = w->name, .largest = file, .from = INT64_MAX, .to = INT64_MIN};
+        o->writers++;
+    }
+    w->largest = file->size > w->largest->size ? file : w->largest;
+    w->files++;
+    w->unfinished += file->unfinished;
+    w->bytes += file->size;
+    if (!file->unfinished) {
+        w->from = file->time < w->from ? file->time : w->from;
+        w->to = file->time > w->to ? file->time : w->to;
+    }
+    return ASSAY_OK;
+}
+
+/* Reads the largest file of each machine. */
+static int read_samples(overview *o, assay_error *err)
+{
+    assay_event_files some = {.list = assay_alloc_zeroed(o->writers, sizeof *some.list)};
+    if (!some.list)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < o->writers; i++)
+        if (o->writer[i].largest->kind == ASSAY_EVENTS_SYSTEM)
+            some.list[some.count++] = *o->writer[i].largest; /* its texts stay the catalog's */
+    const int status = some.count > 0 ? assay_timeline_read(o->files.store, &some, &o->sampled, err) : ASSAY_OK;
+    free(some.list);
+    return status;
+}
+
+int overview_read_events(overview *o, assay_error *err)
+{
+    const assay_event_files *files = &o->files.catalog.events;
+    if (files->count == 0)
+        return ASSAY_OK;
+    assay_dict *known = assay_dict_new();
+    o->writer = assay_alloc_zeroed(files->count, sizeof *o->writer);
+    int status = known && o->writer ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; i < files->count && status == ASSAY_OK; i++)
+        status = add_writer(o, known, &files->list[i]);
+    assay_dict_free(known);
+    return status == ASSAY_OK ? read_samples(o, err) : status;
+}
+
+void overview_release_events(overview *o)
+{
+    for (size_t i = 0; i < o->writers; i++)
+        free(o->writer[i].name);
+    free(o->writer);
+    assay_timeline_free(o->sampled);
+}
+
+/* ---- text ---- */
+
+/* "cpu, gpu (8), IOPS nvme0": the metrics of a machine, and how many GPUs have each. */
+static void put_metrics(const overview *o, const char *node, assay_buf *out)
+{
+    const assay_timeline *line = &o->sampled->line;
+    for (uint64_t i = 0; i < line->series_count; i++) {
+        const assay_metric_series *s = &line->series[i];
+        size_t units = 0;
+        if (s->unit[0] || strcmp(line->node[s->node], node) != 0)
+            continue;
+        while (i + units + 1 < line->series_count && line->series[i + units + 1].unit[0])
+            units++;
+        assay_put_format(out, "%s%s", out->size > 0 ? ", " : "", assay_metric_word(s->metric));
+        if (units > 0)
+            assay_put_format(out, " (%zu)", units);
+    }
+    for (size_t i = 0; i < o->sampled->others; i++) {
+        if (strcmp(o->sampled->other[i].node, node) != 0)
+            continue;
+        assay_put_format(out, "%s", out->size > 0 ? ", " : "");
+        assay_put_bytes(out, o->sampled->other[i].name, strlen(o->sampled->other[i].name));
+    }
+}
+
+static void put_when(const overview_writer *w, int64_t time, assay_table *table)
+{
+    char room[REPORT_WHEN_ROOM];
+    assay_table_cell(table, w->from <= w->to ? report_time(time, room) : "open");
+}
+
+static void put_writer(const overview_writer *w, assay_table *table)
+{
+    assay_buf size;
+    assay_buf_init(&size, 256);
+    assay_text_put_bytes(&size, w->bytes);
+    assay_table_cell(table, w->name);
+    assay_table_cell(table, assay_event_kind_name(w->largest->kind));
+    assay_table_format(table, "%zu", w->files);
+    assay_table_cell_n(table, (const char *)size.data, size.size);
+    put_when(w, w->from, table);
+    put_when(w, w->to, table);
+    assay_buf_release(&size);
+}
+
+/* A line for each list of metrics, with the machines that have it. */
+static void put_metric_lines(const overview *o, const assay_draw *draw, assay_buf *out)
+{
+    assay_buf line, last, names;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_buf_init(&last, ASSAY_REPORT_CEILING);
+    assay_buf_init(&names, ASSAY_REPORT_CEILING);
+    for (size_t i = 0; i <= o->writers; i++) {
+        const bool end = i == o->writers || o->writer[i].largest->kind != ASSAY_EVENTS_SYSTEM;
+        assay_buf_clear(&line);
+        if (!end)
+            put_metrics(o, o->writer[i].name, &line);
+        const bool same = line.size == last.size && (line.size == 0 || memcmp(line.data, last.data, line.size) == 0);
+        if (names.size > 0 && (end || !same)) {
+            assay_put_format(&names, " measured ");
+            assay_put_bytes(&names, last.data, last.size);
+            assay_put_format(out, "\n");
+            assay_text_put_wrapped(out, draw, 0, NULL, (const char *)names.data, names.size);
+            assay_buf_clear(&names);
+        }
+        if (end)
+            break;
+        assay_put_format(&names, "%s", names.size > 0 ? ", " : "");
+        assay_put_bytes(&names, o->writer[i].name, strlen(o->writer[i].name));
+        assay_buf_clear(&last);
+        assay_put_bytes(&last, line.data, line.size);
+    }
+    assay_buf_release(&line);
+    assay_buf_release(&last);
+    assay_buf_release(&names);
+}
+
+void overview_put_events(const overview *o, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"worker", "data", "files", "size", "first file", "last file"};
+    assay_table table;
+    if (o->writers == 0)
+        return;
+    assay_table_init(&table, "klrrll", heads);
+    for (size_t i = 0; i < o->writers; i++)
+        put_writer(&o->writer[i], &table);
+    assay_report_put_heading(out, "Profiler data");
+    assay_table_put(&table, 0, draw, out);
+    assay_table_release(&table);
+    if (o->sampled)
+        put_metric_lines(o, draw, out);
+}
+
+/* ---- JSON ---- */
+
+static void put_metrics_json(const overview *o, const char *node, assay_buf *out)
+{
+    const assay_timeline *line = &o->sampled->line;
+    bool any = false;
+    for (uint64_t i = 0; i < line->series_count; i++) {
+        const assay_metric_series *s = &line->series[i];
+        if (strcmp(line->node[s->node], node) != 0)
+            continue;
+        assay_put_format(out, "%s{\"metric\": \"%s\", \"unit\": ", any ? ", " : "", assay_metric_word(s->metric));
+        assay_json_put_text(out, s->unit);
+        assay_put_u8(out, '}');
+        any = true;
+    }
+    for (size_t i = 0; i < o->sampled->others; i++) {
+        if (strcmp(o->sampled->other[i].node, node) != 0)
+            continue;
+        assay_put_format(out, "%s{\"metric\": ", any ? ", " : "");
+        assay_json_put_text(out, o->sampled->other[i].name);
+        assay_put_format(out, ", \"unit\": \"\"}");
+        any = true;
+    }
+}
+
+void overview_put_events_json(const overview *o, assay_buf *out)
+{
+    if (o->writers == 0)
+        return;
+    assay_put_format(out, ",\n \"profiler\": [");
+    for (size_t i = 0; i < o->writers; i++) {
+        const overview_writer *w = &o->writer[i];
+        assay_put_format(out, "%s\n  {\"worker\": ", i ? "," : "");
+        assay_json_put_text(out, w->name);
+        assay_put_format(out, ", \"data\": \"%s\", \"files\": %zu, \"unfinished\": %zu, \"bytes\": %" PRIu64,
+                         assay_event_kind_name(w->largest->kind), w->files, w->unfinished, w->bytes);
+        if (w->from <= w->to)
+            assay_put_format(out, ", \"first_us\": %" PRId64 ", \"last_us\": %" PRId64, w->from, w->to);
+        assay_put_format(out, ", \"metrics\": [");
+        if (w->largest->kind == ASSAY_EVENTS_SYSTEM && o->sampled)
+            put_metrics_json(o, w->name, out);
+        assay_put_format(out, "]}");
+    }
+    assay_put_u8(out, ']');
+}
