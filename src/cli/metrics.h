@@ -14,7 +14,7 @@ typedef struct cli_metrics {
     assay_problems problems;
 } cli_metrics;
 
-/* Lists the trial and reads its event files. Release with cli_metrics_release() in any case. Not collective. */
+/* Lists the trial and reads its event files. Release with cli_metrics_release() in any case. */
 int cli_metrics_read(const char *location, cli_metrics *out, assay_error *err);
 void cli_metrics_release(cli_metrics *metrics);
 
@@ -37,7 +37,7 @@ typedef struct cli_course_choice {
 } cli_course_choice;
 
 /* Hands out the courses that fit, one after the other; their lists are valid during the call. 0, ASSAY_ENOMEM, what the
- * visitor returned, or ASSAY_ENOTFOUND with what there is instead. Not collective. */
+ * visitor returned, or ASSAY_ENOTFOUND with what there is instead. */
 typedef int cli_course_visit(void *context, const cli_course *course);
 int cli_metrics_each(const cli_metrics *metrics, const cli_course_choice *choice, cli_course_visit *visit,
                      void *context, assay_error *err);
@@ -45,11 +45,11 @@ int cli_metrics_each(const cli_metrics *metrics, const cli_course_choice *choice
 typedef enum cli_metrics_form { CLI_METRICS_TEXT, CLI_METRICS_CSV, CLI_METRICS_JSON } cli_metrics_form;
 
 /* Prints the courses of a trial that fit: a table, with drawings where `draw` is not NULL, or a row for every sample.
- * The exit code. Not collective. */
+ * The exit code. */
 int cli_metrics_show(const char *location, const cli_course_choice *choice, cli_metrics_form form,
                      const assay_draw *draw);
 
-/* Writes a row for every sample of every course into a table: comma-separated, with a line of names. Not collective. */
+/* Writes a row for every sample of every course into a table: comma-separated, with a line of names. */
 int cli_metrics_write(const cli_metrics *metrics, const char *path, assay_error *err);
 
 #endif
