@@ -16,7 +16,8 @@ import numpy
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from checkpoints import save_dcp, save_npz, save_pieces, save_safetensors, save_sharded, safetensors_bytes  # noqa: E402
+from checkpoints import (save_dcp, save_npz, save_pieces, save_safetensors, save_sharded, safetensors_bytes,  # noqa: E402
+                         split_metadata)
 from checkpoint_trials import check_all, kinds, save_torch, statistics, structure, verdicts  # noqa: E402
 from launch import mpirun  # noqa: E402
 
@@ -45,6 +46,7 @@ LAYOUTS = {
     "npz": lambda root, step: save_npz(root / ("%d.npz" % step), model(step), step == 20),
     "dcp": lambda root, step: save_dcp(root / ("step%d" % step), as_torch(model(step)), {}, 3),
 }
+LAYOUTS["uncoordinated"] = lambda root, step: (LAYOUTS["dcp"](root, step), split_metadata(root / ("step%d" % step), 3))
 LAYOUTS["torch"] = lambda root, step: save_torch(root / ("epoch=1-step=%d.ckpt" % step), {"state_dict": as_torch(model(step)), "epoch": 1})
 LAYOUTS["wrapped"] = lambda root, step: save_torch(root / ("iter_%07d" % step) / "model.pt", {
     "module._orig_mod." + name: value for name, value in as_torch(model(step)).items()})

@@ -1,6 +1,6 @@
 """Checkpoints as trainings write them: safetensors by hand, the rest by their own libraries.
 
-    from checkpoints import save_safetensors, save_sharded, save_pieces, save_npz, save_dcp, save_zero
+    from checkpoints import save_safetensors, save_sharded, save_pieces, save_npz, save_dcp, split_metadata, save_zero
 """
 import io
 import json
@@ -106,6 +106,27 @@ def save_dcp(directory, model, optimizer, ranks):
         (directory / ("__%d_0.distcp" % file)).write_bytes(out.getvalue())
     (directory / ".metadata").write_bytes(pickle.dumps(metadata(state_dict_metadata=tensors, planner_data=paths,
                                                                 storage_data=places, storage_meta=None), protocol=4))
+
+
+def split_metadata(directory, ranks):
+    """Makes of .metadata what ranks write that save without asking each other, a file each. The last one also names the first chunk of
+    the first tensor, at a place where it is not: the lowest rank's word counts."""
+    whole = pickle.loads((directory / ".metadata").read_bytes())
+    make = lambda like, **fields: type(like)(**fields)
+    for rank in range(ranks):
+        mine = {index: info for index, info in whole.storage_data.items() if info.relative_path.startswith("__%d_" % rank)}
+        if rank == ranks - 1:
+            index, info = next(iter(whole.storage_data.items()))
+            mine[index] = make(info, relative_path=info.relative_path, offset=1, length=info.length)
+        held = {(index.fqn, tuple(index.offset)) for index in mine}
+        tensors = {}
+        for fqn, about in whole.state_dict_metadata.items():
+            chunks = [c for c in about.chunks if (fqn, tuple(c.offsets)) in held]
+            if chunks:
+                tensors[fqn] = make(about, properties=about.properties, size=about.size, chunks=chunks)
+        (directory / ("__%d.metadata" % rank)).write_bytes(pickle.dumps(make(
+            whole, state_dict_metadata=tensors, planner_data=whole.planner_data, storage_data=mine, storage_meta=None), protocol=4))
+    (directory / ".metadata").unlink()
 
 
 def save_zero(directory, stage, groups, moments, ranks, buffers=(), half=None):

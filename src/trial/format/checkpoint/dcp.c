@@ -4,8 +4,10 @@
  *   state_dict_metadata   name -> TensorStorageMetadata{properties, size, chunks: [{offsets, sizes}, ..]}
  *   storage_data          MetadataIndex{fqn, offset} -> _StorageInfo{relative_path, offset, length}
  *   planner_data          name -> the keys under which the program knows it
- * At a chunk's place lies a whole torch file of one tensor. Which rank saved a chunk says nothing: writers spread
- * copies over ranks as they like. So the boxes of a tensor make one tensor of one worker. */
+ * Ranks that saved without asking each other have one each (__3.metadata): their dictionaries are united, and of a
+ * chunk that two of them have the lower rank's counts. At a chunk's place lies a whole torch file of one tensor. Which
+ * rank saved a chunk says nothing: writers spread copies over ranks as they like. So the boxes of a tensor make one
+ * tensor of one worker. */
 #include "trial/format/checkpoint/dcp.h"
 
 #include <stdio.h>
@@ -14,22 +16,37 @@
 
 #include "base/fault.h"
 #include "trial/format/checkpoint/boxes.h"
+#include "trial/format/checkpoint/files.h"
 #include "trial/format/checkpoint/keys.h"
 #include "trial/format/checkpoint/torch.h"
 #include "trial/format/checkpoint/walk.h"
 
 enum { METADATA_MOST = 1 << 30 };
 
+typedef struct metadata_file { /* one file of it */
+    char *path;
+    assay_buf bytes;
+    assay_pickle p;
+} metadata_file;
+
+typedef struct stored { /* where a chunk lies */
+    const metadata_file *said_by;
+    uint32_t node;
+} stored;
+
 typedef struct dcp {
     assay_contents *c;
     const char *directory;
     const assay_names *names; /* in the directory */
-    char path[ASSAY_PATH_ROOM];
-    assay_pickle p;
-    assay_buf bytes;    /* of .metadata */
-    assay_dict *chunks; /* by name and offsets: the number of a storage */
-    uint32_t *storage;  /* nodes, by number in `chunks` */
+    metadata_file *file;
+    size_t files;
+    const metadata_file *of; /* the file under way */
+    assay_dict *chunks;      /* by name and offsets: the number of a storage */
+    stored *storage;         /* by number in `chunks` */
     size_t storage_room;
+    assay_dict *added;           /* chunks that were added, likewise */
+    const metadata_file **adder; /* by number in `added`: the file that named it */
+    size_t adder_room;
     assay_dict *named; /* files that .metadata names, below the directory */
     uint8_t *state;    /* by file: whether a problem of it was named */
     size_t state_room;
@@ -39,7 +56,7 @@ typedef struct dcp {
 
 static int damaged(const dcp *d, const char *what)
 {
-    assay_problems_add(d->c->problems, ASSAY_PROBLEM_HEADER, d->c->step, d->path, -1, "%s: %s", d->path, what);
+    assay_problems_add(d->c->problems, ASSAY_PROBLEM_HEADER, d->c->step, d->of->path, -1, "%s: %s", d->of->path, what);
     return ASSAY_EFORMAT;
 }
 
@@ -90,7 +107,7 @@ static void put_chunk_key(assay_buf *key, const uint8_t *name, size_t length, co
 
 static int note_storage(dcp *d, uint32_t index, uint32_t storage, assay_buf *key)
 {
-    const assay_pickle *p = &d->p;
+    const assay_pickle *p = &d->of->p;
     const uint32_t name = field(p, index, "fqn");
     const uint32_t path = field(p, storage, "relative_path");
     int64_t offsets[ASSAY_MAX_DIMS];
@@ -102,25 +119,27 @@ static int note_storage(dcp *d, uint32_t index, uint32_t storage, assay_buf *key
         p->node[name].kind != ASSAY_PICKLE_TEXT || dims < 0)
         return ASSAY_OK; /* bytes, not a tensor */
     put_chunk_key(key, p->bytes + p->node[name].a, (size_t)p->node[name].size, offsets, dims);
+    const uint32_t known = assay_dict_count(d->chunks);
     const uint32_t id =
         assay_buf_status(key) == ASSAY_OK ? assay_dict_add(d->chunks, (const char *)key->data, key->size) : ASSAY_NO_ID;
     if (id == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
     if (id >= d->storage_room) {
         const size_t room = d->storage_room ? 2 * d->storage_room : 256;
-        uint32_t *grown = assay_realloc_array(d->storage, room, sizeof *grown);
+        stored *grown = assay_realloc_array(d->storage, room, sizeof *grown);
         if (!grown)
             return ASSAY_ENOMEM;
         d->storage = grown;
         d->storage_room = room;
     }
-    d->storage[id] = storage;
+    if (id == known || d->storage[id].said_by == d->of)
+        d->storage[id] = (stored){d->of, storage};
     return ASSAY_OK;
 }
 
 static int note_storages(dcp *d, uint32_t data)
 {
-    const assay_pickle *p = &d->p;
+    const assay_pickle *p = &d->of->p;
     assay_buf key;
     int status = ASSAY_OK;
     assay_buf_init(&key, SIZE_MAX);
@@ -203,31 +222,54 @@ typedef struct chunk {
     int dims;
 } chunk;
 
+/* Notes that the file under way names a chunk. 0; 1: an earlier file does; ASSAY_ENOMEM. */
+static int note_chunk(dcp *d, const assay_buf *key)
+{
+    const uint32_t known = assay_dict_count(d->added);
+    const uint32_t id = assay_dict_add(d->added, (const char *)key->data, key->size);
+    if (id == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    if (id < known)
+        return d->adder[id] != d->of;
+    if (id >= d->adder_room) {
+        const size_t room = d->adder_room ? 2 * d->adder_room : 256;
+        const metadata_file **grown = assay_realloc_array(d->adder, room, sizeof *grown);
+        if (!grown)
+            return ASSAY_ENOMEM;
+        d->adder = grown;
+        d->adder_room = room;
+    }
+    d->adder[id] = d->of;
+    return ASSAY_OK;
+}
+
 /* Adds one chunk of a tensor. 0; ASSAY_EFORMAT: the tensor cannot be evaluated, which a problem says; ASSAY_ENOMEM. */
 static int add_chunk(dcp *d, const char *name, size_t length, uint32_t tensor, const chunk *k)
 {
-    const assay_pickle *p = &d->p;
+    const assay_pickle *p = &d->of->p; /* then, of the file that says where the chunk lies */
     assay_buf key;
     assay_buf_init(&key, SIZE_MAX);
     put_chunk_key(&key, (const uint8_t *)name, length, k->first, k->dims);
     const bool kept = assay_buf_status(&key) == ASSAY_OK;
     const uint32_t id = kept ? assay_dict_find(d->chunks, (const char *)key.data, key.size) : ASSAY_NO_ID;
+    const int again = kept ? note_chunk(d, &key) : ASSAY_ENOMEM;
     assay_buf_release(&key);
-    if (!kept)
-        return ASSAY_ENOMEM;
-    const uint32_t storage = id == ASSAY_NO_ID ? ASSAY_PICKLE_NOTHING : d->storage[id];
+    if (again != ASSAY_OK)
+        return again == 1 ? ASSAY_OK : again;
+    const uint32_t storage = id == ASSAY_NO_ID ? ASSAY_PICKLE_NOTHING : d->storage[id].node;
+    p = id == ASSAY_NO_ID ? p : &d->storage[id].said_by->p;
     const uint32_t path = field(p, storage, "relative_path");
     const uint32_t transforms = field(p, storage, "transform_descriptors");
     uint64_t offset = 0, size = 0;
     if (path == ASSAY_PICKLE_NOTHING || p->node[path].kind != ASSAY_PICKLE_TEXT ||
         !get_number(p, field(p, storage, "offset"), &offset) || !get_number(p, field(p, storage, "length"), &size)) {
-        assay_problems_add(d->c->problems, ASSAY_PROBLEM_RECORD, d->c->step, d->path, -1,
-                           "%s: %.*s has a piece that lies nowhere", d->path, (int)length, name);
+        assay_problems_add(d->c->problems, ASSAY_PROBLEM_RECORD, d->c->step, d->of->path, -1,
+                           "%s: %.*s has a piece that lies nowhere", d->of->path, (int)length, name);
         return ASSAY_EFORMAT;
     }
     if (assay_walk_is_list(p, transforms) && p->node[transforms].first != ASSAY_PICKLE_NOTHING) {
-        assay_problems_add(d->c->problems, ASSAY_PROBLEM_UNSUPPORTED, d->c->step, d->path, -1,
-                           "%s: %.*s was compressed by its writer, which is not read: save it without", d->path,
+        assay_problems_add(d->c->problems, ASSAY_PROBLEM_UNSUPPORTED, d->c->step, d->of->path, -1,
+                           "%s: %.*s was compressed by its writer, which is not read: save it without", d->of->path,
                            (int)length, name);
         return ASSAY_EFORMAT;
     }
@@ -263,7 +305,7 @@ static int add_chunk(dcp *d, const char *name, size_t length, uint32_t tensor, c
  */
 static int put_name(const dcp *d, uint32_t key, uint32_t planner, assay_buf *out)
 {
-    const assay_pickle *p = &d->p;
+    const assay_pickle *p = &d->of->p;
     uint32_t path = ASSAY_PICKLE_NOTHING;
     if (assay_walk_is_dict(p, planner)) {
         assay_buf text;
@@ -283,7 +325,7 @@ static int put_name(const dcp *d, uint32_t key, uint32_t planner, assay_buf *out
 
 static int add_tensor(dcp *d, uint32_t key, uint32_t metadata, uint32_t planner, assay_buf *name)
 {
-    const assay_pickle *p = &d->p;
+    const assay_pickle *p = &d->of->p;
     int64_t shape[ASSAY_MAX_DIMS];
     if (!is_class(p, metadata, "TensorStorageMetadata") || p->node[key].kind != ASSAY_PICKLE_TEXT)
         return ASSAY_OK; /* bytes: listed nowhere, and no tensor */
@@ -341,56 +383,102 @@ static void name_extra(const dcp *d)
     }
 }
 
+/* The dictionaries of one file; false when it is no metadata. */
+static bool find_dictionaries(const assay_pickle *p, uint32_t *tensors, uint32_t *data)
+{
+    *tensors = field(p, p->root, "state_dict_metadata");
+    *data = field(p, p->root, "storage_data");
+    return is_class(p, p->root, "Metadata") && assay_walk_is_dict(p, *tensors) && assay_walk_is_dict(p, *data);
+}
+
 static int add_tensors(dcp *d)
 {
-    const assay_pickle *p = &d->p;
-    const uint32_t tensors = field(p, p->root, "state_dict_metadata"), data = field(p, p->root, "storage_data");
+    const assay_pickle *p = &d->of->p;
     const uint32_t planner = field(p, p->root, "planner_data");
+    uint32_t tensors = 0, data = 0;
+    int status = ASSAY_OK;
     assay_buf name;
-    if (!is_class(p, p->root, "Metadata") || !assay_walk_is_dict(p, tensors) || !assay_walk_is_dict(p, data))
-        return damaged(d, "it is not the metadata of a distributed checkpoint");
-    int status = note_storages(d, data);
-    if (status == ASSAY_OK && !has_safe_paths(d))
-        return damaged(d, "it names a file outside of the checkpoint's directory");
+    find_dictionaries(p, &tensors, &data);
     assay_buf_init(&name, SIZE_MAX);
     for (uint32_t i = p->node[tensors].first; i != ASSAY_PICKLE_NOTHING && status == ASSAY_OK; i = p->item[i].next)
         status = add_tensor(d, p->item[i].key, p->item[i].value, planner, &name);
     assay_buf_release(&name);
+    return status;
+}
+
+/* Reads one file of metadata; 1: it cannot be used, which a problem says. */
+static int read_metadata(dcp *d, const char *name)
+{
+    char path[ASSAY_PATH_ROOM];
+    assay_error err = {{0}};
+    uint32_t tensors = 0, data = 0;
+    metadata_file *m = &d->file[d->files];
+    snprintf(path, sizeof path, "%s%s%s", d->directory, *d->directory ? "/" : "", name);
+    assay_buf_init(&m->bytes, METADATA_MOST);
+    m->path = assay_copy_text(path);
+    if (!m->path)
+        return ASSAY_ENOMEM;
+    d->of = m;
+    d->files++;
+    int status = assay_store_read(d->c->store, path, METADATA_MOST, &m->bytes, &err);
+    if (status != ASSAY_OK && status != ASSAY_ENOMEM)
+        assay_problems_add(d->c->problems, ASSAY_PROBLEM_READ, d->c->step, path, -1, "%s", err.text);
+    if (status == ASSAY_OK) {
+        status = assay_pickle_read(m->bytes.data, m->bytes.size, &m->p, &err);
+        if (status == ASSAY_EFORMAT)
+            assay_problems_add(d->c->problems, ASSAY_PROBLEM_PICKLE, d->c->step, path, -1, "%s: %s", path, err.text);
+    }
+    if (status == ASSAY_OK && !find_dictionaries(&m->p, &tensors, &data))
+        status = damaged(d, "it is not the metadata of a distributed checkpoint");
     if (status == ASSAY_OK)
-        status = assay_boxes_finish(d->boxes, d->c, d->path);
-    if (status == ASSAY_OK)
-        name_extra(d);
+        status = note_storages(d, data);
+    if (status == ASSAY_OK && !has_safe_paths(d))
+        status = damaged(d, "it names a file outside of the checkpoint's directory");
+    return status == ASSAY_OK || status == ASSAY_ENOMEM ? status : 1;
+}
+
+/* All of it: of a checkpoint that was saved together .metadata, else those of the ranks. */
+static int read_all_metadata(dcp *d)
+{
+    bool together = false;
+    for (size_t i = 0; i < d->names->count; i++)
+        together = together || strcmp(d->names->name[i], ".metadata") == 0;
+    int status = (d->file = assay_alloc_zeroed(d->names->count, sizeof *d->file)) ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; i < d->names->count && status == ASSAY_OK; i++)
+        if (together ? strcmp(d->names->name[i], ".metadata") == 0 : assay_ckpt_is_dcp_metadata(d->names->name[i]))
+            status = read_metadata(d, d->names->name[i]);
     return status;
 }
 
 int assay_ckpt_add_dcp(assay_contents *c, const char *directory, const assay_names *names)
 {
     dcp d = {.c = c, .directory = directory, .names = names};
-    assay_error err = {{0}};
-    snprintf(d.path, sizeof d.path, "%s%s.metadata", directory, *directory ? "/" : "");
     d.chunks = assay_dict_new();
+    d.added = assay_dict_new();
     d.named = assay_dict_new();
     d.boxes = assay_boxes_new();
-    assay_buf_init(&d.bytes, METADATA_MOST);
-    int status = d.chunks && d.named && d.boxes ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = assay_store_read(c->store, d.path, METADATA_MOST, &d.bytes, &err);
-    if (status != ASSAY_OK && status != ASSAY_ENOMEM)
-        assay_problems_add(c->problems, ASSAY_PROBLEM_READ, c->step, d.path, -1, "%s", err.text);
-    if (status == ASSAY_OK) {
-        status = assay_pickle_read(d.bytes.data, d.bytes.size, &d.p, &err);
-        if (status == ASSAY_EFORMAT)
-            assay_problems_add(c->problems, ASSAY_PROBLEM_PICKLE, c->step, d.path, -1, "%s: %s", d.path, err.text);
-    }
-    if (status == ASSAY_OK)
+    int status = d.chunks && d.added && d.named && d.boxes ? read_all_metadata(&d) : ASSAY_ENOMEM;
+    for (size_t i = 0; i < d.files && status == ASSAY_OK; i++) {
+        d.of = &d.file[i];
         status = add_tensors(&d);
+    }
+    if (status == ASSAY_OK && d.files > 0)
+        status = assay_boxes_finish(d.boxes, c, d.file[0].path);
+    if (status == ASSAY_OK)
+        name_extra(&d);
     assay_store_close_file(d.open.file);
     assay_boxes_free(d.boxes);
     assay_dict_free(d.chunks);
+    assay_dict_free(d.added);
     assay_dict_free(d.named);
-    assay_pickle_release(&d.p);
-    assay_buf_release(&d.bytes);
+    for (size_t i = 0; i < d.files; i++) {
+        assay_pickle_release(&d.file[i].p);
+        assay_buf_release(&d.file[i].bytes);
+        free(d.file[i].path);
+    }
+    free(d.file);
     free(d.storage);
+    free(d.adder);
     free(d.state);
     return status == ASSAY_ENOMEM || c->status == ASSAY_ENOMEM ? ASSAY_ENOMEM : ASSAY_OK;
 }

@@ -142,9 +142,18 @@ bool assay_ckpt_is_unfinished(const char *name)
     return false;
 }
 
+bool assay_ckpt_is_dcp_metadata(const char *name)
+{
+    static const char METADATA[] = ".metadata";
+    if (strcmp(name, METADATA) == 0)
+        return true;
+    const char *digits = strncmp(name, "__", 2) == 0 ? name + 2 : name, *behind = skip_digits(digits);
+    return behind > digits && strcmp(behind, METADATA) == 0;
+}
+
 bool assay_ckpt_is_dcp(const char *name)
 {
-    return strcmp(name, ".metadata") == 0 || strcmp(extension_of(name), ".distcp") == 0;
+    return assay_ckpt_is_dcp_metadata(name) || strcmp(extension_of(name), ".distcp") == 0;
 }
 
 /* ---- steps ---- */

@@ -23,6 +23,8 @@ bool assay_ckpt_is_shard_map(const char *name);
 bool assay_ckpt_is_rank_directory(const char *name);
 /* A file of one rank: "model_rank_3.pt", "consolidated.00.pth". */
 bool assay_ckpt_is_rank_file(const char *name);
+/* The metadata of a distributed checkpoint: ".metadata", or that of a rank that saved by itself, "__3.metadata". */
+bool assay_ckpt_is_dcp_metadata(const char *name);
 /* A file of a distributed checkpoint. */
 bool assay_ckpt_is_dcp(const char *name);
 /* Not written to its end, by its name: "tmp-checkpoint-30", "step-20.part". */

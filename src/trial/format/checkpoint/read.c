@@ -257,6 +257,14 @@ static bool has_name(const reading *r, const char *name)
     return false;
 }
 
+static bool is_dcp(const reading *r)
+{
+    bool is = false;
+    for (size_t i = 0; i < r->names.count && !is; i++)
+        is = assay_ckpt_is_dcp_metadata(r->names.name[i]);
+    return is;
+}
+
 /* Megatron writes what is no tensor of the model beside the distributed checkpoint. */
 static int read_dcp(reading *r)
 {
@@ -365,7 +373,7 @@ static int read_below(reading *r)
                 status = read_deepspeed(&below, has_model(r->c));
             else if (best_kind(&below) != ASSAY_CKPT_KINDS && has_model(r->c))
                 remark(r, ASSAY_PROBLEM_SET_ASIDE, path, "the directory above it has the model");
-            else if (has_name(&below, ".metadata"))
+            else if (is_dcp(&below))
                 status = read_dcp(&below);
             else
                 status = read_members(&below);
@@ -377,7 +385,7 @@ static int read_below(reading *r)
 
 static int read_all(reading *r)
 {
-    if (has_name(r, ".metadata"))
+    if (is_dcp(r))
         return read_dcp(r);
     if (is_deepspeed(r))
         return read_deepspeed(r, false);

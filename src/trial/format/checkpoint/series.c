@@ -87,7 +87,7 @@ static survey survey_names(const char *path, const assay_names *names)
         const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
         s.any = s.any || (kind != ASSAY_CKPT_KINDS && (kind != ASSAY_CKPT_NPY_FILE || *path == '\0')) ||
                 assay_ckpt_is_shard_map(name);
-        metadata = metadata || strcmp(name, ".metadata") == 0;
+        metadata = metadata || assay_ckpt_is_dcp_metadata(name);
         dcp = dcp || assay_ckpt_is_dcp(name);
     }
     s.unfinished = dcp && !metadata;
