@@ -99,7 +99,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                                  .reference = ASSAY_REFERENCE_SAVED_BEFORE,
                                  .steps = k,
                                  .train_only = only_train(given),
-                                 .figures = only_trained(given) ? ASSAY_CHANGE_ALL : ASSAY_CHANGE_CLOSE,
+                                 .figures = only_trained(given) ? ASSAY_CHANGE_MOVED : ASSAY_CHANGE_CLOSE,
                                  .equal_nan = assay_param_bool(given, "equal_nan"),
                                  .rtol = assay_param_real(given, "rtol"),
                                  .atol = assay_param_real(given, "atol")};

@@ -51,8 +51,11 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     int slot = selection_slot(given, need, 0, true, err);
-    assay_measure change = {
-        .kind = ASSAY_MEASURE_CHANGE, .reference = ASSAY_REFERENCE_SAVED_BEFORE, .steps = 1, .train_only = 1};
+    assay_measure change = {.kind = ASSAY_MEASURE_CHANGE,
+                            .reference = ASSAY_REFERENCE_SAVED_BEFORE,
+                            .steps = 1,
+                            .train_only = 1,
+                            .figures = ASSAY_CHANGE_MOVED};
     int status = slot < 0 ? slot : assay_need_measure(need, slot, &change, err);
     if (status >= 0)
         status = assay_need_slot(need,

@@ -75,8 +75,9 @@ enum {
 /* figures of CHANGE: which are wanted. What is not is 0, or what was at hand. */
 enum {
     ASSAY_CHANGE_ALL,
-    ASSAY_CHANGE_CLOSE,  /* `close` alone: decided by the first element that is not */
-    ASSAY_CHANGE_SQUARES /* `squares` and `reference_squares` */
+    ASSAY_CHANGE_CLOSE,   /* `close` alone: decided by the first element that is not */
+    ASSAY_CHANGE_SQUARES, /* `squares` and `reference_squares` */
+    ASSAY_CHANGE_MOVED    /* these two and `close` */
 };
 
 typedef struct assay_measure { /* zero it first: two measures are the same when their bytes are */

@@ -75,7 +75,7 @@ static void decide(change_state *s)
 
 /* The loops for one element type. */
 typedef struct change_ways {
-    change_groups *finite, *any, *squares;
+    change_groups *finite, *any, *squares, *moved;
 } change_ways;
 
 /* NaN and infinities are rare: they are looked for in the sums, and then the groups are compared once more. Where there
@@ -87,9 +87,10 @@ static void add(assay_meter *m, const change_ways *ways, const uint8_t *a, const
         ways->squares(&s->lanes, &s->limits, a, b, groups);
         return;
     }
+    const bool equal = m->measure.figures == ASSAY_CHANGE_MOVED && s->limits.rtol == 0 && s->limits.atol == 0;
     change_lanes before = s->lanes;
     if (s->plain && !s->special) {
-        ways->finite(&s->lanes, &s->limits, a, b, groups);
+        (equal ? ways->moved : ways->finite)(&s->lanes, &s->limits, a, b, groups);
         if (is_finite(&s->lanes))
             return;
         s->lanes = before;
@@ -100,7 +101,7 @@ static void add(assay_meter *m, const change_ways *ways, const uint8_t *a, const
 
 static void add_doubles(assay_meter *m, const double *a, const double *b, size_t groups)
 {
-    const change_ways ways = {m->kernels->finite64, m->kernels->change64, m->kernels->squares64};
+    const change_ways ways = {m->kernels->finite64, m->kernels->change64, m->kernels->squares64, m->kernels->moved64};
     add(m, &ways, (const uint8_t *)a, (const uint8_t *)b, groups);
 }
 
@@ -108,7 +109,14 @@ static void add_doubles(assay_meter *m, const double *a, const double *b, size_t
 static void add_groups(assay_meter *m, const meter_piece *piece, size_t groups)
 {
     if (m->dtype == ASSAY_FLOAT32 && m->reference_dtype == ASSAY_FLOAT32) {
-        const change_ways ways = {m->kernels->finite32, m->kernels->change32, m->kernels->squares32};
+        const change_ways ways = {m->kernels->finite32, m->kernels->change32, m->kernels->squares32,
+                                  m->kernels->moved32};
+        add(m, &ways, piece->bytes, piece->reference, groups);
+        return;
+    }
+    if (m->dtype == ASSAY_BFLOAT16 && m->reference_dtype == ASSAY_BFLOAT16) {
+        const change_ways ways = {m->kernels->finite_bfloat16, m->kernels->change_bfloat16,
+                                  m->kernels->squares_bfloat16, m->kernels->moved_bfloat16};
         add(m, &ways, piece->bytes, piece->reference, groups);
         return;
     }

@@ -134,14 +134,30 @@ static void add_below(assay_meter *meter, const double *a, const double *b, size
         }
 }
 
+/* The loop that finds elements above the bar as they lie; NULL: they are widened first. */
+static bound_groups *bound_of(const assay_meter *meter)
+{
+    if (meter->measure.form != ASSAY_MOMENTS_BOUND || meter->dtype != meter->reference_dtype)
+        return NULL;
+    return meter->dtype == ASSAY_FLOAT32    ? meter->kernels->bound32
+           : meter->dtype == ASSAY_BFLOAT16 ? meter->kernels->bound_bfloat16
+                                            : NULL;
+}
+
 static bool feed_moments(assay_meter *meter, const meter_piece *piece)
 {
+    enum { NEXT = 64 }; /* elements behind those below the bar, which may not be */
     const moments_state *s = meter_state(meter);
     const size_t size = assay_dtype_size(meter->dtype), reference_size = assay_dtype_size(meter->reference_dtype);
     const uint64_t position = meter->position;
+    bound_groups *bound = bound_of(meter);
+    const uint64_t most = bound ? NEXT : METER_BLOCK;
     double a[METER_BLOCK], b[METER_BLOCK];
     for (uint64_t at = 0, n; s->so_far.found && at < piece->elements; at += n) {
-        n = piece->elements - at < METER_BLOCK ? piece->elements - at : METER_BLOCK;
+        if (bound)
+            at += bound(piece->bytes + at * size, piece->reference + at * reference_size,
+                        (size_t)(piece->elements - at), s->bar, s->least);
+        n = piece->elements - at < most ? piece->elements - at : most;
         assay_to_double(meter->dtype, piece->bytes + at * size, (size_t)n, a);
         assay_to_double(meter->reference_dtype, piece->reference + at * reference_size, (size_t)n, b);
         meter->position = position + at;

@@ -37,7 +37,8 @@ static uint32_t byte_cost_of(const assay_measure *measure)
         [ASSAY_MEASURE_BELOW] = 10,     [ASSAY_MEASURE_FIRST_BAD] = 0, [ASSAY_MEASURE_IMAGES] = 28,
         [ASSAY_MEASURE_NEGATIVE] = 2,   [ASSAY_MEASURE_MOMENTS] = 8,
     };
-    if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures == ASSAY_CHANGE_SQUARES)
+    if (measure->kind == ASSAY_MEASURE_CHANGE &&
+        (measure->figures == ASSAY_CHANGE_SQUARES || measure->figures == ASSAY_CHANGE_MOVED))
         return 6;
     if (measure->kind == ASSAY_MEASURE_CHANGE && measure->figures == ASSAY_CHANGE_CLOSE)
         return 3;

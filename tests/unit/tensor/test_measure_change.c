@@ -68,6 +68,10 @@ static unsigned check_figures(const assay_measure *measure, const tensor *a, con
     wrong += take(&some, a, b, level, cut, arena, &got) != ASSAY_OK;
     wrong += memcmp(&got.of.change.squares, &all->squares, 8) != 0 ||
              memcmp(&got.of.change.reference_squares, &all->reference_squares, 8) != 0;
+    some.figures = ASSAY_CHANGE_MOVED;
+    wrong += take(&some, a, b, level, cut, arena, &got) != ASSAY_OK;
+    wrong += memcmp(&got.of.change.squares, &all->squares, 8) != 0 || got.of.change.close != all->close ||
+             memcmp(&got.of.change.reference_squares, &all->reference_squares, 8) != 0;
     return wrong;
 }
 

@@ -89,6 +89,55 @@ static void run_finite64(const measure_kernels *k, const input *in, output *out)
     forget_unless_finite(&out->change);
 }
 
+static void run_change_bfloat16(const measure_kernels *k, const input *in, output *out)
+{
+    k->change_bfloat16(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+}
+
+static void run_squares_bfloat16(const measure_kernels *k, const input *in, output *out)
+{
+    k->squares_bfloat16(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+}
+
+static void run_finite_bfloat16(const measure_kernels *k, const input *in, output *out)
+{
+    k->finite_bfloat16(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+    forget_unless_finite(&out->change);
+}
+
+static void run_moved32(const measure_kernels *k, const input *in, output *out)
+{
+    k->moved32(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+    forget_unless_finite(&out->change);
+}
+
+static void run_moved64(const measure_kernels *k, const input *in, output *out)
+{
+    k->moved64(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+    forget_unless_finite(&out->change);
+}
+
+static void run_moved_bfloat16(const measure_kernels *k, const input *in, output *out)
+{
+    k->moved_bfloat16(&out->change, &LIMITS, in->a, in->b, in->n / MEASURE_LANES);
+    forget_unless_finite(&out->change);
+}
+
+static void run_bound32(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->bound32(in->a, in->b, in->n, 50, 1e-3);
+}
+
+static void run_bound64(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->bound64(in->a, in->b, in->n, 50, 1e-3);
+}
+
+static void run_bound_bfloat16(const measure_kernels *k, const input *in, output *out)
+{
+    out->counted = k->bound_bfloat16(in->a, in->b, in->n, 50, 1e-3);
+}
+
 static void run_columns32(const measure_kernels *k, const input *in, output *out)
 {
     k->columns32(out->count, in->a, in->n, -0.5F, 0.25F);
@@ -217,12 +266,18 @@ static void test_all(void)
         const char *name;
         run_kernel *run;
         int dtype;
-    } KERNELS[] = {
-        KERNEL(change32, ASSAY_FLOAT32),  KERNEL(change64, ASSAY_FLOAT64),    KERNEL(finite32, ASSAY_FLOAT32),
-        KERNEL(finite64, ASSAY_FLOAT64),  KERNEL(squares32, ASSAY_FLOAT32),   KERNEL(two_squares32, ASSAY_FLOAT32),
-        KERNEL(squares64, ASSAY_FLOAT64), KERNEL(columns32, ASSAY_FLOAT32),   KERNEL(columns64, ASSAY_FLOAT64),
-        KERNEL(inside32, ASSAY_FLOAT32),  KERNEL(inside64, ASSAY_FLOAT64),    KERNEL(split32, ASSAY_FLOAT32),
-        KERNEL(split64, ASSAY_FLOAT64),   KERNEL(column_sums, ASSAY_FLOAT64), KERNEL(channel_sums, ASSAY_FLOAT64)};
+    } KERNELS[] = {KERNEL(moved32, ASSAY_FLOAT32),          KERNEL(moved64, ASSAY_FLOAT64),
+                   KERNEL(moved_bfloat16, ASSAY_BFLOAT16),  KERNEL(bound32, ASSAY_FLOAT32),
+                   KERNEL(bound64, ASSAY_FLOAT64),          KERNEL(bound_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(change32, ASSAY_FLOAT32),         KERNEL(change64, ASSAY_FLOAT64),
+                   KERNEL(finite32, ASSAY_FLOAT32),         KERNEL(finite64, ASSAY_FLOAT64),
+                   KERNEL(squares32, ASSAY_FLOAT32),        KERNEL(squares64, ASSAY_FLOAT64),
+                   KERNEL(change_bfloat16, ASSAY_BFLOAT16), KERNEL(squares_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(finite_bfloat16, ASSAY_BFLOAT16), KERNEL(columns32, ASSAY_FLOAT32),
+                   KERNEL(columns64, ASSAY_FLOAT64),        KERNEL(inside32, ASSAY_FLOAT32),
+                   KERNEL(inside64, ASSAY_FLOAT64),         KERNEL(split32, ASSAY_FLOAT32),
+                   KERNEL(split64, ASSAY_FLOAT64),          KERNEL(column_sums, ASSAY_FLOAT64),
+                   KERNEL(channel_sums, ASSAY_FLOAT64),     KERNEL(two_squares32, ASSAY_FLOAT32)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)
             check(KERNELS[k].name, KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);
