@@ -76,6 +76,14 @@ uint8_t *assay_measures_place(const assay_measures *g)
     return place;
 }
 
+/* Does the trial have a step behind the one under way? */
+static bool has_later_step(const assay_measures *g)
+{
+    const assay_step_work *step = g->record->step;
+    const assay_trial *trial = step->source->source->info;
+    return trial->step_count > 0 && step->step->step < trial->steps[trial->step_count - 1].step;
+}
+
 bool assay_measures_is_looked_back_at(const assay_measures *g)
 {
     for (uint32_t k = 0; k < g->count; k++) {
@@ -84,7 +92,7 @@ bool assay_measures_is_looked_back_at(const assay_measures *g)
             continue;
         bool before = (measure->reference == ASSAY_REFERENCE_SAVED_BEFORE && measure->steps == 1) ||
                       measure->reference == ASSAY_REFERENCE_OLDEST_WITHIN;
-        if (before && !g->record->step->range)
+        if (before && !g->record->step->range && has_later_step(g))
             return true;
         if (measure->reference == ASSAY_REFERENCE_FIRST_WORKER && g->list[k].reference.place.entry == g->record->entry)
             return true;

@@ -16,11 +16,11 @@ typedef struct assay_use {
 
 /* A use on one source: where it applies. */
 typedef struct assay_use_scope {
-    int64_t from, to;          /* global steps [from, to) */
-    uint32_t modes;            /* bit 1 << mode */
-    uint32_t kinds;            /* bit 1 << kind */
-    uint32_t worker;           /* only this one, or ASSAY_ALL_WORKERS */
-    bool nowhere;              /* the instance failed, or its worker is not in the trial */
+    int64_t from, to; /* global steps [from, to) */
+    uint32_t modes;   /* bit 1 << mode */
+    uint32_t kinds;   /* bit 1 << kind */
+    uint32_t worker;  /* only this one, or ASSAY_ALL_WORKERS */
+    bool nowhere; /* the instance failed, its worker is not in the trial, or one alone is and workers are compared */
     const assay_trial *spread; /* only steps of this trial that lie evenly in their mode; NULL: all */
     uint64_t most;             /* so many of each mode */
 } assay_use_scope;

@@ -83,7 +83,8 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
     const assay_instance *instance = assay_job_instance(plan->job, use->instance);
     const assay_slot_need *slot = &instance->need->slots[use->slot];
     assay_use_scope scope = {.kinds = slot->kinds, .modes = slot->modes, .worker = ASSAY_ALL_WORKERS};
-    scope.nowhere = instance->status != ASSAY_OK;
+    const bool alone = slot->keeps_rows && slot->rows.compared && source->catalog.workers < 2;
+    scope.nowhere = instance->status != ASSAY_OK || alone;
     scope.from = instance->start_step > options->from ? instance->start_step : options->from;
     scope.to = instance->end_step < options->to ? instance->end_step : options->to;
     if (instance->ops->traits & ASSAY_RULE_LOOKS_BACK)
