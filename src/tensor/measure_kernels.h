@@ -67,8 +67,8 @@ typedef struct measure_kernels {
     /* squares32 of two blocks of so many groups each, one behind the other: sooner than each by itself. */
     void (*two_squares32)(change_lanes s[2], const uint8_t *a, const uint8_t *b, size_t groups);
     /* How many of the first elements, at least, have a^2 <= bar (b + least), or one that is NaN: a multiple of
-     * MEASURE_LANES. Both float, both double, or both bfloat16. */
-    bound_groups *bound32, *bound64, *bound_bfloat16;
+     * MEASURE_LANES. Both float or both bfloat16. */
+    bound_groups *bound32, *bound_bfloat16;
 } measure_kernels;
 
 /* The kernels of a level that this machine has (assay_simd_has). */

@@ -128,11 +128,6 @@ static void run_bound32(const measure_kernels *k, const input *in, output *out)
     out->counted = k->bound32(in->a, in->b, in->n, 50, 1e-3);
 }
 
-static void run_bound64(const measure_kernels *k, const input *in, output *out)
-{
-    out->counted = k->bound64(in->a, in->b, in->n, 50, 1e-3);
-}
-
 static void run_bound_bfloat16(const measure_kernels *k, const input *in, output *out)
 {
     out->counted = k->bound_bfloat16(in->a, in->b, in->n, 50, 1e-3);
@@ -266,18 +261,18 @@ static void test_all(void)
         const char *name;
         run_kernel *run;
         int dtype;
-    } KERNELS[] = {KERNEL(moved32, ASSAY_FLOAT32),          KERNEL(moved64, ASSAY_FLOAT64),
-                   KERNEL(moved_bfloat16, ASSAY_BFLOAT16),  KERNEL(bound32, ASSAY_FLOAT32),
-                   KERNEL(bound64, ASSAY_FLOAT64),          KERNEL(bound_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(change32, ASSAY_FLOAT32),         KERNEL(change64, ASSAY_FLOAT64),
-                   KERNEL(finite32, ASSAY_FLOAT32),         KERNEL(finite64, ASSAY_FLOAT64),
-                   KERNEL(squares32, ASSAY_FLOAT32),        KERNEL(squares64, ASSAY_FLOAT64),
-                   KERNEL(change_bfloat16, ASSAY_BFLOAT16), KERNEL(squares_bfloat16, ASSAY_BFLOAT16),
-                   KERNEL(finite_bfloat16, ASSAY_BFLOAT16), KERNEL(columns32, ASSAY_FLOAT32),
-                   KERNEL(columns64, ASSAY_FLOAT64),        KERNEL(inside32, ASSAY_FLOAT32),
-                   KERNEL(inside64, ASSAY_FLOAT64),         KERNEL(split32, ASSAY_FLOAT32),
-                   KERNEL(split64, ASSAY_FLOAT64),          KERNEL(column_sums, ASSAY_FLOAT64),
-                   KERNEL(channel_sums, ASSAY_FLOAT64),     KERNEL(two_squares32, ASSAY_FLOAT32)};
+    } KERNELS[] = {KERNEL(moved32, ASSAY_FLOAT32),           KERNEL(moved64, ASSAY_FLOAT64),
+                   KERNEL(moved_bfloat16, ASSAY_BFLOAT16),   KERNEL(bound32, ASSAY_FLOAT32),
+                   KERNEL(bound_bfloat16, ASSAY_BFLOAT16),   KERNEL(change32, ASSAY_FLOAT32),
+                   KERNEL(change64, ASSAY_FLOAT64),          KERNEL(finite32, ASSAY_FLOAT32),
+                   KERNEL(finite64, ASSAY_FLOAT64),          KERNEL(squares32, ASSAY_FLOAT32),
+                   KERNEL(squares64, ASSAY_FLOAT64),         KERNEL(change_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(squares_bfloat16, ASSAY_BFLOAT16), KERNEL(finite_bfloat16, ASSAY_BFLOAT16),
+                   KERNEL(columns32, ASSAY_FLOAT32),         KERNEL(columns64, ASSAY_FLOAT64),
+                   KERNEL(inside32, ASSAY_FLOAT32),          KERNEL(inside64, ASSAY_FLOAT64),
+                   KERNEL(split32, ASSAY_FLOAT32),           KERNEL(split64, ASSAY_FLOAT64),
+                   KERNEL(column_sums, ASSAY_FLOAT64),       KERNEL(channel_sums, ASSAY_FLOAT64),
+                   KERNEL(two_squares32, ASSAY_FLOAT32)};
     for (size_t k = 0; k < sizeof KERNELS / sizeof KERNELS[0]; k++)
         for (int kind = 0; kind < DATA_KINDS; kind++)
             check(KERNELS[k].name, KERNELS[k].run, KERNELS[k].dtype, (data_kind)kind);
