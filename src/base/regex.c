@@ -103,6 +103,30 @@ int assay_regex_search(const assay_regex *regex, const char *text, size_t length
     return found == PCRE2_ERROR_NOMEMORY ? ASSAY_ENOMEM : ASSAY_EBUDGET;
 }
 
+unsigned assay_regex_groups(const assay_regex *regex)
+{
+    uint32_t count = 0;
+    return pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &count) == 0 ? count : 0;
+}
+
+int assay_regex_find(const assay_regex *regex, const char *text, size_t length, size_t at, assay_regex_span span[2])
+{
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, regex->general);
+    if (!match)
+        return ASSAY_ENOMEM;
+    const int found =
+        pcre2_match(regex->code, (PCRE2_SPTR)(text ? text : ""), length, at, PCRE2_NO_JIT, match, regex->limits);
+    const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match);
+    for (uint32_t i = 0; i < 2; i++)
+        span[i] = found >= 0 && i < pcre2_get_ovector_count(match) && vector[2 * i] != PCRE2_UNSET
+                      ? (assay_regex_span){vector[2 * i], vector[2 * i + 1]}
+                      : (assay_regex_span){SIZE_MAX, SIZE_MAX};
+    pcre2_match_data_free(match);
+    if (found >= 0)
+        return 1;
+    return found == PCRE2_ERROR_NOMATCH ? 0 : found == PCRE2_ERROR_NOMEMORY ? ASSAY_ENOMEM : ASSAY_EBUDGET;
+}
+
 /* Appends a replacement: \1 to \9 and $1 to $9 stand for groups, \\ and $$ for themselves. */
 static void put_replacement(const char *replacement, const char *text, const PCRE2_SIZE *vector, uint32_t groups,
                             assay_buf *out)

@@ -19,6 +19,18 @@ void assay_regex_free(assay_regex *regex);
  * gave up (backtracking limit): that text counts as no match, and the caller names it. Thread-safe. */
 int assay_regex_search(const assay_regex *regex, const char *text, size_t length);
 
+/* How many groups the pattern has. */
+unsigned assay_regex_groups(const assay_regex *regex);
+
+/* What a search found: bytes [from, to) of the text; from is SIZE_MAX for a group that took no part. */
+typedef struct assay_regex_span {
+    size_t from, to;
+} assay_regex_span;
+
+/* As assay_regex_search(), from byte `at` of the text on; what stands before it is there to be looked back at.
+ * span[0] gets the whole match, span[1] group 1 (which took no part where the pattern has none). */
+int assay_regex_find(const assay_regex *regex, const char *text, size_t length, size_t at, assay_regex_span span[2]);
+
 /* Appends the text with every match replaced: \1 to \9 (or $1 to $9) in `replacement` stand for groups, \0 for the
  * whole match. 1; 0 when the pattern does not occur: nothing is appended; ASSAY_EBUDGET when matching gave up,
  * ASSAY_ENOMEM: what was appended is to be dropped. */

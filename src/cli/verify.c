@@ -395,7 +395,7 @@ static int find_last(const cli_context *context, const char *path, int64_t *step
     if (assay_comm_rank(context->comm) == 0) {
         status = assay_store_open(path, &store, err);
         if (status == ASSAY_OK)
-            status = assay_catalog_read(store, &catalog, err);
+            status = assay_catalog_read(store, NULL, &catalog, err);
         if (status == ASSAY_OK)
             assay_put_i64(&bytes, catalog.unit_count > 0 ? catalog.units[catalog.unit_count - 1].step : INT64_MIN);
         if (status == ASSAY_OK)

@@ -3,11 +3,13 @@
 #define ASSAY_JOB_JOB_H
 
 #include "rule/instance.h"
+#include "trial/options.h"
 
 typedef struct assay_job_trial {
-    char *path; /* as given; relative paths are relative to the working directory */
-    char *name; /* unique in the job; by default the last part of the path, without ".h5" */
-    bool named; /* the name was given */
+    char *path;                   /* as given; relative paths are relative to the working directory */
+    char *name;                   /* unique in the job; by default the last part of the path, without ".h5" */
+    bool named;                   /* the name was given */
+    assay_trial_options *options; /* how it is to be read; NULL: as usual; owned */
 } assay_job_trial;
 
 /* A form that a report can be written in, as far as a job needs to know it. Who writes reports hands in the list. */
@@ -75,7 +77,8 @@ void assay_job_release(assay_job *job);
  * without memory. */
 char *assay_job_trial_name(const char *path);
 
-/* Replaces the trials (those of the command line). `path` may be "NAME=PATH". ASSAY_EUSAGE when one is listed twice. */
+/* Replaces the trials (those of the command line). `path` may be "NAME=PATH". A trial that the job lists as well is
+ * read as the job says. ASSAY_EUSAGE when one is listed twice. */
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err);
 
 /* Puts in the place of each trial whose path is a shell pattern ("runs/[ab]*"; not one that exists by that very name,

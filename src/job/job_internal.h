@@ -44,6 +44,8 @@ int job_number(const job_reader *r, const char *place, const cJSON *object, cons
 /* Reads "trials" (NULL: not there) into the job; patterns stay as they are. */
 int job_read_trials(const job_reader *r, const cJSON *list, assay_job *job);
 void job_release_trials(assay_job *job);
+/* Reads the options of a trial ("steps", "void") from its object. */
+int job_read_trial_options(const job_reader *r, const char *place, const cJSON *object, assay_job_trial *trial);
 
 /* Reads "rules", "DebugRuleConfigurations" and "aggregations" of the document into the job. Takes items out of the
  * document on the way. */

@@ -86,9 +86,9 @@ static size_t find_location(const assay_job *job, const char *plain)
     return job->trial_count;
 }
 
-/* Appends a trial; room for it is there. `name` is NULL when none was given. */
+/* Appends a trial; room for it is there. `name` is NULL when none was given; of `options` the trial gets a share. */
 static int add_trial(const job_reader *r, const char *place, int status, assay_job *job, const char *path,
-                     const char *name)
+                     const char *name, assay_trial_options *options)
 {
     char *plain = plain_path(path);
     if (!plain)
@@ -107,6 +107,7 @@ static int add_trial(const job_reader *r, const char *place, int status, assay_j
     trial->name = name ? assay_copy_text(name) : job_name_free(&names, last_part(plain));
     free(plain);
     if (trial->path && trial->name) {
+        trial->options = assay_trial_options_share(options);
         job->trial_count++;
         return ASSAY_OK;
     }
@@ -120,6 +121,7 @@ void job_release_trials(assay_job *job)
     for (size_t i = 0; i < job->trial_count; i++) {
         free(job->trials[i].path);
         free(job->trials[i].name);
+        assay_trial_options_release(job->trials[i].options);
     }
     free(job->trials);
     job->trials = NULL;
@@ -128,14 +130,14 @@ void job_release_trials(assay_job *job)
 
 static int read_trial(const job_reader *r, size_t i, const cJSON *item, assay_job *job)
 {
-    static const char *const keys[] = {"path", "name", NULL};
+    static const char *const keys[] = {"path", "name", "steps", "void", NULL};
     char place[ASSAY_JOB_PLACE];
     const char *path = NULL, *name = NULL;
     snprintf(place, sizeof place, "trials[%zu]", i);
     if (cJSON_IsString(item)) {
         if (item->valuestring[0] == '\0')
             return job_fail(r, place, "the path is empty");
-        return add_trial(r, place, ASSAY_EJOB, job, item->valuestring, NULL);
+        return add_trial(r, place, ASSAY_EJOB, job, item->valuestring, NULL, NULL);
     }
     if (!cJSON_IsObject(item))
         return job_fail(r, place, "expected a path, or an object with \"path\" and \"name\"");
@@ -146,7 +148,9 @@ static int read_trial(const job_reader *r, size_t i, const cJSON *item, assay_jo
         status = job_text(r, place, item, "name", &name);
     if (status == ASSAY_OK && !path)
         status = job_fail(r, place, "\"path\" is missing");
-    return status == ASSAY_OK ? add_trial(r, place, ASSAY_EJOB, job, path, name) : status;
+    if (status == ASSAY_OK)
+        status = add_trial(r, place, ASSAY_EJOB, job, path, name, NULL);
+    return status == ASSAY_OK ? job_read_trial_options(r, place, item, &job->trials[job->trial_count - 1]) : status;
 }
 
 int job_read_trials(const job_reader *r, const cJSON *list, assay_job *job)
@@ -180,6 +184,15 @@ static int split_trial(const job_reader *r, const char *text, char **name, const
     return *name ? ASSAY_OK : job_no_memory(r);
 }
 
+/* What the job says of how the trial at a path is to be read; NULL: nothing. */
+static assay_trial_options *options_for(const assay_job *job, const char *path)
+{
+    char *plain = plain_path(path);
+    const size_t number = plain ? find_location(job, plain) : job->trial_count;
+    free(plain);
+    return number < job->trial_count ? job->trials[number].options : NULL;
+}
+
 int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count, assay_error *err)
 {
     const job_reader r = {"the command line", err};
@@ -194,7 +207,7 @@ int assay_job_set_trials(assay_job *job, const char *const *paths, size_t count,
         if (status == ASSAY_OK && path[0] == '\0')
             status = assay_fail(err, ASSAY_EUSAGE, "the command line: %.200s: the path is empty", paths[i]);
         if (status == ASSAY_OK)
-            status = add_trial(&r, paths[i], ASSAY_EUSAGE, &fresh, path, name);
+            status = add_trial(&r, paths[i], ASSAY_EUSAGE, &fresh, path, name, options_for(job, path));
         free(name);
     }
     if (status != ASSAY_OK) {
@@ -236,11 +249,12 @@ static bool has_location(const assay_job *job, const char *path)
     return there;
 }
 
-static int put_trial(const job_reader *r, assay_job *to, const char *path, const char *name)
+static int put_trial(const job_reader *r, assay_job *to, const char *path, const char *name,
+                     assay_trial_options *options)
 {
     if (to->trial_count == ASSAY_JOB_TRIALS)
         return job_fail(r, "trials", "more than %d trials", ASSAY_JOB_TRIALS);
-    return add_trial(r, "trials", ASSAY_EJOB, to, path, name);
+    return add_trial(r, "trials", ASSAY_EJOB, to, path, name, options);
 }
 
 /* The places that a pattern finds in the file system. */
@@ -272,7 +286,7 @@ static int expand(const job_reader *r, const assay_job *job, const assay_job_tri
                      trial->path, places.count, name);
     for (size_t i = 0; status == ASSAY_OK && i < places.count; i++)
         if (!has_location(job, places.place[i]) && !has_location(to, places.place[i]))
-            status = put_trial(r, to, places.place[i], name);
+            status = put_trial(r, to, places.place[i], name, trial->options);
     job_places_release(&places);
     return status;
 }
@@ -288,7 +302,7 @@ int assay_job_expand_trials(assay_job *job, assay_error *err)
         bool pattern = is_pattern(trial->path);
         any = any || pattern;
         status = pattern ? expand(&r, job, trial, &all)
-                         : put_trial(&r, &all, trial->path, trial->named ? trial->name : NULL);
+                         : put_trial(&r, &all, trial->path, trial->named ? trial->name : NULL, trial->options);
     }
     if (status != ASSAY_OK || !any) {
         job_release_trials(&all);
@@ -306,6 +320,7 @@ void assay_job_pack_trials(const assay_job *job, assay_buf *out)
     for (size_t i = 0; i < job->trial_count; i++) {
         assay_put_text(out, job->trials[i].path);
         assay_put_text(out, job->trials[i].name);
+        assay_trial_options_pack(job->trials[i].options, out);
     }
 }
 
@@ -326,7 +341,7 @@ int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
         assay_job_trial *trial = &fresh.trials[fresh.trial_count++];
         trial->path = take_text(in);
         trial->name = take_text(in);
-        made = trial->path && trial->name;
+        made = trial->path && trial->name && assay_trial_options_unpack(in, &trial->options) != ASSAY_ENOMEM;
     }
     if (!made || in->failed) {
         job_release_trials(&fresh);

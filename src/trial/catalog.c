@@ -326,7 +326,7 @@ static int list_formats(assay_lister *l)
     l->said_by_none = true;
     for (unsigned i = 0; i < assay_format_count(); i++) {
         const assay_format *format = assay_format_of(i);
-        if (!format->probe(l->top))
+        if (!format->probe(l->top) && !(format->checkpoints && assay_trial_options_has_steps(catalog->options)))
             continue;
         l->format = (uint8_t)i;
         int status = format->list(l);
@@ -388,9 +388,9 @@ static void name_link(assay_store *store, assay_problems *problems)
                            several ? "; there are more such links" : "");
 }
 
-int assay_catalog_read(assay_store *store, assay_catalog *out, assay_error *err)
+int assay_catalog_read(assay_store *store, const assay_trial_options *options, assay_catalog *out, assay_error *err)
 {
-    assay_catalog catalog = {0};
+    assay_catalog catalog = {.options = options};
     assay_names top = {0};
     assay_lister l = {.store = store, .catalog = &catalog, .workers = assay_dict_new(), .top = &top, .err = err};
     assay_problems_init(&catalog.problems);

@@ -14,6 +14,7 @@
 #include "trial/collections.h"
 #include "trial/events.h"
 #include "trial/names.h"
+#include "trial/options.h"
 #include "trial/problem.h"
 #include "trial/run_facts.h"
 #include "trial/storage/storage.h"
@@ -48,13 +49,15 @@ typedef struct assay_catalog {
     bool ended;                             /* the trial says that nothing more will come */
     assay_collections collections;
     assay_run_facts facts;
-    assay_event_files events; /* what the trial recorded in time, beside its steps */
+    const assay_trial_options *options; /* how the job wants the trial read; NULL: as usual; borrowed, and not packed */
+    assay_event_files events;           /* what the trial recorded in time, beside its steps */
     assay_problems problems;
 } assay_catalog;
 
 /* Finds the formats of a trial and lists it. Fails (ASSAY_EFORMAT) for what is no trial in any format. Everything less
- * is a problem in the catalog: foreign files, doubles, no step at all. Release with assay_catalog_release(). */
-int assay_catalog_read(assay_store *store, assay_catalog *out, assay_error *err);
+ * is a problem in the catalog: foreign files, doubles, no step at all. `options` (NULL: none) are to stay as long as
+ * the catalog. Release with assay_catalog_release(). */
+int assay_catalog_read(assay_store *store, const assay_trial_options *options, assay_catalog *out, assay_error *err);
 void assay_catalog_release(assay_catalog *catalog);
 void assay_catalog_pack(const assay_catalog *catalog, assay_buf *out);
 int assay_catalog_unpack(assay_cursor *in, assay_catalog *out, assay_error *err);

@@ -9,6 +9,7 @@
 #define ASSAY_TRIAL_DECODED_H
 
 #include "base/view.h"
+#include "trial/options.h"
 #include "trial/record.h"
 
 typedef struct assay_decoded assay_decoded;
@@ -41,7 +42,8 @@ typedef struct assay_index_row {
 /* Its memory is kept from record to record. */
 struct assay_decoded {
     assay_index_row row;
-    uint8_t *bytes; /* TYPED: elements in their dtype; STRINGS: the bytes of all strings */
+    const assay_trial_options *options; /* the trial's; NULL: none; the reader sets it */
+    uint8_t *bytes;                     /* TYPED: elements in their dtype; STRINGS: the bytes of all strings */
     size_t size, room;
     assay_text_place *texts; /* one an element */
     size_t text_room;

@@ -135,8 +135,10 @@ int assay_reader_open_path(assay_reader **reader, assay_store *store, unsigned f
                            assay_error *err)
 {
     assay_reader *f = *reader ? *reader : new_reader(window);
-    if (f)
+    if (f) {
         take_files(f, NULL, 0);
+        f->decoded.options = NULL;
+    }
     int status = f ? reopen(f, store, assay_format_of(format), path, err) : no_memory(path, err);
     if (status != ASSAY_OK && !*reader)
         assay_reader_close(f);
@@ -159,6 +161,8 @@ int assay_reader_open(assay_reader **reader, assay_store *store, const assay_cat
     int status = again ? ASSAY_OK : assay_reader_open_path(reader, store, part->format, path, 0, err);
     if (status == ASSAY_OK && part->files)
         take_files(*reader, part->files, file);
+    if (status == ASSAY_OK)
+        (*reader)->decoded.options = catalog->options;
     return status;
 }
 

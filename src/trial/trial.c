@@ -37,7 +37,7 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
     assay_problems_init(&t.problems);
     int status = assay_store_open(location, &t.store, err);
     if (status == ASSAY_OK)
-        status = assay_catalog_read(t.store, &t.catalog, err);
+        status = assay_catalog_read(t.store, NULL, &t.catalog, err);
     if (status != ASSAY_OK) {
         assay_trial_release(&t);
         return status;
@@ -67,7 +67,7 @@ int assay_trial_is_series(const char *location, bool *series, assay_error *err)
     assay_catalog catalog = {0};
     int status = assay_store_open(location, &store, err);
     if (status == ASSAY_OK)
-        status = assay_catalog_read(store, &catalog, err);
+        status = assay_catalog_read(store, NULL, &catalog, err);
     *series = status == ASSAY_OK && catalog.format_count > 0;
     for (uint32_t i = 0; status == ASSAY_OK && i < catalog.format_count; i++)
         *series = *series && assay_format_of(catalog.formats[i])->checkpoints;

@@ -259,7 +259,7 @@ static int list_again(watched_source *source, double now, bool *changed, assay_e
     adding places = {source, now};
     int status = assay_trial_places(source->store, visit_place, &places);
     if (status == ASSAY_OK)
-        status = assay_catalog_read(source->store, &fresh, err);
+        status = assay_catalog_read(source->store, NULL, &fresh, err);
     if (status == ASSAY_OK && assay_catalog_is_unwatched(&fresh)) {
         assay_catalog_release(&fresh);
         return assay_fail(err, ASSAY_EUSAGE,

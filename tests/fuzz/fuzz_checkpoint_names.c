@@ -26,7 +26,7 @@ static void look_at(const char *name)
     }
     if (assay_deepspeed_is_mark(name) && n.kind == ASSAY_DEEPSPEED_NONE)
         abort();
-    if (assay_ckpt_stem(name) > length || (assay_ckpt_step(name, &step) && step < 0))
+    if (assay_ckpt_stem(name) > length || (assay_ckpt_step(NULL, name, &step) && step < 0))
         abort();
     if (assay_ckpt_role_of(name) >= ASSAY_CKPT_ROLES || assay_ckpt_kind_of(name) > ASSAY_CKPT_KINDS)
         abort();

@@ -20,6 +20,7 @@ from checkpoints import (save_dcp, save_npz, save_pieces, save_safetensors, save
                          split_metadata)
 from checkpoint_trials import check_all, kinds, save_torch, statistics, structure, verdicts  # noqa: E402
 from launch import mpirun  # noqa: E402
+from reports import body_of  # noqa: E402
 
 STEPS = (10, 20, 30)
 
@@ -110,6 +111,15 @@ def check_torch(test):
     save_torch(only / "ckpt_7.pt", {"model": {k: v for k, v in state.items() if k != "none"}, "optimizer": adam.state_dict(),
                                     "ema": {"0.weight": base}, "rng": base.byte(), "epoch": 3})
     test.values(only, "views", {(7, "worker_0", name): value for name, value in wanted.items()})
+    listing = json.loads(mpirun(1, [test.args.assay, "ls", only, "--json", "--all"]).out)
+    tied = next((t for t in listing["tensors"] if t["name"] == "tied"), {})
+    test.checks.expect((tied.get("same_as"), tied.get("shape"), tied.get("steps")) == ("0.weight", [3, 4], 1), "tied weights in ls: %s" % tied)
+    others = {o["path"]: (o["kind"], o["value"]) for o in listing["others"]}
+    test.checks.expect(others.get("state/epoch") == ("int", "3") and others.get("state/optimizer.param_groups.0.betas") == ("tuple", "0.9, 0.999"),
+                       "what is no tensor: %s" % others)
+    text = [mpirun(1, [test.args.assay, "ls", only] + more).out for more in ([], ["--all"])]
+    test.checks.expect("as 0.weight" in text[0] and "%d more values are no tensors" % len(others) in text[0] and "state/epoch" not in text[0]
+                       and "state/epoch" in text[1], "tied weights and values in ls: %s" % text)
     done = mpirun(1, [test.args.assay, "show", only, "every", "--values", "--csv"])
     test.checks.expect(all("%g" % x in done.out for x in base[1:, ::2].flatten().tolist()), "elements of a view: %s" % done.out)
 
@@ -356,6 +366,32 @@ def check_said(test):
     test.checks.expect(report and kinds(report) == ["empty-trial", "unreadable"], "loop: %s" % (report and kinds(report)))
 
 
+def check_options(test):
+    """What a job says of names and of raw bytes: the last match of its first pattern, and a dtype for elements without one."""
+    root, value = test.work / "named", model(30)
+    for step in (7, 12):
+        save_safetensors(root / ("Take-%d-of-2-A%d.safetensors" % (step, step)), model(step))
+    half = as_torch(value)["fc1.weight"].to(torch.bfloat16)
+    bits = half.view(torch.int16).numpy().view("V2")
+    numpy.savez(root / "A20.npz", **{"fc1.weight": bits})
+    job = test.work / "options.json"
+    job.write_text(json.dumps({"trials": [{"path": str(root), "steps": ["nothing([0-9]+)", "a([0-9]+)"], "void": {"V2": "bfloat16"}}],
+                               "rules": [{"rule": "ExplodingTensor"}]}))
+    reports = set()
+    for ranks in test.args.ranks:
+        for given in ([], ["--trial", root]):
+            out = test.work / "out-options"
+            shutil.rmtree(out, ignore_errors=True)
+            done = mpirun(ranks, [test.args.assay, "run", job, "--out", out, "--quiet"] + given)
+            report = (out / "report.json").read_bytes() if (out / "report.json").exists() else b"{}"
+            reports.add(body_of(report))
+            trial = json.loads(report).get("trials", [{}])[0]
+            test.checks.expect(done.code in (0, 1) and [m["steps"] for m in trial.get("modes", {}).values()] == [3] and not trial["problems"],
+                               "steps by the job, %d ranks: %s %s" % (ranks, trial.get("modes"), done))
+            test.checks.expect(trial["rules"][0]["datapoints"] == 2 * len(value) + 1, "bfloat16 by the job: %s" % trial["rules"][0])
+    test.checks.expect(len(reports) == 1, "reports of a job with options differ")
+
+
 def check_watch(test):
     """Checkpoints are not watched: one message, and nothing is written."""
     out = test.work / "watched"
@@ -365,4 +401,4 @@ def check_watch(test):
 
 if __name__ == "__main__":
     check_all((check_layouts, check_workers, check_torch, check_dtypes, check_damage, check_structure, check_names, check_single, check_said,
-               check_watch))
+               check_options, check_watch))

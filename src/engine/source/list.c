@@ -22,11 +22,12 @@ static uint32_t find_source(const assay_sources *s, const char *trial)
     return ASSAY_NO_ID;
 }
 
-static int add_source(assay_sources *s, const char *path, const char *name)
+static int add_source(assay_sources *s, const char *path, const char *name, assay_trial_options *options)
 {
     assay_source *source = &s->list[s->count++];
     source->path = assay_copy_text(path);
     source->name = assay_copy_text(name);
+    source->options = assay_trial_options_share(options);
     assay_shard_init(&source->shard);
     assay_problems_init(&source->problems);
     return source->path && source->name ? ASSAY_OK : ASSAY_ENOMEM;
@@ -40,14 +41,14 @@ int assay_sources_init(assay_sources *s, const assay_job *job)
     s->other = assay_alloc(instances * sizeof *s->other);
     int status = s->list && s->other ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < job->trial_count; i++)
-        status = add_source(s, job->trials[i].path, job->trials[i].name);
+        status = add_source(s, job->trials[i].path, job->trials[i].name, job->trials[i].options);
     for (size_t i = 0; status == ASSAY_OK && i < instances; i++) {
         const assay_instance *instance = assay_job_instance(job, i);
         const char *other = instance->need ? instance->need->other_trial : NULL;
         s->other[i] = other ? find_source(s, other) : ASSAY_NO_ID;
         if (other && s->other[i] == ASSAY_NO_ID) {
             s->other[i] = s->count;
-            status = add_source(s, other, other);
+            status = add_source(s, other, other, NULL);
         }
     }
     return status;
@@ -63,6 +64,7 @@ void assay_sources_release(assay_sources *s)
         assay_catalog_release(&source->catalog);
         free(source->listed);
         assay_store_close(source->store);
+        assay_trial_options_release(source->options);
         free(source->path);
         free(source->name);
     }
@@ -79,7 +81,7 @@ static int list_source(assay_source *source, uint32_t number, assay_buf *out)
     assay_store *store = NULL;
     int status = assay_store_open(source->path, &store, &error);
     if (status == ASSAY_OK)
-        status = assay_catalog_read(store, &catalog, &error);
+        status = assay_catalog_read(store, source->options, &catalog, &error);
     assay_put_u32(out, number);
     assay_put_i64(out, status);
     assay_put_text(out, error.text);
@@ -116,6 +118,7 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
         }
         source->units = assay_get_u64(&in);
         int rc = assay_catalog_unpack(&in, &source->catalog, err);
+        source->catalog.options = source->options;
         if (rc == ASSAY_OK && !source->store)
             rc = assay_store_open(source->path, &source->store, err);
         if (rc == ASSAY_OK && !s->view)

@@ -10,7 +10,8 @@
 
 typedef struct assay_source {
     char *path, *name;
-    int status; /* why the trial could not be opened; ASSAY_OK otherwise */
+    assay_trial_options *options; /* NULL: none; a share */
+    int status;                   /* why the trial could not be opened; ASSAY_OK otherwise */
     assay_error error;
     assay_store *store;
     assay_catalog catalog; /* its units: on rank 0 all; elsewhere this rank's share, in order, until they are indexed */

@@ -25,7 +25,7 @@ static void test_steps(void)
                  {"config.json", -1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t step = -1;
-        const bool found = assay_ckpt_step(cases[i].name, &step);
+        const bool found = assay_ckpt_step(NULL, cases[i].name, &step);
         CU_ASSERT_EQUAL(found, cases[i].step >= 0);
         CU_ASSERT(!found || step == cases[i].step);
     }

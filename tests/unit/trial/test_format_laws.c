@@ -25,7 +25,7 @@ static void open_sample(const assay_format *format, assay_trial_files *out)
         fprintf(stderr, "a format needs a trial: %s\n", err.text);
     CU_ASSERT_EQUAL_FATAL(status, 0);
     assay_catalog_release(&out->catalog); /* once more, with the numbers that the files have */
-    CU_ASSERT_EQUAL_FATAL(assay_catalog_read(out->store, &out->catalog, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(assay_catalog_read(out->store, NULL, &out->catalog, &err), 0);
 }
 
 typedef void law(const assay_format *format, assay_trial_files *trial);

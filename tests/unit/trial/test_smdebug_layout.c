@@ -16,7 +16,7 @@ typedef struct listed {
 static void list(listed *l)
 {
     CU_ASSERT_EQUAL_FATAL(assay_store_open(l->w.root, &l->store, &l->err), 0);
-    l->status = assay_catalog_read(l->store, &l->catalog, &l->err);
+    l->status = assay_catalog_read(l->store, NULL, &l->catalog, &l->err);
 }
 
 static void shut(listed *l)

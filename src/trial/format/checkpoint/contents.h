@@ -81,6 +81,7 @@ typedef struct assay_ckpt_number {
 typedef struct assay_contents {
     assay_store *store;
     assay_problems *problems;
+    const assay_trial_options *options; /* the job's; NULL: none */
     int64_t step;
     const char *directory; /* of the checkpoint, "" for the trial's root */
     assay_dict *names;     /* each tensor's */
@@ -93,9 +94,10 @@ typedef struct assay_contents {
     assay_buf notes;
     assay_dict *mapped; /* paths of files whose tensors an index names */
     bool has_betas;
-    double betas[2];           /* that Adam was saved with */
-    struct assay_boxes *boxes; /* of tensors in pieces, where files have some; NULL */
-    int status;                /* ASSAY_ENOMEM once something could not be kept */
+    double betas[2];                  /* that Adam was saved with */
+    struct assay_boxes *boxes;        /* of tensors in pieces, where files have some; NULL */
+    struct assay_ckpt_others *others; /* who is told of what is no tensor; NULL: nobody */
+    int status;                       /* ASSAY_ENOMEM once something could not be kept */
 } assay_contents;
 
 /* 0 or ASSAY_ENOMEM. Release with assay_contents_release() either way. */

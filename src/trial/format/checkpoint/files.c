@@ -210,7 +210,7 @@ static bool match_at(const step_pattern *pattern, const char *text, int64_t *ste
     return true;
 }
 
-bool assay_ckpt_step(const char *name, int64_t *step)
+bool assay_ckpt_step(const assay_trial_options *options, const char *name, int64_t *step)
 {
     static const step_pattern patterns[] = {
         {{"global_step", "globalstep", "step", "iteration", "iter", "update"}, true, false, false},
@@ -226,6 +226,8 @@ bool assay_ckpt_step(const char *name, int64_t *step)
         return false;
     memcpy(stem, name, length);
     stem[length] = '\0';
+    if (assay_trial_options_has_steps(options))
+        return assay_trial_options_step(options, stem, length, step);
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         bool found = false;
         for (const char *at = stem; *at; at++)

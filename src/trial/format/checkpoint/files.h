@@ -29,8 +29,9 @@ bool assay_ckpt_is_dcp_metadata(const char *name);
 bool assay_ckpt_is_dcp(const char *name);
 /* Not written to its end, by its name: "tmp-checkpoint-30", "step-20.part". */
 bool assay_ckpt_is_unfinished(const char *name);
-/* The step in the name of a directory or file; false when there is none, or none that fits 63 bits. */
-bool assay_ckpt_step(const char *name, int64_t *step);
+/* The step in the name of a directory or file, by the job's patterns where `options` has some; false when there is
+ * none, or none that fits 63 bits. */
+bool assay_ckpt_step(const assay_trial_options *options, const char *name, int64_t *step);
 /* The name without its extension; its length. */
 size_t assay_ckpt_stem(const char *name);
 /* Reads the tensors of a worker at one step. `path` is the step's directory or file below the trial's root; `worker`

@@ -176,6 +176,7 @@ static int read_unit(assay_store *store, const assay_catalog *catalog, const ass
 {
     assay_contents c;
     int status = assay_contents_init(&c, store, unit->step, path, problems);
+    c.options = catalog->options;
     if (status == ASSAY_OK)
         status = assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]);
     if (status == ASSAY_OK)
@@ -220,7 +221,7 @@ static int index_unit(assay_store *store, const assay_catalog *catalog, const as
 int assay_checkpoint_index(assay_store *store, const assay_catalog *catalog, const assay_unit *units, size_t count,
                            assay_dict *tensors, assay_shard *shard, assay_problems *problems)
 {
-    const int64_t latest = count > 0 ? assay_ckpt_latest_step(store) : -1;
+    const int64_t latest = count > 0 ? assay_ckpt_latest_step(store, catalog->options) : -1;
     int status = ASSAY_OK;
     for (size_t i = 0; i < count && status == ASSAY_OK; i++)
         status = index_unit(store, catalog, &units[i], latest, tensors, shard, problems);

@@ -58,7 +58,7 @@ static bool read_text(array *a, size_t size, assay_error *err, int *status)
     *status = text ? read_next(a, text, size, err) : ASSAY_ENOMEM;
     bool good = *status == ASSAY_OK;
     if (good) {
-        const int read = assay_npy_head_read(text, size, &head, &place, err);
+        const int read = assay_npy_head_read(text, size, a->f->to->options, &head, &place, err);
         if (read == ASSAY_OK)
             good = has_size(a, &head);
         else if (read == ASSAY_ENOMEM)

@@ -190,7 +190,7 @@ static int compare_names(const void *a, const void *b)
 static bool is_another_step(const reading *r, const char *name)
 {
     int64_t step = 0;
-    return *r->directory == '\0' && assay_ckpt_step(name, &step);
+    return *r->directory == '\0' && assay_ckpt_step(r->c->options, name, &step);
 }
 
 /* The kind of a file as far as it is read here: .npy files in directories are a format of their own. */

@@ -71,7 +71,7 @@ int64_t assay_ckpt_torch_step(assay_store *store, const assay_names *top)
 }
 
 /* A file with a tag, such as "global_step500", or a number. */
-static int64_t read_tag(assay_store *store, const char *file)
+static int64_t read_tag(assay_store *store, const assay_trial_options *options, const char *file)
 {
     char tag[TAG_MOST + 1];
     int64_t step = -1;
@@ -82,19 +82,19 @@ static int64_t read_tag(assay_store *store, const char *file)
         memcpy(tag, text.data, text.size);
         tag[text.size] = '\0';
         tag[strcspn(tag, " \t\r\n")] = '\0';
-        if (!assay_ckpt_step(tag, &step))
+        if (!assay_ckpt_step(options, tag, &step))
             step = -1;
     }
     assay_buf_release(&text);
     return step;
 }
 
-int64_t assay_ckpt_latest_step(assay_store *store)
+int64_t assay_ckpt_latest_step(assay_store *store, const assay_trial_options *options)
 {
     static const char *const files[] = {"latest", "latest_checkpointed_iteration.txt", "latest_universal"};
     int64_t newest = -1;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        const int64_t step = read_tag(store, files[i]);
+        const int64_t step = read_tag(store, options, files[i]);
         newest = step > newest ? step : newest;
     }
     return newest;

@@ -32,7 +32,7 @@ bool assay_checkpoint_probe(const assay_names *top)
         if (strcmp(name, "collections") == 0 || strcmp(name, "index") == 0)
             return false;
         if (assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS || assay_ckpt_is_dcp(name) || assay_ckpt_is_shard_map(name) ||
-            assay_ckpt_is_rank_directory(name) || assay_ckpt_step(name, &step))
+            assay_ckpt_is_rank_directory(name) || assay_ckpt_step(NULL, name, &step))
             return true;
     }
     return false;
@@ -201,7 +201,7 @@ static int64_t named_step(const assay_lister *l)
         return -1;
     memcpy(name, location + from, end - from);
     name[end - from] = '\0';
-    return assay_ckpt_step(name, &step) ? step : -1;
+    return assay_ckpt_step(l->catalog->options, name, &step) ? step : -1;
 }
 
 /* The step of a checkpoint that is given by itself: by its name, else as its files say. */
@@ -223,7 +223,7 @@ static bool is_known(const assay_lister *l, const char *name)
     if (assay_store_stamp_of(l->store, name, &own, NULL) != 1 || own.node == 0)
         return false;
     for (size_t i = 0; i < l->top->count; i++)
-        if (assay_ckpt_step(l->top->name[i], &step) &&
+        if (assay_ckpt_step(l->catalog->options, l->top->name[i], &step) &&
             assay_store_stamp_of(l->store, l->top->name[i], &other, NULL) == 1 && other.node == own.node)
             return true;
     return false;
@@ -236,7 +236,7 @@ static int add_root(assay_lister *l, int64_t newest)
     int64_t step = 0;
     for (size_t i = 0; i < l->top->count && !any; i++) {
         const char *name = l->top->name[i];
-        any = !assay_ckpt_is_unfinished(name) && !assay_ckpt_step(name, &step) &&
+        any = !assay_ckpt_is_unfinished(name) && !assay_ckpt_step(l->catalog->options, name, &step) &&
               assay_ckpt_role_of(name) == ASSAY_CKPT_MODEL &&
               (assay_ckpt_is_shard_map(name) || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS) &&
               assay_store_exists(l->store, name, NULL) == 1 && !is_known(l, name);
@@ -304,7 +304,7 @@ static void name_all_unfinished(assay_lister *l, const entry *entries, size_t co
     for (size_t i = 0; i < l->top->count; i++) {
         const char *name = l->top->name[i];
         int64_t step = 0;
-        if (name[0] != '.' && assay_ckpt_is_unfinished(name) && assay_ckpt_step(name, &step))
+        if (name[0] != '.' && assay_ckpt_is_unfinished(name) && assay_ckpt_step(l->catalog->options, name, &step))
             name_unfinished(l, step, name, newest, "its name says so");
     }
     for (size_t i = 0; i < count; i++)
@@ -319,7 +319,7 @@ static size_t list_entries(const assay_lister *l, entry *out)
         const char *name = l->top->name[i];
         entry e = {.name = name};
         if (assay_ckpt_is_unfinished(name) || assay_deepspeed_name_of(name).kind != ASSAY_DEEPSPEED_NONE ||
-            !assay_ckpt_step(name, &e.step))
+            !assay_ckpt_step(l->catalog->options, name, &e.step))
             continue;
         e.file = assay_store_exists(l->store, name, NULL) == 1;
         if (!e.file || assay_ckpt_kind_of(name) != ASSAY_CKPT_KINDS)

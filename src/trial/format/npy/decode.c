@@ -56,7 +56,7 @@ static int read_head(assay_decoded *d, assay_view *view, const assay_record *r, 
     if (status != ASSAY_OK)
         return status;
     *data = at + size;
-    status = assay_npy_head_read((const char *)d->bytes, (size_t)size, head, &place, &what);
+    status = assay_npy_head_read((const char *)d->bytes, (size_t)size, d->options, head, &place, &what);
     return status == ASSAY_OK ? status : wrong(view, r, at + place, what.text, err);
 }
 

@@ -10,6 +10,7 @@
 
 typedef struct text {
     const char *from, *at, *end;
+    const assay_trial_options *options;
     assay_error *what;
 } text;
 
@@ -114,7 +115,7 @@ static const char *why_not(char kind)
         char kind;
         const char *why;
     } rows[] = {{'O', "they are pickled Python objects; save numbers instead"},
-                {'V', "raw bytes of no known meaning"},
+                {'V', "raw bytes of no known meaning; a job can give it: \"void\": {\"V2\": \"bfloat16\"}"},
                 {'U', "texts are no numbers"},
                 {'S', "texts are no numbers"},
                 {'M', "dates are no numbers"},
@@ -123,6 +124,20 @@ static const char *why_not(char kind)
         if (rows[i].kind == kind)
             return rows[i].why;
     return NULL;
+}
+
+/* The dtype that the job gives to "V2" and its like; -1: none. */
+static int void_dtype(const assay_trial_options *options, const char *name, size_t length)
+{
+    int bytes = 0;
+    if (!options || length < 2 || length > 3 || name[0] != 'V')
+        return -1;
+    for (size_t i = 1; i < length; i++) {
+        if (name[i] < '0' || name[i] > '9')
+            return -1;
+        bytes = 10 * bytes + name[i] - '0';
+    }
+    return bytes <= ASSAY_VOID_MOST ? options->void_dtype[bytes] : -1;
 }
 
 static int take_descr(text *t, assay_npy_head *out)
@@ -155,6 +170,12 @@ static int take_descr(text *t, assay_npy_head *out)
         out->swapped = *descr == '>' && assay_dtype_size(out->dtype) > 1;
         return ASSAY_OK;
     }
+    const int given = void_dtype(t->options, name, left);
+    if (given >= 0) {
+        out->dtype = given;
+        out->swapped = *descr == '>' && assay_dtype_size(given) > 1;
+        return ASSAY_OK;
+    }
     const char *why = left > 0 ? why_not(*name) : NULL;
     return unsupported(t, descr, length, why ? why : "assay has no such dtype");
 }
@@ -166,7 +187,7 @@ bool assay_npy_is_objects(const char *bytes, size_t size)
     for (size_t i = 0; i + sizeof KEY <= size; i++) {
         if (memcmp(bytes + i, KEY, sizeof KEY - 1) != 0)
             continue;
-        text t = {bytes, bytes + i + sizeof KEY - 1, bytes + size, &what};
+        text t = {bytes, bytes + i + sizeof KEY - 1, bytes + size, NULL, &what};
         const char *descr = NULL;
         size_t length = 0;
         return take(&t, ':') && take_string(&t, &descr, &length) == ASSAY_OK && length > 0 &&
@@ -175,12 +196,13 @@ bool assay_npy_is_objects(const char *bytes, size_t size)
     return false;
 }
 
-int assay_npy_head_read(const char *bytes, size_t size, assay_npy_head *out, size_t *at, assay_error *what)
+int assay_npy_head_read(const char *bytes, size_t size, const assay_trial_options *options, assay_npy_head *out,
+                        size_t *at, assay_error *what)
 {
     enum { DESCR = 1, ORDER = 2, SHAPE = 4, ALL = 7 };
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     const char *text_of = size > 0 ? bytes : ""; /* an empty header has no memory */
-    text t = {text_of, text_of, text_of + size, what};
+    text t = {text_of, text_of, text_of + size, options, what};
     unsigned seen = 0;
     bool comma = true;
     int status = take(&t, '{') ? ASSAY_OK : wrong(&t, "it is no dictionary");

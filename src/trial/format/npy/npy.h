@@ -14,9 +14,11 @@ typedef struct assay_npy_head { /* what a file's header says */
 
 enum { ASSAY_NPY_LEAST = 10 /* magic, version, and the length of a header of version 1 */, ASSAY_NPY_HEADER = 1 << 20 };
 
-/* Reads the text of a header, of so many bytes. What is wrong goes to `what`, a sentence without its subject, and *at
- * tells the offset in the text. ASSAY_EFORMAT, or ASSAY_EUNSUPPORTED for a dtype that is known and not read. */
-int assay_npy_head_read(const char *text, size_t size, assay_npy_head *out, size_t *at, assay_error *what);
+/* Reads the text of a header, of so many bytes; `options` (NULL: none) may say what void elements are. What is wrong
+ * goes to `what`, a sentence without its subject, and *at tells the offset in the text. ASSAY_EFORMAT, or
+ * ASSAY_EUNSUPPORTED for a dtype that is known and not read. */
+int assay_npy_head_read(const char *text, size_t size, const assay_trial_options *options, assay_npy_head *out,
+                        size_t *at, assay_error *what);
 
 /* Is it the header of an array of Python's objects? Of one that was refused. */
 bool assay_npy_is_objects(const char *text, size_t size);

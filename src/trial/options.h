@@ -1,0 +1,42 @@
+/* options.h - what a job says of how a trial is to be read (docs/checkpoints-as-trials.md): which part of a name is the
+ * number of a step, and which numbers the bytes are that NumPy files call void. */
+#ifndef ASSAY_TRIAL_OPTIONS_H
+#define ASSAY_TRIAL_OPTIONS_H
+
+#include "base/regex.h"
+
+enum { ASSAY_VOID_MOST = 16 /* bytes of an element */ };
+
+typedef struct assay_trial_options {
+    uint32_t refs;
+    char **pattern; /* [steps] */
+    assay_regex **step;
+    size_t steps;                        /* 0: names are read as usual */
+    int void_dtype[ASSAY_VOID_MOST + 1]; /* by bytes an element: its dtype; -1: not said */
+} assay_trial_options;
+
+/* Options that say nothing; NULL without memory. Every share is released once; NULL is ignored, and shared as NULL. */
+assay_trial_options *assay_trial_options_new(void);
+assay_trial_options *assay_trial_options_share(assay_trial_options *options);
+void assay_trial_options_release(assay_trial_options *options);
+
+/* Adds a pattern, whose group 1 is the number, to be tried after those that are there. ASSAY_EFORMAT: it does not
+ * compile, or has no group, as the message says; ASSAY_ENOMEM. */
+int assay_trial_options_add_step(assay_trial_options *options, const char *pattern, assay_error *err);
+/* "V2" is "bfloat16". ASSAY_EFORMAT with a message: there is no such dtype, or it has other than 2 bytes. */
+int assay_trial_options_set_void(assay_trial_options *options, const char *descr, const char *dtype, assay_error *err);
+
+/* Does a job say which part of a name is the step? */
+static inline bool assay_trial_options_has_steps(const assay_trial_options *options)
+{
+    return options && options->steps > 0;
+}
+/* The step in a name of so many bytes: the last match of the first pattern that matches, upper and lower case alike.
+ * False when none does, or the number does not fit 63 bits. */
+bool assay_trial_options_step(const assay_trial_options *options, const char *name, size_t length, int64_t *step);
+
+/* NULL is packed as one that says nothing. Unpacking gives NULL in *out for that. ASSAY_EFORMAT, ASSAY_ENOMEM. */
+void assay_trial_options_pack(const assay_trial_options *options, assay_buf *out);
+int assay_trial_options_unpack(assay_cursor *in, assay_trial_options **out);
+
+#endif
