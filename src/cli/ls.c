@@ -11,10 +11,12 @@
 #include "engine/incomplete.h"
 
 typedef struct ls_options {
-    bool json;
+    bool all, json;
 } ls_options;
 
 static const cli_option OPTIONS[] = {
+    {"all", CLI_FLAG, offsetof(ls_options, all), NULL,
+     "Also list what is no tensor: numbers, texts and objects that checkpoints hold.", NULL},
     {"json", CLI_FLAG, offsetof(ls_options, json), NULL,
      "As JSON: every step, the members of every collection, every tensor.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
@@ -150,6 +152,7 @@ static int collect_tensors(overview *o)
         return ASSAY_ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
         o->tensor[i].dtype = o->tensor[i].dims = -1;
+        o->tensor[i].same_as = ASSAY_NO_ID;
         o->tensor[i].last_step = INT64_MIN;
     }
     assay_trial_reader reader = {.trial = &o->files};
@@ -158,6 +161,36 @@ static int collect_tensors(overview *o)
         status = look_at_part(o, &reader, &o->files.shard.parts[i]);
     assay_trial_reader_close(&reader);
     return status;
+}
+
+/* Another name has what the first one has. */
+static void note_alias(overview_tensor *t, const assay_claim *claim, const overview_tensor *first)
+{
+    t->same_as = claim->first;
+    t->steps += t->last_step != claim->step;
+    t->last_step = claim->step;
+    if (t->dims >= 0)
+        return;
+    t->dtype = first->dtype;
+    t->dims = first->dims;
+    memcpy(t->shape, first->shape, sizeof t->shape);
+}
+
+/* What the index says of tensors that have no records. */
+static void note_claims(overview *o)
+{
+    const assay_claims *claims = &o->files.shard.claims;
+    const uint32_t count = assay_dict_count(o->files.tensors);
+    for (size_t i = 0; i < claims->count; i++) {
+        const assay_claim *claim = &claims->list[i];
+        if (claim->tensor >= count)
+            continue;
+        overview_tensor *t = &o->tensor[claim->tensor];
+        if (claim->kind == ASSAY_CLAIM_ALIAS && claim->first < count)
+            note_alias(t, claim, &o->tensor[claim->first]);
+        else if (claim->kind == ASSAY_CLAIM_PROMISED)
+            t->promised = true;
+    }
 }
 
 static int find_members_of(overview *o, size_t collection)
@@ -210,6 +243,10 @@ int overview_read(const char *location, overview *out, assay_error *err)
     if (status == ASSAY_OK)
         status = collect_tensors(out);
     if (status == ASSAY_OK)
+        note_claims(out);
+    if (status == ASSAY_OK)
+        status = assay_trial_list_others(&out->files, &out->others);
+    if (status == ASSAY_OK)
         status = find_members(out);
     if (status == ASSAY_OK)
         status = overview_read_events(out, err);
@@ -236,6 +273,7 @@ void overview_release(overview *o)
     free(o->info.steps);
     free(o->info.worker_modes);
     free(o->tensor);
+    assay_trial_others_release(&o->others);
     free(o->trial.path);
     free(o->trial.name);
     assay_worker_names_release(&o->names);
@@ -246,7 +284,7 @@ void overview_release(overview *o)
 static int ls(const cli_context *context, int argc, char **argv)
 {
     (void)context;
-    ls_options options = {false};
+    ls_options options = {false, false};
     const char *location[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
@@ -257,6 +295,7 @@ static int ls(const cli_context *context, int argc, char **argv)
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     status = overview_read(location[0], &o, &err);
+    o.all = options.all;
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     if (status == ASSAY_OK) {
         status = options.json ? overview_put_json(&o, &out)

@@ -92,7 +92,35 @@ static void put_tensors(const overview *o, assay_buf *out)
             assay_put_format(out, "%s\"%s\"", any ? ", " : "", overview_kind_name(k, room));
             any = true;
         }
-        assay_put_bytes(out, "]}", 2);
+        assay_put_u8(out, ']');
+        if (tensor->same_as != ASSAY_NO_ID) {
+            assay_put_format(out, ", \"same_as\": ");
+            put_tensor_name(o, tensor->same_as, out);
+        }
+        if (tensor->promised)
+            assay_put_format(out, ", \"promised\": true");
+        assay_put_u8(out, '}');
+    }
+    assay_put_u8(out, ']');
+}
+
+/* What is no tensor; a listing of --all alone has it. */
+static void put_others(const overview *o, assay_buf *out)
+{
+    const uint32_t count = o->others.paths ? assay_dict_count(o->others.paths) : 0;
+    if (!o->all)
+        return;
+    assay_put_format(out, ",\n \"others\": [");
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *path = assay_dict_name(o->others.paths, i, &length);
+        put_start(out, i);
+        assay_put_format(out, "{\"path\": ");
+        assay_json_put_text_n(out, path, length);
+        assay_put_format(out, ", \"kind\": \"%s\", \"steps\": %" PRIu64 ", \"value\": ", o->others.list[i].kind,
+                         o->others.list[i].steps);
+        assay_json_put_text(out, o->others.list[i].value);
+        assay_put_u8(out, '}');
     }
     assay_put_u8(out, ']');
 }
@@ -150,6 +178,7 @@ int overview_put_json(const overview *o, assay_buf *out)
     put_collections(o, out);
     put_tensors(o, out);
     overview_put_events_json(o, out);
+    put_others(o, out);
     put_incomplete(o, out);
     assay_put_format(out, ",\n \"problems_total\": %" PRIu64 ", \"problems\": [", o->files.problems.total);
     put_problems(&o->files.problems, out);

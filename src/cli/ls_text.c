@@ -35,19 +35,21 @@ static void put_collections(const overview *o, const assay_draw *draw, assay_buf
     assay_table_release(&table);
 }
 
-static void put_saved(const overview_tensor *t, assay_table *table)
+static void put_saved(const overview *o, const overview_tensor *t, assay_table *table)
 {
     char room[32];
     assay_buf saved;
-    assay_buf_init(&saved, 1024);
+    assay_buf_init(&saved, ASSAY_REPORT_CEILING);
     if (t->raw)
         assay_put_format(&saved, "values");
     for (int k = 0; k < ASSAY_KINDS; k++) {
         if (t->reductions & 1u << k)
             assay_put_format(&saved, "%s%s", saved.size ? " " : "", overview_kind_name(k, room));
     }
-    if (saved.size == 0)
-        assay_put_format(&saved, "shape");
+    if (saved.size == 0 && t->same_as != ASSAY_NO_ID)
+        assay_put_format(&saved, "as %s", assay_dict_name(o->files.tensors, t->same_as, NULL));
+    else if (saved.size == 0)
+        assay_put_format(&saved, t->promised ? "cannot be read" : "shape");
     assay_put_u8(&saved, '\0');
     assay_table_cell(table, assay_buf_status(&saved) == ASSAY_OK ? (const char *)saved.data : "?");
     assay_buf_release(&saved);
@@ -77,9 +79,36 @@ static void put_tensors(const overview *o, const assay_draw *draw, assay_buf *ou
         assay_table_cell(&table, t->dtype >= 0 ? assay_dtype_name(t->dtype) : "-");
         put_shape_cell(t, &table);
         assay_table_format(&table, "%" PRIu64, t->steps);
-        put_saved(t, &table);
+        put_saved(o, t, &table);
     }
     assay_report_put_heading(out, "Tensors");
+    assay_table_put(&table, 0, draw, out);
+    assay_table_release(&table);
+}
+
+/* What is no tensor: how much there is, or all of it. */
+static void put_others(const overview *o, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"no tensor", "kind", "steps", "last value"};
+    const uint32_t count = o->others.paths ? assay_dict_count(o->others.paths) : 0;
+    assay_table table;
+    if (count == 0)
+        return;
+    if (!o->all) {
+        assay_put_format(out, "%" PRIu32 " more value%s %s no tensor%s: --all lists %s.\n", count, assay_plural(count),
+                         count == 1 ? "is" : "are", assay_plural(count), count == 1 ? "it" : "them");
+        return;
+    }
+    assay_table_init(&table, "elre", heads);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const char *path = assay_dict_name(o->others.paths, i, &length);
+        assay_table_cell_n(&table, path, length);
+        assay_table_cell(&table, o->others.list[i].kind);
+        assay_table_format(&table, "%" PRIu64, o->others.list[i].steps);
+        assay_table_cell(&table, o->others.list[i].value);
+    }
+    assay_report_put_heading(out, "Beside tensors");
     assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
 }
@@ -90,6 +119,7 @@ int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out)
     put_collections(o, draw, out);
     if (o->writers == 0 || assay_dict_count(o->files.tensors) > 0)
         put_tensors(o, draw, out);
+    put_others(o, draw, out);
     overview_put_events(o, draw, out);
     assay_report_put_completeness(&o->outcome, &o->names, draw, out);
     assay_report_put_problems(&o->outcome, draw, out);

@@ -15,6 +15,8 @@ typedef struct overview_tensor {
     uint64_t steps;      /* global steps with any record of it, over all workers */
     int64_t last_step;   /* while counting */
     uint32_t reductions; /* bit 1 << kind */
+    uint32_t same_as;    /* the tensor of whose elements it is another name; ASSAY_NO_ID: none */
+    bool promised;       /* an index says that it is there, and it cannot be read at some step */
 } overview_tensor;
 
 typedef struct overview_writer { /* of profiler data: a machine or a process, and the files of one kind */
@@ -28,9 +30,11 @@ typedef struct overview_writer { /* of profiler data: a machine or a process, an
 typedef struct overview {
     assay_trial_files files;
     assay_worker_names names;
-    overview_tensor *tensor; /* [assay_dict_count(files.tensors)] */
-    uint8_t **member;        /* [files.catalog.collections.count][tensors] does the tensor belong to the collection? */
-    assay_trial info;        /* name, steps and tensors, as the report's writers want them */
+    overview_tensor *tensor;   /* [assay_dict_count(files.tensors)] */
+    assay_trial_others others; /* what is no tensor */
+    bool all;                  /* these are listed, not only counted */
+    uint8_t **member; /* [files.catalog.collections.count][tensors] does the tensor belong to the collection? */
+    assay_trial info; /* name, steps and tensors, as the report's writers want them */
     assay_job_trial trial;
     overview_writer *writer; /* in order of their first files; owned */
     size_t writers;

@@ -20,6 +20,21 @@ void assay_trial_release(assay_trial_files *trial);
 /* Sets *series: is the trial a series of checkpoints? Lists it, and reads no index. Errors as assay_trial_open(). */
 int assay_trial_is_series(const char *location, bool *series, assay_error *err);
 
+/* What a trial holds beside tensors, such as the step and the learning rate in a checkpoint. */
+typedef struct assay_trial_other {
+    char *kind, *value; /* at its last step; terminated */
+    uint64_t steps;
+    int64_t last_step;
+} assay_trial_other;
+typedef struct assay_trial_others {
+    assay_dict *paths;
+    assay_trial_other *list; /* by number in `paths` */
+    size_t room;
+} assay_trial_others;
+/* Gathers it from every unit, whose index is read once more. 0 or ASSAY_ENOMEM. Release in any case. */
+int assay_trial_list_others(const assay_trial_files *trial, assay_trial_others *out);
+void assay_trial_others_release(assay_trial_others *others);
+
 /* Reads records of a trial in any order; keeps a file open while records come from it. Set `trial`, zero the rest. */
 typedef struct assay_trial_reader {
     const assay_trial_files *trial; /* borrowed */

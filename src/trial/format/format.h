@@ -24,6 +24,18 @@ typedef struct assay_lister {
     assay_error *err;
 } assay_lister;
 
+/* What a unit holds beside tensors. */
+typedef struct assay_other {
+    int64_t step;
+    const char *path; /* of so many bytes, not terminated; nor is the value */
+    size_t length;
+    const char *kind;  /* "int", "text", "object", ... */
+    const char *value; /* in words; of an object its class */
+    size_t value_length;
+} assay_other;
+/* Anything but 0 ends the visits, and is returned to whoever asked for them. */
+typedef int assay_other_visit(void *context, const assay_other *other);
+
 typedef struct assay_format {
     const char *name;
     const char *what; /* what makes a directory such a trial, for the message about one that is none */
@@ -55,6 +67,12 @@ typedef struct assay_format {
      * ASSAY_EFORMAT (damage; the message names file, offset and what is wrong), ASSAY_EBUDGET, ASSAY_EIO, ASSAY_ENOMEM.
      */
     int (*decode)(assay_decoded *d, assay_view *view, size_t budget, assay_record *record, assay_error *err);
+
+    /* Visits what a unit holds beside tensors; NULL: nothing. It reads the unit's index once more, and names no
+     * problem.
+     */
+    int (*others)(assay_store *store, const assay_catalog *catalog, const assay_unit *unit, assay_other_visit *visit,
+                  void *context);
 
     /* As assay_trial_places() and assay_unit_places(). */
     int (*places)(assay_store *store, assay_place_visit *visit, void *context);

@@ -13,6 +13,7 @@ const assay_format assay_format_checkpoint = {
     .file_path = assay_checkpoint_file_path,
     .index = assay_checkpoint_index,
     .decode = assay_checkpoint_decode,
+    .others = assay_checkpoint_others,
     .synthesised = true,
     .checkpoints = true,
     .places = assay_checkpoint_places,

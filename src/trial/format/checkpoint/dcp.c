@@ -18,6 +18,7 @@
 #include "trial/format/checkpoint/boxes.h"
 #include "trial/format/checkpoint/files.h"
 #include "trial/format/checkpoint/keys.h"
+#include "trial/format/checkpoint/others.h"
 #include "trial/format/checkpoint/torch.h"
 #include "trial/format/checkpoint/walk.h"
 
@@ -327,8 +328,13 @@ static int add_tensor(dcp *d, uint32_t key, uint32_t metadata, uint32_t planner,
 {
     const assay_pickle *p = &d->of->p;
     int64_t shape[ASSAY_MAX_DIMS];
-    if (!is_class(p, metadata, "TensorStorageMetadata") || p->node[key].kind != ASSAY_PICKLE_TEXT)
-        return ASSAY_OK; /* bytes: listed nowhere, and no tensor */
+    if (p->node[key].kind != ASSAY_PICKLE_TEXT)
+        return ASSAY_OK;
+    if (!is_class(p, metadata, "TensorStorageMetadata")) { /* bytes */
+        if (d->c->others && put_name(d, key, planner, name) == ASSAY_OK)
+            assay_ckpt_note_bytes(d->c, (const char *)name->data, name->size);
+        return ASSAY_OK;
+    }
     const int dims = assay_walk_numbers(p, field(p, metadata, "size"), shape);
     const uint32_t chunks = field(p, metadata, "chunks");
     if (dims < 0 || !assay_walk_is_list(p, chunks)) {

@@ -12,6 +12,7 @@
 #include "trial/format/checkpoint/inflate.h"
 #include "trial/format/checkpoint/keys.h"
 #include "trial/format/checkpoint/optimizer.h"
+#include "trial/format/checkpoint/others.h"
 #include "trial/format/checkpoint/walk.h"
 
 enum { PICKLE_MOST = 1 << 30, DESCENTS_MOST = 8 };
@@ -59,6 +60,8 @@ static bool add_tensor(void *context, uint32_t node, const char *path, size_t le
         assay_ckpt_problem(f, ASSAY_PROBLEM_RECORD, -1, "%.*s: %s", (int)length, path, what.text);
     if (found == ASSAY_EFORMAT)
         assay_contents_promise(f->to, g->role, path, length);
+    if (found == 0)
+        return assay_ckpt_note_other(f->to, &g->torch->pickle, node, path, length);
     if (found != 1)
         return found != 0;
     if (g->choice && has_no_elements(&place))
