@@ -25,7 +25,7 @@ int cli_metrics_read(const char *location, cli_metrics *out, assay_error *err)
     assay_problems_init(&out->problems);
     int status = assay_store_open(location, &out->store, err);
     if (status == ASSAY_OK)
-        status = assay_catalog_read(out->store, &out->catalog, err);
+        status = assay_catalog_read(out->store, NULL, &out->catalog, err);
     if (status == ASSAY_OK && out->catalog.events.count > 0)
         status = assay_timeline_read(out->store, &out->catalog.events, &out->timeline, err);
     if (status == ASSAY_OK && out->timeline)
