@@ -42,6 +42,7 @@ typedef struct assay_slurm_job {
     char state[32];  /* Slurm's word: "RUNNING", "COMPLETED", "CANCELLED", ...; "" when unknown */
     int exit_status; /* of a job that has ended, where Slurm tells; else -1 */
     int exit_signal; /* likewise; 0: none */
+    char log[512];   /* the file of its output, where scontrol tells and it fits; else "" */
 } assay_slurm_job;
 
 /* Lets a job run that was submitted with --hold (scontrol release); harmless for one that may run already. ASSAY_EIO

@@ -95,13 +95,37 @@ static int set_job(assay_slurm_job *out, const char *job, const char *state, con
     return ASSAY_OK;
 }
 
+/* The file of the job's output, whose path may have blanks: it ends where the next KEY= begins. */
+static void read_log(const char *line, assay_slurm_job *out)
+{
+    const char *at = strstr(line, " StdOut=");
+    if (!at)
+        return;
+    at += strlen(" StdOut=");
+    size_t length = 0;
+    while (at[length] && at[length] != '\n') {
+        size_t key =
+            at[length] == ' ' ? strspn(at + length + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") : 0;
+        if (key > 0 && at[length + 1 + key] == '=')
+            break;
+        length++;
+    }
+    while (length > 0 && at[length - 1] == ' ')
+        length--;
+    if (length < sizeof out->log)
+        snprintf(out->log, sizeof out->log, "%.*s", (int)length, at);
+}
+
 int slurm_answer_shown(const char *line, const char *job, assay_slurm_job *out, assay_error *err)
 {
     char state[64] = "", code[32] = "";
     if (!field(line, "JobState", state, sizeof state))
         return assay_fail(err, ASSAY_EIO, "scontrol: no JobState for job %s: \"%.60s\"", job, line);
     (void)field(line, "ExitCode", code, sizeof code);
-    return set_job(out, job, state, code, err);
+    int status = set_job(out, job, state, code, err);
+    if (status == ASSAY_OK)
+        read_log(line, out);
+    return status;
 }
 
 int slurm_answer_accounted(const char *line, const char *job, assay_slurm_job *out, assay_error *err)

@@ -9,12 +9,13 @@
 #include "pilot/pilot.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/terminal.h"
 #include "parallel/interrupt.h"
 
 enum { FAILURES = 5 }; /* in a row, then the pilot gives up: its state stays, and it can be started again */
 
 typedef struct pilot_options {
-    bool once, dry_run, quiet;
+    bool once, dry_run, status, quiet;
 } pilot_options;
 
 static const cli_option OPTIONS[] = {
@@ -22,6 +23,8 @@ static const cli_option OPTIONS[] = {
      "Make one transition and exit, for cron. Default: continue until the end.", NULL},
     {"dry-run", CLI_FLAG, offsetof(pilot_options, dry_run), NULL, "Only print what the next transition would do.",
      NULL},
+    {"status", CLI_FLAG, offsetof(pilot_options, status), NULL,
+     "Only print how far the pilot is, and each launch with its settings and findings.", NULL},
     {"quiet", CLI_FLAG, offsetof(pilot_options, quiet), NULL, "No notes or warnings on standard error; errors only.",
      NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
@@ -69,6 +72,20 @@ static int print_next(const assay_pilot *pilot)
     return cli_finish(&out, CLI_DONE);
 }
 
+static int print_status(const assay_pilot *pilot)
+{
+    assay_buf out;
+    assay_draw draw;
+    assay_error err = {""};
+    assay_buf_init(&out, 4 * ASSAY_PILOT_CEILING);
+    int status = assay_pilot_put_status(pilot, cli_draw_style(CLI_DRAW_AUTO, &draw), &out);
+    if (status == ASSAY_OK)
+        return cli_finish(&out, CLI_DONE);
+    assay_buf_release(&out);
+    assay_fail(&err, status, "pilot: %s", assay_status_text(status));
+    return cli_fail(status, &err);
+}
+
 /* How it ended, and the exit code of that. */
 static int print_end(assay_pilot *pilot)
 {
@@ -111,10 +128,10 @@ static int run(const cli_context *context, int argc, char **argv)
     int status = cli_options_parse(&cli_pilot, argc, argv, &options, path, &operands, &err);
     assay_log_init(0, false, options.quiet);
     if (status == ASSAY_OK)
-        status = assay_pilot_open(path[0], !options.dry_run, &pilot, &err);
+        status = assay_pilot_open(path[0], !options.dry_run && !options.status, &pilot, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
-    int code = options.dry_run ? print_next(pilot) : drive(pilot, &options);
+    int code = options.status ? print_status(pilot) : options.dry_run ? print_next(pilot) : drive(pilot, &options);
     assay_pilot_close(pilot);
     return code;
 }

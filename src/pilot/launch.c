@@ -37,7 +37,10 @@ int pilot_step_name(assay_pilot *pilot, assay_error *err)
     pilot->job_id[0] = '\0';
     pilot->job_status = PILOT_JOB_SUBMITTING;
     pilot->rule_status = PILOT_RULE_NOT_STARTED;
-    int status = pilot_write(pilot, err);
+    int status = pilot_add_launch(pilot, err);
+    pilot->stale = status != ASSAY_OK; /* what is here is half of a launch */
+    if (status == ASSAY_OK)
+        status = pilot_write(pilot, err);
     assay_fault_die("name-written");
     return status;
 }

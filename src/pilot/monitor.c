@@ -191,8 +191,13 @@ static pilot_job end_of(const assay_slurm_job *job, const pilot_verdict *verdict
 /* A training that has ended without issues. */
 static void conclude(assay_pilot *pilot, const assay_slurm_job *job, const pilot_verdict *verdict)
 {
+    const bool recorded = verdict->status != PILOT_RULE_IN_PROGRESS;
     pilot->rule_status = verdict->status == PILOT_RULE_IN_PROGRESS ? PILOT_RULE_ERROR : verdict->status;
-    if (pilot->job_status != PILOT_JOB_COMPLETED)
+    if (pilot->job_status != PILOT_JOB_COMPLETED && !recorded)
+        pilot_set_next(pilot, PILOT_END, "job %s ended as %s before it recorded anything; %s%.250s", pilot->job_id,
+                       job->state[0] ? job->state : "unknown to Slurm",
+                       job->log[0] ? "its log: " : "Slurm does not say where its log is", job->log);
+    else if (pilot->job_status != PILOT_JOB_COMPLETED)
         pilot_set_next(pilot, PILOT_END, "job %s ended as %s, without issues that a strategy is for%s%s", pilot->job_id,
                        job->state[0] ? job->state : "unknown to Slurm", verdict->text[0] ? "; " : "", verdict->text);
     else if (pilot->rule_status == PILOT_RULE_NO_ISSUES)
@@ -206,6 +211,9 @@ static int take_in(assay_pilot *pilot, const assay_slurm_job *job, const pilot_v
 {
     bool ended = job->phase == ASSAY_SLURM_ENDED || job->phase == ASSAY_SLURM_UNKNOWN;
     pilot_add(pilot, "num_monitor_transitions");
+    if (!pilot_note_launch(pilot, "findings", verdict->text) ||
+        (job->log[0] && !pilot_note_launch(pilot, "log", job->log)))
+        return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory", pilot->file);
     pilot->rule_status = PILOT_RULE_IN_PROGRESS;
     pilot->job_status = ended                               ? end_of(job, verdict)
                         : job->phase == ASSAY_SLURM_PENDING ? PILOT_JOB_PENDING

@@ -18,6 +18,8 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 
+#include "report/text/draw.h"
+
 typedef struct assay_pilot assay_pilot;
 
 enum { ASSAY_PILOT_CEILING = 1 << 20 }; /* a state file is not larger */
@@ -55,6 +57,9 @@ double assay_pilot_poll_seconds(const assay_pilot *pilot);
 
 /* Appends what the next transition would do, for people; asks nobody. */
 void assay_pilot_put_next(const assay_pilot *pilot, assay_buf *out);
+/* Appends how far the pilot is, and each launch with its settings and findings, for people; asks nobody. `draw` has the
+ * width of the terminal; NULL: none. The buffer's status. */
+int assay_pilot_put_status(const assay_pilot *pilot, const assay_draw *draw, assay_buf *out);
 /* Appends the state as it stands in the file. */
 int assay_pilot_put_state(assay_pilot *pilot, assay_buf *out);
 /* Why the last plan was made, or how it ended: a sentence; "" when there is nothing to say. Borrowed until the next

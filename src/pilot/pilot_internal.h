@@ -99,6 +99,15 @@ void pilot_add(assay_pilot *pilot, const char *name);
 /* settings.c: what people write. */
 int pilot_read_settings(const job_reader *r, assay_pilot *pilot);
 
+/* launches.c: the record of the launches. Checks what a state has of it. */
+int pilot_read_launches(const job_reader *r, assay_pilot *pilot);
+/* Adds the launch that has just got its name, with the settings of run_spec. ASSAY_ENOMEM. */
+int pilot_add_launch(assay_pilot *pilot, assay_error *err);
+/* Notes under a key what is known of the latest launch, if the state has a record of it. False without memory. */
+bool pilot_note_launch(assay_pilot *pilot, const char *key, const char *text);
+
+/* Sets a text in an object, which replaces the one that is there. False without memory. */
+bool pilot_set_text(cJSON *object, const char *key, const char *value);
 /* Writes the state file, whole or not at all. */
 int pilot_write(assay_pilot *pilot, assay_error *err);
 /* Appends a value of the document: members of the outer `open` levels stand on lines of their own. */

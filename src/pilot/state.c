@@ -147,7 +147,7 @@ static int read_state(const job_reader *r, assay_pilot *pilot, const void *bytes
 {
     static const char *const known[] = {"next_action", "job_status", "rule_status", "history", "run_spec",
                                         "launch",      "monitor",    "strategies",  "caps",    "notify",
-                                        "pilot",       "$schema",    NULL};
+                                        "pilot",       "launches",   "$schema",     NULL};
     assay_error cause = {""};
     int status = assay_json_parse(r->file, bytes, size, &pilot->document, &cause);
     if (status != ASSAY_OK)
@@ -159,6 +159,8 @@ static int read_state(const job_reader *r, assay_pilot *pilot, const void *bytes
         status = read_history(r, pilot);
     if (status == ASSAY_OK)
         status = read_own(r, pilot);
+    if (status == ASSAY_OK)
+        status = pilot_read_launches(r, pilot);
     return status == ASSAY_OK ? check_state(r, pilot) : status;
 }
 
@@ -294,8 +296,7 @@ void pilot_put_json(const cJSON *item, int open, int indent, assay_buf *out)
     }
 }
 
-/* Replaces or adds. */
-static bool set_text(cJSON *object, const char *key, const char *value)
+bool pilot_set_text(cJSON *object, const char *key, const char *value)
 {
     cJSON *item = cJSON_CreateString(value);
     if (!item)
@@ -311,12 +312,15 @@ static bool set_text(cJSON *object, const char *key, const char *value)
 int assay_pilot_put_state(assay_pilot *pilot, assay_buf *out)
 {
     cJSON *own = cJSON_GetObjectItemCaseSensitive(pilot->document, "pilot");
-    bool done = set_text(pilot->document, "next_action", pilot_action_word[pilot->next_action]) &&
-                set_text(pilot->document, "job_status", pilot_job_word[pilot->job_status]) &&
-                set_text(pilot->document, "rule_status", pilot_rule_word[pilot->rule_status]) &&
-                set_text(pilot->history, "latest_job_name", pilot->job_name) &&
-                set_text(own, "job_id", pilot->job_id) &&
-                set_text(own, "message", pilot_message_word[pilot->message]) && set_text(own, "reason", pilot->reason);
+    bool done = pilot_set_text(pilot->document, "next_action", pilot_action_word[pilot->next_action]) &&
+                pilot_set_text(pilot->document, "job_status", pilot_job_word[pilot->job_status]) &&
+                pilot_set_text(pilot->document, "rule_status", pilot_rule_word[pilot->rule_status]) &&
+                pilot_set_text(pilot->history, "latest_job_name", pilot->job_name) &&
+                pilot_set_text(own, "job_id", pilot->job_id) &&
+                pilot_set_text(own, "message", pilot_message_word[pilot->message]) &&
+                pilot_set_text(own, "reason", pilot->reason) && pilot_note_launch(pilot, "job_id", pilot->job_id) &&
+                pilot_note_launch(pilot, "job_status", pilot_job_word[pilot->job_status]) &&
+                pilot_note_launch(pilot, "rule_status", pilot_rule_word[pilot->rule_status]);
     if (!done)
         return ASSAY_ENOMEM;
     pilot_put_json(pilot->document, 2, 0, out);

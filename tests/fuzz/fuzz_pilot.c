@@ -33,6 +33,8 @@ static void use(assay_pilot *pilot)
     put_state(again, &second);
     if (first.size != second.size || memcmp(first.data, second.data, first.size) != 0)
         abort();
+    assay_buf_clear(&first);
+    (void)assay_pilot_put_status(again, NULL, &first);
     assay_buf_release(&first);
     assay_buf_release(&second);
     assay_pilot_close(again);

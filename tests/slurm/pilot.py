@@ -104,6 +104,8 @@ class Example:
         checks.expect(spec["warmup_learning_rate"] == 0.4 / 16 and spec["add_batch_norm"] == 1 and
                       spec["learning_rate"] == 0.6 / 4 ** adjustments[2], "settings: %s" % spec)
         names = [name for name, _ in self.starts()]
+        launches = [launch["name"] for launch in state["launches"]]
+        checks.expect(launches == names, "the record of the launches: %s, not %s" % (launches, names))
         checks.expect(len(names) == len(set(names)) == history["num_retraining"], "each training started once: %s" % self.starts())
         checks.expect(names and names[-1] == history["latest_job_name"], "the last one: %s" % names)
         marks = {p.name[:-len(".job")]: os.readlink(p) for p in (self.work / "runs").glob("*.job")}
@@ -130,6 +132,8 @@ def test_straight(checks, slurm, train):
     checks.expect("on findings: stop job" in example.pilot("--dry-run").out, "a dry run before a look")
     rest = subprocess.Popen([slurm.env["ASSAY"], "pilot", str(example.state_file)], env=environment(slurm.env), cwd=slurm.work,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    beside = example.pilot("--status")
+    checks.expect(beside.code == 0 and "launch 1 of at most" in beside.out, "the status beside a pilot at work: %s" % beside)
     while rest.poll() is None and example.state()["history"]["num_monitor_transitions"] == 0:
         time.sleep(0.05)
     second = example.pilot()
@@ -260,6 +264,14 @@ def test_ends(checks, slurm, train):
     example.state_file.write_text(json.dumps(dict(example.state(), next_action="launch_new")))
     done = example.pilot(TRAIN="false")
     checks.expect(done.code == 1 and example.state()["job_status"] == "Failed" and "ended as FAILED" in done.out, "failed: %s" % done)
+    log = re.search(r"before it recorded anything; its log: (\S+)", done.out)
+    checks.expect(log and Path(log[1]).is_file(), "the log of a training that recorded nothing: %s" % done)
+    status = example.pilot("--status")
+    blocks = status.out.split("\n\n")
+    checks.expect(status.code == 0 and blocks[0].startswith("ended after 3 launches: job ") and len(blocks) == 4, "status: %s" % status)
+    for block, said in zip(blocks[1:], (("Stopped, IssuesFound", "findings:  ExplodingTensor: ", "learning_rate 0.6"),
+                                        ("Stopped, Error", "learning_rate 0.0375, was 0.6"), ("Failed, Error", "as before", "log:       "))):
+        checks.expect(all(text in block for text in said), "status: %s in %s" % (said, block))
 
     state = dict(example.state(), next_action="launch_new")
     wrong = dict(state, launch=dict(state["launch"], sbatch_options=["--partition=nowhere"]))

@@ -113,6 +113,10 @@ static void test_refusals(void)
     refuse("{" SPEC ", " MONITOR ", " STRATEGIES "}", "\"launch\" is missing");
     refuse("{" SPEC ", " LAUNCH ", " STRATEGIES "}", "\"monitor\" is missing");
     refuse("{" SPEC ", " LAUNCH ", " MONITOR "}", "\"strategies\" has to be a list");
+    refuse("{" LEAST ", \"launches\": {}}", "launches: expected a list");
+    refuse("{" LEAST ", \"launches\": [5]}", "launches[0]");
+    refuse("{" LEAST ", \"launches\": [{\"name\": \"a\"}]}", "\"settings\" has to be an object");
+    refuse("{" LEAST ", \"launches\": [{\"name\": \"a\", \"settings\": {}, \"log\": 1}]}", "\"log\" has to be a text");
     refuse("{" LEAST ", \"next_action\": \"launch\"}",
            "\"next_action\" has to be one of \"launch_new\", \"monitor\", \"end\"");
     refuse("{" LEAST ", \"job_status\": 3}", "\"job_status\" has to be one of");
