@@ -258,6 +258,18 @@ def check_story(checks, browser, assay, folder, ranks):
     paper = browser.open(pages[0], 800, media="print")
     checks.expect(paper.widest() is None, "on paper it is %s pixels wide" % paper.widest())
     checks.expect(len(browser.pdf()) > 10000, "the page does not print")
+    folded = paper.run("return [...document.querySelectorAll('details:not(.numbers)')].filter(d => d.getBoundingClientRect().height < "
+                       "d.querySelector('summary').getBoundingClientRect().height + 8).map(d => d.querySelector('summary').textContent)")
+    checks.expect(folded == [], "on paper there are folded parts: %s" % folded)
+    phone = browser.open(pages[0], 420)
+    phone.unfold()
+    cells = phone.run("return [...document.querySelectorAll('#evidence td[data-head]')].map(c => [c.dataset.head, "
+                      "c.getBoundingClientRect().right])")
+    checks.expect({head for head, _ in cells} >= {"Step", "Worker", "Value", "Threshold", "Tensor"} and
+                  max(right for _, right in cells) <= 420, "at 420 pixels cells of the evidence are out of sight: %s" % cells[:7])
+    drawn = page.run("return [...document.querySelector('#loss .charts').querySelectorAll('.plot')].map(p => "
+                     "[p.querySelectorAll('.line').length - 1, (p.querySelector('.pale').getAttribute('d').match(/M/g) || []).length])")
+    checks.expect(drawn and all(odd + others == len(report["trials"]) for odd, others in drawn), "the losses of all trials are drawn: %s" % drawn)
 
 
 def shown(name):

@@ -146,7 +146,10 @@ typedef struct html_chart {
     const html_band *band; /* behind the lines; NULL: none */
     const html_series *series;
     size_t count;
-    const double *mark; /* ascending in x: short bars at the lower edge; NULL: none */
+    const html_series *pale; /* behind the lines, thin and all alike, with no name in the legend; NULL: none */
+    size_t pales;
+    const char *pale_word; /* what they are */
+    const double *mark;    /* ascending in x: short bars at the lower edge; NULL: none */
     size_t marks;
     const char *mark_word; /* what they are */
     size_t room;           /* bytes it may take, about: with few of them it is drawn in fewer columns, without dots */

@@ -10,12 +10,12 @@
 #include "base/fault.h"
 #include "report/html/html.h"
 
-enum { WIDTH = 1000, HEIGHT = 400, TICKS = 5, POINTS_WITH_DOTS = 60, MOST_COLUMNS = 500 };
+enum { WIDTH = 1000, HEIGHT = 400, TICKS = 5, POINTS_WITH_DOTS = 60, MOST_COLUMNS = 500, LEAST_COLUMNS = 12 };
 enum { POINT_BYTES = 14, DOT_BYTES = 130, ROW_BYTES = 110, FRAME_BYTES = 2500, ROWS_MOST = 60, ROWS_LEAST = 3 };
 
 /* How much of a chart its room allows. */
 typedef struct detail {
-    int columns; /* in which lines are drawn */
+    int columns, pale_columns; /* in which lines are drawn */
     bool dots;
     size_t rows; /* of numbers, for each line */
 } detail;
@@ -26,6 +26,8 @@ static detail detail_of(const html_chart *chart)
     size_t room = chart->room > FRAME_BYTES ? (chart->room - FRAME_BYTES) / series
                                             : 0; /* half for the lines, the rest for numbers */
     detail d = {.columns = (int)fmin(MOST_COLUMNS, fmax(30, (double)room / 2 / (4 * POINT_BYTES)))};
+    d.pale_columns =
+        (int)fmin(d.columns, fmax(LEAST_COLUMNS, (double)chart->room / 2 / (POINT_BYTES * (double)(chart->pales + 1))));
     for (size_t s = 0; s < chart->count; s++)
         points = chart->series[s].count > points ? chart->series[s].count : points;
     d.dots = points <= POINTS_WITH_DOTS && points * DOT_BYTES < room / 2;
@@ -90,22 +92,28 @@ static void set_ticks(axis *a, bool round_out)
         a->tick[a->ticks++] = a->logarithmic ? pow(10, k * step) : k * step;
 }
 
+/* Widens the axes by one line. */
+static void take_line(const html_series *series, axis *x, axis *y, bool *positive, double *least_positive)
+{
+    for (size_t i = 0; i < series->count; i++) {
+        widen(x, series->x[i]);
+        if (!isfinite(series->y[i]))
+            continue;
+        widen(y, series->y[i]);
+        *positive = *positive && series->y[i] > 0;
+        *least_positive = fmin(*least_positive, series->y[i]);
+    }
+}
+
 static void find_axes(const html_chart *chart, axis *x, axis *y)
 {
     double least_positive = DBL_MAX;
     bool positive = true;
     *x = *y = (axis){.least = DBL_MAX, .most = -DBL_MAX};
-    for (size_t s = 0; s < chart->count; s++) {
-        const html_series *series = &chart->series[s];
-        for (size_t i = 0; i < series->count; i++) {
-            widen(x, series->x[i]);
-            if (!isfinite(series->y[i]))
-                continue;
-            widen(y, series->y[i]);
-            positive = positive && series->y[i] > 0;
-            least_positive = fmin(least_positive, series->y[i]);
-        }
-    }
+    for (size_t s = 0; s < chart->count; s++)
+        take_line(&chart->series[s], x, y, &positive, &least_positive);
+    for (size_t s = 0; s < chart->pales; s++)
+        take_line(&chart->pale[s], x, y, &positive, &least_positive);
     for (size_t i = 0; chart->band && i < chart->band->count; i++) {
         widen(x, chart->band->x[i]);
         widen(y, chart->band->low[i]);
@@ -148,10 +156,9 @@ static void put_point(html_page *page, bool *pen, const axis *x, const axis *y, 
 
 /* The line; of points that share a column the first, least, most and last, in their order: the eye sees no difference.
  */
-static void put_line(html_page *page, const axis *x, const axis *y, const html_series *s, int columns)
+static void put_path(html_page *page, const axis *x, const axis *y, const html_series *s, int columns)
 {
     bool pen = false;
-    html_put(page, "<path class=\"line s%d\" d=\"", s->style);
     for (size_t from = 0, to; from < s->count; from = to) {
         int column = column_of(pixel_x(x, s->x[from]), columns);
         size_t least = from, most = from;
@@ -169,6 +176,21 @@ static void put_line(html_page *page, const axis *x, const axis *y, const html_s
         }
         pen = pen && !gap;
     }
+}
+
+static void put_line(html_page *page, const axis *x, const axis *y, const html_series *s, int columns)
+{
+    html_put(page, "<path class=\"line s%d\" d=\"", s->style);
+    put_path(page, x, y, s, columns);
+    html_put(page, "\"/>");
+}
+
+/* All pale lines as one path: each begins where it is moved to. */
+static void put_pales(html_page *page, const axis *x, const axis *y, const html_chart *chart, int columns)
+{
+    html_put(page, "<path class=\"pale\" d=\"");
+    for (size_t s = 0; s < chart->pales; s++)
+        put_path(page, x, y, &chart->pale[s], columns);
     html_put(page, "\"/>");
 }
 
@@ -258,6 +280,8 @@ static void put_plot(html_page *page, const html_chart *chart, const axis *x, co
     html_put(page, "\"/>");
     if (chart->band)
         put_band(page, x, y, chart->band);
+    if (chart->pales > 0)
+        put_pales(page, x, y, chart, d->pale_columns);
     put_marks(page, x, chart, d->columns);
     for (size_t s = chart->count; s-- > 0;) {
         put_line(page, x, y, &chart->series[s], d->columns);
@@ -294,6 +318,12 @@ static void put_legend(html_page *page, const html_chart *chart)
         html_put(page, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"band\" d=\"M0 "
                        "1H28V9H0Z\"/></svg>");
         html_text(page, chart->band->name);
+        html_put(page, "</li>");
+    }
+    if (chart->pales > 0) {
+        html_put(page, "<li><svg class=\"key\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path class=\"pale\" d=\"M0 "
+                       "3H28M0 7H28\"/></svg>");
+        html_text(page, chart->pale_word);
         html_put(page, "</li>");
     }
     if (chart->marks > 0)

@@ -25,6 +25,12 @@ static void put_detail(html_page *page, const assay_finding *f)
     }
 }
 
+/* Begins a cell. On a narrow screen a finding is a block of lines, each with its head in front. */
+static void put_cell(html_page *page, const char *attribute, const char *head)
+{
+    html_put(page, "<td role=\"cell\"%s data-head=\"%s\">", attribute, head);
+}
+
 static void put_unit(html_page *page, const card *c, const assay_finding *f)
 {
     assay_buf unit;
@@ -56,27 +62,32 @@ static void put_finding(html_page *page, const card *c, const assay_finding *f)
     const assay_step_info *step = report_finding_step(info, f);
     const char *test = report_finding_test(&c->rule, f);
     char when[REPORT_WHEN_ROOM];
-    html_put(page, "<tr><td class=\"n\">%s</td><td>", report_finding_when(f, when));
+    html_put(page, "<tr role=\"row\"><td role=\"cell\" class=\"n\" data-head=\"Step\">%s</td>",
+             report_finding_when(f, when));
+    put_cell(page, "", "Mode step");
     if (step)
         html_put(page, "%s %" PRId64, assay_mode_name(step->mode), step->mode_step);
-    html_put(page, "</td><td>");
+    html_put(page, "</td>");
+    put_cell(page, "", "Worker");
     html_name(page, report_finding_worker(info, f));
-    html_put(page, "</td><td class=\"n\">");
+    html_put(page, "</td>");
+    put_cell(page, " class=\"n\"", "Value");
     html_number(page, f->value);
     put_unit(page, c, f);
-    html_put(page, "</td><td class=\"n\">");
+    html_put(page, "</td>");
+    put_cell(page, " class=\"n\"", "Threshold");
     html_number(page, f->threshold);
     html_put(page, "</td>");
     if (c->test) {
-        html_put(page, "<td>");
+        put_cell(page, "", "Test");
         html_name(page, test ? test : "");
         html_put(page, "</td>");
     }
-    html_put(page, "<td>");
+    put_cell(page, "", "Tensor");
     html_name(page, report_finding_tensor(info, f));
     html_put(page, "</td>");
     if (c->detail) {
-        html_put(page, "<td>");
+        put_cell(page, "", "Detail");
         put_detail(page, f);
         html_put(page, "</td>");
     }
@@ -92,7 +103,8 @@ static void put_finding(html_page *page, const card *c, const assay_finding *f)
 static size_t put_rows(html_page *page, const card *c, size_t from, size_t to)
 {
     size_t i = from;
-    html_put(page, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Findings\"><table><thead><tr>"
+    html_put(page, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Findings\"><table role=\"table\" "
+                   "class=\"stack\"><thead><tr>"
                    "<th class=\"n\">Step</th><th>Mode step</th><th>Worker</th><th class=\"n\">Value</th>");
     html_put(page, "<th class=\"n\">Threshold</th>%s<th>Tensor</th>%s%s</tr></thead><tbody>\n",
              c->test ? "<th>Test</th>" : "", c->detail ? "<th>Detail</th>" : "",

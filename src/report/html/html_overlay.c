@@ -1,4 +1,4 @@
-/* html_overlay.c - the losses of the odd trials, drawn over the band of the others. */
+/* html_overlay.c - the losses of all trials: the odd ones drawn out, over the others and their band. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "report/compare/comparison.h"
 #include "report/html/html.h"
 
-enum { CHARTS = 6, STEPS = 256, TITLE = 300 };
+enum { CHARTS = 6, STEPS = 256, TITLE = 300, MOST_PALE = 200 };
 
 typedef struct overlay {
     html_page *page;
@@ -57,18 +57,45 @@ static size_t take_line(const assay_grid *grid, size_t trial, double *x, double 
     return count;
 }
 
+/* The line of every trial that is not odd, at most MOST_PALE of them; *room gets their values, which the caller frees.
+ * Returns how many. */
+static size_t take_pale(const overlay *o, const assay_grid *grid, html_series pale[MOST_PALE], double **room)
+{
+    const assay_comparison *c = o->page->comparison;
+    size_t count = 0, n = grid->steps;
+    *room = assay_alloc(2 * MOST_PALE * n * sizeof **room);
+    for (size_t t = 0; *room && t < c->trials && count < MOST_PALE; t++) {
+        double *x = *room + 2 * n * count, *y = x + n;
+        const size_t points = c->trial[t].odd ? 0 : take_line(grid, t, x, y);
+        if (points > 0)
+            pale[count++] = (html_series){c->outcome->trials[t].trial->name, x, y, points, 0};
+    }
+    return count;
+}
+
 static int put_chart(void *context, const assay_grid *grid)
 {
     overlay *o = context;
     const assay_comparison *c = o->page->comparison;
-    html_series series[HTML_SERIES];
-    char title[TITLE];
-    size_t lines = 0, n = grid->steps;
+    html_series series[HTML_SERIES], pale[MOST_PALE];
+    char title[TITLE], word[TITLE];
+    size_t lines = 0, n = grid->steps, others = 0;
     if (n < 2 || o->charts == CHARTS || html_full(o->page))
         return ASSAY_OK;
     double *room = assay_alloc((4 + 2 * HTML_SERIES) * n * sizeof *room);
-    if (!room)
+    double *of_others = NULL;
+    const size_t pales = take_pale(o, grid, pale, &of_others);
+    if (!room || !of_others) {
+        free(room);
+        free(of_others);
         return ASSAY_ENOMEM;
+    }
+    for (size_t t = 0; t < c->trials; t++)
+        others += !c->trial[t].odd;
+    if (pales < others)
+        snprintf(word, sizeof word, "%zu of the %zu others, each by itself", pales, others);
+    else
+        snprintf(word, sizeof word, "the others, each by itself");
     double *x = room, *low = room + n, *middle = room + 2 * n, *high = room + 3 * n, *at = room + 4 * n;
     size_t count = take_band(o, grid, x, low, middle, high);
     const html_band band = {"the others: 90 % of them, and the median", x, low, high, count};
@@ -90,8 +117,12 @@ static int put_chart(void *context, const assay_grid *grid)
                                           .band = count > 0 ? &band : NULL,
                                           .series = series,
                                           .count = lines,
+                                          .pale = pale,
+                                          .pales = pales,
+                                          .pale_word = word,
                                           .room = HTML_BUDGET_LOSS / 8});
     o->charts++;
+    free(of_others);
     free(room);
     return ASSAY_OK;
 }
