@@ -215,9 +215,19 @@ static int read_modules(const job_reader *r, const cJSON *list)
 static int read_document(const job_reader *r, cJSON *document, assay_job *job)
 {
     /* "$schema" is for editors. */
-    static const char *const keys[] = {"trials",       "modules", "rules",      "DebugRuleConfigurations",
-                                       "aggregations", "images",  "comparison", "output",
-                                       "actions",      "s3",      "$schema",    NULL};
+    static const char *const keys[] = {"trials",
+                                       "modules",
+                                       "rules",
+                                       "DebugRuleConfigurations",
+                                       "aggregations",
+                                       "images",
+                                       "histograms",
+                                       "comparison",
+                                       "output",
+                                       "actions",
+                                       "s3",
+                                       "$schema",
+                                       NULL};
     int status = job_known_keys(r, "the job", document, keys);
     if (status == ASSAY_OK)
         job->actions = cJSON_DetachItemFromObjectCaseSensitive(document, "actions");

@@ -201,22 +201,47 @@ static int read_list(const job_reader *r, const char *key, const cJSON *entries,
     return status;
 }
 
-/* "images": the aggregation wrong_predictions in short. It takes the last slot, after all names are known. */
-static int read_images(const job_reader *r, const cJSON *images, instance_list *list)
+/* An aggregation that the job has a key of its own for. */
+typedef struct short_form {
+    const char *key, *kind;
+    const char *const *known; /* keys within */
+} short_form;
+
+static const char *const IMAGE_KEYS[] = {"tensor", "labels",  "predictions", "mode",       "channels", "mean",
+                                         "std",    "classes", "most",        "start_step", "end_step", NULL};
+static const char *const HISTOGRAM_KEYS[] = {"collection_names", "tensor_regex", "mode",   "steps",
+                                             "start_step",       "end_step",     "worker", NULL};
+static const short_form SHORT_FORMS[] = {{"histograms", "tensor_histograms", HISTOGRAM_KEYS},
+                                         {"images", "wrong_predictions", IMAGE_KEYS}};
+enum { SHORT_FORM_COUNT = sizeof SHORT_FORMS / sizeof *SHORT_FORMS };
+
+static size_t count_short_forms(const cJSON *document)
 {
-    static const char *const keys[] = {"tensor", "labels",  "predictions", "mode",       "channels", "mean",
-                                       "std",    "classes", "most",        "start_step", "end_step", NULL};
-    if (!images)
-        return ASSAY_OK;
-    if (!cJSON_IsObject(images))
-        return job_fail(r, "images", "expected an object in braces");
-    int status = job_known_keys(r, "images", images, keys);
-    const job_names names = {list->items, list->count, instance_name_at};
-    char *name = status == ASSAY_OK ? job_name_free(&names, "images") : NULL;
-    if (status == ASSAY_OK && (!name || assay_instance_new_aggregation(name, "wrong_predictions", images,
-                                                                       &list->items[list->count - 1]) != ASSAY_OK))
-        status = job_no_memory(r);
-    free(name);
+    size_t count = 0;
+    for (size_t i = 0; i < SHORT_FORM_COUNT; i++)
+        count += cJSON_GetObjectItemCaseSensitive(document, SHORT_FORMS[i].key) != NULL;
+    return count;
+}
+
+/* They take the slots from `at` on, which are the last, after all names are known. */
+static int read_short_forms(const job_reader *r, const cJSON *document, size_t at, instance_list *list)
+{
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < SHORT_FORM_COUNT && status == ASSAY_OK; i++) {
+        const short_form *form = &SHORT_FORMS[i];
+        const cJSON *given = cJSON_GetObjectItemCaseSensitive(document, form->key);
+        if (!given)
+            continue;
+        if (!cJSON_IsObject(given))
+            return job_fail(r, form->key, "expected an object in braces");
+        status = job_known_keys(r, form->key, given, form->known);
+        const job_names names = {list->items, list->count, instance_name_at};
+        char *name = status == ASSAY_OK ? job_name_free(&names, form->key) : NULL;
+        if (status == ASSAY_OK &&
+            (!name || assay_instance_new_aggregation(name, form->kind, given, &list->items[at++]) != ASSAY_OK))
+            status = job_no_memory(r);
+        free(name);
+    }
     return status;
 }
 
@@ -246,7 +271,7 @@ static int fill_rules(const job_reader *r, const cJSON *own, const cJSON *theirs
 int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
 {
     const cJSON *own = NULL, *theirs = NULL, *aggregations = NULL;
-    const cJSON *images = cJSON_GetObjectItemCaseSensitive(document, "images");
+    const size_t short_forms = count_short_forms(document);
     size_t own_count = 0, their_count = 0, aggregation_count = 0;
     int status = count_entries(r, "rules", document, &own, &own_count);
     if (status == ASSAY_OK)
@@ -255,7 +280,7 @@ int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
         status = count_entries(r, "aggregations", document, &aggregations, &aggregation_count);
     if (status != ASSAY_OK)
         return status;
-    aggregation_count += images != NULL;
+    aggregation_count += short_forms;
     instance_list rules = {assay_alloc_zeroed(own_count + their_count, sizeof(assay_instance *)),
                            own_count + their_count};
     instance_list kinds = {assay_alloc_zeroed(aggregation_count, sizeof(assay_instance *)), aggregation_count};
@@ -270,7 +295,7 @@ int job_read_rules(const job_reader *r, cJSON *document, assay_job *job)
     for (int named = 1; named >= 0 && status == ASSAY_OK; named--)
         status = read_list(r, "aggregations", aggregations, named, 0, true, &kinds);
     if (status == ASSAY_OK)
-        status = read_images(r, images, &kinds);
+        status = read_short_forms(r, document, aggregation_count - short_forms, &kinds);
     return status;
 }
 

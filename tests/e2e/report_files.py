@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What stands in the files of a report: units of values in every form, the recipe of docs/formats.md for CSV, and which files a
-report leaves in its directory.
+"""What stands in the files of a report: units of values in every form, the recipe of docs/formats.md for CSV, histograms of
+tensors; and which files a report leaves in its directory.
 
-    report_files.py --assay PROGRAM
+    report_files.py --assay PROGRAM --ranks 1 3
 """
 import argparse
 import hashlib
@@ -17,7 +17,7 @@ import numpy
 import pandas
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import ROOT, Checks, run  # noqa: E402
+from launch import ROOT, Checks, mpirun, run  # noqa: E402
 from made import Made  # noqa: E402
 
 FORMS = "json,text,html,csv,junit,markdown"
@@ -131,14 +131,54 @@ def check_stale(assay, checks, folder):
     checks.expect(outside.exists() and (out / "link").is_symlink(), "stale: a list that names files outside")
 
 
+def check_histograms(assay, checks, folder, ranks):
+    """Quantiles over the steps, against numpy: of one worker, of equal ones, and of those that differ, taken together."""
+    random = numpy.random.default_rng(22)
+    made, alone = Made(folder / "trial", workers=2), []
+    for step in range(7):
+        same = random.normal(step, 1, 501).astype(numpy.float32)
+        alone.append(numpy.append(random.normal(0, 1, 99), [numpy.nan] * (step % 2)))
+        odd = numpy.array([-numpy.inf, 1, 2, 3, numpy.inf])
+        made.step(step, "TRAIN", step, {"worker_0": {"same": same, "apart": numpy.arange(101.0), "alone": alone[-1], "odd": odd},
+                                        "worker_1": {"same": same, "apart": 100 + numpy.arange(101.0)}})
+    made.end()
+    job = folder / "job.json"
+    job.write_text(json.dumps({"trials": [str(folder / "trial")], "rules": [], "histograms": {"tensor_regex": "^"}}))
+    bodies = set()
+    for n in ranks:
+        out = folder / ("out-%d" % n)
+        done = mpirun(n, [assay, "run", job, "--out", out, "--format", "json,html", "--quiet"])
+        checks.expect(done.code == 0 or "no rules" in done.out, "histograms: %s" % done)
+        bodies.add((out / "report.json").read_text().partition('"run":')[0])
+    checks.expect(len(bodies) == 1, "histograms: other bytes at other ranks")
+    result = json.loads((out / "report.json").read_text())["trials"][0]["aggregations"][0]
+    levels, found = result["levels"], {h["tensor"]: h for h in result["histograms"]}
+    checks.expect(set(found) == {"same", "apart", "alone", "odd"} and len(levels) == 17, "histograms: %s" % list(found))
+    for step in range(7):
+        at = {name: h["quantiles"][step] for name, h in found.items()}
+        checks.expect(numpy.allclose(at["alone"], numpy.nanquantile(alone[step], levels), rtol=1e-14, atol=0), "one worker: %s" % at["alone"])
+        checks.expect(numpy.allclose(at["apart"], numpy.multiply(levels, 200), rtol=1e-12, atol=0), "two workers: %s" % at["apart"])
+        checks.expect(at["odd"][0] == "-inf" and at["odd"][8] == 2 and at["odd"][-1] == "inf", "infinite elements: %s" % at["odd"])
+    checks.expect(found["same"]["elements"] == [1002] * 7 and found["alone"]["elements"] == [99] * 7, "elements: %s" % found["same"]["elements"])
+    checks.expect(abs(found["same"]["quantiles"][3][8] - 3) < 0.2, "equal workers: %s" % found["same"]["quantiles"][3])
+    page = (out / "report.html").read_text()
+    checks.expect(page.count("<figcaption>Histograms</figcaption>") == 4 and page.count("<figcaption>Quantiles</figcaption>") == 4,
+                  "histograms: not all are drawn")
+    shown = run([assay, "show", out / "report.json"]).out
+    checks.expect(re.search(r"apart +TRAIN +6 +0 +10 +100 +190 +200", shown), "assay show: %s" % shown)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1])
     args = parser.parse_args()
     checks = Checks()
     for check in (check_units, check_recipe, check_stale):
         with tempfile.TemporaryDirectory() as folder:
             check(args.assay, checks, Path(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        check_histograms(args.assay, checks, Path(folder), args.ranks)
     checks.done()
 
 

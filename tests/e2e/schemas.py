@@ -69,7 +69,7 @@ def jobs(schemas, assay, folder):
     full = {"$schema": "job.schema.json", "trials": [{"path": "a", "name": "b", "steps": ["s([0-9]+)"], "void": {"V2": "bfloat16"}}, "c"],
             "rules": [{"rule": "DeadRelu", "severity": "error"}, {"name": "x", "when": "nan(losses) > 0"},
                       {"RuleConfigurationName": "y", "RuleParameters": {"rule_to_invoke": "AllZero", "collection_names": "weights"}}],
-            "images": {"tensor": "i"}, "comparison": {"tolerance": 0.1}, "output": {"formats": ["json"]}, "s3": {"unsigned": True},
+            "images": {"tensor": "i"}, "histograms": {"tensor_regex": "w"}, "comparison": {"tolerance": 0.1}, "output": {"formats": ["json"]}, "s3": {"unsigned": True},
             "actions": [{"notify": {"url": {"env": "URL"}}}, {"mail": {"to": ["a@example.org"]}, "on": "end"},
                         {"cancel": {"job": 5}, "severity": "error"}, {"submit": {"script": "s"}, "limit": 3}]}
     path = folder / "full.json"
@@ -84,7 +84,7 @@ def jobs(schemas, assay, folder):
     parts = schemas.of["job"]["$defs"]
     for place, schema in (((), schemas.of["job"]), (("trials", 0), parts["trial"]["oneOf"][1]), (("rules", 0), parts["rule"]),
                           (("rules", 1), parts["condition"]), (("rules", 2), parts["sagemaker"]), (("output",), None),
-                          (("comparison",), None), (("images",), None), (("s3",), None), (("actions", 0), parts["action"]),
+                          (("comparison",), None), (("images",), None), (("histograms",), None), (("s3",), None), (("actions", 0), parts["action"]),
                           (("actions", 0, "notify"), parts["notify"]), (("actions", 1, "mail"), parts["mail"]),
                           (("actions", 3, "submit"), parts["action"]["properties"]["submit"])):
         if place[-1:] == ("notify",) and not webhooks:
@@ -96,7 +96,7 @@ def jobs(schemas, assay, folder):
 
     for place, value in ((("no such key",), 1), (("rules",), {}), (("rules",), [{"severity": "error"}]), (("trials",), [5]),
                          (("output",), {"formats": ["xml"]}), (("output",), {"max_findings": -1}), (("actions",), [{"on": "end"}]),
-                         (("actions",), [{"cancel": {}, "limit": 0}]), (("images",), {"most": 3}), (("s3",), {"unsigned": 1})):
+                         (("actions",), [{"cancel": {}, "limit": 0}]), (("images",), {"most": 3}), (("histograms",), {"tensor": "w"}), (("histograms",), []), (("s3",), {"unsigned": 1})):
         wrong = dict(full, **{place[0]: value})
         path.write_text(json.dumps(wrong))
         refused = run([assay, "check", path])

@@ -37,10 +37,45 @@ static void put_curves(const cJSON *curves, const char *key, assay_buf *out)
     assay_table_release(&table);
 }
 
+/* The quantiles of each tensor at its first and its last step. */
+static void put_histograms(const cJSON *aggregation, const cJSON *histograms, assay_buf *out)
+{
+    static const char *const heads[] = {"tensor", "mode", "step", "least", "5 %", "median", "95 %", "most"};
+    static const double shown[] = {0, 0.05, 0.5, 0.95, 1};
+    const cJSON *levels = cJSON_GetObjectItemCaseSensitive(aggregation, "levels");
+    assay_table table;
+    assay_table_init(&table, "elrrrrrr", heads);
+    for (const cJSON *one = histograms->child; one; one = one->next) {
+        const cJSON *steps = cJSON_GetObjectItemCaseSensitive(one, "steps");
+        const cJSON *quantiles = cJSON_GetObjectItemCaseSensitive(one, "quantiles");
+        const int count = cJSON_IsArray(steps) ? cJSON_GetArraySize(steps) : 0;
+        for (int at = 0; at < count; at = at < count - 1 ? count - 1 : count) {
+            const cJSON *step = cJSON_GetArrayItem(steps, at), *row = cJSON_GetArrayItem(quantiles, at);
+            assay_table_cell(&table, text_of(one, "tensor"));
+            assay_table_cell(&table, text_of(one, "mode"));
+            assay_table_format(&table, "%.0f", cJSON_IsNumber(step) ? step->valuedouble : 0);
+            for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
+                const cJSON *level = cJSON_IsArray(levels) ? levels->child : NULL;
+                const cJSON *value = cJSON_IsArray(row) ? row->child : NULL;
+                for (; level && value && !(cJSON_IsNumber(level) && level->valuedouble == shown[k]);
+                     value = value->next)
+                    level = level->next;
+                if (level && cJSON_IsNumber(value))
+                    assay_table_number(&table, value->valuedouble);
+                else
+                    assay_table_cell(&table, level && cJSON_IsString(value) ? value->valuestring : "");
+            }
+        }
+    }
+    assay_table_put(&table, 4, NULL, out);
+    assay_table_release(&table);
+}
+
 static void put_aggregation(const cJSON *aggregation, const assay_draw *draw, assay_buf *out)
 {
     const cJSON *losses = cJSON_GetObjectItemCaseSensitive(aggregation, "losses");
     const cJSON *curves = cJSON_GetObjectItemCaseSensitive(aggregation, "curves");
+    const cJSON *histograms = cJSON_GetObjectItemCaseSensitive(aggregation, "histograms");
     const char *name = text_of(aggregation, "name"), *kind = text_of(aggregation, "kind"),
                *error = text_of(aggregation, "error");
     assay_put_u8(out, '\n');
@@ -55,6 +90,8 @@ static void put_aggregation(const cJSON *aggregation, const assay_draw *draw, as
         assay_text_put_wrapped(out, draw, 4, "    in error: ", error, strlen(error));
     else if (assay_report_put_members(aggregation, draw, out))
         return;
+    else if (cJSON_IsArray(histograms))
+        put_histograms(aggregation, histograms, out);
     else if (cJSON_IsArray(losses) || cJSON_IsArray(curves))
         put_curves(cJSON_IsArray(losses) ? losses : curves, cJSON_IsArray(losses) ? "values" : "norm", out);
     else

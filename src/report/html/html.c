@@ -200,6 +200,7 @@ static void put_sections(html_page *page)
     html_confusions(page);
     html_images(page);
     html_tensors(page);
+    html_histograms(page);
     html_completeness(page);
     html_problems(page);
     html_settings(page);

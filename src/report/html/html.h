@@ -14,14 +14,15 @@ enum { HTML_MOST = 5000000 };
 /* Bytes of each section. What a section writes beyond, its last item and its end, fits into the rest. */
 enum {
     HTML_BUDGET_RULES = 450000,
-    HTML_BUDGET_COMPARISON = 500000,
+    HTML_BUDGET_COMPARISON = 450000,
     HTML_BUDGET_EVIDENCE = 600000,
     HTML_BUDGET_LOSS = 500000,
     HTML_BUDGET_WHEN = 350000,
     HTML_BUDGET_CLASSES = 250000,
-    HTML_BUDGET_CONFUSION = 400000,
-    HTML_BUDGET_IMAGES = 450000,
+    HTML_BUDGET_CONFUSION = 350000,
+    HTML_BUDGET_IMAGES = 400000,
     HTML_BUDGET_TENSORS = 400000,
+    HTML_BUDGET_HISTOGRAMS = 150000,
     HTML_BUDGET_COMPLETENESS = 200000,
     HTML_BUDGET_PROBLEMS = 180000,
     HTML_BUDGET_PARAMETERS = 200000,
@@ -31,7 +32,7 @@ enum {
 _Static_assert(HTML_BUDGET_RULES + HTML_BUDGET_COMPARISON + HTML_BUDGET_EVIDENCE + HTML_BUDGET_LOSS + HTML_BUDGET_WHEN +
                        HTML_BUDGET_CLASSES + HTML_BUDGET_CONFUSION + HTML_BUDGET_IMAGES + HTML_BUDGET_TENSORS +
                        HTML_BUDGET_COMPLETENESS + HTML_BUDGET_PROBLEMS + HTML_BUDGET_PARAMETERS + HTML_BUDGET_RUN +
-                       HTML_BUDGET_PROFILE <=
+                       HTML_BUDGET_PROFILE + HTML_BUDGET_HISTOGRAMS <=
                    HTML_MOST - 150000,
                "the sections fit into the file");
 
@@ -183,6 +184,7 @@ void html_tensors(html_page *page);
 void html_images(html_page *page);       /* html_images.c */
 void html_class_counts(html_page *page); /* html_classes.c */
 void html_confusions(html_page *page);   /* html_confusion.c */
+void html_histograms(html_page *page);   /* html_histograms.c */
 void html_completeness(html_page *page); /* html_damage.c */
 void html_problems(html_page *page);
 void html_settings(html_page *page); /* html_run.c */
