@@ -8,6 +8,7 @@ Exit code 77 where Slurm is not installed.
 import argparse
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -67,6 +68,9 @@ def test_templates(checks, slurm, expected):
     barred = slurm.sbatch("--dependency=afterok:" + gate, "--kill-on-invalid-dep=yes", after)
     sound = slurm.sbatch("gate.sbatch", TRIAL=str(ddp), OUT="sound", FAIL_ON="error")
     let = slurm.sbatch("--dependency=afterok:" + sound, "--kill-on-invalid-dep=yes", after)
+    project = slurm.work / "my project"  # as slurm/README.md says: the directory is copied, and jobs are submitted from anywhere
+    shutil.copytree(ROOT / "slurm", project / "slurm")
+    copied = slurm.call("env", "-C", project, "sbatch", "--parsable", "slurm/gate.sbatch", TRIAL=str(ddp), OUT="gate-%t")
     verified = {code: slurm.sbatch("verify.sbatch", TRIAL=str(slurm.work / name)) for code, name in ((0, "whole"), (3, "cut"))}
     (slurm.work / "trials.txt").write_text("".join("%s\n" % (TRIALS / t) for t in SIX))
     array = slurm.sbatch("--array=1-6%3", "array.sbatch")
@@ -89,6 +93,9 @@ def test_templates(checks, slurm, expected):
     checks.expect(slurm.ended(barred)[0] == "CANCELLED", "nothing comes through: %s" % slurm.show(barred))
     checks.expect(not (slurm.work / ("next-" + barred)).exists(), "the job behind the shut gate did not run")
     checks.expect(slurm.ended(sound) == ("COMPLETED", 0), "the gate is open: %s" % slurm.show(sound))
+    checks.expect(slurm.ended(copied) == ("COMPLETED", 0), "a copy finds its job file: %s\n%s" % (slurm.show(copied), [
+        p.read_text() for p in project.glob("*.log")]))
+    checks.expect((project / "gate-ddp" / "report.json").exists(), "the report of a copy lies where it was submitted")
     for code, job in verified.items():
         checks.expect(slurm.ended(job) == ("FAILED" if code else "COMPLETED", code), "verified: %s\n%s" % (
             slurm.show(job), slurm.text(slurm.log(job))))
