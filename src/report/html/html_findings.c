@@ -92,7 +92,7 @@ static void put_finding(html_page *page, const card *c, const assay_finding *f)
         html_put(page, "</td>");
     }
     if (c->hardware) {
-        html_put(page, "<td>");
+        put_cell(page, "", "Step took, hardware");
         put_hardware(page, info, f);
         html_put(page, "</td>");
     }
