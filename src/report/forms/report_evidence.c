@@ -175,11 +175,12 @@ static size_t put_groups(const assay_trial *info, const report_rule *rule, const
     return shown;
 }
 
-static void start_table(const evidence_columns *columns, assay_table *table)
+/* `aligns` is the caller's: the table looks at it until it is put. */
+static void start_table(const evidence_columns *columns, char aligns[COLUMNS_MOST + 1], assay_table *table)
 {
     const char *heads[COLUMNS_MOST] = {"step", "mode step", "workers", "value", "threshold"};
-    char aligns[COLUMNS_MOST + 1] = "rleur";
     size_t count = 5;
+    memcpy(aligns, "rleur", count);
     if (columns->test) {
         heads[count] = "test";
         aligns[count++] = 'l';
@@ -194,6 +195,7 @@ static void start_table(const evidence_columns *columns, assay_table *table)
         heads[count] = "step took, hardware";
         aligns[count++] = 'e';
     }
+    aligns[count] = '\0';
     assay_table_init(table, aligns, heads);
 }
 
@@ -214,7 +216,8 @@ static void put_findings(const assay_trial *info, const report_rule *rule, const
         return;
     }
     assay_table table;
-    start_table(&columns, &table);
+    char aligns[COLUMNS_MOST + 1];
+    start_table(&columns, aligns, &table);
     size_t shown = put_groups(info, rule, names, most, &columns, workers, &table);
     assay_table_put(&table, 4, draw, out);
     assay_table_release(&table);
