@@ -27,7 +27,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         assay_findings_datapoints(common->findings, 1);
         if (length <= most)
             continue;
-        assay_finding finding = {view->step, item->tensor, item->worker, 0, length, most, NULL, 0, NULL};
+        assay_finding finding = {
+            .step = view->step, .tensor = item->tensor, .worker = item->worker, .value = length, .threshold = most};
         if (assay_findings_add(common->findings, &finding) != ASSAY_OK)
             return assay_fail(err, ASSAY_ENOMEM, "no memory for another finding");
     }
