@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+enum { LINES_MOST = 256 << 10 }; /* of heads: interim answers (1xx) may come without end */
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static CURLcode started;
 static bool loopback_only;
@@ -60,6 +62,9 @@ static size_t take_line(char *bytes, size_t size, size_t count, void *context)
     http_transfer *transfer = context;
     assay_buf *head = &transfer->answer->head;
     size_t length = size * count;
+    transfer->lines += length;
+    if (transfer->lines > LINES_MOST)
+        return 0;
     if (length > 5 && memcmp(bytes, "HTTP/", 5) == 0)
         assay_buf_clear(head);
     while (length > 0 && (bytes[length - 1] == '\r' || bytes[length - 1] == '\n'))
@@ -126,8 +131,12 @@ static assay_http_fault fault_of(CURLcode code, const http_transfer *transfer, c
     case CURLE_SSL_CACERT_BADFILE:
         *what = "the file of certificates to trust cannot be used";
         return ASSAY_HTTP_CERTIFICATE;
+    case CURLE_OUT_OF_MEMORY: /* libcurl says so of a line of the head without end, too */
+        *what = "libcurl has no memory for the answer's head";
+        return ASSAY_HTTP_OTHER;
     case CURLE_WRITE_ERROR:
-        *what = transfer->long_body ? "the answer is too long" : "the transfer failed";
+        *what =
+            transfer->long_body ? "the answer is too long" : "the transfer failed, or the answer's head is too long";
         return transfer->long_body ? ASSAY_HTTP_LONG : ASSAY_HTTP_OTHER;
     default:
         *what = "the transfer failed";
@@ -228,6 +237,7 @@ int http_configure(http_transfer *transfer, const assay_http_request *request, a
     assay_buf_clear(&answer->body);
     answer->body.ceiling = request->most;
     transfer->foreign = transfer->long_body = false;
+    transfer->lines = 0;
     transfer->detail[0] = '\0';
     transfer->headers = make_headers(request);
     if (!transfer->headers)
@@ -278,7 +288,8 @@ int http_take(http_transfer *transfer, CURLcode code, assay_error *err)
         answer->fault = fault_of(code, transfer, &what);
         answer->again = may_pass(answer->fault, answer->sent);
         assay_fail(err, status, "%s: %s", what, transfer->detail[0] ? transfer->detail : curl_easy_strerror(code));
-        if (code == CURLE_OUT_OF_MEMORY || answer->body.status == ASSAY_ENOMEM || answer->head.status == ASSAY_ENOMEM)
+        if ((code == CURLE_OUT_OF_MEMORY && !answer->sent) || answer->body.status == ASSAY_ENOMEM ||
+            answer->head.status == ASSAY_ENOMEM)
             status = ASSAY_ENOMEM;
     }
     http_drop(transfer);

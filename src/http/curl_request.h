@@ -14,6 +14,7 @@ typedef struct http_transfer {
     assay_http_pool *pool;     /* that has memory of earlier bodies; NULL: none */
     bool foreign;              /* an address that is not loopback was refused */
     bool long_body;
+    size_t lines; /* bytes of head lines that came, those of interim answers included */
     char detail[CURL_ERROR_SIZE];
 } http_transfer;
 

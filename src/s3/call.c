@@ -285,8 +285,8 @@ static int follow(s3_call *call, const assay_http_answer *answer, const s3_refus
 {
     const char *region = assay_http_header(answer, "x-amz-bucket-region");
     region = region ? region : refusal->region;
-    bool elsewhere = (answer->code == 301 || answer->code == 307 || answer->code == 400) && region[0] &&
-                     strlen(region) < sizeof call->work->region && strcmp(region, call->work->region) != 0;
+    bool elsewhere = (answer->code == 301 || answer->code == 307 || answer->code == 400) && s3_is_region(region) &&
+                     strcmp(region, call->work->region) != 0;
     int status = 0;
     if (elsewhere && !call->redirected) {
         call->redirected = true;

@@ -1,4 +1,7 @@
-/* list.c - listings, page after page in the background, and places in S3. */
+/* list.c - listings, page after page in the background, and places in S3.
+ *
+ * What a server says is not believed to end: a page that comes again, pages without anything in them, and more keys
+ * than memory may hold end a listing with an error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +9,11 @@
 #include "base/fault.h"
 #include "s3/call.h"
 
-enum { PAGE_MOST = 16 << 20 }; /* a page of 1000 keys of 1024 bytes, each byte escaped, is well below */
+enum {
+    PAGE_MOST = 16 << 20, /* a page of 1000 keys of 1024 bytes, each byte escaped, is well below */
+    LISTING_SHARE = 4,    /* as many times the memory of answers that were asked for ahead: half of --memory */
+    EMPTY_MOST = 100      /* pages in a row without a key, as where many objects were deleted */
+};
 
 /* The answers of the pages so far. The pool's thread fills it; whoever waits for the call's end reads it then. */
 typedef struct pages {
@@ -15,6 +22,7 @@ typedef struct pages {
     s3_page page;
     assay_buf objects; /* packed: is_prefix, key, etag, size, time */
     size_t count;
+    unsigned empty;      /* pages without a key, the last ones */
     uint64_t last_token; /* its hash: a server that gives one twice would be asked for ever */
 } pages;
 
@@ -71,11 +79,19 @@ static int take_page(void *context, const assay_http_answer *answer, assay_buf *
 {
     pages *p = context;
     uint64_t before = p->page.token.size > 0 ? p->last_token : 0;
+    const size_t count = p->count;
     int status = s3_listing_parse(answer->body.data, answer->body.size, keep, p, &p->page, err);
+    if (status == ASSAY_EBUDGET)
+        return assay_fail(err, status,
+                          "the listing has more than %zu keys and no end, as far as memory allows (--memory)", count);
     if (status != ASSAY_OK)
         return status;
     if (!p->page.more)
         return 0;
+    p->empty = p->count > count ? 0 : p->empty + 1;
+    if (p->empty > EMPTY_MOST)
+        return assay_fail(err, ASSAY_EFORMAT,
+                          "the server gives pages of the listing without any key, and no end of it");
     p->last_token = 14695981039346656037u;
     for (size_t i = 0; i < p->page.token.size; i++)
         p->last_token = (p->last_token ^ p->page.token.data[i]) * 1099511628211u;
@@ -96,7 +112,7 @@ static pages *new_pages(const char *bucket, const char *prefix, bool deep, const
     p->after = after ? assay_copy_text(after) : NULL;
     p->deep = deep;
     assay_buf_init(&p->page.token, 64 << 10);
-    assay_buf_init(&p->objects, SIZE_MAX / 4);
+    assay_buf_init(&p->objects, LISTING_SHARE * assay_s3_memory());
     if (p->bucket && p->prefix && !p->after == !after)
         return p;
     release_pages(p);

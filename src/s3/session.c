@@ -92,13 +92,18 @@ static int find_setting(const s3_profiles *profiles, const char *first, const ch
     return found < 0 ? found : ASSAY_OK;
 }
 
+bool s3_is_region(const char *name)
+{
+    const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+    return length > 0 && length < REGION && name[length] == '\0';
+}
+
 static int set_region(session *s, const s3_profiles *profiles, assay_error *err)
 {
     char *region = NULL;
     int status = find_setting(profiles, "AWS_REGION", "AWS_DEFAULT_REGION", "region", &region);
     const char *name = region ? region : "us-east-1";
-    if (status == ASSAY_OK && (strlen(name) >= REGION ||
-                               name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")]))
+    if (status == ASSAY_OK && !s3_is_region(name))
         status = assay_fail(err, ASSAY_EUSAGE, "AWS_REGION: \"%.60s\" is no name of a region", name);
     if (status == ASSAY_OK)
         snprintf(s->region, sizeof s->region, "%s", name);

@@ -32,6 +32,8 @@ int s3_session_target(const char *bucket, const char *key, const char *query, s3
  * thread. */
 int s3_session_keys(s3_keys *out);
 void s3_session_region(const char *bucket, char region[64]);
+/* Is it the name of a region, by its characters and length? */
+bool s3_is_region(const char *name);
 /* The bucket lies in that region, the server says. */
 void s3_session_learn_region(const char *bucket, const char *region);
 

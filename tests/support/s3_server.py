@@ -4,7 +4,8 @@ quick where OpenStack Swift is a real one; what signatures are worth is for that
     with Server() as server: server.client.make_bucket("b"); server.put("b", "key", b"...")
     server.port, server.requests        [(method, path with query, headers)] in the order in which they came
 
-    decide(number, method, path)        what becomes of a request, as in s3_proxy.py; None: an answer
+    decide(number, method, path)        what becomes of a request, as in s3_proxy.py; None: an answer; ("raw", pieces): these bytes
+                                        and the end of the connection
     tls=(certificate, key)              https
     signed=True                         requests without an Authorization header are refused with 403
     hosts=True                          the first word of the Host header is the bucket: virtual hosts
@@ -83,6 +84,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if what == "reset":
             self.close_connection = True
             return None
+        if isinstance(what, tuple) and what[0] == "raw":
+            self.close_connection = True
+            for piece in what[1]:  # until it ends, or the other side goes
+                self.wfile.write(piece)
+            return self.wfile.flush()
         if isinstance(what, tuple):
             return self.answer(what[1], what[3], list(what[2].items()))
         if callable(what):

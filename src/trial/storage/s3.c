@@ -4,6 +4,7 @@
 
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "trial/storage/s3_store.h"
 
 /* Who asks for the files behind the one that comes next must not push that one out: there is room for more than what
@@ -154,6 +155,13 @@ static int take_leaf(void *context, const char *path, size_t length, const s3_le
     const char *name = path + l->below;
     if (size == 0 || memchr(name, '/', size))
         return ASSAY_OK; /* the directory itself, or a key with "//": it has no name */
+    if (name[0] == '.' && (size == 1 || (size == 2 && name[1] == '.'))) {
+        if (!l->root->warned)
+            assay_log_warn("s3://%s/%s: has keys below \"%.*s\", which lead out of it; they are not looked at",
+                           l->root->place.bucket, l->root->place.prefix, (int)(length < 200 ? length : 200), path);
+        l->root->warned = true;
+        return ASSAY_OK;
+    }
     assay_put_bytes(&l->text, name, size);
     assay_put_u8(&l->text, '\0');
     l->count++;

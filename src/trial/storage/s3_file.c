@@ -206,7 +206,7 @@ static int wait_piece(assay_store_file *file, piece *p, assay_error *err)
         return assay_fail(err, status == ASSAY_ENOMEM ? status : ASSAY_EIO, "%s: %s", f->path, why.text);
     const s3_fact *fact = s3_facts_find(&f->root->facts, f->path, strlen(f->path), false);
     const uint64_t etag = s3_fact_etag(p->bytes.etag);
-    if ((fact && fact->etag && etag && fact->etag != etag) ||
+    if ((fact && fact->etag && etag && fact->etag != etag) || (fact && fact->size != p->bytes.total) ||
         (f->etag[0] && (strcmp(f->etag, p->bytes.etag) != 0 || file->size != p->bytes.total)))
         return changed(f, err);
     memcpy(f->etag, p->bytes.etag, sizeof f->etag);
