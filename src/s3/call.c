@@ -162,7 +162,7 @@ static int prepare(void *context, unsigned attempt, assay_http_request *out, ass
                                 .most = w->request.most,
                                 .ca_file = s3_session_ca_file(),
                                 .connect_seconds = 10,
-                                .stall_seconds = 30};
+                                .stall_seconds = s3_session_patience()};
     atomic_fetch_add(w->request.counter, 1);
     if (w->tries > 0)
         atomic_fetch_add(&s3_counter.repeated, 1);

@@ -24,7 +24,7 @@ typedef struct session {
     char region[REGION];
     char *endpoint; /* "http://host:1/base" without the last '/'; NULL: Amazon's */
     char *ca_file;
-    unsigned attempts;
+    unsigned attempts, patience;
     int64_t next_try; /* of renewing, after one that failed */
     s3_keys keys;
     learned learned[LEARNED]; /* buckets elsewhere; when it is full, the first goes */
@@ -157,14 +157,15 @@ static int set_style(session *s, const s3_profiles *profiles, assay_error *err)
     return status;
 }
 
-static int set_attempts(session *s, assay_error *err)
+/* A number from 1 to `most` of a variable, or what counts without it. */
+static int set_number(const char *name, unsigned otherwise, unsigned most, unsigned *out, assay_error *err)
 {
-    const char *text = variable("AWS_MAX_ATTEMPTS");
+    const char *text = variable(name);
     char *end = NULL;
-    unsigned long value = text ? strtoul(text, &end, 10) : 5;
-    if (text && (*end || text[0] < '0' || text[0] > '9' || value < 1 || value > 100))
-        return assay_fail(err, ASSAY_EUSAGE, "AWS_MAX_ATTEMPTS: \"%.40s\" is no number from 1 to 100", text);
-    s->attempts = (unsigned)value;
+    unsigned long value = text ? strtoul(text, &end, 10) : otherwise;
+    if (text && (*end || text[0] < '0' || text[0] > '9' || value < 1 || value > most))
+        return assay_fail(err, ASSAY_EUSAGE, "%s: \"%.40s\" is no number from 1 to %u", name, text, most);
+    *out = (unsigned)value;
     return ASSAY_OK;
 }
 
@@ -177,7 +178,9 @@ static int settle(session *s, const s3_profiles *profiles, assay_error *err)
         status = set_style(s, profiles, err);
     if (status == ASSAY_OK)
         status = find_setting(profiles, "AWS_CA_BUNDLE", NULL, "ca_bundle", &s->ca_file);
-    return status == ASSAY_OK ? set_attempts(s, err) : status;
+    if (status == ASSAY_OK)
+        status = set_number("AWS_MAX_ATTEMPTS", 5, 100, &s->attempts, err);
+    return status == ASSAY_OK ? set_number("ASSAY_S3_STALL", 30, 3600, &s->patience, err) : status;
 }
 
 static void release(session *s)
@@ -282,6 +285,7 @@ void assay_s3_pack(assay_buf *out)
     assay_put_u8(out, now.own_endpoint);
     assay_put_u8(out, now.path_style);
     assay_put_u32(out, now.attempts);
+    assay_put_u32(out, now.patience);
     assay_put_text(out, now.region);
     put_optional(out, now.endpoint);
     put_optional(out, now.ca_file);
@@ -300,6 +304,7 @@ int assay_s3_unpack(assay_cursor *in, assay_error *err)
     fresh.own_endpoint = assay_get_u8(in);
     fresh.path_style = assay_get_u8(in);
     fresh.attempts = assay_get_u32(in);
+    fresh.patience = assay_get_u32(in);
     take_fixed(in, fresh.region, sizeof fresh.region);
     bool made = take_optional(in, &fresh.endpoint);
     made = take_optional(in, &fresh.ca_file) && made;
@@ -325,6 +330,11 @@ assay_http_pool *s3_session_pool(void)
 unsigned s3_session_attempts(void)
 {
     return now.attempts;
+}
+
+unsigned s3_session_patience(void)
+{
+    return now.patience;
 }
 
 const char *s3_session_ca_file(void)

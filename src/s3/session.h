@@ -17,6 +17,8 @@ extern s3_counters s3_counter;
 /* The open session's pool. */
 assay_http_pool *s3_session_pool(void);
 unsigned s3_session_attempts(void);
+/* Seconds after which a connection that gives nothing is broken. */
+unsigned s3_session_patience(void);
 /* NULL: the system's authorities. */
 const char *s3_session_ca_file(void);
 

@@ -4,24 +4,23 @@ in the middle of a run; and nothing secret in what assay writes or hands on.
 
     credentials.py --assay PROGRAM --ranks 1 3 ...
 """
-import argparse
 import datetime
 import http.server
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import urllib.parse
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
-from launch import ROOT, TRIALS, Checks, mpirun  # noqa: E402
+import s3_suite  # noqa: E402
+from launch import ROOT, TRIALS  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_proxy import Proxy  # noqa: E402
+from s3_suite import launch  # noqa: E402
 
 SECRET = "planted/secret+" + os.urandom(8).hex()  # of the server's user
 TOKEN = "planted-token-" + os.urandom(8).hex()
@@ -115,18 +114,20 @@ class Giver(http.server.BaseHTTPRequestHandler):
                            "</AssumeRoleWithWebIdentityResponse>" % (keys["AccessKeyId"], SECRET, TOKEN, keys["Expiration"]))
 
 
-class Suite:
-    def __init__(self, options, server, giver):
-        self.assay, self.ranks, self.server, self.giver = options.assay, options.ranks, server, giver
-        self.checks, self.room = Checks(), Path(tempfile.mkdtemp(prefix="assay-s3-"))
-        self.url = "http://127.0.0.1:%d" % giver.server_address[1]
+class Suite(s3_suite.Suite):
+    def __init__(self, options):
+        super().__init__(options)
+        self.giver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Giver)
+        self.giver.daemon_threads, self.giver.given, self.giver.lasts = True, [], 3600
+        threading.Thread(target=self.giver.serve_forever, daemon=True).start()
+        self.url = "http://127.0.0.1:%d" % self.giver.server_address[1]
         self.said = ""
 
     def env(self, **more):
         return {**s3.environment(self.server.port), **s3.PATIENT, "HOME": str(self.room), **more}
 
     def ls(self, **more):
-        done = mpirun(1, [self.assay, "ls", "s3://runs/t"], self.env(**more))
+        done = launch(1, [self.assay, "ls", "s3://runs/t"], self.env(**more))
         self.said += done.out + done.err
         return done
 
@@ -136,15 +137,7 @@ class Suite:
         return done
 
     def refused(self, what, words, **more):
-        done = self.ls(**more)
-        lines = done.err.strip().splitlines()
-        self.checks.expect(done.code == 2 and len(lines) == 1 and all(word in lines[0] for word in words), "%s: %s" % (what, done))
-
-    def file(self, name, text):
-        path = self.room / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return str(path)
+        self.expect_refusal(what, self.ls(**more), words)
 
     # ---- the links ----
 
@@ -169,7 +162,7 @@ class Suite:
                            % (keys, self.env()["AWS_ENDPOINT_URL"]))
         env = self.env(AWS_CONFIG_FILE=config, AWS_PROFILE="c")
         del env["AWS_ENDPOINT_URL"]
-        done = mpirun(1, [self.assay, "ls", "s3://runs/t"], env)
+        done = launch(1, [self.assay, "ls", "s3://runs/t"], env)
         self.checks.expect(done.code == 0, "keys, region, endpoint and style of a config file: %s" % done)
         for key in ("role_arn = x\nsource_profile = y", "sso_session = x"):
             config = self.file("config", "[default]\n%s\n" % key)
@@ -217,7 +210,7 @@ class Suite:
 
             with Proxy(self.server.port, decide if ranks else None) as proxy:
                 env = {**self.env(**instance), "AWS_ENDPOINT_URL": "http://127.0.0.1:%d" % proxy.port}
-                done = mpirun(ranks, [self.assay, "run", "s3://runs/t", "--out", out], env)
+                done = launch(ranks, [self.assay, "run", "s3://runs/t", "--out", out], env)
                 asked = len(self.giver.given) - before
                 body = body_of(out)
                 wanted = wanted or body
@@ -261,7 +254,7 @@ class Suite:
         env = self.env(AWS_ACCESS_KEY_ID=s3.Swift.key, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN, LOOKER_WRITES=str(seen),
                        AWS_CONTAINER_AUTHORIZATION_TOKEN=TOKEN, PATH="%s:%s" % (programs, os.environ["PATH"]))
         run = [self.assay, "run", job, "--log", "all", "--format", "json,text,csv,html,markdown,junit"]
-        done = mpirun(self.ranks[-1], [*run, "--out", out], env)
+        done = launch(self.ranks[-1], [*run, "--out", out], env)
         self.said += done.out + done.err
         files = [p for top in (out, seen) for p in top.rglob("*") if p.is_file()]
         kinds = {p.name.split(".")[0] for p in files}
@@ -272,18 +265,22 @@ class Suite:
             self.checks.expect(not any(needle in path.read_bytes() for needle in needles), "%s holds a secret" % path)
         # A checkpoint is removed when the report is written, and stays when that fails.
         (self.room / "full" / "report.json").mkdir(parents=True)
-        done = mpirun(self.ranks[-1], [*run, "--out", self.room / "full", "--checkpoint", points, "--checkpoint-every", "0.0000001"], env)
+        done = launch(self.ranks[-1], [*run, "--out", self.room / "full", "--checkpoint", points, "--checkpoint-every", "0.0000001"], env)
         self.said += done.out + done.err
         text = points.read_bytes() if points.exists() else b""
         self.checks.expect(done.code == 4 and text and not any(needle in text for needle in needles), "a checkpoint: %s" % done)
         # Even one that somebody writes into the command line is taken out.
-        done = mpirun(1, [self.assay, "run", "s3://runs/t", "--out", self.room / ("x" + TOKEN)], env)
+        done = launch(1, [self.assay, "run", "s3://runs/t", "--out", self.room / ("x" + TOKEN)], env)
         report = (self.room / ("x" + TOKEN) / "report.json").read_text() if done.code in (0, 1) else TOKEN
         self.checks.expect(TOKEN not in report and "***" in report, "the report's command holds a secret: %s" % done)
         self.said += done.err
         self.checks.expect(not any(needle.decode() in self.said for needle in needles), "what assay printed holds a secret")
 
     def all(self):
+        with s3.Swift(SECRET) as self.server:
+            self.check_all()
+
+    def check_all(self):
         client = s3.Client(self.server.port, s3.Swift.key, SECRET)
         client.make_bucket("runs")
         client.put_tree("runs", "t/", TRIALS / "linreg_nan")
@@ -295,21 +292,7 @@ class Suite:
         self.check_instance()
         self.check_expiry()
         self.check_secrets()
-        shutil.rmtree(self.room)
-        self.checks.done()
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--assay", required=True)
-    parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    options = parser.parse_args()
-    giver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Giver)
-    giver.daemon_threads, giver.given, giver.lasts = True, [], 3600
-    threading.Thread(target=giver.serve_forever, daemon=True).start()
-    with s3.Swift(SECRET) as server:
-        Suite(options, server, giver).all()
 
 
 if __name__ == "__main__":
-    main()
+    s3_suite.main(__doc__, Suite)

@@ -4,11 +4,9 @@ series of checkpoints; a recording of .npy files. The report is that of the file
 
     formats.py --assay PROGRAM --ranks 1 3 ... [--no-pack]
 """
-import argparse
 import json
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy
@@ -16,10 +14,12 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
+import s3_suite  # noqa: E402
 from checkpoints import save_dcp, save_npz, save_safetensors, save_sharded  # noqa: E402
-from launch import TRIALS, Checks, mpirun  # noqa: E402
+from launch import TRIALS  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_server import Server  # noqa: E402
+from s3_suite import launch  # noqa: E402
 
 STEPS = (10, 20, 30)
 RULES = {"rules": [{"rule": "ExplodingTensor"}, {"rule": "AllZero", "parameters": {"tensor_regex": ".*"}}]}
@@ -58,15 +58,13 @@ SERIES = {
 }
 
 
-class Suite:
-    def __init__(self, options, server):
-        self.assay, self.ranks, self.pack, self.server = options.assay, options.ranks, not options.no_pack, server
-        self.checks, self.room = Checks(), Path(tempfile.mkdtemp(prefix="assay-s3-"))
-        self.job = self.room / "job.json"
-        self.job.write_text(json.dumps(RULES))
+class Suite(s3_suite.Suite):
+    def __init__(self, options):
+        super().__init__(options)
+        self.job = self.file("job.json", json.dumps(RULES))
 
     def run(self, *argv, ranks=1, **more):
-        return mpirun(ranks, [self.assay, *argv], s3.environment(self.server.port, self.server.key, self.server.secret, **more))
+        return launch(ranks, [self.assay, *argv], s3.environment(self.server.port, self.server.key, self.server.secret, **more))
 
     def body(self, place, *job, ranks=1):
         out = self.room / "report"
@@ -140,23 +138,12 @@ class Suite:
                                         and "list-type" not in path), "a packed trial was not read by ranges")
 
     def all(self):
-        self.check_series()
-        if self.pack:
-            self.check_packed()
-        shutil.rmtree(self.room)
-        self.checks.done()
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--assay", required=True)
-    parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("--no-pack", action="store_true")
-    options = parser.parse_args()
-    with Server() as server:
-        server.buckets["runs"] = {}
-        Suite(options, server).all()
+        with Server() as self.server:
+            self.server.buckets["runs"] = {}
+            self.check_series()
+            if not self.options.no_pack:
+                self.check_packed()
 
 
 if __name__ == "__main__":
-    main()
+    s3_suite.main(__doc__, Suite, "--no-pack")

@@ -108,7 +108,7 @@ class Suite(s3_suite.Suite):
         with Server() as other, Server() as server:
             for what, answer, words in self.listings(other):
                 server.decide = lambda number, method, path: answer()
-                done = self.start(server, "run", "s3://runs/t", "--out", self.room / "none", "--memory", "64M")
+                done = self.start(server, "run", "s3://runs/t", "--out", self.room / "none", "--memory", "128M")
                 self.expect_refusal(what, done, ["s3://runs/t", *words])
             self.checks.expect(not other.requests, "a redirect was followed: %s" % other.requests)
 

@@ -4,30 +4,25 @@ the 5 GB are a hole.
 
     large.py --assay PROGRAM --ranks 1 3 ...
 """
-import argparse
 import json
 import resource
-import shutil
 import struct
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
-from launch import Checks, mpirun, run  # noqa: E402
+import s3_suite  # noqa: E402
+from launch import run  # noqa: E402
 from reports import body_of, report_of  # noqa: E402
 from s3_server import Hole, Server  # noqa: E402
+from s3_suite import launch  # noqa: E402
 
 STEPS, GB = 50000, 1 << 30
 
 
-class Suite:
-    def __init__(self, options):
-        self.assay, self.ranks = options.assay, options.ranks
-        self.checks, self.room = Checks(), Path(tempfile.mkdtemp(prefix="assay-s3-"))
-
+class Suite(s3_suite.Suite):
     def env(self, server):
         return s3.environment(server.port, server.key, server.secret)
 
@@ -38,7 +33,7 @@ class Suite:
             for ranks in self.ranks:
                 before, began = len(server.requests), time.monotonic()
                 out = self.room / "many"
-                done = mpirun(ranks, [self.assay, "run", "s3://runs/t", "--out", out, "--allow-no-data", "--format", "json"], self.env(server), timeout=900)
+                done = launch(ranks, [self.assay, "run", "s3://runs/t", "--out", out, "--allow-no-data", "--format", "json"], self.env(server), timeout=900)
                 asked = server.requests[before:]
                 lists = sum("list-type=2" in path for _, path, _ in asked)
                 report = report_of(out) if body_of(out) else {"trials": [{"modes": []}]}
@@ -74,19 +69,19 @@ class Suite:
             asked = [headers["Range"] for _, path, headers in server.requests if "step-1" in path and "Range" in headers]
             self.checks.expect(size // (8 << 20) <= len(asked) <= size // (8 << 20) + 8, "%d ranges" % len(asked))
 
+    def check_stall(self):
+        """A server that says nothing is left after half a minute, and asked again."""
+        with Server(lambda number, method, path: "stall" if number == 2 else None) as server:
+            server.put_steps("runs", "t/", 3).end()
+            done = run([self.assay, "ls", "s3://runs/t"], self.env(server))
+            self.checks.expect(done.code == 0 and 30 <= done.seconds and len({path for _, path, _ in server.requests}) < len(server.requests),
+                               "a server that stalls: %s" % done)
+
     def all(self):
+        self.check_stall()
         self.check_large()
         self.check_many()
-        shutil.rmtree(self.room)
-        self.checks.done()
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--assay", required=True)
-    parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    Suite(parser.parse_args()).all()
 
 
 if __name__ == "__main__":
-    main()
+    s3_suite.main(__doc__, Suite)

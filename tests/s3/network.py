@@ -4,21 +4,21 @@ this test and on loopback; names are those that a proxy of this test answers for
 
     network.py --assay PROGRAM --ranks 1 3 ...
 """
-import argparse
 import hashlib
 import json
 import shutil
 import socket
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
-from launch import TRIALS, Checks, mpirun  # noqa: E402
+import s3_suite  # noqa: E402
+from launch import TRIALS  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_server import Server  # noqa: E402
+from s3_suite import launch  # noqa: E402
 from webhook import Authority  # noqa: E402
 
 TRIAL = TRIALS / "linreg_nan"
@@ -76,26 +76,20 @@ class Tunnel:
         self.socket.close()
 
 
-class Suite:
-    def __init__(self, options):
-        self.assay, self.ranks = options.assay, options.ranks
-        self.checks, self.room = Checks(), Path(tempfile.mkdtemp(prefix="assay-s3-"))
-
+class Suite(s3_suite.Suite):
     def env(self, endpoint=None, **more):
         env = s3.environment(None, Server.key, Server.secret, HOME=str(self.room), AWS_MAX_ATTEMPTS="2")
         return {**env, **({"AWS_ENDPOINT_URL": endpoint} if endpoint else {}), **more}
 
     def ls(self, env, *more, trial="s3://runs/t"):
-        return mpirun(1, [self.assay, "ls", trial, *more], env)
+        return launch(1, [self.assay, "ls", trial, *more], env)
 
     def works(self, what, env, *more, trial="s3://runs/t"):
         done = self.ls(env, *more, trial=trial)
         return self.checks.expect(done.code == 0 and not done.err, "%s: %s" % (what, done))
 
     def refused(self, what, words, env, *more):
-        done = self.ls(env, *more)
-        lines = done.err.strip().splitlines()
-        self.checks.expect(done.code == 2 and len(lines) == 1 and all(word in lines[0] for word in words), "%s: %s" % (what, done))
+        self.expect_refusal(what, self.ls(env, *more), words)
 
     # ---- https ----
 
@@ -112,7 +106,7 @@ class Suite:
             self.works("ca_bundle", self.env(endpoint, AWS_CONFIG_FILE=str(self.room / "config")))
             payloads = {headers["x-amz-content-sha256"] for _, _, headers in server.requests}
             self.checks.expect(payloads == {"UNSIGNED-PAYLOAD"}, "over https the payload is %s" % payloads)
-            done = mpirun(1, [self.assay, "run", "s3://runs/t", "--out", "s3://runs/out"],
+            done = launch(1, [self.assay, "run", "s3://runs/t", "--out", "s3://runs/out"],
                           self.env(endpoint, AWS_CA_BUNDLE=str(authority.ca)))
             self.checks.expect(done.code == 0 and "out/report.json" in server.buckets["runs"], "a report over https: %s" % done)
             # http to a server that speaks https
@@ -179,7 +173,7 @@ class Suite:
                     server.decide = decide
                     out = self.room / "report"
                     shutil.rmtree(out, ignore_errors=True)
-                    done = mpirun(ranks, [self.assay, "run", "s3://runs/t", "--out", out], self.env("http://127.0.0.1:%d" % server.port))
+                    done = launch(ranks, [self.assay, "run", "s3://runs/t", "--out", out], self.env("http://127.0.0.1:%d" % server.port))
                     self.checks.expect(done.code == 0 and body_of(out) and 1 <= len(elsewhere) <= 8 * ranks,
                                        "%s at %d ranks, %d times: %s" % (what, ranks, len(elsewhere), done))
                 server.decide = lambda n, m, p: answers[0][1]
@@ -202,7 +196,7 @@ class Suite:
             self.works("--s3-unsigned", env, "--s3-unsigned")
             job = self.room / "job.json"
             job.write_text(json.dumps({"trials": ["s3://runs/t*"], "rules": [{"rule": "ExplodingTensor"}], "s3": {"unsigned": True}}))
-            done = mpirun(self.ranks[-1], [self.assay, "run", job, "--out", self.room / "unsigned"], env)
+            done = launch(self.ranks[-1], [self.assay, "run", job, "--out", self.room / "unsigned"], env)
             self.checks.expect(done.code == 0 and body_of(self.room / "unsigned"), "unsigned in the job: %s" % done)
             self.checks.expect(not any("Authorization" in headers for _, _, headers in server.requests), "a request was signed")
             server.signed = True
@@ -218,16 +212,7 @@ class Suite:
         self.check_proxies(authority)
         self.check_regions()
         self.check_unsigned()
-        shutil.rmtree(self.room)
-        self.checks.done()
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--assay", required=True)
-    parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    Suite(parser.parse_args()).all()
 
 
 if __name__ == "__main__":
-    main()
+    s3_suite.main(__doc__, Suite)

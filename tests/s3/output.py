@@ -4,42 +4,38 @@ exit code 4, found out before the run where it can be; and the log of actions, w
 
     output.py --assay PROGRAM --ranks 1 3 ... [--no-hdf5]
 """
-import argparse
 import json
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
-from launch import TRIALS, Checks, mpirun  # noqa: E402
+import s3_suite  # noqa: E402
+from launch import TRIALS  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_server import Server  # noqa: E402
+from s3_suite import launch  # noqa: E402
 
 DENIED = ("status", 403, {}, b"<Error><Code>AccessDenied</Code></Error>")
 FORMS = "json,text,csv,junit,markdown,tensorboard,html"
 
 
-class Suite:
-    def __init__(self, options):
-        self.assay, self.ranks, self.forms = options.assay, options.ranks, FORMS + ("" if options.no_hdf5 else ",hdf5")
-        self.checks, self.room = Checks(), Path(tempfile.mkdtemp(prefix="assay-s3-"))
-
+class Suite(s3_suite.Suite):
     def run(self, server, *argv, ranks=1, **more):
         env = {**s3.environment(server.port, server.key, server.secret), "TMPDIR": str(self.room), **more}
-        return mpirun(ranks, [self.assay, *argv], env)
+        return launch(ranks, [self.assay, *argv], env)
 
     def files(self, server, prefix):
         return {key[len(prefix):]: content for key, (content, _) in server.buckets["out"].items() if key.startswith(prefix)}
 
     def check_forms(self):
-        here = self.room / "here"
+        here, forms = self.room / "here", FORMS + ("" if self.options.no_hdf5 else ",hdf5")
         for ranks in self.ranks:
             with Server() as server:
                 server.buckets["out"] = {}
                 shutil.rmtree(here, ignore_errors=True)
-                argv = ["run", TRIALS / "ddp", "--format", self.forms, "--out"]
+                argv = ["run", TRIALS / "ddp", "--format", forms, "--out"]
                 wanted, done = self.run(server, *argv, here, ranks=ranks), self.run(server, *argv, "s3://out/a b/+", ranks=ranks)
                 files = self.files(server, "a b/+/")
                 names = {p.relative_to(here).as_posix(): p for p in here.rglob("[!.]*") if p.is_file()}
@@ -72,9 +68,7 @@ class Suite:
             self.checks.expect(done.code == 0 and "report.json" in self.files(server, "job/"), "the job's directory: %s" % done)
 
     def refused(self, what, server, words, *argv, code=4, **more):
-        done = self.run(server, *argv, **more)
-        lines = done.err.strip().splitlines()
-        self.checks.expect(done.code == code and len(lines) == 1 and all(word in lines[0] for word in words), "%s: %s" % (what, done))
+        self.expect_refusal(what, self.run(server, *argv, **more), words, code)
 
     def check_failures(self):
         """Before the run where the server tells; a server that only refuses the files is believed then."""
@@ -128,17 +122,7 @@ class Suite:
         self.check_commands()
         self.check_failures()
         self.check_actions()
-        shutil.rmtree(self.room)
-        self.checks.done()
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--assay", required=True)
-    parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("--no-hdf5", action="store_true")
-    Suite(parser.parse_args()).all()
 
 
 if __name__ == "__main__":
-    main()
+    s3_suite.main(__doc__, Suite, "--no-hdf5")

@@ -4,32 +4,26 @@ number of ranks; patterns, lists of trials, odd keys, prefixes of other trials' 
 
     reading.py --assay PROGRAM --ranks 1 2 3 ... [--no-pack] [--server swift|s3rver]
 """
-import argparse
 import json
 import re
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
-from launch import TRIALS, Checks, mpirun  # noqa: E402
+import s3_suite  # noqa: E402
+from launch import TRIALS  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_server import Server  # noqa: E402
+from s3_suite import launch  # noqa: E402
 
 ODD = "sp ace/plus+per%41cent=eq&amp;\u00e9\u00fc//doubled"  # the end of a key's prefix; "//" is a directory without a name
 
 
-class Suite:
-    def __init__(self, options, server):
-        self.assay, self.ranks, self.pack = options.assay, options.ranks, not options.no_pack
-        self.checks, self.client, self.judges = Checks(), server.client, options.server == "swift"
-        self.env = {**s3.environment(server.port, server.key, server.secret), **s3.PATIENT}
-        self.room = Path(tempfile.mkdtemp(prefix="assay-s3-"))
-
+class Suite(s3_suite.Suite):
     def run(self, *argv, ranks=1, **env):
-        return mpirun(ranks, [self.assay, *argv], {**self.env, **env})
+        return launch(ranks, [self.assay, *argv], {**self.env, **env})
 
     def body(self, trial, ranks=1, job=()):
         """The report of a trial that is called T, with its path taken out."""
@@ -46,7 +40,7 @@ class Suite:
         for name in ("ddp", "healthy", "reductions"):
             done, wanted = self.body(TRIALS / name)
             self.checks.expect(done.code == 0 and wanted, "%s from the directory: %s" % (name, done))
-            for ranks in self.ranks if name == "ddp" else self.ranks[-1:]:
+            for ranks in self.ranks if name == "ddp" else [1]:
                 done, body = self.body("s3://runs/" + name, ranks)
                 self.checks.expect(done.code == 0 and body == wanted, "%s at %d ranks: %s" % (name, ranks, done))
 
@@ -59,22 +53,22 @@ class Suite:
         tables = []
         for number, place in enumerate(("s3://runs/ddp", TRIALS / "ddp")):
             table = self.room / ("stats%d.csv" % number)
-            done = self.run("stats", place, "-o", table, ranks=self.ranks[-1])
+            done = self.run("stats", place, "-o", table, ranks=self.several)
             self.checks.expect(done.code == 0, "stats: %s" % done)
             tables.append(table.read_bytes() if table.exists() else number)
         self.checks.expect(tables[0] == tables[1], "stats of the bucket and of the directory differ")
         done = self.run("check", "--trial", "s3://runs/ddp")
         self.checks.expect(done.code == 0 and "SaturatedActivation" in done.err, "check: %s" % done)
-        if self.pack:
+        if not self.options.no_pack:
             packed = self.room / "packed.h5"
-            done = self.run("pack", "s3://runs/ddp", "-o", packed, "--verify", ranks=min(2, self.ranks[-1]))
+            done = self.run("pack", "s3://runs/ddp", "-o", packed, "--verify", ranks=self.several)
             self.checks.expect(done.code == 0 and "verified" in done.out, "pack: %s" % done)
             self.checks.expect(self.body(packed)[1] == self.body(TRIALS / "ddp")[1], "the report of the packed trial is another one")
 
     def check_output(self):
         here = self.room / "out"
         argv = ["run", "ddp=s3://runs/ddp", "--format", "json,text,csv,html", "--out"]
-        wanted, done = self.run(*argv, here), self.run(*argv, "s3://odd/a report+", ranks=self.ranks[-1])
+        wanted, done = self.run(*argv, here), self.run(*argv, "s3://odd/a report+", ranks=self.several)
         keys = self.client.keys("odd", "a report+/")
         self.checks.expect(wanted.code == done.code == 0 and sorted(keys) == sorted("a report+/" + p.name for p in here.glob("[!.]*")),
                            "a report: %s %s" % (keys, done))
@@ -84,7 +78,7 @@ class Suite:
 
     def check_patterns(self):
         out = self.room / "compare"
-        done = self.run("compare", "s3://runs/d*", "--out", out, ranks=self.ranks[-1])
+        done = self.run("compare", "s3://runs/d*", "--out", out, ranks=self.several)
         names = [t["name"] for t in json.loads((out / "report.json").read_text())["trials"]] if done.code in (0, 1) else []
         self.checks.expect(names == ["ddp", "dead_relu"], "compare with a pattern: %s %s" % (names, done))
         listed = self.room / "trials"
@@ -115,10 +109,7 @@ class Suite:
     # ---- what is not ----
 
     def refused(self, words, place, code=2, **env):
-        done = self.run("ls", place, **env)
-        lines = done.err.strip().splitlines()
-        self.checks.expect(done.code == code and len(lines) == 1 and all(word in lines[0] for word in words) and not done.out,
-                           "%s %s: %s" % (place, words, done))
+        self.expect_refusal(place, self.run("ls", place, **env), words, code)
 
     def check_refusals(self):
         self.refused(["s3://runs/dd", "no object lies there"], "s3://runs/dd")
@@ -168,10 +159,19 @@ class Suite:
         lost = sorted(tree.glob("events/*/*"))[3]
         lost.unlink()
         self.client.put_tree("odd", "damaged/", tree)
-        here, there = self.body(tree), self.body("s3://odd/damaged", self.ranks[-1])
+        here, there = self.body(tree), self.body("s3://odd/damaged", self.several)
         self.checks.expect(here[0].code == there[0].code == 3 and here[1] == there[1], "a missing object: %s" % there[0])
 
     def all(self):
+        if self.options.server == "s3rver" and not s3.S3rver.program.exists():
+            print("did not run: %s is not there; tests/run installs it: npm install --prefix build-s3rver s3rver@3.7.1" % s3.S3rver.program)
+            sys.exit(77)
+        self.several = min(2, self.ranks[-1])
+        with s3.SERVERS[self.options.server]() as server:
+            self.client, self.env = server.client, {**s3.environment(server.port, server.key, server.secret), **s3.PATIENT}
+            self.check_all()
+
+    def check_all(self):
         for bucket in ("runs", "odd", "whole"):
             self.client.make_bucket(bucket)
         for name in ("ddp", "healthy", "reductions", "dead_relu"):
@@ -180,28 +180,12 @@ class Suite:
         self.check_output()
         self.check_patterns()
         self.check_damage()
-        if self.judges:  # the other server takes every signature, and what is no matter of servers is asked once
+        if self.options.server == "swift":  # the other server takes every signature, and what is no matter of servers is asked once
             self.check_likeness()
             self.check_commands()
             self.check_keys()
             self.check_refusals()
-        shutil.rmtree(self.room)
-        self.checks.done()
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--assay", required=True)
-    parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("--no-pack", action="store_true")
-    parser.add_argument("--server", choices=("swift", "s3rver"), default="swift")
-    options = parser.parse_args()
-    if options.server == "s3rver" and not s3.S3rver.program.exists():
-        print("did not run: %s is not there; tests/run installs it: npm install --prefix build-s3rver s3rver@3.7.1" % s3.S3rver.program)
-        sys.exit(77)
-    with s3.SERVERS[options.server]() as server:
-        Suite(options, server).all()
 
 
 if __name__ == "__main__":
-    main()
+    s3_suite.main(__doc__, Suite, "--no-pack", server=("swift", "s3rver"))
