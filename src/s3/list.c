@@ -1,4 +1,4 @@
-/* list.c - listings, page after page in the background, and places in S3.
+/* list.c - listings, page after page in the background.
  *
  * What a server says is not believed to end: a page that comes again, pages without anything in them, and more keys
  * than memory may hold end a listing with an error. */
