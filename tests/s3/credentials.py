@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
 import s3_suite  # noqa: E402
 from launch import ROOT, TRIALS  # noqa: E402
+from made import Made  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_proxy import Proxy  # noqa: E402
 from s3_suite import launch  # noqa: E402
@@ -127,7 +128,7 @@ class Suite(s3_suite.Suite):
         return {**s3.environment(self.server.port), **s3.PATIENT, "HOME": str(self.room), **more}
 
     def ls(self, **more):
-        done = launch(1, [self.assay, "ls", "s3://runs/t"], self.env(**more))
+        done = launch(1, [self.assay, "ls", "s3://runs/small"], self.env(**more))
         self.said += done.out + done.err
         return done
 
@@ -284,6 +285,7 @@ class Suite(s3_suite.Suite):
         client = s3.Client(self.server.port, s3.Swift.key, SECRET)
         client.make_bucket("runs")
         client.put_tree("runs", "t/", TRIALS / "linreg_nan")
+        client.put_tree("runs", "small/", Made(self.room / "small").step(1, "TRAIN", 1, {"loss": 0.5}).end())
         self.check_environment()
         self.check_profiles()
         self.check_process()

@@ -47,23 +47,23 @@ class Suite(s3_suite.Suite):
     def check_commands(self):
         same = [("ls", "{}"), ("ls", "{}", "--json"), ("show", "{}", "CrossEntropyLoss_output_0", "--json")]
         for command in same:
-            there, here = (self.run(*(word.format(place) for word in command)) for place in ("s3://runs/ddp", TRIALS / "ddp"))
-            self.checks.expect(there.code == here.code == 0 and there.out.replace("s3://runs/ddp", str(TRIALS / "ddp")) == here.out,
+            there, here = (self.run(*(word.format(place) for word in command)) for place in ("s3://runs/healthy", TRIALS / "healthy"))
+            self.checks.expect(there.code == here.code == 0 and there.out.replace("s3://runs/healthy", str(TRIALS / "healthy")) == here.out,
                                "%s: %s" % (command, there))
         tables = []
-        for number, place in enumerate(("s3://runs/ddp", TRIALS / "ddp")):
+        for number, place in enumerate(("s3://runs/healthy", TRIALS / "healthy")):
             table = self.room / ("stats%d.csv" % number)
             done = self.run("stats", place, "-o", table, ranks=self.several)
             self.checks.expect(done.code == 0, "stats: %s" % done)
             tables.append(table.read_bytes() if table.exists() else number)
         self.checks.expect(tables[0] == tables[1], "stats of the bucket and of the directory differ")
-        done = self.run("check", "--trial", "s3://runs/ddp")
+        done = self.run("check", "--trial", "s3://runs/healthy")
         self.checks.expect(done.code == 0 and "SaturatedActivation" in done.err, "check: %s" % done)
         if not self.options.no_pack:
             packed = self.room / "packed.h5"
-            done = self.run("pack", "s3://runs/ddp", "-o", packed, "--verify", ranks=self.several)
+            done = self.run("pack", "s3://runs/healthy", "-o", packed, "--verify", ranks=self.several)
             self.checks.expect(done.code == 0 and "verified" in done.out, "pack: %s" % done)
-            self.checks.expect(self.body(packed)[1] == self.body(TRIALS / "ddp")[1], "the report of the packed trial is another one")
+            self.checks.expect(self.body(packed)[1] == self.body(TRIALS / "healthy")[1], "the report of the packed trial is another one")
 
     def check_output(self):
         here = self.room / "out"
