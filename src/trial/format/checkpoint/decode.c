@@ -188,6 +188,8 @@ static int decode_strided(assay_decoded *d, assay_view *view, const assay_ckpt_p
     if (assay_decoded_reserve(d, (size_t)r->content_bytes) != ASSAY_OK)
         return no_memory(view, err);
     int status = load_range(view, place, r, &bytes, &size, err);
+    if (status == ASSAY_OK && place->flags & ASSAY_CKPT_CHECKED)
+        status = check_crc(place->crc, assay_crc32(0, bytes, (size_t)size), view->path, r->offset, err);
     if (status == ASSAY_OK && !gather(place, bytes, size, d->bytes, r->elements))
         status = wrong(view, r->offset, "the strides of a tensor lead out of its storage", err);
     free(bytes);
@@ -272,6 +274,29 @@ static bool set_shape(assay_record *r, const assay_ckpt_place *place)
     return !over && !__builtin_mul_overflow(count, assay_dtype_size(place->dtype), &r->content_bytes);
 }
 
+static int decode(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, assay_cursor *note, size_t budget,
+                  assay_record *r, assay_error *err)
+{
+    if (place->form == ASSAY_CKPT_NPY)
+        return place->flags & ASSAY_CKPT_DEFLATED ? decode_deflated_npy(d, view, place, budget, r, err)
+                                                  : decode_npy(d, view, place, budget, r, err);
+    if (!set_shape(r, place))
+        return wrong(view, r->offset, "the dimensions multiply to more than 64 bits can count", err);
+    if (place->form == ASSAY_CKPT_STRIDED)
+        return decode_strided(d, view, place, budget, r, err);
+    if (place->form == ASSAY_CKPT_PIECES || place->form == ASSAY_CKPT_RUNS ||
+        place->flags & ~(unsigned)ASSAY_CKPT_CHECKED)
+        return begin_pulling(d, view, place, note, r, err);
+    if (r->content_bytes != r->length)
+        return wrong(view, r->offset, "the tensor's shape does not fit its bytes", err);
+    r->form = ASSAY_CONTENT_BYTES;
+    d->at = r->offset;
+    d->end = r->offset + r->length;
+    if (place->flags & ASSAY_CKPT_CHECKED)
+        d->sum = (assay_running_sum){true, 0, place->crc, d->end, assay_crc32, check_crc};
+    return ASSAY_OK;
+}
+
 int assay_checkpoint_decode(assay_decoded *d, assay_view *view, size_t budget, assay_record *r, assay_error *err)
 {
     assay_ckpt_place place;
@@ -280,21 +305,8 @@ int assay_checkpoint_decode(assay_decoded *d, assay_view *view, size_t budget, a
         return wrong(view, r->offset, "the note of a tensor is damaged", err);
     if (place.length != r->length)
         return wrong(view, r->offset, "a tensor's bytes end early", err);
-    if (place.form == ASSAY_CKPT_NPY)
-        return place.flags & ASSAY_CKPT_DEFLATED ? decode_deflated_npy(d, view, &place, budget, r, err)
-                                                 : decode_npy(d, view, &place, budget, r, err);
-    if (!set_shape(r, &place))
-        return wrong(view, r->offset, "the dimensions multiply to more than 64 bits can count", err);
-    if (place.form == ASSAY_CKPT_STRIDED)
-        return decode_strided(d, view, &place, budget, r, err);
-    if (place.form == ASSAY_CKPT_PIECES || place.form == ASSAY_CKPT_RUNS || place.flags & ~(unsigned)ASSAY_CKPT_CHECKED)
-        return begin_pulling(d, view, &place, &note, r, err);
-    if (r->content_bytes != r->length)
-        return wrong(view, r->offset, "the tensor's shape does not fit its bytes", err);
-    r->form = ASSAY_CONTENT_BYTES;
-    d->at = r->offset;
-    d->end = r->offset + r->length;
-    if (place.flags & ASSAY_CKPT_CHECKED)
-        d->sum = (assay_running_sum){true, 0, place.crc, d->end, assay_crc32, check_crc};
-    return ASSAY_OK;
+    int status = decode(d, view, &place, &note, budget, r, err);
+    if (status == ASSAY_OK && place.flags & ASSAY_CKPT_CHECKED)
+        r->checksum = ASSAY_CHECKSUM_TRUE;
+    return status;
 }

@@ -285,6 +285,15 @@ static int read_entry(const assay_torch *t, uint32_t number, uint64_t most, uint
         return damaged(t, "its pickle has more than 1 GiB");
     int status = assay_inflate_whole(assay_ckpt_read, t->file, t->file->path, e->data, e->compressed,
                                      e->method == ASSAY_ZIP_DEFLATED, e->size, out, &err);
+    if (status == ASSAY_OK && e->crc != 0 && assay_crc32(0, *out, (size_t)e->size) != e->crc) {
+        free(*out);
+        *out = NULL;
+        status =
+            assay_fail(&err, ASSAY_EFORMAT,
+                       "%s: offset %llu: %s is not what the zip file's directory has the CRC-32 of: the bytes were "
+                       "changed after they were written",
+                       t->file->path, (unsigned long long)e->data, assay_dict_name(t->file->zip.names, number, NULL));
+    }
     if (status == ASSAY_EFORMAT || status == ASSAY_EIO)
         assay_problems_add(t->file->to->problems, status == ASSAY_EIO ? ASSAY_PROBLEM_READ : ASSAY_PROBLEM_HEADER,
                            t->file->to->step, t->file->path, (int64_t)e->data, "%s", err.text);

@@ -249,17 +249,18 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
         return damaged(what, "it repeats the elements of its storage more often than anybody means");
 
     const uint64_t element = assay_dtype_size(place->dtype);
-    const bool whole = first == 0 && is_contiguous(place) && elements * element == entry->size;
+    const bool deflated = entry->method == ASSAY_ZIP_DEFLATED, all = first == 0 && span * element == entry->size;
+    const bool whole = all && is_contiguous(place) && elements * element == entry->size;
     place->flags = version > 1 ? lazy_flags(t, assay_pickle_at(p, c.arguments, version == 3 ? 7 : 6)) : 0;
     if (t->swapped && element > 1)
         place->flags |= ASSAY_CKPT_SWAPPED;
-    if (whole && entry->crc != 0) {
+    if ((all || deflated) && entry->crc != 0) { /* all of the entry is read */
         place->flags |= ASSAY_CKPT_CHECKED;
         place->crc = entry->crc;
     }
     *offset = t->file->base + entry->data;
     *length = entry->compressed;
-    if (entry->method == ASSAY_ZIP_DEFLATED) {
+    if (deflated) {
         place->flags |= ASSAY_CKPT_DEFLATED;
         place->inflated = entry->size;
         place->first = (uint64_t)first;
@@ -267,7 +268,7 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
         *offset += (uint64_t)first * element;
         *length = span * element;
     }
-    if (!is_contiguous(place) || (entry->method == ASSAY_ZIP_DEFLATED && !whole))
+    if (!is_contiguous(place) || (deflated && !whole))
         place->form = ASSAY_CKPT_STRIDED;
     if (assay_ckpt_is_packed(place->dtype)) {
         if (place->dims == 0 || place->shape[place->dims - 1] > INT64_MAX / 2 || elements > INT64_MAX / 2)
