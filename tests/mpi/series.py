@@ -120,6 +120,13 @@ def check_torch(test):
     text = [mpirun(1, [test.args.assay, "ls", only] + more).out for more in ([], ["--all"])]
     test.checks.expect("as 0.weight" in text[0] and "%d more values are no tensors" % len(others) in text[0] and "state/epoch" not in text[0]
                        and "state/epoch" in text[1], "tied weights and values in ls: %s" % text)
+    path = test.work / "flipped view" / "ckpt_7.pt"
+    save_torch(path, {"turned": base.t()})
+    bytes_ = bytearray(path.read_bytes())
+    bytes_[bytes_.index(base.numpy().tobytes()) + 9] ^= 1
+    path.write_bytes(bytes_)
+    report = test.same(path.parent, "a flipped element of a view", 3)
+    test.checks.expect(report and kinds(report) == ["damaged-record"], "a flipped element of a view: %s" % (report and kinds(report)))
     done = mpirun(1, [test.args.assay, "show", only, "every", "--values", "--csv"])
     test.checks.expect(all("%g" % x in done.out for x in base[1:, ::2].flatten().tolist()), "elements of a view: %s" % done.out)
 
@@ -191,6 +198,10 @@ def check_damage(test):
     def lose(root):
         (root / "checkpoint-20" / "model-00002-of-00003.safetensors").unlink()
 
+    def lone(root):
+        lose(root)
+        (root / "checkpoint-20" / "model.safetensors.index.json").unlink()
+
     def add(root):
         save_safetensors(root / "checkpoint-20" / "model-00004-of-00004.safetensors", {"x": numpy.ones(2, "float32")})
 
@@ -225,9 +236,12 @@ def check_damage(test):
         "cut": ("safetensors", lambda r: cut(r, 3), ["short-file"], 4), "flipped header": ("safetensors", lambda r: flip(
             r, "step-0020.safetensors", 9), ["damaged-header"], 0),
         "hole": ("safetensors", hole, ["damaged-header"], 0), "lost shard": ("sharded", lose, ["missing-shard"], None),
+        "lost shard, no index": ("sharded", lone, ["missing-shard"], 3),
         "extra shard": ("sharded", add, ["extra-shard"], 5), "wrong map": ("sharded", move, ["index-mismatch"], 5),
         "flipped element": ("torch", lambda r: flip(r, "epoch=1-step=20.ckpt", (r / "epoch=1-step=20.ckpt").read_bytes().index(
             model(20)["fc1.weight"].tobytes())), ["damaged-record"], 5),
+        "flipped name": ("torch", lambda r: flip(r, "epoch=1-step=20.ckpt", (r / "epoch=1-step=20.ckpt").read_bytes().index(
+            b"still.weight")), ["damaged-header"], 0),
         "evil": ("torch", evil, [], 5), "opcode": ("torch", opcode, ["refused-pickle"], 0),
         "cut zip": ("torch", lambda r: os.truncate(r / "epoch=1-step=20.ckpt", 900), ["damaged-header"], 0),
         "no tensors": ("torch", no_tensors, ["empty-trial"], 0), "not finished": ("dcp", unfinished, ["unfinished-checkpoint"], 0),
@@ -241,7 +255,7 @@ def check_damage(test):
         report = test.same(root, name, 3 if loss else 0)
         test.checks.expect(report and kinds(report) == wanted, "%s: %s" % (name, report and kinds(report)))
         found = {(f["test"], f["step"]) for f in structure(report)}
-        allowed = {("files", 20)} | ({("vanished", 20)} if name in ("no tensors", "lost piece") else set())
+        allowed = {("files", 20)} | ({("vanished", 20)} if name in ("no tensors", "lost piece", "lost shard, no index") else set())
         named = bool(loss) and name != "not finished"
         test.checks.expect(found <= allowed and (("files", 20) in found) == named, "%s: the structure: %s" % (name, found))
         rows, _ = statistics(test.args.assay, root)

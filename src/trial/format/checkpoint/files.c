@@ -57,7 +57,7 @@ static const char *skip_digits(const char *text)
     return text;
 }
 
-bool assay_ckpt_is_shard(const char *name)
+const char *assay_ckpt_shard_number(const char *name)
 {
     for (const char *p = strstr(name, "-of-"); p; p = strstr(p + 1, "-of-")) {
         const char *from = p;
@@ -65,9 +65,14 @@ bool assay_ckpt_is_shard(const char *name)
             from--;
         const char *behind = skip_digits(p + 4);
         if (p - from == 5 && behind - (p + 4) == 5 && *behind == '.' && from > name && from[-1] == '-')
-            return true;
+            return from;
     }
-    return false;
+    return NULL;
+}
+
+bool assay_ckpt_is_shard(const char *name)
+{
+    return assay_ckpt_shard_number(name) != NULL;
 }
 
 bool assay_ckpt_is_shard_map(const char *name)

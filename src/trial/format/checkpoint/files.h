@@ -17,6 +17,8 @@ assay_ckpt_kind assay_ckpt_kind_of(const char *name);
 assay_ckpt_role assay_ckpt_role_of(const char *name);
 /* One file of a set, "-00001-of-00003." in its name. */
 bool assay_ckpt_is_shard(const char *name);
+/* Where the number of such a file stands in its name, "00001-of-00003"; NULL: it is none. */
+const char *assay_ckpt_shard_number(const char *name);
 /* The index of a set of shards, "model.safetensors.index.json". */
 bool assay_ckpt_is_shard_map(const char *name);
 /* A directory of one rank: "rank_3", "worker-0", "mp_rank_01_000". */
