@@ -175,6 +175,32 @@ static int compare_files(const void *a, const void *b)
     return order ? order : strcmp(x->path, y->path);
 }
 
+/* Did the same writer begin both at the same time? Then one is a copy of the other: packed by gzip, or in another
+ * directory. What is in it would count twice; samples alone are known again by their times. */
+static bool is_copy(const assay_event_file *a, const assay_event_file *b)
+{
+    return a->kind != ASSAY_EVENTS_SYSTEM && a->kind == b->kind && a->time == b->time && !a->unfinished &&
+           !b->unfinished && strcmp(a->source, b->source) == 0;
+}
+
+static void drop_copies(assay_event_files *files, assay_problems *problems)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < files->count; i++) {
+        assay_event_file *file = &files->list[i];
+        if (kept == 0 || !is_copy(&files->list[kept - 1], file)) {
+            files->list[kept++] = *file;
+            continue;
+        }
+        assay_problems_add(problems, ASSAY_PROBLEM_EVENTS_LEFT, -1, file->path, -1,
+                           "%s: by its name a copy of %s, which is read; this one is not", file->path,
+                           files->list[kept - 1].path);
+        free(file->path);
+        free(file->source);
+    }
+    files->count = kept;
+}
+
 int assay_event_files_list(assay_store *store, const assay_names *top, assay_event_files *out, assay_problems *problems)
 {
     assay_event_lister l = {.store = store, .top = top, .files = out, .problems = problems};
@@ -188,6 +214,7 @@ int assay_event_files_list(assay_store *store, const assay_names *top, assay_eve
     }
     if (out->count > 1)
         qsort(out->list, out->count, sizeof *out->list, compare_files);
+    drop_copies(out, problems);
     return status;
 }
 

@@ -6,6 +6,7 @@
 Damage as disks and networks make it: bad_trials.py.
 """
 import argparse
+import gzip
 import json
 import os
 import re
@@ -323,6 +324,29 @@ def links_that_lead_sideways(w):
         if name == "npy":
             text = json.dumps(problems(json.loads((w.folder / "out" / "report.json").read_text())))
             w.expect("more than 64 ways" in text, "%s: the ways that were not taken are not named" % name)
+
+
+@case
+def copies_of_event_files(w):
+    """An event file that is there twice, as it is and packed by gzip or in another directory, counts once, and that is said."""
+    source, trial = TRIALS.parent / "events" / "profiler", w.folder / "profiler"
+    counts = []
+    for how in ("plain", "gzip", "elsewhere"):
+        shutil.rmtree(trial, True)
+        shutil.copytree(source, trial)
+        files = [p for p in (trial / "framework" / "pevents").rglob("*.json")]
+        for path in files:
+            if how == "gzip":
+                path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+            elif how == "elsewhere":
+                other = path.parent.parent / "2023111501" / path.name
+                other.parent.mkdir(exist_ok=True)
+                shutil.copy(path, other)
+        report, _ = w.reports(trial)
+        counts.append(report["trials"][0]["profile"]["trial"]["events"])
+        copies = [p for p in problems(report) if "by its name a copy of" in p["text"]]
+        w.expect(len(copies) == (0 if how == "plain" else len(files)), "%s: %s" % (how, copies))
+    w.expect(counts[0] > 0 and len(set(counts)) == 1, "events: %s" % counts)
 
 
 @case
