@@ -287,7 +287,7 @@ static void watch(const assay_trial_files *t)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char root[] = "/tmp/assay-trial-XXXXXX";
+    char root[] = "/tmp/assay-fuzz-trial-XXXXXX";
     assay_trial_files t;
     assay_error err = {""};
     must(mkdtemp(root) != NULL);
