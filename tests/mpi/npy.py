@@ -6,6 +6,7 @@ with the same bytes at any number of ranks; what cannot be read is named; pack, 
 """
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -108,15 +109,18 @@ def check_bad(checks, assay, where):
     cut = trial / "1" / "cut.weight.npy"
     cut.write_bytes(cut.read_bytes()[:-8])
     (trial / "2" / "noise.weight.npy").write_bytes(b"nothing of the kind")
+    (trial / "2" / "gone.weight.npy").symlink_to("../blobs/0")
+    os.mkfifo(trial / "2" / "pipe.weight.npy")
     job = where / "bad.json"
     job.write_text(json.dumps({"rules": [{"rule": "ExplodingTensor"}]}))
     done = mpirun(1, [assay, "run", job, "--trial", trial, "--out", where / "bad.out", "--quiet"])
     problems = json.loads((where / "bad.out" / "report.json").read_text())["trials"][0]["problems"]
     texts = {p["file"]: p["text"] for p in problems}
     for file, word in (("1/objects.weight.npy", "pickled Python objects"), ("1/cut.weight.npy", "cut short"),
-                       ("2/noise.weight.npy", "not a .npy file")):
+                       ("2/noise.weight.npy", "not a .npy file"), ("2/gone.weight.npy", "leads nowhere"),
+                       ("2/pipe.weight.npy", "not a regular file")):
         checks.expect(word in texts.get(file, ""), "%s is to be named: %s" % (file, texts))
-    checks.expect(done.code == 3 and len(problems) == 3, "bad files: %s, %s" % (problems, done))
+    checks.expect(done.code == 3 and len(problems) == 5, "bad files: %s, %s" % (problems, done))
     rows, done = shown(assay, trial, "sound.weight")
     checks.expect(len(rows) == 3, "what is sound beside it: %s" % done)
 

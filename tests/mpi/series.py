@@ -202,6 +202,12 @@ def check_damage(test):
         lose(root)
         (root / "checkpoint-20" / "model.safetensors.index.json").unlink()
 
+    def nowhere(root):
+        os.symlink("../blobs/0", root / "checkpoint-20" / "optimizer.pt")
+
+    def pipe(root):
+        os.mkfifo(root / "checkpoint-20" / "optimizer.pt")
+
     def add(root):
         save_safetensors(root / "checkpoint-20" / "model-00004-of-00004.safetensors", {"x": numpy.ones(2, "float32")})
 
@@ -237,6 +243,7 @@ def check_damage(test):
             r, "step-0020.safetensors", 9), ["damaged-header"], 0),
         "hole": ("safetensors", hole, ["damaged-header"], 0), "lost shard": ("sharded", lose, ["missing-shard"], None),
         "lost shard, no index": ("sharded", lone, ["missing-shard"], 3),
+        "link to nowhere": ("sharded", nowhere, ["unreadable"], 5), "pipe": ("sharded", pipe, ["unreadable"], 5),
         "extra shard": ("sharded", add, ["extra-shard"], 5), "wrong map": ("sharded", move, ["index-mismatch"], 5),
         "flipped element": ("torch", lambda r: flip(r, "epoch=1-step=20.ckpt", (r / "epoch=1-step=20.ckpt").read_bytes().index(
             model(20)["fc1.weight"].tobytes())), ["damaged-record"], 5),

@@ -149,12 +149,15 @@ static int load_range(assay_view *view, const assay_ckpt_place *place, const ass
     return assay_inflate_whole(read_view, view, view->path, r->offset, r->length, deflated, *size, out, err);
 }
 
-static int refuse_budget(const assay_view *view, uint64_t bytes, size_t budget, assay_error *err)
+static int refuse_budget(const assay_view *view, const assay_ckpt_place *place, uint64_t bytes, size_t budget,
+                         assay_error *err)
 {
-    return assay_fail(err, ASSAY_EBUDGET,
-                      "%s: a tensor does not lie in C order, and putting it in order takes %llu bytes in memory, which "
-                      "has room for %zu: raise --memory, or save it contiguous",
-                      view->path, (unsigned long long)bytes, budget);
+    const bool deflated = place->flags & ASSAY_CKPT_DEFLATED;
+    return assay_fail(
+        err, ASSAY_EBUDGET,
+        "%s: a tensor %s takes %llu bytes in memory, which has room for %zu: raise --memory, or save it %s", view->path,
+        deflated ? "is compressed, and" : "does not lie in C order, and putting it in order", (unsigned long long)bytes,
+        budget, deflated ? "without compression" : "contiguous");
 }
 
 /* Torch's strides count bytes of two float4: these are gathered, then taken apart, both in the room for the elements.
@@ -184,7 +187,7 @@ static int decode_strided(assay_decoded *d, assay_view *view, const assay_ckpt_p
     uint8_t *bytes = NULL;
     uint64_t size = 0;
     if (range > budget || r->content_bytes > budget - range)
-        return refuse_budget(view, range + r->content_bytes, budget, err);
+        return refuse_budget(view, place, range + r->content_bytes, budget, err);
     if (assay_decoded_reserve(d, (size_t)r->content_bytes) != ASSAY_OK)
         return no_memory(view, err);
     int status = load_range(view, place, r, &bytes, &size, err);
@@ -231,7 +234,7 @@ static int decode_deflated_npy(assay_decoded *d, assay_view *view, const assay_c
     uint8_t *bytes = NULL;
     uint64_t size = 0;
     if (place->inflated > budget)
-        return refuse_budget(view, place->inflated, budget, err);
+        return refuse_budget(view, place, place->inflated, budget, err);
     int status = load_range(view, place, r, &bytes, &size, err);
     if (status == ASSAY_OK && place->flags & ASSAY_CKPT_CHECKED)
         status = check_crc(place->crc, assay_crc32(0, bytes, (size_t)size), view->path, r->offset, err);

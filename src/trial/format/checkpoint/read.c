@@ -218,12 +218,22 @@ static void remark(const reading *r, int kind, const char *path, const char *why
     assay_problems_add(r->c->problems, kind, r->c->step, path, -1, "%s is not read: %s", path, why);
 }
 
+/* Pipes, devices and links that lead nowhere are read as files, which says what is wrong with them. */
+static bool is_directory(const reading *r, const char *path)
+{
+    assay_names names = {0};
+    const bool is = assay_store_exists(r->c->store, path, NULL) != 1 &&
+                    assay_store_list(r->c->store, path, &names, NULL) == ASSAY_OK;
+    assay_names_release(&names);
+    return is;
+}
+
 static int read_member(reading *r, const char *name, assay_ckpt_kind best)
 {
     char path[ASSAY_PATH_ROOM];
     const assay_ckpt_kind kind = kind_in(r, name);
     if (kind == ASSAY_CKPT_KINDS || assay_ckpt_is_unfinished(name) || path_of(r, name, path) != ASSAY_OK ||
-        assay_store_exists(r->c->store, path, NULL) != 1)
+        is_directory(r, path))
         return ASSAY_OK;
     const bool model = assay_ckpt_role_of(name) == ASSAY_CKPT_MODEL;
     if (model && kind > best) {
@@ -296,45 +306,6 @@ static int note_mapped(const reading *r)
     return ASSAY_OK;
 }
 
-/* The name of a shard with a star for its number. */
-static int set_of(const char *name, const char *number, char out[ASSAY_PATH_ROOM])
-{
-    return snprintf(out, ASSAY_PATH_ROOM, "%.*s*%s", (int)(number - name), name, number + sizeof "00001" - 1);
-}
-
-/* Without an index, the names of a set say how many files it has: "model-00001-of-00003". */
-static int name_missing_numbers(const reading *r, assay_ckpt_kind best)
-{
-    char set[ASSAY_PATH_ROOM], path[ASSAY_PATH_ROOM];
-    assay_dict *sets = assay_dict_new();
-    unsigned long *there = assay_alloc_zeroed(r->names.count, sizeof *there);
-    int status = sets && there ? ASSAY_OK : ASSAY_ENOMEM;
-    for (size_t i = 0; i < r->names.count && status == ASSAY_OK; i++) {
-        const char *name = r->names.name[i], *number = assay_ckpt_shard_number(name);
-        if (!number || assay_ckpt_kind_of(name) != best)
-            continue;
-        const int length = set_of(name, number, set);
-        const uint32_t id = length < ASSAY_PATH_ROOM ? assay_dict_add(sets, set, (size_t)length) : ASSAY_NO_ID;
-        if (id == ASSAY_NO_ID)
-            status = ASSAY_ENOMEM;
-        else
-            there[id]++;
-    }
-    for (uint32_t i = 0; status == ASSAY_OK && i < assay_dict_count(sets); i++) {
-        const char *name = assay_dict_name(sets, i, NULL), *of = strstr(name, "*-of-");
-        const unsigned long files = of ? strtoul(of + sizeof "*-of-" - 1, NULL, 10) : 0;
-        if (there[i] < files && path_of(r, name, path) == ASSAY_OK)
-            assay_problems_add(
-                r->c->problems, ASSAY_PROBLEM_MISSING_SHARD, r->c->step, path, -1,
-                "%s: %lu of the %lu files of the set are there, and no index names what the others have: "
-                "it is missing from this analysis",
-                path, there[i], files);
-    }
-    free(there);
-    assay_dict_free(sets);
-    return status;
-}
-
 /* Files of the directory itself. */
 static int read_members(reading *r)
 {
@@ -349,7 +320,7 @@ static int read_members(reading *r)
     for (size_t i = 0; i < r->names.count && status == ASSAY_OK; i++)
         status = read_member(r, r->names.name[i], best);
     if (status == ASSAY_OK && !r->has_map)
-        status = name_missing_numbers(r, best);
+        status = assay_ckpt_name_missing(r->c, r->directory, &r->names, best);
     if (status == ASSAY_OK && r->c->boxes)
         return assay_boxes_finish(r->c->boxes, r->c, r->directory);
     if (status == ASSAY_OK && r->has_map) {

@@ -2,7 +2,8 @@
 #ifndef ASSAY_CHECKPOINT_SHARD_MAP_H
 #define ASSAY_CHECKPOINT_SHARD_MAP_H
 
-#include "trial/names.h"
+#include "trial/format/checkpoint/contents.h"
+#include "trial/format/checkpoint/files.h"
 
 typedef struct assay_shard_map {
     assay_dict *tensors; /* names */
@@ -16,5 +17,9 @@ typedef struct assay_shard_map {
  * after a failure, with assay_shard_map_release(). */
 int assay_shard_map_read(const char *text, size_t size, assay_shard_map *out, uint64_t *at, assay_error *err);
 void assay_shard_map_release(assay_shard_map *map);
+
+/* Without an index, the names of a set say how many files of a kind it has, "model-00001-of-00003": where some are
+ * missing, a problem says so. 0 or ASSAY_ENOMEM. */
+int assay_ckpt_name_missing(assay_contents *c, const char *directory, const assay_names *names, assay_ckpt_kind kind);
 
 #endif

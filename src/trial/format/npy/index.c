@@ -118,6 +118,16 @@ typedef struct target {
     assay_index_marks *marks;
 } target;
 
+/* What is neither a file nor a directory: a pipe, a device, a link that leads nowhere. */
+static void name_odd(const finder *f, const char *path)
+{
+    assay_names names = {0};
+    if (assay_store_list(f->store, path, &names, NULL) != ASSAY_OK)
+        assay_problems_add(f->problems, ASSAY_PROBLEM_READ, f->unit->step, path, -1,
+                           "%s: not a regular file, or a link that leads nowhere", path);
+    assay_names_release(&names);
+}
+
 /* The row of a file; false when it is left out. */
 static int add_row(const finder *f, const target *t, const char *path, size_t skip, uint32_t file, assay_part *part)
 {
@@ -127,6 +137,8 @@ static int add_row(const finder *f, const target *t, const char *path, size_t sk
     int status = assay_store_size_of(f->store, path, &size, &why);
     if (status < 0 && status != ASSAY_ENOMEM)
         assay_problems_add(f->problems, ASSAY_PROBLEM_READ, f->unit->step, path, -1, "%s", why.text);
+    if (status == 0)
+        name_odd(f, path);
     if (status != 1)
         return status == ASSAY_ENOMEM ? status : ASSAY_OK;
     uint32_t tensor = assay_dict_add(t->tensors, name, tensor_name(path + skip, name));
