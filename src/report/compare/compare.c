@@ -129,7 +129,7 @@ int assay_comparison_make(const assay_outcome *outcome, assay_comparison **out)
 {
     static int (*const parts[])(assay_comparison *) = {compare_groups,   compare_losses,   compare_tensors,
                                                        compare_classes,  compare_outliers, compare_odd,
-                                                       compare_settings, compare_answer};
+                                                       compare_settings, compare_paces,    compare_answer};
     *out = NULL;
     if (outcome->trial_count < 2)
         return ASSAY_OK;

@@ -65,6 +65,15 @@ typedef struct assay_compared_tensor {
     double last_norm, last_other_norm; /* at the last common step */
 } assay_compared_tensor;
 
+/* How fast a trial's training was, and how busy its machines were; NaN: not recorded. */
+typedef struct assay_compared_pace {
+    const char *mode;          /* of the steps: TRAIN, or what there is of others; NULL: no step was recorded in time */
+    uint64_t steps;            /* over all workers */
+    double median, p99;        /* seconds a step, over all workers */
+    double between;            /* percent of the time from first to last step that was outside of steps */
+    double use[ASSAY_METRICS]; /* means over the machines */
+} assay_compared_pace;
+
 /* What a trial differs in from the others, in words: "last loss 1.13, median 0.19". */
 enum { ASSAY_REASONS = 8 /* of a trial at most */ };
 
@@ -86,6 +95,7 @@ typedef struct assay_compared_trial {
     uint64_t unseen;                    /* other tensors, of which no step was: they are not compared */
     assay_compared_tensor *tensor;      /* the first ones that part, by step, then name; owned */
     size_t tensors;
+    assay_compared_pace pace;
 } assay_compared_trial;
 
 /* Trials with findings of the same rules; of those without any, each kind is a group. */
@@ -141,6 +151,7 @@ typedef struct assay_comparison {
     size_t settings;
     const assay_outcome *outcome;
     size_t trials, baseline;
+    size_t paces; /* trials with profiler data */
     double tolerance;
     assay_compared_trial *trial; /* [trials]; owned, as all below */
     assay_trial_group *group;    /* by their first trial */
@@ -164,6 +175,13 @@ void assay_comparison_free(assay_comparison *comparison);
 static inline bool compare_answer_leads(const assay_comparison *c)
 {
     return c->judged || c->odd > 0;
+}
+
+/* Has the trial profiler data, so that its pace is known? */
+static inline bool compare_has_pace(const assay_comparison *c, size_t trial)
+{
+    const assay_trial *info = c->outcome->trials[trial].info;
+    return info && info->timeline;
 }
 
 /* Is the trial like the others, and whole, so that `assay compare` shows no report of it alone? */

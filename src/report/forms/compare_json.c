@@ -67,7 +67,9 @@ static void put_rules(const assay_comparison *c, assay_buf *out)
             put_text("trial", trial_name(c, t), out);
             assay_put_format(out, ", \"status\": \"%s\", \"findings_total\": %" PRIu64 ", \"first_step\": ",
                              assay_verdict_status_name(rule.status), report_findings_total(&rule));
-            if (first)
+            if (first && first->time)
+                assay_put_format(out, "null, \"first_time_us\": %" PRId64 "}", first->step);
+            else if (first)
                 assay_put_format(out, "%" PRId64 "}", first->step);
             else
                 assay_put_format(out, "null}");
@@ -88,8 +90,11 @@ static void put_first(const assay_comparison *c, size_t trial, assay_buf *out)
     const assay_step_info *step = report_finding_step(info, t->first);
     assay_put_u8(out, '{');
     put_text("rule", rule_name(c, t->first_rule), out);
-    assay_put_format(out, ", \"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", ", t->first->step,
-                     step ? assay_mode_name(step->mode) : "", step ? step->mode_step : -1);
+    if (t->first->time)
+        assay_put_format(out, ", \"time_us\": %" PRId64 ", ", t->first->step);
+    else
+        assay_put_format(out, ", \"step\": %" PRId64 ", \"mode\": \"%s\", \"mode_step\": %" PRId64 ", ", t->first->step,
+                         step ? assay_mode_name(step->mode) : "", step ? step->mode_step : -1);
     put_text("worker", report_finding_worker(info, t->first), out);
     assay_put_format(out, ", ");
     put_text("tensor", report_finding_tensor(info, t->first), out);
@@ -341,6 +346,32 @@ static void put_settings(const assay_comparison *c, assay_buf *out)
     assay_put_format(out, "]");
 }
 
+/* Of trials with profiler data: how fast they were and how busy their machines. */
+static void put_paces(const assay_comparison *c, assay_buf *out)
+{
+    size_t said = 0;
+    if (c->paces == 0)
+        return;
+    assay_put_format(out, ",\n  \"paces\": [");
+    for (size_t t = 0; t < c->trials; t++) {
+        const assay_compared_pace *pace = &c->trial[t].pace;
+        if (!compare_has_pace(c, t))
+            continue;
+        put_start(out, said++, "   ");
+        put_text("trial", trial_name(c, t), out);
+        assay_put_format(out, ", ");
+        put_text("mode", pace->mode ? pace->mode : "", out);
+        assay_put_format(out, ", \"steps\": %" PRIu64, pace->steps);
+        put_some("median_s", pace->median, out);
+        put_some("p99_s", pace->p99, out);
+        put_some("between_percent", pace->between, out);
+        for (int m = 0; m < ASSAY_METRICS; m++)
+            put_some(assay_metric_word(m), pace->use[m], out);
+        assay_put_u8(out, '}');
+    }
+    assay_put_format(out, "]");
+}
+
 void report_put_comparison_json(const assay_comparison *c, assay_buf *out)
 {
     assay_put_format(out, " \"comparison\": {");
@@ -362,5 +393,6 @@ void report_put_comparison_json(const assay_comparison *c, assay_buf *out)
     put_classes(c, false, out);
     put_classes(c, true, out);
     put_outliers(c, out);
+    put_paces(c, out);
     assay_put_format(out, "},\n");
 }

@@ -52,6 +52,7 @@ static void some_number(assay_table *table, double value, int digits)
 static void put_trials(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"trial", "group", "rules", "first rule", "step", "worker", "tensor"};
+    char when[REPORT_WHEN_ROOM];
     assay_table table;
     assay_table_init(&table, "errkree", heads);
     for (size_t i = 0; i < shown_trials(c); i++) {
@@ -65,7 +66,7 @@ static void put_trials(const assay_comparison *c, const assay_draw *draw, assay_
             assay_table_format(&table, "%zu", t->rules_with_findings);
         if (t->first && info) {
             assay_table_cell(&table, rule_name(c, t->first_rule));
-            assay_table_format(&table, "%" PRId64, t->first->step);
+            assay_table_cell(&table, report_finding_when(t->first, when));
             assay_table_cell(&table, report_finding_worker(info, t->first));
             assay_table_cell(&table, report_finding_tensor(info, t->first));
         } else {
@@ -362,11 +363,53 @@ static void put_settings(const assay_comparison *c, const assay_draw *draw, assa
         assay_put_format(out, "... and %zu more; report.json has all of them.\n", c->settings - SETTINGS_SHOWN);
 }
 
+static void put_known(double value, assay_table *table)
+{
+    if (isnan(value))
+        assay_table_cell(table, "-");
+    else
+        assay_table_number(table, value);
+}
+
+/* How fast the trainings were and how busy their machines, side by side. */
+static void put_paces(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
+{
+    static const char *const heads[] = {"trial", "mode",  "steps",      "median s", "99 % s",     "between %",
+                                        "CPU %", "GPU %", "GPU mem. %", "I/O %",    "network B/s"};
+    static const int metrics[] = {ASSAY_METRIC_CPU, ASSAY_METRIC_GPU, ASSAY_METRIC_GPU_MEMORY, ASSAY_METRIC_IO_WAIT,
+                                  ASSAY_METRIC_NETWORK};
+    assay_table table;
+    size_t shown = 0;
+    if (c->paces == 0)
+        return;
+    assay_table_init(&table, "elrrrrrrrrr", heads);
+    for (size_t t = 0; t < c->trials && shown < TRIALS_SHOWN; t++) {
+        const assay_compared_pace *pace = &c->trial[t].pace;
+        if (!compare_has_pace(c, t))
+            continue;
+        shown++;
+        assay_table_cell(&table, trial_name(c, t));
+        assay_table_cell(&table, pace->mode ? pace->mode : "-");
+        assay_table_format(&table, "%" PRIu64, pace->steps);
+        put_known(pace->median, &table);
+        put_known(pace->p99, &table);
+        put_known(pace->between, &table);
+        for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
+            put_known(pace->use[metrics[m]], &table);
+    }
+    assay_report_put_heading(out, "Step times and use of the machines");
+    assay_table_put(&table, 0, draw, out);
+    assay_table_release(&table);
+    if (c->paces > shown)
+        assay_put_format(out, "... and %zu more; report.json has all of them.\n", c->paces - shown);
+}
+
 void report_put_comparison_text(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
     put_odd(c, draw, out);
     put_settings(c, draw, out);
     put_trials(c, draw, out);
+    put_paces(c, draw, out);
     if (c->outcome->job->rule_count > 0) {
         put_matrix(c, draw, out);
         put_groups(c, draw, out);

@@ -181,7 +181,8 @@ static void put_first(html_page *page, const assay_comparison *c, size_t t)
     put_trial_head(page, c, t);
     html_put(page, "<td class=\"n\">%zu</td><td class=\"n\">%zu</td>", trial->group + 1, trial->rules_with_findings);
     if (trial->first && info) {
-        html_put(page, "<td class=\"n\">%" PRId64 "</td><td>", trial->first->step);
+        char when[REPORT_WHEN_ROOM];
+        html_put(page, "<td class=\"n\">%s</td><td>", report_finding_when(trial->first, when));
         html_name(page, c->outcome->job->rules[trial->first_rule]->name);
         html_put(page, "</td><td>");
         html_name(page, report_finding_worker(info, trial->first));
@@ -477,7 +478,8 @@ static void put_settings(html_page *page, const assay_comparison *c)
 void html_comparison(html_page *page)
 {
     static void (*const parts[])(html_page *, const assay_comparison *) = {
-        put_odd, put_settings, put_matrix, put_groups, put_firsts, put_outliers, put_losses, put_classes, put_tensors};
+        put_odd,    put_settings, html_paces, put_matrix,  put_groups,
+        put_firsts, put_outliers, put_losses, put_classes, put_tensors};
     size_t count = sizeof parts / sizeof *parts;
     const assay_comparison *c = page->comparison;
     if (!c)
