@@ -218,6 +218,14 @@ int assay_event_files_list(assay_store *store, const assay_names *top, assay_eve
     return status;
 }
 
+int assay_event_places(assay_store *store, int (*visit)(void *context, const char *path), void *context)
+{
+    int status = ASSAY_OK;
+    for (unsigned i = 0; i < assay_event_format_count() && status == ASSAY_OK; i++)
+        status = formats[i]->places(store, visit, context);
+    return status;
+}
+
 void assay_event_files_pack(const assay_event_files *files, assay_buf *out)
 {
     assay_put_u8(out, (uint8_t)(files->found | files->ended << 1));

@@ -52,6 +52,8 @@ void assay_event_files_release(assay_event_files *files);
 void assay_event_files_pack(const assay_event_files *files, assay_buf *out);
 /* ASSAY_EFORMAT or ASSAY_ENOMEM; `files` is zeroed before, and released by the caller in any case. */
 int assay_event_files_unpack(assay_cursor *in, assay_event_files *files);
+/* Visits the places whose change means: list the trial again; see assay_trial_places() (trial/places.h). */
+int assay_event_places(assay_store *store, int (*visit)(void *context, const char *path), void *context);
 /* Appends "directories of profiler data (system/, framework/)" and the like for the message about what is no trial. */
 void assay_event_formats_describe(assay_buf *out);
 

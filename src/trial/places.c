@@ -17,7 +17,7 @@ int assay_trial_places(assay_store *store, assay_place_visit *visit, void *conte
     int status = ASSAY_OK;
     for (unsigned i = 0; i < assay_format_count() && status == ASSAY_OK; i++)
         status = assay_format_of(i)->places(store, visit, context);
-    return status;
+    return status == ASSAY_OK ? assay_event_places(store, visit, context) : status;
 }
 
 int assay_trial_trees(int64_t step, assay_place_visit *visit, void *context)

@@ -197,7 +197,8 @@ static void welcome_back(watched_source *source, const ordered_unit *list)
 /* A hash of all that an evaluation would see. */
 static uint64_t view_of(const watched_source *source)
 {
-    uint64_t view = source->listed ? source->facts : 0;
+    const uint64_t whole[] = {source->facts, source->events};
+    uint64_t view = source->listed ? assay_hash_bytes(whole, sizeof whole) : 0;
     for (size_t i = 0; source->listed && i < source->catalog.unit_count; i++) {
         const watched_part *part = source->part[i];
         if (!watched_part_seen(part))

@@ -476,6 +476,8 @@ int assay_watched_look(watched_source *source, double now, bool *changed, assay_
         release_catalog(source);
         return ASSAY_OK;
     }
+    if (status == ASSAY_OK && source->listed)
+        assay_watched_look_at_events(source, now, changed);
     for (size_t i = 0; status == ASSAY_OK && source->listed && i < source->catalog.unit_count; i++)
         if (!source->part[i]->settled)
             status = look_at_part(source, i, now, changed);

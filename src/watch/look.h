@@ -21,4 +21,8 @@ typedef struct watched_steps {
  * messages. 0 or ASSAY_ENOMEM. */
 int assay_watched_judge(watched_source *source, const char *name, double now, double lag, watched_steps *out);
 
+/* Looks at the event files of a trial that is listed. *changed is set where they are others than at the last look.
+ * (look_events.c) */
+void assay_watched_look_at_events(watched_source *source, double now, bool *changed);
+
 #endif

@@ -56,6 +56,8 @@ typedef struct watched_source {
     assay_dict *place_names;
     watched_place *places; /* [place_names] */
     size_t place_room;
+    uint64_t events;    /* hash of what the event files look like, as it was last looked at */
+    double events_at;   /* when that was */
     uint64_t facts;     /* hash of what rules may know besides steps: workers, collections, the end */
     uint64_t evaluated; /* hash of what the last evaluation saw */
     uint64_t view;      /* hash of what the next one will see */

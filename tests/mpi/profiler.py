@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import TRIALS, Checks, mpirun  # noqa: E402
 from made import Made  # noqa: E402
 from reports import body_of, report_of  # noqa: E402
+from watching import Watch  # noqa: E402
 
 T0 = 1700006400  # a full minute
 SHARED = TRIALS.parent / "profiler_trials"
@@ -280,6 +281,50 @@ def built_in(checks, args, where):
     checks.expect(done.code in (0, 1, 3) and "CPUBottleneck" not in done.out.split("Not tested")[-1], "a mixed run: %s" % done)
 
 
+def commands(checks, args, where):
+    """ls, show, stats, compare and watch know metrics."""
+    p = Profile(where / "one")
+    for i in range(150):
+        p.sample(i * 0.4, "gpu0", "GPUUtilization", 5).sample(i * 0.4, "cpu0", "CPUUtilization", 95).sample(i * 0.4, "nvme0", "IOPS", i)
+    trial = p.events("151-algo-1", [step(2 + i, 0.5 if i == 3 else 0.25, i) for i in range(8)]).write()
+    p.folder = where / "other"
+    p.write()
+
+    def ask(*words, code=0):
+        done = mpirun(1, [args.assay, *words])
+        checks.expect(done.code == code, "%s: %s" % (words, done))
+        return done.out
+
+    listed = json.loads(ask("ls", trial, "--json"))["profiler"]
+    checks.expect([(w["worker"], w["data"], w["files"], [m["metric"] for m in w["metrics"]]) for w in listed] ==
+                  [("algo-1", "system", 1, ["cpu", "gpu", "gpu", "IOPS nvme0"]), ("algo-1-151", "python", 1, [])], "ls: %s" % listed)
+    checks.expect("algo-1 measured cpu, gpu (1), IOPS nvme0" in ask("ls", trial), "ls names metrics")
+    rows = [json.loads(line) for line in ask("show", trial, "--metric", "gpu", "--worker", "algo-1-151", "--json").splitlines()]
+    checks.expect(len(rows) == 300 and {r["unit"] for r in rows} == {"", "gpu0"} and {r["value"] for r in rows} == {5}, "show: %s" % rows[:2])
+    drawn = ask("show", trial, "--metric", "step", "--draw", "always")
+    checks.expect(re.search(r"algo-1-151 +step +TRAIN +seconds +8 ", drawn) and "algo-1-151 TRAIN\n" in drawn, "show draws: %s" % drawn)
+    checks.expect(ask("show", trial, "--metric", "IOPS", "--csv").count("\n") == 151, "show of another metric")
+    for wrong in (("--metric", "gpv"), ("--metric", "gpu", "--worker", "algo-7"), ("--metric", "gpu", "--step", "1")):
+        ask("show", trial, *wrong, code=2)
+    ask("stats", trial, "--metrics", "-o", where / "metrics.csv")
+    table = (where / "metrics.csv").read_text().splitlines()
+    checks.expect(len(table) == 1 + 4 * 150 + 8 and "%d,algo-1-151,step,TRAIN,0.5" % (T0 * 1000000 + 5000000) in table, "stats: %s" % table[:3])
+    ask("compare", trial, where / "other", "--out", where / "compared")
+    paces = report_of(where / "compared")["comparison"]["paces"]
+    checks.expect([(x["trial"], x["steps"], x["median_s"], x["gpu"], x["cpu"]) for x in paces] ==
+                  [(name, 8, 0.25, 5, 95) for name in ("one", "other")], "compare: %s" % paces)
+    growing = where / "growing"
+    (growing / "framework").mkdir(parents=True)
+    rules = where / "watched.json"
+    rules.write_text(json.dumps({"rules": [dict(name="low", rule="LowGPUUtilization", parameters=dict(patience=0))]}))
+    watch = Watch(args.assay, 0, rules, [growing], where / "watched", "--idle", "60")
+    p.folder = growing
+    p.write()
+    checks.expect(watch.wait_for(lambda: any(line.startswith("finding\tgrowing") for line in watch.lines)), "watch tells: %s" % watch.lines)
+    (growing / "system" / "training_job_end.ts").write_text("")
+    checks.expect(watch.end() in (0, 1) and report_of(where / "watched")["trials"][0]["profile"], "watch ends: %s" % watch)
+
+
 def same(a, b):
     if isinstance(b, dict):
         return isinstance(a, dict) and all(k in a and same(a[k], v) for k, v in b.items())
@@ -309,7 +354,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
     args = parser.parse_args()
     checks = Checks()
-    for case in (known_answers, bad_input, with_tensors, at_steps, built_in):
+    for case in (known_answers, bad_input, with_tensors, at_steps, built_in, commands):
         with tempfile.TemporaryDirectory() as folder:
             case(checks, args, Path(folder))
     if SHARED.is_dir():

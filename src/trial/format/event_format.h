@@ -18,6 +18,9 @@ typedef struct assay_event_lister {
     uint8_t format; /* under way */
 } assay_event_lister;
 
+/* As assay_place_visit of places.h. */
+typedef int assay_event_place_visit(void *context, const char *path);
+
 typedef struct assay_event_format {
     const char *name;
     const char *what; /* what makes a directory such a trial, for the message about one that is none */
@@ -25,6 +28,8 @@ typedef struct assay_event_format {
     bool (*probe)(const assay_names *top);
     /* Adds the files by assay_event_lister_add(), in any order, and says whether they have ended. 0 or ASSAY_ENOMEM. */
     int (*list)(assay_event_lister *lister);
+    /* Visits the directories in which a new file, or the end, is noticed. What the visitor returned. */
+    int (*places)(assay_store *store, assay_event_place_visit *visit, void *context);
     /* Hands out the lines of one file, one after the other: `context` is made anew for each file. Every cut of a file
      * gives a problem or fewer events, never a crash. 0, ASSAY_ENOMEM, or what the sink returned. */
     int (*read)(assay_store *store, const assay_event_file *file, const assay_event_sink *sink, uint64_t *bytes,

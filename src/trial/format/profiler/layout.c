@@ -1,6 +1,9 @@
 /* layout.c - finds the files of a profiler's trial by their names. All that have others are no concern of its. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "trial/format/profiler/profiler.h"
 
 enum { DEEPEST = 8, ID_MOST = 512 };
@@ -117,4 +120,30 @@ int assay_profiler_list(assay_event_lister *l)
     for (size_t i = 0; i < sizeof ends / sizeof *ends && status == ASSAY_OK; i++)
         l->files->ended = assay_store_exists(l->store, ends[i], NULL) == 1 || l->files->ended;
     return status;
+}
+
+/* A directory and those in it, `depth` deep. */
+static int visit_directories(assay_store *store, const char *directory, int depth, assay_event_place_visit *visit,
+                             void *context)
+{
+    enum { PATH_ROOM = 4096 };
+    assay_names names = {0};
+    int status = visit(context, directory);
+    if (status != ASSAY_OK || depth == 0 || assay_store_list(store, directory, &names, NULL) != ASSAY_OK)
+        return status;
+    char *path = assay_alloc(PATH_ROOM);
+    status = path ? ASSAY_OK : ASSAY_ENOMEM;
+    for (size_t i = 0; i < names.count && status == ASSAY_OK; i++)
+        if (snprintf(path, PATH_ROOM, "%s/%s", directory, names.name[i]) < PATH_ROOM && !strchr(names.name[i], '.'))
+            status = visit_directories(store, path, depth - 1, visit, context);
+    free(path);
+    assay_names_release(&names);
+    return status;
+}
+
+int assay_profiler_places(assay_store *store, assay_event_place_visit *visit, void *context)
+{
+    enum { OF_HOURS = 2 }; /* system/incremental/HOUR, framework/pevents/HOUR */
+    int status = visit_directories(store, "system", OF_HOURS, visit, context);
+    return status == ASSAY_OK ? visit_directories(store, "framework", OF_HOURS, visit, context) : status;
 }

@@ -89,5 +89,6 @@ const assay_event_format assay_event_format_profiler = {
     .what = "profiler data (system/, framework/)",
     .probe = assay_profiler_probe,
     .list = assay_profiler_list,
+    .places = assay_profiler_places,
     .read = read_file,
 };

@@ -23,6 +23,7 @@ typedef struct assay_profiler_file {
 /* As the members of assay_event_format. */
 bool assay_profiler_probe(const assay_names *top);
 int assay_profiler_list(assay_event_lister *lister);
+int assay_profiler_places(assay_store *store, assay_event_place_visit *visit, void *context);
 
 /* Reads one file. As assay_event_format.read. */
 int assay_profiler_read_system(assay_profiler_file *f, assay_error *err);
