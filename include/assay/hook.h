@@ -81,6 +81,19 @@ int assay_hook_set_mode(assay_hook *hook, int mode);
 /* Closes the current step and begins the next one of the current mode. Global and mode steps count from 0. The first
  * call fixes the configuration. */
 int assay_hook_step(assay_hook *hook);
+/* Ends the current step in time, where profiler data is recorded (parameters "timeline" and "system_metrics_interval"):
+ * what follows until the next assay_hook_step() was outside of steps. Tensors still belong to it. */
+int assay_hook_step_end(assay_hook *hook);
+
+/* A phase of the training, such as "data", "forward" or "backward", in profiler data:
+ *     int64_t begun = assay_hook_phase_begin(hook);
+ *     ...
+ *     assay_hook_phase_end(hook, "data", begun);
+ * The first call starts the recording of steps and phases. Phases may lie in one another, and in several threads. Begin
+ * gives microseconds since 1970, or 0 where nothing is recorded; end with that does nothing. */
+int64_t assay_hook_phase_begin(assay_hook *hook);
+int assay_hook_phase_end(assay_hook *hook, const char *name, int64_t begun);
+
 /* Makes the next assay_hook_step() begin this global step and this step of `mode`: for a training that goes on from a
  * checkpoint. Other modes keep their counts. */
 int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mode_step);

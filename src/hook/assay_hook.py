@@ -15,6 +15,7 @@ nothing else. Without PyTorch: hook.step(), hook.save_tensor(name, array). docs/
 A mistake in the configuration raises; after that nothing here stops a training.
 """
 import atexit
+import contextlib
 import ctypes
 import ctypes.util
 import enum
@@ -56,7 +57,7 @@ _SIGNATURES = {
     "save_strings": [_HOOK, _TEXT, ctypes.c_size_t, ctypes.POINTER(_TEXT)],
     "setting": [_HOOK, _TEXT, _TEXT], "version": [_HOOK, _TEXT, _TEXT],
     "save_scalar": [_HOOK, _TEXT, ctypes.c_double], "flush": [_HOOK], "get_counts": [_HOOK, ctypes.POINTER(_Counts)],
-    "close": [_HOOK],
+    "close": [_HOOK], "step_end": [_HOOK], "phase_begin": [_HOOK], "phase_end": [_HOOK, _TEXT, ctypes.c_int64],
 }
 
 
@@ -75,6 +76,7 @@ def _load_library():
         entry.argtypes = arguments
         entry.restype = ctypes.c_bool if function in ("active", "wants") else ctypes.c_int
     library.assay_hook_get_counts.restype = None
+    library.assay_hook_phase_begin.restype = ctypes.c_int64
     return library
 
 
@@ -340,6 +342,22 @@ class Hook:
         _lib.assay_hook_step(self._handle)
         self._active = _lib.assay_hook_active(self._handle)
         self._written.clear()
+
+    @_goes_on
+    def step_end(self):
+        """Ends the current step in the timeline: what follows until the next step was outside of steps."""
+        _lib.assay_hook_step_end(self._handle)
+
+    @contextlib.contextmanager
+    def phase(self, name):
+        """Records how long the block took: with hook.phase("data"): batch = next(loader)."""
+        if not self._begun and not self._forked():
+            self._begin()
+        begun = 0 if self._forked() else _lib.assay_hook_phase_begin(self._handle)
+        try:
+            yield
+        finally:
+            _lib.assay_hook_phase_end(self._handle, str(name).encode(errors="replace"), begun)
 
     def _forked(self):
         """True in a child process, which has no writer: there the hook is off."""

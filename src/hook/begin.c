@@ -59,6 +59,20 @@ void hook_write_facts(assay_hook *hook, bool ended)
     assay_buf_release(&text);
 }
 
+void hook_start_profile(assay_hook *hook)
+{
+    assay_error err = {""};
+    const hook_profile_options options = {.directory = hook->directory,
+                                          .node = hook->config.node,
+                                          .rank = hook->rank,
+                                          .interval = hook->config.metrics_interval};
+    if (hook->profile)
+        return;
+    hook->profile = hook_profile_new(&options, &err);
+    if (!hook->profile)
+        hook_failed(hook, ASSAY_EIO, err.text);
+}
+
 static int start(assay_hook *hook, assay_error *err)
 {
     int rc = configure(hook, err);
@@ -80,7 +94,10 @@ static int start(assay_hook *hook, assay_error *err)
         return assay_fail(err, ASSAY_ENOMEM, "hook: no memory for a queue of %llu bytes",
                           (unsigned long long)hook->config.memory);
     hook_write_facts(hook, false);
-    return hook_writer_start(hook, err);
+    rc = hook_writer_start(hook, err);
+    if (rc == ASSAY_OK && (hook->config.metrics_interval > 0 || hook->config.timeline))
+        hook_start_profile(hook);
+    return rc;
 }
 
 int hook_begin(assay_hook *hook)

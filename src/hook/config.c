@@ -119,6 +119,7 @@ void hook_config_release(hook_config *config)
     free(config->directory);
     free(config->tensorboard);
     free(config->worker);
+    free(config->node);
     memset(config, 0, sizeof *config);
 }
 

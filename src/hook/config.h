@@ -72,11 +72,14 @@ typedef struct hook_config {
     bool save_all, all_workers, dry_run, export_tensorboard, constant_checksum, drop, go_on, sample_variance, durable,
         run_facts;
     hook_end end;
-    uint64_t memory;   /* bytes of the queue */
-    int64_t stall;     /* seconds that a disk may not answer */
-    char *directory;   /* owned; LocalPath, or NULL */
-    char *tensorboard; /* owned; or NULL */
-    char *worker;      /* owned; name instead of worker_<rank>, or NULL */
+    uint64_t memory;          /* bytes of the queue */
+    int64_t stall;            /* seconds that a disk may not answer */
+    int64_t metrics_interval; /* milliseconds between two samples of the machine; 0: none are taken */
+    bool timeline;            /* steps and phases are recorded in time */
+    char *node;               /* owned; what the machine is called in profiler data, or NULL */
+    char *directory;          /* owned; LocalPath, or NULL */
+    char *tensorboard;        /* owned; or NULL */
+    char *worker;             /* owned; name instead of worker_<rank>, or NULL */
 } hook_config;
 
 /* Built-in collections and defaults. Release in any case with hook_config_release(). */

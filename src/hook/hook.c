@@ -367,6 +367,17 @@ static int leave(assay_hook *hook)
     return rc;
 }
 
+static void end_profile(assay_hook *hook)
+{
+    assay_error err = {""};
+    const int rc = hook_profile_end(hook->profile, &err);
+    hook->profile = NULL;
+    if (rc < 0) {
+        hook->warned = true; /* it was said when it happened */
+        hook_failed(hook, rc, err.text);
+    }
+}
+
 int assay_hook_close(assay_hook *hook)
 {
     if (!hook || hook_forked(hook))
@@ -374,6 +385,7 @@ int assay_hook_close(assay_hook *hook)
     assay_hook_begin(hook); /* a training without a step still leaves its collections and its end */
     if (!hook_writer_stop(hook))
         return leave(hook);
+    end_profile(hook);
     if (!hook->off)
         write_end(hook);
     int rc = hook->counts.status;

@@ -10,6 +10,7 @@
 #include "hook/facts.h"
 #include "hook/names.h"
 #include "hook/output.h"
+#include "hook/profile.h"
 #include "hook/queue.h"
 #include "hook/wait.h"
 
@@ -39,7 +40,8 @@ struct assay_hook {
     bool stalled;                  /* it did nothing for config.stall seconds, and nothing since */
     unsigned forks;                /* of the process when the hook was opened (wait.h) */
     pthread_t writer;
-    hook_output output; /* the writer's own while it runs */
+    hook_output output;    /* the writer's own while it runs */
+    hook_profile *profile; /* NULL: no profiler data is recorded */
     assay_hook_counts counts;
     hook_facts facts;
     hook_recorded recorded;
@@ -61,6 +63,10 @@ void hook_take_mask(assay_hook *hook);
 /* Fixes the configuration, takes the place in the directory and starts the writer, once; a failure turns the hook off.
  * The caller holds the lock. */
 int hook_begin(assay_hook *hook);
+
+/* Starts the recording of profiler data, once. A failure is noted; tensors are recorded all the same. The caller holds
+ * the lock. */
+void hook_start_profile(assay_hook *hook);
 
 /* Writes run/<worker>.json, with how much was recorded when `ended`. A failure is noted as any other. While the writer
  * does not run. */

@@ -224,6 +224,19 @@ static int set_memory(const setting *s)
     return rc;
 }
 
+/* Milliseconds; 0 is off. */
+static int set_metrics_interval(const setting *s)
+{
+    enum { LEAST = 10, MOST = 3600000 };
+    int64_t interval = 0;
+    int rc = parse_int(s, 0, "0, or milliseconds from 10 to 3600000", &interval);
+    if (rc == ASSAY_OK && interval != 0 && (interval < LEAST || interval > MOST))
+        return bad(s, "0, or milliseconds from 10 to 3600000");
+    if (rc == ASSAY_OK)
+        s->config->metrics_interval = interval;
+    return rc;
+}
+
 static int set_worker(const setting *s)
 {
     bool device = *s->value == '/'; /* a TensorFlow device: written with _ for / and - for : */
@@ -247,7 +260,8 @@ static int set_hook(const setting *s)
                  {"export_tensorboard", &c->export_tensorboard},
                  {"sample_variance", &c->sample_variance},
                  {"durable", &c->durable},
-                 {"run_facts", &c->run_facts}};
+                 {"run_facts", &c->run_facts},
+                 {"timeline", &c->timeline}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (strcmp(s->key, flags[i].key) == 0)
             return parse_bool(s, flags[i].flag);
@@ -268,6 +282,10 @@ static int set_hook(const setting *s)
         return set_end(s);
     if (strcmp(s->key, "worker") == 0)
         return set_worker(s);
+    if (strcmp(s->key, "system_metrics_interval") == 0)
+        return set_metrics_interval(s);
+    if (strcmp(s->key, "node") == 0)
+        return parse_text(s, &c->node);
     if (strcmp(s->key, "tensorboard_dir") == 0)
         return parse_text(s, &c->tensorboard);
     return strcmp(s->key, "out_dir") == 0 ? parse_text(s, &c->directory) : 1;

@@ -28,6 +28,12 @@ void hook_take_mask(assay_hook *hook)
     atomic_store_explicit(&hook->mask, mask, memory_order_relaxed);
 }
 
+static const char *mode_name(int mode)
+{
+    static const char *const names[HOOK_MODES] = {"TRAIN", "EVAL", "PREDICT", "GLOBAL"};
+    return names[mode];
+}
+
 int assay_hook_step(assay_hook *hook)
 {
     if (!hook || hook_forked(hook))
@@ -44,12 +50,53 @@ int assay_hook_step(assay_hook *hook)
         if (hook->mode != ASSAY_HOOK_GLOBAL - 1)
             hook->mode_step[ASSAY_HOOK_GLOBAL - 1] = hook->step;
         hook_take_mask(hook);
+        if (hook->profile)
+            hook_profile_step(hook->profile, mode_name(hook->mode), hook->mode_step[hook->mode]);
         hook->recorded.passed[hook->step_mode]++;
         hook->recorded.saved[hook->step_mode] += atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
         atomic_store_explicit(&hook->recording, true, memory_order_relaxed);
         if (hook->queue.items || hook->writing)
             pthread_cond_signal(&hook->work);
     }
+    pthread_mutex_unlock(&hook->lock);
+    return rc;
+}
+
+int assay_hook_step_end(assay_hook *hook)
+{
+    if (!hook || hook_forked(hook))
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    if (hook->profile)
+        hook_profile_step_end(hook->profile);
+    pthread_mutex_unlock(&hook->lock);
+    return ASSAY_OK;
+}
+
+int64_t assay_hook_phase_begin(assay_hook *hook)
+{
+    int64_t now = 0;
+    if (!hook || hook_forked(hook))
+        return now;
+    pthread_mutex_lock(&hook->lock);
+    if (hook_begin(hook) == ASSAY_OK && !hook->off)
+        hook_start_profile(hook);
+    if (hook->profile)
+        now = hook_profile_now(hook->profile);
+    pthread_mutex_unlock(&hook->lock);
+    return now;
+}
+
+int assay_hook_phase_end(assay_hook *hook, const char *name, int64_t begun)
+{
+    if (!hook || hook_forked(hook) || begun <= 0)
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    int rc = ASSAY_OK;
+    if (!name || !*name)
+        rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_phase_end: the phase has no name");
+    else if (hook->profile)
+        hook_profile_phase(hook->profile, name, begun, hook_profile_now(hook->profile));
     pthread_mutex_unlock(&hook->lock);
     return rc;
 }

@@ -1,0 +1,402 @@
+/* profile.c - see profile.h. */
+#include "hook/profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "hook/machine.h"
+
+enum { MILLION = 1000000, MINUTE = 60, PATH_ROOM = 4096, NAME_ROOM = 128, PHASES_MOST = 256 };
+static const size_t FILE_MOST = 10 << 20; /* of a timeline: then the next one begins, as after a minute */
+
+struct hook_profile {
+    char *directory;
+    char node[NAME_ROOM], id[NAME_ROOM + 16];
+    int64_t base, base_clock; /* microseconds since 1970, and of the clock that does not jump, when it began */
+    pthread_mutex_t lock;     /* guards the timeline and the failure */
+    int status;
+    assay_error error;
+    /* The timeline. */
+    assay_buf events;            /* not written yet */
+    int file;                    /* -1: none is open */
+    size_t written;              /* bytes in it */
+    int64_t opened, latest;      /* when it was; the latest end of an event in it */
+    char *phase[PHASES_MOST];    /* their rows' names; owned */
+    uint32_t named[PHASES_MOST]; /* in which file a row was named the last time */
+    uint32_t files;
+    int phases;
+    int64_t step_begun, step_number; /* 0: no step */
+    char step_mode[16];
+    /* The machine. */
+    bool sampling;
+    int claim; /* the lock of the machine's one sampler; -1: another has it */
+    pthread_t sampler;
+    pthread_mutex_t sleep_lock;
+    pthread_cond_t woken;
+    bool ending;
+    int64_t interval; /* milliseconds */
+    hook_machine *machine;
+};
+
+static int64_t clock_now(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * MILLION + now.tv_nsec / 1000;
+}
+
+int64_t hook_profile_now(const hook_profile *p)
+{
+    return p->base + clock_now(CLOCK_MONOTONIC) - p->base_clock;
+}
+
+/* Keeps the first failure. The lock is held, or there is one thread. */
+static void fail(hook_profile *p, const char *path)
+{
+    if (p->status != ASSAY_OK)
+        return;
+    p->status = assay_fail(&p->error, ASSAY_EIO, "%s: cannot write profiler data: %s", path, strerror(errno));
+    assay_log_warn("%s (said once; the training goes on)", p->error.text);
+}
+
+/* The hour of a time, as folders are called. */
+static void put_hour(int64_t time, char out[16])
+{
+    const time_t seconds = (time_t)(time / MILLION);
+    struct tm parts;
+    gmtime_r(&seconds, &parts);
+    strftime(out, 16, "%Y%m%d%H", &parts);
+}
+
+/* Makes the directories of a path below the trial. */
+static void make_directories(const hook_profile *p, char *path)
+{
+    for (char *at = path + strlen(p->directory) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        mkdir(path, 0777);
+        *at = '/';
+    }
+}
+
+static bool write_all(int file, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    while (size > 0) {
+        const ssize_t done = write(file, at, size);
+        if (done < 0 && errno != EINTR)
+            return false;
+        at += done > 0 ? done : 0;
+        size -= done > 0 ? (size_t)done : 0;
+    }
+    return true;
+}
+
+/* ---- the timeline ---- */
+
+static void open_path(const hook_profile *p, char *path)
+{
+    snprintf(path, PATH_ROOM, "%s/framework/%s_pythontimeline.json.tmp", p->directory, p->id);
+}
+
+/* Writes what has gathered; begins a file where none is open. */
+static void write_events(hook_profile *p)
+{
+    char path[PATH_ROOM];
+    open_path(p, path);
+    if (p->events.size == 0 || p->status != ASSAY_OK)
+        return;
+    if (p->file < 0) {
+        make_directories(p, path);
+        p->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    }
+    if (p->file < 0 || assay_buf_status(&p->events) != ASSAY_OK || !write_all(p->file, p->events.data, p->events.size))
+        fail(p, path);
+    p->written += p->events.size;
+    assay_buf_clear(&p->events);
+}
+
+/* Closes the file and gives it the name that says when its latest event ended. */
+static void close_file(hook_profile *p)
+{
+    char from[PATH_ROOM], to[PATH_ROOM], hour[16];
+    if (p->opened == 0)
+        return;
+    assay_put_format(&p->events, "\n]\n");
+    write_events(p);
+    p->opened = 0;
+    p->written = 0;
+    if (p->file < 0)
+        return;
+    open_path(p, from);
+    put_hour(p->latest, hour);
+    snprintf(to, sizeof to, "%s/framework/pevents/%s/%" PRId64 "_%s_pythontimeline.json", p->directory, hour, p->latest,
+             p->id);
+    make_directories(p, to);
+    if (close(p->file) != 0 || rename(from, to) != 0)
+        fail(p, to);
+    p->file = -1;
+}
+
+/* The row of a phase, which is named once in a file. */
+static int find_row(hook_profile *p, const char *phase)
+{
+    int row = 0;
+    while (row < p->phases && strcmp(p->phase[row], phase) != 0)
+        row++;
+    if (row == p->phases) {
+        if (p->phases == PHASES_MOST || !(p->phase[row] = assay_copy_text(phase)))
+            return -1;
+        p->phases++;
+    }
+    if (p->named[row] == p->files)
+        return row;
+    p->named[row] = p->files;
+    assay_put_format(&p->events,
+                     ",\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %d, \"args\": {\"name\": ", row + 1);
+    assay_json_put_text(&p->events, phase);
+    assay_put_format(
+        &p->events,
+        "}},\n{\"name\": \"process_sort_index\", \"ph\": \"M\", \"pid\": %d, \"args\": {\"sort_index\": %d}}", row + 1,
+        row + 1);
+    return row;
+}
+
+/* One event; `number` of a step, else -1. The lock is held. */
+static void put_event(hook_profile *p, const char *phase, const char *name, int64_t begun, int64_t ended,
+                      int64_t number)
+{
+    if (p->opened > 0 && (ended - p->opened > (int64_t)MINUTE * MILLION || p->written + p->events.size > FILE_MOST))
+        close_file(p);
+    if (p->opened == 0) {
+        p->opened = ended;
+        p->latest = 0;
+        p->files++;
+        assay_put_format(&p->events,
+                         "[\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 0, \"args\": "
+                         "{\"start_time_since_epoch_in_micros\": %" PRId64 "}}",
+                         p->base);
+    }
+    const int row = find_row(p, phase);
+    if (row < 0)
+        return;
+    assay_put_format(&p->events, ",\n{\"name\": ");
+    assay_json_put_text(&p->events, name);
+    assay_put_format(&p->events,
+                     ", \"pid\": %d, \"ph\": \"X\", \"ts\": %" PRId64 ", \"dur\": %" PRId64 ", \"args\": {\"pid\": %ld",
+                     row + 1, begun - p->base, ended - begun, (long)getpid());
+    if (number >= 0)
+        assay_put_format(&p->events, ", \"step_num\": \"%" PRId64 "\"", number);
+    assay_put_format(&p->events, "}}");
+    p->latest = ended > p->latest ? ended : p->latest;
+    if (p->events.size > 1 << 16 || assay_buf_status(&p->events) != ASSAY_OK)
+        write_events(p);
+}
+
+void hook_profile_phase(hook_profile *p, const char *name, int64_t begun, int64_t ended)
+{
+    static const struct {
+        const char *name, *phase;
+    } known[] = {{"data", "DataIterator"}, {"forward", "Forward"}, {"backward", "Backward(post-forward)"}};
+    const char *phase = name;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        phase = strcmp(known[i].name, name) == 0 ? known[i].phase : phase;
+    pthread_mutex_lock(&p->lock);
+    if (ended >= begun && begun > 0)
+        put_event(p, phase, name, begun, ended, -1);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void end_step(hook_profile *p, int64_t now)
+{
+    char name[64];
+    if (p->step_begun == 0)
+        return;
+    snprintf(name, sizeof name, "Step:ModeKeys.%s", p->step_mode);
+    put_event(p, name, name, p->step_begun, now, p->step_number);
+    p->step_begun = 0;
+}
+
+void hook_profile_step(hook_profile *p, const char *mode, int64_t number)
+{
+    pthread_mutex_lock(&p->lock);
+    const int64_t now = hook_profile_now(p);
+    end_step(p, now);
+    snprintf(p->step_mode, sizeof p->step_mode, "%s", mode);
+    p->step_begun = now;
+    p->step_number = number;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void hook_profile_step_end(hook_profile *p)
+{
+    pthread_mutex_lock(&p->lock);
+    end_step(p, hook_profile_now(p));
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- the machine ---- */
+
+/* Appends an instant to the file of its minute. */
+static void write_sample(hook_profile *p, int64_t time, const assay_buf *lines)
+{
+    char path[PATH_ROOM], hour[16];
+    const int64_t minute = time / MILLION / MINUTE * MINUTE;
+    put_hour(time, hour);
+    snprintf(path, sizeof path, "%s/system/incremental/%s/%" PRId64 ".%s.json", p->directory, hour, minute, p->node);
+    make_directories(p, path);
+    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const bool sound = file >= 0 && assay_buf_status(lines) == ASSAY_OK && write_all(file, lines->data, lines->size);
+    if (!sound || close(file) != 0) {
+        pthread_mutex_lock(&p->lock);
+        fail(p, path);
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
+/* Until the next instant; false: it ends. */
+static bool sleep_until(hook_profile *p, int64_t clock)
+{
+    const struct timespec until = {clock / MILLION, clock % MILLION * 1000};
+    pthread_mutex_lock(&p->sleep_lock);
+    while (!p->ending && clock_now(CLOCK_MONOTONIC) < clock)
+        pthread_cond_timedwait(&p->woken, &p->sleep_lock, &until);
+    const bool on = !p->ending;
+    pthread_mutex_unlock(&p->sleep_lock);
+    return on;
+}
+
+static void *sample_machine(void *argument)
+{
+    hook_profile *p = argument;
+    assay_buf lines;
+    const char *why = NULL;
+    assay_buf_init(&lines, 64 << 20);
+    p->machine->gpus = hook_gpus_open(&why);
+    if (!p->machine->gpus)
+        assay_log_note("%s: no GPUs are recorded: %s", p->directory, why);
+    int64_t next = clock_now(CLOCK_MONOTONIC);
+    do {
+        const int64_t now = hook_profile_now(p);
+        assay_buf_clear(&lines);
+        hook_machine_sample(p->machine, p->node, (double)now / MILLION, &lines);
+        write_sample(p, now, &lines);
+        while (next <= clock_now(CLOCK_MONOTONIC)) /* instants that were missed are left out */
+            next += p->interval * 1000;
+    } while (sleep_until(p, next));
+    assay_buf_release(&lines);
+    hook_gpus_close(p->machine->gpus);
+    return NULL;
+}
+
+/* Starts the thread, unless another process of this machine samples for the trial. */
+static int start_sampler(hook_profile *p, assay_error *err)
+{
+    char path[PATH_ROOM];
+    pthread_condattr_t monotonic;
+    sigset_t all, before;
+    snprintf(path, sizeof path, "%s/system/.sampler-%s", p->directory, p->node);
+    make_directories(p, path);
+    p->claim = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (p->claim < 0)
+        return assay_fail(err, ASSAY_EIO, "%s: %s", path, strerror(errno));
+    if (flock(p->claim, LOCK_EX | LOCK_NB) != 0)
+        return ASSAY_OK; /* it does */
+    p->machine = assay_alloc_zeroed(1, sizeof *p->machine);
+    if (!p->machine)
+        return assay_fail(err, ASSAY_ENOMEM, "hook: out of memory for the counters of the machine");
+    pthread_mutex_init(&p->sleep_lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->woken, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    sigfillset(&all); /* signals are the training's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    p->sampling = pthread_create(&p->sampler, NULL, sample_machine, p) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return p->sampling ? ASSAY_OK : assay_fail(err, ASSAY_EIO, "hook: no thread for the machine's metrics");
+}
+
+/* ---- the whole ---- */
+
+/* A node's name has no dot, a file's ID no underscore. */
+static void name_node(hook_profile *p, const hook_profile_options *options)
+{
+    char host[NAME_ROOM] = "node";
+    gethostname(host, sizeof host - 1);
+    snprintf(p->node, sizeof p->node, "%s", options->node ? options->node : host);
+    for (char *c = p->node; *c; c++)
+        *c = *c == '.' || *c == '/' || *c == '"' || *c == '\\' || (unsigned char)*c <= ' ' ? '-' : *c;
+    snprintf(p->id, sizeof p->id, "%d-%s", options->rank, p->node);
+    for (char *c = p->id; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+}
+
+hook_profile *hook_profile_new(const hook_profile_options *options, assay_error *err)
+{
+    hook_profile *p = assay_alloc_zeroed(1, sizeof *p);
+    char *directory = assay_copy_text(options->directory);
+    if (!p || !directory) {
+        free(p);
+        free(directory);
+        assay_fail(err, ASSAY_ENOMEM, "hook: out of memory for profiler data");
+        return NULL;
+    }
+    p->directory = directory;
+    p->file = p->claim = -1;
+    p->interval = options->interval;
+    p->base = clock_now(CLOCK_REALTIME);
+    p->base_clock = clock_now(CLOCK_MONOTONIC);
+    pthread_mutex_init(&p->lock, NULL);
+    assay_buf_init(&p->events, 64 << 20);
+    name_node(p, options);
+    if (p->interval == 0 || start_sampler(p, err) == ASSAY_OK)
+        return p;
+    assay_error unseen = {""};
+    hook_profile_end(p, &unseen);
+    return NULL;
+}
+
+int hook_profile_end(hook_profile *p, assay_error *err)
+{
+    if (!p)
+        return ASSAY_OK;
+    if (p->sampling) {
+        pthread_mutex_lock(&p->sleep_lock);
+        p->ending = true;
+        pthread_cond_signal(&p->woken);
+        pthread_mutex_unlock(&p->sleep_lock);
+        pthread_join(p->sampler, NULL);
+    }
+    if (p->machine) {
+        pthread_cond_destroy(&p->woken);
+        pthread_mutex_destroy(&p->sleep_lock);
+    }
+    hook_profile_step_end(p);
+    close_file(p);
+    if (p->claim >= 0)
+        close(p->claim);
+    const int status = p->status;
+    if (status != ASSAY_OK)
+        assay_fail(err, status, "%s", p->error.text);
+    for (int i = 0; i < p->phases; i++)
+        free(p->phase[i]);
+    assay_buf_release(&p->events);
+    pthread_mutex_destroy(&p->lock);
+    free(p->machine);
+    free(p->directory);
+    free(p);
+    return status;
+}
