@@ -99,14 +99,24 @@ void assay_sha256_hex(assay_sha256 *h, char hex[65])
         snprintf(hex + 2 * i, 3, "%02x", (unsigned)bytes[i]);
 }
 
+/* Folds eight bytes in. The multiplication carries upwards alone: the shift brings what is above down again. */
+static uint64_t fold(uint64_t h, uint64_t eight)
+{
+    h = (h ^ eight) * 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio */
+    return h ^ h >> 32;
+}
+
 uint64_t assay_hash_bytes(const void *bytes, size_t size)
 {
     const uint8_t *at = bytes;
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a's offset basis and prime */
+    uint64_t h = 0xcbf29ce484222325u ^ size, rest = 0;
+    for (; size >= 8; size -= 8, at += 8) {
+        uint64_t eight;
+        memcpy(&eight, at, sizeof eight);
+        h = fold(h, eight);
+    }
     for (size_t i = 0; i < size; i++)
-        h = (h ^ at[i]) * 0x100000001b3u;
-    /* FNV's low bits know little of the last bytes' high bits; tables take the low bits. */
-    h ^= h >> 32;
-    h *= 0x9e3779b97f4a7c15u; /* 2^64 over the golden ratio */
+        rest |= (uint64_t)at[i] << 8 * i;
+    h = fold(fold(h, rest), 0);
     return h ^ h >> 29;
 }

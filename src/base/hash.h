@@ -18,7 +18,7 @@ void assay_sha256_add(assay_sha256 *h, const void *bytes, size_t size);
 void assay_sha256_bytes(assay_sha256 *h, uint8_t out[32]);
 void assay_sha256_hex(assay_sha256 *h, char hex[65]);
 
-/* A hash for in-memory tables (FNV-1a 64, finished with a mix). Not stable across versions. */
+/* A hash for in-memory tables . Not stable across versions, nor the same on machines of another byte order. */
 uint64_t assay_hash_bytes(const void *bytes, size_t size);
 
 #endif

@@ -10,7 +10,7 @@
 typedef struct dict_name {
     size_t at; /* in bytes; a terminator follows the name */
     uint32_t length;
-    uint32_t hash; /* upper half: the table takes the lower bits */
+    uint32_t hash; /* lower half, whose lower bits the table takes */
 } dict_name;
 
 struct assay_dict {
@@ -61,7 +61,7 @@ static uint32_t find_slot(const assay_dict *d, const char *name, size_t length, 
     uint32_t slot = (uint32_t)hash & d->mask;
     while (d->slots[slot]) {
         uint32_t id = d->slots[slot] - 1;
-        if (d->names[id].hash == (uint32_t)(hash >> 32) && is_name(d, id, name, length))
+        if (d->names[id].hash == (uint32_t)hash && is_name(d, id, name, length))
             break;
         slot = (slot + 1) & d->mask;
     }
@@ -72,7 +72,7 @@ static void fill_slots(assay_dict *d)
 {
     memset(d->slots, 0, ((size_t)d->mask + 1) * sizeof *d->slots);
     for (uint32_t id = 0; id < d->count; id++) {
-        uint32_t slot = (uint32_t)assay_hash_bytes(d->bytes + d->names[id].at, d->names[id].length) & d->mask;
+        uint32_t slot = d->names[id].hash & d->mask;
         while (d->slots[slot])
             slot = (slot + 1) & d->mask;
         d->slots[slot] = id + 1;
@@ -152,7 +152,7 @@ uint32_t assay_dict_add(assay_dict *d, const char *name, size_t length)
         if (!reserve(d, length) || !grow_slots(d))
             return ASSAY_NO_ID;
         slot = find_slot(d, name, length, hash); /* the table may have grown */
-        d->names[d->count] = (dict_name){d->size, (uint32_t)length, (uint32_t)(hash >> 32)};
+        d->names[d->count] = (dict_name){d->size, (uint32_t)length, (uint32_t)hash};
         if (length)
             memcpy(d->bytes + d->size, name, length);
         d->bytes[d->size + length] = '\0';

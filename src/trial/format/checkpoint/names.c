@@ -43,17 +43,31 @@ static void take_names(assay_contents *c, bool complete, assay_dict *names)
 
 /* ---- what wrappers add ---- */
 
+static const char *const ADDED[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
+enum { ADDED_COUNT = sizeof ADDED / sizeof *ADDED };
+
+/* May a name have such a component? All of them begin with '_', which few components do. */
+static bool is_wrapped(const assay_contents *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        size_t length = 0;
+        const char *name = name_of(c, &c->tensor[i], &length);
+        if (name[0] == '_' || memmem(name, length, "._", 2) || memmem(name, length, "/_", 2))
+            return true;
+    }
+    return false;
+}
+
 /* Appends a name without the components that wrappers add. */
 static void put_unwrapped(assay_buf *out, const char *name, size_t length)
 {
-    static const char *const added[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"};
     bool first = true;
     for (size_t at = 0; at <= length;) {
         const char *point = memchr(name + at, '.', length - at);
         const size_t size = point ? (size_t)(point - name) - at : length - at;
         bool drop = false;
-        for (size_t i = 0; i < sizeof added / sizeof *added; i++)
-            drop = drop || (size == strlen(added[i]) && memcmp(name + at, added[i], size) == 0);
+        for (size_t i = 0; i < ADDED_COUNT; i++)
+            drop = drop || (size == strlen(ADDED[i]) && memcmp(name + at, ADDED[i], size) == 0);
         if (!drop) {
             if (!first)
                 assay_put_u8(out, '.');
@@ -120,6 +134,8 @@ static uint32_t add_unwrapped(const assay_contents *c, const assay_ckpt_tensor *
 static int drop_wrappers(assay_contents *c)
 {
     const bool module = is_module(c);
+    if (!module && !is_wrapped(c))
+        return ASSAY_OK;
     assay_dict *names = assay_dict_new();
     assay_buf text;
     assay_buf_init(&text, SIZE_MAX);
