@@ -104,6 +104,12 @@ void assay_boxes_give_up(assay_boxes *b, uint32_t tensor)
     b->tensor[tensor].given_up = true;
 }
 
+void assay_boxes_give_up_all(assay_boxes *b)
+{
+    for (uint32_t i = 0; i < assay_dict_count(b->names); i++)
+        b->tensor[i].given_up = true;
+}
+
 /* ---- the whole ---- */
 
 /* A tensor that nobody gave a shape ends where its boxes do. False when that is beyond 63 bits, or ranks differ. */

@@ -20,6 +20,9 @@ int assay_boxes_set_shape(assay_boxes *b, uint32_t tensor, const int64_t *shape,
 /* Some pieces of the tensor cannot be read: the tensor is left out, without further messages. */
 void assay_boxes_give_up(assay_boxes *b, uint32_t tensor);
 
+/* The same of all tensors: it is not known which pieces a file had. */
+void assay_boxes_give_up_all(assay_boxes *b);
+
 /* Adds the tensors to the contents, in the order in which they were named. Those with holes, with elements in two
  * pieces, or with pieces of different dtypes become problems of `path`. */
 int assay_boxes_finish(assay_boxes *b, assay_contents *c, const char *path);

@@ -330,8 +330,9 @@ static int read_model(saved *s)
         if (!is_mine(s, s->names->name[i], ASSAY_DEEPSPEED_MODEL, &n))
             continue;
         s->rank = n.rank;
-        /* Other ranks' files have pieces of what is frozen, and nothing else. */
-        if (s->first || (n.partitioned && assay_zero_parameters(s->frozen) > 0))
+        /* Of other ranks' files pieces of what is frozen are taken; the rest has to be sound: no rank resumes without.
+         */
+        if (s->first || n.partitioned)
             status = read_file(s, s->names->name[i], take_model, s, &ignored);
     }
     for (size_t i = 0; i < s->names->count && status == ASSAY_OK && !s->model_aside; i++) {

@@ -24,6 +24,7 @@ typedef struct reading {
     assay_shard_map map;
     bool has_map;
     bool *sound; /* by file of the map: it was read, and lacks nothing */
+    bool hidden; /* the directory of a file of the model cannot be used: nobody knows what it had */
 } reading;
 
 static int path_of(const reading *r, const char *name, char out[ASSAY_PATH_ROOM])
@@ -246,7 +247,11 @@ static int read_member(reading *r, const char *name, assay_ckpt_kind best)
         return ASSAY_OK;
     }
     const uint64_t losses = r->c->problems->losses;
+    const size_t kept = r->c->problems->kept;
     int status = read_file(r->c, path, name, assay_ckpt_role_of(name));
+    for (size_t i = kept; i < r->c->problems->kept; i++)
+        r->hidden = r->hidden || (model && (r->c->problems->list[i].kind == ASSAY_PROBLEM_HEADER ||
+                                            r->c->problems->list[i].kind == ASSAY_PROBLEM_READ));
     if (mapped != ASSAY_NO_ID)
         r->sound[mapped] = r->c->problems->losses == losses;
     return status;
@@ -321,6 +326,9 @@ static int read_members(reading *r)
         status = read_member(r, r->names.name[i], best);
     if (status == ASSAY_OK && !r->has_map)
         status = assay_ckpt_name_missing(r->c, r->directory, &r->names, best);
+    if (status == ASSAY_OK && r->c->boxes && r->hidden)
+        assay_boxes_give_up_all(
+            r->c->boxes); /* they end where their last piece does, which may be the one that is lost */
     if (status == ASSAY_OK && r->c->boxes)
         return assay_boxes_finish(r->c->boxes, r->c, r->directory);
     if (status == ASSAY_OK && r->has_map) {
