@@ -47,15 +47,24 @@ static assay_ckpt_tensor *find_tensor(assay_contents *c, const char *name, size_
         c->tensor = grown;
         c->room = room;
     }
-    const uint32_t before = assay_dict_count(c->names), id = assay_dict_add(c->names, name, length);
+    const uint32_t id = assay_dict_add(c->names, name, length);
     if (id == ASSAY_NO_ID) {
         c->status = ASSAY_ENOMEM;
         return NULL;
     }
-    *known = id < before;
+    *known = id < c->count;
     if (!*known)
         c->tensor[c->count++] = (assay_ckpt_tensor){.name = id, .file = ASSAY_NO_ID, .state = ASSAY_CKPT_PROMISED};
     return &c->tensor[id];
+}
+
+bool assay_contents_take_names(assay_contents *c, assay_dict *names)
+{
+    if (assay_dict_count(c->names) > 0)
+        return false;
+    assay_dict_free(c->names);
+    c->names = names;
+    return true;
 }
 
 void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length, uint32_t file,

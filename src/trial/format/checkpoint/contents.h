@@ -104,6 +104,9 @@ typedef struct assay_contents {
 int assay_contents_init(assay_contents *c, assay_store *store, int64_t step, const char *directory,
                         assay_problems *problems);
 void assay_contents_release(assay_contents *c);
+/* Takes over the names of a file whose tensors are about to be added or promised, all of them in the order of their
+ * numbers: they need not be looked up once more. False: there are names already, and these stay the caller's. */
+bool assay_contents_take_names(assay_contents *c, assay_dict *names);
 /* Adds a tensor of a file in the range [offset, offset + length); of two of one name the first counts, and a problem
  * names the second. */
 void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length, uint32_t file,

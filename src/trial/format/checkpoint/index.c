@@ -35,10 +35,16 @@ static int compare_tensors(const void *a, const void *b)
 static int add_rows(const assay_contents *c, assay_part *part, assay_dict *tensors, assay_shard *shard)
 {
     const uint32_t paths = assay_dict_count(c->files);
-    int status = assay_shard_reserve(shard, 1, c->count, 0);
+    size_t bytes = 0, length = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        assay_dict_name(c->names, c->tensor[i].name, &length);
+        bytes += length;
+    }
+    int status = assay_dict_reserve(tensors, c->count, bytes);
+    if (status == ASSAY_OK)
+        status = assay_shard_reserve(shard, 1, c->count, 0);
     for (size_t i = 0; i < c->count && status == ASSAY_OK; i++) {
         const assay_ckpt_tensor *t = &c->tensor[i];
-        size_t length = 0;
         const char *name = assay_dict_name(c->names, t->name, &length);
         const uint32_t tensor = assay_dict_add(tensors, name, length);
         if (tensor == ASSAY_NO_ID)
@@ -153,7 +159,10 @@ static int add_part(assay_contents *c, const assay_unit *unit, assay_dict *tenso
                            c->count, most);
         c->count = most;
     }
-    if (c->count > 0)
+    bool sorted = true;
+    for (size_t i = 1; i < c->count && sorted; i++)
+        sorted = compare_tensors(&c->tensor[i - 1], &c->tensor[i]) <= 0;
+    if (!sorted)
         qsort(c->tensor, c->count, sizeof *c->tensor, compare_tensors);
     int status = add_rows(c, &part, tensors, shard);
     if (status == ASSAY_OK && c->count > 0 && !(part.files = list_files(c)))

@@ -266,9 +266,12 @@ static int check_cover(assay_safetensors *s, assay_error *err)
     const uint32_t count = assay_dict_count(s->names);
     const assay_safetensors_tensor **order = assay_alloc((size_t)count * sizeof *order);
     int status = order ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
-    for (uint32_t i = 0; order && i < count; i++)
+    bool sorted = true;
+    for (uint32_t i = 0; order && i < count; i++) {
         order[i] = &s->tensor[i];
-    if (order && count > 0)
+        sorted = sorted && (i == 0 || compare_ranges(&order[i - 1], &order[i]) <= 0);
+    }
+    if (order && !sorted)
         qsort(order, count, sizeof *order, compare_ranges);
     for (uint32_t i = 0; status == ASSAY_OK && i < count; i++) {
         if (order[i]->begin != s->data_end)
@@ -309,6 +312,8 @@ static void take_header(header *h, const char *text, size_t size)
         assay_pull_fault(&h->json, h->json.at, "something stands behind the last }");
 }
 
+enum { ENTRY = 128 /* bytes of a tensor in a header, more or less */ };
+
 int assay_safetensors_read(const char *text, size_t size, assay_safetensors *out, uint64_t *at, assay_error *err)
 {
     header h = {.out = out};
@@ -316,7 +321,7 @@ int assay_safetensors_read(const char *text, size_t size, assay_safetensors *out
     *out = (assay_safetensors){.names = assay_dict_new()};
     *at = 0;
     assay_pull_start(&h.json, text, size);
-    h.json.no_memory = out->names == NULL;
+    h.json.no_memory = out->names == NULL || assay_dict_reserve(out->names, size / ENTRY, size / 2) != ASSAY_OK;
     if (!h.json.no_memory)
         take_header(&h, text, size);
     if (h.json.no_memory) {

@@ -151,12 +151,14 @@ static void add_tensors(const assay_ckpt_file *f, const assay_safetensors *s, ui
 }
 
 /* Of a file that has pieces, or lies beside one that has, all tensors are pieces. */
-static void add_sharded(const assay_ckpt_file *f, const assay_safetensors *s, uint64_t data)
+static void add_sharded(const assay_ckpt_file *f, assay_safetensors *s, uint64_t data)
 {
     if (s->sharding && !f->to->boxes && !(f->to->boxes = assay_boxes_new()))
         f->to->status = ASSAY_ENOMEM;
     if (!f->to->boxes) {
+        const bool taken = assay_contents_take_names(f->to, s->names);
         add_tensors(f, s, data, NULL);
+        s->names = taken ? NULL : s->names;
         return;
     }
     int64_t *first = list_offsets(f, s);
