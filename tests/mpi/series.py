@@ -85,6 +85,11 @@ def check_workers(test):
             wanted.update({(step, "rank_%d" % rank, name): value for name, value in tensors.items()})
     test.same(root, "rank directories")
     test.values(root, "rank directories", wanted)
+    save_safetensors(root / "step-20" / "extra.safetensors", model(20))
+    report = test.same(root, "a file beside ranks")
+    problems = [(p["kind"], p["file"]) for p in json.loads(report)["trials"][0]["problems"]]
+    test.checks.expect(problems == [("set-aside", "step-20/extra.safetensors")], "a file beside ranks: %s" % problems)
+    test.values(root, "a file beside ranks", wanted)
 
 
 def check_torch(test):

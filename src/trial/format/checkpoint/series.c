@@ -129,6 +129,31 @@ static int add_deepspeed(assay_lister *l, const entry *e, uint32_t place, const 
     return status;
 }
 
+/* Is it the directory or file of a rank, where there are several? */
+static bool is_rank(const survey *s, const char *name)
+{
+    return s->rank_directories > 0 ? assay_ckpt_is_rank_directory(name)
+                                   : s->rank_files >= 2 && assay_ckpt_is_rank_file(name);
+}
+
+/* Names the files of tensors that lie beside those of the ranks: nobody says whose they are. */
+static void name_beside(assay_lister *l, const entry *e, const assay_names *names, const survey *s)
+{
+    for (size_t i = 0; i < names->count; i++) {
+        const char *name = names->name[i];
+        const assay_ckpt_kind kind = assay_ckpt_kind_of(name);
+        char path[ASSAY_PATH_ROOM];
+        int64_t step = 0;
+        if (is_rank(s, name) || kind == ASSAY_CKPT_KINDS || kind == ASSAY_CKPT_NPY_FILE ||
+            assay_ckpt_is_unfinished(name) || (*e->name == '\0' && assay_ckpt_step(l->catalog->options, name, &step)) ||
+            snprintf(path, sizeof path, "%s%s%s", e->name, *e->name ? "/" : "", name) >= (int)sizeof path)
+            continue;
+        assay_problems_add(&l->catalog->problems, ASSAY_PROBLEM_SET_ASIDE, e->step, path, -1,
+                           "%s is not read: the ranks have %s of their own beside it", path,
+                           s->rank_directories > 0 ? "directories" : "files");
+    }
+}
+
 /* A unit for each worker. */
 static int add_workers(assay_lister *l, const entry *e, const assay_names *names, const survey *s)
 {
@@ -139,12 +164,13 @@ static int add_workers(assay_lister *l, const entry *e, const assay_names *names
         status = add_deepspeed(l, e, place, names, &alone);
     for (size_t i = 0; i < names->count && status == ASSAY_OK && !s->deepspeed; i++) {
         const char *name = names->name[i];
-        if (s->rank_directories > 0 ? !assay_ckpt_is_rank_directory(name)
-                                    : s->rank_files < 2 || !assay_ckpt_is_rank_file(name))
+        if (!is_rank(s, name))
             continue;
         alone = false;
         status = add_unit(l, e, place, name, s->rank_directories > 0 ? strlen(name) : assay_ckpt_stem(name));
     }
+    if (!alone && !s->deepspeed)
+        name_beside(l, e, names, s);
     return alone && status == ASSAY_OK ? add_unit(l, e, place, FIRST, sizeof FIRST - 1) : status;
 }
 
