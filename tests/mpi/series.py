@@ -70,6 +70,8 @@ def check_layouts(test):
             done = mpirun(2, [test.args.assay, "pack", root, "--out", packed, "--quiet"])
             test.checks.expect(done.code == 0, "%s: pack: %s" % (layout, done.err))
             test.values(packed, layout + ", packed", wanted)
+            there = verdicts(test.run(packed, 2, layout + ", packed", 0))
+            test.checks.expect(there == said, "%s, packed: its verdicts are others: %s" % (layout, [r for r in there if r not in said][:1]))
     found = {r["name"]: r["findings"] for r in first}
     test.checks.expect("one copy of everything" in {r["name"]: r["message"] for r in first}["replicas"], "one copy: %s" % first)
     test.checks.expect([(f["step"], f["tensor"]) for f in found["exploding"]] == [(30, "fc1.weight")], "the NaN: %s" % found["exploding"])
