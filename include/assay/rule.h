@@ -21,6 +21,7 @@
 
 #include <assay/measure.h>
 #include <assay/pack.h>
+#include <assay/relation.h>
 #include <assay/status.h>
 #include <assay/tensor.h>
 #include <assay/timeline.h>
@@ -55,6 +56,7 @@ enum {
     ASSAY_PROD,
     ASSAY_L1,
     ASSAY_L2,
+    ASSAY_PIECE, /* what one worker has of a tensor of which several have a piece: docs/topology.md */
     ASSAY_ABS = 16,
     ASSAY_ABS_MEAN = ASSAY_ABS + ASSAY_MEAN,
     ASSAY_KINDS = 32
@@ -193,7 +195,10 @@ enum {
     ASSAY_SLOT_PREFER_MODES = 1, /* `modes` counts only where the trial has a step of them; else all modes */
     ASSAY_SLOT_TIME_ONLY = 2,    /* only names and wall times are looked at: no statistics are taken for this slot */
     ASSAY_SLOT_NO_STRINGS = 4,
-    ASSAY_SLOT_SPREAD = 8 /* not the first steps, but as many of each mode that lie evenly: assay_spread_takes() */
+    ASSAY_SLOT_SPREAD = 8, /* not the first steps, but as many of each mode that lie evenly: assay_spread_takes() */
+    ASSAY_SLOT_WORKERS =
+        16,              /* what each worker has: of a tensor of which workers have pieces its piece, not the whole */
+    ASSAY_SLOT_SUMS = 32 /* also tensors of which workers have addends, each worker's by itself */
 };
 
 /* Tensors of one use. A tensor is selected when one of the collections has it, or one of the regexes matches

@@ -171,3 +171,26 @@ int assay_regex_replace(const assay_regex *regex, const char *text, size_t lengt
         return ASSAY_ENOMEM;
     return found < 0 && found != PCRE2_ERROR_NOMATCH ? ASSAY_EBUDGET : replaced;
 }
+
+int assay_regex_group(const assay_regex *regex, const char *text, size_t length, uint32_t group, size_t *from,
+                      size_t *end)
+{
+    pcre2_match_data *match = pcre2_match_data_create_from_pattern(regex->code, regex->general);
+    if (!match)
+        return ASSAY_ENOMEM;
+    int found = pcre2_match(regex->code, (PCRE2_SPTR)text, length, 0, 0, match, regex->limits), status = 0;
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+        found = pcre2_match(regex->code, (PCRE2_SPTR)text, length, 0, PCRE2_NO_JIT, match, regex->limits);
+    if (found >= 0 && group < pcre2_get_ovector_count(match)) {
+        const PCRE2_SIZE *vector = pcre2_get_ovector_pointer(match) + 2 * (size_t)group;
+        if (vector[0] != PCRE2_UNSET && vector[1] >= vector[0]) {
+            *from = vector[0];
+            *end = vector[1];
+            status = 1;
+        }
+    }
+    pcre2_match_data_free(match);
+    if (found < 0 && found != PCRE2_ERROR_NOMATCH)
+        status = found == PCRE2_ERROR_NOMEMORY ? ASSAY_ENOMEM : ASSAY_EBUDGET;
+    return status;
+}

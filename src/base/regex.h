@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <assay/pack.h>
 #include <assay/status.h>
@@ -36,5 +37,10 @@ int assay_regex_find(const assay_regex *regex, const char *text, size_t length, 
  * ASSAY_ENOMEM: what was appended is to be dropped. */
 int assay_regex_replace(const assay_regex *regex, const char *text, size_t length, const char *replacement,
                         assay_buf *out);
+
+/* Where a group of the first match lies: [*from, *end). 1; 0 when the pattern does not occur, or the group has no part
+ * in it; negative as assay_regex_search(). */
+int assay_regex_group(const assay_regex *regex, const char *text, size_t length, uint32_t group, size_t *from,
+                      size_t *end);
 
 #endif

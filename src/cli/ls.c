@@ -116,12 +116,16 @@ static int look_at_part(overview *o, assay_trial_reader *reader, const assay_par
     const assay_shard *s = &o->files.shard;
     char room[ASSAY_PATH_ROOM] = "";
     const char *path = NULL;
+    const assay_entry *last = NULL;
     int status = ASSAY_OK;
     for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
         const assay_entry *entry = &s->entries[i];
         overview_tensor *t = &o->tensor[entry->tensor];
-        if (i == part->first || !assay_part_same_file(part, entry[-1].file, entry->file))
+        if (entry->kind == ASSAY_PIECE) /* the whole has a row of its own */
+            continue;
+        if (!last || !assay_part_same_file(part, last->file, entry->file))
             path = find_file(o, part, entry->file, room);
+        last = entry;
         if (t->last_step != part->step)
             t->steps++;
         t->last_step = part->step;

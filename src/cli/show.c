@@ -177,6 +177,8 @@ static int select_in_part(const assay_trial_files *files, const assay_part *part
     int status = ASSAY_OK;
     for (size_t i = part->first; i < part->first + part->count && status == ASSAY_OK; i++) {
         const assay_entry *entry = &files->shard.entries[i];
+        if (entry->kind == ASSAY_PIECE) /* the whole has a row of its own */
+            continue;
         seen[entry->tensor] = stamp;
         if (wanted[entry->tensor] && (!values || entry->kind == ASSAY_RAW))
             status = select_one(out, &(selected){part, entry, NULL, entry->tensor});

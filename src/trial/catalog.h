@@ -19,7 +19,10 @@
 #include "trial/run_facts.h"
 #include "trial/storage/storage.h"
 
-enum { ASSAY_FORMATS_MOST = 8 };
+enum {
+    ASSAY_FORMATS_MOST = 8,
+    ASSAY_FORMAT_ASSEMBLED = ASSAY_FORMATS_MOST /* of parts whose records are put together of others: topology/form.h */
+};
 
 typedef struct assay_unit { /* what one worker wrote at one step, in one format */
     int64_t step;
@@ -51,6 +54,7 @@ typedef struct assay_catalog {
     assay_run_facts facts;
     const assay_trial_options *options; /* how the job wants the trial read; NULL: as usual; borrowed, and not packed */
     assay_event_files events;           /* what the trial recorded in time, beside its steps */
+    struct assay_topology *topology; /* which worker has which piece (topology/topology.h); NULL: nobody says; owned */
     assay_problems problems;
 } assay_catalog;
 

@@ -9,6 +9,7 @@
 #define ASSAY_TRIAL_DECODED_H
 
 #include "base/view.h"
+#include "trial/index.h"
 #include "trial/options.h"
 #include "trial/record.h"
 
@@ -37,6 +38,8 @@ typedef struct assay_index_row {
      */
     int (*read)(void *context, uint32_t file, uint64_t at, void *bytes, size_t size, assay_error *err);
     void *context;
+    assay_store *store; /* the trial's */
+    assay_files *list;  /* of the part; NULL: it lists none */
 } assay_index_row;
 
 /* Its memory is kept from record to record. */

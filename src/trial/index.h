@@ -95,6 +95,10 @@ void assay_shard_drop_shapes(assay_shard *s);
 /* Gives the tensors the numbers new_id[old id] of the merged dictionary, and sorts entries at one place by them. */
 void assay_shard_renumber(assay_shard *s, const uint32_t *new_id);
 
+/* Adds to `to`, in order of occurrence, the names of `from` that entries, shapes and claims of the shard have.
+ * (*new_id)[number in from] is theirs there, or ASSAY_NO_ID; the caller frees it. 0 or ASSAY_ENOMEM. */
+int assay_shard_used_names(const assay_shard *s, const assay_dict *from, assay_dict *to, uint32_t **new_id);
+
 /* Packs the parts [first, first + count) with their entries; unpack appends them behind what `s` holds. */
 void assay_shard_pack(const assay_shard *s, size_t first, size_t count, assay_buf *out);
 int assay_shard_unpack(assay_cursor *in, assay_shard *s, assay_error *err);

@@ -36,7 +36,18 @@ void assay_trial_options_release(assay_trial_options *options)
     }
     free(options->pattern);
     free(options->step);
+    free(options->topology);
     free(options);
+}
+
+int assay_trial_options_set_topology(assay_trial_options *options, const char *topology)
+{
+    char *copy = assay_copy_text(topology);
+    if (!copy)
+        return ASSAY_ENOMEM;
+    free(options->topology);
+    options->topology = copy;
+    return ASSAY_OK;
 }
 
 /* ---- steps ---- */
@@ -150,6 +161,7 @@ void assay_trial_options_pack(const assay_trial_options *options, assay_buf *out
     assay_put_u64(out, options->steps);
     for (size_t i = 0; i < options->steps; i++)
         assay_put_text(out, options->pattern[i]);
+    assay_put_text(out, options->topology);
     for (int i = 0; i <= ASSAY_VOID_MOST; i++)
         assay_put_i64(out, options->void_dtype[i]);
 }
@@ -169,6 +181,10 @@ int assay_trial_options_unpack(assay_cursor *in, assay_trial_options **out)
         status = pattern ? assay_trial_options_add_step(options, pattern, NULL) : ASSAY_ENOMEM;
         free(pattern);
     }
+    size_t length = 0;
+    const char *topology = assay_get_text(in, &length);
+    if (status == ASSAY_OK && length > 0 && !(options->topology = assay_copy_bytes_as_text(topology, length)))
+        status = ASSAY_ENOMEM;
     for (int i = 0; options && i <= ASSAY_VOID_MOST; i++)
         options->void_dtype[i] = (int)assay_get_i64(in);
     if (status == ASSAY_OK && in->failed)

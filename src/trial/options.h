@@ -1,5 +1,5 @@
 /* options.h - what a job says of how a trial is to be read (docs/checkpoints-as-trials.md): which part of a name is the
- * number of a step, and which numbers the bytes are that NumPy files call void. */
+ * number of a step, which worker has which piece, and which numbers the bytes are that NumPy files call void. */
 #ifndef ASSAY_TRIAL_OPTIONS_H
 #define ASSAY_TRIAL_OPTIONS_H
 
@@ -12,6 +12,7 @@ typedef struct assay_trial_options {
     char **pattern; /* [steps] */
     assay_regex **step;
     size_t steps;                        /* 0: names are read as usual */
+    char *topology;                      /* a path, or JSON (topology/attach.h); NULL: not said */
     int void_dtype[ASSAY_VOID_MOST + 1]; /* by bytes an element: its dtype; -1: not said */
 } assay_trial_options;
 
@@ -25,6 +26,9 @@ void assay_trial_options_release(assay_trial_options *options);
 int assay_trial_options_add_step(assay_trial_options *options, const char *pattern, assay_error *err);
 /* "V2" is "bfloat16". ASSAY_EFORMAT with a message: there is no such dtype, or it has other than 2 bytes. */
 int assay_trial_options_set_void(assay_trial_options *options, const char *descr, const char *dtype, assay_error *err);
+
+/* 0 or ASSAY_ENOMEM. */
+int assay_trial_options_set_topology(assay_trial_options *options, const char *topology);
 
 /* Does a job say which part of a name is the step? */
 static inline bool assay_trial_options_has_steps(const assay_trial_options *options)

@@ -26,7 +26,8 @@ enum {
 struct assay_reader {
     const assay_format *format;
     assay_store *store;
-    assay_files *files; /* of the part; NULL: it lists none */
+    assay_files *files;  /* of the part; NULL: it lists none */
+    uint32_t first_file; /* of the list: where its numbers begin for this record */
     assay_piece_files pieces;
     assay_store_file *file; /* NULL after a failed reopen */
     char *path;
@@ -69,9 +70,10 @@ static int read_exactly(void *context, uint64_t at, void *bytes, size_t size, as
 static int read_piece(void *context, uint32_t file, uint64_t at, void *bytes, size_t size, assay_error *err)
 {
     assay_reader *f = context;
-    if (!f->files || file >= f->files->count)
+    if (!f->files || file >= f->files->count - f->first_file)
         return assay_fail(err, ASSAY_EFORMAT, "%s: a piece of it lies in a file that the index does not list", f->path);
-    return assay_piece_files_read(&f->pieces, f->store, f->files->file[file].name, at, bytes, size, err);
+    return assay_piece_files_read(&f->pieces, f->store, f->files->file[f->first_file + file].name, at, bytes, size,
+                                  err);
 }
 
 static int reopen(assay_reader *f, assay_store *store, const assay_format *format, const char *path, assay_error *err)
@@ -114,17 +116,18 @@ static assay_reader *new_reader(size_t window)
 }
 
 /* Takes over what the index says of the file: a list that the reader shares, and the note under that number. */
-static void take_files(assay_reader *f, assay_files *files, uint32_t number)
+static void take_files(assay_reader *f, assay_files *files, uint32_t first, uint32_t number)
 {
     assay_files *before = f->files;
-    assay_index_row row = {.read = read_piece, .context = f};
+    assay_index_row row = {.read = read_piece, .context = f, .store = f->store, .list = files};
+    f->first_file = first;
     if (before != files)
         assay_piece_files_close(&f->pieces);
     f->files = assay_files_share(files);
     if (files) {
         row.note = files->file[number].note;
         row.note_size = files->file[number].note_size;
-        row.files = files->count;
+        row.files = files->count - first;
     }
     f->decoded.row = row;
     f->open = false;
@@ -136,7 +139,7 @@ int assay_reader_open_path(assay_reader **reader, assay_store *store, unsigned f
 {
     assay_reader *f = *reader ? *reader : new_reader(window);
     if (f) {
-        take_files(f, NULL, 0);
+        take_files(f, NULL, 0, 0);
         f->decoded.options = NULL;
     }
     int status = f ? reopen(f, store, assay_format_of(format), path, err) : no_memory(path, err);
@@ -160,9 +163,21 @@ int assay_reader_open(assay_reader **reader, assay_store *store, const assay_cat
                        strcmp(open->path, path) == 0;
     int status = again ? ASSAY_OK : assay_reader_open_path(reader, store, part->format, path, 0, err);
     if (status == ASSAY_OK && part->files)
-        take_files(*reader, part->files, file);
+        take_files(*reader, part->files, 0, file);
     if (status == ASSAY_OK)
         (*reader)->decoded.options = catalog->options;
+    return status;
+}
+
+int assay_reader_open_listed(assay_reader **reader, assay_store *store, const assay_trial_options *options,
+                             unsigned format, assay_files *files, uint32_t base, uint32_t number, size_t window,
+                             assay_error *err)
+{
+    int status = assay_reader_open_path(reader, store, format, files->file[number].name, window, err);
+    if (status != ASSAY_OK)
+        return status;
+    take_files(*reader, files, base, number);
+    (*reader)->decoded.options = options;
     return status;
 }
 
@@ -247,6 +262,10 @@ static int load_record(assay_reader *f, const assay_record *r, assay_error *err)
     if (r->length < f->format->record_least)
         return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: a record of %llu bytes: an empty one has %u", f->path,
                           (unsigned long long)r->offset, (unsigned long long)r->length, f->format->record_least);
+    if (f->format->assembled) {
+        f->view = (assay_view){.path = f->path, .read = read_exactly, .context = f};
+        return ASSAY_OK;
+    }
     if (r->offset > f->size || r->length > f->size - r->offset)
         return assay_fail(
             err, ASSAY_EFORMAT,
@@ -306,7 +325,8 @@ static bool names_agree(const assay_record *r, const assay_entry *entry, const a
 {
     size_t length;
     const char *name = assay_dict_name(tensors, entry->tensor, &length);
-    return !r->tag || (r->kind == (int)entry->kind && r->name_length == length && memcmp(r->name, name, length) == 0);
+    return !r->tag || entry->kind == ASSAY_PIECE ||
+           (r->kind == (int)entry->kind && r->name_length == length && memcmp(r->name, name, length) == 0);
 }
 
 int assay_reader_entry(assay_reader *f, const assay_part *part, const assay_entry *entry, const assay_dict *tensors,

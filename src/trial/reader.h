@@ -26,6 +26,11 @@ int assay_reader_open(assay_reader **reader, assay_store *store, const assay_cat
  * ASSAY_READER_WINDOW). */
 int assay_reader_open_path(assay_reader **reader, assay_store *store, unsigned format, const char *path, size_t window,
                            assay_error *err);
+/* Opens a file of a list, by its number, likewise, for the note that it has there; numbers of files in notes count from
+ * `base`. The reader shares the list. */
+int assay_reader_open_listed(assay_reader **reader, assay_store *store, const assay_trial_options *options,
+                             unsigned format, assay_files *files, uint32_t base, uint32_t number, size_t window,
+                             assay_error *err);
 /* NULL is ignored. */
 void assay_reader_close(assay_reader *file);
 

@@ -193,6 +193,41 @@ void assay_shard_keep(assay_shard *s, size_t first, size_t count)
     s->entry_count = entries;
 }
 
+/* Notes that a name is used. */
+static bool use_name(const assay_dict *from, assay_dict *to, uint32_t tensor, uint32_t *new_id)
+{
+    size_t length;
+    if (new_id[tensor] == ASSAY_NO_ID) {
+        const char *name = assay_dict_name(from, tensor, &length);
+        new_id[tensor] = assay_dict_add(to, name, length);
+    }
+    return new_id[tensor] != ASSAY_NO_ID;
+}
+
+int assay_shard_used_names(const assay_shard *s, const assay_dict *from, assay_dict *to, uint32_t **new_id)
+{
+    const uint32_t count = assay_dict_count(from);
+    uint32_t *id = assay_alloc(((size_t)count + 1) * sizeof *id);
+    bool have = id != NULL;
+    if (have)
+        memset(id, 0xff, ((size_t)count + 1) * sizeof *id);
+    for (size_t i = 0; i < s->entry_count && have; i++)
+        have = use_name(from, to, s->entries[i].tensor, id);
+    for (size_t i = 0; i < s->shape_count && have; i++)
+        have = use_name(from, to, s->shapes[i].tensor, id);
+    for (size_t i = 0; i < s->claims.count && have; i++) {
+        const assay_claim *claim = &s->claims.list[i];
+        have = (claim->tensor == ASSAY_NO_TENSOR || use_name(from, to, claim->tensor, id)) &&
+               (claim->first == ASSAY_NO_TENSOR || use_name(from, to, claim->first, id));
+    }
+    if (!have) {
+        free(id);
+        return ASSAY_ENOMEM;
+    }
+    *new_id = id;
+    return ASSAY_OK;
+}
+
 static void reverse(assay_part *from, assay_part *end)
 {
     for (; from + 1 < end; from++) {

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "trial/format/format.h"
+#include "trial/topology/assembled.h"
 
 enum { PACKED_ENTRY = 8 + 8 + 4 + 4, PACKED_PART = 8 + 8 + 8 + 4 + 1 + 1 + 1 + 1 + 8 + 8 + 8, PACKED_SHAPE = 4 + 4 };
 enum { NO_FILES, NEW_FILES, SAME_FILES };
@@ -235,7 +236,9 @@ static int get_part(assay_cursor *in, assay_shard *s, file_lists *lists)
     part.mode = assay_get_u8(in);
     part.before = assay_get_u8(in) != 0;
     part.format = assay_get_u8(in);
-    int status = part.format < assay_format_count() ? get_files(in, lists, &part.files) : ASSAY_EFORMAT;
+    int status = part.format < assay_format_count() || part.format == ASSAY_FORMAT_ASSEMBLED
+                     ? get_files(in, lists, &part.files)
+                     : ASSAY_EFORMAT;
     if (status == ASSAY_OK)
         status = assay_shard_reserve(s, 1, 0, 0);
     if (status == ASSAY_OK)

@@ -52,3 +52,75 @@ void assay_step_lookup_release(assay_step_lookup *l)
     free((void *)l->entries);
     *l = (assay_step_lookup){0};
 }
+
+typedef struct assay_worker_record {
+    uint32_t tensor, worker;
+    uint32_t kind, part;
+    const assay_entry *entry;
+} assay_worker_record;
+
+static int compare_records(const void *a, const void *b)
+{
+    const assay_worker_record *x = a, *y = b;
+    if (x->tensor != y->tensor)
+        return x->tensor < y->tensor ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->worker != y->worker)
+        return x->worker < y->worker ? -1 : 1;
+    return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+int assay_step_workers_turn(assay_step_workers *t, const assay_shard *shard, int64_t step)
+{
+    if (t->shard == shard && t->step == step)
+        return ASSAY_OK;
+    t->count = 0;
+    t->shard = NULL;
+    for (size_t p = assay_shard_find(shard, step); p < shard->count && shard->parts[p].step == step; p++) {
+        const assay_part *part = &shard->parts[p];
+        if (part->count > t->room - t->count) {
+            const size_t room = t->count + part->count + t->room / 2;
+            assay_worker_record *grown = assay_realloc_array(t->list, room, sizeof *grown);
+            if (!grown)
+                return ASSAY_ENOMEM;
+            t->list = grown;
+            t->room = room;
+        }
+        for (size_t e = part->first; e < (size_t)part->first + part->count; e++) {
+            const assay_entry *entry = &shard->entries[e];
+            if (entry->kind == ASSAY_RAW || entry->kind == ASSAY_PIECE)
+                t->list[t->count++] =
+                    (assay_worker_record){entry->tensor, part->worker, entry->kind, (uint32_t)p, entry};
+        }
+    }
+    if (t->count > 0)
+        qsort(t->list, t->count, sizeof *t->list, compare_records);
+    t->shard = shard;
+    t->step = step;
+    return ASSAY_OK;
+}
+
+bool assay_step_workers_find(const assay_step_workers *t, uint32_t tensor, uint32_t kind, uint32_t from, size_t i,
+                             assay_place *out)
+{
+    size_t low = 0, high = t->count;
+    const assay_worker_record wanted = {.tensor = tensor, .worker = from, .kind = kind};
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (compare_records(&t->list[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (i >= t->count - low || t->list[low + i].tensor != tensor || t->list[low + i].kind != kind)
+        return false;
+    *out = (assay_place){&t->shard->parts[t->list[low + i].part], t->list[low + i].entry};
+    return true;
+}
+
+void assay_step_workers_release(assay_step_workers *t)
+{
+    free(t->list);
+    *t = (assay_step_workers){0};
+}

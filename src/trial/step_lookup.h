@@ -23,4 +23,19 @@ bool assay_step_lookup_find(const assay_step_lookup *lookup, uint32_t tensor, as
 /* Empties the table and frees its memory. */
 void assay_step_lookup_release(assay_step_lookup *lookup);
 
+/* The records of all workers of a step, by tensor and worker: for comparisons within groups of workers. */
+typedef struct assay_step_workers {
+    const assay_shard *shard; /* NULL: the table is empty */
+    int64_t step;
+    struct assay_worker_record *list; /* by (tensor, kind, worker) */
+    size_t count, room;
+} assay_step_workers;
+
+/* Fills the table with the raw records and pieces of a step; does nothing when it has them. 0 or ASSAY_ENOMEM. */
+int assay_step_workers_turn(assay_step_workers *table, const assay_shard *shard, int64_t step);
+/* The i-th record of a tensor and kind, in order of workers, of those from worker `from` on: true with *out. */
+bool assay_step_workers_find(const assay_step_workers *table, uint32_t tensor, uint32_t kind, uint32_t from, size_t i,
+                             assay_place *out);
+void assay_step_workers_release(assay_step_workers *table);
+
 #endif

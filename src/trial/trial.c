@@ -6,12 +6,15 @@
 #include "base/fault.h"
 #include "trial/align.h"
 #include "trial/format/format.h"
+#include "trial/topology/attach.h"
+#include "trial/topology/form.h"
 
 void assay_trial_release(assay_trial_files *trial)
 {
     assay_problems_release(&trial->problems);
     assay_shard_release(&trial->shard);
     assay_dict_free(trial->tensors);
+    assay_layouts_release(&trial->layouts);
     assay_catalog_release(&trial->catalog);
     assay_store_close(trial->store);
     *trial = (assay_trial_files){0};
@@ -30,7 +33,36 @@ static int sort_names(assay_trial_files *t)
     return status;
 }
 
+/* Puts the tensors together of which workers have pieces. Names that no worker's numbering is left in take the place of
+ * those that were read. */
+static int form_tensors(assay_trial_files *t)
+{
+    assay_dict *recorded = t->tensors;
+    uint32_t *new_id;
+    int status = assay_layouts_init(&t->layouts);
+    if (status == ASSAY_OK)
+        status = assay_form_names(t->catalog.topology, &t->layouts, recorded, &t->shard, &t->problems);
+    if (status == ASSAY_OK)
+        status = assay_form_tensors(&t->catalog, t->catalog.topology, &t->layouts, recorded, &t->shard, &t->problems);
+    if (status != ASSAY_OK)
+        return status;
+    t->tensors = assay_dict_new();
+    status = t->tensors ? assay_shard_used_names(&t->shard, recorded, t->tensors, &new_id) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK) {
+        assay_shard_renumber(&t->shard, new_id);
+        assay_claims_renumber(&t->shard.claims, new_id);
+        free(new_id);
+    }
+    assay_dict_free(recorded);
+    return status;
+}
+
 int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err)
+{
+    return assay_trial_open_laid_out(location, NULL, out, err);
+}
+
+int assay_trial_open_laid_out(const char *location, const char *topology, assay_trial_files *out, assay_error *err)
 {
     assay_trial_files t = {0};
     assay_shard_init(&t.shard);
@@ -38,6 +70,8 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
     int status = assay_store_open(location, &t.store, err);
     if (status == ASSAY_OK)
         status = assay_catalog_read(t.store, NULL, &t.catalog, err);
+    if (status == ASSAY_OK)
+        status = assay_topology_attach(t.store, topology, &t.catalog, err);
     if (status != ASSAY_OK) {
         assay_trial_release(&t);
         return status;
@@ -47,6 +81,8 @@ int assay_trial_open(const char *location, assay_trial_files *out, assay_error *
     if (status == ASSAY_OK)
         status = assay_index_read(t.store, &t.catalog, t.catalog.units, t.catalog.unit_count, t.tensors, &t.shard,
                                   &t.problems);
+    if (status == ASSAY_OK && t.catalog.topology)
+        status = form_tensors(&t);
     if (status == ASSAY_OK)
         status = sort_names(&t);
     if (status == ASSAY_OK)

@@ -5,17 +5,21 @@
 #include "trial/reader.h"
 #include "trial/index.h"
 #include "trial/catalog.h"
+#include "trial/topology/layout.h"
 
 typedef struct assay_trial_files {
     assay_store *store;
     assay_catalog catalog;
     assay_dict *tensors;     /* byte order */
-    assay_shard shard;       /* every part */
+    assay_shard shard;       /* every part; tensors of which workers have pieces are put together (topology/form.h) */
+    assay_layouts layouts;   /* of the tensors, where the trial has a topology */
     assay_problems problems; /* those of the listing and of the index */
 } assay_trial_files;
 
 /* Lists the trial and reads its whole index. Linear in the number of files. Release with assay_trial_release(). */
 int assay_trial_open(const char *location, assay_trial_files *out, assay_error *err);
+/* The same with a topology from elsewhere: a path, or its JSON (topology/attach.h). NULL: none. */
+int assay_trial_open_laid_out(const char *location, const char *topology, assay_trial_files *out, assay_error *err);
 void assay_trial_release(assay_trial_files *trial);
 /* Sets *series: is the trial a series of checkpoints? Lists it, and reads no index. Errors as assay_trial_open(). */
 int assay_trial_is_series(const char *location, bool *series, assay_error *err);

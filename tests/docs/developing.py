@@ -68,7 +68,7 @@ def check_formats(checks):
     checks.expect(len(listed) >= 2 and not set(listed + events) ^ {p.parent.name for p in (ROOT / "src/trial/format").glob("*/*.c")
                                                            if p.parent.name != "tfrecord"}, "formats in the list: %s" % listed)
     calls = set(re.findall(r"\(\*(\w+)\)\(", re.search(r"typedef struct assay_format \{(.*?)^\} assay_format;", (
-        ROOT / "src/trial/format/format.h").read_text(), re.M | re.S).group(1))) - {"holds_files", "others", "trees"}
+        ROOT / "src/trial/format/format.h").read_text(), re.M | re.S).group(1))) - {"holds_files", "others", "trees", "derive", "dims"}
     for name in listed:
         for path in named:
             checks.expect(list(ROOT.glob(path.replace("NAME", name).rstrip("/"))), "format %s: there is no %s" % (name, path))

@@ -72,7 +72,8 @@ int main(int argc, char **argv)
     assay_trial_reader reader = {.trial = &t};
     for (size_t p = 0; p < t.shard.count; p++)
         for (uint32_t i = 0; i < t.shard.parts[p].count; i++)
-            put_tensor(&reader, &t.shard.parts[p], &t.shard.entries[t.shard.parts[p].first + i], out);
+            if (t.shard.entries[t.shard.parts[p].first + i].kind == ASSAY_RAW) /* whole tensors, not pieces of them */
+                put_tensor(&reader, &t.shard.parts[p], &t.shard.entries[t.shard.parts[p].first + i], out);
     assay_trial_reader_close(&reader);
     assay_trial_release(&t);
     return fclose(out) == 0 ? 0 : 1;

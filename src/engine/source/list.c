@@ -10,6 +10,7 @@
 
 #include "base/fault.h"
 #include "engine/source/run_view.h"
+#include "trial/topology/attach.h"
 
 static uint32_t find_source(const assay_sources *s, const char *trial)
 {
@@ -63,6 +64,8 @@ void assay_sources_release(assay_sources *s)
         assay_trial_info_free(source->info);
         assay_catalog_release(&source->catalog);
         free(source->listed);
+        free(source->step_end);
+        assay_layouts_release(&source->layouts);
         assay_store_close(source->store);
         assay_trial_options_release(source->options);
         free(source->path);
@@ -73,8 +76,33 @@ void assay_sources_release(assay_sources *s)
     *s = (assay_sources){0};
 }
 
+/* Where a topology puts pieces of several workers together, a step has to be read by one rank: the number of units up
+ * to the end of each step. */
+static void pack_step_ends(const assay_catalog *catalog, assay_buf *out)
+{
+    uint64_t steps = 0;
+    const size_t at = out->size;
+    assay_put_u64(out, 0);
+    for (size_t i = 0; catalog->topology && i < catalog->unit_count; i++)
+        if (i + 1 == catalog->unit_count || catalog->units[i + 1].step != catalog->units[i].step) {
+            assay_put_u64(out, i + 1);
+            steps++;
+        }
+    if (assay_buf_status(out) == ASSAY_OK)
+        assay_buf_set_u64(out, at, steps);
+}
+
+static int unpack_step_ends(assay_cursor *in, assay_source *source)
+{
+    source->steps = assay_get_count(in, sizeof(uint64_t));
+    source->step_end = assay_alloc(source->steps * sizeof *source->step_end);
+    for (uint64_t i = 0; source->step_end && i < source->steps; i++)
+        source->step_end[i] = assay_get_u64(in);
+    return source->step_end ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 /* Lists one trial and packs what came of it, but for its units. The store stays the source's. */
-static int list_source(assay_source *source, uint32_t number, assay_buf *out)
+static int list_source(assay_source *source, uint32_t number, bool verbatim, assay_buf *out)
 {
     assay_catalog catalog = {0};
     assay_error error = {""};
@@ -82,10 +110,13 @@ static int list_source(assay_source *source, uint32_t number, assay_buf *out)
     int status = assay_store_open(source->path, &store, &error);
     if (status == ASSAY_OK)
         status = assay_catalog_read(store, source->options, &catalog, &error);
+    if (status == ASSAY_OK && !verbatim)
+        status = assay_topology_attach(store, source->options ? source->options->topology : NULL, &catalog, &error);
     assay_put_u32(out, number);
     assay_put_i64(out, status);
     assay_put_text(out, error.text);
     if (status == ASSAY_OK) {
+        pack_step_ends(&catalog, out);
         source->listed = catalog.units;
         assay_put_u64(out, catalog.unit_count);
         catalog.units = NULL;
@@ -113,11 +144,15 @@ static int unpack_sources(assay_sources *s, const assay_buf *all, assay_error *e
         assay_source *source = &s->list[number];
         source->status = status;
         if (status != ASSAY_OK) {
+            if (status == ASSAY_EJOB) /* its topology is wrong: without it the answers would be, too */
+                return assay_fail(err, status, "%.*s", (int)length, text);
             assay_fail(&source->error, status, "%.*s", (int)length, text);
             continue;
         }
+        int rc = s->view ? ASSAY_OK : unpack_step_ends(&in, source);
         source->units = assay_get_u64(&in);
-        int rc = assay_catalog_unpack(&in, &source->catalog, err);
+        if (rc == ASSAY_OK)
+            rc = assay_catalog_unpack(&in, &source->catalog, err);
         source->catalog.options = source->options;
         if (rc == ASSAY_OK && !source->store)
             rc = assay_store_open(source->path, &source->store, err);
@@ -143,6 +178,20 @@ static void share_of_all(const assay_sources *s, int rank, int ranks, uint64_t *
     }
 }
 
+/* `number` units, or so many more that the last step is whole. */
+static uint64_t whole_steps(const assay_source *source, uint64_t number)
+{
+    uint64_t low = 0, high = source->steps;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (source->step_end[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return number == 0 || low == source->steps ? number : source->step_end[low];
+}
+
 void assay_sources_share(const assay_sources *s, uint32_t source, uint64_t base, int rank, int ranks, uint64_t *first,
                          uint64_t *end)
 {
@@ -152,6 +201,8 @@ void assay_sources_share(const assay_sources *s, uint32_t source, uint64_t base,
     *end = to > base ? to - base : 0;
     *first = *first < count ? *first : count;
     *end = *end < count ? *end : count;
+    *first = whole_steps(&s->list[source], *first);
+    *end = whole_steps(&s->list[source], *end);
 }
 
 /* The files of a trial whose names a rank gets: those that it reads, and on rank 0 all. */
@@ -238,7 +289,7 @@ int assay_sources_list(assay_comm *comm, assay_sources *s, assay_error *err)
     if (s->view && rank == 0 && status == ASSAY_OK)
         status = s->view->list(s->view->context, s, &mine);
     for (uint32_t i = (uint32_t)rank; !s->view && status == ASSAY_OK && i < s->count; i += (uint32_t)size)
-        status = list_source(&s->list[i], i, &mine);
+        status = list_source(&s->list[i], i, s->verbatim, &mine);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while listing a trial", rank);
     status = assay_comm_agree(comm, status, err);

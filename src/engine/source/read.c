@@ -1,6 +1,7 @@
 /* read.c - reads the index of all trials, each rank a contiguous share of their units, and tells everyone the steps and
  * tensors:
  *   1. parse the share into a shard with its own dictionary, per trial
+ *      and put the tensors together of which workers have pieces (logical.c)
  *   2. join names, modes, steps and problems of all ranks on rank 0, in rank order (rank_reduce.h)
  *   3. if workers count their steps differently, give them a common order (trial/align.h)
  *   4. sort the names, check the steps, broadcast both
@@ -57,8 +58,16 @@ static int read_share(assay_sources *sources, summaries *all, int rank, int rank
         else if (first < end)
             status = assay_index_read(source->store, &source->catalog, source->catalog.units, (size_t)(end - first),
                                       all->list[i].names, &source->shard, &all->list[i].problems);
-        if (status == ASSAY_OK)
-            status = summarize_shard(&all->list[i], source->catalog.workers, &source->shard, sources->verbatim);
+    }
+    return status;
+}
+
+static int summarize(assay_sources *sources, summaries *all)
+{
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; status == ASSAY_OK && i < sources->count; i++) {
+        assay_source *source = &sources->list[i];
+        status = summarize_shard(&all->list[i], source->catalog.workers, &source->shard, sources->verbatim);
         if (status == ASSAY_OK)
             status = all->list[i].problems.status;
     }
@@ -147,6 +156,8 @@ static int make_info(assay_source *source, summary *s, bool keep_problems)
         status = assay_problems_append(&source->problems, &source->catalog.problems);
     if (status == ASSAY_OK && keep_problems)
         status = assay_problems_append(&source->problems, &s->problems);
+    if (status == ASSAY_OK && source->catalog.topology && source->layouts.names)
+        status = assay_relations_new(source->catalog.topology, &source->layouts, info->tensors, &info->relations);
     if (status == ASSAY_OK)
         status = assay_trial_info_finish(info, keep_problems ? &source->problems : &unkept);
     assay_problems_release(&unkept);
@@ -238,6 +249,10 @@ int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *er
     int status = assay_summaries_init(&all, sources->count);
     if (status == ASSAY_OK)
         status = read_share(sources, &all, rank, assay_comm_size(comm));
+    if (!sources->verbatim)
+        status = assay_sources_form(comm, sources, &all, status, err);
+    if (status == ASSAY_OK)
+        status = summarize(sources, &all);
     if (status == ASSAY_ENOMEM)
         assay_fail(err, status, "out of memory on rank %d while reading the index", rank);
     static const assay_joiner joiner = {assay_summaries_pack, assay_summaries_join};

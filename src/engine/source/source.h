@@ -6,6 +6,7 @@
 #include "job/job.h"
 #include "rule/trial_info.h"
 #include "trial/index.h"
+#include "trial/topology/layout.h"
 #include "trial/storage/storage.h"
 
 typedef struct assay_source {
@@ -16,8 +17,11 @@ typedef struct assay_source {
     assay_store *store;
     assay_catalog catalog; /* its units: on rank 0 all; elsewhere this rank's share, in order, until they are indexed */
     uint64_t units;        /* of the whole trial */
-    assay_unit *listed;    /* all of them on the rank that listed the trial, until they are dealt out; owned */
-    assay_trial *info;     /* steps and tensors, the same on every rank */
+    assay_layouts layouts; /* where the trial has a topology: of all its tensors, the same on every rank */
+    uint64_t *step_end;    /* [steps] likewise: how many units come before the end of each step; owned */
+    uint64_t steps;
+    assay_unit *listed; /* all of them on the rank that listed the trial, until they are dealt out; owned */
+    assay_trial *info;  /* steps and tensors, the same on every rank */
     assay_shard shard; /* after assay_sources_read(): this rank's share; after the redistribution: that of its chunks */
     assay_problems problems; /* rank 0: all that listing and index showed */
 } assay_source;

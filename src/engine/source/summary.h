@@ -35,6 +35,13 @@ int assay_summary_add_step(summary *s, const assay_step_info *step);
 int assay_summaries_pack(const void *mine, assay_buf *out);
 int assay_summaries_join(void *mine, assay_cursor *later, assay_error *err);
 
+/* ---- logical.c ---- */
+
+/* Names the tensors of this rank's share as the trial's topology says, agrees with the other ranks on where they are,
+ * and puts those together of which workers have pieces (trial/topology/form.h). `status` is how this rank fared before.
+ * Does nothing for trials without a topology. Collective. */
+int assay_sources_form(assay_comm *comm, assay_sources *sources, summaries *all, int status, assay_error *err);
+
 /* ---- align.c ---- */
 
 /* Aligns the trials in which workers count their steps differently (trial/align.h): rank 0's summaries get the steps of

@@ -1,5 +1,6 @@
 /* format.c - the list of formats. Programs that test formats of their own compile it with a list of theirs. */
 #include "trial/format/format.h"
+#include "trial/topology/assembled.h"
 
 #ifndef ASSAY_FORMATS
 #define ASSAY_FORMATS "trial/format/formats.def"
@@ -18,7 +19,7 @@ _Static_assert(sizeof formats / sizeof *formats <= ASSAY_FORMATS_MOST, "a catalo
 
 const assay_format *assay_format_of(unsigned number)
 {
-    return formats[number];
+    return number == ASSAY_FORMAT_ASSEMBLED ? &assay_format_assembled : formats[number];
 }
 
 unsigned assay_format_count(void)

@@ -86,6 +86,12 @@ typedef struct assay_format {
      */
     bool (*holds_files)(const char *directory);
 
+    /* Appends a topology.json (topology/topology.h) of what the names of files say, or nothing. 0 or ASSAY_ENOMEM.
+     * NULL: of trials of this format nothing is known. */
+    int (*derive)(assay_store *store, const assay_catalog *catalog, assay_buf *out);
+    /* How many dimensions a record has, by its note; -1: the index does not say. NULL: it never does. */
+    int (*dims)(const uint8_t *note, size_t size);
+
     uint32_t record_least; /* bytes of the smallest record */
     uint64_t record_most;  /* of the largest; 0: files may hold any */
     uint32_t record_tail; /* bytes at a record's end that decode() looks at, for records that are not in memory whole */
@@ -94,6 +100,7 @@ typedef struct assay_format {
     bool promised;        /* the index of a unit tells all that belongs to it */
     bool appended;    /* files grow at their ends, a worker's units in order: one that is cut short looks like one that
                          is not written yet, and a unit is whole when its worker has a later one */
+    bool assembled;   /* its records have no bytes of their own (trial/topology/assembled.h) */
     bool checkpoints; /* a step is a checkpoint: a state that the training can be resumed from */
     bool cached;      /* packed trials keep its rows in tables (trial/index_cache.h) */
 } assay_format;

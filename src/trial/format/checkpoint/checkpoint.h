@@ -24,11 +24,15 @@ int assay_checkpoint_places(assay_store *store, assay_place_visit *visit, void *
 int assay_checkpoint_unit_places(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                                  assay_place_visit *visit, void *context);
 
+/* derive.c */
+int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, assay_buf *out);
+
 /* others.c */
 int assay_checkpoint_others(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,
                             assay_other_visit *visit, void *context);
 
 /* decode.c */
+int assay_checkpoint_dims(const uint8_t *note, size_t size);
 int assay_checkpoint_decode(assay_decoded *d, assay_view *view, size_t budget, assay_record *record, assay_error *err);
 
 #endif

@@ -313,3 +313,10 @@ int assay_checkpoint_decode(assay_decoded *d, assay_view *view, size_t budget, a
         r->checksum = ASSAY_CHECKSUM_TRUE;
     return status;
 }
+
+int assay_checkpoint_dims(const uint8_t *note, size_t size)
+{
+    assay_ckpt_place place;
+    assay_cursor in = assay_cursor_over(note, size);
+    return assay_ckpt_note_get(&in, &place) && place.form != ASSAY_CKPT_NPY ? place.dims : -1;
+}

@@ -1,0 +1,116 @@
+/* attach.c - see attach.h. */
+#include "trial/topology/attach.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "trial/format/format.h"
+
+static const char OWN[] = "topology.json";
+
+static int take(assay_catalog *catalog, const char *name, const assay_buf *text, bool derived, assay_error *err)
+{
+    assay_topology *t = NULL;
+    int status = assay_topology_parse(name, text->data ? (const char *)text->data : "", text->size, &t, err);
+    if (status == ASSAY_OK)
+        status = assay_topology_place(t, name, catalog->worker, catalog->workers, err);
+    if (status != ASSAY_OK) {
+        assay_topology_free(t);
+        return status;
+    }
+    t->derived = derived;
+    assay_topology_free(catalog->topology);
+    catalog->topology = t;
+    if (!derived && t->world > catalog->expected_workers)
+        catalog->expected_workers = t->world;
+    return ASSAY_OK;
+}
+
+static int take_given(assay_catalog *catalog, const char *given, assay_error *err)
+{
+    assay_buf text;
+    assay_buf_init(&text, ASSAY_TOPOLOGY_MOST);
+    const bool inside = given[strspn(given, " \t\r\n")] == '{';
+    int status = ASSAY_OK;
+    if (inside)
+        assay_put_bytes(&text, given, strlen(given));
+    else
+        status = assay_file_read(given, ASSAY_TOPOLOGY_MOST, &text, err);
+    if (status == ASSAY_OK)
+        status = take(catalog, inside ? "topology" : given, &text, false, err);
+    assay_buf_release(&text);
+    return status;
+}
+
+/* The file in the trial's root. 1: there is none. */
+static int take_own(assay_store *store, assay_catalog *catalog, assay_error *err)
+{
+    char name[512];
+    assay_buf text;
+    if (assay_store_exists(store, OWN, NULL) != 1)
+        return 1;
+    assay_buf_init(&text, ASSAY_TOPOLOGY_MOST);
+    snprintf(name, sizeof name, "%.400s/%s", assay_store_location(store), OWN);
+    int status = assay_store_read(store, OWN, ASSAY_TOPOLOGY_MOST, &text, err);
+    if (status == ASSAY_OK)
+        status = take(catalog, name, &text, false, err);
+    assay_buf_release(&text);
+    return status;
+}
+
+/* What the formats know: the first one that knows anything. */
+static int take_derived(assay_store *store, assay_catalog *catalog, assay_error *err)
+{
+    int status = ASSAY_OK;
+    for (uint32_t i = 0; i < catalog->format_count && status == ASSAY_OK && !catalog->topology; i++) {
+        const assay_format *format = assay_format_of(catalog->formats[i]);
+        assay_buf text;
+        assay_buf_init(&text, ASSAY_TOPOLOGY_MOST);
+        if (format->derive)
+            status = format->derive(store, catalog, &text);
+        if (status == ASSAY_OK && text.size > 0)
+            status = take(catalog, "the topology made from the names of files", &text, true, err);
+        assay_buf_release(&text);
+    }
+    return status;
+}
+
+int assay_topology_attach(assay_store *store, const char *given, assay_catalog *catalog, assay_error *err)
+{
+    if (given)
+        return take_given(catalog, given, err);
+    int status = take_own(store, catalog, err);
+    return status == 1 ? take_derived(store, catalog, err) : status;
+}
+
+void assay_topology_pack(const assay_topology *t, assay_buf *out)
+{
+    assay_put_u8(out, t != NULL);
+    if (!t)
+        return;
+    assay_put_u8(out, t->derived);
+    assay_put_text(out, t->text);
+}
+
+int assay_topology_unpack(assay_cursor *in, char *const *worker, uint32_t workers, assay_topology **out)
+{
+    assay_topology *t = NULL;
+    size_t length = 0;
+    if (assay_get_u8(in) == 0)
+        return in->failed ? ASSAY_EFORMAT : ASSAY_OK;
+    const bool derived = assay_get_u8(in) != 0;
+    const char *text = assay_get_text(in, &length);
+    if (in->failed)
+        return ASSAY_EFORMAT;
+    int status = assay_topology_parse("topology", text, length, &t, NULL);
+    if (status == ASSAY_OK)
+        status = assay_topology_place(t, "topology", worker, workers, NULL);
+    if (status != ASSAY_OK) {
+        assay_topology_free(t);
+        return status == ASSAY_ENOMEM ? status : ASSAY_EFORMAT;
+    }
+    t->derived = derived;
+    *out = t;
+    return ASSAY_OK;
+}
