@@ -85,20 +85,30 @@ static int keep_shape(assay_counter *counter, uint64_t hash, const assay_tensor_
     return status;
 }
 
+/* Does a topology say what the workers have of the tensor? Then its name is one, whoever has it. */
+static bool has_copies(const assay_trial *trial, uint32_t tensor)
+{
+    const assay_relation relation = assay_trial_relation(trial, tensor, 0);
+    return relation.known && !relation.unknown;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
     assay_common_state *s = state;
     int status = ASSAY_OK;
     (void)err;
     if (assay_trial_claims(rule->trial) == 0)
-        return ASSAY_OK; /* no checkpoints */
+        return ASSAY_OK;             /* no checkpoints */
+    uint32_t done = ASSAY_NO_TENSOR; /* of its copies the first one speaks for all */
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
-        if (item->dtype < 0)
+        if (item->dtype < 0 || item->tensor == done)
             continue;
+        const bool copies = has_copies(rule->trial, item->tensor);
+        done = copies ? item->tensor : ASSAY_NO_TENSOR;
         const uint64_t hash = hash_shape(item);
         const double row = (double)(hash * DTYPES + (uint64_t)item->dtype % DTYPES);
-        status = assay_series_add(s->series, view->step, item->tensor, item->worker, &row);
+        status = assay_series_add(s->series, view->step, item->tensor, copies ? 0 : item->worker, &row);
         if (status == ASSAY_OK)
             status = keep_shape(s->counter, hash, item);
     }
@@ -117,12 +127,12 @@ typedef struct walk {
     assay_findings *findings;
     bool wanted[TESTS];
     uint64_t steps;
-    bool *closed;          /* [steps]: all names are known */
-    step_range *claims;    /* [steps]: the claims of each */
-    const uint64_t *order; /* rows by (tensor, worker, step) */
-    uint64_t rows, at;     /* of them, and the next one */
-    uint8_t *there;        /* [steps] of the name under way */
-    uint32_t tensor, worker;
+    bool *closed;            /* [steps]: all names are known */
+    step_range *claims;      /* [steps]: the claims of each */
+    const uint64_t *order;   /* rows by (tensor, worker, step) */
+    uint64_t rows, at;       /* of them, and the next one */
+    uint8_t *there;          /* [steps] of the name under way */
+    uint32_t tensor, worker; /* ASSAY_ALL_WORKERS: the name is one, whoever has it */
 } walk;
 
 enum { HAS = 1 };
@@ -162,7 +172,7 @@ static void survey(walk *w)
 
 static int test(const walk *w, int kind, bool fired, uint64_t step, const char *note)
 {
-    const bool alone = assay_trial_workers(w->rule->trial) == 1;
+    const bool alone = assay_trial_workers(w->rule->trial) == 1 || has_copies(w->rule->trial, w->tensor);
     const assay_finding finding = {.step = step_at(w, step),
                                    .tensor = w->tensor,
                                    .worker = alone ? ASSAY_ALL_WORKERS : w->worker,
@@ -250,27 +260,37 @@ static int walk_rows(walk *w)
         w->there[step] = HAS;
         if (assay_trial_is_unread(w->rule->trial, row.step, row.tensor))
             continue;
-        if (before.value)
+        if (before.value && !assay_trial_relation(w->rule->trial, w->tensor, 0).sum)
             status = compare_forms(w, before, row, step);
         before = row;
     }
     return status;
 }
 
-/* The claim of a kind about the name under way at a step, whatever its first name; NULL: none. */
-static const assay_claim *find_claim(const walk *w, uint64_t step, uint32_t kind)
+/* The claim of a kind about the name under way, of a worker, at a step, whatever its first name; NULL: none. */
+static const assay_claim *find_claim_of(const walk *w, uint64_t step, uint32_t kind, uint32_t worker)
 {
     uint64_t low = w->claims[step].first, high = w->claims[step].end;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
         const assay_claim *c = assay_trial_claim(w->rule->trial, middle);
-        if (c->worker != w->worker ? c->worker < w->worker : c->kind != kind ? c->kind < kind : c->tensor < w->tensor)
+        if (c->worker != worker ? c->worker < worker : c->kind != kind ? c->kind < kind : c->tensor < w->tensor)
             low = middle + 1;
         else
             high = middle;
     }
     const assay_claim *c = low < w->claims[step].end ? assay_trial_claim(w->rule->trial, low) : NULL;
-    return c && c->worker == w->worker && c->kind == kind && c->tensor == w->tensor ? c : NULL;
+    return c && c->worker == worker && c->kind == kind && c->tensor == w->tensor ? c : NULL;
+}
+
+static const assay_claim *find_claim(const walk *w, uint64_t step, uint32_t kind)
+{
+    const assay_claim *found = NULL;
+    if (w->worker != ASSAY_ALL_WORKERS)
+        return find_claim_of(w, step, kind, w->worker);
+    for (uint32_t worker = 0; worker < assay_trial_workers(w->rule->trial) && !found; worker++)
+        found = find_claim_of(w, step, kind, worker);
+    return found;
 }
 
 static int test_tied(const walk *w, uint64_t before, uint64_t step)
@@ -307,13 +327,34 @@ static int walk_steps(const walk *w)
     return status;
 }
 
-static int walk_name(walk *w)
+/* Marks the steps whose index speaks of the name. */
+static void walk_claims(walk *w)
 {
-    bool any = false;
     memset(w->there, 0, (size_t)w->steps);
     for (uint64_t i = 0; i < w->steps; i++)
         if (find_claim(w, i, ASSAY_CLAIM_PROMISED) || find_claim(w, i, ASSAY_CLAIM_ALIAS))
             w->there[i] = HAS;
+}
+
+/* With a topology a name is one, whoever has it; forms of it are compared worker by worker where nothing is said. */
+static int walk_shared_name(walk *w)
+{
+    bool any = false;
+    int status = ASSAY_OK;
+    w->worker = ASSAY_ALL_WORKERS;
+    walk_claims(w);
+    for (w->worker = 0; status == ASSAY_OK && w->worker < assay_trial_workers(w->rule->trial); w->worker++)
+        status = walk_rows(w);
+    w->worker = ASSAY_ALL_WORKERS;
+    for (uint64_t i = 0; i < w->steps && !any; i++)
+        any = w->there[i];
+    return status == ASSAY_OK && any ? walk_steps(w) : status;
+}
+
+static int walk_name(walk *w)
+{
+    bool any = false;
+    walk_claims(w);
     int status = walk_rows(w);
     for (uint64_t i = 0; i < w->steps && !any; i++)
         any = w->there[i];
@@ -325,10 +366,16 @@ static int walk_names(walk *w)
     const assay_trial *trial = w->rule->trial;
     static const char STATE[] = "state/";
     int status = ASSAY_OK;
-    for (w->tensor = 0; status == ASSAY_OK && w->tensor < assay_trial_tensors(trial); w->tensor++)
+    for (w->tensor = 0; status == ASSAY_OK && w->tensor < assay_trial_tensors(trial); w->tensor++) {
+        if (strncmp(assay_trial_tensor(trial, w->tensor), STATE, sizeof STATE - 1) == 0)
+            continue;
+        if (assay_trial_relation(trial, w->tensor, 0).known) {
+            status = walk_shared_name(w);
+            continue;
+        }
         for (w->worker = 0; status == ASSAY_OK && w->worker < assay_trial_workers(trial); w->worker++)
-            if (strncmp(assay_trial_tensor(trial, w->tensor), STATE, sizeof STATE - 1) != 0)
-                status = walk_name(w);
+            status = walk_name(w);
+    }
     return status;
 }
 

@@ -61,6 +61,23 @@ static bool comparable(const assay_rule *rule, const assay_step_view *view, cons
     return item->stats->count == 1 || item->stats->min < item->stats->max;
 }
 
+/* May two workers be compared? By a topology those that differ in what is each one's own by design. */
+static bool are_relatives(const assay_trial *trial, const assay_tensor_view *a, const assay_tensor_view *b)
+{
+    const assay_relation x = assay_trial_relation(trial, a->tensor, a->worker);
+    return a != b && (!x.known || x.relatives == assay_trial_relation(trial, b->tensor, b->worker).relatives);
+}
+
+static bool has_relative(const assay_rule *rule, const assay_step_view *view, const assay_tensor_view *const *items,
+                         uint32_t count, uint32_t i)
+{
+    uint64_t digest;
+    for (uint32_t k = 0; k < count; k++)
+        if (are_relatives(rule->trial, items[i], items[k]) && comparable(rule, view, items[k], &digest))
+            return true;
+    return false;
+}
+
 static int add_tensor(const assay_rule *rule, assay_series *series, const assay_step_view *view,
                       const assay_tensor_view *const *items, uint32_t count)
 {
@@ -71,10 +88,11 @@ static int add_tensor(const assay_rule *rule, assay_series *series, const assay_
         compared += comparable(rule, view, items[i], &mine);
     for (uint32_t i = 0; status == ASSAY_OK && compared > 1 && i < count; i++) {
         double twin = NONE;
-        if (!comparable(rule, view, items[i], &mine))
+        if (!comparable(rule, view, items[i], &mine) || !has_relative(rule, view, items, count, i))
             continue;
         for (uint32_t k = 0; k < i && twin < 0; k++)
-            if (comparable(rule, view, items[k], &other) && other == mine)
+            if (are_relatives(rule->trial, items[i], items[k]) && comparable(rule, view, items[k], &other) &&
+                other == mine)
                 twin = items[k]->worker;
         status = assay_series_add(series, view->step, items[i]->tensor, items[i]->worker, &twin);
     }
@@ -122,7 +140,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     }
     free(order);
     assay_verdict_no_data(
-        verdict, "no tensor that matches was saved by two workers at one step, with enough elements to compare.");
+        verdict,
+        assay_trial_relation(rule->trial, 0, 0).known
+            ? "no tensor that matches was saved at one step, with enough elements to compare, by two workers of "
+              "which the topology says that each has data of its own (\"own\")."
+            : "no tensor that matches was saved by two workers at one step, with enough elements to compare.");
     return status;
 }
 

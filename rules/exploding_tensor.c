@@ -39,7 +39,7 @@ static const char *const remedies[] = {
 static int setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {
     (void)data;
-    int slot = selection_slot(given, need, 1u << ASSAY_RAW | REDUCTIONS, false, err);
+    int slot = selection_slot_of(given, need, 1u << ASSAY_RAW | REDUCTIONS, ASSAY_SLOT_SUMS, false, err);
     int number =
         slot < 0 ? slot : assay_need_measure(need, slot, &(assay_measure){.kind = ASSAY_MEASURE_FIRST_BAD}, err);
     return number < 0 ? number : assay_need_rows(need, slot, &(assay_rows){.onsets = true}, err);

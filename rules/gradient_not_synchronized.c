@@ -73,11 +73,14 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     int status = refuse_one_worker(given, err);
-    status = status ? status : need_change(need, selection_slot(given, need, 0, true, err), err);
+    status = status ? status : need_change(need, selection_slot_of(given, need, 0, ASSAY_SLOT_WORKERS, true, err), err);
     if (status >= 0)
-        status = need_change(
-            need, assay_need_slot(need, &(assay_slot){.collection = "gradients", .flags = ASSAY_SLOT_NO_STRINGS}, err),
-            err);
+        status = need_change(need,
+                             assay_need_slot(need,
+                                             &(assay_slot){.collection = "gradients",
+                                                           .flags = ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_WORKERS},
+                                             err),
+                             err);
     return status < 0 ? status : ASSAY_OK;
 }
 
@@ -92,21 +95,25 @@ static double difference(const assay_change *change)
     return isnan(d) ? INFINITY : d;
 }
 
-/* items[0 .. count) are one tensor's; `k` is the slot. */
-static int add_tensor(assay_series *series, const assay_step_view *view, int k, const assay_tensor_view *const *items,
-                      uint32_t count)
+/* items[0 .. count) are one tensor's; `k` is the slot. Each worker was compared with the first of its replicas. */
+static int add_tensor(const assay_trial *trial, assay_series *series, const assay_step_view *view, int k,
+                      const assay_tensor_view *const *items, uint32_t count)
 {
     double row[WIDTH] = {0, k + CONSTANT};
     uint32_t compared = 0;
+    bool others = false; /* than the first of their replicas */
     for (uint32_t i = 0; i < count; i++) {
         const assay_result *result = assay_view_result(view, k, items[i]);
         if (!result || !result->of.change.found)
             continue;
+        const assay_relation relation = assay_trial_relation(trial, items[i]->tensor, items[i]->worker);
+        others = others || !relation.known || relation.replicas != items[i]->worker;
         compared++;
         row[DIFFERENCE] = fmax(row[DIFFERENCE], difference(&result->of.change));
         row[KIND] = is_one_value(items[i]) ? row[KIND] : k;
     }
-    return compared > 1 ? assay_series_add(series, view->step, items[0]->tensor, ASSAY_ALL_WORKERS, row) : ASSAY_OK;
+    return compared > 1 && others ? assay_series_add(series, view->step, items[0]->tensor, ASSAY_ALL_WORKERS, row)
+                                  : ASSAY_OK;
 }
 
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
@@ -118,7 +125,7 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
         for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
             n = same_tensor(slot, i);
             if (is_gradient(rule->trial, slot->items[i]->tensor) == (k == GRADIENTS))
-                status = add_tensor(((assay_common_state *)state)->series, view, k, slot->items + i, n);
+                status = add_tensor(rule->trial, ((assay_common_state *)state)->series, view, k, slot->items + i, n);
         }
     }
     return status;
@@ -246,7 +253,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     }
     say_averaged(averaged, verdict);
     if (count == 0)
-        assay_verdict_no_data(verdict, "no tensor that matches was saved by two workers at one step.");
+        say_no_replicas(rule->trial, verdict);
     else
         assay_verdict_no_data(
             verdict,

@@ -97,7 +97,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     const format_limits *format = format_of(given);
-    int slot = selection_slot(given, need, 0, true, err);
+    int slot = selection_slot_of(given, need, 0, ASSAY_SLOT_SUMS, true, err);
     double scale = assay_param_real(given, "scale");
     assay_measure below = {.kind = ASSAY_MEASURE_BELOW,
                            .numbers = 2,

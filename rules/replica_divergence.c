@@ -5,7 +5,10 @@
  * element is not close either: |a - b| > atol + rtol * |b|. value = largest |a - b|; infinite for another shape. A
  * tensor is tested from the first step at which more than half of its workers agreed: one that never was a replica,
  * such as the running statistics of a normalisation, does not diverge. Agreement on a tensor with a single value is no
- * evidence, and if tensors are averaged periodically (averaging.h), the steps between are not tested. */
+ * evidence, and if tensors are averaged periodically (averaging.h), the steps between are not tested.
+ *
+ * Where the trial has a topology, that says which workers have copies of the same: each such group is compared by
+ * itself, from the first step on. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +56,7 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     int slot = refuse_one_worker(given, err);
-    slot = slot ? slot : selection_slot(given, need, 0, true, err);
+    slot = slot ? slot : selection_slot_of(given, need, 0, ASSAY_SLOT_WORKERS, true, err);
     if (slot < 0)
         return slot;
     assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST};
@@ -124,15 +127,52 @@ static int add_tensor(assay_series *series, const assay_step_view *view, const a
     return status;
 }
 
+/* A worker's item, and the first of the workers that have copies of the same. */
+typedef struct member {
+    const assay_tensor_view *item;
+    uint32_t group;
+} member;
+
+static int compare_members(const void *a, const void *b)
+{
+    const member *x = a, *y = b;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return (x->item->worker > y->item->worker) - (x->item->worker < y->item->worker);
+}
+
+/* The same for each group of workers that have copies of the same, where the trial has a topology. */
+static int add_groups(const assay_trial *trial, assay_series *series, const assay_step_view *view,
+                      const assay_tensor_view *const *items, uint32_t count, assay_error *err)
+{
+    member *list = malloc(count * sizeof *list);
+    const assay_tensor_view **own = malloc(count * sizeof(const assay_tensor_view *));
+    int status = list && own ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    for (uint32_t i = 0; status == ASSAY_OK && i < count; i++)
+        list[i] = (member){items[i], assay_trial_relation(trial, items[i]->tensor, items[i]->worker).replicas};
+    if (status == ASSAY_OK)
+        qsort(list, count, sizeof *list, compare_members);
+    for (uint32_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
+        for (n = 0; i + n < count && list[i + n].group == list[i].group; n++)
+            own[n] = list[i + n].item;
+        status = add_tensor(series, view, own, n);
+    }
+    free(list);
+    free((void *)own);
+    return status;
+}
+
 static int map(const assay_rule *rule, void *state, const assay_step_view *view, assay_error *err)
 {
-    (void)rule;
-    (void)err;
     const assay_slot_view *slot = &view->slot[0];
+    assay_series *series = ((assay_common_state *)state)->series;
     int status = ASSAY_OK;
     for (uint32_t i = 0, n; status == ASSAY_OK && i < slot->count; i += n) {
         n = same_tensor(slot, i);
-        status = add_tensor(((assay_common_state *)state)->series, view, slot->items + i, n);
+        if (assay_trial_relation(rule->trial, slot->items[i]->tensor, 0).known)
+            status = add_groups(rule->trial, series, view, slot->items + i, n, err);
+        else
+            status = add_tensor(series, view, slot->items + i, n);
     }
     return status;
 }
@@ -202,7 +242,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 {
     const assay_series *series = ((const assay_common_state *)state)->series;
     uint64_t count = assay_series_count(series), *order = assay_series_by_tensor(series), left_out = 0, averaged = 0;
-    bool always = strcmp(assay_param_text(rule->params, "replicated"), "always") == 0;
+    bool always = strcmp(assay_param_text(rule->params, "replicated"), "always") == 0 ||
+                  assay_trial_relation(rule->trial, 0, 0).known; /* then it says who has copies */
     if (count && !order)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     int status = ASSAY_OK;
@@ -223,7 +264,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
                               (unsigned long long)left_out, left_out == 1 ? " was" : "s were");
     say_averaged(averaged, verdict);
     if (count == 0)
-        assay_verdict_no_data(verdict, "no tensor that matches was saved by two workers at one step.");
+        say_no_replicas(rule->trial, verdict);
     free(order);
     return status;
 }

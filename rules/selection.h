@@ -15,9 +15,10 @@
         .help = "Patterns (re.search) for names of tensors to test, in addition to collection_names."                  \
     }
 
-/* The slot of those two parameters; with `required`, one of them has to be given. */
-static inline int selection_slot(const assay_params *params, assay_need *need, uint32_t kinds, bool required,
-                                 assay_error *err)
+/* The slot of those two parameters, with these flags (ASSAY_SLOT_...) beside ASSAY_SLOT_NO_STRINGS; with `required`,
+ * one of them has to be given. */
+static inline int selection_slot_of(const assay_params *params, assay_need *need, uint32_t kinds, uint32_t flags,
+                                    bool required, assay_error *err)
 {
     if (required && !assay_param_has(params, "collection_names") && !assay_param_has(params, "tensor_regex"))
         return assay_fail(err, ASSAY_EPARAM, "one of the parameters collection_names and tensor_regex is required");
@@ -25,8 +26,13 @@ static inline int selection_slot(const assay_params *params, assay_need *need, u
                            &(assay_slot){.collections = "collection_names",
                                          .regexes = "tensor_regex",
                                          .kinds = kinds,
-                                         .flags = ASSAY_SLOT_NO_STRINGS},
+                                         .flags = ASSAY_SLOT_NO_STRINGS | flags},
                            err);
+}
+static inline int selection_slot(const assay_params *params, assay_need *need, uint32_t kinds, bool required,
+                                 assay_error *err)
+{
+    return selection_slot_of(params, need, kinds, 0, required, err);
 }
 
 /* A finding of one worker's tensor at the step in view. */

@@ -104,6 +104,24 @@ static inline agreement agreement_of(const assay_step_view *view, int measure, c
     return a;
 }
 
+/* Says why no two workers could be compared. */
+static inline void say_no_replicas(const assay_trial *trial, assay_verdict *verdict)
+{
+    uint32_t unknown = 0, tensors = assay_trial_tensors(trial);
+    if (!assay_trial_relation(trial, 0, 0).known) {
+        assay_verdict_no_data(verdict, "no tensor that matches was saved by two workers at one step.");
+        return;
+    }
+    for (uint32_t t = 0; t < tensors; t++)
+        unknown += assay_trial_relation(trial, t, 0).unknown;
+    assay_verdict_no_data(
+        verdict,
+        "the topology says of no tensor that matches and that two workers saved at one step that they "
+        "have copies of it; of %u of %u tensors it does not say what workers along some axis have "
+        "(`assay topology` lists them).",
+        unknown, tensors);
+}
+
 /* setup of a rule that looks at nothing but who wrote when. */
 static inline int times_setup(const assay_params *given, assay_need *need, void **data, assay_error *err)
 {

@@ -183,8 +183,11 @@ static int keep(assay_findings *f, const assay_finding *finding)
 
 int assay_findings_add(assay_findings *findings, const assay_finding *finding)
 {
+    assay_finding own = *finding;
+    if (findings->trial && own.tensor != ASSAY_NO_TENSOR && own.worker != ASSAY_ALL_WORKERS)
+        own.worker = assay_trial_copy_worker(findings->trial, own.tensor, own.worker);
     if (findings->status == ASSAY_OK)
-        findings->status = keep(findings, finding);
+        findings->status = keep(findings, &own);
     if (findings->status == ASSAY_OK)
         findings->status = add_step(findings, finding->step);
     findings->total++;

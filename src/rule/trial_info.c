@@ -80,6 +80,7 @@ void assay_trial_info_free(assay_trial *trial)
     free(trial->worker_modes);
     assay_step_shifts_release(&trial->shifts);
     assay_claims_release(&trial->claims);
+    assay_relations_free(trial->relations);
     assay_step_times_free(trial->step_times);
     assay_timeline_free(trial->timeline);
     if (trial->tensors)
@@ -119,6 +120,31 @@ uint32_t assay_trial_run_workers(const assay_trial *trial)
     uint32_t expected = trial->catalog->expected_workers;
     uint64_t run = trial->catalog->facts.run_workers;
     return run > expected && run <= UINT32_MAX ? (uint32_t)run : expected;
+}
+
+assay_relation assay_trial_relation(const assay_trial *trial, uint32_t tensor, uint32_t worker)
+{
+    const assay_relations *r = trial->relations;
+    if (!r || tensor >= r->tensors || worker >= r->workers)
+        return (assay_relation){.known = r != NULL, .relatives = worker};
+    const assay_relation_class *c = assay_relation_of(r, tensor);
+    return (assay_relation){.known = true,
+                            .sum = c->sum,
+                            .unknown = c->unknown,
+                            .replicas = c->replicas[worker],
+                            .relatives = c->relatives[worker]};
+}
+
+bool assay_trial_is_split(const assay_trial *trial, uint32_t tensor)
+{
+    const assay_relations *r = trial->relations;
+    return r && tensor < r->tensors && assay_relation_of(r, tensor)->split;
+}
+
+uint32_t assay_trial_copy_worker(const assay_trial *trial, uint32_t tensor, uint32_t worker)
+{
+    const assay_relations *r = trial->relations;
+    return r && tensor < r->tensors && assay_relation_of(r, tensor)->single ? ASSAY_ALL_WORKERS : worker;
 }
 
 bool assay_trial_ended(const assay_trial *trial)

@@ -10,6 +10,7 @@
 #include "trial/catalog.h"
 #include "trial/claims.h"
 #include "trial/names.h"
+#include "trial/topology/relations.h"
 
 struct assay_trial {
     char *name, *path;
@@ -28,6 +29,7 @@ struct assay_trial {
     uint8_t *worker_modes; /* [catalog->workers] bit 1 << mode that the worker wrote a step of; NULL: not known */
     assay_claims claims;   /* what the index says beside its records, in order */
     const assay_problems *problems; /* while rules are finalized: all of the trial; borrowed */
+    assay_relations *relations;     /* of workers, by tensor; NULL: nobody says; owned */
     assay_step_shifts shifts;       /* where workers count their steps otherwise than the lowest one */
     assay_matcher **matchers;       /* [catalog->collections.count] */
     uint8_t **listed; /* [catalog->collections.count] a bit for each tensor that is listed; NULL: the lists are there */
@@ -36,6 +38,8 @@ struct assay_trial {
     uint64_t serial; /* of this program's trials: no two have the same, one after the other at one address neither */
 };
 
+/* Have several workers pieces of the tensor, which are put together? */
+bool assay_trial_is_split(const assay_trial *trial, uint32_t tensor);
 /* Fills mode_rank, mode_steps and modes from steps; compiles the matchers. Bad collection regexes become problems. 0 or
  * ASSAY_ENOMEM. */
 int assay_trial_info_finish(assay_trial *trial, assay_problems *problems);

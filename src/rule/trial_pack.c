@@ -32,6 +32,7 @@ void assay_trial_pack(const assay_trial *trial, assay_buf *out)
         assay_put_u8(out, (uint8_t)trial->steps[i].mode);
     }
     assay_claims_pack(&trial->claims, out);
+    assay_relations_pack(trial->relations, out);
 }
 
 static char *get_copy(assay_cursor *in)
@@ -133,6 +134,8 @@ static int get_trial(assay_cursor *in, assay_trial *trial, assay_catalog *catalo
         status = get_steps(in, trial);
     if (status == ASSAY_OK)
         status = assay_claims_unpack(in, assay_dict_count(trial->tensors), &trial->claims);
+    if (status == ASSAY_OK)
+        status = assay_relations_unpack(in, assay_dict_count(trial->tensors), catalog->workers, &trial->relations);
     if (status == ASSAY_OK && assay_cursor_bad(in))
         status = ASSAY_EFORMAT;
     assay_problems_init(&known);

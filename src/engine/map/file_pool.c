@@ -57,6 +57,7 @@ void assay_file_pool_leave(assay_file_pool *pool)
     pool->history = NULL;
     assay_step_lookup_release(&pool->first_worker.lookup);
     assay_step_lookup_release(&pool->own.lookup);
+    assay_step_workers_release(&pool->workers);
     for (uint32_t p = 0; pool->others && p < pool->source->plan->pair_count * ASSAY_OPEN_FILES; p++)
         assay_step_lookup_release(&pool->others[p].lookup);
     free(pool->others);

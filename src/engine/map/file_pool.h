@@ -55,6 +55,7 @@ typedef struct assay_file_pool {
     assay_lookback_index *lookback_index; /* further back than that; NULL: not needed so far */
     assay_same_step first_worker;         /* of the same trial */
     assay_same_step own;                  /* of the same trial and worker */
+    assay_step_workers workers;           /* of the same trial, where it has a topology */
     assay_same_step *others; /* [plan->pair_count][ASSAY_OPEN_FILES] of the trials compared with; NULL: none so far */
     uint32_t other_turn;     /* which of those for a step is taken next */
     uint64_t tensor;         /* counts the tensors that were measured */

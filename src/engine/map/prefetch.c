@@ -4,7 +4,7 @@
 static bool is_wanted(assay_prefetch *prefetch, const assay_step_work *work, const assay_part *part, int mode,
                       const assay_entry *entry)
 {
-    return assay_demand_of(prefetch->demand, part, mode, entry->tensor)->kinds >> entry->kind & 1 &&
+    return assay_demand_of(prefetch->demand, part, mode, entry)->kinds >> entry->kind & 1 &&
            !assay_step_work_leaves(work, entry->tensor, part->worker);
 }
 

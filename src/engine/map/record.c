@@ -191,7 +191,8 @@ static int measure_record(assay_record_work *w, assay_record *record, assay_erro
     int status = open_record(w, record, err);
     if (status != ASSAY_OK)
         return status;
-    return w->entry->kind == ASSAY_RAW ? measure_raw(w, err) : measure_reduction(w, err);
+    return w->entry->kind == ASSAY_RAW || w->entry->kind == ASSAY_PIECE ? measure_raw(w, err)
+                                                                        : measure_reduction(w, err);
 }
 
 int assay_record_measure(assay_file_pool *pool, assay_step_work *step, const assay_part *part, const assay_entry *entry,

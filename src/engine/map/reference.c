@@ -210,6 +210,24 @@ static int find_in_step(const assay_record_work *w, assay_same_step *same, const
     return assay_step_lookup_find(&same->lookup, tensor, &place) ? open_candidate(w, source, place, out, err) : 0;
 }
 
+/* The record of the first worker of those that have copies of what this one has. */
+static int find_first_worker(const assay_record_work *w, assay_reference *out, assay_error *err)
+{
+    const assay_source *source = w->pool->source->source;
+    assay_step_workers *table = &w->pool->workers;
+    const uint32_t tensor = w->entry->tensor;
+    assay_place place;
+    if (!source->info->relations)
+        return find_in_step(w, &w->pool->first_worker, &source->shard, source, tensor, NULL, out, err);
+    const uint32_t group = assay_trial_relation(source->info, tensor, w->part->worker).replicas;
+    if (assay_step_workers_turn(table, &source->shard, w->part->step) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; assay_step_workers_find(table, tensor, w->entry->kind, group, i, &place); i++)
+        if (assay_trial_relation(source->info, tensor, place.part->worker).replicas == group)
+            return open_candidate(w, source, place, out, err);
+    return 0;
+}
+
 /* Where the other trial's records at the step of a part are looked up; NULL without memory. */
 static assay_same_step *pick_same_step(const assay_record_work *w, uint32_t pair, uint32_t tensors)
 {
@@ -272,7 +290,6 @@ static int find_second_moment(const assay_record_work *w, assay_reference *out, 
 int assay_reference_find(const assay_record_work *w, const assay_measure *measure, assay_reference *out,
                          assay_error *err)
 {
-    const assay_source *source = w->pool->source->source;
     switch (measure->reference) {
     case ASSAY_REFERENCE_SAVED_BEFORE:
         return find_before(w, measure, out, err);
@@ -283,6 +300,6 @@ int assay_reference_find(const assay_record_work *w, const assay_measure *measur
     case ASSAY_REFERENCE_SECOND_MOMENT:
         return find_second_moment(w, out, err);
     default:
-        return find_in_step(w, &w->pool->first_worker, &source->shard, source, w->entry->tensor, NULL, out, err);
+        return find_first_worker(w, out, err);
     }
 }

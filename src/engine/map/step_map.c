@@ -61,6 +61,9 @@ static bool slot_takes(const assay_step_work *work, const assay_tensor_result *r
     uint32_t flags = assay_job_instance(plan->job, u->instance)->need->slots[u->slot].flags;
     if ((flags & ASSAY_SLOT_NO_STRINGS) && result->view.dtype == ASSAY_STRING)
         return false;
+    if ((flags & ASSAY_SLOT_WORKERS) && result->kinds >> ASSAY_RAW & 1 && result->view.dims > 0 &&
+        assay_trial_is_split(work->source->source->info, result->view.tensor))
+        return false; /* of a tensor in pieces this use gets the pieces */
     uint32_t kinds = result->kinds & scope->kinds;
     return kinds &&
            assay_scope_wants(scope, work->step->step, work->step->mode, result->view.worker, __builtin_ctz(kinds));
@@ -186,7 +189,7 @@ static int show_tensors(const step_mapping *mapping)
 /* Bytes read of a tensor without a checksum; a saved reduction is one number. */
 static uint64_t count_unsummed(const assay_tensor_result *result)
 {
-    const uint32_t raw = 1u << ASSAY_RAW, kinds = result->unsummed & result->kinds;
+    const uint32_t raw = 1u << ASSAY_RAW | 1u << ASSAY_PIECE, kinds = result->unsummed & result->kinds;
     uint64_t elements = result->view.dtype > 0 ? 1 : 0;
     for (int d = 0; d < result->view.dims; d++)
         elements *= (uint64_t)result->view.shape[d];

@@ -34,7 +34,9 @@ static int read_entry(assay_step_reader *reader, assay_step_work *work, const as
     }
     if (status != ASSAY_OK)
         return status;
-    if (result->kinds == 0)
+    if (result->kinds == 0 && part->format == ASSAY_FORMAT_ASSEMBLED)
+        result->view.order = (uint32_t)entry->offset;
+    else if (result->kinds == 0)
         result->view.order = (uint32_t)(entry - &work->source->source->shard.entries[part->first]);
     status = assay_lookahead_take(reader->lookahead, work, entry, result, measured);
     if (status != ASSAY_OK || *measured)
@@ -79,7 +81,7 @@ static int read_part(assay_step_reader *reader, assay_step_work *work, const ass
     assay_demand_next(&reader->demand);
     for (size_t e = first; status == ASSAY_OK && e < end; e++) {
         const assay_entry *entry = &shard->entries[e];
-        const assay_record_demand *demand = assay_demand_of(&reader->demand, part, work->step->mode, entry->tensor);
+        const assay_record_demand *demand = assay_demand_of(&reader->demand, part, work->step->mode, entry);
         bool measured = false;
         if (!(demand->kinds >> entry->kind & 1) || assay_step_work_leaves(work, entry->tensor, part->worker))
             continue;

@@ -18,7 +18,7 @@ typedef struct range_finder {
 
 static uint64_t entry_cost(const range_finder *f, const assay_part *part, const assay_entry *entry)
 {
-    return assay_record_cost(assay_demand_of(f->demand, part, part->mode, entry->tensor), entry);
+    return assay_record_cost(assay_demand_of(f->demand, part, part->mode, entry), entry);
 }
 
 static void add_to_range(assay_entry_range *range, size_t p, size_t first, size_t end)

@@ -82,7 +82,7 @@ static int add_up_groups(const assay_plan *plan, const assay_sources *sources, b
             for (size_t e = part->first; e < part->first + part->count; e++) {
                 const assay_entry *entry = &shard->entries[e];
                 cost[(size_t)part->worker * stride + entry->tensor] +=
-                    assay_record_cost(assay_demand_of(&demand, part, part->mode, entry->tensor), entry);
+                    assay_record_cost(assay_demand_of(&demand, part, part->mode, entry), entry);
             }
         }
         assay_demand_release(&demand);

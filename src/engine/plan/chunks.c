@@ -169,7 +169,7 @@ static step_cost part_cost(assay_demand *wants, const assay_shard *shard, const 
     assay_demand_next(wants);
     for (size_t e = part->first; e < part->first + part->count; e++) {
         const assay_entry *entry = &shard->entries[e];
-        uint64_t of_record = assay_record_cost(assay_demand_of(wants, part, part->mode, entry->tensor), entry);
+        uint64_t of_record = assay_record_cost(assay_demand_of(wants, part, part->mode, entry), entry);
         if (of_record == 0)
             continue;
         cost.records++;

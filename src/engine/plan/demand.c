@@ -8,8 +8,8 @@
 int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source)
 {
     *w = (assay_demand){.plan = plan, .source = &plan->sources[source]};
-    w->of = assay_alloc_zeroed(w->source->class_count, sizeof *w->of);
-    for (uint32_t c = 0; w->of && c < w->source->class_count; c++) {
+    w->of = assay_alloc_zeroed(2 * (size_t)w->source->class_count, sizeof *w->of);
+    for (uint32_t c = 0; w->of && c < 2 * w->source->class_count; c++) {
         w->of[c].measure = assay_alloc((plan->measure_count + 1) * sizeof(uint32_t));
         if (!w->of[c].measure)
             return ASSAY_ENOMEM;
@@ -19,7 +19,7 @@ int assay_demand_init(assay_demand *w, const assay_plan *plan, uint32_t source)
 
 void assay_demand_release(assay_demand *w)
 {
-    for (uint32_t c = 0; w->of && c < w->source->class_count; c++)
+    for (uint32_t c = 0; w->of && c < 2 * w->source->class_count; c++)
         free(w->of[c].measure);
     free(w->of);
     *w = (assay_demand){0};
@@ -62,17 +62,20 @@ static void add_measures(const assay_plan *plan, const assay_use *use, assay_rec
     }
 }
 
-const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *part, int mode, uint32_t tensor)
+const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *part, int mode, const assay_entry *entry)
 {
-    const assay_use_class *class = &w->source->classes[w->source->tensor_class[tensor]];
-    assay_record_demand *wanted = &w->of[w->source->tensor_class[tensor]];
+    const uint32_t number = w->source->tensor_class[entry->tensor];
+    const bool piece = entry->kind == ASSAY_PIECE;
+    const assay_use_class *class = &w->source->classes[number];
+    assay_record_demand *wanted = &w->of[piece ? w->source->class_count + number : number];
     if (wanted->stamp == w->stamp)
         return wanted;
     *wanted = (assay_record_demand){.stamp = w->stamp, .byte_cost = ASSAY_COST_UNIT, .measure = wanted->measure};
     for (uint32_t u = 0; u < class->uses; u++) {
         const assay_use_scope *scope = &w->source->scope[class->use[u]];
         const assay_use *use = &w->plan->uses[class->use[u]];
-        if (!assay_scope_wants(scope, part->step, mode, part->worker, __builtin_ctz(scope->kinds)))
+        if ((piece && !(scope->kinds >> ASSAY_PIECE & 1)) ||
+            !assay_scope_wants(scope, part->step, mode, part->worker, __builtin_ctz(scope->kinds)))
             continue;
         wanted->kinds |= scope->kinds;
         const assay_need *need = assay_job_instance(w->plan->job, use->instance)->need;

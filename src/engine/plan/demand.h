@@ -25,7 +25,7 @@ typedef struct assay_record_demand {
 typedef struct assay_demand {
     const assay_plan *plan;
     const assay_source_plan *source;
-    assay_record_demand *of; /* [classes] */
+    assay_record_demand *of; /* [2][classes] of whole tensors, and of pieces of them */
     uint64_t stamp;          /* of the part under way */
 } assay_demand;
 
@@ -39,8 +39,8 @@ static inline void assay_demand_next(assay_demand *w)
     w->stamp++;
 }
 
-/* What is wanted of a tensor of the part under way. Valid until the next part. */
-const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *part, int mode, uint32_t tensor);
+/* What is wanted of the tensor of an entry of the part under way. Valid until the next part. */
+const assay_record_demand *assay_demand_of(assay_demand *w, const assay_part *part, int mode, const assay_entry *entry);
 
 /* What a record costs, in bytes as above, the opening of its file apart; 0: it is not wanted. */
 static inline uint64_t assay_record_cost(const assay_record_demand *wanted, const assay_entry *entry)

@@ -82,8 +82,9 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
 {
     const assay_instance *instance = assay_job_instance(plan->job, use->instance);
     const assay_slot_need *slot = &instance->need->slots[use->slot];
-    assay_use_scope scope = {.kinds = slot->kinds, .modes = slot->modes, .worker = ASSAY_ALL_WORKERS};
+    assay_use_scope scope = {.modes = slot->modes, .worker = ASSAY_ALL_WORKERS};
     const bool alone = slot->keeps_rows && slot->rows.compared && source->catalog.workers < 2;
+    scope.kinds = slot->kinds | (slot->flags & ASSAY_SLOT_WORKERS ? 1u << ASSAY_PIECE : 0);
     scope.nowhere = instance->status != ASSAY_OK || alone;
     scope.from = instance->start_step > options->from ? instance->start_step : options->from;
     scope.to = instance->end_step < options->to ? instance->end_step : options->to;
@@ -104,6 +105,13 @@ static assay_use_scope scope_of(const assay_plan *plan, const assay_use *use, co
         scope.nowhere = scope.nowhere || scope.worker == ASSAY_ALL_WORKERS;
     }
     return scope;
+}
+
+/* Figures of addends say little of their sum: rules get them only where they ask. */
+static bool is_left_out(const assay_slot_need *slot, const assay_source *source, uint32_t tensor)
+{
+    return !(slot->flags & (ASSAY_SLOT_WORKERS | ASSAY_SLOT_SUMS | ASSAY_SLOT_TIME_ONLY)) &&
+           assay_trial_relation(source->info, tensor, 0).sum;
 }
 
 /* 1, 0 or ASSAY_ENOMEM. A pattern that gives up on a name counts as no match, and is named. */
@@ -204,7 +212,8 @@ static int classify_tensors(const assay_plan *plan, assay_source_plan *to, const
         uint32_t uses = 0;
         for (uint32_t u = 0; status == ASSAY_OK && u < plan->use_count; u++) {
             const assay_slot_need *slot = &need_of(plan, plan->uses[u].instance)->slots[plan->uses[u].slot];
-            int selects = to->scope[u].nowhere ? 0 : slot_selects(slot, source, t, problems);
+            const bool nowhere = to->scope[u].nowhere || is_left_out(slot, source, t);
+            int selects = nowhere ? 0 : slot_selects(slot, source, t, problems);
             if (selects == 1)
                 use[uses++] = u;
             status = selects < 0 ? selects : ASSAY_OK;
@@ -230,9 +239,9 @@ static bool take_the_same(const assay_plan *plan, const assay_source_plan *sourc
     const assay_use_scope *x = &source->scope[a], *y = &source->scope[b];
     uint32_t flags = need_of(plan, plan->uses[a].instance)->slots[plan->uses[a].slot].flags ^
                      need_of(plan, plan->uses[b].instance)->slots[plan->uses[b].slot].flags;
-    bool same = !(flags & ASSAY_SLOT_NO_STRINGS) && x->kinds == y->kinds && x->modes == y->modes &&
-                x->worker == y->worker && x->from == y->from && x->to == y->to && x->nowhere == y->nowhere &&
-                x->spread == y->spread && x->most == y->most;
+    bool same = !(flags & (ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_WORKERS)) && x->kinds == y->kinds &&
+                x->modes == y->modes && x->worker == y->worker && x->from == y->from && x->to == y->to &&
+                x->nowhere == y->nowhere && x->spread == y->spread && x->most == y->most;
     for (uint32_t c = 0; same && c < source->class_count; c++)
         same = is_in_class(&source->classes[c], a) == is_in_class(&source->classes[c], b);
     return same;

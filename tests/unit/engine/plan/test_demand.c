@@ -53,7 +53,8 @@ static const assay_record_demand *of(assay_demand *w, int64_t step, int mode, ui
 {
     const assay_part part = {.step = step, .mode = (uint8_t)mode, .worker = worker};
     assay_demand_next(w);
-    return assay_demand_of(w, &part, mode, tensor);
+    const assay_entry entry = {.tensor = tensor};
+    return assay_demand_of(w, &part, mode, &entry);
 }
 
 static void test_union(void)
