@@ -23,7 +23,7 @@ struct cli_context {
 };
 
 extern const cli_command cli_run, cli_compare, cli_ls, cli_show, cli_rules, cli_check, cli_stats, cli_pack, cli_unpack,
-    cli_verify, cli_watch, cli_pilot, cli_notify, cli_history, cli_completion;
+    cli_topology, cli_verify, cli_watch, cli_pilot, cli_notify, cli_history, cli_completion;
 
 /* The exit code of a failure. Not collective. */
 int cli_exit_code(int status);

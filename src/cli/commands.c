@@ -10,9 +10,9 @@
 #include "parallel/comm.h"
 #include "report/text/layout.h"
 
-static const cli_command *const COMMANDS[] = {&cli_run,    &cli_watch, &cli_compare, &cli_ls,      &cli_show,
-                                              &cli_rules,  &cli_check, &cli_verify,  &cli_stats,   &cli_pack,
-                                              &cli_unpack, &cli_pilot, &cli_notify,  &cli_history, &cli_completion};
+static const cli_command *const COMMANDS[] = {
+    &cli_run,   &cli_watch, &cli_compare, &cli_ls,       &cli_show,  &cli_rules,  &cli_check,   &cli_verify,
+    &cli_stats, &cli_pack,  &cli_unpack,  &cli_topology, &cli_pilot, &cli_notify, &cli_history, &cli_completion};
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
 
 const cli_command *cli_command_at(size_t i)

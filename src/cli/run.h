@@ -18,6 +18,7 @@ typedef struct run_witness {
 
 typedef struct run_options {
     cli_list trials;         /* [NAME=]PATH or patterns, instead of the job's */
+    const char *topology;    /* of all trials: a file */
     const char *trials_from; /* a file with more of them */
     const char *baseline, *learn, *against, *noise;
     const char *job_text; /* a job that is built in: for run_load_job() without a path */
@@ -134,13 +135,20 @@ typedef struct run_options {
 #define RUN_SHARED_OPTIONS RUN_TRIAL_OPTION, RUN_REPORT_OPTIONS
 /* What only goes with trials that are there. */
 #define RUN_ONCE_OPTIONS                                                                                               \
-    {"trials-from",                                                                                                    \
+    {"topology",                                                                                                       \
      CLI_TEXT,                                                                                                         \
-     RUN_FIELD(trials_from),                                                                                           \
+     RUN_FIELD(topology),                                                                                              \
      "FILE",                                                                                                           \
-     "Also analyse the trials that this file lists, one per line, as [NAME=]PATH or a pattern. Lines that begin with " \
-     "# are comments.",                                                                                                \
+     "Which worker has which piece of the trials' tensors, in place of what the job and the trials say.",              \
      NULL},                                                                                                            \
+        {"trials-from",                                                                                                \
+         CLI_TEXT,                                                                                                     \
+         RUN_FIELD(trials_from),                                                                                       \
+         "FILE",                                                                                                       \
+         "Also analyse the trials that this file lists, one per line, as [NAME=]PATH or a pattern. Lines that begin "  \
+         "with "                                                                                                       \
+         "# are comments.",                                                                                            \
+         NULL},                                                                                                        \
         {"baseline",                                                                                                   \
          CLI_TEXT,                                                                                                     \
          RUN_FIELD(baseline),                                                                                          \

@@ -42,7 +42,7 @@ int run_checkpoint_fail(int status, const assay_error *err)
         return CLI_STOPPED;
     }
     int code = cli_fail(status, err);
-    return status == ASSAY_EUSAGE ? code : CLI_FAILED;
+    return status == ASSAY_EUSAGE || status == ASSAY_EJOB ? code : CLI_FAILED; /* EJOB: a topology */
 }
 
 void run_checkpoint_end(const run_checkpoint *checkpoint, int code)

@@ -56,6 +56,8 @@ static int adjust_job(const run_options *options, assay_job *job, assay_error *e
 {
     int status = set_formats(options->format, job, err);
     if (status == ASSAY_OK)
+        status = assay_job_set_topology(job, options->topology, err);
+    if (status == ASSAY_OK)
         status = assay_job_set_baseline(job, options->baseline, err);
     if (status != ASSAY_OK)
         return status;

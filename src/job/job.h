@@ -90,6 +90,9 @@ void assay_job_pack_trials(const assay_job *job, assay_buf *out);
 /* Replaces the trials by those packed. 0, ASSAY_ENOMEM or ASSAY_EINTERNAL. */
 int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err);
 
+/* Gives all trials this topology, a path; NULL: they keep what the job says. 0 or ASSAY_ENOMEM. */
+int assay_job_set_topology(assay_job *job, const char *topology, assay_error *err);
+
 /* The trial that the others are compared with: `name` (NULL: what the job says, else the first). Call once the trials
  * are final. ASSAY_EUSAGE when there is none of that name. */
 int assay_job_set_baseline(assay_job *job, const char *name, assay_error *err);

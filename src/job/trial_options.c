@@ -1,4 +1,5 @@
-/* trial_options.c - what a job says of how one of its trials is to be read: "steps" and "void". */
+/* trial_options.c - what a job says of how one of its trials is to be read: "steps", "void" and
+ * "topology". */
 #include <stdio.h>
 #include <string.h>
 
@@ -62,8 +63,27 @@ static int read_void(const job_reader *r, const char *place, const cJSON *object
     return ASSAY_OK;
 }
 
+/* "topology": the path of a file, or what would be in it. It is looked at when the trial is listed. */
+static int read_topology(const job_reader *r, const char *place, const cJSON *topology, assay_job_trial *trial)
+{
+    char own[ASSAY_JOB_PLACE];
+    snprintf(own, sizeof own, "%s.topology", place);
+    if (!topology)
+        return ASSAY_OK;
+    if (!cJSON_IsObject(topology) && !(cJSON_IsString(topology) && topology->valuestring[0] != '\0'))
+        return job_fail(r, own, "expected the path of a topology.json, or the object itself");
+    char *text = cJSON_IsObject(topology) ? cJSON_PrintUnformatted(topology) : NULL;
+    const char *said = cJSON_IsObject(topology) ? text : topology->valuestring;
+    const bool kept = said && options_of(trial) && assay_trial_options_set_topology(trial->options, said) == ASSAY_OK;
+    cJSON_free(text);
+    return kept ? ASSAY_OK : job_no_memory(r);
+}
+
 int job_read_trial_options(const job_reader *r, const char *place, const cJSON *object, assay_job_trial *trial)
 {
     int status = read_steps(r, place, cJSON_GetObjectItemCaseSensitive(object, "steps"), trial);
-    return status == ASSAY_OK ? read_void(r, place, cJSON_GetObjectItemCaseSensitive(object, "void"), trial) : status;
+    if (status == ASSAY_OK)
+        status = read_void(r, place, cJSON_GetObjectItemCaseSensitive(object, "void"), trial);
+    return status == ASSAY_OK ? read_topology(r, place, cJSON_GetObjectItemCaseSensitive(object, "topology"), trial)
+                              : status;
 }

@@ -130,7 +130,7 @@ void job_release_trials(assay_job *job)
 
 static int read_trial(const job_reader *r, size_t i, const cJSON *item, assay_job *job)
 {
-    static const char *const keys[] = {"path", "name", "steps", "void", NULL};
+    static const char *const keys[] = {"path", "name", "steps", "void", "topology", NULL};
     char place[ASSAY_JOB_PLACE];
     const char *path = NULL, *name = NULL;
     snprintf(place, sizeof place, "trials[%zu]", i);
@@ -351,6 +351,30 @@ int assay_job_unpack_trials(assay_job *job, assay_cursor *in, assay_error *err)
     job_release_trials(job);
     job->trials = fresh.trials;
     job->trial_count = fresh.trial_count;
+    return ASSAY_OK;
+}
+
+int assay_job_set_topology(assay_job *job, const char *topology, assay_error *err)
+{
+    for (size_t i = 0; topology && i < job->trial_count; i++) {
+        assay_trial_options *own = NULL; /* trials of one pattern share theirs */
+        assay_buf bytes;
+        assay_buf_init(&bytes, SIZE_MAX);
+        assay_trial_options_pack(job->trials[i].options, &bytes);
+        assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
+        int status = assay_buf_status(&bytes) == ASSAY_OK ? assay_trial_options_unpack(&in, &own) : ASSAY_ENOMEM;
+        assay_buf_release(&bytes);
+        if (status == ASSAY_OK && !own && !(own = assay_trial_options_new()))
+            status = ASSAY_ENOMEM;
+        if (status == ASSAY_OK)
+            status = assay_trial_options_set_topology(own, topology);
+        if (status != ASSAY_OK) {
+            assay_trial_options_release(own);
+            return assay_fail(err, ASSAY_ENOMEM, "out of memory");
+        }
+        assay_trial_options_release(job->trials[i].options);
+        job->trials[i].options = own;
+    }
     return ASSAY_OK;
 }
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import ROOT, Checks, run  # noqa: E402
 
 TRIALS = ROOT / "tests" / "data" / "trials"
-NAMES = ("job", "pilot", "bands", "report")
+NAMES = ("job", "pilot", "bands", "report", "topology")
 
 
 def load(path):
@@ -66,7 +66,7 @@ def jobs(schemas, assay, folder):
     for path in paths:
         schemas.valid("job", load(path), path)
 
-    full = {"$schema": "job.schema.json", "trials": [{"path": "a", "name": "b", "steps": ["s([0-9]+)"], "void": {"V2": "bfloat16"}}, "c"],
+    full = {"$schema": "job.schema.json", "trials": [{"path": "a", "name": "b", "topology": "t.json", "steps": ["s([0-9]+)"], "void": {"V2": "bfloat16"}}, "c"],
             "rules": [{"rule": "DeadRelu", "severity": "error"}, {"name": "x", "when": "nan(losses) > 0"},
                       {"RuleConfigurationName": "y", "RuleParameters": {"rule_to_invoke": "AllZero", "collection_names": "weights"}}],
             "images": {"tensor": "i"}, "histograms": {"tensor_regex": "w"}, "comparison": {"tolerance": 0.1}, "output": {"formats": ["json"]}, "s3": {"unsigned": True},
@@ -102,6 +102,29 @@ def jobs(schemas, assay, folder):
         refused = run([assay, "check", path])
         checks.expect(refused.code == 2, "the program takes %s: %s" % (value, refused))
         schemas.wrong("job", wrong, value)
+
+
+def topology(schemas, assay, folder):
+    """What the schema takes the program takes, and the other way round, but for what no schema can say."""
+    trial, path = folder / "laid-out", folder / "topology.json"
+    shutil.copytree(TRIALS / "ddp", trial)
+    full = {"schema": "assay-topology/1", "meshes": {"d": {"axes": [["dp", 1], ["tp", 2]]}},
+            "tensors": [{"match": "(.)", "replicate": ["dp"], "split": {"tp": {"axis": -1, "parts": [0.5, 0.5]}}, "then": "next",
+                         "number": {"group": 1, "add": {"tp": [0, 1]}}}, {"match": "x", "flat": {"tp": {"numel": 3}}, "own": ["dp"]},
+                        {"match": "y", "mesh": "d", "sum": ["tp"]}]}
+    schemas.valid("topology", full, "the topology with every member")
+    wrong = [dict(full, schema="assay-topology/2"), dict(full, meshes={}), dict(full, tensor=[]), dict(full, meshes={"d": {"axes": [["TP", 2]]}}),
+             dict(full, meshes={"d": {"axes": [["tp", 0]]}}), dict(full, tensors=[{"replicate": ["tp"]}]), dict(full, tensors=[{"match": "x", "then": "stop"}]),
+             dict(full, tensors=[{"match": "x", "split": {"tp": {"axis": 0.5}}}]), dict(full, workers={"w": {"d": {"tp": -1}}})]
+    for document in wrong:
+        schemas.wrong("topology", document, document)
+        path.write_text(json.dumps(document))
+        refused = run([assay, "topology", trial, "--topology", path])
+        schemas.checks.expect(refused.code == 2, "the program takes %s: %s" % (document, refused))
+    for preset in ("megatron", "fsdp", "deepspeed", "hf-tp"):
+        made = run([assay, "topology", trial, "--preset", preset, "--axes", "dp=1,tp=8"])
+        schemas.checks.expect(made.code == 0, "the preset %s: %s" % (preset, made))
+        schemas.valid("topology", json.loads(made.out or "{}"), "the preset %s" % preset)
 
 
 def pilot(schemas, assay, folder):
@@ -156,6 +179,7 @@ def main():
     schemas = Schemas(checks)
     with tempfile.TemporaryDirectory() as folder:
         jobs(schemas, assay, Path(folder))
+        topology(schemas, assay, Path(folder))
         pilot(schemas, assay, Path(folder))
         reports(schemas, assay, Path(folder))
     checks.done()

@@ -1,0 +1,201 @@
+/* topology.c - assay topology: which worker has which piece of a trial's tensors, as a file to edit.
+ *
+ * The JSON goes to standard output, as it was given, found or made; what it makes of the tensors, to standard error. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "trial/topology/draft.h"
+#include "trial/topology/relations.h"
+
+typedef struct topology_options {
+    const char *file, *preset, *axes;
+} topology_options;
+
+static const cli_option OPTIONS[] = {
+    {"topology", CLI_TEXT, offsetof(topology_options, file), "FILE", "Look at this file in place of the trial's own.",
+     NULL},
+    {"preset", CLI_TEXT, offsetof(topology_options, preset), "NAME",
+     "Make one for trainings of a kind: megatron, fsdp, deepspeed or hf-tp. Needs --axes.", NULL},
+    {"axes", CLI_TEXT, offsetof(topology_options, axes), "LIST", "The mesh, outermost axis first: dp=2,tp=8.", NULL},
+    {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
+};
+
+enum { AXIS_NAME = 32, SHOWN = 8 };
+
+static int fail_axes(const char *list, assay_error *err)
+{
+    return assay_fail(
+        err, ASSAY_EUSAGE,
+        "topology: --axes: expected names and sizes, at most %d, outermost first, such as dp=2,tp=8, not \"%.80s\"",
+        ASSAY_MESH_AXES, list);
+}
+
+/* "dp=2,tp=8" into the draft; the names are kept in `room`. */
+static int parse_axes(const char *list, char room[ASSAY_MESH_AXES][AXIS_NAME], assay_topology_draft *d,
+                      assay_error *err)
+{
+    for (const char *at = list; *at;) {
+        const size_t length = strcspn(at, "=,");
+        char *end = NULL;
+        if (at[length] != '=' || length == 0 || length >= AXIS_NAME || d->axes == ASSAY_MESH_AXES)
+            return fail_axes(list, err);
+        memcpy(room[d->axes], at, length);
+        room[d->axes][length] = '\0';
+        const long size = strtol(at + length + 1, &end, 10);
+        if (end == at + length + 1 || size < 1 || size > INT32_MAX || (*end && *end != ','))
+            return fail_axes(list, err);
+        d->axis[d->axes].name = room[d->axes];
+        d->axis[d->axes++].size = (uint32_t)size;
+        at = *end ? end + 1 : end;
+    }
+    return d->axes > 0 ? ASSAY_OK : fail_axes(list, err);
+}
+
+/* The JSON of a preset. */
+static int make_preset(const topology_options *o, assay_buf *out, assay_error *err)
+{
+    char room[ASSAY_MESH_AXES][AXIS_NAME];
+    assay_topology_draft d = {.mesh = "dense", .preset = o->preset};
+    if (!assay_topology_has_preset(o->preset))
+        return assay_fail(err, ASSAY_EUSAGE, "topology: --preset: there is no \"%.80s\"; there are %s", o->preset,
+                          assay_topology_presets());
+    if (!o->axes)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "topology: --preset %s: say by --axes how the workers are laid out: --axes dp=2,tp=8",
+                          o->preset);
+    int status = parse_axes(o->axes, room, &d, err);
+    if (status == ASSAY_OK)
+        assay_topology_put_draft(&d, out);
+    assay_put_u8(out, '\0');
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+/* Of a trial of which nothing is known: its workers along one axis. */
+static int put_unknown(const assay_catalog *catalog, assay_buf *out)
+{
+    assay_topology_draft d = {.mesh = "workers", .axes = 1, .worker = catalog->worker, .workers = catalog->workers};
+    uint32_t *at = assay_alloc(((size_t)catalog->workers + 1) * sizeof *at);
+    d.axis[0].name = "worker";
+    d.axis[0].size = catalog->workers ? catalog->workers : 1;
+    d.at = at;
+    for (uint32_t w = 0; at && w < catalog->workers; w++)
+        at[w] = w;
+    if (at)
+        assay_topology_put_draft(&d, out);
+    free(at);
+    return at ? assay_buf_status(out) : ASSAY_ENOMEM;
+}
+
+static void list_unknown(const assay_trial_files *files, const assay_relations *r)
+{
+    const assay_topology *t = files->catalog.topology;
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < r->tensors; i++) {
+        const assay_relation_class *c = assay_relation_of(r, i);
+        char axes[256] = "";
+        size_t length, used = 0;
+        if (!c->unknown || shown == SHOWN)
+            continue;
+        for (uint32_t a = 0; a < t->mesh[c->mesh].axes && used < sizeof axes; a++)
+            if (c->kind[a] == ASSAY_AXIS_UNKNOWN)
+                used += (size_t)snprintf(axes + used, sizeof axes - used, "%s%s", used ? ", " : "",
+                                         t->mesh[c->mesh].axis[a].name);
+        assay_log_note("  %.200s: nothing is said of %s", assay_dict_name(files->tensors, i, &length), axes);
+        shown++;
+    }
+}
+
+/* What the topology makes of the tensors. */
+static int say_what(const assay_trial_files *files)
+{
+    const assay_topology *t = files->catalog.topology;
+    assay_relations *r = NULL;
+    uint32_t split = 0, sum = 0, unknown = 0;
+    int status = assay_relations_new(t, &files->layouts, files->tensors, &r);
+    if (status != ASSAY_OK)
+        return status;
+    for (uint32_t i = 0; i < r->tensors; i++) {
+        const assay_relation_class *c = assay_relation_of(r, i);
+        split += c->split;
+        sum += c->sum;
+        unknown += c->unknown;
+    }
+    assay_log_note("%u workers have %u tensors: %u are put together of pieces, %u are sums, of %u an axis is unknown%s",
+                   files->catalog.workers, r->tensors, split, sum, unknown, unknown ? ":" : "");
+    list_unknown(files, r);
+    if (unknown > SHOWN)
+        assay_log_note("  and %u more", unknown - SHOWN);
+    assay_relations_free(r);
+    return ASSAY_OK;
+}
+
+static int show(const topology_options *o, const char *location, const char *given, assay_buf *out, assay_error *err)
+{
+    assay_trial_files files;
+    int status = assay_trial_open_laid_out(location, given, &files, err);
+    if (status != ASSAY_OK)
+        return status;
+    const assay_topology *t = files.catalog.topology;
+    if (t) {
+        assay_put_bytes(out, t->text, t->size);
+        if (t->size > 0 && t->text[t->size - 1] != '\n')
+            assay_put_u8(out, '\n');
+        assay_log_note("%s: %s", location,
+                       o->preset    ? "made for trainings of this kind; read it before you believe it"
+                       : o->file    ? "from the file given"
+                       : t->derived ? "made from the names of files and what was saved beside the tensors"
+                                    : "from its topology.json");
+        status = say_what(&files);
+    } else {
+        assay_log_note(
+            "%s: nothing says which of its %u workers has which piece: fill in \"meshes\" and \"tensors\", and save "
+            "it as %s/topology.json",
+            location, files.catalog.workers, location);
+        status = put_unknown(&files.catalog, out);
+    }
+    assay_trial_release(&files);
+    return status == ASSAY_OK ? assay_buf_status(out) : assay_fail(err, status, "%s: out of memory", location);
+}
+
+static int topology(const cli_context *context, int argc, char **argv)
+{
+    (void)context;
+    topology_options options = {NULL, NULL, NULL};
+    const char *location[1] = {NULL};
+    size_t operands = 0;
+    assay_error err = {""};
+    assay_buf out, preset;
+    int status = cli_options_parse(&cli_topology, argc, argv, &options, location, &operands, &err);
+    if (status == ASSAY_OK && options.axes && !options.preset)
+        status = assay_fail(&err, ASSAY_EUSAGE, "topology: --axes goes with --preset");
+    if (status == ASSAY_OK && options.preset && options.file)
+        status = assay_fail(&err, ASSAY_EUSAGE, "topology: --preset and --topology do not go together");
+    if (status != ASSAY_OK)
+        return cli_fail(status, &err);
+    assay_buf_init(&out, SIZE_MAX);
+    assay_buf_init(&preset, SIZE_MAX);
+    if (options.preset)
+        status = make_preset(&options, &preset, &err);
+    if (status == ASSAY_OK)
+        status = show(&options, location[0], options.preset ? (const char *)preset.data : options.file, &out, &err);
+    assay_buf_release(&preset);
+    if (status == ASSAY_OK)
+        return cli_finish(&out, CLI_DONE);
+    assay_buf_release(&out);
+    return cli_fail(status, &err);
+}
+
+const cli_command cli_topology = {
+    "topology",
+    "TRIAL",
+    "Prints which worker has which piece of a trial's tensors, as a topology.json to edit, and what it makes of them.",
+    OPTIONS,
+    1,
+    1,
+    false,
+    topology,
+    true};
