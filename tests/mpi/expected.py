@@ -13,7 +13,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from pathlib import Path
 import numpy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import ROOT, Checks, environment, mpirun  # noqa: E402
+from launch import ROOT, Checks, environment, mpirun, run  # noqa: E402
 from reports import body_of  # noqa: E402
 
 BITS = {"float6_e2m3fn": 6, "float6_e3m2fn": 6, "float4_e2m1fn": 4}
@@ -56,81 +55,6 @@ class Elements:
             self.of.setdefault(row["step"], {}).setdefault(row["worker"], {})[row["tensor"]] = (row["dtype"], array)
 
 
-def parameter_of(name):
-    """The parameter that a layout's patterns speak of."""
-    found = re.fullmatch(r"optimizer/(?:\d+\.(?=[^/]))?(.*)/[^/]*", name) or re.fullmatch(r"ema/(.*)", name)
-    return found.group(1) if found else name
-
-
-class Layout:
-    """As far as the series need it, a topology: which worker has which piece of a tensor, and under which name."""
-
-    def __init__(self, topology, workers):
-        self.meshes, self.entries = topology["meshes"], topology.get("tensors", [])
-        self.place = {}
-        for worker in workers:
-            rank = int(re.findall(r"\d+", worker)[-1])
-            for mesh, about in self.meshes.items():
-                given, at = topology.get("workers", {}).get(worker, {}).get(mesh, {}), {}
-                for axis, size in reversed(about["axes"]):
-                    at[axis] = given.get(axis, rank % size)
-                    rank //= size
-                rank = int(re.findall(r"\d+", worker)[-1])
-                self.place[worker, mesh] = at
-
-    def entry(self, parameter):
-        merged = None
-        for e in self.entries:
-            if re.search(e["match"], parameter):
-                numbers = e["number"] if isinstance(e.get("number"), list) else [e["number"]] if "number" in e else []
-                merged = dict(merged or {}, **e, numbers=(merged or {}).get("numbers", []) + [(e["match"], n) for n in numbers])
-                if e.get("then") != "next":
-                    break
-        return merged or {}
-
-    def renamed(self, worker, name):
-        parameter = parameter_of(name)
-        e = self.entry(parameter)
-        for match, number in e.get("numbers", []):
-            at = self.place[worker, e.get("mesh", next(iter(self.meshes)))]
-            found = re.search(match, parameter)
-            group = number["group"]
-            grown = int(found.group(group))
-            for axis, step in number["add"].items():
-                grown += step[at[axis]] if isinstance(step, list) else step * at[axis]
-            new = parameter[:found.start(group)] + str(grown) + parameter[found.end(group):]
-            name = name.replace(parameter, new, 1)
-        return name
-
-    def join(self, name, pieces):
-        """The logical tensor of one copy's pieces, a list of (worker, array)."""
-        e = self.entry(parameter_of(name))
-        mesh = e.get("mesh", next(iter(self.meshes)))
-        if pieces[0][1].ndim == 0:
-            return pieces[0][1]
-        if "flat" in e:
-            (axis, about), = e["flat"].items()
-            ordered = sorted(pieces, key=lambda p: self.place[p[0], mesh][axis])
-            return numpy.concatenate([a for _, a in ordered])[:about.get("numel")]
-        splits = list(e.get("split", {}).items())
-        for axis, about in reversed(splits):
-            groups = {}
-            for worker, array in pieces:
-                rest = tuple(v for k, v in self.place[worker, mesh].items() if k != axis)
-                groups.setdefault(rest, []).append((self.place[worker, mesh][axis], worker, array))
-            pieces = []
-            for group in groups.values():
-                group.sort(key=lambda g: g[0])
-                dim, blocks = about["axis"], about.get("parts", [1.0])
-                cut = []
-                for _, _, array in group:
-                    size = array.shape[dim]
-                    ends = numpy.cumsum([round(b * size) if isinstance(b, float) else b for b in blocks])[:-1]
-                    cut.append(numpy.split(array, ends, axis=dim))
-                pieces.append((group[0][1], numpy.concatenate([c[k] for k in range(len(blocks)) for c in cut], axis=dim)))
-        return pieces[0][1]
-
-
 def number(value):
     return float(value) if value is not None else float("nan")
 
@@ -158,26 +82,47 @@ class Test:
                 self.is_wanted("%s, step %s, %s" % (name, step, tensor), *mine[tensor], wanted[tensor])
 
     def check_workers(self, name, expected, elements):
-        layout = Layout(expected["topology"], expected["workers"])
+        """Tensors are put together of what several workers have: each copy is its lowest worker's."""
         for step, wanted in expected["tensors"].items():
             have = {}
             for worker, tensors in elements.of.get(int(step), {}).items():
-                for tensor, (dtype, array) in tensors.items():
-                    have.setdefault(layout.renamed(worker, tensor), {})[worker] = (dtype, array)
+                for tensor, value in tensors.items():
+                    have.setdefault(tensor, {})[worker] = value
+            extra = set(have) - set(wanted) - set(expected.get("aliases", {}))
+            self.checks.expect(not extra, "%s, step %s: more: %s" % (name, step, sorted(extra)[:3]))
             for tensor, about in wanted.items():
-                what = "%s, step %s, %s" % (name, step, tensor)
-                for worker, one in about.get("by_worker", {}).items():
-                    self.checks.expect(worker in have.get(tensor, {}), "%s of %s is not there" % (what, worker))
-                    if worker in have.get(tensor, {}):
-                        self.is_wanted(what + " of " + worker, *have[tensor][worker], one)
-                if "sha256" not in about:
-                    continue
-                mine = have.get(tensor, {})
-                workers = [w for w in about.get("workers", sorted(mine)[:1]) if w in mine]
-                self.checks.expect(workers, "%s is not there" % what)
-                if workers:
-                    dtype = mine[workers[0]][0]
-                    self.is_wanted(what, dtype, layout.join(tensor, [(w, mine[w][1]) for w in workers]), about)
+                what, mine = "%s, step %s, %s" % (name, step, tensor), have.get(tensor, {})
+                copies = dict(about.get("by_worker", {}))
+                if "sha256" in about:
+                    copies[about.get("workers", sorted(mine) or ["nobody"])[0]] = about
+                for other in about.get("others", []):
+                    copies[other["workers"][0]] = dict(about, sha256=other["sha256"])
+                for worker, one in copies.items():
+                    self.checks.expect(worker in mine, "%s of %s is not there" % (what, worker))
+                    if worker in mine:
+                        self.is_wanted(what + " of " + worker, *mine[worker], one)
+                self.checks.expect(not about.get("incomplete") or not mine, "%s is there, and incomplete" % what)
+                self.checks.expect("copies" not in about or len(mine) == about["copies"], "%s: %d copies" % (what, len(mine)))
+
+    def check_verdicts(self, name, expected, trial):
+        """What every rule tested, and what it found; of MissingWorker the test that is by step."""
+        out = self.work / "verdicts"
+        shutil.rmtree(out, ignore_errors=True)
+        done = mpirun(1, [self.args.assay, "run", self.root / "job.json", "--trial", trial, "--out", out, "--quiet"])
+        path = out / "report.json"
+        if not self.checks.expect(path.exists(), "%s: %s" % (name, done)):
+            return
+        rules = json.loads(path.read_text())["trials"][0]["rules"]
+        tested = {r["rule"]: r["datapoints"] for r in rules if r["datapoints"] and r["rule"] != "MissingWorker"}
+        wanted = {rule: count for rule, count in expected["datapoints"].items() if rule != "MissingWorker"}
+        self.checks.expect(tested == wanted, "%s: datapoints %s, not %s" % (name, tested, wanted))
+        keys = ("step", "tensor", "worker")
+        found = sorted([r["rule"]] + [str(f.get(k, "")) for k in keys] for r in rules for f in r["findings"])
+        listed = sorted([f["rule"]] + [str(f[k]) for k in keys] for f in expected["findings"])
+        self.checks.expect(found == listed, "%s: findings %s, not %s" % (name, found[:5], listed[:5]))
+        given = run([self.args.assay, "topology", trial])
+        if "topology" in expected:
+            self.checks.expect(given.code == 0 and json.loads(given.out) == expected["topology"], "%s: its topology is %s" % (name, given))
 
     def check_figures(self, name, expected, trial):
         table = self.work / "stats.csv"
@@ -204,6 +149,7 @@ class Test:
         elements = Elements(self.args.elements, trial, self.work)
         if len(expected["workers"]) > 1:
             self.check_workers(name, expected, elements)
+            self.check_verdicts(name, expected, trial)
         else:
             unread = {t for names in expected.get("unreadable", {}).values() for t in names}
             self.check_one_worker(name, expected, elements, unread)
@@ -228,6 +174,11 @@ class Test:
             mine = sorted((p["kind"], p.get("file")) for p in trial["problems"])
             wanted = sorted((p["kind"], p["file"]) for p in expected[name]["problems"])
             self.checks.expect(mine == wanted, "%s: its problems are %s, not %s" % (name, mine, wanted))
+
+    def check_wrong_topologies(self):
+        for path in sorted((self.root / "hostile" / "topology").glob("*.json")):
+            done = run([self.args.assay, "topology", self.root / "tp2", "--topology", path])
+            self.checks.expect(done.code == 2 and done.err.count("error:") == 1 and path.name in done.err, "%s: %s" % (path.name, done))
 
     def check_hostile(self):
         """Files made to deceive: the problems are those they were made for, and nothing of them runs."""
@@ -268,6 +219,7 @@ def main():
         expected = {name: test.check_series(name) for name in names}
         test.check_reports(names, expected)
         test.check_hostile()
+        test.check_wrong_topologies()
     print("%d series, %d tensors by their bytes" % (len(names), test.tensors))
     test.checks.done()
 
