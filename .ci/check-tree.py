@@ -11,14 +11,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ["base", "http", "s3", "parallel", "tensor", "tfrecord", "trial", "hook", "diff", "timeline", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
+MODULES = ["base", "http", "s3", "parallel", "tensor", "tfrecord", "trial", "recording", "hook", "diff", "timeline", "rule", "job", "engine", "watch", "hdf5", "pack", "report", "action", "pilot", "cli"]  # each may include those before it
 FOLDERS = {"engine": ["source", "plan", "reduce", "map", ""],
            "report": ["text", "", "model", "history", "compare", "html", "results", "forms"]}  # within a module, in the same way
 ORDER = {  # a folder whose files include only headers of files before them
     "engine/map": ["tensor_result", "reference_cache", "map_source", "step_work", "file_pool", "record_work", "reference", "units",
                    "measures", "record", "lookahead", "prefetch", "step_reader", "step_sharing", "step_map", "mapper"],
 }
-BARRED = {"diff": {"hook"}, "rule": {"hook"}, "trial": {"hook"}, "hook": {"trial"}}  # the recording library stands by itself
+BARRED = {"diff": {"hook"}, "rule": {"hook"}, "trial": {"hook"}, "hook": {"trial", "recording"}}  # the recording library stands by itself
 FOREIGN = {  # header: the files that may include it
     "mpi.h": r"src/parallel/comm_mpi\.[ch]",
     "cJSON.h": r"src/base/\w+\.[ch]",

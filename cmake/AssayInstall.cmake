@@ -1,5 +1,5 @@
 # AssayInstall.cmake - what `cmake --install` puts where, and how others find it: find_package(assay), pkg-config assay, or
-# an environment module. The components are the Debian packages of AssayPackages.cmake: program, hook and dev.
+# an environment module. The components are the Debian packages of AssayPackages.cmake: program, hook, reader and dev.
 include(CMakePackageConfigHelpers)
 set(ASSAY_RULES_DIR ${CMAKE_INSTALL_LIBDIR}/assay/rules) # shared objects with rules of one's own
 set(ASSAY_JOBS_DIR ${CMAKE_INSTALL_DATADIR}/assay/jobs)
@@ -12,9 +12,13 @@ set_target_properties(assay_headers PROPERTIES EXPORT_NAME headers)
 
 set_target_properties(assay_hook_shared PROPERTIES EXPORT_NAME hook)
 target_include_directories(assay_hook_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(assay_shared PROPERTIES EXPORT_NAME trial)
+target_include_directories(assay_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS assay EXPORT assayTargets RUNTIME COMPONENT program)
 install(TARGETS assay_headers assay_hook_shared EXPORT assayTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT hook NAMELINK_COMPONENT dev)
+install(TARGETS assay_shared EXPORT assayTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT reader NAMELINK_COMPONENT dev)
 install(DIRECTORY include/assay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY DESTINATION ${ASSAY_RULES_DIR} COMPONENT program)
 

@@ -1,11 +1,11 @@
 # AssayPackages.cmake - Debian packages by `cpack -G DEB`: assay (the program), libassay-hook0 (the recording library, for C
-# and Python) and libassay-dev (what is needed to build custom rules and trainings). Other packages: cmake/packages.
+# and Python), libassay0 (the reading library, likewise) and libassay-dev (what is needed to build custom rules and trainings). Other packages: cmake/packages.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME assay)
 set(CPACK_PACKAGE_CONTACT "The assay maintainers <assay@example.org>" CACHE STRING "Maintainer of packages: Name <mail>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL program hook dev)
+set(CPACK_COMPONENTS_ALL program hook reader dev)
 set(CPACK_VERBATIM_VARIABLES ON)
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -32,14 +32,23 @@ set(CPACK_DEBIAN_HOOK_DESCRIPTION "recording of machine-learning trainings for a
  It needs neither MPI nor assay itself.")
 set(CPACK_DEBIAN_HOOK_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/packages/debian/triggers)
 
+set(CPACK_DEBIAN_READER_PACKAGE_NAME libassay0)
+set(CPACK_DEBIAN_READER_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_READER_DESCRIPTION "reading of recorded machine-learning trainings
+ What assay knows of a recorded training, for programs in C and Python: steps,
+ workers, tensors, their values and statistics. It needs neither MPI nor assay
+ itself; the Python package needs numpy.")
+set(CPACK_DEBIAN_READER_PACKAGE_SUGGESTS "python3-numpy, python3-pandas")
+set(CPACK_DEBIAN_READER_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/packages/debian/triggers)
+
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME libassay-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
-    "assay (= ${PROJECT_VERSION}-1), libassay-hook0 (= ${PROJECT_VERSION}-1)")
+    "assay (= ${PROJECT_VERSION}-1), libassay-hook0 (= ${PROJECT_VERSION}-1), libassay0 (= ${PROJECT_VERSION}-1)")
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_DESCRIPTION "development files of assay
- Headers, pkg-config files and CMake files to build rules that assay loads, and
- training programs that record themselves.")
+ Headers, pkg-config files and CMake files to build rules that assay loads,
+ training programs that record themselves, and programs that read recordings.")
 
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/packages/debian/compress.cmake)
 
@@ -49,7 +58,7 @@ if(GZIP)
   set(changelog ${PROJECT_BINARY_DIR}/changelog.Debian)
   configure_file(cmake/packages/debian/changelog.in ${changelog} @ONLY)
   execute_process(COMMAND ${GZIP} -9nf ${changelog} COMMAND_ERROR_IS_FATAL ANY)
-  foreach(component program hook dev)
+  foreach(component program hook reader dev)
     string(TOUPPER ${component} upper)
     set(folder ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
     install(FILES cmake/packages/debian/copyright DESTINATION ${folder} COMPONENT ${component} EXCLUDE_FROM_ALL)

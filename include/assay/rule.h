@@ -23,6 +23,7 @@
 #include <assay/pack.h>
 #include <assay/relation.h>
 #include <assay/status.h>
+#include <assay/steps.h>
 #include <assay/tensor.h>
 #include <assay/timeline.h>
 
@@ -32,46 +33,12 @@ extern "C" {
 
 enum { ASSAY_RULE_ABI = 4 }; /* grows when what rules are given changes its layout: modules are then compiled anew */
 
-typedef enum assay_mode {
-    ASSAY_MODE_NONE,
-    ASSAY_MODE_TRAIN,
-    ASSAY_MODE_EVAL,
-    ASSAY_MODE_PREDICT,
-    ASSAY_MODE_GLOBAL,
-    ASSAY_MODES
-} assay_mode;
-/* "TRAIN", ...; "" for ASSAY_MODE_NONE. And back: ASSAY_MODE_NONE when it is none of them (case-sensitive). */
-const char *assay_mode_name(int mode);
-int assay_mode_parse(const char *text, size_t length);
-
-/* The kind of a record: the tensor itself, or a saved reduction of it; the absolute forms are ASSAY_ABS higher. */
-enum {
-    ASSAY_RAW,
-    ASSAY_MIN,
-    ASSAY_MAX,
-    ASSAY_MEAN,
-    ASSAY_STD,
-    ASSAY_VARIANCE,
-    ASSAY_SUM,
-    ASSAY_PROD,
-    ASSAY_L1,
-    ASSAY_L2,
-    ASSAY_PIECE, /* what one worker has of a tensor of which several have a piece: docs/topology.md */
-    ASSAY_ABS = 16,
-    ASSAY_ABS_MEAN = ASSAY_ABS + ASSAY_MEAN,
-    ASSAY_KINDS = 32
-};
-
 #define ASSAY_NO_TENSOR   UINT32_MAX /* a finding about no tensor in particular: "" in the report */
 #define ASSAY_ALL_WORKERS UINT32_MAX /* pooled over the workers: "*" in the report */
 
 /* ---- the trial, as a rule may know it: the same on every rank, known before the first map ---- */
 
 typedef struct assay_trial assay_trial;
-typedef struct assay_step_info {
-    int64_t step, mode_step;
-    int mode;
-} assay_step_info;
 
 /* What is known of a trial. Texts belong to the trial; for a number out of range they are empty, and a step is
  * NULL. */

@@ -1,4 +1,5 @@
-/* ls.c - assay ls: lists a trial. */
+/* ls.c - assay ls: lists a trial. What it has of steps, workers and members is the recording's; here every tensor and
+ * every file is looked at. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,6 @@
 #include "cli/overview.h"
 #include "cli/terminal.h"
 #include "report/report.h"
-#include "engine/incomplete.h"
 
 typedef struct ls_options {
     bool all, json;
@@ -21,51 +21,6 @@ static const cli_option OPTIONS[] = {
      "As JSON: every step, the members of every collection, every tensor.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
-
-const char *overview_kind_name(int kind, char room[32])
-{
-    static const char *const names[ASSAY_ABS] = {
-#define KIND_NAME(name, text) [ASSAY_##name] = text,
-        ASSAY_REDUCTION_LIST(KIND_NAME)
-#undef KIND_NAME
-    };
-    const char *name = names[kind & (ASSAY_ABS - 1)];
-    snprintf(room, 32, "%s%s", kind & ASSAY_ABS ? "abs_" : "", name ? name : "raw");
-    return room;
-}
-
-/* Global steps; the mode comes from the first unit of a step that could be used. */
-static int collect_steps(overview *o)
-{
-    const assay_catalog *catalog = &o->files.catalog;
-    const assay_shard *s = &o->files.shard;
-    o->info.steps = assay_alloc_zeroed(catalog->unit_count, sizeof *o->info.steps);
-    if (!o->info.steps)
-        return ASSAY_ENOMEM;
-    for (size_t i = 0; i < catalog->unit_count; i++) {
-        int64_t step = catalog->units[i].step;
-        if (i > 0 && catalog->units[i - 1].step == step)
-            continue;
-        assay_step_info *info = &o->info.steps[o->info.step_count++];
-        *info = (assay_step_info){step, -1, ASSAY_MODE_NONE};
-        size_t part = assay_shard_find(s, step);
-        if (part < s->count && s->parts[part].step == step) {
-            info->mode = s->parts[part].mode;
-            info->mode_step = s->parts[part].mode_step;
-        }
-    }
-    return ASSAY_OK;
-}
-
-/* By mode, which steps a worker writes. */
-static int collect_worker_modes(overview *o)
-{
-    const assay_shard *s = &o->files.shard;
-    o->info.worker_modes = assay_alloc_zeroed(o->files.catalog.workers, 1);
-    for (size_t p = 0; o->info.worker_modes && p < s->count; p++)
-        o->info.worker_modes[s->parts[p].worker] |= (uint8_t)(1u << s->parts[p].mode);
-    return o->info.worker_modes ? ASSAY_OK : ASSAY_ENOMEM;
-}
 
 /* Looks at the first record of a tensor that can be read. Returns ASSAY_ENOMEM or 0. */
 static int look_at(overview *o, assay_trial_reader *reader, const assay_part *part, const char *path,
@@ -80,10 +35,10 @@ static int look_at(overview *o, assay_trial_reader *reader, const assay_part *pa
         t->dims = record.dims;
         memcpy(t->shape, record.shape, (size_t)record.dims * sizeof *t->shape);
     } else if (status != ASSAY_ENOMEM) {
-        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_RECORD, part->step, path, (int64_t)entry->offset, "%s",
+        assay_problems_add(&o->files->problems, ASSAY_PROBLEM_RECORD, part->step, path, (int64_t)entry->offset, "%s",
                            err.text);
     }
-    return status == ASSAY_ENOMEM ? status : o->files.problems.status;
+    return status == ASSAY_ENOMEM ? status : o->files->problems.status;
 }
 
 /* How many entries of a part are in a file. */
@@ -99,21 +54,21 @@ static uint32_t count_in_file(const assay_shard *s, const assay_part *part, uint
 static const char *find_file(overview *o, const assay_part *part, uint32_t file, char room[ASSAY_PATH_ROOM])
 {
     assay_error err = {""};
-    const char *path = assay_part_file(&o->files.catalog, part, file, room);
-    int there = path ? assay_store_exists(o->files.store, path, &err) : 0;
+    const char *path = assay_part_file(&o->files->catalog, part, file, room);
+    int there = path ? assay_store_exists(o->files->store, path, &err) : 0;
     if (there < 0)
-        assay_problems_add(&o->files.problems, ASSAY_PROBLEM_READ, part->step, path, -1, "%s", err.text);
+        assay_problems_add(&o->files->problems, ASSAY_PROBLEM_READ, part->step, path, -1, "%s", err.text);
     if (there != 0)
         return there == 1 ? path : NULL;
-    uint32_t records = count_in_file(&o->files.shard, part, file);
-    assay_problems_add(&o->files.problems, ASSAY_PROBLEM_EVENT_MISSING, part->step, path ? path : room, -1,
+    uint32_t records = count_in_file(&o->files->shard, part, file);
+    assay_problems_add(&o->files->problems, ASSAY_PROBLEM_EVENT_MISSING, part->step, path ? path : room, -1,
                        "the index lists %u record%s in this file, which is not there", records, assay_plural(records));
     return NULL;
 }
 
 static int look_at_part(overview *o, assay_trial_reader *reader, const assay_part *part)
 {
-    const assay_shard *s = &o->files.shard;
+    const assay_shard *s = &o->files->shard;
     char room[ASSAY_PATH_ROOM] = "";
     const char *path = NULL;
     const assay_entry *last = NULL;
@@ -150,7 +105,7 @@ static int look_at_part(overview *o, assay_trial_reader *reader, const assay_par
 
 static int collect_tensors(overview *o)
 {
-    uint32_t count = assay_dict_count(o->files.tensors);
+    uint32_t count = assay_dict_count(o->files->tensors);
     o->tensor = assay_alloc_zeroed(count, sizeof *o->tensor);
     if (!o->tensor)
         return ASSAY_ENOMEM;
@@ -159,10 +114,10 @@ static int collect_tensors(overview *o)
         o->tensor[i].same_as = ASSAY_NO_ID;
         o->tensor[i].last_step = INT64_MIN;
     }
-    assay_trial_reader reader = {.trial = &o->files};
+    assay_trial_reader reader = {.trial = o->files};
     int status = ASSAY_OK;
-    for (size_t i = 0; i < o->files.shard.count && status == ASSAY_OK; i++)
-        status = look_at_part(o, &reader, &o->files.shard.parts[i]);
+    for (size_t i = 0; i < o->files->shard.count && status == ASSAY_OK; i++)
+        status = look_at_part(o, &reader, &o->files->shard.parts[i]);
     assay_trial_reader_close(&reader);
     return status;
 }
@@ -183,8 +138,8 @@ static void note_alias(overview_tensor *t, const assay_claim *claim, const overv
 /* What the index says of tensors that have no records. */
 static void note_claims(overview *o)
 {
-    const assay_claims *claims = &o->files.shard.claims;
-    const uint32_t count = assay_dict_count(o->files.tensors);
+    const assay_claims *claims = &o->files->shard.claims;
+    const uint32_t count = assay_dict_count(o->files->tensors);
     for (size_t i = 0; i < claims->count; i++) {
         const assay_claim *claim = &claims->list[i];
         if (claim->tensor >= count)
@@ -199,25 +154,17 @@ static void note_claims(overview *o)
 
 static int find_members_of(overview *o, size_t collection)
 {
-    uint32_t tensors = assay_dict_count(o->files.tensors);
-    uint8_t *member = o->member[collection] = assay_alloc_zeroed(tensors, 1);
-    assay_matcher *matcher = NULL;
-    int status = member ? assay_matcher_new(&o->files.catalog.collections, collection, &matcher, &o->files.problems)
-                        : ASSAY_ENOMEM;
-    for (uint32_t t = 0; status == ASSAY_OK && t < tensors; t++) {
-        size_t length;
-        const char *name = assay_dict_name(o->files.tensors, t, &length);
-        int has = assay_matcher_has(matcher, name, length, &o->files.problems);
-        member[t] = has == 1;
-        status = has < 0 ? has : ASSAY_OK;
-    }
-    assay_matcher_free(matcher);
-    return status;
+    uint32_t tensors = assay_dict_count(o->files->tensors);
+    uint8_t *member = o->member[collection] = assay_alloc(tensors);
+    if (!member)
+        return ASSAY_ENOMEM;
+    memset(member, 1, tensors);
+    return recording_keep_members(o->recording, collection, member, &o->files->problems);
 }
 
 static int find_members(overview *o)
 {
-    size_t count = o->files.catalog.collections.count;
+    size_t count = o->files->catalog.collections.count;
     o->member = assay_alloc_zeroed(count, sizeof *o->member);
     int status = o->member ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; status == ASSAY_OK && i < count; i++)
@@ -228,61 +175,52 @@ static int find_members(overview *o)
 int overview_read(const char *location, overview *out, assay_error *err)
 {
     *out = (overview){0};
-    int status = assay_trial_open(location, &out->files, err);
-    if (status != ASSAY_OK) {
-        out->files.store = NULL;
+    int status = assay_recording_open(location, &out->recording, err);
+    if (status != ASSAY_OK)
         return status == ASSAY_ENOMEM ? status : ASSAY_ENOTFOUND; /* whatever the reason: look at the path */
-    }
-    status = assay_worker_names_init(&out->names, &out->files.catalog);
+    const assay_recording *r = out->recording;
+    out->files = &out->recording->files;
+    out->names = &r->names;
     out->trial = (assay_job_trial){.path = assay_copy_text(location), .name = assay_job_trial_name(location)};
     if (!out->trial.path || !out->trial.name)
         status = ASSAY_ENOMEM;
-    if (status == ASSAY_OK)
-        status = collect_steps(out);
-    if (status == ASSAY_OK)
-        status = collect_worker_modes(out);
-    if (status == ASSAY_OK)
-        status = assay_incomplete_find(&out->info, &out->files.catalog, &out->outcome.incomplete,
-                                       &out->outcome.incomplete_count);
     if (status == ASSAY_OK)
         status = collect_tensors(out);
     if (status == ASSAY_OK)
         note_claims(out);
     if (status == ASSAY_OK)
-        status = assay_trial_list_others(&out->files, &out->others);
+        status = assay_trial_list_others(out->files, &out->others);
     if (status == ASSAY_OK)
         status = find_members(out);
     if (status == ASSAY_OK)
         status = overview_read_events(out, err);
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s: %s", location, assay_status_text(status));
-    out->info.tensors = out->files.tensors;
-    out->info.catalog = &out->files.catalog;
-    out->outcome.trial = &out->trial;
-    out->outcome.info = &out->info;
-    out->outcome.catalog = out->files.catalog;
-    out->outcome.problems = out->files.problems;
+    out->info = (assay_trial){.tensors = r->files.tensors,
+                              .catalog = &r->files.catalog,
+                              .steps = r->steps,
+                              .step_count = r->step_count,
+                              .worker_modes = r->worker_modes};
+    out->outcome = (assay_trial_outcome){.trial = &out->trial,
+                                         .info = &out->info,
+                                         .catalog = r->files.catalog,
+                                         .problems = r->files.problems,
+                                         .incomplete = r->incomplete,
+                                         .incomplete_count = r->incomplete_count};
     return ASSAY_OK;
 }
 
 void overview_release(overview *o)
 {
-    for (size_t i = 0; i < o->outcome.incomplete_count; i++)
-        free(o->outcome.incomplete[i].missing);
-    free(o->outcome.incomplete);
-    for (size_t i = 0; o->member && i < o->files.catalog.collections.count; i++)
+    for (size_t i = 0; o->member && i < o->files->catalog.collections.count; i++)
         free(o->member[i]);
     free(o->member);
     overview_release_events(o);
-    free(o->info.steps);
-    free(o->info.worker_modes);
     free(o->tensor);
     assay_trial_others_release(&o->others);
     free(o->trial.path);
     free(o->trial.name);
-    assay_worker_names_release(&o->names);
-    if (o->files.store)
-        assay_trial_release(&o->files);
+    assay_recording_close(o->recording);
 }
 
 static int ls(const cli_context *context, int argc, char **argv)
@@ -307,7 +245,7 @@ static int ls(const cli_context *context, int argc, char **argv)
         if (status != ASSAY_OK)
             assay_fail(&err, status, "%s: %s", location[0], assay_status_text(status));
     }
-    int code = status != ASSAY_OK ? cli_fail(status, &err) : o.files.problems.losses > 0 ? CLI_LOSSES : CLI_DONE;
+    int code = status != ASSAY_OK ? cli_fail(status, &err) : o.files->problems.losses > 0 ? CLI_LOSSES : CLI_DONE;
     overview_release(&o);
     if (status == ASSAY_OK)
         return cli_finish(&out, code);

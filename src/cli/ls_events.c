@@ -53,14 +53,14 @@ static int read_samples(overview *o, assay_error *err)
     for (size_t i = 0; i < o->writers; i++)
         if (o->writer[i].largest->kind == ASSAY_EVENTS_SYSTEM)
             some.list[some.count++] = *o->writer[i].largest; /* its texts stay the catalog's */
-    const int status = some.count > 0 ? assay_timeline_read(o->files.store, &some, &o->sampled, err) : ASSAY_OK;
+    const int status = some.count > 0 ? assay_timeline_read(o->files->store, &some, &o->sampled, err) : ASSAY_OK;
     free(some.list);
     return status;
 }
 
 int overview_read_events(overview *o, assay_error *err)
 {
-    const assay_event_files *files = &o->files.catalog.events;
+    const assay_event_files *files = &o->files->catalog.events;
     if (files->count == 0)
         return ASSAY_OK;
     assay_dict *known = assay_dict_new();

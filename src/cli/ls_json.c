@@ -12,7 +12,7 @@ static void put_start(assay_buf *out, size_t i)
 static void put_tensor_name(const overview *o, uint32_t id, assay_buf *out)
 {
     size_t length;
-    const char *name = assay_dict_name(o->files.tensors, id, &length);
+    const char *name = assay_dict_name(o->files->tensors, id, &length);
     assay_json_put_text_n(out, name, length);
 }
 
@@ -32,11 +32,11 @@ static void put_steps(const overview *o, assay_buf *out)
 static void put_members(const overview *o, size_t collection, assay_buf *out)
 {
     bool any = false;
-    for (uint32_t t = 0; t < assay_dict_count(o->files.tensors); t++) {
+    for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++) {
         size_t length;
         if (!o->member[collection][t])
             continue;
-        const char *name = assay_dict_name(o->files.tensors, t, &length);
+        const char *name = assay_dict_name(o->files->tensors, t, &length);
         assay_put_bytes(out, ", ", any ? 2 : 0);
         assay_json_put_text_n(out, name, length);
         any = true;
@@ -45,7 +45,7 @@ static void put_members(const overview *o, size_t collection, assay_buf *out)
 
 static void put_collections(const overview *o, assay_buf *out)
 {
-    const assay_collections *all = &o->files.catalog.collections;
+    const assay_collections *all = &o->files->catalog.collections;
     assay_put_format(out, ",\n \"collections\": [");
     for (size_t i = 0; i < all->count; i++) {
         const assay_collection *c = &all->list[i];
@@ -66,9 +66,8 @@ static void put_collections(const overview *o, assay_buf *out)
 
 static void put_tensors(const overview *o, assay_buf *out)
 {
-    char room[32];
     assay_put_format(out, ",\n \"tensors\": [");
-    for (uint32_t t = 0; t < assay_dict_count(o->files.tensors); t++) {
+    for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++) {
         const overview_tensor *tensor = &o->tensor[t];
         put_start(out, t);
         assay_put_format(out, "{\"name\": ");
@@ -89,7 +88,7 @@ static void put_tensors(const overview *o, assay_buf *out)
         for (int k = 0; k < ASSAY_KINDS; k++) {
             if (!(tensor->reductions & 1u << k))
                 continue;
-            assay_put_format(out, "%s\"%s\"", any ? ", " : "", overview_kind_name(k, room));
+            assay_put_format(out, "%s\"%s\"", any ? ", " : "", assay_recording_kind_name(k));
             any = true;
         }
         assay_put_u8(out, ']');
@@ -135,7 +134,7 @@ static void put_incomplete(const overview *o, assay_buf *out)
         assay_put_format(out, "{\"step\": %" PRId64 ", \"missing_workers\": [", step->step);
         for (uint32_t w = 0; w < step->missing_count; w++) {
             assay_put_bytes(out, ", ", w ? 2 : 0);
-            assay_json_put_text(out, assay_worker_name(&o->names, step->missing[w], room));
+            assay_json_put_text(out, assay_worker_name(o->names, step->missing[w], room));
         }
         assay_put_u8(out, ']');
         if (step->unnamed > 0)
@@ -164,9 +163,9 @@ static void put_problems(const assay_problems *list, assay_buf *out)
 
 int overview_put_json(const overview *o, assay_buf *out)
 {
-    const assay_catalog *catalog = &o->files.catalog;
+    const assay_catalog *catalog = &o->files->catalog;
     assay_put_format(out, "{\"schema\": \"assay-listing/1\",\n \"path\": ");
-    assay_json_put_text(out, assay_store_location(o->files.store));
+    assay_json_put_text(out, assay_store_location(o->files->store));
     assay_put_format(out, ",\n \"workers\": [");
     for (uint32_t w = 0; w < catalog->workers; w++) {
         assay_put_bytes(out, ", ", w ? 2 : 0);
@@ -180,8 +179,8 @@ int overview_put_json(const overview *o, assay_buf *out)
     overview_put_events_json(o, out);
     put_others(o, out);
     put_incomplete(o, out);
-    assay_put_format(out, ",\n \"problems_total\": %" PRIu64 ", \"problems\": [", o->files.problems.total);
-    put_problems(&o->files.problems, out);
+    assay_put_format(out, ",\n \"problems_total\": %" PRIu64 ", \"problems\": [", o->files->problems.total);
+    put_problems(&o->files->problems, out);
     assay_put_format(out, "]}\n");
     return assay_buf_status(out);
 }

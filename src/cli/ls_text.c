@@ -10,7 +10,7 @@
 static void put_collections(const overview *o, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"collection", "tensors", "patterns"};
-    const assay_collections *all = &o->files.catalog.collections;
+    const assay_collections *all = &o->files->catalog.collections;
     assay_table table;
     if (all->count == 0)
         return;
@@ -19,7 +19,7 @@ static void put_collections(const overview *o, const assay_draw *draw, assay_buf
         const assay_collection *c = &all->list[i];
         size_t members = 0;
         assay_buf patterns;
-        for (uint32_t t = 0; t < assay_dict_count(o->files.tensors); t++)
+        for (uint32_t t = 0; t < assay_dict_count(o->files->tensors); t++)
             members += o->member[i][t];
         assay_buf_init(&patterns, ASSAY_REPORT_CEILING);
         for (size_t r = 0; r < c->regexes; r++)
@@ -37,17 +37,16 @@ static void put_collections(const overview *o, const assay_draw *draw, assay_buf
 
 static void put_saved(const overview *o, const overview_tensor *t, assay_table *table)
 {
-    char room[32];
     assay_buf saved;
     assay_buf_init(&saved, ASSAY_REPORT_CEILING);
     if (t->raw)
         assay_put_format(&saved, "values");
     for (int k = 0; k < ASSAY_KINDS; k++) {
         if (t->reductions & 1u << k)
-            assay_put_format(&saved, "%s%s", saved.size ? " " : "", overview_kind_name(k, room));
+            assay_put_format(&saved, "%s%s", saved.size ? " " : "", assay_recording_kind_name(k));
     }
     if (saved.size == 0 && t->same_as != ASSAY_NO_ID)
-        assay_put_format(&saved, "as %s", assay_dict_name(o->files.tensors, t->same_as, NULL));
+        assay_put_format(&saved, "as %s", assay_dict_name(o->files->tensors, t->same_as, NULL));
     else if (saved.size == 0)
         assay_put_format(&saved, t->promised ? "cannot be read" : "shape");
     assay_put_u8(&saved, '\0');
@@ -71,10 +70,10 @@ static void put_tensors(const overview *o, const assay_draw *draw, assay_buf *ou
     static const char *const heads[] = {"tensor", "dtype", "shape", "steps", "saved"};
     assay_table table;
     assay_table_init(&table, "elere", heads);
-    for (uint32_t i = 0; i < assay_dict_count(o->files.tensors); i++) {
+    for (uint32_t i = 0; i < assay_dict_count(o->files->tensors); i++) {
         const overview_tensor *t = &o->tensor[i];
         size_t length;
-        const char *name = assay_dict_name(o->files.tensors, i, &length);
+        const char *name = assay_dict_name(o->files->tensors, i, &length);
         assay_table_cell_n(&table, name, length);
         assay_table_cell(&table, t->dtype >= 0 ? assay_dtype_name(t->dtype) : "-");
         put_shape_cell(t, &table);
@@ -117,11 +116,11 @@ int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out)
 {
     assay_report_put_head(&o->outcome, draw, out);
     put_collections(o, draw, out);
-    if (o->writers == 0 || assay_dict_count(o->files.tensors) > 0)
+    if (o->writers == 0 || assay_dict_count(o->files->tensors) > 0)
         put_tensors(o, draw, out);
     put_others(o, draw, out);
     overview_put_events(o, draw, out);
-    assay_report_put_completeness(&o->outcome, &o->names, draw, out);
+    assay_report_put_completeness(&o->outcome, o->names, draw, out);
     assay_report_put_problems(&o->outcome, draw, out);
     return assay_buf_status(out);
 }

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "report/text/draw.h"
+#include "recording/recording.h"
 #include "report/text/workers.h"
 #include "rule/trial_info.h"
 
@@ -28,12 +29,13 @@ typedef struct overview_writer { /* of profiler data: a machine or a process, an
 } overview_writer;
 
 typedef struct overview {
-    assay_trial_files files;
-    assay_worker_names names;
-    overview_tensor *tensor;   /* [assay_dict_count(files.tensors)] */
-    assay_trial_others others; /* what is no tensor */
-    bool all;                  /* these are listed, not only counted */
-    uint8_t **member; /* [files.catalog.collections.count][tensors] does the tensor belong to the collection? */
+    assay_recording *recording;      /* owned; what follows borrows from it */
+    assay_trial_files *files;        /* its own */
+    const assay_worker_names *names; /* its own */
+    overview_tensor *tensor;         /* [assay_dict_count(files->tensors)] */
+    assay_trial_others others;       /* what is no tensor */
+    bool all;                        /* these are listed, not only counted */
+    uint8_t **member; /* [files->catalog.collections.count][tensors] does the tensor belong to the collection? */
     assay_trial info; /* name, steps and tensors, as the report's writers want them */
     assay_job_trial trial;
     overview_writer *writer; /* in order of their first files; owned */
@@ -55,8 +57,5 @@ void overview_put_events_json(const overview *o, assay_buf *out);
 /* Append the overview, for programs and for people; drawings where `draw` is not NULL. The buffer's status. */
 int overview_put_json(const overview *o, assay_buf *out);
 int overview_put_text(const overview *o, const assay_draw *draw, assay_buf *out);
-
-/* "abs_mean" for a kind. `room` holds the text. */
-const char *overview_kind_name(int kind, char room[32]);
 
 #endif

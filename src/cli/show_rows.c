@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "cli/overview.h"
 #include "cli/show.h"
+#include "recording/recording.h"
 #include "report/report.h"
 #include "report/text/csv.h"
 #include "report/text/layout.h"
@@ -69,7 +69,6 @@ void show_put_json_head(assay_buf *out, const show_row *row)
 
 static void put_json_row(assay_buf *out, const show_row *row, const assay_trial_reader *reader)
 {
-    char room[32];
     figure figures[FIGURES];
     show_put_json_head(out, row);
     if (row->raw && row->dtype == ASSAY_STRING) {
@@ -92,7 +91,7 @@ static void put_json_row(assay_buf *out, const show_row *row, const assay_trial_
     for (int k = 0; k < ASSAY_KINDS; k++) {
         if (!(row->reductions & 1u << k))
             continue;
-        assay_put_format(out, "%s\"%s\": ", any ? ", " : ", \"reductions\": {", overview_kind_name(k, room));
+        assay_put_format(out, "%s\"%s\": ", any ? ", " : ", \"reductions\": {", assay_recording_kind_name(k));
         assay_json_put_number(out, row->reduction[k]);
         any = true;
     }
@@ -108,7 +107,6 @@ void show_put_csv_head(assay_buf *out, const show_row *row)
 
 static void put_csv_row(assay_buf *out, const show_row *row)
 {
-    char room[32];
     figure figures[FIGURES];
     bool numeric = row->raw && row->dtype != ASSAY_STRING, any = false;
     take_figures(&row->stats, figures);
@@ -125,7 +123,7 @@ static void put_csv_row(assay_buf *out, const show_row *row)
     for (int k = 0; k < ASSAY_KINDS; k++) {
         if (!(row->reductions & 1u << k))
             continue;
-        assay_put_format(out, "%s%s=", any ? ";" : "", overview_kind_name(k, room));
+        assay_put_format(out, "%s%s=", any ? ";" : "", assay_recording_kind_name(k));
         assay_text_put_full(out, row->reduction[k]);
         any = true;
     }

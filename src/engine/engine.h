@@ -8,22 +8,7 @@
 #include "rule/trial_info.h"
 #include "rule/verdict.h"
 #include "s3/s3.h"
-
-typedef struct assay_incomplete { /* a step that some worker never wrote */
-    int64_t step;
-    uint32_t *missing; /* worker numbers below assay_named_workers(), ascending; owned */
-    uint32_t missing_count;
-    uint32_t unnamed; /* workers that are missing too, and that nothing else is known of */
-} assay_incomplete;
-
-/* Of the workers that never wrote a file so many are named in lists; the others are counted: how many a trial says
- * there should be is a number that anybody can write down. */
-enum { ASSAY_ABSENT_NAMED = 64 };
-static inline uint32_t assay_named_workers(const assay_catalog *catalog)
-{
-    uint32_t absent = catalog->expected_workers - catalog->workers;
-    return catalog->workers + (absent < ASSAY_ABSENT_NAMED ? absent : ASSAY_ABSENT_NAMED);
-}
+#include "trial/incomplete.h"
 
 typedef struct assay_rule_outcome {
     const assay_instance *instance; /* of the job */

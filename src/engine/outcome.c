@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "engine/incomplete.h"
 #include "rule/no_data.h"
 
 /* ---- verdicts ---- */
@@ -206,7 +205,8 @@ static int fill_trial(assay_outcome *out, const assay_job *job, assay_trial_outc
 {
     if (t->status != ASSAY_OK)
         return ASSAY_OK;
-    int status = assay_incomplete_find(t->info, &t->catalog, &t->incomplete, &t->incomplete_count);
+    int status = assay_incomplete_find(&t->catalog, t->info->steps, t->info->step_count, t->info->worker_modes,
+                                       &t->incomplete, &t->incomplete_count);
     if (status != ASSAY_OK || dry_run)
         return status;
     t->unsummed = whole->unsummed;

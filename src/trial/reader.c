@@ -490,6 +490,13 @@ int assay_reader_number(assay_reader *f, double *value, assay_error *err)
     return assay_reader_content(f, 0, &piece, &size, err); /* at the end the checksum is known to be right */
 }
 
+bool assay_reader_place(const assay_reader *f, const char **path, uint64_t *offset)
+{
+    *path = f->path;
+    *offset = f->next;
+    return f->open && f->record.form == ASSAY_CONTENT_BYTES;
+}
+
 const char *assay_reader_string(const assay_reader *f, uint64_t i, size_t *length)
 {
     const assay_text_place *text = &f->decoded.texts[i];

@@ -64,6 +64,10 @@ int assay_reader_content(assay_reader *file, size_t most, const uint8_t **piece,
  * one number; else as assay_reader_content(). */
 int assay_reader_number(assay_reader *file, double *value, assay_error *err);
 
+/* Right after assay_reader_record(): sets the file's path in the trial, and where the content begins in it; false where
+ * the content is not one stretch of the file, as it is in memory. */
+bool assay_reader_place(const assay_reader *file, const char **path, uint64_t *offset);
+
 /* Closes the record and frees the memory of its decoded values or strings, which the next record would use again. The
  * file stays open. */
 void assay_reader_let_go(assay_reader *file);

@@ -16,7 +16,7 @@ from launch import TRIALS, Checks, mpirun, run  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 # What the program offers to rules: all of these headers, hook.h belongs to the recording library.
-RULE_HEADERS = ["rule.h", "status.h", "pack.h", "tensor.h"]
+RULE_HEADERS = ["rule.h", "status.h", "steps.h", "pack.h", "tensor.h"]
 
 
 def declared_functions(header):
@@ -39,6 +39,26 @@ def needed_symbols(binary):
 
 def pkg_config(env, *words):
     return subprocess.run(["pkg-config", *words, "assay"], env=env, check=True, capture_output=True, text=True).stdout.split()
+
+
+def reading_library(checks, args, prefix, env, trial, by_cmake):
+    """libassay: it exports what its header declares, by a version; it needs no MPI; what is linked with it starts and reads."""
+    library = next(prefix.glob("lib/**/libassay.so"))
+    symbols = dynamic_symbols(library) - {"ASSAY_0"}
+    checks.expect(all(name.endswith("@@ASSAY_0") for name in symbols), "libassay has symbols without a version: %s" % sorted(symbols))
+    declared = set().union(*(declared_functions(prefix / "include/assay" / name) for name in ("trial.h", "steps.h", "tensor.h")))
+    exported = {name.partition("@")[0] for name in symbols}
+    checks.expect(exported == declared | {"assay_status_text"}, "libassay: declared or exported: %s" % sorted(exported ^ declared))
+    needed = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
+    checks.expect(not re.search(r"NEEDED.*(mpi|hdf5|python)", needed), "libassay needs %s" % needed)
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libassay"], env=env, check=True, capture_output=True, text=True)
+    made = run([args.cc, "-Wall", "-Werror", "-o", by_cmake / "read-too", HERE / "consumer" / "read.c", *flags.stdout.split()])
+    checks.expect(made.code == 0, "pkg-config libassay: %s" % made)
+    alone = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    for program in ("read", "read-too"):
+        done = run([by_cmake / program, trial], env=alone)
+        checks.expect(done.code == 0 and done.out == "1 workers, 2 steps\nnet.weight step 0 GLOBAL: 10\nnet.weight step 1 GLOBAL: 10\n",
+                      "%s: %s" % (program, done))
 
 
 def documents(checks, prefix):
@@ -119,6 +139,8 @@ def main():
         alone = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
         started = run([Path(folder) / "record", Path(folder) / "by-pkg-config"], env=alone)
         checks.expect(started.code == 0, "what pkg-config assay-hook links does not start: %s" % started)
+
+        reading_library(checks, args, prefix, env, trial, build)
 
         job = Path(pkg_config(env, "--variable=jobsdir")[0]) / "image-classifier.json"
         checks.expect(pkg_config(env, "--variable=rulesdir"), "pkg-config: no rulesdir")

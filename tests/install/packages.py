@@ -18,7 +18,9 @@ HERE = Path(__file__).resolve().parent
 PARTS = {"assay": ["usr/bin/assay", "usr/lib/assay/rules", "usr/share/assay/jobs/built-in.json", "usr/share/assay/slurm/launch.sh", "usr/share/assay/schema/job.schema.json",
                    "usr/share/doc/assay/docs/pilot.md", "usr/share/man/man1/assay-run.1.gz"],
          "libassay-hook0": ["usr/lib/libassay_hook.so.0", "usr/share/assay/python/assay_hook.py"],
-         "libassay-dev": ["usr/include/assay/rule.h", "usr/lib/libassay_hook.so", "usr/lib/pkgconfig/assay-hook.pc",
+         "libassay0": ["usr/lib/libassay.so.0"],
+         "libassay-dev": ["usr/include/assay/rule.h", "usr/lib/libassay_hook.so", "usr/lib/pkgconfig/assay-hook.pc", "usr/lib/libassay.so",
+                          "usr/lib/pkgconfig/libassay.pc", "usr/include/assay/trial.h",
                           "usr/lib/cmake/assay/assay-config.cmake"]}
 
 
@@ -48,6 +50,7 @@ def main():
                 checks.expect((root / part).exists(), "%s lacks %s" % (name, part))
         checks.expect("libc6" in field(packages["libassay-hook0"], "Depends"), "libassay-hook0 depends on no library")
         checks.expect("openmpi" not in field(packages["libassay-hook0"], "Depends"), "libassay-hook0 depends on MPI")
+        checks.expect("openmpi" not in field(packages["libassay0"], "Depends"), "libassay0 depends on MPI")
         said = run(["lintian", "--allow-root", "--fail-on", "error", *packages.values()])
         checks.expect(said.code == 0, "lintian: %s" % said)
         planned = run(["apt-get", "install", "--simulate", "--no-install-recommends", *packages.values()])

@@ -33,8 +33,9 @@ def papers(checks, version):
         checks.expect(schema in source or schema == "assay-report/2", "docs/versioning.md names %s, the source does not" % schema)
     for schema in set(re.findall(r'\\?"(assay-[a-z]+/\d+)\\?"', source)):
         checks.expect("`%s`" % schema in text, "docs/versioning.md does not name %s" % schema)
-    soname = re.search(r"SOVERSION (\d+)", (ROOT / "src/hook/CMakeLists.txt").read_text())[1]
-    checks.expect("libassay_hook.so.%s`" % soname in text, "docs/versioning.md has another SONAME than %s" % soname)
+    for folder, library in (("hook", "libassay_hook"), ("recording", "libassay")):
+        soname = re.search(r"SOVERSION (\d+)", (ROOT / "src" / folder / "CMakeLists.txt").read_text())[1]
+        checks.expect("%s.so.%s`" % (library, soname) in text, "docs/versioning.md has another SONAME than %s" % soname)
 
 
 def options_of(text):

@@ -1,6 +1,7 @@
 /* storage.c - chooses the backend by the location's scheme and passes calls on to it. */
 #include "trial/storage/storage.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,22 @@ void assay_store_close(assay_store *store)
 const char *assay_store_location(const assay_store *store)
 {
     return store->location;
+}
+
+bool assay_store_local_path(const assay_store *store, const char *path, char *out, size_t room)
+{
+    const char *place = NULL;
+    if (store->ops != &assay_store_posix || !choose(store->location, &place))
+        return false;
+    /* A checkpoint in one file is a trial in the directory that it is in. */
+    const char *slash = strrchr(place, '/');
+    const size_t kept = slash ? (size_t)(slash - place) : 0;
+    const int whole = (int)strlen(place);
+    const bool is_file = assay_is_tensor_file(place) && strcmp(slash ? slash + 1 : place, path) == 0;
+    const int length = !is_file ? snprintf(out, room, "%.*s/%s", whole, place, path)
+                       : slash  ? snprintf(out, room, "%.*s/%s", (int)kept, place, path)
+                                : snprintf(out, room, "%s", path);
+    return length > 0 && (size_t)length < room;
 }
 
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)

@@ -40,6 +40,10 @@ void assay_store_close(assay_store *store);
 /* The location as it was given. */
 const char *assay_store_location(const assay_store *store);
 
+/* Puts the path of a file on this machine into `out`, terminated; false where the storage is no directory of it, or the
+ * path does not fit. There need not be such a file. */
+bool assay_store_local_path(const assay_store *store, const char *path, char *out, size_t room);
+
 /* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. One to which
  * a link leads back from below is empty there: its files have shorter names already. */
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);

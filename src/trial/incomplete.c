@@ -1,5 +1,5 @@
 /* incomplete.c - see incomplete.h. */
-#include "engine/incomplete.h"
+#include "trial/incomplete.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,16 +7,18 @@
 #include "base/fault.h"
 
 typedef struct roll { /* of one step */
-    const assay_trial *info;
     const assay_catalog *catalog;
-    uint8_t *present; /* [expected workers] */
-    uint8_t *behind;  /* [expected workers] lacks a step of a mode that it writes in */
+    const assay_step_info *steps; /* all of the trial's, ascending */
+    uint64_t step_count;
+    const uint8_t *worker_modes; /* NULL: not known */
+    uint8_t *present;            /* [expected workers] */
+    uint8_t *behind;             /* [expected workers] lacks a step of a mode that it writes in */
     uint32_t writers[ASSAY_MODES];
 } roll;
 
 static unsigned modes_of(const roll *r, uint32_t worker)
 {
-    return r->info->worker_modes && worker < r->catalog->workers ? r->info->worker_modes[worker] : 0;
+    return r->worker_modes && worker < r->catalog->workers ? r->worker_modes[worker] : 0;
 }
 
 static bool is_expected(const roll *r, uint32_t worker, int mode)
@@ -27,13 +29,25 @@ static bool is_expected(const roll *r, uint32_t worker, int mode)
     return r->behind[worker] && r->writers[mode] > 1;
 }
 
+static int mode_of(const roll *r, int64_t step)
+{
+    uint64_t low = 0, high = r->step_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (r->steps[middle].step < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->step_count && r->steps[low].step == step ? r->steps[low].mode : ASSAY_MODE_NONE;
+}
+
 /* Marks who wrote the step of units[from]; returns where the next step's begin. */
 static size_t call_roll(roll *r, size_t from, int *mode)
 {
     const assay_unit *units = r->catalog->units;
-    uint64_t position = assay_trial_find_step(r->info, units[from].step);
     size_t next = from;
-    *mode = position == UINT64_MAX ? ASSAY_MODE_NONE : r->info->steps[position].mode;
+    *mode = mode_of(r, units[from].step);
     memset(r->present, 0, r->catalog->workers);
     for (; next < r->catalog->unit_count && units[next].step == units[from].step; next++)
         r->present[units[next].worker] = 1;
@@ -82,11 +96,14 @@ static int note_missing(const roll *r, int64_t step, int mode, assay_incomplete 
     return ASSAY_OK;
 }
 
-int assay_incomplete_find(const assay_trial *info, const assay_catalog *catalog, assay_incomplete **list, size_t *count)
+int assay_incomplete_find(const assay_catalog *catalog, const assay_step_info *steps, uint64_t step_count,
+                          const uint8_t *worker_modes, assay_incomplete **list, size_t *count)
 {
     size_t room = 0;
-    roll r = {.info = info,
-              .catalog = catalog,
+    roll r = {.catalog = catalog,
+              .steps = steps,
+              .step_count = step_count,
+              .worker_modes = worker_modes,
               .present = assay_alloc_zeroed(catalog->workers, 1),
               .behind = assay_alloc_zeroed(catalog->workers, 1)};
     int status = r.present && r.behind ? ASSAY_OK : ASSAY_ENOMEM;

@@ -1,0 +1,154 @@
+/* kept.c - see kept.h. A kept part is one block: for each record its place in it, then heads and contents. */
+#include "recording/kept.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+enum { SMALL_FILES = 256 << 10, BLOCK_MOST = 1 << 20, READS_BEFORE = 1, NEVER = 255, ALIGN = 16 };
+#define KEEP_AT_FIRST ((size_t)256 << 20)
+#define NOT_KEPT      UINT32_MAX
+
+struct recording_part {
+    uint8_t *block;
+    size_t size;
+    uint32_t at[]; /* [records of the part] of the head in the block */
+};
+
+typedef struct kept_head { /* followed by the shape, then by the content at the next multiple of ALIGN */
+    double wall_time;
+    uint64_t elements, bytes;
+    int32_t dtype, dims;
+} kept_head;
+
+int recording_kept_init(recording_kept *kept, size_t parts)
+{
+    *kept = (recording_kept){.parts = assay_alloc_zeroed(parts, sizeof(recording_part *)),
+                             .read = assay_alloc_zeroed(parts, 1),
+                             .most = KEEP_AT_FIRST};
+    return kept->parts && kept->read ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
+void recording_kept_release(recording_kept *kept, size_t parts)
+{
+    for (size_t i = 0; kept->parts && i < parts; i++) {
+        if (kept->parts[i])
+            free(kept->parts[i]->block);
+        free(kept->parts[i]);
+    }
+    free(kept->parts);
+    free(kept->read);
+    *kept = (recording_kept){0};
+}
+
+void recording_head_of(const assay_record *record, assay_recorded_head *head)
+{
+    head->dtype = record->dtype;
+    head->dims = record->dims;
+    head->elements = record->elements;
+    head->bytes = record->content_bytes;
+    head->wall_time = record->wall_time;
+    memcpy(head->shape, record->shape, (size_t)record->dims * sizeof *head->shape);
+}
+
+int recording_pull(assay_reader *records, uint8_t *to, uint64_t bytes, assay_error *err)
+{
+    const uint8_t *piece;
+    size_t size = 0;
+    uint64_t got = 0;
+    int status = ASSAY_OK;
+    if (bytes > 0)
+        assay_reader_put_at(records, to);
+    while ((status = assay_reader_content(records, 0, &piece, &size, err)) == ASSAY_OK && size > 0)
+        got += size;
+    return status == ASSAY_OK && got != bytes
+               ? assay_fail(err, ASSAY_EFORMAT, "a record has %llu bytes of content, not %llu", (unsigned long long)got,
+                            (unsigned long long)bytes)
+               : status;
+}
+
+static size_t align(size_t size)
+{
+    return (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Where the content lies behind a head. */
+static size_t content_at(int dims)
+{
+    return align(sizeof(kept_head) + (size_t)dims * sizeof(int64_t));
+}
+
+/* Appends the record of an entry to the block, if it can be read and fits. */
+static void keep_record(assay_trial_reader *reader, const assay_part *part, const assay_entry *entry,
+                        recording_part *kept, uint32_t *at)
+{
+    assay_record record;
+    *at = NOT_KEPT;
+    if (assay_trial_record(reader, part, entry, &record, NULL) != ASSAY_OK || record.dtype == ASSAY_STRING)
+        return;
+    const size_t content = kept->size + content_at(record.dims);
+    if (record.content_bytes > BLOCK_MOST || content + record.content_bytes > BLOCK_MOST)
+        return;
+    if (recording_pull(reader->records, kept->block + content, record.content_bytes, NULL) != ASSAY_OK)
+        return;
+    const kept_head head = {record.wall_time, record.elements, record.content_bytes, record.dtype, record.dims};
+    memcpy(kept->block + kept->size, &head, sizeof head);
+    memcpy(kept->block + kept->size + sizeof head, record.shape, (size_t)record.dims * sizeof *record.shape);
+    *at = (uint32_t)kept->size;
+    kept->size = align(content + (size_t)record.content_bytes);
+}
+
+/* Decodes a part. NULL: no memory, or there is nothing to keep. */
+static recording_part *keep_part(assay_trial_reader *reader, const assay_part *part)
+{
+    const assay_shard *shard = &reader->trial->shard;
+    recording_part *kept = assay_alloc(sizeof *kept + part->count * sizeof *kept->at);
+    uint8_t *block = assay_alloc(BLOCK_MOST);
+    if (!kept || !block) {
+        free(kept);
+        free(block);
+        return NULL;
+    }
+    *kept = (recording_part){.block = block};
+    for (uint32_t i = 0; i < part->count; i++)
+        keep_record(reader, part, &shard->entries[part->first + i], kept, &kept->at[i]);
+    kept->block = assay_realloc_array(block, kept->size, 1);
+    if (!kept->block)
+        kept->block = block;
+    return kept;
+}
+
+static void count_read(recording_kept *kept, assay_trial_reader *reader, const assay_part *part, size_t number)
+{
+    if (kept->read[number] == NEVER || kept->read[number]++ < READS_BEFORE)
+        return;
+    kept->read[number] = NEVER;
+    if (kept->size >= kept->most || assay_part_span(&reader->trial->shard, part) > SMALL_FILES)
+        return;
+    kept->parts[number] = keep_part(reader, part);
+    if (kept->parts[number])
+        kept->size += kept->parts[number]->size + part->count * sizeof(uint32_t);
+}
+
+const uint8_t *recording_kept_find(recording_kept *kept, assay_trial_reader *reader, const assay_part *part,
+                                   const assay_entry *entry, assay_recorded_head *head)
+{
+    const assay_shard *shard = &reader->trial->shard;
+    const size_t number = (size_t)(part - shard->parts);
+    if (!kept->parts[number])
+        count_read(kept, reader, part, number);
+    const recording_part *there = kept->parts[number];
+    const uint32_t at = there ? there->at[(size_t)(entry - shard->entries) - part->first] : NOT_KEPT;
+    if (at == NOT_KEPT)
+        return NULL;
+    kept_head found;
+    memcpy(&found, there->block + at, sizeof found);
+    head->dtype = found.dtype;
+    head->dims = found.dims;
+    head->elements = found.elements;
+    head->bytes = found.bytes;
+    head->wall_time = found.wall_time;
+    memcpy(head->shape, there->block + at + sizeof found, (size_t)found.dims * sizeof *head->shape);
+    return there->block + at + content_at(found.dims);
+}

@@ -1,0 +1,308 @@
+/* read.c - the values of a recording: to the caller's buffer, as they were saved or widened, and figures of them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "recording/recording.h"
+#include "tensor/convert.h"
+#include "tensor/stats.h"
+
+enum { CHUNK = 1024 /* elements widened at a time */ };
+
+/* A row's record of a kind, in memory or open in the reader. */
+typedef struct opened {
+    const uint8_t *kept; /* NULL: it is open in the reader */
+    const recording_item *item;
+} opened;
+
+/* Where a message is about: the trial, the tensor, the step and the worker. */
+static int fail_unsaved(const assay_recording *r, uint32_t tensor, const assay_part *part, const char *what,
+                        assay_error *err)
+{
+    return assay_fail(err, ASSAY_ENOTFOUND, "%s: %s of tensor \"%.200s\" was not saved at step %" PRId64 " by %s",
+                      assay_recording_location(r), what, assay_recording_tensor(r, tensor, NULL), part->step,
+                      assay_recording_worker(r, part->worker));
+}
+
+static int open_kind(assay_recording *r, uint32_t tensor, size_t row, int kind, opened *out, assay_recorded_head *head,
+                     assay_error *err)
+{
+    const recording_item *items;
+    size_t count;
+    int status = recording_row(r, tensor, row, &items, &count, err);
+    if (status != ASSAY_OK)
+        return status;
+    out->item = recording_item_of(items, count, kind);
+    if (!out->item)
+        return fail_unsaved(r, tensor, items->part, kind == ASSAY_RAW ? "the value" : assay_recording_kind_name(kind),
+                            err);
+    out->kept = recording_kept_find(&r->kept, &r->reader, out->item->part, out->item->entry, head);
+    if (out->kept)
+        return ASSAY_OK;
+    assay_record record;
+    status = assay_trial_record(&r->reader, out->item->part, out->item->entry, &record, err);
+    if (status == ASSAY_OK)
+        recording_head_of(&record, head);
+    return status;
+}
+
+/* The next content of an open record; *size is 0 at the end. */
+static int next_piece(assay_recording *r, const opened *o, const assay_recorded_head *head, uint64_t done,
+                      const uint8_t **piece, size_t *size, assay_error *err)
+{
+    if (!o->kept)
+        return assay_reader_content(r->reader.records, 0, piece, size, err);
+    *piece = o->kept;
+    *size = done == 0 ? (size_t)head->bytes : 0;
+    return ASSAY_OK;
+}
+
+static int widen(assay_recording *r, const opened *o, const assay_recorded_head *head, assay_read_as as, void *buffer,
+                 assay_error *err)
+{
+    const size_t element = assay_dtype_size(head->dtype);
+    const uint8_t *piece;
+    size_t size;
+    uint64_t done = 0;
+    double chunk[CHUNK];
+    int status;
+    while ((status = next_piece(r, o, head, done, &piece, &size, err)) == ASSAY_OK && size > 0) {
+        for (size_t left = size / element, n; left > 0; left -= n, piece += n * element, done += n) {
+            n = left < CHUNK ? left : CHUNK;
+            if (as == ASSAY_AS_FLOAT64) {
+                assay_to_double(head->dtype, piece, n, (double *)buffer + done);
+                continue;
+            }
+            assay_to_double(head->dtype, piece, n, chunk);
+            for (size_t i = 0; i < n; i++)
+                ((float *)buffer)[done + i] = (float)chunk[i];
+        }
+    }
+    return status;
+}
+
+static bool is_as_saved(int dtype, assay_read_as as)
+{
+    return as == ASSAY_AS_SAVED || (as == ASSAY_AS_FLOAT32 && dtype == ASSAY_FLOAT32) ||
+           (as == ASSAY_AS_FLOAT64 && dtype == ASSAY_FLOAT64);
+}
+
+static int read_value(assay_recording *r, uint32_t tensor, size_t row, assay_read_as as, void *buffer, size_t room,
+                      assay_recorded_head *head, assay_error *err)
+{
+    opened o = {0};
+    int status = open_kind(r, tensor, row, ASSAY_RAW, &o, head, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (head->dtype == ASSAY_STRING)
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: tensor \"%.200s\" has strings, not numbers",
+                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
+    const size_t wide = as == ASSAY_AS_FLOAT32 ? sizeof(float) : sizeof(double);
+    const bool fits = as == ASSAY_AS_SAVED ? head->bytes <= room : head->elements <= room / wide;
+    if (!fits)
+        return assay_fail(err, ASSAY_EBUDGET, "%s: the value of \"%.200s\" takes more than %zu bytes",
+                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL), room);
+    if (!is_as_saved(head->dtype, as))
+        return widen(r, &o, head, as, buffer, err);
+    if (!o.kept)
+        return recording_pull(r->reader.records, buffer, head->bytes, err);
+    if (head->bytes > 0)
+        memcpy(buffer, o.kept, (size_t)head->bytes);
+    return ASSAY_OK;
+}
+
+int assay_recording_read(assay_recording *r, uint32_t tensor, size_t row, assay_read_as as, void *buffer, size_t room,
+                         assay_recorded_head *head, assay_error *err)
+{
+    assay_recorded_head unwanted;
+    if (as < ASSAY_AS_SAVED || as > ASSAY_AS_FLOAT64)
+        return assay_fail(err, ASSAY_EUSAGE, "%d is no way to read a value", (int)as);
+    pthread_mutex_lock(&r->lock);
+    int status = read_value(r, tensor, row, as, buffer, room, head ? head : &unwanted, err);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+static int read_head(assay_recording *r, uint32_t tensor, size_t row, assay_recorded_head *head, assay_error *err)
+{
+    const recording_item *items;
+    size_t count;
+    opened o = {0};
+    int status = recording_row(r, tensor, row, &items, &count, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (recording_item_of(items, count, ASSAY_RAW))
+        return open_kind(r, tensor, row, ASSAY_RAW, &o, head, err);
+    const assay_shape_entry *shape = recording_shape(r, tensor, items);
+    if (!shape)
+        return fail_unsaved(r, tensor, items->part, "the shape", err);
+    *head = (assay_recorded_head){.dtype = -1, .dims = (int32_t)shape->dims, .elements = 1};
+    for (uint32_t d = 0; d < shape->dims; d++) {
+        head->shape[d] = shape->dim[d];
+        head->elements *= shape->dim[d] > 0 ? (uint64_t)shape->dim[d] : 0;
+    }
+    return ASSAY_OK;
+}
+
+int assay_recording_head(assay_recording *r, uint32_t tensor, size_t row, assay_recorded_head *head, assay_error *err)
+{
+    pthread_mutex_lock(&r->lock);
+    int status = read_head(r, tensor, row, head, err);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+static int read_strings(assay_recording *r, uint32_t tensor, size_t row, char *buffer, size_t room, uint64_t *ends,
+                        size_t ends_room, assay_error *err)
+{
+    assay_recorded_head head;
+    opened o = {0};
+    size_t end = 0;
+    int status = open_kind(r, tensor, row, ASSAY_RAW, &o, &head, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (head.dtype != ASSAY_STRING)
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: tensor \"%.200s\" has numbers, not strings",
+                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
+    if (head.elements > ends_room || head.bytes > room)
+        return assay_fail(err, ASSAY_EBUDGET, "%s: \"%.200s\" has %" PRIu64 " strings of %" PRIu64 " bytes",
+                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL), head.elements,
+                          head.bytes);
+    for (uint64_t i = 0; i < head.elements; i++) {
+        size_t length;
+        const char *text = assay_reader_string(r->reader.records, i, &length);
+        if (length > 0)
+            memcpy(buffer + end, text, length);
+        ends[i] = end += length;
+    }
+    return ASSAY_OK;
+}
+
+int assay_recording_read_strings(assay_recording *r, uint32_t tensor, size_t row, char *buffer, size_t room,
+                                 uint64_t *ends, size_t ends_room, assay_error *err)
+{
+    pthread_mutex_lock(&r->lock);
+    int status = read_strings(r, tensor, row, buffer, room, ends, ends_room, err);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+static int read_reduction(assay_recording *r, uint32_t tensor, size_t row, int kind, double *value, assay_error *err)
+{
+    assay_recorded_head head;
+    opened o = {0};
+    if (kind <= ASSAY_RAW || !assay_recording_kind_name(kind)[0])
+        return assay_fail(err, ASSAY_EUSAGE, "%d is no kind of reduction", kind);
+    int status = open_kind(r, tensor, row, kind, &o, &head, err);
+    if (status != ASSAY_OK || !o.kept)
+        return status == ASSAY_OK ? assay_reader_number(r->reader.records, value, err) : status;
+    if (head.elements != 1)
+        return assay_fail(err, ASSAY_EFORMAT, "a saved reduction must be one number");
+    assay_to_double(head.dtype, o.kept, 1, value);
+    return ASSAY_OK;
+}
+
+int assay_recording_reduction(assay_recording *r, uint32_t tensor, size_t row, int kind, double *value,
+                              assay_error *err)
+{
+    pthread_mutex_lock(&r->lock);
+    int status = read_reduction(r, tensor, row, kind, value, err);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+const char *assay_recording_kind_name(int kind)
+{
+    static const char *const names[ASSAY_KINDS] = {[ASSAY_RAW] = "raw",
+#define KIND_NAMES(name, text) [ASSAY_##name] = text, [ASSAY_ABS + ASSAY_##name] = "abs_" text,
+                                                   ASSAY_REDUCTION_LIST(KIND_NAMES)
+#undef KIND_NAMES
+    };
+    return kind >= 0 && kind < ASSAY_KINDS && names[kind] ? names[kind] : "";
+}
+
+int assay_recording_kind(const char *name)
+{
+    for (int kind = 0; kind < ASSAY_KINDS; kind++)
+        if (name[0] && strcmp(assay_recording_kind_name(kind), name) == 0)
+            return kind;
+    return -1;
+}
+
+int recording_measure(assay_trial_reader *reader, int dtype, assay_stats *stats, assay_error *err)
+{
+    assay_stats_acc acc;
+    const uint8_t *piece;
+    size_t size, element = assay_dtype_size(dtype);
+    int status = assay_stats_init(&acc, dtype);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "elements of dtype %s have no statistics", assay_dtype_name(dtype));
+    while ((status = assay_reader_content(reader->records, 0, &piece, &size, err)) == ASSAY_OK && size > 0)
+        assay_stats_feed(&acc, piece, size / element);
+    assay_stats_finish(&acc, stats);
+    return status;
+}
+
+static int read_stats(assay_recording *r, uint32_t tensor, size_t row, assay_stats *stats, assay_error *err)
+{
+    assay_recorded_head head;
+    opened o = {0};
+    int status = open_kind(r, tensor, row, ASSAY_RAW, &o, &head, err);
+    if (status != ASSAY_OK || !o.kept)
+        return status == ASSAY_OK ? recording_measure(&r->reader, head.dtype, stats, err) : status;
+    assay_stats_acc acc;
+    status = assay_stats_init(&acc, head.dtype);
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "elements of dtype %s have no statistics", assay_dtype_name(head.dtype));
+    assay_stats_feed(&acc, o.kept, head.elements);
+    assay_stats_finish(&acc, stats);
+    return ASSAY_OK;
+}
+
+int assay_recording_stats(assay_recording *r, uint32_t tensor, size_t row, assay_stats *stats, assay_error *err)
+{
+    pthread_mutex_lock(&r->lock);
+    int status = read_stats(r, tensor, row, stats, err);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+static int find_place(assay_recording *r, uint32_t tensor, size_t row, char *path, size_t room, uint64_t *offset,
+                      assay_recorded_head *head, assay_error *err)
+{
+    const recording_item *items;
+    size_t count;
+    assay_record record;
+    const char *name = NULL;
+    int status = recording_row(r, tensor, row, &items, &count, err);
+    if (status != ASSAY_OK)
+        return status;
+    const recording_item *item = recording_item_of(items, count, ASSAY_RAW);
+    if (!item)
+        return fail_unsaved(r, tensor, items->part, "the value", err);
+    status = assay_trial_record(&r->reader, item->part, item->entry, &record, err);
+    if (status != ASSAY_OK)
+        return status;
+    if (!assay_reader_place(r->reader.records, &name, offset) ||
+        !assay_store_local_path(r->files.store, name, path, room))
+        return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: the value of \"%.200s\" is not one stretch of a file here",
+                          assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
+    recording_head_of(&record, head);
+    return ASSAY_OK;
+}
+
+int assay_recording_place(assay_recording *r, uint32_t tensor, size_t row, char *path, size_t room, uint64_t *offset,
+                          assay_recorded_head *head, assay_error *err)
+{
+    pthread_mutex_lock(&r->lock);
+    int status = find_place(r, tensor, row, path, room, offset, head, err);
+    pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+void assay_recording_keep(assay_recording *r, size_t bytes)
+{
+    pthread_mutex_lock(&r->lock);
+    r->kept.most = bytes;
+    pthread_mutex_unlock(&r->lock);
+}

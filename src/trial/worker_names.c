@@ -1,0 +1,69 @@
+/* worker_names.c - see worker_names.h. */
+#include "trial/worker_names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+int64_t assay_worker_number(const char *name)
+{
+    static const char prefix[] = "worker_";
+    size_t length = strlen(name), head = sizeof prefix - 1;
+    if (length <= head || length > head + 9 || memcmp(name, prefix, head) != 0 || (name[head] == '0' && name[head + 1]))
+        return -1;
+    int64_t number = 0;
+    for (const char *at = name + head; *at; at++) {
+        if (*at < '0' || *at > '9')
+            return -1;
+        number = number * 10 + (*at - '0');
+    }
+    return number;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+int assay_worker_names_init(assay_worker_names *names, const assay_catalog *catalog)
+{
+    uint32_t *taken = assay_alloc_zeroed(catalog->workers, sizeof *taken);
+    if (!taken)
+        return ASSAY_ENOMEM;
+    *names = (assay_worker_names){.catalog = catalog, .taken = taken};
+    for (uint32_t w = 0; w < catalog->workers; w++) {
+        int64_t number = assay_worker_number(catalog->worker[w]);
+        if (number >= 0)
+            taken[names->taken_count++] = (uint32_t)number;
+    }
+    qsort(taken, names->taken_count, sizeof *taken, compare_numbers);
+    return ASSAY_OK;
+}
+
+void assay_worker_names_release(assay_worker_names *names)
+{
+    free(names->taken);
+    *names = (assay_worker_names){0};
+}
+
+const char *assay_worker_name(const assay_worker_names *names, uint32_t worker, char room[ASSAY_WORKER_ROOM])
+{
+    if (worker < names->catalog->workers)
+        return names->catalog->worker[worker];
+    /* taken[i] - i numbers below taken[i] are free: each taken one at or below the answer pushes it up by one. */
+    uint64_t free_rank = worker - names->catalog->workers;
+    size_t low = 0, high = names->taken_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (names->taken[middle] - middle <= free_rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    snprintf(room, ASSAY_WORKER_ROOM, "worker_%" PRIu64, free_rank + low);
+    return room;
+}
