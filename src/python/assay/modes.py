@@ -1,0 +1,26 @@
+"""Modes of steps, and whether a step is there: the enumerations of the reference, with its numbers."""
+import enum
+
+
+class ModeKeys(enum.Enum):
+    TRAIN = 1
+    EVAL = 2
+    PREDICT = 3
+    GLOBAL = 4
+
+
+class StepState(enum.Enum):
+    UNAVAILABLE = 0
+    AVAILABLE = 1
+    NOT_YET_AVAILABLE = 2
+
+
+def mode_of(mode):
+    """A mode from itself, its name, or the same member of another enumeration (assay_hook.modes, the reference's)."""
+    if isinstance(mode, ModeKeys):
+        return mode
+    name = mode if isinstance(mode, str) else getattr(mode, "name", None)
+    try:
+        return ModeKeys[name.upper()]
+    except (KeyError, AttributeError):
+        raise ValueError("%r is no mode; modes are %s" % (mode, ", ".join(m.name for m in ModeKeys))) from None

@@ -1,0 +1,90 @@
+"""A report of assay as DataFrames."""
+import json
+import os
+
+from .exceptions import AssayError
+
+FINDING = ["trial", "rule", "kind", "severity", "step", "mode", "mode_step", "worker", "tensor", "value", "threshold"]
+NUMBERS = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}  # as report.json writes them
+
+
+def _pandas():
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("reports come as pandas DataFrames: install pandas; `json` has the report without it") from None
+    return pandas
+
+
+class Report:
+    """What a job found. `json` is report.json as it stands, `verdict` its first line."""
+
+    def __init__(self, path):
+        path = os.fspath(path)
+        self.path = os.path.join(path, "report.json") if os.path.isdir(path) else path
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                self.json = json.load(file)
+        except FileNotFoundError:
+            raise AssayError("%s: no report; give the directory of `assay run --out`, or its report.json" % self.path, -3) from None
+        except ValueError as error:
+            raise AssayError("%s: no report of assay: %s" % (self.path, error), -5) from None
+        schema = self.json.get("schema", "") if isinstance(self.json, dict) else ""
+        if not str(schema).startswith("assay-report/1"):
+            raise AssayError("%s: no report of assay that this version reads: its schema is %r" % (self.path, schema), -5)
+        self.verdict = self.json["verdict"]
+
+    def __repr__(self):
+        return "<assay.Report %s: %s>" % (self.path, self.verdict)
+
+    def rules(self):
+        """A row for each trial and rule: status, severity, datapoints, findings (all, not only those that findings() has)."""
+        rows = [(trial["name"], rule["name"], rule["rule"], rule["status"], rule["severity"], rule["datapoints"], rule["findings_total"],
+                 rule["message"]) for trial in self.json["trials"] for rule in trial.get("rules", ())]
+        return _pandas().DataFrame(rows, columns=["trial", "rule", "kind", "status", "severity", "datapoints", "findings", "message"])
+
+    def findings(self):
+        """A row for each finding that the report keeps (a job's max_findings), in the order of the report. Step, mode and worker are
+        empty where a finding is about none: worker "*" is all of them together."""
+        rows = []
+        for trial in self.json["trials"]:
+            for rule in trial.get("rules", ()):
+                head = {"trial": trial["name"], "rule": rule["name"], "kind": rule["rule"], "severity": rule["severity"]}
+                for finding in rule["findings"]:
+                    rows.append({**head, **{key: NUMBERS.get(value, value) if key in ("value", "threshold") else value
+                                            for key, value in finding.items()}})
+        more = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in FINDING]
+        return _pandas().DataFrame(rows, columns=FINDING + more)
+
+    def losses(self):
+        """The loss curves: trial, tensor, mode, step, mode_step, loss (the mean over workers and elements)."""
+        path = os.path.join(os.path.dirname(self.path), "loss.csv")
+        if not os.path.exists(path):
+            raise AssayError("%s: not there; curves are part of the form csv: assay run --format json,csv" % path, -3)
+        return _pandas().read_csv(path, keep_default_na=False, na_values=["nan", ""])
+
+    def _aggregation(self, kind, name, trial):
+        found = [(t["name"], a) for t in self.json["trials"] for a in t.get("aggregations", ())
+                 if a["kind"] == kind and name in (None, a["name"]) and trial in (None, t["name"])]
+        if len(found) == 1:
+            return found[0][1]
+        names = sorted({a["name"] for t in self.json["trials"] for a in t.get("aggregations", ()) if a["kind"] == kind})
+        trials = [t for t, _ in found]
+        raise AssayError("%s: %s; the aggregations of kind %s are %s%s" % (
+            self.path, "%d fit" % len(found) if found else "none is called %r" % name, kind, ", ".join(map(repr, names)) or "none",
+            ", give trial= one of %s" % ", ".join(map(repr, trials)) if len(set(trials)) > 1 else ""), -3)
+
+    def confusion(self, name=None, trial=None):
+        """A confusion matrix: a row for each label, a column for each prediction. `name` is that of the aggregation, and `trial`
+        that of one of several trials; each may be left out where there is one."""
+        found = self._aggregation("confusion", name, trial)
+        classes = [entry["class"] for entry in found["per_class"]]
+        pandas = _pandas()
+        return pandas.DataFrame(found["matrix"], index=pandas.Index(classes, name="label"),
+                                columns=pandas.Index(classes, name="prediction"))
+
+    def class_counts(self, name=None, trial=None):
+        """How often each class occurs, as a Series."""
+        found = self._aggregation("class_counts", name, trial)["classes"]
+        pandas = _pandas()
+        return pandas.Series(list(found.values()), index=pandas.Index(list(found), name="class"), name="count")
