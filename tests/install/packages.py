@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 PARTS = {"assay": ["usr/bin/assay", "usr/lib/assay/rules", "usr/share/assay/jobs/built-in.json", "usr/share/assay/slurm/launch.sh", "usr/share/assay/schema/job.schema.json",
                    "usr/share/doc/assay/docs/pilot.md", "usr/share/man/man1/assay-run.1.gz"],
          "libassay-hook0": ["usr/lib/libassay_hook.so.0", "usr/share/assay/python/assay_hook.py"],
-         "libassay0": ["usr/lib/libassay.so.0"],
+         "libassay0": ["usr/lib/libassay.so.0", "usr/share/assay/python/assay/trial.py"],
          "libassay-dev": ["usr/include/assay/rule.h", "usr/lib/libassay_hook.so", "usr/lib/pkgconfig/assay-hook.pc", "usr/lib/libassay.so",
                           "usr/lib/pkgconfig/libassay.pc", "usr/include/assay/trial.h",
                           "usr/lib/cmake/assay/assay-config.cmake"]}
@@ -58,6 +58,9 @@ def main():
 
         program = root / "usr" / "bin" / "assay"
         checks.expect(run([program, "--version"]).out.startswith("assay %s\n" % args.version), "the packaged assay tells its version")
+        said = run([sys.executable, "-c", "import assay; print(len(assay.open(%r).tensor_names()))" % str(TRIALS / "ddp")],
+                   env=dict(os.environ, PYTHONPATH=str(root / "usr/share/assay/python"), PYTHONDONTWRITEBYTECODE="1"))
+        checks.expect(said.out == "26\n", "the packaged Python: %s" % said)
         done = run([program, "run", TRIALS / "healthy", "--out", folder / "report"])
         checks.expect(done.code == 0, "the packaged assay: %s" % done)
         env = dict(os.environ, PKG_CONFIG_PATH=str(root / "usr/lib/pkgconfig"))

@@ -54,7 +54,7 @@ class Report:
                     rows.append({**head, **{key: NUMBERS.get(value, value) if key in ("value", "threshold") else value
                                             for key, value in finding.items()}})
         more = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in FINDING]
-        return _pandas().DataFrame(rows, columns=FINDING + more)
+        return _pandas().DataFrame(rows, columns=FINDING + more).astype({"value": float, "threshold": float})
 
     def losses(self):
         """The loss curves: trial, tensor, mode, step, mode_step, loss (the mean over workers and elements)."""

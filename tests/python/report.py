@@ -1,0 +1,58 @@
+"""report.py - a report as DataFrames: the numbers are those of report.json and the csv files.
+
+Usage: report.py ASSAY WORK_DIR        (ASSAY_TRIALS; pandas)
+"""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import assay
+
+ASSAY, OUT, TRIALS = sys.argv[1], Path(sys.argv[2]), Path(os.environ["ASSAY_TRIALS"])
+
+
+def raises(call, *arguments, **named):
+    try:
+        call(*arguments, **named)
+    except assay.AssayError as error:
+        return str(error)
+    raise AssertionError("%s did not raise" % call)
+
+
+subprocess.run([ASSAY, "run", TRIALS / "flip", TRIALS / "linreg_nan", "--out", OUT, "--format", "json,csv", "--quiet"], check=True,
+               stdout=subprocess.DEVNULL)
+said = json.loads((OUT / "report.json").read_text())
+report = assay.report(OUT)
+assert report.json == said and report.verdict == said["verdict"] and assay.report(OUT / "report.json").verdict == report.verdict
+
+rules = report.rules()
+assert len(rules) == sum(len(trial["rules"]) for trial in said["trials"]) and set(rules.trial) == {"flip", "linreg_nan"}
+kept = [finding for trial in said["trials"] for rule in trial["rules"] for finding in rule["findings"]]
+findings = report.findings()
+assert len(findings) == len(kept) > 0 and list(findings.step) == [finding["step"] for finding in kept]
+assert list(findings.tensor) == [finding["tensor"] for finding in kept] and findings.value.dtype == float
+assert rules.findings.sum() == sum(rule["findings_total"] for trial in said["trials"] for rule in trial["rules"])
+assert (findings.kind == "ExplodingTensor").any() and findings.columns[0] == "trial"
+
+losses = report.losses()
+loss = assay.open(TRIALS / "flip").tensor("CrossEntropyLoss_output_0")
+train = losses[(losses.trial == "flip") & (losses["mode"] == "TRAIN")]
+assert list(train.mode_step) == loss.steps(assay.modes.TRAIN)
+assert all(abs(row.loss - float(loss.value(row.mode_step, assay.modes.TRAIN).mean())) < 1e-6 for row in train.itertuples())
+
+name = next(a["name"] for a in said["trials"][0]["aggregations"] if a["kind"] == "confusion" and a["matrix"])
+confusion = report.confusion(name, "flip")
+assert confusion.values.tolist() == next(a["matrix"] for a in said["trials"][0]["aggregations"] if a["name"] == name)
+assert list(confusion.index) == list(confusion.columns) == list(range(len(confusion))) and confusion.index.name == "label"
+counts = next(a for a in said["trials"][0]["aggregations"] if a["kind"] == "class_counts")
+assert report.class_counts(counts["name"], "flip").to_dict() == counts["classes"]
+assert repr(name) in raises(report.confusion, "none such") and "trial=" in raises(report.confusion, name)
+
+assert "no report" in raises(assay.report, OUT / "nothing.json")
+(OUT / "loss.csv").unlink()
+assert "csv" in raises(report.losses)
+(OUT / "report.json").write_text('{"schema": "assay-report/9"}')
+assert "assay-report/9" in raises(assay.report, OUT)
+print("%d findings, %d losses" % (len(findings), len(losses)))

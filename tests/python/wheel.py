@@ -1,0 +1,47 @@
+"""wheel.py - `pip wheel .` makes a wheel without an index; what pip installs of it reads and records.
+
+Usage: wheel.py BUILD WORK_DIR        (pip; ASSAY_TRIALS)
+"""
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT, BUILD, WORK = Path(__file__).resolve().parents[2], sys.argv[1], Path(sys.argv[2])
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir"]
+SCRIPT = """
+import assay, assay_hook, numpy
+assert assay.__file__.startswith(%(site)r) and assay_hook.__file__.startswith(%(site)r)
+hook = assay_hook.Hook(%(out)r, save_all=True)
+hook.step()
+hook.save_tensor("x", numpy.arange(6.0))
+hook.close()
+assert assay.open(%(out)r).tensor("x").value(0).sum() == 15
+print(len(assay.open(%(trial)r).tensor_names()))
+"""
+
+
+def run(*command, **more):
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+    assert done.returncode == 0, "%s: %s" % (command, done.stdout)
+    return done.stdout
+
+
+shutil.rmtree(WORK, ignore_errors=True)
+WORK.mkdir(parents=True)
+alone = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ASSAY_L"))}
+alone.update(ASSAY_BUILD=BUILD, PYTHONDONTWRITEBYTECODE="1")
+run(*PIP, "wheel", "--no-index", "-w", WORK, ".", cwd=ROOT, env=alone)
+made = list(WORK.glob("assay-*.whl"))
+assert len(made) == 1, made
+site = WORK / "site"
+run(*PIP, "install", "--no-index", "--target", site, made[0], env=alone)
+words = {"site": str(site), "out": str(WORK / "trial"), "trial": str(Path(os.environ["ASSAY_TRIALS"]) / "ddp")}
+said = run(sys.executable, "-c", SCRIPT % words, env=dict(alone, PYTHONPATH=str(site)), cwd=WORK)
+assert said.splitlines()[-1] == "26", said
+absent = subprocess.run([*PIP, "wheel", "--no-index", "-w", str(WORK), "."], cwd=ROOT, env=dict(alone, ASSAY_BUILD=str(WORK)),
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+assert absent.returncode != 0 and "build assay first" in absent.stdout, absent.stdout
+print(made[0].name)
+shutil.rmtree(WORK)
