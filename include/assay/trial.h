@@ -159,6 +159,11 @@ typedef enum assay_read_as {
  * (damage, named by file and offset), ASSAY_EIO, ASSAY_ENOMEM; then `buffer` may hold anything. */
 int assay_recording_read(assay_recording *r, uint32_t tensor, size_t row, assay_read_as as, void *buffer, size_t room,
                          assay_recorded_head *head, assay_error *err);
+/* Reads the values of several rows of a tensor, one behind the other, as far as they have the dtype and shape of the
+ * first one, fit into `room` and can be read. Sets *done to how many that are, and *head (may be NULL) to the first
+ * one's. The status is that of the first row; why another one ends it, it says when it is read alone. */
+int assay_recording_read_rows(assay_recording *r, uint32_t tensor, const uint64_t *rows, size_t count, assay_read_as as,
+                              void *buffer, size_t room, assay_recorded_head *head, size_t *done, assay_error *err);
 /* Reads a row of strings: one behind the other to `buffer`, and where each ends to ends[0 .. elements). The head says
  * how many there are, and of how many bytes. Statuses as assay_recording_read(); ASSAY_EUNSUPPORTED: they are numbers.
  */
@@ -175,13 +180,15 @@ int assay_recording_kind(const char *name);
 int assay_recording_stats(assay_recording *r, uint32_t tensor, size_t row, assay_stats *stats, assay_error *err);
 
 /* Where the value lies on this machine, for programs that map files into memory: its path in `path`, and *offset of the
- * head->bytes bytes there. Nothing vouches for them: a checksum is not looked at, and a file that becomes shorter while
- * it is mapped kills who reads it. ASSAY_EUNSUPPORTED: it lies elsewhere, compressed, in pieces or in another form. */
-int assay_recording_place(assay_recording *r, uint32_t tensor, size_t row, char *path, size_t room, uint64_t *offset,
-                          assay_recorded_head *head, assay_error *err);
+ * head->bytes bytes there. With `lasting` only where a mapping is as good as a read: no checksum covers the value, who
+ * wrote the file does not touch it again, and it is on a disk of this machine. Without it that is the caller's to know:
+ * a file that becomes shorter, or goes from its server, while it is mapped kills who reads it. ASSAY_EUNSUPPORTED: it
+ * lies elsewhere, compressed, in pieces, in another form, or does not last. Else as assay_recording_read(). */
+int assay_recording_place(assay_recording *r, uint32_t tensor, size_t row, bool lasting, char *path, size_t room,
+                          uint64_t *offset, assay_recorded_head *head, assay_error *err);
 
 /* How many bytes may be used to keep the values of small steps (files of at most 256 KiB) from the second read in them
- * on: scripts walk tensor by tensor, and would open every file for each of them. 256 MiB at first. Less than is in use
+ * on: scripts walk tensor by tensor, and would open every file for each of them. 512 MiB at first. Less than is in use
  * already keeps nothing more. */
 void assay_recording_keep(assay_recording *r, size_t bytes);
 

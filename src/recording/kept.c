@@ -1,17 +1,20 @@
-/* kept.c - see kept.h. A kept part is one block: for each record its place in it, then heads and contents. */
+/* kept.c - see kept.h. Heads and contents of a kept part are one block, and blocks lie one behind the other in slabs,
+ * which the system backs with huge pages where it can: with small ones, faults take longer than decoding. */
 #include "recording/kept.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
 
-enum { SMALL_FILES = 256 << 10, BLOCK_MOST = 1 << 20, READS_BEFORE = 1, NEVER = 255, ALIGN = 16 };
-#define KEEP_AT_FIRST ((size_t)256 << 20)
+enum { SMALL_FILES = 256 << 10, BLOCK_MOST = 1 << 20, SLAB = 32 << 20 };
+enum { READS_BEFORE = 1, NEVER = 255, ALIGN = 16 };
+#define KEEP_AT_FIRST ((size_t)512 << 20)
 #define NOT_KEPT      UINT32_MAX
 
 struct recording_part {
-    uint8_t *block;
+    uint8_t *block; /* in a slab */
     size_t size;
     uint32_t at[]; /* [records of the part] of the head in the block */
 };
@@ -32,11 +35,11 @@ int recording_kept_init(recording_kept *kept, size_t parts)
 
 void recording_kept_release(recording_kept *kept, size_t parts)
 {
-    for (size_t i = 0; kept->parts && i < parts; i++) {
-        if (kept->parts[i])
-            free(kept->parts[i]->block);
+    for (size_t i = 0; kept->parts && i < parts; i++)
         free(kept->parts[i]);
-    }
+    for (size_t i = 0; i < kept->slabs; i++)
+        assay_heap_give_large(kept->slab[i], SLAB);
+    free(kept->slab);
     free(kept->parts);
     free(kept->read);
     *kept = (recording_kept){0};
@@ -99,24 +102,38 @@ static void keep_record(assay_trial_reader *reader, const assay_part *part, cons
     kept->size = align(content + (size_t)record.content_bytes);
 }
 
-/* Decodes a part. NULL: no memory, or there is nothing to keep. */
-static recording_part *keep_part(assay_trial_reader *reader, const assay_part *part)
+/* Where the next block begins, with room for the largest one. NULL: no memory. */
+static uint8_t *next_block(recording_kept *kept)
+{
+    if (kept->slabs > 0 && SLAB - kept->slab_used >= BLOCK_MOST)
+        return kept->slab[kept->slabs - 1] + kept->slab_used;
+    uint8_t **grown = assay_realloc_array(kept->slab, kept->slabs + 1, sizeof *grown);
+    if (!grown)
+        return NULL;
+    kept->slab = grown;
+    uint8_t *slab = assay_heap_take_large(SLAB);
+    if (!slab)
+        return NULL;
+    kept->slab[kept->slabs++] = slab;
+    kept->slab_used = 0;
+    return slab;
+}
+
+/* Decodes a part. NULL: no memory. */
+static recording_part *keep_part(recording_kept *kept, assay_trial_reader *reader, const assay_part *part)
 {
     const assay_shard *shard = &reader->trial->shard;
-    recording_part *kept = assay_alloc(sizeof *kept + part->count * sizeof *kept->at);
-    uint8_t *block = assay_alloc(BLOCK_MOST);
-    if (!kept || !block) {
-        free(kept);
-        free(block);
+    recording_part *made = assay_alloc(sizeof *made + part->count * sizeof *made->at);
+    uint8_t *block = made ? next_block(kept) : NULL;
+    if (!block) {
+        free(made);
         return NULL;
     }
-    *kept = (recording_part){.block = block};
+    *made = (recording_part){.block = block};
     for (uint32_t i = 0; i < part->count; i++)
-        keep_record(reader, part, &shard->entries[part->first + i], kept, &kept->at[i]);
-    kept->block = assay_realloc_array(block, kept->size, 1);
-    if (!kept->block)
-        kept->block = block;
-    return kept;
+        keep_record(reader, part, &shard->entries[part->first + i], made, &made->at[i]);
+    kept->slab_used += made->size;
+    return made;
 }
 
 static void count_read(recording_kept *kept, assay_trial_reader *reader, const assay_part *part, size_t number)
@@ -126,7 +143,7 @@ static void count_read(recording_kept *kept, assay_trial_reader *reader, const a
     kept->read[number] = NEVER;
     if (kept->size >= kept->most || assay_part_span(&reader->trial->shard, part) > SMALL_FILES)
         return;
-    kept->parts[number] = keep_part(reader, part);
+    kept->parts[number] = keep_part(kept, reader, part);
     if (kept->parts[number])
         kept->size += kept->parts[number]->size + part->count * sizeof(uint32_t);
 }

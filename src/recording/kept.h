@@ -14,9 +14,11 @@
 typedef struct recording_part recording_part; /* of which all records are kept */
 
 typedef struct recording_kept {
-    recording_part **parts; /* [parts of the index] NULL: not kept */
-    uint8_t *read;          /* [parts of the index] how often the part was read; 255: it is not to be kept */
-    size_t size, most;      /* bytes in use, and how many may be */
+    recording_part **parts;  /* [parts of the index] NULL: not kept */
+    uint8_t *read;           /* [parts of the index] how often the part was read; 255: it is not to be kept */
+    size_t size, most;       /* bytes in use, and how many may be */
+    uint8_t **slab;          /* [slabs] what the values lie in */
+    size_t slabs, slab_used; /* used: of the last one */
 } recording_kept;
 
 /* 0 or ASSAY_ENOMEM. */

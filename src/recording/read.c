@@ -1,13 +1,18 @@
 /* read.c - the values of a recording: to the caller's buffer, as they were saved or widened, and figures of them. */
 #include <inttypes.h>
-#include <stdio.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 #include "recording/recording.h"
 #include "tensor/convert.h"
 #include "tensor/stats.h"
 
 enum { CHUNK = 1024 /* elements widened at a time */ };
+#define ZFS_MAGIC 0x2fc12fc1ul /* of OpenZFS */
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
 
 /* A row's record of a kind, in memory or open in the reader. */
 typedef struct opened {
@@ -121,6 +126,41 @@ int assay_recording_read(assay_recording *r, uint32_t tensor, size_t row, assay_
     int status = read_value(r, tensor, row, as, buffer, room, head ? head : &unwanted, err);
     pthread_mutex_unlock(&r->lock);
     return status;
+}
+
+static bool is_alike(const assay_recorded_head *a, const assay_recorded_head *b)
+{
+    return a->dtype == b->dtype && a->dims == b->dims &&
+           memcmp(a->shape, b->shape, (size_t)a->dims * sizeof *a->shape) == 0;
+}
+
+/* A value takes its place before it is known whether it is like the first one; one that is not is overwritten, or
+ * behind what counts. */
+int assay_recording_read_rows(assay_recording *r, uint32_t tensor, const uint64_t *rows, size_t count, assay_read_as as,
+                              void *buffer, size_t room, assay_recorded_head *head, size_t *done, assay_error *err)
+{
+    assay_recorded_head first, next;
+    *done = 0;
+    if (count == 0)
+        return ASSAY_OK;
+    int status = assay_recording_read(r, tensor, (size_t)rows[0], as, buffer, room, &first, err);
+    if (head && (status == ASSAY_OK || status == ASSAY_EBUDGET))
+        *head = first;
+    if (status != ASSAY_OK)
+        return status;
+    const size_t width = as == ASSAY_AS_SAVED     ? assay_dtype_size(first.dtype)
+                         : as == ASSAY_AS_FLOAT32 ? sizeof(float)
+                                                  : sizeof(double);
+    const size_t size = (size_t)first.elements * width;
+    pthread_mutex_lock(&r->lock);
+    for (*done = 1; *done < count && (*done + 1) * size <= room; (*done)++) {
+        uint8_t *to = (uint8_t *)buffer + *done * size;
+        if (read_value(r, tensor, (size_t)rows[*done], as, to, size, &next, NULL) != ASSAY_OK ||
+            !is_alike(&next, &first))
+            break;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return ASSAY_OK;
 }
 
 static int read_head(assay_recording *r, uint32_t tensor, size_t row, assay_recorded_head *head, assay_error *err)
@@ -267,8 +307,22 @@ int assay_recording_stats(assay_recording *r, uint32_t tensor, size_t row, assay
     return status;
 }
 
-static int find_place(assay_recording *r, uint32_t tensor, size_t row, char *path, size_t room, uint64_t *offset,
-                      assay_recorded_head *head, assay_error *err)
+/* Is the file on a disk of this machine? On a server it may go while it is mapped: who reads it then is killed. */
+static bool is_on_own_disk(const char *path)
+{
+    static const unsigned long own[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
+                                        TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, ZFS_MAGIC};
+    struct statfs about;
+    if (statfs(path, &about) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if ((unsigned long)about.f_type == own[i])
+            return true;
+    return false;
+}
+
+static int find_place(assay_recording *r, uint32_t tensor, size_t row, bool lasting, char *path, size_t room,
+                      uint64_t *offset, assay_recorded_head *head, assay_error *err)
 {
     const recording_item *items;
     size_t count;
@@ -283,19 +337,21 @@ static int find_place(assay_recording *r, uint32_t tensor, size_t row, char *pat
     status = assay_trial_record(&r->reader, item->part, item->entry, &record, err);
     if (status != ASSAY_OK)
         return status;
-    if (!assay_reader_place(r->reader.records, &name, offset) ||
-        !assay_store_local_path(r->files.store, name, path, room))
+    /* A constant in the checksum's place is the mark of event files, which have their name once they are whole. */
+    if ((lasting && record.checksum != ASSAY_CHECKSUM_CONSTANT) ||
+        !assay_reader_place(r->reader.records, &name, offset) ||
+        !assay_store_local_path(r->files.store, name, path, room) || (lasting && !is_on_own_disk(path)))
         return assay_fail(err, ASSAY_EUNSUPPORTED, "%s: the value of \"%.200s\" is not one stretch of a file here",
                           assay_recording_location(r), assay_recording_tensor(r, tensor, NULL));
     recording_head_of(&record, head);
     return ASSAY_OK;
 }
 
-int assay_recording_place(assay_recording *r, uint32_t tensor, size_t row, char *path, size_t room, uint64_t *offset,
-                          assay_recorded_head *head, assay_error *err)
+int assay_recording_place(assay_recording *r, uint32_t tensor, size_t row, bool lasting, char *path, size_t room,
+                          uint64_t *offset, assay_recorded_head *head, assay_error *err)
 {
     pthread_mutex_lock(&r->lock);
-    int status = find_place(r, tensor, row, path, room, offset, head, err);
+    int status = find_place(r, tensor, row, lasting, path, room, offset, head, err);
     pthread_mutex_unlock(&r->lock);
     return status;
 }

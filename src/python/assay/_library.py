@@ -57,7 +57,8 @@ SIGNATURES = {  # name: (result, arguments)
     "read_strings": (_INT, [_R, _U32, _SIZE, _PTR, _SIZE, _PTR, _SIZE, _PTR]),
     "reduction": (_INT, [_R, _U32, _SIZE, _INT, ctypes.POINTER(ctypes.c_double), _PTR]),
     "kind_name": (_TEXT, [_INT]), "kind": (_INT, [_TEXT]), "stats": (_INT, [_R, _U32, _SIZE, ctypes.POINTER(Stats), _PTR]),
-    "place": (_INT, [_R, _U32, _SIZE, _PTR, _SIZE, ctypes.POINTER(_U64), _PTR, _PTR]), "keep": (None, [_R, _SIZE]),
+    "read_rows": (_INT, [_R, _U32, _PTR, _SIZE, _INT, _PTR, _SIZE, _PTR, _PTR, _PTR]),
+    "place": (_INT, [_R, _U32, _SIZE, _BOOL, _PTR, _SIZE, ctypes.POINTER(_U64), _PTR, _PTR]), "keep": (None, [_R, _SIZE]),
 }
 STATS = ("mean", "variance", "std", "l1", "l2", "abs_mean", "abs_max", "min", "max")
 

@@ -1,6 +1,10 @@
 """A trial as the library has it open: its steps, and rows and values of tensors by their numbers. trial.py and tensor.py make of it
 what the reference offers."""
+import bisect
 import ctypes
+import math
+import mmap
+import os
 import threading
 
 import numpy
@@ -16,28 +20,34 @@ DTYPES = {1: "<f4", 2: "<f8", 3: "<i4", 4: "u1", 5: "<i2", 6: "i1", 8: "<c8", 9:
 DTYPES = {number: numpy.dtype(name) for number, name in DTYPES.items()}
 WIDENED = numpy.dtype("<f4")  # what numpy has no dtype for: bfloat16, float8 and smaller, exactly
 STRING = 0
+AHEAD_EACH, AHEAD_MOST = 64 << 10, 1 << 20  # bytes of a value that is read ahead, and of all of them
+MAPPED_LEAST = 64 << 10  # bytes of a value that is mapped rather than copied
 HEAD_SIZE, SHAPE_AT = c.Head.wall_time.offset, c.Head.shape.offset  # in the bytes of a head
 
 
 class Rows:
     """What was saved of one tensor in one recording: rows by mode, step and worker."""
 
-    def __init__(self, number, data, count):
+    def __init__(self, number, data, count, workers):
         self.number = number
-        self.table = numpy.frombuffer(data, ROW, count)
-        self.by_step = {}  # (mode, step): {worker: row}
+        table = numpy.frombuffer(data, ROW, count)
+        step, mode_step, worker, mode, self.kinds = (table[name].tolist() for name in ("step", "mode_step", "worker", "mode", "kinds"))
+        self.by_step = {}  # (mode's number, step): {worker's name: row}, workers in order
+        self.order = {}  # mode's number: its rows in order of (step, worker)
         own, everywhere = self.by_step, ModeKeys.GLOBAL.value
-        step, mode_step, worker, mode = (self.table[name].tolist() for name in ("step", "mode_step", "worker", "mode"))
         for row in range(count):
-            own.setdefault((everywhere, step[row]), {})[worker[row]] = row
+            own.setdefault((everywhere, step[row]), {})[workers[worker[row]]] = row
             if mode[row] != everywhere:
-                own.setdefault((mode[row], mode_step[row]), {})[worker[row]] = row
+                own.setdefault((mode[row], mode_step[row]), {})[workers[worker[row]]] = row
+                self.order.setdefault(mode[row], []).append(row)
+        self.order[everywhere] = range(count)
+        self.guess = None  # how the last value was read
 
     def steps(self, mode):
         return sorted(step for own, step in self.by_step if own == mode.value)
 
-    def modes(self):
-        return {own for own, _ in self.by_step}
+    def has(self, mode):
+        return len(self.order.get(mode.value, ())) > 0
 
 
 class Recording:
@@ -49,11 +59,10 @@ class Recording:
         c.must(self._open(c.raw(location), ctypes.byref(self._handle), ctypes.byref(self._error)), self._error)
         handle = self._handle
         self.worker_names = [c.text(c.lib.assay_recording_worker(handle, w)) for w in range(c.lib.assay_recording_workers(handle))]
-        self.worker_numbers = {name: w for w, name in enumerate(self.worker_names)}
         self.expected = c.lib.assay_recording_expected_workers(handle)
         self.ended = c.lib.assay_recording_ended(handle)
         self.tensors = self._tensor_names()
-        self._rows = {}
+        self._rows, self._ahead, self._maps, self._lock = {}, Ahead(), True, threading.Lock()
         self._list_steps()
 
     def __del__(self, close=c.lib.assay_recording_close):
@@ -104,7 +113,7 @@ class Recording:
         """Of a tensor that the trial does not have: none."""
         if name not in self._rows:
             number = self.tensors.get(name)
-            self._rows[name] = Rows(c.NONE, b"", 0) if number is None else Rows(number, *self._saved(number))
+            self._rows[name] = Rows(number, *(self._saved(number) if number is not None else (b"", 0)), self.worker_names)
         return self._rows[name]
 
     def _saved(self, tensor):
@@ -149,21 +158,49 @@ class Recording:
         c.must(status, error)
         return head
 
-    def read(self, tensor, row, guess):
-        """The value, and what makes the next read of a value of that dtype and shape one call."""
-        if guess:
-            with guess.lock:
-                value = guess.read(self._handle, tensor, row)
-            if value is not None:
-                return value, guess
-        head = self.head(tensor, row)
-        if head.dtype == STRING:
-            return self._strings(tensor, row, head), None
-        guess = Guess(head)
-        value = guess.read(self._handle, tensor, row)
-        if value is None:
-            raise AssayError("tensor %d, row %d: two reads of it differ" % (tensor, row), c.EFORMAT)
-        return value, guess
+    def read(self, rows, row, mode):
+        """The value of a row. Values that come one after the other in the order of a mode are read several at a time."""
+        with self._lock:
+            if self._ahead.rows is rows:
+                value = self._ahead.take(row)
+                if value is not None:
+                    return value
+            guess = rows.guess
+            if guess is not None:
+                value = self._ahead.go_on(self._handle, rows, row, mode) if guess.nbytes <= AHEAD_EACH else None
+                if value is None and guess.nbytes >= MAPPED_LEAST:
+                    value = self._map_again(rows, row)
+                if value is None:
+                    value = guess.read(self._handle, rows.number, row)
+                if value is not None:
+                    return value
+            head = self.head(rows.number, row)
+            if head.dtype == STRING:
+                return self._strings(rows.number, row, head)
+            rows.guess = guess = Guess(head)
+            value = self._map_again(rows, row) if guess.nbytes >= MAPPED_LEAST else None
+            return value if value is not None else guess.read(self._handle, rows.number, row)
+
+    def _map_again(self, rows, row):
+        """The value over its file, copied where it is written to; None where a read is better: it has a checksum, or does not lie so,
+        or there are as many mappings as a process may have."""
+        place = self.place(rows.number, row, True) if self._maps else None
+        if place is None:
+            self._maps = False  # of one kind of trial, all values are alike in that
+            return None
+        path, offset, dtype, shape = place
+        before = offset % mmap.ALLOCATIONGRANULARITY
+        count = math.prod(shape)
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                pages = mmap.mmap(file, before + count * dtype.itemsize, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE,
+                                  offset=offset - before)
+            finally:
+                os.close(file)
+        except (OSError, ValueError):
+            return None
+        return numpy.frombuffer(pages, dtype, count, before).reshape(shape)
 
     def _strings(self, tensor, row, head):
         buffer, ends, error = ctypes.create_string_buffer(head.bytes + 1), (ctypes.c_uint64 * head.elements)(), c.Error()
@@ -191,12 +228,12 @@ class Recording:
         c.must(c.lib.assay_recording_stats(self._handle, tensor, row, ctypes.byref(stats), ctypes.byref(error)), error)
         return stats
 
-    def place(self, tensor, row):
+    def place(self, tensor, row, lasting=False):
         """(path, offset, dtype, shape) of a value that lies in a file here as numpy has it; else None."""
         path, offset = ctypes.create_string_buffer(4096), ctypes.c_uint64()
         head, error = c.Head(), c.Error()
-        status = c.lib.assay_recording_place(self._handle, tensor, row, path, len(path), ctypes.byref(offset), ctypes.byref(head),
-                                             ctypes.byref(error))
+        status = c.lib.assay_recording_place(self._handle, tensor, row, lasting, path, len(path), ctypes.byref(offset),
+                                             ctypes.byref(head), ctypes.byref(error))
         if status == c.EUNSUPPORTED:
             return None
         c.must(status, error)
@@ -212,7 +249,7 @@ class Guess:
     def __init__(self, head):
         self.shape, self.dtype = tuple(head.shape[:head.dims]), DTYPES.get(head.dtype, WIDENED)
         self.way = c.AS_SAVED if head.dtype in DTYPES else c.AS_FLOAT32
-        self.lock = threading.Lock()
+        self.nbytes = head.elements * self.dtype.itemsize
         raw = bytes(head)
         self._end = SHAPE_AT + 8 * head.dims
         self._expected, self._expected_shape = raw[:HEAD_SIZE], raw[SHAPE_AT:self._end]
@@ -221,14 +258,65 @@ class Guess:
         self._head_at, self._error_at = ctypes.addressof(self._head), ctypes.addressof(self._error)
         self._read = c.lib.assay_recording_read
 
-    def read(self, handle, tensor, row):
-        """None: it has another dtype or shape."""
-        value = numpy.empty(self.shape, self.dtype)
-        at = value.__array_interface__["data"][0]
-        status = self._read(handle, tensor, row, self.way, at, value.nbytes, self._head_at, self._error_at)
+    def _is_right(self, status):
         if status != c.OK and status not in (c.EBUDGET, c.EUNSUPPORTED):
             c.fail(status, self._error)
         found = self._found
-        if status == c.OK and found[:HEAD_SIZE] == self._expected and found[SHAPE_AT:self._end] == self._expected_shape:
-            return value
-        return None
+        return status == c.OK and found[:HEAD_SIZE] == self._expected and found[SHAPE_AT:self._end] == self._expected_shape
+
+    def read(self, handle, tensor, row):
+        """None: it has another dtype or shape."""
+        value = numpy.empty(self.shape, self.dtype)
+        status = self._read(handle, tensor, row, self.way, value.ctypes.data, value.nbytes, self._head_at, self._error_at)
+        return value if self._is_right(status) else None
+
+    def read_rows(self, handle, tensor, rows, room):
+        """The values of these rows from the first one on, as far as they are alike, in `room`; None: the first one is otherwise."""
+        values = room[:len(rows) * self.nbytes].view(self.dtype).reshape((len(rows),) + self.shape)
+        rows, done = numpy.array(rows, numpy.uint64), ctypes.c_size_t()
+        status = c.lib.assay_recording_read_rows(handle, tensor, rows.ctypes.data, len(rows), self.way, values.ctypes.data,
+                                                 values.nbytes, self._head_at, ctypes.byref(done), self._error_at)
+        return values[:done.value] if self._is_right(status) else None
+
+
+class Ahead:
+    """Values of one tensor that were read before they were asked for. When a script has taken three small values at equal distances
+    in the order of a mode (every step of a worker, or of all workers), the next ones are read together, more each time."""
+
+    def __init__(self):
+        self.rows = self._mode = None
+        self._position, self._distance, self._count = -1, 0, 0
+        self._room = numpy.empty(AHEAD_MOST, numpy.uint8)
+        self._start(None, None)
+
+    def _start(self, rows, mode):
+        self.rows, self._mode, self._values, self._places = rows, mode, None, {}
+
+    def take(self, row):
+        """A copy, so that keeping one value does not keep all of them; None: it is not there."""
+        place = self._places.pop(row, None)
+        if place is None:
+            return None
+        self._position += self._distance
+        return self._values[place, ...].copy()
+
+    def go_on(self, handle, rows, row, mode):
+        """The value, if it continues what was asked for before; else None."""
+        order = rows.order[mode.value]
+        position = bisect.bisect_left(order, row)
+        if self.rows is not rows or self._mode is not mode:
+            self._start(rows, mode)
+            self._position, self._distance, self._count = position, 0, 0
+            return None
+        distance, self._position = position - self._position, position
+        if distance <= 0 or distance != self._distance:
+            self._distance, self._count = distance, 0
+            return None
+        self._count = min(max(8, 4 * self._count), max(1, AHEAD_MOST // max(1, rows.guess.nbytes)))
+        wanted = order[position:position + self._count * distance:distance]
+        values = rows.guess.read_rows(handle, rows.number, wanted, self._room)
+        if values is None:
+            return None
+        self._values, self._places = values, {at: i for i, at in enumerate(wanted[:len(values)])}
+        self._position -= distance
+        return self.take(row)

@@ -21,31 +21,37 @@ class Tensor:
 
     def __init__(self, trial, name):
         self.trial, self.name = trial, name
-        self._recording = self._rows_of_it = self._guess = None
+        self._recording = self._rows_of_it = None
 
     def __repr__(self):
         return "<assay.Tensor %s of %s>" % (self.name, self.trial.name)
 
     def _rows(self):
-        recording = self.trial._recording
-        if self._recording is not recording:
-            self._rows_of_it = recording.rows(self.name)
-            self._recording, self._guess = recording, None
+        if self._recording is not self.trial._recording:
+            self._recording = self.trial._recording
+            self._rows_of_it = self._recording.rows(self.name)
         return self._rows_of_it
+
+    def _at(self, step, mode):
+        """{worker: row} of a step."""
+        at = self._rows().by_step.get((mode._value_, step))
+        if at is None:
+            self.trial._need_step(step, mode)  # may have looked again
+            at = self._rows().by_step.get((mode._value_, step))
+            if at is None:
+                raise TensorUnavailableForStep(self.name, step, mode, "it")
+        return at
 
     def _row(self, step, mode, worker):
         """(row, mode), or what says why there is none."""
-        mode = mode_of(mode)
-        at = self._rows().by_step.get((mode.value, step))
-        if at is None:
-            self.trial._need_step(step, mode)  # may have looked again
-            at = self._rows().by_step.get((mode.value, step))
-            if at is None:
-                raise TensorUnavailableForStep(self.name, step, mode, "it")
+        if mode.__class__ is not ModeKeys:
+            mode = mode_of(mode)
+        at = self._at(step, mode)
         if worker is None:
-            return min(at.items())[1], mode
-        row = at.get(self.trial._worker_number(worker))
+            return next(iter(at.values())), mode
+        row = at.get(worker)
         if row is None:
+            self.trial._need_worker(worker)
             raise TensorUnavailableForStep(self.name, step, mode, "it", worker)
         return row, mode
 
@@ -58,12 +64,7 @@ class Tensor:
 
     def workers(self, step_num, mode=ModeKeys.GLOBAL):
         """The workers that saved it at a step."""
-        mode = mode_of(mode)
-        at = self._rows().by_step.get((mode.value, step_num))
-        if at is None:
-            self.trial._need_step(step_num, mode)
-            at = self._rows().by_step.get((mode.value, step_num), {})
-        return [self.trial._recording.worker_names[w] for w in sorted(at)]
+        return list(self._at(step_num, mode_of(mode)))
 
     def prev_steps(self, step, n, mode=ModeKeys.GLOBAL):
         """The last n steps of it up to and with `step`; n None: all."""
@@ -72,7 +73,8 @@ class Tensor:
         return steps[0 if n is None else max(0, end - n):end]
 
     def value(self, step_num, mode=ModeKeys.GLOBAL, worker=None):
-        """The value as a new numpy array; of strings an array of str. Dtypes that numpy lacks come as float32, exactly."""
+        """The value as a numpy array of the caller's own; of strings an array of str. Dtypes that numpy lacks come as float32, exactly.
+        A large one that no checksum covers is not read but mapped: pages are copied where they are written to."""
         row, mode = self._row(step_num, mode, worker)
         return self._read(row, step_num, mode, worker)
 
@@ -93,10 +95,9 @@ class Tensor:
 
     def _read(self, row, step, mode, worker):
         rows = self._rows_of_it
-        if not rows.table["kinds"][row] & RAW:
+        if not rows.kinds[row] & RAW:
             raise TensorUnavailableForStep(self.name, step, mode, worker=worker)
-        value, self._guess = self._recording.read(rows.number, row, self._guess)
-        return value
+        return self._recording.read(rows, row, mode)
 
     def shape(self, step_num, mode=ModeKeys.GLOBAL, worker=None):
         """The shape as a tuple, also where only the shape was saved."""
@@ -109,7 +110,7 @@ class Tensor:
     def reduction_values(self, step_num, mode=ModeKeys.GLOBAL, worker=None):
         """What the training saved of reductions: {(name, is it of absolute values): value}."""
         row, mode = self._row(step_num, mode, worker)
-        kinds = int(self._rows_of_it.table["kinds"][row])
+        kinds = self._rows_of_it.kinds[row]
         found = {}
         for kind in range(1, 32):
             if kinds >> kind & 1:
@@ -126,7 +127,7 @@ class Tensor:
         if kind <= 0:
             raise ValueError("%r is no reduction; they are min, max, mean, std, variance, sum, prod, l1 and l2" % reduction_name)
         rows = self._rows_of_it
-        kinds = int(rows.table["kinds"][row])
+        kinds = rows.kinds[row]
         if kinds >> kind & 1:
             return self._recording.reduction(rows.number, row, kind)
         if not kinds & RAW:
@@ -142,7 +143,7 @@ class Tensor:
     def statistics(self, step_num, mode=ModeKeys.GLOBAL, worker=None):
         """What `assay show` prints: a dictionary with count, nan, inf, zeros, min, max, mean, sum, std, abs_mean, l1 and l2."""
         row, mode = self._row(step_num, mode, worker)
-        if not self._rows_of_it.table["kinds"][row] & RAW:
+        if not self._rows_of_it.kinds[row] & RAW:
             raise TensorUnavailableForStep(self.name, step_num, mode, worker=worker)
         stats = self._recording.stats(self._rows_of_it.number, row)
         found = {"count": stats.count, "nan": stats.nan, "inf": stats.pos_inf + stats.neg_inf, "zeros": stats.zeros, "sum": stats.sum}

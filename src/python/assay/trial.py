@@ -64,11 +64,9 @@ class Trial:
         """The workers that wrote something, in natural order."""
         return list(self._recording.worker_names)
 
-    def _worker_number(self, worker):
-        number = self._recording.worker_numbers.get(worker)
-        if number is None:
+    def _need_worker(self, worker):
+        if worker not in self._recording.worker_names:
             raise InvalidWorker(worker, self.workers())
-        return number
 
     def modes(self):
         """The modes that have steps; GLOBAL only where the training had no other."""
@@ -158,7 +156,7 @@ class Trial:
             self._need_step(step, mode)
             return [name for name in names if (mode.value, step) in self._recording.rows(name).by_step]
         if mode != ModeKeys.GLOBAL:
-            return [name for name in names if mode.value in recording.rows(name).modes()]
+            return [name for name in names if recording.rows(name).has(mode)]
         return names
 
     def has_tensor(self, tname):

@@ -249,7 +249,7 @@ static void test_place(void)
     assay_recorded_head head;
     assay_error err = {""};
     float value[3], there[3];
-    CU_ASSERT_EQUAL_FATAL(assay_recording_place(r, bias, 5, path, sizeof path, &offset, &head, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_recording_place(r, bias, 5, false, path, sizeof path, &offset, &head, &err), ASSAY_OK);
     CU_ASSERT_EQUAL_FATAL(head.bytes, sizeof there);
     CU_ASSERT_EQUAL(assay_recording_read(r, bias, 5, ASSAY_AS_SAVED, value, sizeof value, NULL, &err), ASSAY_OK);
     FILE *file = fopen(path, "rb");
@@ -257,7 +257,63 @@ static void test_place(void)
     CU_ASSERT(fseek(file, (long)offset, SEEK_SET) == 0 && fread(there, sizeof there, 1, file) == 1);
     CU_ASSERT_EQUAL(memcmp(value, there, sizeof value), 0);
     fclose(file);
-    CU_ASSERT_EQUAL(assay_recording_place(r, bias, 5, path, 8, &offset, &head, &err), ASSAY_EUNSUPPORTED);
+    CU_ASSERT_EQUAL(assay_recording_place(r, bias, 5, false, path, 8, &offset, &head, &err), ASSAY_EUNSUPPORTED);
+    assay_recording_close(r);
+}
+
+/* Rows one behind the other, until one has another shape, does not fit or is none. */
+static void test_rows(void)
+{
+    assay_recording *r = open_bundled("ddp");
+    enum { ROWS = 12 };
+    uint64_t rows[ROWS + 1];
+    float values[ROWS][3];
+    double wide[ROWS][3];
+    assay_recorded_head head;
+    size_t done = 99;
+    assay_error err = {""};
+    const uint32_t bias = find(r, "ConvNet_conv1.bias"), input = find(r, "ConvNet_input_0");
+    for (size_t i = 0; i < ROWS; i++)
+        rows[i] = 3 * (ROWS - 1 - i);
+    rows[ROWS] = 1000000;
+    CU_ASSERT_EQUAL_FATAL(
+        assay_recording_read_rows(r, bias, rows, ROWS, ASSAY_AS_SAVED, values, sizeof values, &head, &done, &err), 0);
+    CU_ASSERT(done == ROWS && head.dims == 1 && head.shape[0] == 3);
+    CU_ASSERT_EQUAL_FATAL(
+        assay_recording_read_rows(r, bias, rows, ROWS, ASSAY_AS_FLOAT64, wide, sizeof wide, &head, &done, &err), 0);
+    CU_ASSERT_EQUAL(done, ROWS);
+    for (size_t i = 0; i < ROWS; i++) {
+        float alone[3];
+        CU_ASSERT_EQUAL(assay_recording_read(r, bias, rows[i], ASSAY_AS_SAVED, alone, sizeof alone, NULL, &err),
+                        ASSAY_OK);
+        CU_ASSERT_EQUAL(memcmp(alone, values[i], sizeof alone), 0);
+        CU_ASSERT_EQUAL(wide[i][2], (double)alone[2]);
+    }
+    CU_ASSERT_EQUAL(assay_recording_read_rows(r, bias, rows, ROWS, ASSAY_AS_SAVED, values, 30, NULL, &done, &err), 0);
+    CU_ASSERT_EQUAL(done, 2);
+    CU_ASSERT_EQUAL(
+        assay_recording_read_rows(r, bias, rows + 10, 3, ASSAY_AS_SAVED, values, sizeof values, NULL, &done, &err), 0);
+    CU_ASSERT_EQUAL(done, 2);
+    CU_ASSERT_EQUAL(assay_recording_read_rows(r, bias, rows + ROWS, 1, ASSAY_AS_SAVED, values, 12, NULL, &done, &err),
+                    ASSAY_EUSAGE);
+    CU_ASSERT_EQUAL(done, 0);
+    const assay_saved *saved = NULL;
+    size_t count = 0, same = 0;
+    CU_ASSERT_EQUAL_FATAL(assay_recording_saved(r, input, &saved, &count, &err), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_recording_head(r, input, 0, &head, &err), ASSAY_OK);
+    const uint64_t bytes = head.bytes;
+    uint64_t *all = malloc(count * sizeof *all);
+    uint8_t *room = malloc(count * bytes);
+    CU_ASSERT_FATAL(all && room);
+    for (size_t i = 0; i < count; i++) {
+        all[i] = i;
+        same += same == i && saved[i].mode == ASSAY_MODE_TRAIN; /* evaluation has larger batches */
+    }
+    CU_ASSERT_EQUAL(
+        assay_recording_read_rows(r, input, all, count, ASSAY_AS_SAVED, room, count * bytes, NULL, &done, &err), 0);
+    CU_ASSERT(done == same && same > 0 && same < count);
+    free(all);
+    free(room);
     assay_recording_close(r);
 }
 
@@ -397,6 +453,7 @@ int main(void)
                            {"what is refused", test_refused},
                            {"reductions and shapes", test_reductions},
                            {"strings", test_strings},
+                           {"several rows at once", test_rows},
                            {"where a value lies", test_place},
                            {"damage", test_damage},
                            {"every allocation fails once", test_no_memory},
