@@ -17,11 +17,9 @@
 
 enum {
     WINDOW_LEAST = 64 << 10,
-    HEAD = WINDOW_LEAST, /* of a record that is much larger than the window: the rest may be put elsewhere */
-    BLOCK = 32 << 10,
-    PIECE = 256 << 10,
-    ALIGN = 64
+    HEAD = WINDOW_LEAST /* of a record that is much larger than the window: the rest may be put elsewhere */
 };
+enum { BLOCK = 32 << 10, PIECE = 256 << 10, ALIGN = 64 };
 
 struct assay_reader {
     const assay_format *format;
@@ -124,11 +122,9 @@ static void take_files(assay_reader *f, assay_files *files, uint32_t first, uint
     if (before != files)
         assay_piece_files_close(&f->pieces);
     f->files = assay_files_share(files);
-    if (files) {
-        row.note = files->file[number].note;
-        row.note_size = files->file[number].note_size;
-        row.files = files->count - first;
-    }
+    row.note = files ? files->file[number].note : NULL;
+    row.note_size = files ? files->file[number].note_size : 0;
+    row.files = files ? files->count - first : 0;
     f->decoded.row = row;
     f->open = false;
     assay_files_release(before);
@@ -174,10 +170,10 @@ int assay_reader_open_listed(assay_reader **reader, assay_store *store, const as
                              assay_error *err)
 {
     int status = assay_reader_open_path(reader, store, format, files->file[number].name, window, err);
-    if (status != ASSAY_OK)
-        return status;
-    take_files(*reader, files, base, number);
-    (*reader)->decoded.options = options;
+    if (status == ASSAY_OK) {
+        take_files(*reader, files, base, number);
+        (*reader)->decoded.options = options;
+    }
     return status;
 }
 
@@ -464,10 +460,8 @@ int assay_reader_content(assay_reader *f, size_t most, const uint8_t **piece, si
             f->open = false;
             return status;
         }
-    } else if (f->to) {
-        *piece = memcpy(f->to, f->decoded.bytes + f->next, take);
     } else {
-        *piece = f->decoded.bytes + f->next;
+        *piece = f->to ? memcpy(f->to, f->decoded.bytes + f->next, take) : f->decoded.bytes + f->next;
     }
     *size = take;
     f->next += take;
