@@ -94,7 +94,7 @@ static int history(const cli_context *context, int argc, char **argv)
 const cli_command cli_history = {
     "history",
     "REPORT...",
-    "Says which rule has findings since when, over the reports of many runs: report.json files, or their directories.",
+    "Says which rules have findings and since when, from the reports of many runs: report.json files, or their directories.",
     OPTIONS,
     1,
     MOST_REPORTS,
