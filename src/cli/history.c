@@ -91,13 +91,13 @@ static int history(const cli_context *context, int argc, char **argv)
     return cli_fail(status, &err);
 }
 
-const cli_command cli_history = {
-    "history",
-    "REPORT...",
-    "Says which rules have findings and since when, from the reports of many runs: report.json files, or their directories.",
-    OPTIONS,
-    1,
-    MOST_REPORTS,
-    false,
-    history,
-    false};
+const cli_command cli_history = {"history",
+                                 "REPORT...",
+                                 "Says which rules have findings and since when, from the reports of many runs: "
+                                 "report.json files, or their directories.",
+                                 OPTIONS,
+                                 1,
+                                 MOST_REPORTS,
+                                 false,
+                                 history,
+                                 false};

@@ -97,6 +97,19 @@ static bool is_as_written(const char *path, const output_entry *entry)
     return strcmp(hex, entry->hex) == 0;
 }
 
+/* Are all directories between the report's own and the file directories, and no links to somewhere else? */
+static bool has_own_directories(char *path, size_t root)
+{
+    bool own = true;
+    for (char *slash = strchr(path + root + 1, '/'); slash && own; slash = strchr(slash + 1, '/')) {
+        struct stat about;
+        *slash = '\0';
+        own = lstat(path, &about) == 0 && S_ISDIR(about.st_mode);
+        *slash = '/';
+    }
+    return own;
+}
+
 /* Removes the file, and the directories that it leaves empty. */
 static void remove_file(const char *directory, const output_entry *entry)
 {
@@ -104,9 +117,10 @@ static void remove_file(const char *directory, const output_entry *entry)
     struct stat about;
     if (!path)
         return;
-    if (lstat(path, &about) == 0 && !is_as_written(path, entry))
+    const bool own = has_own_directories(path, strlen(directory));
+    if (own && lstat(path, &about) == 0 && !is_as_written(path, entry))
         assay_log_note("%s: kept, though it is of an earlier report: it was changed", path);
-    else if (unlink(path) == 0)
+    else if (own && unlink(path) == 0)
         for (char *slash = strrchr(path, '/'); slash && slash > path + strlen(directory); slash = strrchr(path, '/')) {
             *slash = '\0';
             if (rmdir(path) != 0)

@@ -125,8 +125,9 @@ def check_stale(assay, checks, folder):
     outside.write_text("x")
     wanted = hashlib.sha256(b"x").hexdigest()
     (out / "link").symlink_to(outside)
-    (out / ".assay-files").write_text("assay-files/1\n" + "".join("sha256 %s %s\n" % (wanted, n) for n in ("../outside.txt", "link", "a/../../outside.txt",
-                                                                                          str(outside))))
+    (out / "elsewhere").symlink_to(folder, target_is_directory=True)
+    names = ("../outside.txt", "link", "a/../../outside.txt", str(outside), "elsewhere/outside.txt")
+    (out / ".assay-files").write_text("assay-files/1\n" + "".join("%s %s\n" % (how, n) for n in names for how in ("sha256 " + wanted, "bytes 1")))
     report("text", second)
     checks.expect(outside.exists() and (out / "link").is_symlink(), "stale: a list that names files outside")
 
