@@ -151,7 +151,7 @@ static void cut_file(const char *root, const char *file, bool rest)
         fail("a file cannot be read");
     fclose(in);
     for (size_t at = size; at-- > 0;) {
-        if (size > EVERY_BYTE && at >= EDGE && size - at > EDGE && at % STRIDE != 0)
+        if ((size > EVERY_BYTE && at >= EDGE && size - at > EDGE && at % STRIDE != 0) || at % CUTS_APART != 0)
             continue;
         if (truncate(path, (off_t)at) != 0)
             fail("a file cannot be cut");
