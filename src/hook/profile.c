@@ -259,7 +259,8 @@ static void write_sample(hook_profile *p, int64_t time, const assay_buf *lines)
     make_directories(p, path);
     const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     const bool sound = file >= 0 && assay_buf_status(lines) == ASSAY_OK && write_all(file, lines->data, lines->size);
-    if (!sound || close(file) != 0) {
+    const bool closed = file < 0 || close(file) == 0;
+    if (!sound || !closed) {
         pthread_mutex_lock(&p->lock);
         fail(p, path);
         pthread_mutex_unlock(&p->lock);
