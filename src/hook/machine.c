@@ -21,10 +21,25 @@ static void put(const instant *at, const char *type, const char *name, const cha
                      type, name, dimension, value, at->node, at->time);
 }
 
-/* What a counter grew by a second; 0 where it began anew. */
+/* NULL where the kernel has none of that name. */
+static FILE *open_counters(const instant *at, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", at->machine->proc ? at->machine->proc : "/proc", name);
+    return fopen(path, "re");
+}
+
+/* What a counter grew by; 0 where it is less than before: it began anew, or the kernel took back what it had guessed
+ * (time that waited for a disk). */
+static uint64_t growth(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+/* What a counter grew by a second. */
 static double rate(const instant *at, uint64_t now, uint64_t before)
 {
-    return now > before && at->passed > 0 ? (double)(now - before) / at->passed : 0;
+    return at->passed > 0 ? (double)growth(now, before) / at->passed : 0;
 }
 
 static void put_core(const instant *at, unsigned core, const uint64_t ticks[8])
@@ -36,7 +51,8 @@ static void put_core(const instant *at, unsigned core, const uint64_t ticks[8])
     const uint64_t idle = ticks[3], waiting = ticks[4], passed = all - at->machine->core[core].all;
     snprintf(name, sizeof name, "cpu%u", core);
     if (at->machine->before && all > at->machine->core[core].all) {
-        const uint64_t rest = idle - at->machine->core[core].idle, waited = waiting - at->machine->core[core].waiting;
+        const uint64_t rest = growth(idle, at->machine->core[core].idle);
+        const uint64_t waited = growth(waiting, at->machine->core[core].waiting);
         const double used = (double)passed - (double)rest - (double)waited;
         put(at, "cpu", name, "CPUUtilization", used > 0 ? 100 * used / (double)passed : 0);
         put(at, "cpu", name, "I/OWaitPercentage", waited <= passed ? 100 * (double)waited / (double)passed : 0);
@@ -49,7 +65,7 @@ static void put_core(const instant *at, unsigned core, const uint64_t ticks[8])
 static void sample_cores(const instant *at)
 {
     char line[1024];
-    FILE *file = fopen("/proc/stat", "re");
+    FILE *file = open_counters(at, "stat");
     while (file && fgets(line, sizeof line, file)) {
         unsigned core = 0;
         uint64_t t[8] = {0};
@@ -67,7 +83,7 @@ static void sample_memory(const instant *at)
 {
     char line[256];
     uint64_t total = 0, available = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
+    FILE *file = open_counters(at, "meminfo");
     while (file && fgets(line, sizeof line, file)) {
         sscanf(line, "MemTotal: %" SCNu64, &total);
         sscanf(line, "MemAvailable: %" SCNu64, &available);
@@ -82,7 +98,7 @@ static void sample_network(const instant *at)
 {
     char line[1024];
     uint64_t received = 0, sent = 0;
-    FILE *file = fopen("/proc/net/dev", "re");
+    FILE *file = open_counters(at, "net/dev");
     while (file && fgets(line, sizeof line, file)) {
         char *behind = strchr(line, ':');
         uint64_t in = 0, out = 0;
@@ -119,7 +135,7 @@ static void sample_disks(const instant *at)
     enum { SECTOR = 512 };
     char line[512], name[64];
     uint64_t reads = 0, writes = 0, operations = 0;
-    FILE *file = fopen("/proc/diskstats", "re");
+    FILE *file = open_counters(at, "diskstats");
     while (file && fgets(line, sizeof line, file)) {
         uint64_t n[4];
         if (sscanf(line, "%*u %*u %63s %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64, name, &n[0], &n[1],

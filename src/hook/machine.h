@@ -13,9 +13,10 @@ enum { MACHINE_CORES_MOST = 4096 };
 
 /* Counters as they were at the last instant: use is what they grew by. */
 typedef struct hook_machine {
-    hook_gpus *gpus; /* NULL: none; borrowed */
-    bool before;     /* there was an instant before */
-    double time;     /* of it, seconds since 1970 */
+    hook_gpus *gpus;  /* NULL: none; borrowed */
+    const char *proc; /* directory of the kernel's counters; NULL: /proc; borrowed */
+    bool before;      /* there was an instant before */
+    double time;      /* of it, seconds since 1970 */
     struct {
         uint64_t all, idle, waiting;
     } core[MACHINE_CORES_MOST];
