@@ -1,6 +1,7 @@
 /* machine.c - see machine.h. What /proc does not have is left out. */
 #include "hook/machine.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,8 @@ static void sample_cores(const instant *at)
     while (file && fgets(line, sizeof line, file)) {
         unsigned core = 0;
         uint64_t t[8] = {0};
+        if (strncmp(line, "cpu", 3) != 0 || !isdigit((unsigned char)line[3])) /* "cpu " is the sum of all */
+            continue;
         if (sscanf(line,
                    "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
                    &core, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) >= 6 &&

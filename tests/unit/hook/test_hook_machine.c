@@ -59,10 +59,22 @@ static void test_less_waiting(void)
     assay_buf_release(&lines);
 }
 
+/* The first line is the sum of all cores. */
+static void test_sum_of_cores(void)
+{
+    assay_buf lines = sample_twice("cpu  7 0 100 1000 50 0 0 0 0 0\ncpu0 7 0 100 1000 50 0 0 0 0 0\n",
+                                   "cpu  7 0 140 1060 50 0 0 0 0 0\ncpu0 7 0 140 1060 50 0 0 0 0 0\n");
+    CU_ASSERT(has(&lines, "cpu0", "CPUUtilization", "40.00"));
+    CU_ASSERT_PTR_NULL(strstr((const char *)lines.data, "cpu7"));
+    assay_buf_release(&lines);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"use of cores", test_use}, {"waiting that becomes less", test_less_waiting}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"use of cores", test_use},
+                           {"waiting that becomes less", test_less_waiting},
+                           {"the sum of all cores is no core", test_sum_of_cores},
+                           CU_TEST_INFO_NULL};
     if (!mkdtemp(proc))
         return 2;
     const int failed = unit_main("hook machine", tests);
