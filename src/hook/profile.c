@@ -26,12 +26,13 @@ struct hook_profile {
     char *directory;
     char node[NAME_ROOM], id[NAME_ROOM + 16];
     int64_t base, base_clock; /* microseconds since 1970, and of the clock that does not jump, when it began */
-    pthread_mutex_t lock;     /* guards the timeline and the failure */
+    pthread_mutex_t lock;     /* guards the timeline and the first failure */
     int status;
     assay_error error;
     /* The timeline. */
     assay_buf events;            /* not written yet */
     int file;                    /* -1: none is open */
+    bool broken;                 /* what was written is not whole: it stays as it is, and nothing follows */
     size_t written;              /* bytes in it */
     int64_t opened, latest;      /* when it was; the latest end of an event in it */
     char *phase[PHASES_MOST];    /* their rows' names; owned */
@@ -116,19 +117,22 @@ static void write_events(hook_profile *p)
 {
     char path[PATH_ROOM];
     open_path(p, path);
-    if (p->events.size == 0 || p->status != ASSAY_OK)
+    if (p->events.size == 0 || p->broken)
         return;
     if (p->file < 0) {
         make_directories(p, path);
         p->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     }
-    if (p->file < 0 || assay_buf_status(&p->events) != ASSAY_OK || !write_all(p->file, p->events.data, p->events.size))
+    if (p->file < 0 || assay_buf_status(&p->events) != ASSAY_OK ||
+        !write_all(p->file, p->events.data, p->events.size)) {
+        p->broken = true;
         fail(p, path);
+    }
     p->written += p->events.size;
     assay_buf_clear(&p->events);
 }
 
-/* Closes the file and gives it the name that says when its latest event ended. */
+/* Closes the file; a whole one gets the name that says when its latest event ended. */
 static void close_file(hook_profile *p)
 {
     char from[PATH_ROOM], to[PATH_ROOM], hour[16];
@@ -140,14 +144,19 @@ static void close_file(hook_profile *p)
     p->written = 0;
     if (p->file < 0)
         return;
+    const bool closed = close(p->file) == 0;
+    p->file = -1;
+    if (p->broken)
+        return;
     open_path(p, from);
     put_hour(p->latest, hour);
     snprintf(to, sizeof to, "%s/framework/pevents/%s/%" PRId64 "_%s_pythontimeline.json", p->directory, hour, p->latest,
              p->id);
     make_directories(p, to);
-    if (close(p->file) != 0 || rename(from, to) != 0)
+    if (!closed || rename(from, to) != 0) {
+        p->broken = true;
         fail(p, to);
-    p->file = -1;
+    }
 }
 
 /* The row of a phase, which is named once in a file. */
@@ -180,6 +189,8 @@ static void put_event(hook_profile *p, const char *phase, const char *name, int6
 {
     if (p->opened > 0 && (ended - p->opened > (int64_t)MINUTE * MILLION || p->written + p->events.size > FILE_MOST))
         close_file(p);
+    if (p->broken)
+        return;
     if (p->opened == 0) {
         p->opened = ended;
         p->latest = 0;

@@ -6,6 +6,7 @@
 #include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -67,9 +68,70 @@ static void test_failed_sample(void)
     clean();
 }
 
+static int timelines_open, timelines_named;
+
+static int count_timeline(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    const char *name = path + walk->base;
+    (void)info;
+    if (kind == FTW_F && strstr(name, "_pythontimeline.json")) {
+        timelines_open += strstr(name, ".tmp") != NULL;
+        timelines_named += strstr(name, ".tmp") == NULL;
+    }
+    return 0;
+}
+
+/* How many there are, in what the last recording left; that is removed. */
+static void check_timelines(int open, int named)
+{
+    timelines_open = timelines_named = 0;
+    nftw(work, count_timeline, 16, FTW_PHYS);
+    CU_ASSERT_EQUAL(timelines_open, open);
+    CU_ASSERT_EQUAL(timelines_named, named);
+    clean();
+}
+
+/* Two steps into files of so many bytes at most. */
+static int record_steps(int64_t interval, rlim_t limit)
+{
+    const hook_profile_options options = {.directory = work, .node = "algo-1", .interval = interval};
+    assay_error err = {""};
+    hook_profile *profile = hook_profile_new(&options, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
+    limit_files(limit);
+    hook_profile_step(profile, "TRAIN", 0);
+    hook_profile_step(profile, "TRAIN", 1);
+    const int status = hook_profile_end(profile, &err);
+    limit_files(RLIM_INFINITY);
+    return status;
+}
+
+static void test_failed_timeline(void)
+{
+    CU_ASSERT_EQUAL(record_steps(0, 100), ASSAY_EIO); /* it ends amid an event */
+    check_timelines(1, 0);
+    CU_ASSERT_EQUAL(record_steps(0, RLIM_INFINITY), ASSAY_OK);
+    check_timelines(0, 1);
+}
+
+static void test_timeline_without_samples(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/system", work);
+    CU_ASSERT_EQUAL_FATAL(mkdir(path, 0777), 0);
+    snprintf(path, sizeof path, "%s/system/incremental", work);
+    FILE *file = fopen(path, "w"); /* a file where the samples want a folder */
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fclose(file);
+    CU_ASSERT_EQUAL(record_steps(3600000, RLIM_INFINITY), ASSAY_EIO);
+    check_timelines(0, 1);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"a sample that cannot be written leaves no file open", test_failed_sample},
+                           {"a timeline that breaks off gets no final name", test_failed_timeline},
+                           {"samples that fail cost no timeline", test_timeline_without_samples},
                            CU_TEST_INFO_NULL};
     signal(SIGXFSZ, SIG_IGN);
     if (!mkdtemp(work))
