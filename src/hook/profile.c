@@ -43,7 +43,7 @@ struct hook_profile {
     char step_mode[16];
     /* The machine. */
     bool sampling;
-    int claim; /* the lock of the machine's one sampler; -1: another has it */
+    int claim; /* the file whose lock the machine's one sampler has; -1: none is open */
     pthread_t sampler;
     pthread_mutex_t sleep_lock;
     pthread_cond_t woken;
@@ -324,8 +324,12 @@ static int start_sampler(hook_profile *p, assay_error *err)
     p->claim = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (p->claim < 0)
         return assay_fail(err, ASSAY_EIO, "%s: %s", path, strerror(errno));
-    if (flock(p->claim, LOCK_EX | LOCK_NB) != 0)
-        return ASSAY_OK; /* it does */
+    if (flock(p->claim, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            return ASSAY_OK; /* it does */
+        assay_log_warn("%s: cannot be locked: %s; every process of this machine that records takes samples", path,
+                       strerror(errno));
+    }
     p->machine = assay_alloc_zeroed(1, sizeof *p->machine);
     if (!p->machine)
         return assay_fail(err, ASSAY_ENOMEM, "hook: out of memory for the counters of the machine");

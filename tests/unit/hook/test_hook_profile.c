@@ -1,18 +1,32 @@
-/* Profiler data of a disk that takes no more: what is noted, what stays open, which files are there. What sound files
- * hold is checked by tests/hook/profile.py. */
+/* Profiler data of a disk that takes no more or has no locks: what is noted, what stays open, which files are there.
+ * What sound files hold is checked by tests/hook/profile.py. */
 #include "unit.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "catch_stderr.h"
 #include "hook/profile.h"
 
 static char work[] = "/tmp/assay-profile-XXXXXX";
+
+/* Takes the place of the system's for this program; 0: the lock is free. */
+static int flock_errno;
+
+int flock(int file, int operation)
+{
+    (void)file;
+    (void)operation;
+    errno = flock_errno;
+    return flock_errno ? -1 : 0;
+}
 
 static int forget(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
@@ -68,9 +82,9 @@ static void test_failed_sample(void)
     clean();
 }
 
-static int timelines_open, timelines_named;
+static int timelines_open, timelines_named, sampled;
 
-static int count_timeline(const char *path, const struct stat *info, int kind, struct FTW *walk)
+static int count_file(const char *path, const struct stat *info, int kind, struct FTW *walk)
 {
     const char *name = path + walk->base;
     (void)info;
@@ -78,14 +92,15 @@ static int count_timeline(const char *path, const struct stat *info, int kind, s
         timelines_open += strstr(name, ".tmp") != NULL;
         timelines_named += strstr(name, ".tmp") == NULL;
     }
+    sampled += kind == FTW_F && strstr(path, "/system/incremental/");
     return 0;
 }
 
 /* How many there are, in what the last recording left; that is removed. */
 static void check_timelines(int open, int named)
 {
-    timelines_open = timelines_named = 0;
-    nftw(work, count_timeline, 16, FTW_PHYS);
+    timelines_open = timelines_named = sampled = 0;
+    nftw(work, count_file, 16, FTW_PHYS);
     CU_ASSERT_EQUAL(timelines_open, open);
     CU_ASSERT_EQUAL(timelines_named, named);
     clean();
@@ -127,11 +142,36 @@ static void test_timeline_without_samples(void)
     check_timelines(0, 1);
 }
 
+static void test_other_sampler(void)
+{
+    flock_errno = EWOULDBLOCK;
+    CU_ASSERT_EQUAL(sample_once(), ASSAY_OK);
+    check_timelines(0, 0);
+    CU_ASSERT_EQUAL(sampled, 0);
+    flock_errno = 0;
+}
+
+static void test_no_locks(void)
+{
+    char said[4096];
+    flock_errno = ENOSYS;
+    catch_stderr();
+    const int status = sample_once();
+    release_stderr(said, sizeof said);
+    CU_ASSERT_EQUAL(status, ASSAY_OK);
+    check_timelines(0, 0);
+    CU_ASSERT_EQUAL(sampled, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "/system/.sampler-algo-1: cannot be locked: Function not implemented"));
+    flock_errno = 0;
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"a sample that cannot be written leaves no file open", test_failed_sample},
                            {"a timeline that breaks off gets no final name", test_failed_timeline},
                            {"samples that fail cost no timeline", test_timeline_without_samples},
+                           {"another process samples the machine", test_other_sampler},
+                           {"a file system without locks", test_no_locks},
                            CU_TEST_INFO_NULL};
     signal(SIGXFSZ, SIG_IGN);
     if (!mkdtemp(work))
