@@ -66,10 +66,11 @@ void hook_start_profile(assay_hook *hook)
                                           .node = hook->config.node,
                                           .rank = hook->rank,
                                           .interval = hook->config.metrics_interval};
-    if (hook->profile)
+    if (hook->profile || hook->profile_failed)
         return;
     hook->profile = hook_profile_new(&options, &err);
-    if (!hook->profile)
+    hook->profile_failed = !hook->profile;
+    if (hook->profile_failed)
         hook_failed(hook, ASSAY_EIO, err.text);
 }
 

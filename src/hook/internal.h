@@ -42,6 +42,7 @@ struct assay_hook {
     pthread_t writer;
     hook_output output;    /* the writer's own while it runs */
     hook_profile *profile; /* NULL: no profiler data is recorded */
+    bool profile_failed;   /* to start: it is not tried again */
     assay_hook_counts counts;
     hook_facts facts;
     hook_recorded recorded;

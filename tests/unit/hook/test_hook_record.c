@@ -370,6 +370,29 @@ static void test_failed_step(void)
     clean("failed");
 }
 
+/* Profiler data that cannot be started is one failure, however many phases follow; tensors are recorded. */
+static void test_failed_profile(void)
+{
+    assay_hook_counts counts;
+    assay_hook *hook = start("profile", 0, 1);
+    CU_ASSERT_EQUAL(assay_hook_set(hook, "system_metrics_interval", "3600000"), 0);
+    CU_ASSERT_EQUAL(assay_hook_set(hook, "existing", "continue"), 0);
+    CU_ASSERT_EQUAL_FATAL(mkdir(in_work("profile"), 0777), 0);
+    FILE *file = fopen(in_work("profile/system"), "w"); /* a file where the samples want a folder */
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    fclose(file);
+    for (int i = 0; i < 3; i++) {
+        const int64_t begun = assay_hook_phase_begin(hook);
+        record(hook, 1);
+        CU_ASSERT_EQUAL(assay_hook_phase_end(hook, "forward", begun), 0);
+    }
+    assay_hook_get_counts(hook, &counts);
+    CU_ASSERT_EQUAL(counts.errors, 1);
+    CU_ASSERT_EQUAL(assay_hook_close(hook), ASSAY_EIO);
+    CU_ASSERT(there("profile/index/000000000/000000000002_worker_0.json"));
+    clean("profile");
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"off", test_off},
@@ -381,6 +404,7 @@ int main(void)
                            {"environment", test_environment},
                            {"torture", test_torture},
                            {"failed step", test_failed_step},
+                           {"failed profile", test_failed_profile},
                            CU_TEST_INFO_NULL};
     snprintf(work, sizeof work, "/tmp/assay-hook-XXXXXX");
     if (!mkdtemp(work))
