@@ -122,8 +122,10 @@ int assay_recording_read(assay_recording *r, uint32_t tensor, size_t row, assay_
     assay_recorded_head unwanted;
     if (as < ASSAY_AS_SAVED || as > ASSAY_AS_FLOAT64)
         return assay_fail(err, ASSAY_EUSAGE, "%d is no way to read a value", (int)as);
+    head = head ? head : &unwanted;
+    *head = (assay_recorded_head){0}; /* a reader whose memory does not suffice never comes to fill it */
     pthread_mutex_lock(&r->lock);
-    int status = read_value(r, tensor, row, as, buffer, room, head ? head : &unwanted, err);
+    int status = read_value(r, tensor, row, as, buffer, room, head, err);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
@@ -139,7 +141,7 @@ static bool is_alike(const assay_recorded_head *a, const assay_recorded_head *b)
 int assay_recording_read_rows(assay_recording *r, uint32_t tensor, const uint64_t *rows, size_t count, assay_read_as as,
                               void *buffer, size_t room, assay_recorded_head *head, size_t *done, assay_error *err)
 {
-    assay_recorded_head first, next;
+    assay_recorded_head first = {0}, next = {0};
     *done = 0;
     if (count == 0)
         return ASSAY_OK;

@@ -297,6 +297,13 @@ static void test_rows(void)
     CU_ASSERT_EQUAL(assay_recording_read_rows(r, bias, rows + ROWS, 1, ASSAY_AS_SAVED, values, 12, NULL, &done, &err),
                     ASSAY_EUSAGE);
     CU_ASSERT_EQUAL(done, 0);
+    CU_ASSERT_EQUAL(assay_recording_read_rows(r, bias, rows, 1, ASSAY_AS_SAVED, values, 11, &head, &done, &err),
+                    ASSAY_EBUDGET);
+    CU_ASSERT(done == 0 && head.dims == 1 && head.shape[0] == 3 && head.bytes == 12);
+    memset(&head, 0xff, sizeof head);
+    CU_ASSERT_EQUAL(assay_recording_read(r, bias, rows[ROWS], ASSAY_AS_SAVED, values, sizeof values, &head, &err),
+                    ASSAY_EUSAGE);
+    CU_ASSERT(head.dims == 0 && head.bytes == 0); /* nothing is known of it */
     const assay_saved *saved = NULL;
     size_t count = 0, same = 0;
     CU_ASSERT_EQUAL_FATAL(assay_recording_saved(r, input, &saved, &count, &err), ASSAY_OK);
