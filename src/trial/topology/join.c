@@ -97,6 +97,8 @@ static int concatenate(const assay_join_level *level, const assay_join *child, u
                           dims == 1 ? "" : "s", level->flat ? 0 : level->dim);
     out->dims = dims;
     memcpy(out->shape, child[0].shape, sizeof out->shape);
+    const uint32_t blocks = level->parts ? level->parts : 1;
+    uint64_t work = 0;
     int64_t total = 0;
     for (uint32_t c = 0; c < children; c++) {
         for (int d = 0; d < dims; d++)
@@ -105,10 +107,12 @@ static int concatenate(const assay_join_level *level, const assay_join *child, u
                                   "the pieces do not fit together: they differ in a dimension other than %d", dim);
         if (__builtin_add_overflow(total, child[c].shape[dim], &total))
             return assay_fail(err, ASSAY_EFORMAT, "the pieces are too large");
+        work += (uint64_t)blocks * child[c].boxes;
+        if (work > ASSAY_JOIN_WORK)
+            return assay_fail(err, ASSAY_EFORMAT, "its parts divide it too finely");
     }
     int64_t at = 0, *begin = assay_alloc_zeroed(children, sizeof *begin);
     int status = begin ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory for the pieces of a tensor");
-    const uint32_t blocks = level->parts ? level->parts : 1;
     for (uint32_t k = 0; k < blocks && status == ASSAY_OK; k++)
         for (uint32_t c = 0; c < children && status == ASSAY_OK; c++) {
             int64_t end = 0;

@@ -15,7 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ASSAY_JOIN_LEVELS = 8, ASSAY_JOIN_BOXES = 1 << 20 };
+enum {
+    ASSAY_JOIN_LEVELS = 8,
+    ASSAY_JOIN_BOXES = 1 << 20, /* of a tensor, at most */
+    ASSAY_JOIN_WORK = 1 << 28   /* looks at boxes on a level, at most: every block looks at all of them */
+};
 
 typedef struct assay_join_level {
     bool flat; /* pieces have one dimension; the tensor ends at `numel` unless that is negative */

@@ -229,6 +229,28 @@ static void test_no_join(void)
     }
 }
 
+/* Blocks of a level look at all boxes of the levels below: a short file must not ask for hours. */
+static void test_too_fine(void)
+{
+    enum { BLOCKS = 1 << 14 };
+    double *ones = malloc(2 * BLOCKS * sizeof *ones);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(ones);
+    for (size_t i = 0; i < 2 * BLOCKS; i++)
+        ones[i] = 1;
+    const assay_join_level levels[] = {{.dim = 0, .parts = 2 * BLOCKS, .part = ones},
+                                       {.dim = 0, .parts = BLOCKS, .part = ones}};
+    const assay_join_piece pieces[] = {{{0, 0}, 1, {BLOCKS}}, {{0, 1}, 1, {BLOCKS}}};
+    assay_join join = {0};
+    assay_error err = {""};
+    CU_ASSERT_EQUAL(assay_join_pieces(levels, 2, pieces, 2, &join, &err), ASSAY_EFORMAT);
+    CU_ASSERT_STRING_EQUAL(err.text, "its parts divide it too finely");
+    CU_ASSERT_PTR_NULL(join.box);
+    CU_ASSERT_EQUAL_FATAL(assay_join_pieces(levels + 1, 1, &(assay_join_piece){{0}, 1, {BLOCKS}}, 1, &join, &err), 0);
+    CU_ASSERT_EQUAL(join.boxes, BLOCKS);
+    assay_join_release(&join);
+    free(ones);
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"what is wrong in a file is refused with its place", test_refused},
@@ -236,6 +258,7 @@ int main(void)
                            {"tensors are named and laid out as the file says", test_layouts},
                            {"pieces are joined, and each is read in its own order", test_join},
                            {"pieces that do not fit together are refused", test_no_join},
+                           {"parts that divide a tensor too finely are refused", test_too_fine},
                            CU_TEST_INFO_NULL};
     return unit_main("trial/topology", tests);
 }
