@@ -109,14 +109,14 @@ def save_dcp(directory, model, optimizer, ranks):
 
 
 def split_metadata(directory, ranks):
-    """Makes of .metadata what ranks write that save without asking each other, a file each. The last one also names the first chunk of
-    the first tensor, at a place where it is not: the lowest rank's word counts."""
+    """Makes of .metadata what ranks write that save without asking each other, a file each. The last one, which is rank 10, also names
+    the first chunk of the one before it, at a place where it is not: the lower rank's word counts."""
     whole = pickle.loads((directory / ".metadata").read_bytes())
     make = lambda like, **fields: type(like)(**fields)
     for rank in range(ranks):
         mine = {index: info for index, info in whole.storage_data.items() if info.relative_path.startswith("__%d_" % rank)}
         if rank == ranks - 1:
-            index, info = next(iter(whole.storage_data.items()))
+            index, info = next((i, s) for i, s in whole.storage_data.items() if s.relative_path.startswith("__%d_" % (rank - 1)))
             mine[index] = make(info, relative_path=info.relative_path, offset=1, length=info.length)
         held = {(index.fqn, tuple(index.offset)) for index in mine}
         tensors = {}
@@ -124,7 +124,7 @@ def split_metadata(directory, ranks):
             chunks = [c for c in about.chunks if (fqn, tuple(c.offsets)) in held]
             if chunks:
                 tensors[fqn] = make(about, properties=about.properties, size=about.size, chunks=chunks)
-        (directory / ("__%d.metadata" % rank)).write_bytes(pickle.dumps(make(
+        (directory / ("__%d.metadata" % (10 if rank == ranks - 1 else 2 * rank))).write_bytes(pickle.dumps(make(
             whole, state_dict_metadata=tensors, planner_data=whole.planner_data, storage_data=mine, storage_meta=None), protocol=4))
     (directory / ".metadata").unlink()
 

@@ -38,7 +38,7 @@ typedef struct stored { /* where a chunk lies */
 typedef struct dcp {
     assay_contents *c;
     const char *directory;
-    const assay_names *names; /* in the directory */
+    const assay_names *names; /* in the directory, in natural order: rank 2 before rank 10 */
     metadata_file *file;
     size_t files;
     const metadata_file *of; /* the file under way */
