@@ -59,6 +59,17 @@ static int compare(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
+bool assay_claims_promise(const assay_claims *claims, int64_t step, uint32_t worker, uint32_t tensor)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        const assay_claim *claim = &claims->list[i];
+        if (claim->step == step && claim->worker == worker && claim->tensor == tensor &&
+            claim->kind == ASSAY_CLAIM_PROMISED)
+            return true;
+    }
+    return false;
+}
+
 void assay_claims_sort(assay_claims *claims)
 {
     if (claims->count > 0)

@@ -15,6 +15,8 @@ typedef struct assay_claims {
 int assay_claims_add(assay_claims *claims, const assay_claim *claim);
 /* Appends the later ones, whose tensors get the numbers new_id[tensor] (NULL: they have them). 0 or ASSAY_ENOMEM. */
 int assay_claims_append(assay_claims *claims, const assay_claims *later, const uint32_t *new_id);
+/* Do they promise a tensor that cannot be read, ASSAY_CLAIM_PROMISED? O(claims). */
+bool assay_claims_promise(const assay_claims *claims, int64_t step, uint32_t worker, uint32_t tensor);
 /* Their tensors get the numbers new_id[tensor]. */
 void assay_claims_renumber(assay_claims *claims, const uint32_t *new_id);
 /* Brings them into the order of (step, worker, kind, tensor, first). */

@@ -220,17 +220,6 @@ static int collect_pieces(forming *f, size_t first, size_t end)
     return status;
 }
 
-static bool is_promised(const forming *f, int64_t step, uint32_t worker, uint32_t tensor)
-{
-    for (size_t c = 0; c < f->shard->claims.count; c++) {
-        const assay_claim *claim = &f->shard->claims.list[c];
-        if (claim->step == step && claim->worker == worker && claim->tensor == tensor &&
-            claim->kind == ASSAY_CLAIM_PROMISED)
-            return true;
-    }
-    return false;
-}
-
 /* A copy lacks a piece. Where its worker did not write the step, that is said elsewhere; else the topology is wrong, or
  * the tensor is not whole. */
 static int name_hole(forming *f, const piece *from, size_t count, size_t first, size_t end)
@@ -238,24 +227,25 @@ static int name_hole(forming *f, const piece *from, size_t count, size_t first, 
     const assay_part *own = &f->shard->parts[from->part];
     const assay_layout *layout = &f->layouts->list[f->layout_of[from->tensor]];
     const unsigned divides = 1u << ASSAY_AXIS_SPLIT | 1u << ASSAY_AXIS_FLAT;
+    bool *has = assay_alloc_zeroed(f->catalog->workers, sizeof *has);
+    if (!has)
+        return ASSAY_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        has[f->shard->parts[from[i].part].worker] = true;
     for (size_t p = first; p < end; p++) {
         const uint32_t worker = f->shard->parts[p].worker;
-        bool has = false;
-        for (size_t i = 0; i < count; i++)
-            has = has || f->shard->parts[from[i].part].worker == worker;
-        if (has || !assay_layout_agree(layout, f->t, own->worker, worker, divides) ||
-            is_promised(f, own->step, worker, from->tensor))
+        if (has[worker] || !assay_layout_agree(layout, f->t, own->worker, worker, divides) ||
+            assay_claims_promise(&f->shard->claims, own->step, worker, from->tensor))
             continue;
         char room[ASSAY_PATH_ROOM];
-        size_t length;
         const char *path = assay_part_file(f->catalog, own, f->shard->entries[from->entry].file, room);
         assay_problems_add(
             f->problems, ASSAY_PROBLEM_INCOMPLETE_TENSOR, own->step, path ? path : "", -1,
-            "the tensor %.200s is split over workers by the topology, and %s has no piece of it; it is not "
-            "evaluated",
-            assay_dict_name(f->tensors, from->tensor, &length), f->catalog->worker[worker]);
+            "the tensor %.200s is split over workers by the topology, and %s has no piece of it; it is not evaluated",
+            assay_dict_name(f->tensors, from->tensor, NULL), f->catalog->worker[worker]);
         break;
     }
+    free(has);
     return assay_claims_add(&f->shard->claims, &(assay_claim){.step = own->step,
                                                               .worker = own->worker,
                                                               .kind = ASSAY_CLAIM_PROMISED,
