@@ -31,7 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (uint32_t w = 0; w < WORKERS; w++)
             for (int i = 0; i < TENSORS; i++) {
                 int status;
-                const uint32_t id = assay_layouts_meet(&layouts, t, w, tensors[i], strlen(tensors[i]), &name, &status);
+                const uint32_t id =
+                    assay_layouts_meet(&layouts, t, w, tensors[i], strlen(tensors[i]), &name, &status, &err);
                 if (id == ASSAY_NO_ID && status == ASSAY_OK)
                     abort();
             }

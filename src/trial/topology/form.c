@@ -26,15 +26,16 @@ static int rename_tensor(naming *n, int64_t step, uint32_t worker, uint32_t *ten
 {
     size_t length = 0;
     int status;
+    assay_error why = {""};
     const char *name = assay_dict_name(n->tensors, *tensor, &length);
     assay_buf_clear(&n->recorded);
     assay_put_bytes(&n->recorded, name, length); /* names move when one is added */
     const uint32_t id =
-        assay_layouts_meet(n->layouts, n->t, worker, (const char *)n->recorded.data, length, &n->name, &status);
+        assay_layouts_meet(n->layouts, n->t, worker, (const char *)n->recorded.data, length, &n->name, &status, &why);
     if (status == ASSAY_EFORMAT) {
         assay_problems_add(n->problems, ASSAY_PROBLEM_RECORD, step, "", -1,
-                           "a number in the name of the tensor %.*s is too large to be counted on as the topology says",
-                           (int)length, (const char *)n->recorded.data);
+                           "the numbers in the name of the tensor %.*s cannot be counted on as the topology says: %s",
+                           (int)length, (const char *)n->recorded.data, why.text);
         return ASSAY_OK;
     }
     if (id == ASSAY_NO_ID || assay_buf_status(&n->recorded) != ASSAY_OK)

@@ -153,50 +153,55 @@ typedef struct replacement {
     int64_t number;
 } replacement;
 
-/* What a number grows by at a worker. */
-static int64_t growth(const assay_topology *t, const assay_topology_entry *e, const assay_renumbering *r,
-                      uint32_t worker)
+/* Adds what a number grows by at a worker; false when it becomes too large. */
+static bool grow(const assay_topology *t, const assay_topology_entry *e, const assay_renumbering *r, uint32_t worker,
+                 int64_t *number)
 {
-    int64_t sum = 0;
     for (uint32_t a = 0; a < t->mesh[e->mesh].axes; a++) {
         const uint32_t at = assay_topology_at(t, worker, e->mesh, a);
-        if (r->axis[a].count > 0)
-            sum += r->axis[a].list ? r->axis[a].add[at] : r->axis[a].add[0] * (int64_t)at;
+        int64_t more = 0;
+        if (r->axis[a].count > 0 &&
+            (__builtin_mul_overflow(r->axis[a].add[r->axis[a].list ? at : 0], r->axis[a].list ? 1 : at, &more) ||
+             __builtin_add_overflow(*number, more, number)))
+            return false;
     }
-    return sum;
+    return true;
 }
 
-/* Adds a replacement in order of places. 1; 0: the group has no number; negative. */
+/* Adds a replacement in order of places, unless the group has no number. ASSAY_EFORMAT, ASSAY_ENOMEM. */
 static int add_replacement(const assay_topology *t, const assay_topology_entry *e, const assay_renumbering *r,
-                           uint32_t worker, const char *parameter, size_t length, replacement *list, uint32_t *count)
+                           uint32_t worker, const char *parameter, size_t length, replacement *list, uint32_t *count,
+                           assay_error *err)
 {
+    static const char too_large[] = "one is too large";
     size_t from, end;
     int found = assay_regex_group(e->match, parameter, length, r->group, &from, &end);
     int64_t number = 0;
-    if (found != 1)
-        return found == ASSAY_ENOMEM ? found : 0;
+    if (found != 1 || from == end)
+        return found == ASSAY_ENOMEM ? found : ASSAY_OK;
     for (size_t i = from; i < end; i++) {
         if (parameter[i] < '0' || parameter[i] > '9')
-            return 0;
+            return ASSAY_OK;
         number = number * 10 + (parameter[i] - '0');
         if (end - from > DIGITS_MOST)
-            return ASSAY_EFORMAT;
+            return assay_fail(err, ASSAY_EFORMAT, "%s", too_large);
     }
     uint32_t at = *count;
     while (at > 0 && list[at - 1].from >= from)
         at--;
-    if (at < *count && list[at].from < end) { /* the same digits */
-        list[at].number += growth(t, e, r, worker);
-        return 1;
+    const bool same = at < *count && list[at].from == from && list[at].end == end;
+    if (!same && ((at < *count && list[at].from < end) || (at > 0 && list[at - 1].end > from)))
+        return assay_fail(err, ASSAY_EFORMAT, "two groups of patterns have some digits in common, and not all");
+    if (!same) {
+        memmove(list + at + 1, list + at, (*count - at) * sizeof *list);
+        list[at] = (replacement){from, end, number};
+        (*count)++;
     }
-    memmove(list + at + 1, list + at, (*count - at) * sizeof *list);
-    list[at] = (replacement){from, end, number + growth(t, e, r, worker)};
-    (*count)++;
-    return from < end;
+    return grow(t, e, r, worker, &list[at].number) ? ASSAY_OK : assay_fail(err, ASSAY_EFORMAT, "%s", too_large);
 }
 
 static int put_name(const assay_topology *t, const recorded *said, uint32_t worker, const char *name, size_t length,
-                    assay_buf *out)
+                    assay_buf *out, assay_error *err)
 {
     replacement list[2 * NUMBERS_MOST];
     uint32_t count = 0;
@@ -205,8 +210,8 @@ static int put_name(const assay_topology *t, const recorded *said, uint32_t work
     for (uint32_t i = 0; i < said->entries; i++) {
         const assay_topology_entry *e = &t->entry[said->entry[i]];
         for (uint32_t n = 0; n < e->numbers && count < 2 * NUMBERS_MOST - 1; n++) {
-            const int status = add_replacement(t, e, &e->number[n], worker, name + from, size, list, &count);
-            if (status < 0)
+            const int status = add_replacement(t, e, &e->number[n], worker, name + from, size, list, &count, err);
+            if (status != ASSAY_OK)
                 return status;
         }
     }
@@ -248,7 +253,7 @@ static uint32_t see(uint32_t seen, uint32_t at)
 }
 
 uint32_t assay_layouts_meet(assay_layouts *l, const assay_topology *t, uint32_t worker, const char *name, size_t length,
-                            assay_buf *own, int *status)
+                            assay_buf *own, int *status, assay_error *err)
 {
     const uint32_t number = look_up(l, t, name, length);
     uint32_t id = ASSAY_NO_ID;
@@ -257,7 +262,7 @@ uint32_t assay_layouts_meet(assay_layouts *l, const assay_topology *t, uint32_t 
     if (number == ASSAY_NO_ID)
         return ASSAY_NO_ID;
     const recorded *said = (const recorded *)l->said + number;
-    *status = put_name(t, said, worker, name, length, own);
+    *status = put_name(t, said, worker, name, length, own, err);
     if (*status != ASSAY_OK)
         return ASSAY_NO_ID;
     assay_layout *layout = layout_of(l, (const char *)own->data, own->size, &said->layout, &id);

@@ -29,9 +29,9 @@ int assay_layouts_init(assay_layouts *layouts); /* 0 or ASSAY_ENOMEM */
 void assay_layouts_release(assay_layouts *layouts);
 /* The layout of a tensor that a worker has, by the name it has there; `name` (cleared first) gets the tensor's own.
  * Adds it when it is new, and notes where it was seen. Returns its number, or ASSAY_NO_ID with *status: ASSAY_ENOMEM;
- * ASSAY_EFORMAT: a number in the name is too large. */
+ * ASSAY_EFORMAT: the numbers in the name cannot be counted on; err says why. */
 uint32_t assay_layouts_meet(assay_layouts *layouts, const assay_topology *t, uint32_t worker, const char *recorded,
-                            size_t length, assay_buf *name, int *status);
+                            size_t length, assay_buf *name, int *status, assay_error *err);
 /* What ranks know together: the earlier ranks' layouts count. For parallel/rank_reduce.h. */
 void assay_layouts_pack(const assay_layouts *layouts, assay_buf *out);
 int assay_layouts_join(assay_layouts *layouts, assay_cursor *later, const assay_topology *t);

@@ -95,7 +95,7 @@ static const assay_layout *meet(assay_layouts *l, const assay_topology *t, uint3
     assay_buf name;
     int status;
     assay_buf_init(&name, SIZE_MAX);
-    const uint32_t id = assay_layouts_meet(l, t, worker, recorded, strlen(recorded), &name, &status);
+    const uint32_t id = assay_layouts_meet(l, t, worker, recorded, strlen(recorded), &name, &status, NULL);
     CU_ASSERT_EQUAL_FATAL(status, 0);
     CU_ASSERT(name.size == strlen(own) && memcmp(name.data, own, name.size) == 0);
     assay_buf_release(&name);
@@ -157,6 +157,61 @@ static void test_layouts(void)
     assay_relations_free(r);
     assay_layouts_release(&l);
     assay_topology_free(t);
+}
+
+/* Expects what the last worker of the mesh calls a tensor to become `own`; NULL: to be refused with what is `said`. */
+static void expect_number(const char *text, char *last, const char *recorded, const char *own, const char *said)
+{
+    assay_layouts l;
+    assay_buf name;
+    assay_error err = {""};
+    int status = ASSAY_OK;
+    assay_topology *t = parse(text);
+    assay_buf_init(&name, SIZE_MAX);
+    CU_ASSERT_EQUAL_FATAL(assay_topology_place(t, "f", &last, 1, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(assay_layouts_init(&l), 0);
+    const uint32_t id = assay_layouts_meet(&l, t, 0, recorded, strlen(recorded), &name, &status, &err);
+    CU_ASSERT_EQUAL(status, own ? ASSAY_OK : ASSAY_EFORMAT);
+    CU_ASSERT_EQUAL(id, own ? 0 : ASSAY_NO_ID);
+    if (own)
+        CU_ASSERT(name.size == strlen(own) && memcmp(name.data, own, name.size) == 0);
+    CU_ASSERT_STRING_EQUAL(err.text, said);
+    assay_buf_release(&name);
+    assay_layouts_release(&l);
+    assay_topology_free(t);
+}
+
+#define MATCH(pattern)         "{\"match\": \"" pattern "\", \"number\": "
+#define ADD(group, axis, more) "{\"group\": " group ", \"add\": {\"" axis "\": " more "}}"
+
+static void test_numbers(void)
+{
+    static const char common[] = "two groups of patterns have some digits in common, and not all",
+                      large[] = "one is too large";
+    static const struct {
+        const char *tensors, *recorded, *own, *said;
+    } cases[] = {
+        {MATCH("block(\\\\d*)\\\\.") ADD("1", "tp", "8") "}", "block3.w", "block11.w", ""},
+        {MATCH("block(\\\\d*)\\\\.") ADD("1", "tp", "8") "}", "block.w", "block.w", ""},
+        {MATCH("b(\\\\d+)c(\\\\d+)") "[" ADD("2", "tp", "8") "," ADD("1", "tp", "1") "]}", "b3c4", "b4c12", ""},
+        {MATCH("(\\\\d+)$") ADD("1", "tp", "8") ", \"then\": \"next\"}," MATCH("b(\\\\d+)") ADD("1", "dp", "20") "}",
+         "b789", "b817", ""},
+        {MATCH("b(\\\\d(\\\\d+))") "[" ADD("1", "tp", "8") "," ADD("2", "tp", "8") "]}", "b789", NULL, common},
+        {MATCH("b(\\\\d(\\\\d+))") "[" ADD("2", "tp", "8") "," ADD("1", "tp", "8") "]}", "b789", NULL, common},
+        {MATCH("b((\\\\d)\\\\d+)") "[" ADD("1", "tp", "8") "," ADD("2", "tp", "8") "]}", "b789", NULL, common},
+        {MATCH("b(\\\\d\\\\d)") ADD("1", "tp", "8") ", \"then\": \"next\"}," MATCH("(\\\\d\\\\d)$")
+             ADD("1", "tp", "8") "}",
+         "b789", NULL, common},
+        {MATCH("b(\\\\d+)") ADD("1", "tp", "8") "}", "b1234567890123456", NULL, large},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s, \"tensors\": [%s]}", HEAD, cases[i].tensors);
+        expect_number(text, (char[]){"rank_3"}, cases[i].recorded, cases[i].own, cases[i].said);
+    }
+    expect_number("{\"schema\": \"assay-topology/1\", \"meshes\": {\"d\": {\"axes\": [[\"pp\", 2147483647]]}}, "
+                  "\"tensors\": [" MATCH("b(\\\\d+)") ADD("1", "pp", "1099511627776") "}]}",
+                  (char[]){"rank_2147483646"}, "b7", NULL, large);
 }
 
 /* The walk over the pieces in which element i of piece p is the tensor's `wanted`: goes through it in C order. */
@@ -256,6 +311,7 @@ int main(void)
     CU_TestInfo tests[] = {{"what is wrong in a file is refused with its place", test_refused},
                            {"workers are placed by the file, else by their names", test_places},
                            {"tensors are named and laid out as the file says", test_layouts},
+                           {"numbers in names are counted on, or it is said why not", test_numbers},
                            {"pieces are joined, and each is read in its own order", test_join},
                            {"pieces that do not fit together are refused", test_no_join},
                            {"parts that divide a tensor too finely are refused", test_too_fine},
