@@ -173,7 +173,7 @@ int assay_index_read(assay_store *store, const assay_catalog *catalog, const ass
     for (size_t p = before; p < shard->count; p++)
         shard->parts[p].own_step = shard->parts[p].step;
     if (status == ASSAY_OK)
-        assay_shard_limit_work(shard, before, catalog, problems);
+        assay_shard_limit_work(shard, before, store, catalog, problems);
     assay_index_marks_release(&c.marks);
     free(c.id);
     return status;

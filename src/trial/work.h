@@ -21,7 +21,8 @@ enum {
 uint64_t assay_work_granted(uint64_t bytes, uint64_t rows);
 
 /* Leaves records out of the parts behind the first `before` where those of a part come to more bytes than it is
- * granted: the ones that lie behind the others. */
-void assay_shard_limit_work(assay_shard *shard, size_t before, const assay_catalog *catalog, assay_problems *problems);
+ * granted: the ones that lie behind the others. Bytes that a file does not have count for nothing. */
+void assay_shard_limit_work(assay_shard *shard, size_t before, assay_store *store, const assay_catalog *catalog,
+                            assay_problems *problems);
 
 #endif

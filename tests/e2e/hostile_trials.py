@@ -263,10 +263,14 @@ def work_beyond_bytes(w):
     said = json.loads(index.read_text())
     said["tensor_payload"] = [{"tensorname": "x%d" % i, "start_idx": 0, "length": len(record)} for i in range(6000)]
     index.write_text(json.dumps(said))
+    beyond = w.folder / "beyond"  # a row far behind the end of the file buys nothing
+    shutil.copytree(trial, beyond)
+    said["tensor_payload"].append({"tensorname": "y", "start_idx": 1 << 40, "length": 1 << 30})
+    (beyond / index.relative_to(trial)).write_text(json.dumps(said))
     views = w.folder / "views"
     views.mkdir()
     torch.save({"w%02d" % i: torch.ones(1).expand(4000, 4000) for i in range(64)}, views / "step_1.pt")
-    for trial, left, read in ((trial, "3139", None), (views, "63", {"w00"})):
+    for trial, left, read in ((trial, "3139", None), (beyond, "3139", None), (views, "63", {"w00"})):
         report, code = w.reports(trial)
         found = [p for p in problems(report) if p["kind"] == "work-budget"]
         w.expect(code in (1, 3) and len(found) == 1 and left in found[0]["text"], "%s: exit %s, %s" % (trial.name, code, found))
