@@ -217,7 +217,8 @@ static int collect_pieces(forming *f, size_t first, size_t end)
                                            .place = place_of(layout, f->t, part->worker)});
         }
     }
-    qsort(f->piece, f->pieces, sizeof *f->piece, compare_pieces);
+    if (f->pieces > 0)
+        qsort(f->piece, f->pieces, sizeof *f->piece, compare_pieces);
     return status;
 }
 
@@ -296,7 +297,8 @@ static int find_copies(forming *f, size_t first, size_t end)
         const assay_layout *layout = &f->layouts->list[f->layout_of[from->tensor]];
         status = kept == places_of(layout, f->t) ? add_copy(f, from, kept) : name_hole(f, from, kept, first, end);
     }
-    qsort(f->copy, f->copies, sizeof *f->copy, compare_copies);
+    if (f->copies > 0)
+        qsort(f->copy, f->copies, sizeof *f->copy, compare_copies);
     return status;
 }
 
@@ -345,7 +347,8 @@ static int put_recipe(const forming *f, const copy *c, const bases *b, size_t fi
     return assay_buf_status(out);
 }
 
-/* Where the lists of the parts come that the copies' pieces are in. Parts of one file without a list count as one. */
+/* Where the lists of the parts come that the copies' pieces are in. A part of one file without a list takes one place.
+ */
 static void find_bases(const forming *f, const copy *c, size_t copies, size_t first, size_t end, bases *b)
 {
     memset(b->base, 0, (end - first) * sizeof *b->base);
