@@ -2,7 +2,7 @@
 """Trees of .npy files as trials: every dtype, order and version; the same verdicts as of the recorded trial with the same values,
 with the same bytes at any number of ranks; what cannot be read is named; pack, compare and watch.
 
-    npy.py --assay PROGRAM --ranks 1 2 3 ... [--no-pack]
+    npy.py --assay PROGRAM --ranks 1 2 3 ... [-- no-pack]
 """
 import argparse
 import json
@@ -140,7 +140,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("--no-pack", action="store_true")
+    parser.add_argument("no_pack", nargs="?", choices=["no-pack"])
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:

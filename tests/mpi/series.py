@@ -2,7 +2,7 @@
 """Series of checkpoints as trials: every layout has the same values, by the same names, with the same bytes of the report at any number of
 ranks; torch's views, tied weights and numbered parameters; damage is named and the rest is evaluated; nothing of a pickle runs.
 
-    series.py --assay PROGRAM --ranks 1 2 3 ... [--no-pack]
+    series.py --assay PROGRAM --ranks 1 2 3 ... [-- no-pack]
 """
 import io
 import json

@@ -89,7 +89,7 @@ def check_all(checks):
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", type=Path, required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
-    parser.add_argument("--no-pack", action="store_true")
+    parser.add_argument("no_pack", nargs="?", choices=["no-pack"])
     with tempfile.TemporaryDirectory(prefix="assay-series-") as work:
         test = Test(parser.parse_args(), Path(work))
         for check in checks:
