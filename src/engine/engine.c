@@ -139,6 +139,7 @@ static int map(run *r, assay_error *err)
     mapper.mapped = r->options->view ? &r->mapped : NULL;
     assay_rank_loop loop = {.comm = r->comm,
                             .plan = &r->plan,
+                            .sources = &r->sources,
                             .options = r->options,
                             .identity = &r->identity,
                             .mine = &r->checkpoint,
@@ -151,6 +152,7 @@ static int map(run *r, assay_error *err)
     r->figures.records_read = mapper.pool.records_read;
     r->figures.files_opened = mapper.pool.files_opened;
     r->figures.steps_shared = mapper.steps_shared;
+    r->figures.steps_moved = mapper.steps_moved;
     assay_mapper_release(&mapper);
     assay_heap_trim(); /* what the steps' tensors took is free for joining and finalizing, which take large blocks */
     assay_progress_end(progress);
@@ -187,6 +189,7 @@ static int add_up_figures(run *r)
                        f->records_read,
                        f->files_opened,
                        f->steps_shared,
+                       f->steps_moved,
                        f->messages,
                        f->message_bytes,
                        nanoseconds(assay_clock_processor() - r->start_processor),
@@ -204,10 +207,11 @@ static int add_up_figures(run *r)
     f->records_read = sums[1];
     f->files_opened = sums[2];
     f->steps_shared = sums[3];
-    f->messages = sums[4];
-    f->message_bytes = sums[5];
-    f->processor = 1e-9 * (double)sums[6];
-    f->processor_reading = 1e-9 * (double)sums[7];
+    f->steps_moved = sums[4];
+    f->messages = sums[5];
+    f->message_bytes = sums[6];
+    f->processor = 1e-9 * (double)sums[7];
+    f->processor_reading = 1e-9 * (double)sums[8];
     f->peak_memory = largest[0];
     f->processor_busiest = 1e-9 * (double)largest[1];
     f->seconds = assay_clock_seconds() - r->start;

@@ -49,6 +49,7 @@ typedef struct assay_run_figures {
     int ranks, nodes;
     uint64_t bytes_read, records_read, files_opened;
     uint64_t steps_shared;                                               /* that several ranks measured */
+    uint64_t steps_moved;                                                /* measured by a rank that was done sooner */
     uint64_t messages, message_bytes;                                    /* all ranks */
     uint64_t peak_memory;                                                /* largest resident size of a rank, bytes */
     double seconds, seconds_listing, seconds_reading, seconds_combining; /* wall time on rank 0 */

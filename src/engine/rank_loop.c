@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "engine/map/step_sharing.h"
+#include "engine/moving.h"
 #include "parallel/interrupt.h"
 
 /* ---- shared steps ---- */
@@ -22,7 +23,7 @@ typedef struct shared_steps {
 static int receive_next(void *context, assay_buf *in)
 {
     shared_steps *l = context;
-    return assay_comm_receive_post(l->comm, l->next++, in);
+    return assay_comm_receive_post(l->comm, ASSAY_POST_SHARED, l->next++, in);
 }
 
 /* Does what this rank has to do for a lower one before anything else: it waits for nobody, and that one will wait for
@@ -37,7 +38,7 @@ static int begin_sharing(const assay_rank_loop *loop, shared_steps *l, int statu
         assay_share share = assay_plan_share(plan, ranks, plan->helps[rank]);
         if (status == ASSAY_OK)
             status = assay_mapper_help(loop->mapper, &share, rank, &l->mine, err);
-        sent = assay_comm_post(loop->comm, share.first, &l->mine);
+        sent = assay_comm_post(loop->comm, ASSAY_POST_SHARED, share.first, &l->mine);
     }
     uint64_t end = plan->rank_chunk[rank + 1];
     if (plan->rank_chunk[rank] < end && rank + 1 < ranks && plan->helps[rank + 1] == end - 1) {
@@ -60,7 +61,7 @@ static int end_sharing(const assay_rank_loop *loop, shared_steps *l)
         assay_buf_release(&lost);
     }
     loop->mapper->sharing = NULL;
-    while ((sent = assay_comm_posted(loop->comm)) == 0) {
+    while ((sent = assay_comm_posted(loop->comm, ASSAY_POST_SHARED)) == 0) {
         assay_progress_look(loop->mapper->pool.progress);
         nanosleep(&pause, NULL);
     }
@@ -148,9 +149,21 @@ static int step_on(const assay_rank_loop *loop, uint64_t *at, assay_error *err)
         }
         return status;
     }
-    assay_fault_wait();
+    if (!loop->mapper->moved)
+        assay_fault_wait();
     int status = assay_mapper_run(loop->mapper, *at, *at + 1, loop->combiners, err);
     *at += status == ASSAY_OK;
+    return status;
+}
+
+/* The same, where the chunk may have moved to another rank. */
+static int map_next(const assay_rank_loop *loop, assay_moving *moving, uint64_t *at, assay_error *err)
+{
+    const uint64_t chunk = *at;
+    int status = assay_moving_before(moving, chunk);
+    if (status == ASSAY_OK)
+        status = step_on(loop, at, err);
+    assay_moving_after(moving, chunk);
     return status;
 }
 
@@ -193,8 +206,11 @@ int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *er
     assay_buf_init(&parts.bytes, SIZE_MAX);
     if (loop->plan->by_tensor)
         status = measure_tensors(loop, &parts, status, err);
+    assay_moving moving;
     status = begin_sharing(loop, &shared, status, err);
     loop->mapper->end_chunk = end;
+    assay_moving_begin(&moving, loop->comm, loop->plan, loop->sources, loop->mapper,
+                       end - (loop->mapper->sharing != NULL), calls || loop->options->view);
     assay_interrupt_init(&stop, loop->comm, loop->options->checkpoint_every);
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;
@@ -205,9 +221,13 @@ int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *er
         if (call == ASSAY_CALL_STOP || call == ASSAY_CALL_FINISH)
             break;
         if (busy && status == ASSAY_OK)
-            status = step_on(loop, &at, err);
-        (void)assay_comm_posted(loop->comm); /* MPI may need calls to get on with it */
+            status = assay_moving_border(&moving, at);
+        if (busy && status == ASSAY_OK)
+            status = map_next(loop, &moving, &at, err);
+        (void)assay_comm_posted(loop->comm, ASSAY_POST_SHARED); /* MPI may need calls to get on with it */
     }
+    status = assay_moving_finish(&moving, status, err);
+    assay_moving_release(&moving);
     int taken = end_sharing(loop, &shared);
     release_measured(loop, &parts);
     int closed = calls ? assay_interrupt_close(&stop) : ASSAY_OK;

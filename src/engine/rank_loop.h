@@ -1,7 +1,6 @@
 /* rank_loop.h - one rank's way through its chunks: it measures its tensors where the ranks divide these, helps with a
  * step of a lower rank (step_sharing.h), maps its chunks, takes finished ones from a checkpoint, and between chunks
- * writes checkpoints or stops with the other ranks.
- */
+ * writes checkpoints, stops with the other ranks, or gives chunks to a rank that is done sooner (moving.h). */
 #ifndef ASSAY_ENGINE_RANK_LOOP_H
 #define ASSAY_ENGINE_RANK_LOOP_H
 
@@ -11,6 +10,7 @@
 typedef struct assay_rank_loop { /* all borrowed */
     assay_comm *comm;
     const assay_plan *plan;
+    assay_sources *sources;
     const assay_engine_options *options;
     const assay_checkpoint_identity *identity; /* of the run, when options->checkpoint says where checkpoints go */
     assay_checkpoint *mine;                    /* what came from a checkpoint; empty without one */

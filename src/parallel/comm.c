@@ -89,19 +89,19 @@ int assay_comm_receive(assay_comm *comm, int from, assay_buf *in)
     return comm->calls->receive(comm, from, in);
 }
 
-int assay_comm_post(assay_comm *comm, int to, const assay_buf *bytes)
+int assay_comm_post(assay_comm *comm, assay_post kind, int to, const assay_buf *bytes)
 {
-    return comm->calls->post(comm, to, bytes);
+    return comm->calls->post(comm, kind, to, bytes);
 }
 
-int assay_comm_posted(assay_comm *comm)
+int assay_comm_posted(assay_comm *comm, assay_post kind)
 {
-    return comm->calls->posted(comm);
+    return comm->calls->posted(comm, kind);
 }
 
-int assay_comm_receive_post(assay_comm *comm, int from, assay_buf *in)
+int assay_comm_receive_post(assay_comm *comm, assay_post kind, int from, assay_buf *in)
 {
-    return comm->calls->receive_post(comm, from, in);
+    return comm->calls->receive_post(comm, kind, from, in);
 }
 
 int assay_comm_sum(assay_comm *comm, uint64_t *values, int count)

@@ -45,14 +45,19 @@ int assay_comm_send(assay_comm *comm, int to, const assay_buf *bytes);
 int assay_comm_receive(assay_comm *comm, int from, assay_buf *in);
 
 /* A message that its sender does not wait for: it goes on with its work until the receiver has time. A rank may have
- * one such message on its way, of at most ASSAY_COMM_POST_MOST bytes, which stay untouched until assay_comm_posted()
- * says 1. posted, which never waits: 1 when nothing is on its way (any more), 0 when something is, or ASSAY_EMPI.
- * receive_post waits for the message of rank `from` and appends it as assay_comm_receive() does; each has to be
- * received. Other calls may come between. Not collective. */
+ * one such message of each kind on its way, of at most ASSAY_COMM_POST_MOST bytes, which stay untouched until
+ * assay_comm_posted() says 1. posted, which never waits: 1 when nothing of the kind is on its way (any more), 0 when
+ * something is, or ASSAY_EMPI. receive_post waits for the message of rank `from` and appends it as assay_comm_receive()
+ * does; each has to be received. Other calls may come between. Not collective. */
 enum { ASSAY_COMM_POST_MOST = 1 << 30 };
-int assay_comm_post(assay_comm *comm, int to, const assay_buf *bytes);
-int assay_comm_posted(assay_comm *comm);
-int assay_comm_receive_post(assay_comm *comm, int from, assay_buf *in);
+typedef enum assay_post {
+    ASSAY_POST_SHARED, /* records of a step that the plan shares */
+    ASSAY_POST_MOVED,  /* steps that moved */
+    ASSAY_POSTS
+} assay_post;
+int assay_comm_post(assay_comm *comm, assay_post kind, int to, const assay_buf *bytes);
+int assay_comm_posted(assay_comm *comm, assay_post kind);
+int assay_comm_receive_post(assay_comm *comm, assay_post kind, int from, assay_buf *in);
 
 /* Sums, and the largest, of `count` numbers over the ranks, to every rank. */
 int assay_comm_sum(assay_comm *comm, uint64_t *values, int count);

@@ -13,9 +13,9 @@ typedef struct assay_comm_calls {
     int (*exchange)(assay_comm *comm, const assay_buf *out, assay_buf *in, uint64_t *starts);
     int (*send)(assay_comm *comm, int to, const assay_buf *bytes);
     int (*receive)(assay_comm *comm, int from, assay_buf *in);
-    int (*post)(assay_comm *comm, int to, const assay_buf *bytes);
-    int (*posted)(assay_comm *comm);
-    int (*receive_post)(assay_comm *comm, int from, assay_buf *in);
+    int (*post)(assay_comm *comm, assay_post kind, int to, const assay_buf *bytes);
+    int (*posted)(assay_comm *comm, assay_post kind);
+    int (*receive_post)(assay_comm *comm, assay_post kind, int from, assay_buf *in);
     int (*sum)(assay_comm *comm, uint64_t *values, int count);
     int (*max)(assay_comm *comm, uint64_t *values, int count);
     int (*pulse)(assay_comm *comm, uint64_t value);

@@ -14,14 +14,14 @@
 #include "base/fault.h"
 #include "parallel/comm_calls.h"
 
-enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2, TAG_NOTE = 3, TAG_POST = 4 };
+enum { PIECE = 1 << 30, TAG_BYTES = 1, TAG_PULSE = 2, TAG_NOTE = 3, TAG_POST = 4 /* and the kind */ };
 
 /* Behind assay_comm.mpi. */
 typedef struct mpi_state {
     MPI_Comm comm;
-    bool started;          /* this object called MPI_Init */
-    MPI_Request posted[2]; /* the size and the bytes of the message that is on its way */
-    uint64_t posted_size;
+    bool started;                       /* this object called MPI_Init */
+    MPI_Request posted[ASSAY_POSTS][2]; /* the size and the bytes of the message of each kind that is on its way */
+    uint64_t posted_size[ASSAY_POSTS];
 } mpi_state;
 
 static MPI_Comm comm_of(const assay_comm *c)
@@ -77,7 +77,8 @@ static int start_mpi(assay_comm *c, int *argc, char ***argv, assay_error *err)
     if (!state)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     state->started = !running;
-    state->posted[0] = state->posted[1] = MPI_REQUEST_NULL;
+    for (int kind = 0; kind < ASSAY_POSTS; kind++)
+        state->posted[kind][0] = state->posted[kind][1] = MPI_REQUEST_NULL;
     if (MPI_Comm_dup(MPI_COMM_WORLD, &state->comm) != MPI_SUCCESS) {
         free(state);
         return assay_fail(err, ASSAY_EMPI, "MPI_COMM_WORLD could not be duplicated");
@@ -203,28 +204,31 @@ static int mpi_receive(assay_comm *c, int from, assay_buf *in)
     return receive_sized(c, from, TAG_BYTES, in);
 }
 
-static int mpi_post(assay_comm *c, int to, const assay_buf *bytes)
+static int mpi_post(assay_comm *c, assay_post kind, int to, const assay_buf *bytes)
 {
     mpi_state *state = c->mpi;
-    state->posted_size = bytes->size;
-    int status = check(MPI_Isend(&state->posted_size, 1, MPI_UINT64_T, to, TAG_POST, comm_of(c), &state->posted[0]));
+    MPI_Request *request = state->posted[kind];
+    uint64_t *size = &state->posted_size[kind];
+    const int tag = TAG_POST + (int)kind;
+    *size = bytes->size;
+    int status = check(MPI_Isend(size, 1, MPI_UINT64_T, to, tag, comm_of(c), &request[0]));
     if (status == ASSAY_OK && bytes->size > 0)
-        status = check(MPI_Isend(bytes->data, (int)bytes->size, MPI_BYTE, to, TAG_POST, comm_of(c), &state->posted[1]));
+        status = check(MPI_Isend(bytes->data, (int)bytes->size, MPI_BYTE, to, tag, comm_of(c), &request[1]));
     c->messages += 1 + (bytes->size > 0);
     c->bytes += bytes->size;
     return status;
 }
 
-static int mpi_posted(assay_comm *c)
+static int mpi_posted(assay_comm *c, assay_post kind)
 {
     mpi_state *state = c->mpi;
     int done;
-    return MPI_Testall(2, state->posted, &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS ? done != 0 : ASSAY_EMPI;
+    return MPI_Testall(2, state->posted[kind], &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS ? done != 0 : ASSAY_EMPI;
 }
 
-static int mpi_receive_post(assay_comm *c, int from, assay_buf *in)
+static int mpi_receive_post(assay_comm *c, assay_post kind, int from, assay_buf *in)
 {
-    return receive_sized(c, from, TAG_POST, in);
+    return receive_sized(c, from, TAG_POST + (int)kind, in);
 }
 
 static int mpi_broadcast(assay_comm *c, assay_buf *buf)

@@ -52,19 +52,22 @@ static int serial_receive(assay_comm *c, int from, assay_buf *in)
     return ASSAY_EINTERNAL;
 }
 
-static int serial_post(assay_comm *c, int to, const assay_buf *bytes)
+static int serial_post(assay_comm *c, assay_post kind, int to, const assay_buf *bytes)
 {
+    (void)kind;
     return serial_send(c, to, bytes);
 }
 
-static int serial_posted(assay_comm *c)
+static int serial_posted(assay_comm *c, assay_post kind)
 {
     (void)c;
+    (void)kind;
     return 1;
 }
 
-static int serial_receive_post(assay_comm *c, int from, assay_buf *in)
+static int serial_receive_post(assay_comm *c, assay_post kind, int from, assay_buf *in)
 {
+    (void)kind;
     return serial_receive(c, from, in);
 }
 

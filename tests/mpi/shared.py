@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Steps that several ranks measure and one maps: the report has the bytes that one rank gives, whatever the rules, with damage in
 such a step, with little memory, when the run is stopped and resumed, and when one of the ranks fails; and so where the ranks divide
-the tensors instead of the steps.
+the tensors instead of the steps, and where steps move from a rank that is slow to others.
 
-    shared.py --assay PROGRAM --ranks 1 2 3 ... -- WHAT...     WHAT: rules, modes, damaged, memory, tensors, stopped, faults
+    shared.py --assay PROGRAM --ranks 1 2 3 ... -- WHAT...     WHAT: rules, modes, damaged, memory, tensors, moved, stopped, faults
 
 ASSAY_SEED sets what is drawn.
 """
@@ -30,6 +30,7 @@ from reports import digest_of  # noqa: E402
 from slow_run import STOPPED, Run  # noqa: E402
 
 STEPS, LARGE_STEPS, LIGHT = 10, 6, 240
+LONG = 60  # steps of the trial whose steps move
 HEAVY = {4: 60000, 7: 25000}  # elements of most tensors of these steps; the others have LIGHT
 ALL = {"tensor_regex": ".*"}
 RULES = [("compared", "SimilarAcrossRuns", {"other_trial": "other", "collection_names": "weights"}),
@@ -282,6 +283,38 @@ def test_tensors(place):
     spoil(trial, 2, 1, "net_fc0.weight", "act2_output_0")
     entries(trial, LARGE_STEPS - 1, 0)[0].unlink()
     place.compare("damaged", 3, True)
+
+
+def test_moved(place):
+    """Each rank in turn is slow, so that others measure its last steps: windows, damage and little memory all the same."""
+    made = Made(place.where / "long", 2, {"weights": r"^net_.*weight$", "gradients": "^gradient/", "losses": r"[Ll]oss_output"})
+    rng = numpy.random.default_rng(3)
+    for step in range(LONG):
+        made.step(step, "EVAL" if step % 7 == 6 else "TRAIN", step, {worker: tensors(rng, 960) for worker in made.workers})
+    trial = made.end()
+    for step in range(3, LONG, 10):
+        spoil(trial, step, step % 2, "net_fc0.weight", "act2_output_0")
+    entries(trial, LONG - 4, 1)[0].unlink()
+    job = json.loads(place.job.read_text())
+    job["trials"] = [str(trial)]
+    job["rules"] = [rule for rule in job["rules"] if rule.get("rule") != "SimilarAcrossRuns"]
+    place.job.write_text(json.dumps(job))
+    for more in ([], ["--memory", "2560KiB"]):
+        alone = place.run(1, *more)
+        moved = 0
+        for ranks in place.args.ranks[1:]:
+            for slow in range(min(ranks, 3)):
+                for ahead in ("", ",ahead:1+"):
+                    done = place.run(ranks, *more, env={"ASSAY_FAULT": "slow:12@rank%d%s" % (slow, ahead)})
+                    name = "rank %d of %d slow%s %s" % (slow, ranks, ahead, more)
+                    if place.checks.expect(done.code == alone.code, "%s: %s" % (name, done)):
+                        steps = place.report()["run"]["steps_moved"]
+                        moved += steps
+                        print("%s: %s, %d steps moved" % (name, digest_of(done.out), steps), flush=True)
+                        place.checks.expect(digest_of(done.out) == digest_of(alone.out), "%s: another report" % name)
+        place.checks.expect(moved > 0 or more, "no step moved")
+    saved = place.run(2, "--checkpoint", place.where / "run.ckpt", env={"ASSAY_FAULT": "slow:5@rank0"})
+    place.checks.expect(saved.code == 3 and place.report()["run"]["steps_moved"] == 0, "with a checkpoint: %s" % saved)
 
 
 def test_stopped(place):

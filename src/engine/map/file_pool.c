@@ -39,14 +39,15 @@ int assay_file_pool_enter(assay_file_pool *pool)
                              assay_dict_count(source->source->info->tensors), &pool->history);
 }
 
-/* The parts of the look-back index are gone with it, and another part may come to lie where one of them lay: no open
- * file may be taken for that one's. */
-static void forget_lookback(assay_file_pool *pool)
+/* The source's parts may go, and others may come to lie where one of them lay: no open file may be taken for that
+ * one's. */
+static void forget_parts(assay_file_pool *pool)
 {
-    for (int i = 0; pool->lookback_index && i < ASSAY_OPEN_REFERENCES; i++)
+    for (int i = 0; i < ASSAY_OPEN_FILES; i++)
+        pool->files[i].part = NULL;
+    for (int i = 0; i < ASSAY_OPEN_REFERENCES; i++)
         pool->references[i].part = NULL;
-    if (pool->lookback_index)
-        pool->window.part = NULL;
+    pool->window.part = NULL;
     assay_lookback_index_free(pool->lookback_index);
     pool->lookback_index = NULL;
 }
@@ -64,7 +65,7 @@ void assay_file_pool_leave(assay_file_pool *pool)
     pool->others = NULL;
     pool->first_worker.of = NULL;
     pool->own.of = NULL;
-    forget_lookback(pool);
+    forget_parts(pool);
     if (pool->reference_cache)
         assay_reference_cache_clear(pool->reference_cache);
 }

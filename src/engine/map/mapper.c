@@ -84,6 +84,12 @@ static int enter_source(assay_mapper *m, uint32_t number)
     return entered ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+void assay_mapper_leave(assay_mapper *m)
+{
+    leave_source(m);
+    m->source.number = ASSAY_NO_ID;
+}
+
 static int no_memory(const assay_mapper *m, assay_error *err)
 {
     return assay_fail(err, ASSAY_ENOMEM,
@@ -110,10 +116,12 @@ static int map_step(assay_mapper *m, uint64_t step, bool shared, assay_error *er
     int status = assay_step_work_begin(&m->work, &m->source.source->info->steps[step]);
     if (status == ASSAY_OK && m->measured)
         status = assay_step_sharing_take(&m->reader, &m->work, m->measured, &helped, err);
+    else if (status == ASSAY_OK && m->moved)
+        status = assay_step_sharing_take_step(&m->reader, &m->work, m->moved, &helped, err);
     else if (status == ASSAY_OK)
         status = shared ? assay_step_sharing_gather(&m->reader, &m->work, m->sharing, &helped, err)
                         : assay_step_reader_read(&m->reader, &m->work);
-    m->steps_shared += status == ASSAY_OK && helped;
+    *(m->moved ? &m->steps_moved : &m->steps_shared) += status == ASSAY_OK && helped;
     if (status == ASSAY_OK)
         status = assay_step_map(&m->work, m->observer, &m->observed);
     return status == ASSAY_OK ? m->work.partial->problems.status : status;
@@ -191,8 +199,7 @@ int assay_mapper_measure(assay_mapper *m, int rank, int ranks, assay_buf *out, a
             status = full ? assay_buf_status(to) : measure_step(m, s, rank, room, to, &full);
         }
     }
-    leave_source(m); /* what it kept makes way for results */
-    m->source.number = ASSAY_NO_ID;
+    assay_mapper_leave(m); /* what it kept makes way for results */
     return status == ASSAY_ENOMEM ? no_memory(m, err) : status;
 }
 
@@ -209,5 +216,26 @@ int assay_mapper_help(assay_mapper *m, const assay_share *share, int rank, assay
     if (status == ASSAY_OK)
         status = assay_step_sharing_help(&m->reader, &m->work, share, rank, out);
     assay_partial_release(&partial, m->source.rules);
+    return status == ASSAY_ENOMEM ? no_memory(m, err) : status;
+}
+
+int assay_mapper_measure_steps(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_buf *out,
+                               assay_error *err)
+{
+    const assay_plan *plan = m->source.plan;
+    const assay_chunk *first = &plan->chunks[first_chunk], *last = &plan->chunks[end_chunk - 1];
+    const uint64_t end = last->first_step + last->steps;
+    int status = enter_source(m, first->source);
+    assay_lookahead_until(m->lookahead, end);
+    for (uint64_t s = first->first_step; status == ASSAY_OK && s < end; s++) {
+        assay_partial partial;
+        status = assay_partial_init(&partial, plan->instances);
+        m->work.partial = &partial;
+        if (status == ASSAY_OK)
+            status = assay_step_work_begin(&m->work, &m->source.source->info->steps[s]);
+        if (status == ASSAY_OK)
+            status = assay_step_sharing_measure_step(&m->reader, &m->work, out);
+        assay_partial_release(&partial, m->source.rules);
+    }
     return status == ASSAY_ENOMEM ? no_memory(m, err) : status;
 }

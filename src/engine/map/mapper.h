@@ -33,7 +33,9 @@ typedef struct assay_mapper {
     uint64_t end_chunk;                   /* tensors of chunks before this one may be measured early */
     const assay_measured_steps *measured; /* of all steps, what the ranks have measured; NULL: nothing */
     size_t measured_room;                 /* bytes for results on their way to other ranks, and for those that come */
+    assay_cursor *moved;                  /* results of the steps of the chunk to come, from another rank; NULL: none */
     uint64_t steps_shared;                /* that others helped with */
+    uint64_t steps_moved;                 /* of m->moved, those that were taken */
 } assay_mapper;
 
 /* A mapper that uses at most `memory` bytes, divided by `budget`. All arguments are borrowed and outlive it. 0 or
@@ -51,6 +53,12 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
 /* With plan->by_tensor: measures what `rank` has of the tensors at all steps, and packs it for the ranks that have the
  * steps: out[r] for rank r, of `ranks`. Steps for which there is no room are left to them. 0 or ASSAY_ENOMEM. */
 int assay_mapper_measure(assay_mapper *m, int rank, int ranks, assay_buf *out, assay_error *err);
+/* Measures the steps of chunks of a rank that is behind, whose entries have come in the place of this rank's own, and
+ * packs them, each as assay_step_sharing_measure_step() does. 0 or ASSAY_ENOMEM. */
+int assay_mapper_measure_steps(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_buf *out,
+                               assay_error *err);
+/* Forgets what is kept of the source that was mapped last: its entries may change now. */
+void assay_mapper_leave(assay_mapper *m);
 
 /* Measures what `rank` has of a shared step and packs it for the rank that has the step; `out` (empty) stays empty when
  * the other one has to do without. 0 or ASSAY_ENOMEM. */

@@ -151,6 +151,22 @@ int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work,
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
+int assay_step_sharing_measure_step(assay_step_reader *reader, assay_step_work *work, assay_buf *out)
+{
+    assay_buf step;
+    assay_buf_init(&step, ASSAY_COMM_POST_MOST);
+    size_t before = work->charge.held;
+    int status = assay_step_reader_read(reader, work);
+    if (status == ASSAY_OK && !assay_step_work_must_reread(work))
+        pack_range(work, before, &step);
+    if (assay_buf_status(&step) != ASSAY_OK)
+        assay_buf_clear(&step);
+    assay_put_u64(out, step.size);
+    assay_put_bytes(out, step.data, step.size);
+    assay_buf_release(&step);
+    return status;
+}
+
 /* ---- the rank that has the step ---- */
 
 static int unpack_problems(assay_step_work *work, assay_cursor *in, assay_error *err)
@@ -200,11 +216,11 @@ static int unpacked(int status, assay_error *err)
 }
 
 /* Takes a range that was sent, if the step has room for it. */
-static int take_range(assay_step_work *work, const assay_buf *bytes, bool *taken, assay_error *err)
+static int take_range(assay_step_work *work, const uint8_t *bytes, size_t size, bool *taken, assay_error *err)
 {
-    assay_cursor in = assay_cursor_over(bytes->data, bytes->size);
+    assay_cursor in = assay_cursor_over(bytes, size);
     assay_step_charge charge = get_charge(&in);
-    *taken = bytes->size > 0 && assay_step_work_admit(work, charge);
+    *taken = size > 0 && assay_step_work_admit(work, charge);
     if (!*taken)
         return ASSAY_OK;
     int status = unpack_problems(work, &in, err);
@@ -224,7 +240,7 @@ static int join_range(assay_step_reader *reader, assay_step_work *work, const as
     if (status == ASSAY_OK)
         status = assay_buf_status(&bytes);
     if (status == ASSAY_OK)
-        status = take_range(work, &bytes, &taken, err);
+        status = take_range(work, bytes.data, bytes.size, &taken, err);
     assay_buf_release(&bytes);
     *helped |= taken;
     return status == ASSAY_OK && !taken ? read_range(reader, work, &sharing->share, rank) : status;
@@ -275,4 +291,15 @@ int assay_step_sharing_take(assay_step_reader *reader, assay_step_work *work, co
     for (int r = 0; status == ASSAY_OK && r < steps->ranks; r++)
         status = unpack_results(work, &steps->part[r], err);
     return unpacked(status, err);
+}
+
+int assay_step_sharing_take_step(assay_step_reader *reader, assay_step_work *work, assay_cursor *in, bool *taken,
+                                 assay_error *err)
+{
+    size_t size = (size_t)assay_get_count(in, 1);
+    *taken = false;
+    int status = take_range(work, assay_get_bytes(in, size), size, taken, err);
+    if (*taken)
+        assay_lookahead_end_step(reader->lookahead, work);
+    return status == ASSAY_OK && !*taken ? assay_step_reader_read(reader, work) : status;
 }

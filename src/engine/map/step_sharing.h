@@ -31,6 +31,13 @@ typedef struct assay_step_sharing {
 int assay_step_sharing_help(assay_step_reader *reader, assay_step_work *work, const assay_share *share, int rank,
                             assay_buf *out);
 
+/* The same of the whole step, for a step that moved to this rank: appended to `out` behind its size, which is 0 when
+ * the other one has to do without. */
+int assay_step_sharing_measure_step(assay_step_reader *reader, assay_step_work *work, assay_buf *out);
+/* Takes the next step of what such a rank has sent, or reads it. *taken tells which. As assay_step_sharing_gather(). */
+int assay_step_sharing_take_step(assay_step_reader *reader, assay_step_work *work, assay_cursor *in, bool *taken,
+                                 assay_error *err);
+
 /* Reads work->step with the help of others. *helped tells whether any range of others was taken. 0, ASSAY_ENOMEM,
  * ASSAY_EMPI or ASSAY_EINTERNAL; then parts of those that help may be left to be received. */
 int assay_step_sharing_gather(assay_step_reader *reader, assay_step_work *work, const assay_step_sharing *sharing,

@@ -105,6 +105,13 @@ void assay_plan_release(assay_plan *plan);
  * ahead of them. Collective. */
 int assay_plan_redistribute(assay_comm *comm, assay_plan *plan, assay_sources *sources, assay_error *err);
 
+/* Packs the index entries of some chunks of one source, all of them this rank's, with what look-back needs; a rank that
+ * is done with its own chunks unpacks them in the place of what it had of the source. Not collective. 0, ASSAY_ENOMEM,
+ * or what assay_shard_unpack() says. */
+int assay_plan_pack_steps(const assay_plan *plan, const assay_sources *sources, uint64_t first_chunk,
+                          uint64_t end_chunk, assay_buf *out);
+int assay_plan_unpack_steps(assay_shard *shard, const assay_buf *bytes, assay_error *err);
+
 /* Does a use that takes evenly spaced steps take this one? O(log steps). */
 bool assay_scope_spreads_to(const assay_use_scope *s, int64_t step, int mode);
 

@@ -217,12 +217,11 @@ static int prepend(assay_shard *shard, const assay_buf *before, assay_error *err
     return status;
 }
 
-/* Packs what the ranks from `next` on may refer to and do not have: it lies before the step that `next` begins with,
- * which is this rank's as well when they share it. */
-static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_t number, int next, assay_buf *out)
+/* Packs what steps from a position on may refer to and lies before them. */
+static int pack_tail(const assay_plan *plan, const assay_source *source, uint32_t number, uint64_t position,
+                     assay_buf *out)
 {
     const assay_source_plan *s = &plan->sources[number];
-    uint64_t position = first_position(plan, source->info, number, next);
     int64_t since = window_start(plan, source->info, number, position);
     assay_shard ahead = source->shard, tail;
     assay_shard_init(&tail);
@@ -251,7 +250,9 @@ static int pass_on(assay_comm *comm, const assay_plan *plan, assay_source *sourc
     }
     if (rank < last) {
         if (status == ASSAY_OK)
-            status = pack_tail(plan, source, number, rank + 1, &after);
+            /* What they do not have lies before the step that the next rank begins with, which is this rank's as well
+             * when they share it. */
+            status = pack_tail(plan, source, number, first_position(plan, source->info, number, rank + 1), &after);
         if (status != ASSAY_OK)
             assay_buf_clear(&after);
         rc = assay_comm_send(comm, rank + 1, &after);
@@ -269,5 +270,34 @@ int assay_plan_redistribute(assay_comm *comm, assay_plan *plan, assay_sources *s
     for (uint32_t s = 0; status == ASSAY_OK && s < plan->source_count; s++)
         if (plan->sources[s].looks_back && !plan->by_tensor)
             status = pass_on(comm, plan, &sources->list[s], s, err);
+    return status;
+}
+
+/* ---- steps that move to another rank ---- */
+
+int assay_plan_pack_steps(const assay_plan *plan, const assay_sources *sources, uint64_t first_chunk,
+                          uint64_t end_chunk, assay_buf *out)
+{
+    const assay_chunk *first = &plan->chunks[first_chunk], *last = &plan->chunks[end_chunk - 1];
+    const assay_source *source = &sources->list[first->source];
+    uint64_t position = first->first_step, end = last->first_step + last->steps;
+    int status = ASSAY_OK;
+    if (plan->sources[first->source].looks_back)
+        status = pack_tail(plan, source, first->source, position, out);
+    size_t from = assay_shard_find(&source->shard, source->info->steps[position].step), to = source->shard.count;
+    if (end < source->info->step_count)
+        to = assay_shard_find(&source->shard, source->info->steps[end].step);
+    assay_shard_pack(&source->shard, from, to - from, out);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
+}
+
+int assay_plan_unpack_steps(assay_shard *shard, const assay_buf *bytes, assay_error *err)
+{
+    assay_cursor in = assay_cursor_over(bytes->data, bytes->size);
+    int status = ASSAY_OK;
+    assay_shard_release(shard);
+    assay_shard_init(shard);
+    while (status == ASSAY_OK && assay_cursor_left(&in) > 0)
+        status = assay_shard_unpack(&in, shard, err);
     return status;
 }

@@ -397,14 +397,14 @@ void assay_report_put_run(const assay_outcome *outcome, const assay_report_origi
         put_key(out, facts[i][0]);
         assay_json_put_text(out, facts[i][1]);
     }
-    assay_put_format(out,
-                     ", \"ranks\": %d, \"nodes\": %d, \"chunks\": %" PRIu64 ", \"records\": %" PRIu64
-                     ", \"records_read\": %" PRIu64 ", \"bytes_read\": %" PRIu64 ", \"files_opened\": %" PRIu64
-                     ", \"steps_shared\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64
-                     ", \"bytes_without_checksum\": %" PRIu64 ", \"peak_memory\": %" PRIu64,
-                     run->ranks, run->nodes, plan->chunks, plan->records, run->records_read, run->bytes_read,
-                     run->files_opened, run->steps_shared, run->messages, run->message_bytes, unsummed,
-                     run->peak_memory);
+    assay_put_format(
+        out,
+        ", \"ranks\": %d, \"nodes\": %d, \"chunks\": %" PRIu64 ", \"records\": %" PRIu64 ", \"records_read\": %" PRIu64
+        ", \"bytes_read\": %" PRIu64 ", \"files_opened\": %" PRIu64 ", \"steps_shared\": %" PRIu64
+        ", \"steps_moved\": %" PRIu64 ", \"messages\": %" PRIu64 ", \"message_bytes\": %" PRIu64
+        ", \"bytes_without_checksum\": %" PRIu64 ", \"peak_memory\": %" PRIu64,
+        run->ranks, run->nodes, plan->chunks, plan->records, run->records_read, run->bytes_read, run->files_opened,
+        run->steps_shared, run->steps_moved, run->messages, run->message_bytes, unsummed, run->peak_memory);
     if (run->s3.gets + run->s3.lists > 0)
         assay_put_format(out,
                          ", \"s3\": {\"gets\": %" PRIu64 ", \"lists\": %" PRIu64 ", \"repeated\": %" PRIu64

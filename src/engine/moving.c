@@ -1,0 +1,289 @@
+/* moving.c - see moving.h. */
+#include "engine/moving.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+
+enum {
+    MOST_ASKED = 16, /* neighbours, before a rank is content that there is no work */
+    RATE_BITS = 32,
+    RANK_BITS = 24,
+    PAUSE = 200 * 1000 /* nanoseconds between looks while there is nothing to do */
+};
+static const double LEAST_SECONDS = 0.002; /* of work that is worth moving */
+static const double MORE = 1.1;            /* what moves takes longer: references are read again, and results sent */
+static const uint64_t USUAL_RATE = 300000; /* nanoseconds a mebibyte, of ranks that did nothing yet */
+
+/* What ranks tell each other. A word holds the kind, the rank that says it, and with ASK its speed. */
+typedef enum word_kind { ASK = 1, GIVE, NOTHING, ENDED, ALL_ENDED } word_kind;
+
+/* Chunks that moved to another rank. */
+typedef struct gift {
+    int rank;
+    uint64_t first, end;
+    bool came;
+    assay_buf results;
+    assay_cursor at;
+} gift;
+
+/* ---- words ---- */
+
+static int say(const assay_moving *m, int to, word_kind kind, uint64_t rate)
+{
+    return assay_comm_note(m->comm, to, kind | (uint64_t)assay_comm_rank(m->comm) << 3 | rate << (3 + RANK_BITS));
+}
+
+static word_kind kind_of(uint64_t word)
+{
+    return (word_kind)(word & 7);
+}
+
+static int rank_of(uint64_t word)
+{
+    return (int)(word >> 3 & ((1 << RANK_BITS) - 1));
+}
+
+/* Nanoseconds that a mebibyte of cost took this rank. */
+static uint64_t rate_of(const assay_moving *m)
+{
+    double seconds = assay_clock_seconds() - m->start, rate = 1e9 * seconds * 0x1p20 / (double)(m->cost + 1);
+    return m->cost == 0 ? 0 : rate < (double)UINT32_MAX ? (uint64_t)rate : UINT32_MAX;
+}
+
+/* ---- the rank that is behind ---- */
+
+void assay_moving_begin(assay_moving *m, assay_comm *comm, const assay_plan *plan, assay_sources *sources,
+                        assay_mapper *mapper, uint64_t end, bool off)
+{
+    *m = (assay_moving){.comm = comm,
+                        .plan = plan,
+                        .sources = sources,
+                        .mapper = mapper,
+                        .start = assay_clock_seconds(),
+                        .end = end,
+                        .off = off || assay_comm_size(comm) == 1 || plan->pair_count > 0 || plan->by_tensor};
+    assay_buf_init(&m->sent, SIZE_MAX);
+}
+
+void assay_moving_release(assay_moving *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        assay_buf_release(&m->gifts[i].results);
+    free(m->gifts);
+    assay_buf_release(&m->sent);
+}
+
+/* The first of the chunks from `at` to m->end to give to a rank of that rate; m->end: none. They are of one source, and
+ * the one that is next stays. */
+static uint64_t choose(const assay_moving *m, uint64_t at, uint64_t rate)
+{
+    const assay_chunk *chunks = m->plan->chunks;
+    uint64_t own = rate_of(m), first = m->end;
+    double left = 0, given = 0;
+    own = own > 0 ? own : rate > 0 ? rate : USUAL_RATE;
+    const double slower = MORE * (double)(rate > 0 ? rate : own) / (double)own;
+    for (uint64_t c = at; c < m->end; c++)
+        left += (double)chunks[c].cost;
+    /* One more, as long as the other rank is through with it before this one would come to it. */
+    while (first > at + 1 && chunks[first - 1].source == chunks[m->end - 1].source && !chunks[first - 1].done &&
+           (given + (double)chunks[first - 1].cost) * slower <= left - given)
+        given += (double)chunks[--first].cost;
+    return given * (double)own * 0x1p-20 >= 1e9 * LEAST_SECONDS ? first : m->end;
+}
+
+static int answer(assay_moving *m, uint64_t at, uint64_t word)
+{
+    const int to = rank_of(word);
+    const uint64_t first = at < m->end ? choose(m, at, word >> (3 + RANK_BITS)) : m->end;
+    gift *grown = first < m->end ? assay_realloc_array(m->gifts, m->count + 1, sizeof *grown) : NULL;
+    if (!grown)
+        return say(m, to, NOTHING, 0);
+    m->gifts = grown;
+    assay_buf bytes;
+    assay_buf_init(&bytes, SIZE_MAX);
+    assay_put_u64(&bytes, first);
+    assay_put_u64(&bytes, m->end);
+    if (assay_plan_pack_steps(m->plan, m->sources, first, m->end, &bytes) != ASSAY_OK) {
+        assay_buf_release(&bytes);
+        return say(m, to, NOTHING, 0);
+    }
+    int status = say(m, to, GIVE, 0), sent = assay_comm_send(m->comm, to, &bytes);
+    assay_buf_release(&bytes);
+    m->gifts[m->count] = (gift){.rank = to, .first = first, .end = m->end};
+    assay_buf_init(&m->gifts[m->count++].results, SIZE_MAX);
+    m->end = first;
+    if (m->mapper->end_chunk > first)
+        m->mapper->end_chunk = first;
+    return status == ASSAY_OK ? sent : status;
+}
+
+int assay_moving_border(assay_moving *m, uint64_t at)
+{
+    uint64_t word;
+    int got = 0, status = ASSAY_OK;
+    while (!m->off && status == ASSAY_OK && (got = assay_comm_note_take(m->comm, &word)) > 0) {
+        m->ended += kind_of(word) == ENDED;
+        if (kind_of(word) == ASK)
+            status = answer(m, at, word);
+    }
+    return got < 0 ? got : status;
+}
+
+static gift *find_gift(const assay_moving *m, uint64_t chunk)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->gifts[i].first <= chunk && chunk < m->gifts[i].end)
+            return &m->gifts[i];
+    return NULL;
+}
+
+/* Receives the next results of a rank: they are of the first gift to it whose results have not come. */
+static int receive_from(const assay_moving *m, int rank)
+{
+    gift *g = m->gifts;
+    while (g->rank != rank || g->came)
+        g++;
+    int status = assay_comm_receive_post(m->comm, ASSAY_POST_MOVED, rank, &g->results);
+    g->came = true;
+    g->at = assay_cursor_over(g->results.data, g->results.size);
+    return status == ASSAY_OK ? assay_buf_status(&g->results) : status;
+}
+
+int assay_moving_before(assay_moving *m, uint64_t at)
+{
+    gift *g = find_gift(m, at);
+    int status = ASSAY_OK;
+    while (g && !g->came && status == ASSAY_OK)
+        status = receive_from(m, g->rank);
+    m->mapper->moved = g ? &g->at : NULL;
+    return status;
+}
+
+void assay_moving_after(assay_moving *m, uint64_t at)
+{
+    m->cost += m->mapper->moved || m->plan->chunks[at].done ? 0 : m->plan->chunks[at].cost;
+    m->mapper->moved = NULL;
+}
+
+/* ---- the rank that is done ---- */
+
+/* Measures what rank `from` gives and sends it the results; nothing where that fails. */
+static int work_for(assay_moving *m, int from, assay_error *err)
+{
+    assay_buf steps;
+    assay_buf_init(&steps, SIZE_MAX);
+    assay_buf_clear(&m->sent);
+    int status = assay_comm_receive(m->comm, from, &steps);
+    if (status == ASSAY_OK)
+        status = assay_buf_status(&steps);
+    assay_cursor head = assay_cursor_over(steps.data, steps.size);
+    const uint64_t first = assay_get_u64(&head), end = assay_get_u64(&head);
+    if (status == ASSAY_OK && !head.failed) {
+        const assay_buf entries = {.data = steps.data + head.at, .size = steps.size - head.at};
+        assay_mapper_leave(m->mapper);
+        status = assay_plan_unpack_steps(&m->sources->list[m->plan->chunks[first].source].shard, &entries, err);
+    }
+    assay_buf_release(&steps);
+    if (status == ASSAY_OK)
+        status = assay_mapper_measure_steps(m->mapper, first, end, &m->sent, err);
+    if (status != ASSAY_OK || assay_buf_status(&m->sent) != ASSAY_OK || m->sent.size > ASSAY_COMM_POST_MOST)
+        assay_buf_clear(&m->sent);
+    int posted = assay_comm_post(m->comm, ASSAY_POST_MOVED, from, &m->sent);
+    return status == ASSAY_OK ? posted : status;
+}
+
+/* The next rank to ask, near ones first; -1: all were asked. */
+static int next_candidate(const assay_moving *m, int *next)
+{
+    const int rank = assay_comm_rank(m->comm), size = assay_comm_size(m->comm);
+    while (*next < MOST_ASKED) {
+        int distance = *next / 2 + 1, other = *next % 2 ? rank - distance : rank + distance;
+        ++*next;
+        if (other >= 0 && other < size)
+            return other;
+    }
+    return -1;
+}
+
+static void pause_a_little(const assay_moving *m)
+{
+    static const struct timespec pause = {0, PAUSE};
+    assay_progress_look(m->mapper->pool.progress);
+    nanosleep(&pause, NULL);
+}
+
+/* A rank that is done: whom it asks, and whether it waits for an answer. */
+typedef struct search {
+    int next; /* of the candidates */
+    bool waits, gave_up;
+} search;
+
+/* Acts on one word. 1: all ranks have ended. */
+static int act_on(assay_moving *m, uint64_t word, search *s, int *failed, assay_error *err)
+{
+    switch (kind_of(word)) {
+    case ASK:
+        return say(m, rank_of(word), NOTHING, 0);
+    case NOTHING:
+        s->waits = false;
+        return ASSAY_OK;
+    case GIVE:
+        s->waits = false;
+        s->next = 0;
+        int status = work_for(m, rank_of(word), err);
+        *failed = *failed == ASSAY_OK ? status : *failed;
+        return status == ASSAY_EMPI ? status : ASSAY_OK;
+    case ENDED:
+        m->ended++;
+        return ASSAY_OK;
+    default:
+        return 1;
+    }
+}
+
+/* Asks the next neighbour, or says that there is no more to ask. */
+static int go_on(assay_moving *m, search *s, bool failed, uint64_t rate)
+{
+    int other = failed ? -1 : next_candidate(m, &s->next);
+    if (other >= 0) {
+        s->waits = true;
+        return say(m, other, ASK, rate);
+    }
+    s->gave_up = true;
+    if (assay_comm_rank(m->comm) > 0)
+        return say(m, 0, ENDED, 0);
+    m->ended++;
+    return ASSAY_OK;
+}
+
+int assay_moving_finish(assay_moving *m, int status, assay_error *err)
+{
+    const int rank = assay_comm_rank(m->comm), size = assay_comm_size(m->comm);
+    const uint64_t rate = rate_of(m);
+    search s = {.next = 0};
+    int rc = ASSAY_OK;
+    for (size_t i = 0; i < m->count && rc == ASSAY_OK; i++) /* of one that failed before it came to them */
+        if (!m->gifts[i].came)
+            rc = receive_from(m, m->gifts[i].rank);
+    while (!m->off && rc == ASSAY_OK) {
+        uint64_t word;
+        int got = assay_comm_note_take(m->comm, &word), posted = assay_comm_posted(m->comm, ASSAY_POST_MOVED);
+        if (got < 0 || posted < 0)
+            rc = ASSAY_EMPI;
+        else if (got > 0)
+            rc = act_on(m, word, &s, &status, err);
+        else if (!s.waits && !s.gave_up && posted)
+            rc = go_on(m, &s, status != ASSAY_OK, rate);
+        else if (rank == 0 && m->ended == size)
+            rc = 1;
+        else
+            pause_a_little(m);
+    }
+    for (int r = 1; rank == 0 && rc == 1 && r < size; r++)
+        if (say(m, r, ALL_ENDED, 0) != ASSAY_OK)
+            rc = ASSAY_EMPI;
+    return rc < 0 && status == ASSAY_OK ? rc : status;
+}
