@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import SUITE, TRIALS, Checks, mpirun  # noqa: E402
 from reports import body_of, digest_of  # noqa: E402
 
-WAYS_OF_READING = ["cold:1+", "cold:9+,short:1+,ahead:1+", "nowait:1,ahead:4+", "cold:100,ahead:1+"]  # base/fault.h
+WAYS_OF_READING = ["cold:1+", "cold:9+,short:1+,ahead:1+", "nowait:1,ahead:4+,slow:2@rank0", "cold:100,ahead:1+,slow:2@rank1"]  # base/fault.h
 
 
 def analyse(assay, trial, ranks, where, env):
