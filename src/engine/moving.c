@@ -20,15 +20,6 @@ static const uint64_t USUAL_RATE = 300000; /* nanoseconds a mebibyte, of ranks t
 /* What ranks tell each other. A word holds the kind, the rank that says it, and with ASK its speed. */
 typedef enum word_kind { ASK = 1, GIVE, NOTHING, ENDED, ALL_ENDED } word_kind;
 
-/* Chunks that moved to another rank. */
-typedef struct gift {
-    int rank;
-    uint64_t first, end;
-    bool came;
-    assay_buf results;
-    assay_cursor at;
-} gift;
-
 /* ---- words ---- */
 
 static int say(const assay_moving *m, int to, word_kind kind, uint64_t rate)
@@ -56,23 +47,17 @@ static uint64_t rate_of(const assay_moving *m)
 /* ---- the rank that is behind ---- */
 
 void assay_moving_begin(assay_moving *m, assay_comm *comm, const assay_plan *plan, assay_sources *sources,
-                        assay_mapper *mapper, uint64_t end, bool off)
+                        assay_mapper *mapper, uint64_t end)
 {
-    *m = (assay_moving){.comm = comm,
-                        .plan = plan,
-                        .sources = sources,
-                        .mapper = mapper,
-                        .start = assay_clock_seconds(),
-                        .end = end,
-                        .off = off || assay_comm_size(comm) == 1 || plan->pair_count > 0 || plan->by_tensor};
+    *m = (assay_moving){
+        .comm = comm, .plan = plan, .sources = sources, .mapper = mapper, .start = assay_clock_seconds(), .end = end};
     assay_buf_init(&m->sent, SIZE_MAX);
 }
 
 void assay_moving_release(assay_moving *m)
 {
-    for (size_t i = 0; i < m->count; i++)
+    for (int i = 0; i < ASSAY_MOST_GIFTS; i++)
         assay_buf_release(&m->gifts[i].results);
-    free(m->gifts);
     assay_buf_release(&m->sent);
 }
 
@@ -94,26 +79,33 @@ static uint64_t choose(const assay_moving *m, uint64_t at, uint64_t rate)
     return given * (double)own * 0x1p-20 >= 1e9 * LEAST_SECONDS ? first : m->end;
 }
 
+/* A place for a gift, which the mapper has passed by if it held one before. */
+static assay_gift *free_place(assay_moving *m, uint64_t at)
+{
+    for (int i = 0; i < ASSAY_MOST_GIFTS; i++)
+        if (m->gifts[i].end <= at && (m->gifts[i].came || m->gifts[i].end == 0))
+            return &m->gifts[i];
+    return NULL;
+}
+
 static int answer(assay_moving *m, uint64_t at, uint64_t word)
 {
     const int to = rank_of(word);
-    const uint64_t first = at < m->end ? choose(m, at, word >> (3 + RANK_BITS)) : m->end;
-    gift *grown = first < m->end ? assay_realloc_array(m->gifts, m->count + 1, sizeof *grown) : NULL;
-    if (!grown)
-        return say(m, to, NOTHING, 0);
-    m->gifts = grown;
+    assay_gift *place = at < m->end ? free_place(m, at) : NULL;
+    const uint64_t first = place ? choose(m, at, word >> (3 + RANK_BITS)) : m->end;
     assay_buf bytes;
     assay_buf_init(&bytes, SIZE_MAX);
     assay_put_u64(&bytes, first);
     assay_put_u64(&bytes, m->end);
-    if (assay_plan_pack_steps(m->plan, m->sources, first, m->end, &bytes) != ASSAY_OK) {
+    if (first == m->end || assay_plan_pack_steps(m->plan, m->sources, first, m->end, &bytes) != ASSAY_OK) {
         assay_buf_release(&bytes);
         return say(m, to, NOTHING, 0);
     }
     int status = say(m, to, GIVE, 0), sent = assay_comm_send(m->comm, to, &bytes);
     assay_buf_release(&bytes);
-    m->gifts[m->count] = (gift){.rank = to, .first = first, .end = m->end};
-    assay_buf_init(&m->gifts[m->count++].results, SIZE_MAX);
+    assay_buf_release(&place->results);
+    *place = (assay_gift){.rank = to, .first = first, .end = m->end};
+    assay_buf_init(&place->results, SIZE_MAX);
     m->end = first;
     if (m->mapper->end_chunk > first)
         m->mapper->end_chunk = first;
@@ -124,7 +116,7 @@ int assay_moving_border(assay_moving *m, uint64_t at)
 {
     uint64_t word;
     int got = 0, status = ASSAY_OK;
-    while (!m->off && status == ASSAY_OK && (got = assay_comm_note_take(m->comm, &word)) > 0) {
+    while (m->plan->moves && status == ASSAY_OK && (got = assay_comm_note_take(m->comm, &word)) > 0) {
         m->ended += kind_of(word) == ENDED;
         if (kind_of(word) == ASK)
             status = answer(m, at, word);
@@ -132,43 +124,61 @@ int assay_moving_border(assay_moving *m, uint64_t at)
     return got < 0 ? got : status;
 }
 
-static gift *find_gift(const assay_moving *m, uint64_t chunk)
+static assay_gift *find_gift(assay_moving *m, uint64_t chunk)
 {
-    for (size_t i = 0; i < m->count; i++)
+    for (int i = 0; i < ASSAY_MOST_GIFTS; i++)
         if (m->gifts[i].first <= chunk && chunk < m->gifts[i].end)
             return &m->gifts[i];
     return NULL;
 }
 
-/* Receives the next results of a rank: they are of the first gift to it whose results have not come. */
-static int receive_from(const assay_moving *m, int rank)
+/* Receives the next results of a rank, which may have measured more than one gift: they begin with the first chunk. */
+static int receive_from(assay_moving *m, int rank)
 {
-    gift *g = m->gifts;
-    while (g->rank != rank || g->came)
-        g++;
-    int status = assay_comm_receive_post(m->comm, ASSAY_POST_MOVED, rank, &g->results);
-    g->came = true;
-    g->at = assay_cursor_over(g->results.data, g->results.size);
-    return status == ASSAY_OK ? assay_buf_status(&g->results) : status;
+    assay_buf results;
+    assay_buf_init(&results, SIZE_MAX);
+    int status = assay_comm_receive_post(m->comm, ASSAY_POST_MOVED, rank, &results);
+    assay_cursor in = assay_cursor_over(results.data, results.size);
+    const uint64_t first = assay_get_u64(&in);
+    assay_gift *gift = in.failed ? NULL : find_gift(m, first);
+    if (!gift || status != ASSAY_OK) {
+        const int lost = assay_buf_status(&results);
+        assay_buf_release(&results);
+        return status != ASSAY_OK ? status : lost != ASSAY_OK ? lost : ASSAY_ENOMEM; /* of the other rank */
+    }
+    gift->came = true;
+    gift->results = results;
+    gift->from = in;
+    gift->steps = (assay_measured_steps){.from = &gift->from, .part = &gift->part, .ranks = 1};
+    return ASSAY_OK;
 }
 
 int assay_moving_before(assay_moving *m, uint64_t at)
 {
-    gift *g = find_gift(m, at);
+    assay_gift *g = find_gift(m, at);
     int status = ASSAY_OK;
     while (g && !g->came && status == ASSAY_OK)
         status = receive_from(m, g->rank);
-    m->mapper->moved = g ? &g->at : NULL;
+    if (m->plan->moves)
+        m->mapper->measured = g ? &g->steps : NULL;
     return status;
 }
 
 void assay_moving_after(assay_moving *m, uint64_t at)
 {
-    m->cost += m->mapper->moved || m->plan->chunks[at].done ? 0 : m->plan->chunks[at].cost;
-    m->mapper->moved = NULL;
+    if (!m->plan->moves)
+        return;
+    m->cost += m->mapper->measured || m->plan->chunks[at].done ? 0 : m->plan->chunks[at].cost;
+    m->mapper->measured = NULL;
 }
 
 /* ---- the rank that is done ---- */
+
+/* Bytes for the results of what moves at a time: a rank may have to keep those of several others. */
+static size_t room_of(const assay_moving *m)
+{
+    return m->mapper->measured_room / ASSAY_MOST_GIFTS;
+}
 
 /* Measures what rank `from` gives and sends it the results; nothing where that fails. */
 static int work_for(assay_moving *m, int from, assay_error *err)
@@ -187,10 +197,13 @@ static int work_for(assay_moving *m, int from, assay_error *err)
         status = assay_plan_unpack_steps(&m->sources->list[m->plan->chunks[first].source].shard, &entries, err);
     }
     assay_buf_release(&steps);
+    assay_put_u64(&m->sent, first);
     if (status == ASSAY_OK)
-        status = assay_mapper_measure_steps(m->mapper, first, end, &m->sent, err);
-    if (status != ASSAY_OK || assay_buf_status(&m->sent) != ASSAY_OK || m->sent.size > ASSAY_COMM_POST_MOST)
+        status = assay_mapper_measure_steps(m->mapper, first, end, room_of(m), &m->sent, err);
+    if (status != ASSAY_OK || assay_buf_status(&m->sent) != ASSAY_OK) { /* the other rank measures them itself */
         assay_buf_clear(&m->sent);
+        assay_put_u64(&m->sent, first);
+    }
     int posted = assay_comm_post(m->comm, ASSAY_POST_MOVED, from, &m->sent);
     return status == ASSAY_OK ? posted : status;
 }
@@ -265,10 +278,10 @@ int assay_moving_finish(assay_moving *m, int status, assay_error *err)
     const uint64_t rate = rate_of(m);
     search s = {.next = 0};
     int rc = ASSAY_OK;
-    for (size_t i = 0; i < m->count && rc == ASSAY_OK; i++) /* of one that failed before it came to them */
-        if (!m->gifts[i].came)
+    for (int i = 0; i < ASSAY_MOST_GIFTS; i++) /* of one that failed before it came to them */
+        while (rc == ASSAY_OK && m->gifts[i].end > 0 && !m->gifts[i].came)
             rc = receive_from(m, m->gifts[i].rank);
-    while (!m->off && rc == ASSAY_OK) {
+    while (m->plan->moves && rc == ASSAY_OK) {
         uint64_t word;
         int got = assay_comm_note_take(m->comm, &word), posted = assay_comm_posted(m->comm, ASSAY_POST_MOVED);
         if (got < 0 || posted < 0)

@@ -20,24 +20,35 @@
 
 #include "engine/map/mapper.h"
 
+enum { ASSAY_MOST_GIFTS = 8 }; /* whose results a rank may have to keep at a time */
+
+/* Chunks that moved to another rank, and what it measured. */
+typedef struct assay_gift {
+    int rank;
+    uint64_t first, end; /* end 0: none */
+    bool came;
+    assay_buf results;
+    assay_cursor from, part;
+    assay_measured_steps steps; /* over these two */
+} assay_gift;
+
 typedef struct assay_moving {
     assay_comm *comm;
     const assay_plan *plan;
     assay_sources *sources;
     assay_mapper *mapper;
-    bool off;
-    int ended;          /* rank 0: ranks that found no more work */
-    double start;       /* of this rank's chunks, by the clock */
-    uint64_t cost;      /* of those that are done */
-    struct gift *gifts; /* chunks that moved to others, the last ones first */
-    size_t count;
-    uint64_t end;   /* this rank's chunks from here on moved, or are shared */
+    int ended;     /* rank 0: ranks that found no more work */
+    double start;  /* of this rank's chunks, by the clock */
+    uint64_t cost; /* of those that are done */
+    uint64_t end;  /* this rank's chunks from here on moved, or are shared */
+    assay_gift gifts[ASSAY_MOST_GIFTS];
     assay_buf sent; /* to a rank that was behind, on its way */
 } assay_moving;
 
-/* Begins with this rank's chunks, of which those before `end` may move; off: nothing moves. Not collective. */
+/* Begins with this rank's chunks, of which those before `end` may move. Nothing moves unless plan->moves. Not
+ * collective. */
 void assay_moving_begin(assay_moving *m, assay_comm *comm, const assay_plan *plan, assay_sources *sources,
-                        assay_mapper *mapper, uint64_t end, bool off);
+                        assay_mapper *mapper, uint64_t end);
 void assay_moving_release(assay_moving *m);
 
 /* At a chunk border: gives chunks away if another rank asked, chunk `at` being the next. 0, ASSAY_ENOMEM or

@@ -149,7 +149,7 @@ static int step_on(const assay_rank_loop *loop, uint64_t *at, assay_error *err)
         }
         return status;
     }
-    if (!loop->mapper->moved)
+    if (!loop->mapper->measured)
         assay_fault_wait();
     int status = assay_mapper_run(loop->mapper, *at, *at + 1, loop->combiners, err);
     *at += status == ASSAY_OK;
@@ -210,7 +210,7 @@ int assay_rank_loop_run(const assay_rank_loop *loop, int status, assay_error *er
     status = begin_sharing(loop, &shared, status, err);
     loop->mapper->end_chunk = end;
     assay_moving_begin(&moving, loop->comm, loop->plan, loop->sources, loop->mapper,
-                       end - (loop->mapper->sharing != NULL), calls || loop->options->view);
+                       end - (loop->mapper->sharing != NULL));
     assay_interrupt_init(&stop, loop->comm, loop->options->checkpoint_every);
     while (calls || (status == ASSAY_OK && at < end)) {
         bool busy = status == ASSAY_OK && at < end;

@@ -44,7 +44,7 @@ int assay_mapper_init(assay_mapper *m, const assay_plan *plan, const assay_sourc
     size_t cache = assay_budget_keep(budget, memory, lookup_bytes(plan, sources));
     *m = (assay_mapper){.source = {.plan = plan, .sources = sources, .number = ASSAY_NO_ID}, .rules = rules};
     const size_t part = cache / LOOKAHEAD;
-    m->measured_room = plan->by_tensor ? part : 0;
+    m->measured_room = plan->by_tensor ? part : plan->moves ? part / 2 : 0;
     int pool = assay_file_pool_init(&m->pool, &m->source, progress, memory / 4, cache - 2 * (part + m->measured_room));
     int work = assay_step_work_init(&m->work, &m->source, budget->step);
     m->lookahead = assay_lookahead_new(&m->source, part);
@@ -116,12 +116,10 @@ static int map_step(assay_mapper *m, uint64_t step, bool shared, assay_error *er
     int status = assay_step_work_begin(&m->work, &m->source.source->info->steps[step]);
     if (status == ASSAY_OK && m->measured)
         status = assay_step_sharing_take(&m->reader, &m->work, m->measured, &helped, err);
-    else if (status == ASSAY_OK && m->moved)
-        status = assay_step_sharing_take_step(&m->reader, &m->work, m->moved, &helped, err);
     else if (status == ASSAY_OK)
         status = shared ? assay_step_sharing_gather(&m->reader, &m->work, m->sharing, &helped, err)
                         : assay_step_reader_read(&m->reader, &m->work);
-    *(m->moved ? &m->steps_moved : &m->steps_shared) += status == ASSAY_OK && helped;
+    *(m->measured && m->source.plan->moves ? &m->steps_moved : &m->steps_shared) += status == ASSAY_OK && helped;
     if (status == ASSAY_OK)
         status = assay_step_map(&m->work, m->observer, &m->observed);
     return status == ASSAY_OK ? m->work.partial->problems.status : status;
@@ -165,7 +163,7 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
     return status;
 }
 
-/* Measures the records of a step that `rank` has; *full: memory does not suffice for more. */
+/* Measures the records of a step that `rank` has, all with -1; *full: memory does not suffice for more. */
 static int measure_step(assay_mapper *m, uint64_t step, int rank, size_t room, assay_buf *out, bool *full)
 {
     assay_partial partial;
@@ -219,23 +217,19 @@ int assay_mapper_help(assay_mapper *m, const assay_share *share, int rank, assay
     return status == ASSAY_ENOMEM ? no_memory(m, err) : status;
 }
 
-int assay_mapper_measure_steps(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_buf *out,
+int assay_mapper_measure_steps(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, size_t room, assay_buf *out,
                                assay_error *err)
 {
     const assay_plan *plan = m->source.plan;
     const assay_chunk *first = &plan->chunks[first_chunk], *last = &plan->chunks[end_chunk - 1];
     const uint64_t end = last->first_step + last->steps;
+    bool full = false;
     int status = enter_source(m, first->source);
-    assay_lookahead_until(m->lookahead, end);
-    for (uint64_t s = first->first_step; status == ASSAY_OK && s < end; s++) {
-        assay_partial partial;
-        status = assay_partial_init(&partial, plan->instances);
-        m->work.partial = &partial;
-        if (status == ASSAY_OK)
-            status = assay_step_work_begin(&m->work, &m->source.source->info->steps[s]);
-        if (status == ASSAY_OK)
-            status = assay_step_sharing_measure_step(&m->reader, &m->work, out);
-        assay_partial_release(&partial, m->source.rules);
+    if (status == ASSAY_OK)
+        assay_lookahead_until(m->lookahead, end);
+    for (uint64_t s = first->first_step; status == ASSAY_OK && !full && s < end; s++) {
+        status = measure_step(m, s, -1, room, out, &full);
+        full |= out->size + sizeof(uint64_t) > room;
     }
     return status == ASSAY_ENOMEM ? no_memory(m, err) : status;
 }

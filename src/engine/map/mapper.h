@@ -31,11 +31,10 @@ typedef struct assay_mapper {
     assay_step_work work;                 /* the step that is mapped */
     const assay_step_sharing *sharing;    /* who helps with the last step of the last chunk; NULL: nobody */
     uint64_t end_chunk;                   /* tensors of chunks before this one may be measured early */
-    const assay_measured_steps *measured; /* of all steps, what the ranks have measured; NULL: nothing */
+    const assay_measured_steps *measured; /* what ranks have measured of the steps to come; NULL: nothing */
     size_t measured_room;                 /* bytes for results on their way to other ranks, and for those that come */
-    assay_cursor *moved;                  /* results of the steps of the chunk to come, from another rank; NULL: none */
     uint64_t steps_shared;                /* that others helped with */
-    uint64_t steps_moved;                 /* of m->moved, those that were taken */
+    uint64_t steps_moved;                 /* that another rank measured as a whole */
 } assay_mapper;
 
 /* A mapper that uses at most `memory` bytes, divided by `budget`. All arguments are borrowed and outlive it. 0 or
@@ -54,8 +53,9 @@ int assay_mapper_run(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, 
  * steps: out[r] for rank r, of `ranks`. Steps for which there is no room are left to them. 0 or ASSAY_ENOMEM. */
 int assay_mapper_measure(assay_mapper *m, int rank, int ranks, assay_buf *out, assay_error *err);
 /* Measures the steps of chunks of a rank that is behind, whose entries have come in the place of this rank's own, and
- * packs them, each as assay_step_sharing_measure_step() does. 0 or ASSAY_ENOMEM. */
-int assay_mapper_measure_steps(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, assay_buf *out,
+ * packs them in at most `room` bytes, each as assay_step_sharing_measure() does; those behind are left to the other
+ * rank. 0 or ASSAY_ENOMEM. */
+int assay_mapper_measure_steps(assay_mapper *m, uint64_t first_chunk, uint64_t end_chunk, size_t room, assay_buf *out,
                                assay_error *err);
 /* Forgets what is kept of the source that was mapped last: its entries may change now. */
 void assay_mapper_leave(assay_mapper *m);

@@ -133,7 +133,7 @@ int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work,
     const size_t before = work->charge.held;
     assay_buf packed;
     assay_buf_init(&packed, room);
-    work->measurer = &rank;
+    work->measurer = rank >= 0 ? &rank : NULL;
     int status = assay_step_reader_read(reader, work);
     work->measurer = NULL;
     const bool problems = work->partial->problems.total > 0;
@@ -149,22 +149,6 @@ int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work,
     assay_put_bytes(out, packed.data, size);
     assay_buf_release(&packed);
     return status == ASSAY_OK ? assay_buf_status(out) : status;
-}
-
-int assay_step_sharing_measure_step(assay_step_reader *reader, assay_step_work *work, assay_buf *out)
-{
-    assay_buf step;
-    assay_buf_init(&step, ASSAY_COMM_POST_MOST);
-    size_t before = work->charge.held;
-    int status = assay_step_reader_read(reader, work);
-    if (status == ASSAY_OK && !assay_step_work_must_reread(work))
-        pack_range(work, before, &step);
-    if (assay_buf_status(&step) != ASSAY_OK)
-        assay_buf_clear(&step);
-    assay_put_u64(out, step.size);
-    assay_put_bytes(out, step.data, step.size);
-    assay_buf_release(&step);
-    return status;
 }
 
 /* ---- the rank that has the step ---- */
@@ -290,16 +274,6 @@ int assay_step_sharing_take(assay_step_reader *reader, assay_step_work *work, co
         status = unpack_problems(work, &steps->part[damaged], err);
     for (int r = 0; status == ASSAY_OK && r < steps->ranks; r++)
         status = unpack_results(work, &steps->part[r], err);
+    assay_lookahead_end_step(reader->lookahead, work);
     return unpacked(status, err);
-}
-
-int assay_step_sharing_take_step(assay_step_reader *reader, assay_step_work *work, assay_cursor *in, bool *taken,
-                                 assay_error *err)
-{
-    size_t size = (size_t)assay_get_count(in, 1);
-    *taken = false;
-    int status = take_range(work, assay_get_bytes(in, size), size, taken, err);
-    if (*taken)
-        assay_lookahead_end_step(reader->lookahead, work);
-    return status == ASSAY_OK && !*taken ? assay_step_reader_read(reader, work) : status;
 }

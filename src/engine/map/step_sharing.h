@@ -31,28 +31,22 @@ typedef struct assay_step_sharing {
 int assay_step_sharing_help(assay_step_reader *reader, assay_step_work *work, const assay_share *share, int rank,
                             assay_buf *out);
 
-/* The same of the whole step, for a step that moved to this rank: appended to `out` behind its size, which is 0 when
- * the other one has to do without. */
-int assay_step_sharing_measure_step(assay_step_reader *reader, assay_step_work *work, assay_buf *out);
-/* Takes the next step of what such a rank has sent, or reads it. *taken tells which. As assay_step_sharing_gather(). */
-int assay_step_sharing_take_step(assay_step_reader *reader, assay_step_work *work, assay_cursor *in, bool *taken,
-                                 assay_error *err);
-
 /* Reads work->step with the help of others. *helped tells whether any range of others was taken. 0, ASSAY_ENOMEM,
  * ASSAY_EMPI or ASSAY_EINTERNAL; then parts of those that help may be left to be received. */
 int assay_step_sharing_gather(assay_step_reader *reader, assay_step_work *work, const assay_step_sharing *sharing,
                               bool *helped, assay_error *err);
 
-/* What the ranks measured of this rank's steps, from each of them in the order of the steps. */
+/* What ranks measured of this rank's steps, from each of them in the order of the steps. Of steps that moved there is
+ * one such rank. */
 typedef struct assay_measured_steps {
     assay_cursor *from; /* [ranks] */
     assay_cursor *part; /* [ranks] of the step under way */
     int ranks;
 } assay_measured_steps;
 
-/* Measures what `rank` has of the tensors of work->step. Appends the size of the packed results and the results; the
- * size is 0 when the other rank has to do without, and when they take more than `room` bytes. Returns 0 or
- * ASSAY_ENOMEM.
+/* Measures what `rank` has of the tensors of work->step, or with -1 the whole step. Appends the size of the packed
+ * results and the results; the size is 0 when the other rank has to do without, and when they take more than `room`
+ * bytes. Returns 0 or ASSAY_ENOMEM.
  */
 int assay_step_sharing_measure(assay_step_reader *reader, assay_step_work *work, int rank, size_t room, assay_buf *out);
 

@@ -13,7 +13,9 @@ int assay_plan_make(assay_comm *comm, const assay_job *job, assay_sources *sourc
     status = assay_plan_cut(comm, out, sources, status, err);
     if (status != ASSAY_OK || options->view || options->checkpoint)
         return status;
-    return assay_plan_divide_tensors(comm, out, sources, err);
+    status = assay_plan_divide_tensors(comm, out, sources, err);
+    out->moves = assay_comm_size(comm) > 1 && out->pair_count == 0 && !out->by_tensor;
+    return status;
 }
 
 static void release_source_plan(assay_source_plan *source)

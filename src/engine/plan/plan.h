@@ -89,6 +89,7 @@ typedef struct assay_plan {
     bool by_step;         /* one chunk a step, however little it costs */
     uint64_t *rank_chunk; /* [ranks + 1]: rank r has chunks [rank_chunk[r], rank_chunk[r + 1]) */
     uint64_t *helps;      /* [ranks]: the chunk of a lower rank whose last step rank r helps with, or ASSAY_NO_CHUNK */
+    bool moves;           /* steps may move to ranks that are done sooner (engine/moving.h) */
     bool by_tensor;       /* each rank measures its own tensors at all steps (by_tensor.c); nobody helps */
     double excess_by_tensor; /* then: what the busiest rank has to measure beyond its share, as a part of it */
     assay_pair *pairs;
