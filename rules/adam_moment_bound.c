@@ -177,6 +177,11 @@ static const char *const remedies[] = {
 static const char *const value_units[] = {
     [AMSGRAD] = "element(s) below the second moment", [BOUND] = "times the bound", NULL};
 
+static const char *const sentences[] = {
+    [AMSGRAD] = "{tensor}{of} is smaller than the average it is the maximum of at {when}",
+    [BOUND] = "{tensor}{of} is larger than any gradients can have made it at {when}",
+    NULL};
+
 const assay_rule_ops assay_rule_adam_moment_bound = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -188,6 +193,7 @@ const assay_rule_ops assay_rule_adam_moment_bound = {
     .tests = tests,
     .series_width = 1,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

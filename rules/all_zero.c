@@ -94,6 +94,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"% zeros", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} was zero at {when}", NULL};
+
 const assay_rule_ops assay_rule_all_zero = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -106,6 +108,7 @@ const assay_rule_ops assay_rule_all_zero = {
     .params = params,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

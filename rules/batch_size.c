@@ -83,6 +83,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"% GPU use", NULL};
 
+static const char *const sentences[] = {"the batch does not fill {worker} at {when}", NULL};
+
 const assay_rule_ops assay_rule_batch_size = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -90,6 +92,7 @@ const assay_rule_ops assay_rule_batch_size = {
     .summary = "CPU, GPU and GPU memory all stay well below their limits: the batch does not fill the machine.",
     .advice = "Take larger batches, or a smaller machine.",
     .value_units = value_units,
+    .sentences = sentences,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -162,6 +162,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"away from mean 0", "away from variance 1", NULL};
 
+static const char *const sentences[] = {"{tensor} was not centred around zero at {when}", NULL};
+
 const assay_rule_ops assay_rule_check_input_images = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -174,6 +176,7 @@ const assay_rule_ops assay_rule_check_input_images = {
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -443,6 +443,14 @@ static const char *const remedies[] = {
 
 static const char *const value_units[] = {"tensor(s)", "damaged or missing part(s)", NULL};
 
+static const char *const sentences[] = {[APPEARED] = "{tensor}{of} was not in the checkpoint before, and is at {when}",
+                                        [DTYPE] = "the dtype of {tensor}{of} changed at {when}",
+                                        [FILES] = "the checkpoint is damaged or incomplete at {when}",
+                                        [SHAPE] = "the shape of {tensor}{of} changed at {when}",
+                                        [TIED] = "{tensor}{of} was no longer tied at {when}",
+                                        [VANISHED] = "{tensor}{of} was gone from the checkpoint at {when}",
+                                        NULL};
+
 const assay_rule_ops assay_rule_checkpoint_structure = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -455,6 +463,7 @@ const assay_rule_ops assay_rule_checkpoint_structure = {
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = 1,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

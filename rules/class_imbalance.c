@@ -328,6 +328,10 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 static const char *const value_units[] = {
     [IMBALANCE] = "times the smallest class", [MISPREDICTION] = "of a class wrong", NULL};
 
+static const char *const sentences[] = {[IMBALANCE] = "classes have far fewer labels than others at {when}",
+                                        [MISPREDICTION] = "classes were mostly predicted wrongly at {when}",
+                                        NULL};
+
 const assay_rule_ops assay_rule_class_imbalance = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -343,6 +347,7 @@ const assay_rule_ops assay_rule_class_imbalance = {
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -302,6 +302,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"of a class right", NULL};
 
+static const char *const sentences[] = {"too many predictions were wrong at {when}", NULL};
+
 const assay_rule_ops assay_rule_confusion = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -316,6 +318,7 @@ const assay_rule_ops assay_rule_confusion = {
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -17,6 +17,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"% of the snapshots", NULL};
 
+static const char *const sentences[] = {"GPUs of {worker} waited for a busy CPU core at {when}", NULL};
+
 const assay_rule_ops assay_rule_cpu_bottleneck = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -24,6 +26,7 @@ const assay_rule_ops assay_rule_cpu_bottleneck = {
     .summary = "GPUs idle while a core is saturated, for too large a share of the time.",
     .advice = "More loader processes, prefetching, or less work on the CPU for each sample.",
     .value_units = value_units,
+    .sentences = sentences,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

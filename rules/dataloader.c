@@ -179,6 +179,10 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"loader process(es)", NULL};
 
+static const char *const sentences[] = {[TOO_FEW] = "{worker} had too few data loader processes at {when}",
+                                        [TOO_MANY] = "{worker} had too many data loader processes at {when}",
+                                        NULL};
+
 const assay_rule_ops assay_rule_dataloader = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -186,6 +190,7 @@ const assay_rule_ops assay_rule_dataloader = {
     .summary = "Far fewer or far more loader processes than cores.",
     .advice = "Change the number of loader processes.",
     .value_units = value_units,
+    .sentences = sentences,
     .params = params,
     .tests = tests,
     TIMED_RULE_STATE,

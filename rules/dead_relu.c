@@ -88,6 +88,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"% of the units dead", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} was dead at {when}", NULL};
+
 const assay_rule_ops assay_rule_dead_relu = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -100,6 +102,7 @@ const assay_rule_ops assay_rule_dead_relu = {
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

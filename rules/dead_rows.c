@@ -122,6 +122,10 @@ static const char *const remedies[] = {
 
 static const char *const value_units[] = {"dead row(s)", NULL};
 
+static const char *const sentences[] = {[EMBEDDING] = "no gradient had reached rows of {tensor}{of} at {when}",
+                                        [ROWS] = "no gradient had reached rows of {tensor}{of} at {when}",
+                                        NULL};
+
 const assay_rule_ops assay_rule_dead_rows = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -132,6 +136,7 @@ const assay_rule_ops assay_rule_dead_rows = {
     .params = params,
     .tests = tests,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

@@ -150,6 +150,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"saved step(s) in a row", NULL};
 
+static const char *const sentences[] = {"{worker} got the same data as another at {when}", NULL};
+
 const assay_rule_ops assay_rule_duplicate_shard = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -163,6 +165,7 @@ const assay_rule_ops assay_rule_duplicate_shard = {
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -209,6 +209,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 static const char *const value_units[] = {"NaN element(s)", "infinite element(s)", "NaN or infinite element(s)",
                                           "saved reduction(s) not finite", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} was not finite at {when}", NULL};
+
 const assay_rule_ops assay_rule_exploding_tensor = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -223,6 +225,7 @@ const assay_rule_ops assay_rule_exploding_tensor = {
     .params = params,
     .series_width = ROW_WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -85,6 +85,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static const char *const value_units[] = {"of the total importance", NULL};
 
+static const char *const sentences[] = {"a few features carry most of the importance at {when}", NULL};
+
 const assay_rule_ops assay_rule_feature_importance_overweight = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -95,6 +97,7 @@ const assay_rule_ops assay_rule_feature_importance_overweight = {
         "(colsample_bytree), limit depth, or train once without them to see what the others can do.",
     .params = params,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

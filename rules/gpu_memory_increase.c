@@ -58,6 +58,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"percentage points", NULL};
 
+static const char *const sentences[] = {"memory of {worker} rose sharply at {when}", NULL};
+
 const assay_rule_ops assay_rule_gpu_memory_increase = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -65,6 +67,7 @@ const assay_rule_ops assay_rule_gpu_memory_increase = {
     .summary = "The moving average of a GPU's memory rose sharply.",
     .advice = "Look for tensors that are kept alive; if the need is real, take more memory.",
     .value_units = value_units,
+    .sentences = sentences,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -266,6 +266,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"apart", NULL};
 
+static const char *const sentences[] = {
+    [DRIFT] = "{tensor}{of} drifts away from the other workers at {when}",
+    [DIFFERS] = "gradients were not averaged: {tensor}{of} differs from the other workers at {when}",
+    NULL};
+
 const assay_rule_ops assay_rule_gradient_not_synchronized = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -280,6 +285,7 @@ const assay_rule_ops assay_rule_gradient_not_synchronized = {
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

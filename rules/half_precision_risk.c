@@ -234,6 +234,10 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"% of the elements", NULL};
 
+static const char *const sentences[] = {[FLUSH] = "{tensor}{of} would underflow in half precision at {when}",
+                                        [OVERFLOWS] = "{tensor}{of} would overflow in half precision at {when}",
+                                        NULL};
+
 const assay_rule_ops assay_rule_half_precision_risk = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -246,6 +250,7 @@ const assay_rule_ops assay_rule_half_precision_risk = {
     .tests = tests,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -17,6 +17,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"% of the snapshots", NULL};
 
+static const char *const sentences[] = {"GPUs of {worker} waited for I/O at {when}", NULL};
+
 const assay_rule_ops assay_rule_io_bottleneck = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -24,6 +26,7 @@ const assay_rule_ops assay_rule_io_bottleneck = {
     .summary = "GPUs idle while cores wait for I/O, for too large a share of the time.",
     .advice = "Prefetch, take larger or binary files, or faster storage.",
     .value_units = value_units,
+    .sentences = sentences,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -225,6 +225,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"label(s)", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} had labels out of range at {when}", NULL};
+
 const assay_rule_ops assay_rule_label_out_of_range = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -236,6 +238,7 @@ const assay_rule_ops assay_rule_label_out_of_range = {
     .remedies = remedies,
     .params = params,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .series_width = WIDTH,
     .map = map,

@@ -129,7 +129,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     return timed_finalize(rule, verdict, load_balancing_evaluate, err);
 }
 
-static const char *const value_units[] = {"apart, of 0.83 at most", NULL};
+static const char *const value_units[] = {"Jensen-Shannon distance, 0.83 at most", NULL};
+
+static const char *const sentences[] = {"{worker} had clearly different loads at {when}", NULL};
 
 const assay_rule_ops assay_rule_load_balancing = {
     .abi = ASSAY_RULE_ABI,
@@ -138,6 +140,7 @@ const assay_rule_ops assay_rule_load_balancing = {
     .summary = "GPUs of the same job have clearly different loads.",
     .advice = "Take another distribution strategy, or make the shards of the data even.",
     .value_units = value_units,
+    .sentences = sentences,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -368,6 +368,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"% decrease", NULL};
 
+static const char *const sentences[] = {"{tensor} hardly fell by {when}", NULL};
+
 const assay_rule_ops assay_rule_loss_not_decreasing = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -382,6 +384,7 @@ const assay_rule_ops assay_rule_loss_not_decreasing = {
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -94,6 +94,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"loss", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} jumped at {when}", NULL};
+
 const assay_rule_ops assay_rule_loss_spike = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -107,6 +109,7 @@ const assay_rule_ops assay_rule_loss_spike = {
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = HISTORY_WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -62,6 +62,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"% GPU use", NULL};
 
+static const char *const sentences[] = {[FLUCTUATING] = "{worker} changed between busy and idle at {when}",
+                                        [LOW] = "{worker} was hardly used at {when}",
+                                        [UNUSED] = "{worker} was not used at {when}",
+                                        NULL};
+
 const assay_rule_ops assay_rule_low_gpu_utilization = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -69,6 +74,7 @@ const assay_rule_ops assay_rule_low_gpu_utilization = {
     .summary = "A GPU is hardly used, or flips between busy and idle.",
     .advice = "Look for bottlenecks and synchronous calls, or enlarge the batch.",
     .value_units = value_units,
+    .sentences = sentences,
     .params = params,
     .tests = tests,
     TIMED_RULE_STATE,

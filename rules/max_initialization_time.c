@@ -87,6 +87,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"min", NULL};
 
+static const char *const sentences[] = {"the first step of {worker} came late, at {when}", NULL};
+
 const assay_rule_ops assay_rule_max_initialization_time = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -94,6 +96,7 @@ const assay_rule_ops assay_rule_max_initialization_time = {
     .summary = "The first step came late.",
     .advice = "Shorten downloads and set-up; stream the data.",
     .value_units = value_units,
+    .sentences = sentences,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

@@ -203,6 +203,9 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {[ABSENT] = "step(s) missed in a row", [NEVER] = "of {workers} workers", NULL};
 
+static const char *const sentences[] = {
+    [ABSENT] = "{worker} wrote nothing at {when}", [NEVER] = "{worker} never wrote anything", NULL};
+
 const assay_rule_ops assay_rule_missing_worker = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -217,6 +220,7 @@ const assay_rule_ops assay_rule_missing_worker = {
     .traits = ASSAY_RULE_POOLS,
     .series_width = 1,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = times_setup,
     .map = map,
     .finalize = finalize,

@@ -55,6 +55,9 @@ static const char *const remedies[] = {
 
 static const char *const value_units[] = {"element(s) below zero", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} was below zero at {when}, though it is an average of squares",
+                                        NULL};
+
 const assay_rule_ops assay_rule_negative_second_moment = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -64,6 +67,7 @@ const assay_rule_ops assay_rule_negative_second_moment = {
     .remedies = remedies,
     .params = params,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

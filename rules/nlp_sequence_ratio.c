@@ -93,6 +93,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static const char *const value_units[] = {"% of the tokens", NULL};
 
+static const char *const sentences[] = {"one token took too large a share of {tensor}{of} at {when}", NULL};
+
 const assay_rule_ops assay_rule_nlp_sequence_ratio = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -104,6 +106,7 @@ const assay_rule_ops assay_rule_nlp_sequence_ratio = {
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

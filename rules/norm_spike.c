@@ -185,6 +185,10 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"deviations", NULL};
 
+static const char *const sentences[] = {[HISTORY] = "the norm of {tensor}{of} jumped at {when}",
+                                        [WORKERS] = "the norm of {tensor}{of} left that of the other workers at {when}",
+                                        NULL};
+
 const assay_rule_ops assay_rule_norm_spike = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -199,6 +203,7 @@ const assay_rule_ops assay_rule_norm_spike = {
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -145,7 +145,9 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     return reason_no_evaluation(rule, out);
 }
 
-static const char *const value_units[] = {"of the training loss above it", NULL};
+static const char *const value_units[] = {"times the training loss above it", NULL};
+
+static const char *const sentences[] = {"the validation loss rose above the training loss by {when}", NULL};
 
 const assay_rule_ops assay_rule_overfit = {
     .abi = ASSAY_RULE_ABI,
@@ -159,6 +161,7 @@ const assay_rule_ops assay_rule_overfit = {
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -112,6 +112,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"validation step(s) without a new best", NULL};
 
+static const char *const sentences[] = {"the losses did not improve any more at {when}", NULL};
+
 const assay_rule_ops assay_rule_overtraining = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -124,6 +126,7 @@ const assay_rule_ops assay_rule_overtraining = {
     .traits = ASSAY_RULE_POOLS,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

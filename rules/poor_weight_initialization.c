@@ -202,6 +202,11 @@ static const char *const value_units[] = {[GRADIENT_RANGE] = "between the 5 % an
                                           [VARIANCE_RATIO] = "times the smallest variance",
                                           NULL};
 
+static const char *const sentences[] = {[GRADIENT_RANGE] = "gradients were almost flat at {when}",
+                                        [LOSS_STALLED] = "the loss did not fall at first, up to {when}",
+                                        [VARIANCE_RATIO] = "layers{of} had very unequal variances at {when}",
+                                        NULL};
+
 const assay_rule_ops assay_rule_poor_weight_initialization = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -214,6 +219,7 @@ const assay_rule_ops assay_rule_poor_weight_initialization = {
     .tests = tests,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

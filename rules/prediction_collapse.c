@@ -253,6 +253,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"of the predictions", NULL};
 
+static const char *const sentences[] = {"nearly all predictions were one class at {when}", NULL};
+
 const assay_rule_ops assay_rule_prediction_collapse = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -266,6 +268,7 @@ const assay_rule_ops assay_rule_prediction_collapse = {
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

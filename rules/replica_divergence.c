@@ -271,6 +271,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"apart", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} differed from the other copies at {when}", NULL};
+
 const assay_rule_ops assay_rule_replica_divergence = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -284,6 +286,7 @@ const assay_rule_ops assay_rule_replica_divergence = {
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

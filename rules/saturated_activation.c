@@ -122,6 +122,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"% of the units saturated", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} was saturated at {when}", NULL};
+
 const assay_rule_ops assay_rule_saturated_activation = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -133,6 +135,7 @@ const assay_rule_ops assay_rule_saturated_activation = {
     .params = params,
     .traits = ASSAY_RULE_POOLS,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -116,6 +116,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"apart", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} differed from the other trial at {when}", NULL};
+
 const assay_rule_ops assay_rule_similar_across_runs = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -126,6 +128,7 @@ const assay_rule_ops assay_rule_similar_across_runs = {
               "equal up to there; a difference in inputs or labels comes before one in weights.",
     .params = params,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -76,6 +76,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"s", NULL};
 
+static const char *const sentences[] = {"no step was saved for long after {when}", NULL};
+
 const assay_rule_ops assay_rule_stalled_training_rule = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -89,6 +91,7 @@ const assay_rule_ops assay_rule_stalled_training_rule = {
     .traits = ASSAY_RULE_LOOKS_BACK | ASSAY_RULE_POOLS,
     .series_width = 1,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -163,6 +163,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"outlier step(s)", NULL};
 
+static const char *const sentences[] = {"steps of {worker} took far longer than the rest by {when}", NULL};
+
 const assay_rule_ops assay_rule_step_outlier = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -170,6 +172,7 @@ const assay_rule_ops assay_rule_step_outlier = {
     .summary = "Some steps took far longer than the rest.",
     .advice = "See what ran at those times: I/O, checkpoints, other processes.",
     .value_units = value_units,
+    .sentences = sentences,
     .params = params,
     TIMED_RULE_STATE,
     .finalize = finalize,

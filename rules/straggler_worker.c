@@ -221,6 +221,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"s late", NULL};
 
+static const char *const sentences[] = {"{worker} was later than the others at {when}", NULL};
+
 const assay_rule_ops assay_rule_straggler_worker = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -234,6 +236,7 @@ const assay_rule_ops assay_rule_straggler_worker = {
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = 1,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -73,6 +73,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static const char *const value_units[] = {"variance", NULL};
 
+static const char *const sentences[] = {"the variance of {tensor}{of} was out of its range at {when}", NULL};
+
 const assay_rule_ops assay_rule_tensor_variance = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -85,6 +87,7 @@ const assay_rule_ops assay_rule_tensor_variance = {
         "learning rate of the tensors named.",
     .params = params,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

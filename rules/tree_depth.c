@@ -137,6 +137,8 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
 
 static const char *const value_units[] = {"level(s)", NULL};
 
+static const char *const sentences[] = {"a tree was too deep at {when}", NULL};
+
 const assay_rule_ops assay_rule_tree_depth = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -147,6 +149,7 @@ const assay_rule_ops assay_rule_tree_depth = {
               "validation metric before and after.",
     .params = params,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     ASSAY_COMMON_STATE,

@@ -357,6 +357,8 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"saved step(s) unchanged", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} had not changed at {when}", NULL};
+
 const assay_rule_ops assay_rule_unchanged_tensor = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -371,6 +373,7 @@ const assay_rule_ops assay_rule_unchanged_tensor = {
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -160,6 +160,8 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"mean magnitude", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} vanished at {when}", NULL};
+
 const assay_rule_ops assay_rule_vanishing_gradient = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -173,6 +175,7 @@ const assay_rule_ops assay_rule_vanishing_gradient = {
     .params = params,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -217,6 +217,9 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"saved step(s) unchanged", NULL};
 
+static const char *const sentences[] = {"{tensor}{of} had not moved at {when} although its gradient was not zero",
+                                        NULL};
+
 const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -230,6 +233,7 @@ const assay_rule_ops assay_rule_weight_frozen_despite_gradient = {
     .traits = ASSAY_RULE_LOOKS_BACK,
     .series_width = WIDTH,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

@@ -85,6 +85,9 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
 
 static const char *const value_units[] = {"of the weights' norm", NULL};
 
+static const char *const sentences[] = {
+    "the update of {tensor}{of} was too large or too small for its weights at {when}", NULL};
+
 const assay_rule_ops assay_rule_weight_update_ratio = {
     .abi = ASSAY_RULE_ABI,
     .size = sizeof(assay_rule_ops),
@@ -97,6 +100,7 @@ const assay_rule_ops assay_rule_weight_update_ratio = {
               "that the optimizer holds the parameter.",
     .params = params,
     .value_units = value_units,
+    .sentences = sentences,
     .setup = setup,
     .map = map,
     .finalize = finalize,

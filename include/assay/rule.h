@@ -437,6 +437,12 @@ struct assay_rule_ops {
      * "NaN element(s)" loses what is in parentheses behind a 1, and "of {workers} workers" gets the number of workers
      * that were said to write. A finding says by its index which is its own; ends with NULL. NULL: bare numbers. */
     const char *const *value_units;
+
+    /* What a finding of each test means, as a sentence without a full stop: "{worker} wrote nothing at {when}". The
+     * report puts names for {tensor} and {worker}, "step 12" or a time for {when}, and for {of} " of worker_2" where
+     * the trial has several workers. In the order of `tests`; ends with NULL. NULL: the report says the rule's name
+     * and the place. */
+    const char *const *sentences;
 };
 
 /* The functions of the common state, as assay_rule_ops asks for them: findings, a series of ops->series_width doubles a

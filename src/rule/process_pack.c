@@ -108,6 +108,7 @@ void assay_rule_table_pack(const assay_rule_ops *const *table, assay_buf *out)
         put_list(out, ops->tests);
         put_list(out, ops->remedies);
         put_list(out, ops->value_units);
+        put_list(out, ops->sentences);
         assay_put_u32(out, ops->traits);
         assay_put_u32(out, ops->series_width);
         assay_put_u32(out, functions_of(ops));
@@ -168,6 +169,8 @@ int assay_rule_table_next(assay_cursor *in, assay_rule_ops *out, unsigned *has)
         status = get_list(in, &out->remedies);
     if (status == ASSAY_OK)
         status = get_list(in, &out->value_units);
+    if (status == ASSAY_OK)
+        status = get_list(in, &out->sentences);
     out->name = name;
     out->summary = summary;
     out->advice = advice;
@@ -198,6 +201,7 @@ void assay_rule_table_free(assay_rule_ops *ops)
     free_list(ops->tests);
     free_list(ops->remedies);
     free_list(ops->value_units);
+    free_list(ops->sentences);
     for (size_t i = 0; ops->params && ops->params[i].name; i++) {
         free_text(ops->params[i].name);
         free_text(ops->params[i].initial);

@@ -399,6 +399,37 @@ static void every_rule_has_its_page(void)
     }
 }
 
+/* Is the placeholder at `text` one that the report knows? */
+static bool is_known(const char *text)
+{
+    static const char *const known[] = {"{tensor}", "{worker}", "{of}", "{when}"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(text, known[i], strlen(known[i])) == 0)
+            return true;
+    return false;
+}
+
+/* A rule that has sentences has one for each test, with placeholders that the report knows. */
+static void every_sentence_can_be_said(void)
+{
+    const assay_rule_ops *ops;
+    size_t with = 0;
+    for (size_t i = 0; (ops = assay_rule_at(i)); i++) {
+        size_t tests = 0, sentences = 0;
+        while (ops->tests && ops->tests[tests])
+            tests++;
+        for (; ops->sentences && ops->sentences[sentences]; sentences++) {
+            const char *text = ops->sentences[sentences];
+            for (const char *at = strchr(text, '{'); at; at = strchr(at + 1, '{'))
+                CU_ASSERT(is_known(at));
+            CU_ASSERT(text[0] && text[strlen(text) - 1] != '.');
+        }
+        CU_ASSERT(!ops->sentences || sentences == (tests ? tests : 1));
+        with += ops->sentences != NULL;
+    }
+    CU_ASSERT(with > 40);
+}
+
 int main(void)
 {
     mallopt(M_PERTURB, 0xA5); /* freed memory is overwritten: what was kept into it shows */
@@ -411,6 +442,7 @@ int main(void)
                            {"every rule survives failing allocations", every_rule_survives_failing_allocations},
                            {"every rule refuses bad parameters", every_rule_refuses_bad_parameters},
                            {"every rule has its page", every_rule_has_its_page},
+                           {"every sentence can be said", every_sentence_can_be_said},
                            CU_TEST_INFO_NULL};
     return unit_main("laws", tests);
 }

@@ -38,8 +38,8 @@ bool report_nothing_tested(const assay_report *report);
 bool report_put_choice(const assay_trial_outcome *trial, assay_buf *out);
 
 /* Appends what the report comes to, in one sentence without its full stop: the first line of every form. "worker_2 fed
- * NaN at step 33; all workers by step 34", "nothing wrong in 24 rules; 3 had no data". Names are as they are; the
- * second has them cleaned. (verdict.c) */
+ * NaN at step 33; all workers by step 34", "worker_2 wrote nothing at step 51 (MissingWorker)", "nothing wrong in 24
+ * rules; 3 had no data". Names are as they are; the last has them cleaned. (verdict.c) */
 void report_put_verdict(const assay_report *report, assay_buf *out);
 /* The same of one trial alone. */
 void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out);
@@ -95,6 +95,10 @@ void report_origin_release(report_origin *origin);
 /* Appends the cause, or else step, worker and tensor of the first finding, of which there must be one. Names in full
  * and as they are. */
 void report_put_origin(const assay_trial *info, const report_origin *origin, assay_buf *out);
+
+/* Appends the first finding as a sentence in the words of its rule, "worker_2 wrote nothing at step 51", without a full
+ * stop. False, and nothing, where the rule gives none. (sentence.c) */
+bool report_put_sentence(const assay_trial *info, const report_rule *rule, const report_origin *origin, assay_buf *out);
 
 /* What the report calls the finding's parts; "" and "*" as in assay/rule.h. `info` may not be NULL. */
 const char *report_finding_tensor(const assay_trial *info, const assay_finding *finding);

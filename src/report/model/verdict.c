@@ -58,19 +58,42 @@ static void put_place(const assay_trial *info, const report_rule *rule, const re
     assay_put_format(out, ")");
 }
 
-/* What the leading rule found: its cause, or its name and where it fired first. */
+/* What the leading rule found: its cause, or what its first finding means, or its name and where it fired first. */
 static void put_lead(const assay_outcome *outcome, const assay_trial_outcome *trial, const tally *n, assay_buf *out)
 {
     const report_rule rule = report_rule_of(outcome, trial, n->lead, false);
     report_origin origin;
     report_find_origin(trial->info, &rule, &origin);
-    if (origin.cause.size > 0)
+    if (origin.cause.size > 0) {
         report_put_origin(trial->info, &origin, out);
-    else
+    } else if (report_put_sentence(trial->info, &rule, &origin, out)) {
+        assay_put_format(out, " (");
+        assay_put_bytes(out, rule.instance->name, strlen(rule.instance->name));
+        assay_put_format(out, ")");
+    } else
         put_place(trial->info, &rule, &origin, out);
     report_origin_release(&origin);
     if (n->found > 1)
         assay_put_format(out, "; %zu more rule%s found something", n->found - 1, assay_plural(n->found - 1));
+}
+
+/* "; 2 parts are damaged or missing: ckpt_20.pt, ..." */
+static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
+{
+    const assay_problems *problems = &trial->problems;
+    const char *file = "";
+    if (problems->losses == 0)
+        return;
+    for (size_t i = 0; i < problems->kept && !*file; i++)
+        if (assay_problem_is_loss(problems->list[i].kind))
+            file = problems->list[i].file;
+    assay_put_format(out, "; %" PRIu64 " part%s of the trial %s damaged or missing", problems->losses,
+                     assay_plural(problems->losses), problems->losses == 1 ? "is" : "are");
+    if (!*file)
+        return;
+    assay_put_format(out, ": ");
+    assay_put_bytes(out, file, strlen(file));
+    assay_put_format(out, problems->losses > 1 ? ", ..." : "");
 }
 
 void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
@@ -89,12 +112,15 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
         assay_put_format(out, "nothing was tested");
     else
         assay_put_format(out, "no rules to judge by");
+    /* "3 had no data" reads well behind "24 rules" alone */
+    const bool after_rules = n.found > 1 || (n.found == 0 && n.passed > 0);
     if (n.silent > 0)
-        assay_put_format(out, "; %zu had no data", n.silent);
+        assay_put_format(out, "; %zu%s%s had no data", n.silent, after_rules ? "" : " rule",
+                         after_rules ? "" : assay_plural(n.silent));
     if (n.failed > 0)
-        assay_put_format(out, "; %zu could not run", n.failed);
-    if (trial->problems.losses > 0)
-        assay_put_format(out, "; %" PRIu64 " damaged or missing", trial->problems.losses);
+        assay_put_format(out, "; %zu%s%s could not run", n.failed, after_rules || n.silent ? "" : " rule",
+                         after_rules || n.silent ? "" : assay_plural(n.failed));
+    put_losses(trial, out);
     const assay_run_facts *facts = &trial->catalog.facts;
     if (facts->recorded_workers < facts->run_workers)
         assay_put_format(out, "; judged by %" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers,
