@@ -29,7 +29,7 @@ const cli_command *cli_command_find(const char *name)
     return NULL;
 }
 
-void cli_put_overview(assay_buf *out)
+void cli_put_overview(const assay_draw *draw, assay_buf *out)
 {
     static const char about[] =
         "assay finds out what went wrong in recorded trainings: where first, and on which worker.";
@@ -43,15 +43,15 @@ void cli_put_overview(assay_buf *out)
     static const char more[] = "`assay help COMMAND` tells more. `assay --version` prints versions. "
                                "`assay completion bash` completes words in bash; zsh and fish likewise.";
     assay_put_format(out, "Usage: assay COMMAND [options]\n\n");
-    assay_text_put_wrapped(out, NULL, 0, NULL, about, strlen(about));
+    assay_text_put_wrapped(out, draw, 0, NULL, about, strlen(about));
     assay_put_format(out, "\nCommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         char lead[32];
         snprintf(lead, sizeof lead, "  %s", COMMANDS[i]->name);
-        assay_text_put_wrapped(out, NULL, 14, lead, COMMANDS[i]->summary, strlen(COMMANDS[i]->summary));
+        assay_text_put_wrapped(out, draw, 14, lead, COMMANDS[i]->summary, strlen(COMMANDS[i]->summary));
     }
     assay_put_u8(out, '\n');
-    assay_text_put_wrapped(out, NULL, 0, NULL, more, strlen(more));
+    assay_text_put_wrapped(out, draw, 0, NULL, more, strlen(more));
     assay_put_u8(out, '\n');
     assay_put_format(out, "%s", codes);
 }

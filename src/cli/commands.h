@@ -9,8 +9,8 @@ const cli_command *cli_command_at(size_t i);
 /* NULL: there is none of that name. */
 const cli_command *cli_command_find(const char *name);
 
-/* Append the text of `assay --help`, and of `assay --version`. */
-void cli_put_overview(assay_buf *out);
+/* Append the text of `assay --help`, as wide as the terminal (NULL: there is none), and of `assay --version`. */
+void cli_put_overview(const assay_draw *draw, assay_buf *out);
 void cli_put_version(const char *version, assay_buf *out);
 
 /* The word in front of an unfinished command line whose continuations a shell asks for: assay __complete WORD... */

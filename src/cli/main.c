@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/activity.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/nearest.h"
@@ -24,12 +25,14 @@ static bool is_first(void)
 
 static int print_help(const cli_command *command)
 {
+    assay_draw room;
     assay_buf out;
+    const assay_draw *draw = cli_draw_style(CLI_DRAW_AUTO, &room);
     assay_buf_init(&out, 1 << 20);
     if (command)
-        cli_options_put_help(command, &out);
+        cli_options_put_help(command, draw, &out);
     else
-        cli_put_overview(&out);
+        cli_put_overview(draw, &out);
     return cli_finish(&out, CLI_DONE);
 }
 
@@ -81,7 +84,9 @@ static int run_command(const cli_command *command, cli_context *context)
         cli_fail(status, &err);
         return CLI_FAILED;
     }
+    assay_activity_show(is_first());
     int code = command->run(context, context->argc - 2, context->argv + 2);
+    assay_activity_show(false);
     assay_s3_close();
     return code;
 }

@@ -368,7 +368,10 @@ static int put_text(const cli_metrics *metrics, const cli_course_choice *choice,
     assay_table_init(&s.table, "keelrrrrrr", heads);
     int status = cli_metrics_each(metrics, choice, put_course, &s, err);
     if (status == ASSAY_OK && s.from <= s.to) {
-        assay_put_format(out, "%s to %s\n\n", report_time(s.from, from), report_time(s.to, to));
+        char span[2 * REPORT_WHEN_ROOM + 8];
+        snprintf(span, sizeof span, "%s to %s", report_time(s.from, from), report_time(s.to, to));
+        assay_text_put_wrapped(out, draw, 0, NULL, span, strlen(span));
+        assay_put_u8(out, '\n');
         assay_table_put(&s.table, 0, draw, out);
         assay_put_format(out, s.drawings.size > 0 ? "\n" : "");
         assay_put_bytes(out, s.drawings.data, s.drawings.size);

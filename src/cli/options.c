@@ -329,31 +329,35 @@ void cli_options_release(const cli_command *command, void *fields)
     }
 }
 
-static void put_option_help(const char *name, const char *value, const char *help, assay_buf *out)
+static void put_option_help(const char *name, const char *value, const char *help, const assay_draw *draw,
+                            assay_buf *out)
 {
     char lead[64];
     snprintf(lead, sizeof lead, "  --%s%s%s  ", name, value ? " " : "", value ? value : "");
-    assay_text_put_wrapped(out, NULL, HELP_INDENT, lead, help, strlen(help));
+    assay_text_put_wrapped(out, draw, HELP_INDENT, lead, help, strlen(help));
 }
 
-static void put_table_help(const cli_option *table, assay_buf *out)
+static void put_table_help(const cli_option *table, const assay_draw *draw, assay_buf *out)
 {
     for (const cli_option *o = table; o->name; o++)
-        put_option_help(o->name, o->kind == CLI_CHOICE && !o->value ? o->choices : o->value, o->help, out);
+        put_option_help(o->name, o->kind == CLI_CHOICE && !o->value ? o->choices : o->value, o->help, draw, out);
 }
 
-void cli_options_put_help(const cli_command *command, assay_buf *out)
+void cli_options_put_help(const cli_command *command, const assay_draw *draw, assay_buf *out)
 {
-    assay_put_format(out, "Usage: assay %s%s%s [options]\n\n", command->name, command->operands[0] ? " " : "",
-                     command->operands);
-    assay_text_put_wrapped(out, NULL, 0, NULL, command->summary, strlen(command->summary));
+    char usage[256];
+    snprintf(usage, sizeof usage, "Usage: assay %s%s%s [options]", command->name, command->operands[0] ? " " : "",
+             command->operands);
+    assay_text_put_wrapped(out, draw, 4, "", usage, strlen(usage));
+    assay_put_u8(out, '\n');
+    assay_text_put_wrapped(out, draw, 0, NULL, command->summary, strlen(command->summary));
     assay_put_format(out, "\nOptions:\n");
-    put_table_help(command->options, out);
-    put_table_help(cli_common_options, out);
+    put_table_help(command->options, draw, out);
+    put_table_help(cli_common_options, draw, out);
     if (command->reads)
-        put_table_help(cli_s3_options, out);
+        put_table_help(cli_s3_options, draw, out);
     if (command->world)
         put_option_help(CLI_OPTION_MPI, NULL,
-                        "Start MPI even if no launcher is recognised. A single process does not need it.", out);
-    put_option_help("help", NULL, "Print this text.", out);
+                        "Start MPI even if no launcher is recognised. A single process does not need it.", draw, out);
+    put_option_help("help", NULL, "Print this text.", draw, out);
 }

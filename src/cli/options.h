@@ -9,6 +9,8 @@
 #include <assay/pack.h>
 #include <assay/status.h>
 
+#include "report/text/draw.h"
+
 typedef enum cli_kind {
     CLI_FLAG,    /* bool; takes no value */
     CLI_TEXT,    /* const char * */
@@ -79,7 +81,7 @@ int cli_options_parse(const cli_command *command, int argc, char **argv, void *f
                       size_t *operands, assay_error *err);
 /* Frees the lists. Not collective. */
 void cli_options_release(const cli_command *command, void *fields);
-/* Appends the text of --help. Not collective. */
-void cli_options_put_help(const cli_command *command, assay_buf *out);
+/* Appends the text of --help, as wide as the terminal (NULL: there is none). Not collective. */
+void cli_options_put_help(const cli_command *command, const assay_draw *draw, assay_buf *out);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "cli/rules_load.h"
 #include "base/nearest.h"
+#include "cli/terminal.h"
 #include "report/report.h"
 #include "report/text/layout.h"
 #include "rule/module.h"
@@ -28,7 +29,7 @@ static const char *const TYPE_NAMES[] = {
     [ASSAY_PARAM_REGEX] = "patterns", [ASSAY_PARAM_CHOICE] = "choice",
 };
 
-static void put_names(bool aggregations, const char *heading, assay_buf *out)
+static void put_names(bool aggregations, const char *heading, const assay_draw *draw, assay_buf *out)
 {
     char lead[64];
     assay_report_put_heading(out, heading);
@@ -37,7 +38,7 @@ static void put_names(bool aggregations, const char *heading, assay_buf *out)
         if (((ops->traits & ASSAY_RULE_AGGREGATION) != 0) != aggregations)
             continue;
         snprintf(lead, sizeof lead, "%s ", ops->name);
-        assay_text_put_wrapped(out, NULL, 32, lead, ops->summary, strlen(ops->summary));
+        assay_text_put_wrapped(out, draw, 32, lead, ops->summary, strlen(ops->summary));
     }
 }
 
@@ -58,11 +59,13 @@ static void put_modules(assay_buf *out)
     }
 }
 
-static void put_all(assay_buf *out)
+static void put_all(const assay_draw *draw, assay_buf *out)
 {
-    assay_put_format(out, "`assay rules NAME` shows the parameters. Names like vanishing_gradient are accepted too.\n");
-    put_names(false, "Rules", out);
-    put_names(true, "Aggregations", out);
+    static const char more[] =
+        "`assay rules NAME` shows the parameters. Names like vanishing_gradient are accepted too.";
+    assay_text_put_wrapped(out, draw, 0, NULL, more, strlen(more));
+    put_names(false, "Rules", draw, out);
+    put_names(true, "Aggregations", draw, out);
     put_modules(out);
 }
 
@@ -85,7 +88,7 @@ static void put_range(const assay_param_def *def, assay_buf *out)
 }
 
 /* All of them, or the one of that name. */
-static void put_params(const assay_rule_ops *ops, const char *name, assay_buf *out)
+static void put_params(const assay_rule_ops *ops, const char *name, const assay_draw *draw, assay_buf *out)
 {
     const assay_param_def *def;
     for (size_t i = 0; (def = assay_params_def(ops, i)); i++) {
@@ -104,11 +107,11 @@ static void put_params(const assay_rule_ops *ops, const char *name, assay_buf *o
         else
             assay_put_format(out, ")\n");
         if (def->help)
-            assay_text_put_wrapped(out, NULL, 4, NULL, def->help, strlen(def->help));
+            assay_text_put_wrapped(out, draw, 4, NULL, def->help, strlen(def->help));
     }
 }
 
-static void put_one(const assay_rule_ops *ops, assay_buf *out)
+static void put_one(const assay_rule_ops *ops, const assay_draw *draw, assay_buf *out)
 {
     char snake[128];
     bool aggregation = ops->traits & ASSAY_RULE_AGGREGATION;
@@ -117,7 +120,7 @@ static void put_one(const assay_rule_ops *ops, assay_buf *out)
     if (strcmp(snake, ops->name) != 0)
         assay_put_format(out, " (%s)", snake);
     assay_put_u8(out, '\n');
-    assay_text_put_wrapped(out, NULL, 0, NULL, ops->summary, strlen(ops->summary));
+    assay_text_put_wrapped(out, draw, 0, NULL, ops->summary, strlen(ops->summary));
     if (assay_module_of(ops)) {
         assay_put_format(out, "Loaded from ");
         assay_text_put_clean(out, assay_module_of(ops), strlen(assay_module_of(ops)));
@@ -127,20 +130,21 @@ static void put_one(const assay_rule_ops *ops, assay_buf *out)
         assay_put_format(out, "%s%s", i ? ", " : "Tests: ", ops->tests[i]);
     assay_put_format(out, ops->tests ? "\n" : "");
     assay_report_put_heading(out, "Parameters");
-    put_params(ops, NULL, out);
+    put_params(ops, NULL, draw, out);
     if (ops->advice && ops->advice[0]) {
         assay_report_put_heading(out, "What to do when it fires");
-        assay_text_put_wrapped(out, NULL, 0, NULL, ops->advice, strlen(ops->advice));
+        assay_text_put_wrapped(out, draw, 0, NULL, ops->advice, strlen(ops->advice));
     }
 }
 
-static void put_both(const assay_rule_ops *rule, const assay_rule_ops *aggregation, assay_buf *out)
+static void put_both(const assay_rule_ops *rule, const assay_rule_ops *aggregation, const assay_draw *draw,
+                     assay_buf *out)
 {
     if (rule)
-        put_one(rule, out);
+        put_one(rule, draw, out);
     assay_put_format(out, rule && aggregation ? "\n\n" : "");
     if (aggregation)
-        put_one(aggregation, out);
+        put_one(aggregation, draw, out);
 }
 
 static void put_member(const char *key, const char *text, assay_buf *out)
@@ -249,15 +253,17 @@ static int rules(const cli_context *context, int argc, char **argv)
                    assay_rule_hint(name[0], false, hint));
         return cli_fail(ASSAY_EUSAGE, &err);
     }
+    assay_draw room;
+    const assay_draw *draw = cli_draw_style(CLI_DRAW_AUTO, &room);
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
     if (options.json)
         put_json(rule, aggregation, &out);
     else if (operands == 2)
-        put_params(rule ? rule : aggregation, name[1], &out);
+        put_params(rule ? rule : aggregation, name[1], draw, &out);
     else if (!operands)
-        put_all(&out);
+        put_all(draw, &out);
     else
-        put_both(rule, aggregation, &out);
+        put_both(rule, aggregation, draw, &out);
     if (out.size == 0 && assay_buf_status(&out) == ASSAY_OK) {
         assay_buf_release(&out);
         return fail_parameter(rule ? rule : aggregation, name[1]);

@@ -59,6 +59,7 @@ typedef struct show_sink {
     struct assay_table *table; /* TEXT: rows of the current tensor; NULL between tensors */
     const char *heading;       /* TEXT: the tensor whose rows are in the table */
     show_chart chart;          /* TEXT: of that tensor */
+    size_t column;             /* TEXT: of elements, how far their line has come */
 } show_sink;
 
 /* Statistics: one row. The record of the row's raw tensor is still open in `reader` for its strings. */

@@ -136,7 +136,7 @@ static void put_table(show_sink *sink)
 {
     if (!sink->table)
         return;
-    assay_table_put(sink->table, 2, NULL, &sink->out);
+    assay_table_put(sink->table, 2, sink->chart.draw, &sink->out);
     assay_table_release(sink->table);
     free(sink->table);
     sink->table = NULL;

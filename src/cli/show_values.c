@@ -102,6 +102,29 @@ static void put_before(show_sink *sink, const show_row *row, uint64_t i)
     }
 }
 
+/* On a terminal: lets the row of elements go on in another line, where the element that was written from `begin` on,
+ * its separator included, is too much for this one. */
+static void fold(show_sink *sink, size_t begin)
+{
+    enum { INDENT = 4 };
+    assay_buf *out = &sink->out;
+    if (sink->form != SHOW_TEXT || !sink->chart.draw || assay_buf_status(out) != ASSAY_OK)
+        return;
+    const bool first = out->data[begin] == '\n' || sink->column == 0;
+    const size_t size = out->size - begin;
+    if (first || sink->column + size <= assay_text_line_columns(sink->chart.draw)) {
+        sink->column = first ? size : sink->column + size;
+        return;
+    }
+    assay_text_put_blanks(out, INDENT);
+    if (assay_buf_status(out) != ASSAY_OK)
+        return;
+    memmove(out->data + begin + 1 + INDENT, out->data + begin + 1, size - 1);
+    memset(out->data + begin, ' ', 1 + INDENT);
+    out->data[begin] = '\n';
+    sink->column = INDENT + size - 1;
+}
+
 static void put_string(show_sink *sink, const char *text, size_t length)
 {
     if (sink->form == SHOW_JSON)
@@ -123,8 +146,10 @@ static int put_elements(show_sink *sink, const show_row *row, assay_trial_reader
     while (status == ASSAY_OK && assay_reader_content(reader->records, 0, &piece, &size, cause) == ASSAY_OK &&
            size > 0) {
         for (size_t at = 0; at + element <= size; at += element) {
+            const size_t begin = sink->out.size;
             put_before(sink, row, i++);
             put_element(&sink->out, sink->form, row->dtype, piece + at);
+            fold(sink, begin);
         }
         status = show_flush(sink, false, err);
     }
@@ -133,15 +158,23 @@ static int put_elements(show_sink *sink, const show_row *row, assay_trial_reader
 
 static void put_text_head(show_sink *sink, const show_row *row)
 {
-    assay_buf *out = &sink->out;
-    assay_put_bytes(out, "\n", sink->rows ? 1 : 0);
-    assay_text_put_clean(out, row->tensor, row->tensor_length);
-    assay_put_format(out, "  step %" PRId64 "  %s %" PRId64 "  ", row->step, assay_mode_name(row->mode),
+    assay_buf *out = &sink->out, line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_text_put_clean(&line, row->tensor, row->tensor_length);
+    assay_put_format(&line, "  step %" PRId64 "  %s %" PRId64 "  ", row->step, assay_mode_name(row->mode),
                      row->mode_step);
-    assay_text_put_clean(out, row->worker, strlen(row->worker));
-    assay_put_format(out, "  %s ", row->raw ? assay_dtype_name(row->dtype) : "damaged");
-    cli_put_shape(out, row->shape, row->dims);
-    assay_put_u8(out, '\n');
+    assay_text_put_clean(&line, row->worker, strlen(row->worker));
+    assay_put_format(&line, "  %s ", row->raw ? assay_dtype_name(row->dtype) : "damaged");
+    cli_put_shape(&line, row->shape, row->dims);
+    assay_put_bytes(out, "\n", sink->rows ? 1 : 0);
+    if (sink->chart.draw)
+        assay_text_put_wrapped(out, sink->chart.draw, 0, NULL, (const char *)line.data, line.size);
+    else
+        assay_put_bytes(out, line.data, line.size);
+    assay_put_bytes(out, "\n", sink->chart.draw ? 0 : 1);
+    if (assay_buf_status(&line) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&line);
+    assay_buf_release(&line);
 }
 
 int show_put_values(show_sink *sink, const show_row *row, assay_trial_reader *reader, bool *damaged, assay_error *err)
@@ -157,11 +190,14 @@ int show_put_values(show_sink *sink, const show_row *row, assay_trial_reader *re
         put_text_head(sink, row);
     }
     sink->rows++;
+    sink->column = 0;
     for (uint64_t i = 0; row->raw && row->dtype == ASSAY_STRING && i < row->elements; i++) {
         size_t length;
         const char *text = assay_reader_string(reader->records, i, &length);
+        const size_t begin = sink->out.size;
         put_before(sink, row, i);
         put_string(sink, text, length);
+        fold(sink, begin);
     }
     if (row->raw && row->dtype != ASSAY_STRING)
         status = put_elements(sink, row, reader, &cause, err);

@@ -172,6 +172,21 @@ static file_line *line_of_finding(tally *t, const assay_finding *f, const char *
     return line_of(t, step, f->step);
 }
 
+/* What a test of CheckpointStructure found, in words. */
+static const char *change_of(const char *test)
+{
+    static const struct {
+        const char *test, *words;
+    } known[] = {{"vanished", "it was there at the step before"},
+                 {"tied", "it is no longer tied"},
+                 {"dtype", "its dtype changed"},
+                 {"shape", "its shape changed"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].test, test) == 0)
+            return known[i].words;
+    return test;
+}
+
 /* "NaN or infinite" and the like: what a finding of a rule means here. */
 static void put_meaning(const assay_rule_outcome *rule, const assay_finding *f, const char *tensor, assay_buf *out)
 {
@@ -180,15 +195,12 @@ static void put_meaning(const assay_rule_outcome *rule, const assay_finding *f, 
     if (strcmp(ops->name, "ExplodingTensor") == 0)
         assay_put_format(out, "%.0f element%s NaN or infinite", f->value, f->value == 1 ? " is" : "s are");
     else if (strcmp(ops->name, "NegativeSecondMoment") == 0)
-        assay_put_format(out, "%.0f element%s of an average of squares below zero", f->value,
-                         f->value == 1 ? " is" : "s are");
+        assay_put_format(out, "%.0f element%s below zero, in an average of squares", f->value,
+                         assay_plural((uint64_t)f->value));
     else if (strcmp(ops->name, "AdamMomentBound") == 0)
         assay_put_format(out, "no gradients can have made this moment (%s %.6g)", ops->tests[f->test], f->value);
     else
-        assay_put_format(out, "%s",
-                         strcmp(ops->tests[f->test], "vanished") == 0 ? "it was there at the step before"
-                         : strcmp(ops->tests[f->test], "tied") == 0   ? "it is tied no more"
-                                                                      : ops->tests[f->test]);
+        assay_put_format(out, "%s", change_of(ops->tests[f->test]));
     if (f->note && strcmp(ops->name, "ExplodingTensor") != 0)
         assay_put_format(out, "; %s", f->note);
     assay_put_u8(out, '\0');
@@ -262,6 +274,15 @@ static uint32_t worst_of(const tally *t)
     return ASSAY_NO_ID;
 }
 
+/* What is said of a file, without its own name in front. */
+static const char *said_of(const char *path, const file_line *line)
+{
+    const size_t length = strlen(path);
+    const char *text = line->first ? line->first : "";
+    return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
+}
+
+/* The first line, names as they are. */
 static void put_verdict(const tally *t, size_t steps, assay_buf *out)
 {
     const uint32_t files = assay_dict_count(t->names), worst = worst_of(t);
@@ -275,56 +296,80 @@ static void put_verdict(const tally *t, size_t steps, assay_buf *out)
     assay_put_format(out, "%s: ", verdict_of(t));
     if (bad > 0)
         assay_put_format(out, "%zu of ", bad);
-    assay_put_format(out, "%u file%s of %zu checkpoint%s, %zu tensor%s, ", files, assay_plural(files), steps,
-                     assay_plural(steps), tensors, assay_plural(tensors));
-    assay_text_put_bytes(out, bytes);
-    if (bad > 0 && worst != ASSAY_NO_ID && t->line[worst].first) {
+    assay_put_format(out, "%u file%s of %zu checkpoint%s", files, assay_plural(files), steps, assay_plural(steps));
+    if (bad == 0) {
+        assay_put_format(out, ", %zu tensor%s, ", tensors, assay_plural(tensors));
+        assay_text_put_bytes(out, bytes);
+    } else if (worst != ASSAY_NO_ID && t->line[worst].first) {
+        const char *path = assay_dict_name(t->names, worst, NULL), *said = said_of(path, &t->line[worst]);
         assay_put_format(out, "; ");
-        assay_text_put_clean(out, t->line[worst].first, strlen(t->line[worst].first));
+        assay_put_bytes(out, path, strlen(path));
+        assay_put_format(out, ": ");
+        assay_put_bytes(out, said, strlen(said));
     }
-    assay_put_format(out, "\n\n");
 }
 
-/* What is said of a file, without its own name in front. */
-static const char *said_of(const char *path, const file_line *line)
+/* "14 tensors, 7.93 kB: the file ends early ... (and 2 more)" */
+static void put_content(const char *path, const file_line *line, assay_buf *out)
 {
-    const size_t length = strlen(path);
-    const char *text = line->first ? line->first : "";
-    return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0 ? text + length + 2 : text;
+    const size_t said = line->losses + line->findings + line->remarks;
+    assay_put_format(out, "%zu tensor%s, ", line->tensors, assay_plural(line->tensors));
+    assay_text_put_bytes(out, line->bytes);
+    if (said > 0) {
+        assay_put_format(out, ": ");
+        assay_text_put_clean(out, said_of(path, line), strlen(said_of(path, line)));
+    }
+    if (said > 1)
+        assay_put_format(out, " (and %zu more)", said - 1);
+}
+
+/* The line of a file; on a terminal that is too narrow for it, its path in one line and the rest below. */
+static void put_file(const char *path, const file_line *line, size_t widest, const assay_draw *draw, assay_buf *out)
+{
+    enum { INDENT = 9 };
+    const assay_draw_colour colour = line->losses > 0     ? ASSAY_DRAW_ALARM
+                                     : line->findings > 0 ? ASSAY_DRAW_BAD
+                                                          : ASSAY_DRAW_PLAIN;
+    assay_buf content;
+    assay_buf_init(&content, ASSAY_REPORT_CEILING);
+    put_content(path, line, &content);
+    const size_t columns = assay_text_columns((const char *)content.data, content.size);
+    assay_draw_begin(draw, colour, out);
+    assay_put_format(out, "%-7s", word_of(line));
+    assay_draw_end(draw, colour, out);
+    assay_text_put_blanks(out, INDENT - 7);
+    assay_text_put_clean(out, path, strlen(path));
+    if (draw && INDENT + widest + 2 + columns > assay_text_line_columns(draw)) {
+        assay_put_u8(out, '\n');
+        assay_text_put_wrapped(out, draw, INDENT, NULL, (const char *)content.data, content.size);
+    } else {
+        assay_text_put_blanks(out, widest - assay_text_columns(path, strlen(path)) + 2);
+        assay_put_bytes(out, content.data, content.size);
+        assay_put_u8(out, '\n');
+    }
+    if (assay_buf_status(&content) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&content);
+    assay_buf_release(&content);
 }
 
 static void put_text(const tally *t, size_t steps, const assay_draw *draw, assay_buf *out)
 {
     size_t widest = 0;
-    put_verdict(t, steps, out);
+    assay_buf verdict;
+    assay_buf_init(&verdict, ASSAY_REPORT_CEILING);
+    put_verdict(t, steps, &verdict);
+    assay_text_put_sentence(out, draw, (const char *)verdict.data, verdict.size);
+    assay_put_u8(out, '\n');
+    if (assay_buf_status(&verdict) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&verdict);
+    assay_buf_release(&verdict);
     for (uint32_t i = 0; i < assay_dict_count(t->names); i++) {
         const char *path = assay_dict_name(t->names, i, NULL);
         const size_t columns = assay_text_columns(path, strlen(path));
         widest = columns > widest ? columns : widest;
     }
-    for (uint32_t i = 0; i < assay_dict_count(t->names); i++) {
-        const file_line *line = &t->line[i];
-        const size_t said = line->losses + line->findings + line->remarks;
-        const char *path = assay_dict_name(t->names, i, NULL), *word = word_of(line);
-        const assay_draw_colour colour = line->losses > 0     ? ASSAY_DRAW_ALARM
-                                         : line->findings > 0 ? ASSAY_DRAW_BAD
-                                                              : ASSAY_DRAW_PLAIN;
-        assay_draw_begin(draw, colour, out);
-        assay_put_format(out, "%-7s", word);
-        assay_draw_end(draw, colour, out);
-        assay_put_format(out, "  ");
-        assay_text_put_clean(out, path, strlen(path));
-        assay_text_put_blanks(out, widest - assay_text_columns(path, strlen(path)));
-        assay_put_format(out, "  %zu tensor%s, ", line->tensors, assay_plural(line->tensors));
-        assay_text_put_bytes(out, line->bytes);
-        if (said > 0) {
-            assay_put_format(out, ": ");
-            assay_text_put_clean(out, said_of(path, line), strlen(said_of(path, line)));
-        }
-        if (said > 1)
-            assay_put_format(out, " (and %zu more)", said - 1);
-        assay_put_format(out, "\n");
-    }
+    for (uint32_t i = 0; i < assay_dict_count(t->names); i++)
+        put_file(assay_dict_name(t->names, i, NULL), &t->line[i], widest, draw, out);
 }
 
 static void put_json(const tally *t, size_t steps, assay_buf *out)

@@ -146,6 +146,16 @@ static void put_matrix(const assay_comparison *c, const assay_draw *draw, assay_
     assay_table_release(&table);
 }
 
+/* A line above a table, after a blank one; it ends the buffer. */
+static void put_title(assay_buf *title, const assay_draw *draw, assay_buf *out)
+{
+    assay_put_u8(out, '\n');
+    assay_text_put_wrapped(out, draw, 0, NULL, (const char *)title->data, title->size);
+    if (assay_buf_status(title) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(title);
+    assay_buf_release(title);
+}
+
 static void put_loss(const assay_comparison *c, const assay_compared_loss *loss, const assay_draw *draw, assay_buf *out)
 {
     static const char *const heads[] = {"trial", "points", "best", "at", "last", "at", "area"};
@@ -168,13 +178,15 @@ static void put_loss(const assay_comparison *c, const assay_compared_loss *loss,
         else
             assay_table_cell(&table, "-");
     }
-    assay_put_format(out, "\n");
-    assay_text_put_clean(out, loss->tensor, strlen(loss->tensor));
-    assay_put_format(out, ", %s", assay_mode_name(loss->mode));
+    assay_buf title;
+    assay_buf_init(&title, ASSAY_REPORT_CEILING);
+    assay_put_bytes(&title, loss->tensor, strlen(loss->tensor));
+    assay_put_format(&title, ", %s", assay_mode_name(loss->mode));
     if (loss->from <= loss->to)
-        assay_put_format(out, "; area over the mode steps %" PRId64 " to %" PRId64 "\n", loss->from, loss->to);
+        assay_put_format(&title, "; area over the mode steps %" PRId64 " to %" PRId64, loss->from, loss->to);
     else
-        assay_put_format(out, "; no mode steps that all trials cover\n");
+        assay_put_format(&title, "; no mode steps that all trials cover");
+    put_title(&title, draw, out);
     assay_table_put(&table, 2, draw, out);
     assay_table_release(&table);
     put_more(c, out);
@@ -204,12 +216,14 @@ static void put_classes(const assay_comparison *c, const assay_compared_classes 
         for (size_t i = 0; i < shown; i++)
             some_number(&table, list->value[t * list->classes + i], list->confusion ? 2 : 0);
     }
-    assay_put_format(out, "\n");
-    const char *title = c->outcome->job->aggregations[list->aggregation]->name;
-    assay_text_put_clean(out, title, strlen(title));
-    assay_put_format(out, ": %s\n",
+    const char *name_of = c->outcome->job->aggregations[list->aggregation]->name;
+    assay_buf title;
+    assay_buf_init(&title, ASSAY_REPORT_CEILING);
+    assay_put_bytes(&title, name_of, strlen(name_of));
+    assay_put_format(&title, ": %s",
                      list->confusion ? "accuracy, and the recall of each class"
                                      : "samples of each class, and the largest over the smallest");
+    put_title(&title, draw, out);
     assay_table_put(&table, 2, draw, out);
     assay_table_release(&table);
     if (shown < list->classes + list->classes_left_out)

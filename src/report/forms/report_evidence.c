@@ -16,6 +16,7 @@ enum { CELLS_SHOWN = 12, COLUMNS_MOST = 9 };
 
 /* Columns that only some rules fill. */
 typedef struct evidence_columns {
+    bool time; /* the findings have a time in place of a step and its mode */
     bool test, detail, hardware;
 } evidence_columns;
 
@@ -110,6 +111,19 @@ static void put_hardware(const assay_trial *info, const assay_finding *f, assay_
     assay_buf_release(&text);
 }
 
+/* The tensor; of a finding in time what of a machine or a worker it is about, both of them where it compares two. */
+static void put_subject(const assay_trial *info, const assay_finding *f, assay_table *table)
+{
+    const assay_time_place *place = f->time;
+    if (!place || !place->worker2)
+        assay_table_cell(table, report_finding_tensor(info, f));
+    else if (strcmp(place->worker, place->worker2) == 0)
+        assay_table_format(table, "%.100s and %.100s", place->unit, place->unit2 ? place->unit2 : "");
+    else
+        assay_table_format(table, "%.80s and %.80s of %.80s", place->unit, place->unit2 ? place->unit2 : "",
+                           place->worker2);
+}
+
 static void put_group(const assay_trial *info, const report_rule *rule, const assay_worker_names *names,
                       const finding_group *group, const evidence_columns *columns, assay_table *table)
 {
@@ -119,9 +133,7 @@ static void put_group(const assay_trial *info, const report_rule *rule, const as
     assay_buf who;
     char when[REPORT_WHEN_ROOM];
     assay_table_cell(table, report_finding_when(f, when));
-    if (f->time)
-        assay_table_cell(table, "");
-    else
+    if (!columns->time)
         assay_table_format(table, "%s %" PRId64, step ? assay_mode_name(step->mode) : "?", step ? step->mode_step : -1);
     assay_buf_init(&who, ASSAY_REPORT_CEILING);
     if (f->time)
@@ -137,7 +149,7 @@ static void put_group(const assay_trial *info, const report_rule *rule, const as
     assay_table_number(table, f->threshold);
     if (columns->test)
         assay_table_cell(table, test ? test : "");
-    assay_table_cell(table, report_finding_tensor(info, f));
+    put_subject(info, f, table);
     if (columns->detail)
         put_detail(f, table);
     if (columns->hardware)
@@ -178,14 +190,17 @@ static size_t put_groups(const assay_trial *info, const report_rule *rule, const
 /* `aligns` is the caller's: the table looks at it until it is put. */
 static void start_table(const evidence_columns *columns, char aligns[COLUMNS_MOST + 1], assay_table *table)
 {
-    const char *heads[COLUMNS_MOST] = {"step", "mode step", "workers", "value", "threshold"};
-    size_t count = 5;
-    memcpy(aligns, "rleur", count);
+    static const char *const of_steps[] = {"step", "mode step", "workers", "value", "threshold"};
+    static const char *const of_times[] = {"time", "worker", "value", "threshold"};
+    const char *heads[COLUMNS_MOST];
+    size_t count = columns->time ? sizeof of_times / sizeof *of_times : sizeof of_steps / sizeof *of_steps;
+    memcpy(heads, columns->time ? of_times : of_steps, count * sizeof *heads);
+    memcpy(aligns, columns->time ? "leur" : "rleur", count);
     if (columns->test) {
         heads[count] = "test";
         aligns[count++] = 'l';
     }
-    heads[count] = "tensor";
+    heads[count] = columns->time ? "of" : "tensor";
     aligns[count++] = 'e';
     if (columns->detail) {
         heads[count] = "detail";
@@ -203,7 +218,7 @@ static void put_findings(const assay_trial *info, const report_rule *rule, const
                          const assay_draw *draw, assay_buf *out)
 {
     const assay_findings *found = rule->findings;
-    evidence_columns columns = {rule->instance->ops->tests != NULL, false, false};
+    evidence_columns columns = {.time = report_is_in_time(rule), .test = rule->instance->ops->tests != NULL};
     assay_step_time at;
     for (size_t i = 0; i < found->kept; i++)
         columns.detail = columns.detail || found->list[i].cell_count > 0 || found->list[i].note;
@@ -250,6 +265,28 @@ static void put_first_hardware(const assay_trial *info, const report_rule *rule,
     assay_buf_release(&line);
 }
 
+/* What the rule says in lines of its own. On a terminal they are broken, but for those that are there to be pasted. */
+static void put_own_lines(const assay_buf *text, const assay_draw *draw, assay_buf *out)
+{
+    static const char command[] = "To see it: ";
+    if (!draw) {
+        assay_text_put_clean_lines(out, (const char *)text->data, text->size, 4);
+        return;
+    }
+    for (size_t at = 0; at < text->size;) {
+        const char *line = (const char *)text->data + at, *end = memchr(line, '\n', text->size - at);
+        const size_t length = end ? (size_t)(end - line) : text->size - at;
+        const bool pasted =
+            length > 0 &&
+            (line[0] == ' ' || (length > sizeof command - 1 && memcmp(line, command, sizeof command - 1) == 0));
+        if (pasted)
+            assay_text_put_clean_lines(out, line, length, 4);
+        else
+            assay_text_put_wrapped(out, draw, 4, NULL, line, length);
+        at += length + 1;
+    }
+}
+
 void report_put_evidence(const assay_trial_outcome *trial, const report_rule *rule, const assay_worker_names *names,
                          size_t most, const assay_draw *draw, assay_buf *out)
 {
@@ -267,7 +304,7 @@ void report_put_evidence(const assay_trial_outcome *trial, const report_rule *ru
         put_findings(trial->info, rule, names, most, draw, out);
     put_first_hardware(trial->info, rule, draw, out);
     if (rule->text && rule->text->size > 0)
-        assay_text_put_clean_lines(out, (const char *)rule->text->data, rule->text->size, 4);
+        put_own_lines(rule->text, draw, out);
     const char *advice = rule->instance->ops->advice;
     if (advice && advice[0])
         assay_text_put_wrapped(out, draw, 4, "    What to do: ", advice, strlen(advice));

@@ -1,6 +1,7 @@
 /* report_profile_text.c - what a trial's timeline comes to, as text: use of the machines, phases, steps, operators. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,7 @@ static void put_use(const profile *p, const assay_draw *draw, assay_buf *out)
     size_t shown = 0;
     if (p->uses == 0)
         return;
-    assay_table_init(&table, draw ? "lllrrrrl" : "lllrrrr", heads); /* courses are drawn on terminals */
+    assay_table_init(&table, draw ? "lllrrrro" : "lllrrrr", heads); /* courses are drawn on terminals, where they fit */
     for (; shown < p->uses && shown < ROWS_SHOWN; shown++) {
         const profile_use *row = &p->use[shown];
         assay_buf course;
@@ -101,6 +102,7 @@ static void put_phases(const profile *p, const assay_draw *draw, assay_buf *out)
     assay_put_format(out, "\n    Time in steps, over all workers\n");
     for (size_t m = 0; m <= p->modes; m++) {
         const double share = m < p->modes ? p->mode[m].share : p->others_share;
+        const size_t line = out->size;
         assay_put_format(out, "      ");
         if (m < p->modes)
             assay_text_put_clean(out, p->mode[m].name, strlen(p->mode[m].name));
@@ -108,9 +110,11 @@ static void put_phases(const profile *p, const assay_draw *draw, assay_buf *out)
             assay_put_format(out, "between steps");
         assay_put_format(out, "  %.1f s, %.1f %%", in_seconds(m < p->modes ? p->mode[m].time : p->others),
                          isnan(share) ? 0 : share);
-        if (draw) {
+        const size_t used = out->size - line + 2, columns = assay_text_line_columns(draw);
+        if (draw && columns > used) {
             assay_put_format(out, "  ");
-            assay_draw_bar(draw, isnan(share) ? 0 : share / 100, BAR, out);
+            assay_draw_bar(draw, isnan(share) ? 0 : share / 100,
+                           columns - used < BAR ? (unsigned)(columns - used) : BAR, out);
         }
         assay_put_format(out, "\n");
     }
@@ -144,46 +148,64 @@ static void put_steps(const profile *p, const assay_draw *draw, assay_buf *out)
         assay_put_format(out, "      ... and %zu more; report.json has all of them.\n", p->step_rows - shown);
 }
 
-static void put_operators(const profile *p, const char *title, int kind, assay_buf *out)
+static void put_operators(const profile *p, const char *title, int kind, const assay_draw *draw, assay_buf *out)
 {
+    enum { LEAD = 16, NAME = 60 };
     const profile_operators *o = &p->operators[kind];
+    const size_t columns = assay_text_line_columns(draw), room = columns - LEAD < NAME ? columns - LEAD : NAME;
     if (o->total == 0)
         return;
     assay_put_format(out, "\n    %s, %.1f s\n", title, in_seconds(o->total));
     for (uint64_t i = 0; i < o->shown && i < OPERATORS_SHOWN; i++) {
         assay_put_format(out, "      %5.1f %%  ", profile_share(o->list[i].time, o->total));
-        assay_text_put_cut(out, o->list[i].name, strlen(o->list[i].name), 60);
+        assay_text_put_cut(out, o->list[i].name, strlen(o->list[i].name), room);
         assay_put_format(out, "\n");
     }
 }
 
-/* What is odd about the data itself: clocks, and stretches without any. */
-static void put_odd(const profile *p, assay_buf *out)
+static void put_clock(const profile *p, uint32_t worker, assay_buf *line)
+{
+    assay_put_format(line, "The clock of ");
+    assay_put_bytes(line, p->line->worker[worker].name, strlen(p->line->worker[worker].name));
+    assay_put_format(line, " is %.1f s %s that of ", fabs(in_seconds(p->clock[worker].offset)),
+                     p->clock[worker].offset > 0 ? "ahead of" : "behind");
+    const char *first = p->line->worker[p->line->step[0].worker].name;
+    assay_put_bytes(line, first, strlen(first));
+    assay_put_format(line, ", by the starts of their steps; nothing is corrected by it.");
+}
+
+static void put_gap(const profile_gap *gap, assay_buf *line)
 {
     char from[REPORT_WHEN_ROOM], to[REPORT_WHEN_ROOM];
-    for (uint32_t i = 0; i < p->line->workers; i++) {
-        if (!p->clock[i].skewed)
+    assay_put_bytes(line, gap->name, strlen(gap->name));
+    if (strcmp(gap->kind, "no_system") == 0)
+        assay_put_format(line, " has no system metrics.");
+    else if (strcmp(gap->kind, "no_framework") == 0)
+        assay_put_format(line, " has no timeline.");
+    else
+        assay_put_format(line, " has nothing from %s to %s (%s).", report_time(gap->from, from),
+                         report_time(gap->to, to), gap->kind);
+}
+
+/* What is odd about the data itself: clocks, and stretches without any. */
+static void put_odd(const profile *p, const assay_draw *draw, assay_buf *out)
+{
+    const size_t clocks = p->line->workers, gaps = p->gaps < ROWS_SHOWN ? p->gaps : ROWS_SHOWN;
+    assay_buf line;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    for (size_t i = 0; i < clocks + gaps; i++) {
+        if (i < clocks && !p->clock[i].skewed)
             continue;
-        assay_put_format(out, "    The clock of ");
-        assay_text_put_clean(out, p->line->worker[i].name, strlen(p->line->worker[i].name));
-        assay_put_format(out, " is %.1f s %s that of ", fabs(in_seconds(p->clock[i].offset)),
-                         p->clock[i].offset > 0 ? "ahead of" : "behind");
-        const char *first = p->line->worker[p->line->step[0].worker].name;
-        assay_text_put_clean(out, first, strlen(first));
-        assay_put_format(out, ", by the starts of their steps; nothing is corrected by it.\n");
-    }
-    for (size_t i = 0; i < p->gaps && i < ROWS_SHOWN; i++) {
-        const profile_gap *gap = &p->gap[i];
-        assay_put_format(out, "    ");
-        assay_text_put_clean(out, gap->name, strlen(gap->name));
-        if (strcmp(gap->kind, "no_system") == 0)
-            assay_put_format(out, " has no system metrics.\n");
-        else if (strcmp(gap->kind, "no_framework") == 0)
-            assay_put_format(out, " has no timeline.\n");
+        assay_buf_clear(&line);
+        if (i < clocks)
+            put_clock(p, (uint32_t)i, &line);
         else
-            assay_put_format(out, " has nothing from %s to %s (%s).\n", report_time(gap->from, from),
-                             report_time(gap->to, to), gap->kind);
+            put_gap(&p->gap[i - clocks], &line);
+        assay_text_put_wrapped(out, draw, 4, NULL, (const char *)line.data, line.size);
     }
+    if (assay_buf_status(&line) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&line);
+    assay_buf_release(&line);
 }
 
 int report_put_profile_text(const assay_trial_outcome *trial, const assay_draw *draw, assay_buf *out)
@@ -194,20 +216,24 @@ int report_put_profile_text(const assay_trial_outcome *trial, const assay_draw *
     if (!p)
         return status;
     assay_report_put_heading(out, "Profile");
-    if (p->line->start != ASSAY_NO_TIME)
-        assay_put_format(out, "    %s to %s: %" PRIu64 " node%s, %" PRIu64 " worker%s with timelines\n\n",
-                         report_time(p->line->start, from), report_time(p->line->end, to), (uint64_t)p->line->nodes,
-                         assay_plural(p->line->nodes), (uint64_t)p->line->workers, assay_plural(p->line->workers));
+    if (p->line->start != ASSAY_NO_TIME) {
+        char line[256];
+        snprintf(line, sizeof line, "%s to %s: %" PRIu64 " node%s, %" PRIu64 " worker%s with timelines",
+                 report_time(p->line->start, from), report_time(p->line->end, to), (uint64_t)p->line->nodes,
+                 assay_plural(p->line->nodes), (uint64_t)p->line->workers, assay_plural(p->line->workers));
+        assay_text_put_wrapped(out, draw, 4, NULL, line, strlen(line));
+        assay_put_u8(out, '\n');
+    }
     put_use(p, draw, out);
     put_others(p, draw, out);
     put_phases(p, draw, out);
     put_steps(p, draw, out);
-    put_operators(p, "Operators on GPUs", ASSAY_TIME_GPU_OPERATOR, out);
-    put_operators(p, "Operators on CPUs", ASSAY_TIME_CPU_OPERATOR, out);
-    put_operators(p, "Horovod", ASSAY_TIME_HOROVOD, out);
+    put_operators(p, "Operators on GPUs", ASSAY_TIME_GPU_OPERATOR, draw, out);
+    put_operators(p, "Operators on CPUs", ASSAY_TIME_CPU_OPERATOR, draw, out);
+    put_operators(p, "Horovod", ASSAY_TIME_HOROVOD, draw, out);
     if (p->gaps > 0 || p->line->steps > 0)
         assay_put_format(out, "\n");
-    put_odd(p, out);
+    put_odd(p, draw, out);
     profile_free(p);
     return status;
 }

@@ -342,18 +342,6 @@ static void put_figures(const assay_outcome *outcome, assay_buf *out)
                      assay_plural((uint64_t)run->nodes), run->seconds);
 }
 
-/* One sentence on a line: broken between words on a terminal, whole in a file or a pipe, for who reads its first line.
- */
-static void put_sentence(const assay_draw *draw, const char *text, size_t length, assay_buf *out)
-{
-    if (draw) {
-        assay_text_put_wrapped(out, draw, 0, NULL, text, length);
-        return;
-    }
-    assay_text_put_clean(out, text, length);
-    assay_put_u8(out, '\n');
-}
-
 /* What all of it comes to: which trials are unlike the others, where there are enough of them to tell, and what the
  * rules found. */
 static void put_lead(const assay_report *report, const assay_draw *draw, assay_buf *out)
@@ -365,10 +353,10 @@ static void put_lead(const assay_report *report, const assay_draw *draw, assay_b
     if (c)
         assay_put_u8(&verdict, '.');
     if (c && compare_answer_leads(c))
-        put_sentence(draw, c->answer, strlen(c->answer), out);
-    put_sentence(draw, (const char *)verdict.data, verdict.size, out);
+        assay_text_put_sentence(out, draw, c->answer, strlen(c->answer));
+    assay_text_put_sentence(out, draw, (const char *)verdict.data, verdict.size);
     if (c && !compare_answer_leads(c))
-        put_sentence(draw, c->answer, strlen(c->answer), out);
+        assay_text_put_sentence(out, draw, c->answer, strlen(c->answer));
     if (assay_buf_status(&verdict) != ASSAY_OK && out->status == ASSAY_OK)
         out->status = assay_buf_status(&verdict);
     assay_buf_release(&verdict);

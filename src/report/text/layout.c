@@ -105,10 +105,20 @@ static void put_words(assay_buf *out, const assay_draw *draw, unsigned indent, s
             assay_put_u8(out, ' ');
             column++;
         }
+        first = false;
+        if (draw && indent < most && column + width > most) { /* the word is longer than a line */
+            const size_t fits = column < most ? bytes_of(text + at, word, most - column) : 0;
+            assay_put_bytes(out, text + at, fits);
+            assay_put_u8(out, '\n');
+            assay_text_put_blanks(out, indent);
+            column = indent;
+            at += fits;
+            first = true; /* no blank within it */
+            continue;
+        }
         assay_put_bytes(out, text + at, word);
         column += width;
         at += word;
-        first = false;
     }
     assay_put_u8(out, '\n');
 }
@@ -127,6 +137,16 @@ void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned ind
     assay_text_put_blanks(out, used < indent ? indent - used : 0);
     put_words(out, draw, indent, used < indent ? indent : used, (const char *)clean.data, clean.size);
     assay_buf_release(&clean);
+}
+
+void assay_text_put_sentence(assay_buf *out, const assay_draw *draw, const char *text, size_t length)
+{
+    if (draw) {
+        assay_text_put_wrapped(out, draw, 0, NULL, text, length);
+        return;
+    }
+    assay_text_put_clean(out, text, length);
+    assay_put_u8(out, '\n');
 }
 
 void assay_text_put_number(assay_buf *out, double value)

@@ -28,9 +28,14 @@ size_t assay_text_put_character(assay_buf *out, const char *text, size_t left);
 void assay_text_put_blanks(assay_buf *out, size_t count);
 
 /* Appends a cleaned text broken between words, each line behind `indent` blanks; the first line's are replaced by
- * `lead` when it is not NULL (at most `indent` columns). Lines have at most 100 columns on a wider terminal, too. */
+ * `lead` when it is not NULL (at most `indent` columns). Lines have at most 100 columns on a wider terminal, too. A
+ * word that is longer than a line is broken on a terminal, and whole elsewhere. */
 void assay_text_put_wrapped(assay_buf *out, const assay_draw *draw, unsigned indent, const char *lead, const char *text,
                             size_t length);
+
+/* Appends a cleaned sentence as a line: broken between words on a terminal, whole in a file or a pipe, for who reads
+ * its first line. */
+void assay_text_put_sentence(assay_buf *out, const assay_draw *draw, const char *text, size_t length);
 
 /* Columns a cleaned text takes: one a character. */
 size_t assay_text_columns(const char *text, size_t length);
@@ -49,7 +54,8 @@ void assay_text_put_full(assay_buf *out, double value);
 /* "1.5 MB" and the like, powers of 1000. */
 void assay_text_put_bytes(assay_buf *out, uint64_t bytes);
 
-/* A table: cells are added row by row, and all columns are as wide as they need to be. */
+/* A table: cells are added row by row, and all columns are as wide as they need to be. On a terminal that is narrower
+ * than the rows even then, each of them takes several lines. */
 typedef struct assay_table {
     /* One character a column: 'l' or 'r'; left ones that give way where a line is too long: 'e' is cut in its middle,
      * 'o' is then left out, and 'k', which says what a row is about, is cut at last. Of 'u', right ones of numbers with

@@ -1,4 +1,7 @@
-/* table.c - tables of text, with columns as wide as their cells. */
+/* table.c - tables of text, with columns as wide as their cells.
+ *
+ * Where the rows do not fit into a terminal, although the columns that may give way did, each row is folded: it goes on
+ * in a second line, the same columns in every row. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +10,7 @@
 #include "base/fault.h"
 #include "report/text/layout.h"
 
-enum { GAP = 2, LEAST_CUT = 16, LEAST_NARROW_CUT = 10, CEILING = 1 << 30 };
+enum { GAP = 2, FOLD = 4 /* more indent of a second line */, LEAST_CUT = 16, LEAST_NARROW_CUT = 10, CEILING = 1 << 30 };
 
 void assay_table_init(assay_table *table, const char *align, const char *const *heads)
 {
@@ -170,6 +173,42 @@ static void fit(const assay_table *table, unsigned indent, size_t most, size_t w
     narrow(table, indent, most, 'k', least, width);
 }
 
+/* Begins the column a line, where no line has more than `most` columns unless one alone does? */
+static bool folds_before(const assay_table *table, unsigned indent, size_t most, const size_t *width, size_t column,
+                         size_t *used)
+{
+    const bool shown = table->align[column] != 'o' || width[column] > 0;
+    if (!shown)
+        return false;
+    const bool fold = column > 0 && *used + GAP + width[column] > most;
+    *used = column == 0 ? indent + width[column] : fold ? indent + FOLD + width[column] : *used + GAP + width[column];
+    return fold;
+}
+
+static size_t count_lines(const assay_table *table, unsigned indent, size_t most, const size_t *width)
+{
+    size_t lines = 1, used = 0;
+    for (size_t c = 0; c < table->columns; c++)
+        lines += folds_before(table, indent, most, width, c, &used);
+    return lines;
+}
+
+/* The least columns a line with which rows are folded into no more lines than `most` takes. */
+static size_t balance(const assay_table *table, unsigned indent, size_t most, const size_t *width)
+{
+    const size_t lines = count_lines(table, indent, most, width);
+    while (lines > 1 && most > 1 && count_lines(table, indent, most - 1, width) == lines)
+        most--;
+    return most;
+}
+
+static void end_line(assay_buf *out)
+{
+    while (out->size > 0 && out->data[out->size - 1] == ' ')
+        out->size--;
+    assay_put_u8(out, '\n');
+}
+
 void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw, assay_buf *out)
 {
     size_t *width = assay_alloc_zeroed(table->columns, sizeof *width);
@@ -192,18 +231,21 @@ void assay_table_put(assay_table *table, unsigned indent, const assay_draw *draw
         widest_number = number > widest_number ? number : widest_number;
     }
     fit(table, indent, assay_text_line_columns(draw), widest_number, width);
+    const size_t most = draw ? balance(table, indent, assay_text_line_columns(draw), width) : SIZE_MAX;
+    size_t used = 0;
     cell = (const char *)table->text.data;
     for (size_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
         size_t column = i % table->columns;
-        if (column == 0)
+        if (folds_before(table, indent, most, width, column, &used)) {
+            end_line(out);
+            assay_text_put_blanks(out, indent + FOLD);
+        } else if (column == 0) {
             assay_text_put_blanks(out, indent);
+        }
         if (table->align[column] != 'o' || width[column] > 0)
             put_cell(table, column, cell, width[column], draw, out);
-        if (column + 1 == table->columns) {
-            while (out->size > 0 && out->data[out->size - 1] == ' ')
-                out->size--;
-            assay_put_u8(out, '\n');
-        }
+        if (column + 1 == table->columns)
+            end_line(out);
     }
     free(width);
 }

@@ -223,6 +223,30 @@ static void test_table_keeps(void)
     }
 }
 
+/* Rows that are too long although nothing can be cut take several lines, of about the same length. */
+static void test_table_folds(void)
+{
+    static const char *const heads[] = {"step", "worker", "shape", "smallest", "largest"};
+    static const char *const cells[] = {"10", "worker_12", "[1024, 4096]", "-0.0123456", "0.0123456"};
+    const assay_draw narrow = {40, false, false}, wide = {80, false, false};
+    assay_table table;
+    for (int i = 0; i < 2; i++) {
+        assay_buf out;
+        assay_buf_init(&out, 4096);
+        assay_table_init(&table, "rllrr", heads);
+        for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
+            assay_table_cell(&table, cells[c]);
+        assay_table_put(&table, 2, i ? &wide : &narrow, &out);
+        assay_table_release(&table);
+        CU_ASSERT_STRING_EQUAL(text_of(&out), i ? "  step  worker     shape           smallest    largest\n"
+                                                  "    10  worker_12  [1024, 4096]  -0.0123456  0.0123456\n"
+                                                : "  step  worker     shape\n"
+                                                  "        smallest    largest\n"
+                                                  "    10  worker_12  [1024, 4096]\n"
+                                                  "      -0.0123456  0.0123456\n");
+    }
+}
+
 int main(void)
 {
     CU_TestInfo tests[] = {{"names are cleaned", test_clean},
@@ -232,6 +256,7 @@ int main(void)
                            {"numbers", test_numbers},
                            {"tables line up", test_table},
                            {"wide tables are cut to fit", test_table_fits},
+                           {"rows that do not fit are folded", test_table_folds},
                            {"tables keep what they are about", test_table_keeps},
                            {"names of workers, seen and unseen", test_workers},
                            CU_TEST_INFO_NULL};

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""What people read: the first line of each answer, and lines that fit into a terminal of 60 columns.
+
+    reading.py --assay PROGRAM
+
+Every command is started on a terminal. A line may be longer than the terminal only where it is there to be pasted: commands, and
+files that a command prints to be saved.
+"""
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from checkpoints import save_safetensors  # noqa: E402
+from launch import ROOT, TRIALS, Checks, on_terminal, run  # noqa: E402
+
+PROFILER = ROOT / "tests" / "data" / "events" / "profiler"
+UTF8 = {"LC_ALL": "C.UTF-8"}
+PASTED = re.compile(r"To see it: |^ {6}\{")  # a command, a configuration of the hook
+
+# What `assay run` says first: a sentence that needs no knowledge of rules.
+FIRST = {
+    "ddp": "nothing wrong in 20 rules; 7 had no data",
+    "ddp_partial": "worker_2 wrote nothing at step 51 (MissingWorker); 8 rules had no data",
+    "dead_relu": "act2_output_0 went dead at step 0; 3 more rules found something; 10 had no data",
+    "linreg_nan": "MSELoss_output_0 overflowed to Inf at step 0; 1 more rule found something; 19 had no data",
+    "zero_init": "ConvNet_conv1.weight was zero at step 0 (AllZero); 4 more rules found something; 10 had no data",
+}
+
+
+def plain(text):
+    return re.sub("\x1b\\[[0-9;]*[A-Za-z]", "", text)
+
+
+def make_checkpoints(where):
+    """A series whose last checkpoint has a NaN, and one whose last file is cut."""
+    names = ["decoder.layers.%d.self_attention.linear_projection.weight" % i for i in range(3)]
+    for kind in ("nan", "cut"):
+        for step in (10, 20):
+            tensors = {n: numpy.full((4, 4), step + 0.5, "float32") for n in names}
+            if kind == "nan" and step == 20:
+                tensors[names[1]][2, 1] = numpy.nan
+            save_safetensors(where / kind / ("step-%d.safetensors" % step), tensors)
+    last = where / "cut" / "step-20.safetensors"
+    last.write_bytes(last.read_bytes()[:-4])
+    return where / "nan", where / "cut"
+
+
+def check_first_lines(assay, checks, folder, nan, cut):
+    for name, first in FIRST.items():
+        said = run([assay, "run", TRIALS / name, "--out", folder / "first", "--quiet"]).out.split("\n", 1)[0]
+        checks.expect(said == first, "%s: the first line is \"%s\", not \"%s\"" % (name, said, first))
+    for command, path, first in (
+            ("verify", nan, r"suspect: 1 of 2 files of 2 checkpoints; step-20\.safetensors: decoder\.layers\.1\S*: 1 element is NaN"),
+            ("verify", cut, r"damaged: 1 of 2 files of 2 checkpoints; step-20\.safetensors: offset \d+: the file ends early"),
+            ("run", nan, r"an update made decoder\.layers\.1\S* NaN between steps 11 and 20"),
+            ("run", cut, r"the checkpoint is damaged or incomplete at step 20 \(CheckpointStructure\); .*1 part of the trial is damaged "
+                         r"or missing: step-20\.safetensors$")):
+        said = run([assay, command, path, *(["--out", folder / "first"] if command == "run" else []), "--quiet"]).out.split("\n", 1)[0]
+        checks.expect(re.match(first, said), "%s %s: the first line is \"%s\"" % (command, path.name, said))
+
+
+def commands(assay, folder, nan, cut):
+    """Every command but those that talk to others or write for programs alone (watch, notify, pilot, stats, pack, unpack)."""
+    out = ["--out", folder / "out", "--quiet"]
+    overview = run([assay, "--help"]).out
+    names = re.findall(r"^  ([a-z]+) ", overview.split("Exit codes")[0], re.M)
+    yield from ([["--help"], ["--version"], ["rules"], ["rules", "DeadRelu"], ["rules", "loss_curve"]])
+    yield from (["help", name] for name in names)
+    for trial in ("ddp", "ddp_partial", "dead_relu", "linreg_nan", "xgboost"):
+        yield ["run", TRIALS / trial, *out]
+        yield ["ls", TRIALS / trial]
+    yield ["show", folder / "out" / "report.json"]
+    yield ["history", folder / "out"]
+    yield ["history", folder / "out", "--all"]
+    yield ["show", TRIALS / "ddp", "ConvNet_fc1.bias"]
+    yield ["show", TRIALS / "ddp", "ConvNet_fc1.bias", "--values"]
+    yield ["show", TRIALS / "ddp", "--collection", "losses"]
+    yield ["compare", TRIALS / "ddp", TRIALS / "ddp_partial", *out]
+    for trial in (PROFILER, nan, cut):
+        yield ["run", trial, *out]
+        yield ["ls", trial, "--all"]
+    yield ["show", PROFILER, "--metric", "cpu"]
+    yield ["verify", nan, "--quiet"]
+    yield ["verify", cut, "--quiet"]
+    yield ["compare", nan, cut, *out[2:]]
+
+
+def check_widths(assay, checks, folder, nan, cut):
+    for command in commands(assay, folder, nan, cut):
+        for columns in (60, 80):
+            done = on_terminal([assay, *command], columns, UTF8)
+            long = [line for line in plain(done.out).split("\n") if len(line) > columns and not PASTED.search(line)]
+            checks.expect(done.code in (0, 1, 3) and done.out and not long, "%s on %d columns, exit %s: %s\n%s" % (
+                " ".join(str(word) for word in command), columns, done.code, "\n".join(long[:3]), done.err))
+
+
+def check_folded(assay, checks):
+    """A row that is folded has all of its figures."""
+    command = [assay, "show", TRIALS / "ddp", "ConvNet_fc1.bias"]
+    whole, narrow = run(command).out.split(), plain(on_terminal(command, 60, UTF8).out).split()
+    checks.expect(narrow[:len(whole)] == whole, "rows lost something when they were folded: %s" % narrow[:80])
+
+
+def check_colours(assay, checks, nan, folder):
+    for command in (["run", TRIALS / "ddp_partial", "--out", folder / "out", "--quiet"], ["verify", nan, "--quiet"]):
+        for env, options, coloured in (({}, [], True), ({"NO_COLOR": "1"}, [], False), ({"NO_COLOR": "1"}, ["--color=always"], True),
+                                       ({}, ["--color=never"], False)):
+            done = on_terminal([assay, *command, *options], 80, dict(UTF8, **env))
+            checks.expect(("\x1b[" in done.out) == coloured, "%s %s: colours are %s" % (command[0], [*options, *env], done))
+        done = run([assay, *command])
+        checks.expect("\x1b[" not in done.out, "%s: colours in a pipe: %s" % (command[0], done))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--assay", required=True)
+    assay, checks = parser.parse_args().assay, Checks()
+    folder = Path(tempfile.mkdtemp(prefix="assay-reading-"))
+    nan, cut = make_checkpoints(folder)
+    check_first_lines(assay, checks, folder, nan, cut)
+    check_widths(assay, checks, folder, nan, cut)
+    check_folded(assay, checks)
+    check_colours(assay, checks, nan, folder)
+    shutil.rmtree(folder)
+    checks.done()
+
+
+if __name__ == "__main__":
+    main()
