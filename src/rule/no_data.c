@@ -32,6 +32,15 @@ static void begin_sentence(assay_buf *out)
         assay_put_u8(out, ' ');
 }
 
+/* Begins one whose first word is not a name. */
+static void start_sentence(assay_buf *out, const char *text)
+{
+    const bool behind = out->size > 0;
+    begin_sentence(out);
+    assay_put_u8(out, (uint8_t)(behind ? toupper((unsigned char)text[0]) : text[0]));
+    put_plain(out, text + 1);
+}
+
 /* ---- names near a pattern ---- */
 
 /* What of a pattern is text: without options in brackets, classes after a backslash, and signs. */
@@ -161,12 +170,11 @@ static void put_alternatives(const char *before, char *const *text, size_t count
 static void put_no_match(const assay_slot_need *slot, const assay_trial *trial, assay_buf *out)
 {
     bool any = false;
-    begin_sentence(out);
     if (assay_trial_tensors(trial) == 0) {
-        put_plain(out, "the trial has no tensors.");
+        start_sentence(out, "the trial has no tensors.");
         return;
     }
-    put_plain(out, "no tensor ");
+    start_sentence(out, "no tensor ");
     put_alternatives("is in collection ", slot->collection, slot->collections, &any, out);
     put_alternatives("matches ", slot->pattern, slot->regexes, &any, out);
     if (slot->name)
@@ -235,8 +243,7 @@ static bool explain_worker(const assay_instance *instance, const assay_trial *tr
             return false;
     if (!instance->worker)
         return false;
-    begin_sentence(out);
-    put_plain(out, "no worker is called ");
+    start_sentence(out, "no worker is called ");
     put_plain(out, instance->worker);
     for (uint32_t w = 0; w < workers && w < WORKERS_SHOWN; w++) {
         put_plain(out, w ? ", " : "; there are ");
@@ -317,10 +324,9 @@ bool assay_no_data_explain(const assay_rule *rule, const assay_instance *instanc
         without += explain_slot_once(&need->slots[s], rule->trial, &modes, out);
     bool none = without > 0 && without == need->slot_count;
     if (!none && compares_workers(need) && assay_trial_workers(rule->trial) < 2) {
-        begin_sentence(out);
-        put_plain(out, is_one_copy(rule->trial)
-                           ? "the rule compares workers, and the checkpoints have one copy of everything."
-                           : "the rule compares workers, and one alone recorded.");
+        start_sentence(out, is_one_copy(rule->trial)
+                                ? "the rule compares workers, and the checkpoints have one copy of everything."
+                                : "the rule compares workers, and one alone recorded.");
         return true;
     }
     if (without == 0 && rule->ops->size > offsetof(assay_rule_ops, reason) && rule->ops->reason)
