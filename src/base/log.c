@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/activity.h"
 #include "base/redact.h"
 #include "base/utf8.h"
 
@@ -18,6 +19,8 @@ void assay_log_init(int rank, bool all_ranks, bool quiet)
     settings.rank = rank;
     settings.all_ranks = all_ranks;
     settings.quiet = quiet;
+    if (quiet)
+        assay_activity_show(false);
 }
 
 __attribute__((format(printf, 2, 0))) static void say(const char *kind, const char *format, va_list args)
@@ -47,6 +50,7 @@ __attribute__((format(printf, 2, 0))) static void say(const char *kind, const ch
         put += size;
     }
     put += (size_t)snprintf(shown + put, sizeof shown - put, at < length ? "...\n" : "\n");
+    assay_activity_clear();
     fwrite(shown, 1, put, stderr); /* in one call, so that lines of several ranks do not mix */
 }
 

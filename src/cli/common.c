@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/activity.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -46,6 +47,7 @@ int cli_print(assay_buf *buf, assay_error *err)
         status = ASSAY_ENOMEM; /* something is missing, wherever that was */
     if (status != ASSAY_OK)
         return assay_fail(err, status, "standard output: %s", assay_status_text(status));
+    assay_activity_clear();
     errno = 0;
     bool written = fwrite(buf->data, 1, buf->size, stdout) == buf->size && fflush(stdout) == 0;
     assay_buf_clear(buf);

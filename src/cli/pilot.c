@@ -7,6 +7,7 @@
 
 #include "action/command.h"
 #include "pilot/pilot.h"
+#include "base/activity.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/terminal.h"
@@ -125,6 +126,7 @@ static int run(const cli_context *context, int argc, char **argv)
     size_t operands = 0;
     assay_error err = {""};
     assay_pilot *pilot = NULL;
+    assay_activity_show(false); /* it looks again and again, and says itself what happens */
     int status = cli_options_parse(&cli_pilot, argc, argv, &options, path, &operands, &err);
     assay_log_init(0, false, options.quiet);
     if (status == ASSAY_OK)

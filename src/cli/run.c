@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/activity.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -40,6 +41,8 @@ assay_engine_options run_engine_options(const run_options *options, const assay_
         progress = 0;
     else if (progress < 0 && !isatty(STDERR_FILENO))
         progress = 10;
+    if (progress == 0)
+        assay_activity_show(false);
     return (assay_engine_options){.memory = cli_s3_engine_memory(job, options->memory),
                                   .from = options->steps.from,
                                   .to = options->steps.to,

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/activity.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/cli.h"
@@ -175,6 +176,7 @@ static int watch(const cli_context *context, int argc, char **argv)
     assay_buf text;
     assay_buf_init(&text, CLI_JOB_CEILING);
     watch_options options = {.run = RUN_DEFAULTS, .every = 1, .idle = 3600, .lag = 60};
+    assay_activity_show(false); /* it reads on and on, and says itself what comes */
     int status = cli_options_parse(&cli_watch, argc, argv, &options, operand, &operands, &err);
     if (status == ASSAY_OK && options.every < 0.01)
         status = assay_fail(&err, ASSAY_EUSAGE, "watch: --every: at least 0.01 seconds");

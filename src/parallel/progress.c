@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/activity.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
@@ -31,6 +32,7 @@ assay_progress *assay_progress_new(assay_comm *comm, double every, uint64_t tota
         free(p);
         return NULL;
     }
+    assay_activity_hold(every != 0);
     p->start = assay_clock_seconds();
     p->next = p->start + p->every;
     return p;
@@ -44,11 +46,14 @@ static void show(assay_progress *p, double time)
     done = done < p->total ? done : p->total; /* what is read once more does not count */
     double seconds = time - p->start, rate = seconds > 0 ? (double)done / seconds : 0;
     double left = rate > 0 && p->total > done ? (double)(p->total - done) / rate : 0;
+    const bool small = p->total < 1000000000;
+    const double unit = small ? 1e6 : 1e9;
+    const char *name = small ? "MB" : "GB";
     char line[128];
-    snprintf(line, sizeof line, "%.2f of %.2f GB read, %.2f GB/s, %.0f s left", (double)done / 1e9,
-             (double)p->total / 1e9, rate / 1e9, left);
+    snprintf(line, sizeof line, "%.2f of %.2f %s read, %.2f %s/s, %.0f s left", (double)done / unit,
+             (double)p->total / unit, name, rate / unit, name, left);
     if (p->rewrite)
-        fprintf(stderr, "\rassay: %-70s", line);
+        fprintf(stderr, "\rassay: %-51s", line); /* 59 columns: a terminal of 60 does not break it */
     else
         assay_log_note("%s", line);
     p->wrote = true;
@@ -103,6 +108,8 @@ void assay_progress_end(assay_progress *p)
             show(p, assay_clock_seconds());
         }
     }
+    if (p->every != 0)
+        assay_activity_hold(false);
     if (p->wrote && p->rewrite)
         fputc('\n', stderr);
     free(p->of_rank);

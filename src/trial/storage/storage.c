@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/activity.h"
 #include "base/fault.h"
 #include "trial/storage/backend.h"
 
@@ -153,6 +154,7 @@ int assay_store_open_file(assay_store *store, const char *path, assay_store_file
         return status;
     }
     *out = file;
+    assay_activity_add(1, 0);
     return ASSAY_OK;
 }
 
@@ -181,7 +183,9 @@ int assay_store_read_at(assay_store_file *file, uint64_t offset, void *bytes, si
     if (assay_fault_now(ASSAY_FAULT_READ))
         return assay_fail(err, ASSAY_EIO, "%s: offset %llu: reading failed (asked for by ASSAY_FAULT)", file->path,
                           (unsigned long long)offset);
-    return file->ops->read_at(file, offset, bytes, size, got, err);
+    const int status = file->ops->read_at(file, offset, bytes, size, got, err);
+    assay_activity_add(0, status == ASSAY_OK ? *got : 0);
+    return status;
 }
 
 bool assay_store_waits(const assay_store *store)
