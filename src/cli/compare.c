@@ -90,6 +90,11 @@ static int compare(const cli_context *context, int argc, char **argv)
         cli_options_release(&cli_compare, &options);
         return code;
     }
+    if (parsed == ASSAY_OK && trials->count == 1 && !strpbrk(trial[0], "*?[") && !options.job && !options.run.against &&
+        !options.run.trials_from)
+        parsed = assay_fail(&err, ASSAY_EUSAGE,
+                            "compare: one trial is nothing to compare: give several, a pattern such as 'runs/*', or "
+                            "--against BANDS; `assay run` looks at one");
     return run_command_job(context, &cli_compare, parsed, options.job, &options.run, &err);
 }
 

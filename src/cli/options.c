@@ -245,6 +245,19 @@ static bool may_be_name(const char *word)
            !(length > 5 && strcmp(word + length - 5, ".json") == 0);
 }
 
+/* Which of the choices was most likely meant; "" where there are none, or none is near. */
+static const char *choice_hint(const cli_option *option, const char *value, char hint[ASSAY_NEAREST_ROOM])
+{
+    char words[256] = "", *rest = words;
+    assay_nearest nearest;
+    assay_nearest_begin(&nearest, value, strlen(value));
+    if (option->kind == CLI_CHOICE)
+        snprintf(words, sizeof words, "%s", option->choices);
+    for (const char *word = strsep(&rest, "|"); word; word = strsep(&rest, "|"))
+        assay_nearest_offer(&nearest, word);
+    return assay_nearest_hint(&nearest, hint);
+}
+
 /* Parses argv[*i], the option that `word` says, and its value, which may be argv[*i + 1]. */
 static int parse_option(const cli_command *command, const char *word, int argc, char **argv, int *i, void *fields,
                         assay_error *err)
@@ -277,9 +290,11 @@ static int parse_option(const cli_command *command, const char *word, int argc, 
         return assay_fail(err, ASSAY_EUSAGE,
                           "%s: --%s %.100s: not in S3: only trials and reports lie there; give a file of this machine",
                           command->name, option->name, value);
-    if (!take_value(option, value, field))
-        return assay_fail(err, ASSAY_EUSAGE, "%s: --%s %.100s: expected %s", command->name, option->name, value,
-                          wanted(option));
+    if (!take_value(option, value, field)) {
+        char hint[ASSAY_NEAREST_ROOM];
+        return assay_fail(err, ASSAY_EUSAGE, "%s: --%s %.100s: expected %s%s", command->name, option->name, value,
+                          wanted(option), choice_hint(option, value, hint));
+    }
     return ASSAY_OK;
 }
 

@@ -23,14 +23,14 @@ static bool is_trial(const char *word)
     return strpbrk(word, "*?[=") || strstr(word, "://") || ends_with(word, "/");
 }
 
-/* On rank 0: a byte for each word, 1 for a trial. A word of which nothing is known is a trial behind a job or a trial.
- */
+/* On rank 0: a byte for each word, 1 for a trial. What is not there is a trial, unless it is called like a job. */
 static int look_at_operands(const char *const *operand, size_t count, assay_buf *kinds, assay_error *err)
 {
     bool job = false;
     for (size_t i = 0; i < count; i++) {
         struct stat seen;
-        bool there = stat(operand[i], &seen) == 0, trial = is_trial(operand[i]) || (!there && i > 0);
+        bool there = stat(operand[i], &seen) == 0,
+             trial = is_trial(operand[i]) || (!there && !ends_with(operand[i], ".json"));
         if (!trial && job)
             return assay_fail(err, ASSAY_EUSAGE,
                               "%.200s: one job file is enough, and trials are directories, .h5 files or checkpoints",
