@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/s3.h"
+#include "cli/terminal.h"
 #include "hdf5/hdf5_file.h"
 #include "parallel/launcher.h"
 #include "rule/process_server.h"
