@@ -132,7 +132,6 @@ static void put_verdict(const assay_diff *d, const summary *s, assay_buf *out)
         assay_put_format(out, "; %zu name%s only in one of them", s->missing, s->missing == 1 ? " is" : "s are");
     if (s->unread > 0)
         assay_put_format(out, "; %zu could not be read", s->unread);
-    assay_put_format(out, "\n");
 }
 
 static void put_largest(const summary *s, assay_buf *out)
@@ -143,7 +142,7 @@ static void put_largest(const summary *s, assay_buf *out)
     assay_text_put_number(out, s->largest->figures.largest);
     assay_put_format(out, ", in ");
     put_name(s->largest, out);
-    assay_put_format(out, " at step %" PRId64 ", element %" PRIu64 ".\n", s->largest->step,
+    assay_put_format(out, " at step %" PRId64 ", element %" PRIu64 ".", s->largest->step,
                      s->largest->figures.largest_at);
 }
 
@@ -213,19 +212,21 @@ static void put_rows(const assay_diff *d, const assay_draw *draw, assay_buf *out
 }
 
 /* Why records could not be read; the first few. */
-static void put_unread(const assay_diff *d, assay_buf *out)
+static void put_unread(const assay_diff *d, const assay_draw *draw, assay_buf *out)
 {
     size_t said = 0;
+    assay_buf line;
+    assay_buf_init(&line, 1 << 20);
     for (size_t i = 0; i < d->pairs && said < NAMES; i++) {
         const assay_diff_pair *p = &d->pair[i];
         if (p->state != ASSAY_DIFF_UNREAD)
             continue;
         assay_put_format(out, said++ ? "" : "\n");
-        assay_text_put_clean(out, p->name_a, strlen(p->name_a));
-        assay_put_format(out, ": ");
-        assay_text_put_clean(out, p->text ? p->text : "", p->text ? strlen(p->text) : 0);
-        assay_put_format(out, "\n");
+        assay_buf_clear(&line);
+        assay_put_format(&line, "%s: %s", p->name_a, p->text ? p->text : "");
+        assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
     }
+    assay_buf_release(&line);
 }
 
 static void put_singles(const assay_diff *d, const assay_diff_singles *singles, const assay_trial_files *own,
@@ -246,26 +247,39 @@ static void put_singles(const assay_diff *d, const assay_diff_singles *singles, 
     assay_buf_release(&text);
 }
 
-static void put_steps(const int64_t *steps, size_t count, const assay_trial_files *own, assay_buf *out)
+static void put_steps(const int64_t *steps, size_t count, const assay_trial_files *own, const assay_draw *draw,
+                      assay_buf *out)
 {
+    assay_buf line;
     if (count == 0)
         return;
-    assay_put_format(out, "\nSteps only in %s (%zu, not compared):", assay_store_location(own->store), count);
+    assay_buf_init(&line, 1 << 20);
+    assay_put_format(&line, "Steps only in %s (%zu, not compared):", assay_store_location(own->store), count);
     for (size_t i = 0; i < count && i < NAMES; i++)
-        assay_put_format(out, " %" PRId64, steps[i]);
-    assay_put_format(out, count > NAMES ? " ...\n" : "\n");
+        assay_put_format(&line, " %" PRId64, steps[i]);
+    assay_put_format(&line, count > NAMES ? " ..." : "");
+    assay_put_format(out, "\n");
+    assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
+    assay_buf_release(&line);
 }
 
 static void put_text(const assay_diff *d, const summary *s, const assay_draw *draw, assay_buf *out)
 {
-    put_verdict(d, s, out);
-    put_largest(s, out);
+    assay_buf line;
+    assay_buf_init(&line, 1 << 20);
+    put_verdict(d, s, &line);
+    assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
+    assay_buf_clear(&line);
+    put_largest(s, &line);
+    if (line.size > 0)
+        assay_text_put_sentence(out, draw, (const char *)line.data, line.size);
+    assay_buf_release(&line);
     put_rows(d, draw, out);
-    put_unread(d, out);
+    put_unread(d, draw, out);
     put_singles(d, &d->only_a, &d->a, draw, out);
     put_singles(d, &d->only_b, &d->b, draw, out);
-    put_steps(d->steps_a, d->steps_only_a, &d->a, out);
-    put_steps(d->steps_b, d->steps_only_b, &d->b, out);
+    put_steps(d->steps_a, d->steps_only_a, &d->a, draw, out);
+    put_steps(d->steps_b, d->steps_only_b, &d->b, draw, out);
 }
 
 /* ---- JSON ---- */

@@ -216,7 +216,7 @@ static int show_trial(assay_recording *r, const show_options *options, const cha
     int status = choose_tensors(r, tensor ? tensor : "", options->regex || !tensor, wanted, err);
     if (status == ASSAY_OK && options->collection)
         status = keep_collection(r, options->collection, wanted, err);
-    if (sink.form == SHOW_TEXT && !sink.values)
+    if (sink.form == SHOW_TEXT)
         sink.chart = (show_chart){.draw = cli_draw_style((cli_draw_when)options->draw, &draw), .names = &r->names};
     assay_buf_init(&sink.out, ASSAY_REPORT_CEILING);
     if (status == ASSAY_OK)
