@@ -58,7 +58,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
 
 static const char *const value_units[] = {"percentage points", NULL};
 
-static const char *const sentences[] = {"memory of {worker} rose sharply at {when}", NULL};
+static const char *const sentences[] = {"the memory of {worker} filled fast at {when}", NULL};
 
 const assay_rule_ops assay_rule_gpu_memory_increase = {
     .abi = ASSAY_RULE_ABI,

@@ -26,7 +26,7 @@ static void put_unit_and_node(const char *unit, const char *node, assay_buf *out
     put_text(node, out);
 }
 
-/* "worker_2", "3 workers"; of a finding in time "gpu0 of algo-1", "gpu0 of algo-1 and gpu2 of algo-2". */
+/* "worker_2", "3 workers"; of a finding in time "gpu0 of algo-1", "gpu0 and gpu2 of algo-1". */
 static void put_worker(const report_origin *origin, assay_buf *out)
 {
     const assay_time_place *place = origin->finding->time;
@@ -34,11 +34,18 @@ static void put_worker(const report_origin *origin, assay_buf *out)
         put_text(strcmp(origin->worker, "*") != 0 ? origin->worker : place ? "the machines" : "the workers", out);
         return;
     }
-    put_unit_and_node(place->unit, place->worker, out);
-    if (!place->worker2)
-        return;
-    put_text(" and ", out);
-    put_unit_and_node(place->unit2 ? place->unit2 : "", place->worker2, out);
+    const char *unit2 = place->unit2 ? place->unit2 : "";
+    if (!place->worker2) {
+        put_unit_and_node(place->unit, place->worker, out);
+    } else if (strcmp(place->worker, place->worker2) == 0) {
+        put_text(place->unit, out);
+        put_text(" and ", out);
+        put_unit_and_node(unit2, place->worker2, out);
+    } else {
+        put_unit_and_node(place->unit, place->worker, out);
+        put_text(" and ", out);
+        put_unit_and_node(unit2, place->worker2, out);
+    }
 }
 
 static void put_placeholder(const assay_trial *info, const report_origin *origin, const char *name, size_t length,
@@ -46,11 +53,12 @@ static void put_placeholder(const assay_trial *info, const report_origin *origin
 {
     char when[REPORT_WHEN_ROOM];
     if (length == 6 && memcmp(name, "tensor", length) == 0) {
-        put_text(origin->tensor[0] ? origin->tensor : "a tensor", out);
+        put_text(origin->tensor[0] ? origin->tensor : origin->finding->time ? "some" : "a tensor", out);
     } else if (length == 6 && memcmp(name, "worker", length) == 0) {
         put_worker(origin, out);
     } else if (length == 2 && memcmp(name, "of", length) == 0) {
-        const bool tells = strcmp(origin->worker, "*") != 0 && assay_trial_expected_workers(info) > 1;
+        const bool tells =
+            strcmp(origin->worker, "*") != 0 && (origin->finding->time || assay_trial_expected_workers(info) > 1);
         put_text(tells ? " of " : "", out);
         put_text(tells ? origin->worker : "", out);
     } else if (length == 4 && memcmp(name, "when", length) == 0) {

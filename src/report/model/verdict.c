@@ -77,8 +77,8 @@ static void put_lead(const assay_outcome *outcome, const assay_trial_outcome *tr
         assay_put_format(out, "; %zu more rule%s found something", n->found - 1, assay_plural(n->found - 1));
 }
 
-/* "; 2 parts are damaged or missing: ckpt_20.pt, ..." */
-static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
+/* "2 parts of the trial are damaged or missing: ckpt_20.pt, ..." behind `before`; nothing where all is whole. */
+static void put_losses(const assay_trial_outcome *trial, const char *before, assay_buf *out)
 {
     const assay_problems *problems = &trial->problems;
     const char *file = "";
@@ -87,7 +87,7 @@ static void put_losses(const assay_trial_outcome *trial, assay_buf *out)
     for (size_t i = 0; i < problems->kept && !*file; i++)
         if (assay_problem_is_loss(problems->list[i].kind))
             file = problems->list[i].file;
-    assay_put_format(out, "; %" PRIu64 " part%s of the trial %s damaged or missing", problems->losses,
+    assay_put_format(out, "%s%" PRIu64 " part%s of the trial %s damaged or missing", before, problems->losses,
                      assay_plural(problems->losses), problems->losses == 1 ? "is" : "are");
     if (!*file)
         return;
@@ -112,15 +112,19 @@ void report_put_trial_verdict(const assay_outcome *outcome, const assay_trial_ou
         assay_put_format(out, "nothing was tested");
     else
         assay_put_format(out, "no rules to judge by");
+    const bool passed = n.found == 0 && n.passed > 0;
+    if (passed)
+        put_losses(trial, ", but ", out);
     /* "3 had no data" reads well behind "24 rules" alone */
-    const bool after_rules = n.found > 1 || (n.found == 0 && n.passed > 0);
+    const bool after_rules = n.found > 1 || (passed && trial->problems.losses == 0);
     if (n.silent > 0)
         assay_put_format(out, "; %zu%s%s had no data", n.silent, after_rules ? "" : " rule",
                          after_rules ? "" : assay_plural(n.silent));
     if (n.failed > 0)
         assay_put_format(out, "; %zu%s%s could not run", n.failed, after_rules || n.silent ? "" : " rule",
                          after_rules || n.silent ? "" : assay_plural(n.failed));
-    put_losses(trial, out);
+    if (!passed)
+        put_losses(trial, "; ", out);
     const assay_run_facts *facts = &trial->catalog.facts;
     if (facts->recorded_workers < facts->run_workers)
         assay_put_format(out, "; judged by %" PRIu64 " of %" PRIu64 " workers", facts->recorded_workers,
