@@ -66,6 +66,13 @@ static int by_tensors(const cli_context *context, const compare_options *o, assa
     return trials->count == 2 && !asks_for_report(o) && cli_are_checkpoints(context, trials->text[0], trials->text[1]);
 }
 
+/* Can one operand be several trials, be compared with something else, or have an option that says what is wrong? */
+static bool may_be_alone(const compare_options *o, const char *trial)
+{
+    const run_options *r = &o->run;
+    return strpbrk(trial, "*?[") || o->job || r->trials_from || r->against || r->learn || r->baseline || r->noise;
+}
+
 static int compare(const cli_context *context, int argc, char **argv)
 {
     static const char *trial[MOST_TRIALS];
@@ -90,8 +97,7 @@ static int compare(const cli_context *context, int argc, char **argv)
         cli_options_release(&cli_compare, &options);
         return code;
     }
-    if (parsed == ASSAY_OK && trials->count == 1 && !strpbrk(trial[0], "*?[") && !options.job && !options.run.against &&
-        !options.run.trials_from)
+    if (parsed == ASSAY_OK && trials->count == 1 && !may_be_alone(&options, trial[0]))
         parsed = assay_fail(&err, ASSAY_EUSAGE,
                             "compare: one trial is nothing to compare: give several, a pattern such as 'runs/*', or "
                             "--against BANDS; `assay run` looks at one");

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/s3.h"
 #include "cli/terminal.h"
+#include "cli/verify_words.h"
 #include "report/report.h"
 #include "report/text/layout.h"
 
@@ -172,40 +173,6 @@ static file_line *line_of_finding(tally *t, const assay_finding *f, const char *
     return line_of(t, step, f->step);
 }
 
-/* What a test of CheckpointStructure found, in words. */
-static const char *change_of(const char *test)
-{
-    static const struct {
-        const char *test, *words;
-    } known[] = {{"vanished", "it was there at the step before"},
-                 {"tied", "it is no longer tied"},
-                 {"dtype", "its dtype changed"},
-                 {"shape", "its shape changed"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].test, test) == 0)
-            return known[i].words;
-    return test;
-}
-
-/* "NaN or infinite" and the like: what a finding of a rule means here. */
-static void put_meaning(const assay_rule_outcome *rule, const assay_finding *f, const char *tensor, assay_buf *out)
-{
-    const assay_rule_ops *ops = rule->instance->ops;
-    assay_put_format(out, "%s: ", tensor);
-    if (strcmp(ops->name, "ExplodingTensor") == 0)
-        assay_put_format(out, "%.0f element%s NaN or infinite", f->value, f->value == 1 ? " is" : "s are");
-    else if (strcmp(ops->name, "NegativeSecondMoment") == 0)
-        assay_put_format(out, "%.0f element%s below zero, in an average of squares", f->value,
-                         assay_plural((uint64_t)f->value));
-    else if (strcmp(ops->name, "AdamMomentBound") == 0)
-        assay_put_format(out, "no gradients can have made this moment (%s %.6g)", ops->tests[f->test], f->value);
-    else
-        assay_put_format(out, "%s", change_of(ops->tests[f->test]));
-    if (f->note && strcmp(ops->name, "ExplodingTensor") != 0)
-        assay_put_format(out, "; %s", f->note);
-    assay_put_u8(out, '\0');
-}
-
 static int add_rule(tally *t, const assay_rule_outcome *rule)
 {
     const assay_findings *findings = rule->verdict.findings;
@@ -216,7 +183,7 @@ static int add_rule(tally *t, const assay_rule_outcome *rule)
         file_line *line = line_of_finding(t, f, tensor);
         assay_buf text;
         assay_buf_init(&text, 1 << 16);
-        put_meaning(rule, f, tensor, &text);
+        verify_put_meaning(rule, f, tensor, &text);
         status = line && assay_buf_status(&text) == ASSAY_OK ? say(line, (const char *)text.data) : ASSAY_ENOMEM;
         assay_buf_release(&text);
         if (line)
