@@ -1,7 +1,10 @@
 /* lines.c - see lines.h.
  *
  * 1. A block is read; a file that begins with gzip's two magic bytes is unpacked block by block, member by member.
- * 2. A line that lies in one block is handed out where it lies. One that goes on in the next block is put together. */
+ * 2. A line that lies in one block is handed out where it lies. One that goes on in the next block is put together.
+ *
+ * A few packed bytes can stand for a thousand times as many, and readers keep something of each line. Lines of metrics
+ * and events pack to a tenth or a fortieth, so a file that unpacks to far more is not read to its end. */
 #include "trial/lines.h"
 
 #include <stdlib.h>
@@ -10,12 +13,12 @@
 
 #include "base/fault.h"
 
-enum { BLOCK = 256 << 10, GZIP_WINDOW = 15 + 16 };
+enum { BLOCK = 256 << 10, GZIP_WINDOW = 15 + 16, UNPACKED_FREE = 64 << 20, UNPACKED_SHARE = 100 };
 
 struct assay_lines {
     assay_store_file *file;
     char *path;
-    uint64_t offset, number;
+    uint64_t offset, number, unpacked;
     uint8_t *raw;  /* what was read of a packed file */
     uint8_t *text; /* text to hand out */
     size_t at, size;
@@ -136,6 +139,12 @@ static int next_block(assay_lines *l, assay_error *err)
         return read_raw(l, l->text, &l->size, err);
     status = unpack(l, &l->why);
     l->size = BLOCK - l->stream.avail_out;
+    l->unpacked += l->size;
+    if (status == ASSAY_OK && l->unpacked > UNPACKED_FREE && l->unpacked / UNPACKED_SHARE > l->offset)
+        status =
+            assay_fail(&l->why, ASSAY_EFORMAT,
+                       "%s: it unpacks to more than %d times its bytes; lines behind the first %llu MiB are not read",
+                       l->path, UNPACKED_SHARE, (unsigned long long)(l->unpacked >> 20));
     if (status == ASSAY_EFORMAT) { /* first the lines before it */
         l->failed = status;
         return ASSAY_OK;

@@ -15,12 +15,12 @@ int assay_lines_open(assay_store *store, const char *path, assay_lines **out, as
 void assay_lines_close(assay_lines *lines); /* NULL is ignored */
 
 /* The next line without its line feed; valid until the next call, not terminated. 1; 0 at the end; ASSAY_EFORMAT when
- * the packed stream is damaged or ends too early, after all lines before that were handed out; ASSAY_EIO,
- * ASSAY_ENOMEM. */
+ * the packed stream is damaged, ends too early, or unpacks to more than 64 MiB and a hundred times its bytes, after all
+ * lines before that were handed out; ASSAY_EIO, ASSAY_ENOMEM. */
 int assay_lines_next(assay_lines *lines, const char **line, size_t *length, assay_error *err);
 /* The number of the line that was handed out last, from 1. */
 uint64_t assay_lines_number(const assay_lines *lines);
-/* Bytes of text handed out so far, and bytes read from the file. */
+/* Bytes read from the file. */
 uint64_t assay_lines_bytes_read(const assay_lines *lines);
 
 #endif

@@ -113,9 +113,33 @@ static void packed_lines(void)
     workspace_remove(&w);
 }
 
+/* A thousand bytes for one: reading ends behind the first 64 MiB, which is told. */
+static void far_more_than_was_packed(void)
+{
+    enum { LINE = 1024, SIZE = 80 << 20, ROOM = 1 << 20 };
+    workspace w;
+    size_t packed = 0;
+    uint64_t lines = 0, bytes = 0, missing = 0;
+    char *text = malloc(SIZE);
+    uint8_t *gz = malloc(ROOM);
+    memset(text, 'x', SIZE);
+    for (size_t i = LINE - 1; i < SIZE; i += LINE)
+        text[i] = '\n';
+    workspace_make(&w);
+    pack_member(text, SIZE, gz, &packed, ROOM);
+    workspace_write(&w, "packed", gz, packed);
+    CU_ASSERT_EQUAL(read_all(&w, "packed", &lines, &bytes, &missing), ASSAY_EFORMAT);
+    CU_ASSERT(lines >= (64 << 20) / LINE && lines < (66 << 20) / LINE && missing == 0);
+    free(gz);
+    free(text);
+    workspace_remove(&w);
+}
+
 int main(void)
 {
-    CU_TestInfo tests[] = {
-        {"lines of any length", lines_of_any_length}, {"lines of packed files", packed_lines}, CU_TEST_INFO_NULL};
+    CU_TestInfo tests[] = {{"lines of any length", lines_of_any_length},
+                           {"lines of packed files", packed_lines},
+                           {"far more than was packed", far_more_than_was_packed},
+                           CU_TEST_INFO_NULL};
     return unit_main("lines", tests);
 }
