@@ -89,7 +89,12 @@ static void add_below(gathering *g, assay_ckpt_role role, uint32_t node, const c
     g->role = role;
     assay_buf_clear(&g->path);
     assay_put_bytes(&g->path, prefix, strlen(prefix));
-    g->status = assay_walk(&g->torch->pickle, node, &g->path, add_tensor, g);
+    const int walked = assay_walk(&g->torch->pickle, node, &g->path, add_tensor, g);
+    if (walked == 1)
+        assay_ckpt_problem(g->torch->file, ASSAY_PROBLEM_RECORD, -1,
+                           "something has a name of more than %d bytes, all its keys together; it is not evaluated",
+                           ASSAY_WALK_PATH_MOST);
+    g->status = walked < 0 ? walked : g->status;
 }
 
 void assay_torch_add(void *context, uint32_t node, const char *prefix)
@@ -114,8 +119,8 @@ static bool has_tensor(gathering *g, uint32_t node)
 {
     g->role = ASSAY_CKPT_MODEL;
     assay_buf_clear(&g->path);
-    if (g->status == ASSAY_OK)
-        g->status = assay_walk(&g->torch->pickle, node, &g->path, note_tensor, g);
+    if (g->status == ASSAY_OK && assay_walk(&g->torch->pickle, node, &g->path, note_tensor, g) < 0)
+        g->status = ASSAY_ENOMEM;
     return g->role == ASSAY_CKPT_ROLES;
 }
 

@@ -89,6 +89,13 @@ static void enter(walker *w, uint32_t node, size_t path)
     w->level[w->depth++] = (level){w->p->node[node].first, 0, path, list};
 }
 
+static bool is_too_long(const walker *w, const level *l, const assay_pickle_item *item)
+{
+    const assay_pickle_node *key = l->list || item->key == ASSAY_PICKLE_NOTHING ? NULL : &w->p->node[item->key];
+    const uint64_t more = key && key->kind == ASSAY_PICKLE_TEXT ? key->size : 0;
+    return more > ASSAY_WALK_PATH_MOST || l->path + more > ASSAY_WALK_PATH_MOST;
+}
+
 /* The path of the item: the container's, a point, and the item's key or place. */
 static void put_path(const walker *w, const level *l, const assay_pickle_item *item, assay_buf *path)
 {
@@ -104,6 +111,7 @@ static void put_path(const walker *w, const level *l, const assay_pickle_item *i
 int assay_walk(const assay_pickle *p, uint32_t node, assay_buf *path, assay_walk_visit *visit, void *context)
 {
     walker w = {.p = p, .seen = assay_alloc_zeroed(p->nodes / 8 + 1, 1)};
+    bool passed_over = false;
     w.status = w.seen ? ASSAY_OK : ASSAY_ENOMEM;
     if (w.seen && node != ASSAY_PICKLE_NOTHING && !visit(context, node, (const char *)path->data, path->size))
         enter(&w, node, path->size);
@@ -114,14 +122,19 @@ int assay_walk(const assay_pickle *p, uint32_t node, assay_buf *path, assay_walk
             continue;
         }
         const assay_pickle_item item = p->item[l->item];
-        put_path(&w, l, &item, path);
+        const bool too_long = is_too_long(&w, l, &item);
+        passed_over = passed_over || too_long;
+        if (!too_long)
+            put_path(&w, l, &item, path);
         l->item = item.next;
         l->count++;
+        if (too_long)
+            continue;
         w.status = assay_buf_status(path);
         if (w.status == ASSAY_OK && !visit(context, item.value, (const char *)path->data, path->size))
             enter(&w, item.value, path->size);
     }
     free(w.level);
     free(w.seen);
-    return w.status;
+    return w.status == ASSAY_OK ? passed_over : w.status;
 }

@@ -10,8 +10,10 @@
  * True: what the node holds is not looked at. */
 typedef bool assay_walk_visit(void *context, uint32_t node, const char *path, size_t length);
 
-/* Visits a node and all that it holds. What is held twice is visited once. `path` has what paths begin with. 0 or
- * ASSAY_ENOMEM. */
+enum { ASSAY_WALK_PATH_MOST = 64 << 10 /* bytes of a path: a key may be shared by many levels of dictionaries */ };
+
+/* Visits a node and all that it holds. What is held twice is visited once. `path` has what paths begin with. 0; 1: all
+ * but what has a longer path than ASSAY_WALK_PATH_MOST; ASSAY_ENOMEM. */
 int assay_walk(const assay_pickle *p, uint32_t node, assay_buf *path, assay_walk_visit *visit, void *context);
 
 /* Is it a dictionary, or what torch saves as one (OrderedDict and its like)? */
