@@ -1,6 +1,7 @@
 /* boxes.c - see boxes.h. */
 #include "trial/format/checkpoint/boxes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ enum { NONE = UINT32_MAX };
 typedef struct box {
     assay_ckpt_place place;
     int64_t first[ASSAY_MAX_DIMS];
+    int64_t lead; /* where it begins in the dimension by which overlaps are looked for */
     uint32_t file, next;
     uint64_t offset, length;
 } box;
@@ -167,15 +169,42 @@ static int compare_boxes(const void *a, const void *b)
     return 0;
 }
 
-/* Do two of the boxes, which are in order, share an element? Only those that begin before a box ends in the first
- * dimension can. */
-static bool find_overlap(box *const *list, uint32_t count)
+/* The dimension in which the boxes are the smallest share of the tensor: there most of them lie apart. */
+static int dividing_dimension(const boxed *t, box *const *list, uint32_t count)
 {
+    int found = 0;
+    double least = INFINITY;
+    for (int k = 0; k < t->dims; k++) {
+        double share = 0;
+        for (uint32_t i = 0; i < count; i++)
+            share += (double)list[i]->place.shape[k] / (double)t->shape[k];
+        if (share < least) { /* false of a dimension without elements */
+            least = share;
+            found = k;
+        }
+    }
+    return found;
+}
+
+static int compare_leads(const void *a, const void *b)
+{
+    const box *x = *(box *const *)a, *y = *(box *const *)b;
+    return (x->lead > y->lead) - (x->lead < y->lead);
+}
+
+/* Do two of the boxes share an element? Only those that begin before a box ends in one dimension can. Their order is
+ * another one then. */
+static bool find_overlap(const boxed *t, box **list, uint32_t count)
+{
+    const int k = dividing_dimension(t, list, count);
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = i + 1; k < count; k++) {
-            if (list[i]->place.dims > 0 && list[k]->first[0] >= list[i]->first[0] + list[i]->place.shape[0])
+        list[i]->lead = t->dims > 0 ? list[i]->first[k] : 0;
+    qsort(list, count, sizeof *list, compare_leads);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t j = i + 1; j < count; j++) {
+            if (t->dims > 0 && list[j]->lead >= list[i]->lead + list[i]->place.shape[k])
                 break;
-            if (overlaps(list[i], list[k]))
+            if (overlaps(list[i], list[j]))
                 return true;
         }
     return false;
@@ -237,10 +266,11 @@ static int finish_tensor(const assay_boxes *b, boxed *t, assay_contents *c, cons
                  !(b->box[i].place.flags & (ASSAY_CKPT_DEFLATED | ASSAY_CKPT_PACKED)) &&
                  ((b->box[i].place.flags ^ b->box[t->first].place.flags) & ~(unsigned)ASSAY_CKPT_CHECKED) == 0;
     }
+    const bool overlap = find_overlap(t, list, n);
     qsort(list, n, sizeof(box *), compare_boxes);
     int status = ASSAY_OK;
     assay_contents_promise(c, ASSAY_CKPT_MODEL, name, length); /* until it is added */
-    if (find_overlap(list, n))
+    if (overlap)
         name_problem(c, ASSAY_PROBLEM_DUPLICATE_TENSOR, path, name, "has elements that two pieces have");
     else if (covered != elements)
         name_problem(c, ASSAY_PROBLEM_INCOMPLETE_TENSOR, path, name, "has elements that no piece has");
