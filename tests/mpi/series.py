@@ -239,6 +239,10 @@ def check_damage(test):
     def no_tensors(root):
         save_torch(root / "epoch=1-step=20.ckpt", {"epoch": 3})
 
+    def rewrite_metadata(root, of, to):
+        path = root / "step20" / ".metadata"
+        path.write_bytes(path.read_bytes().replace(of, to, 1))
+
     def lost_rank(root):
         (root / "step20" / "__1_0.distcp").unlink()
 
@@ -259,6 +263,8 @@ def check_damage(test):
         "evil": ("torch", evil, [], 5), "opcode": ("torch", opcode, ["refused-pickle"], 0),
         "cut zip": ("torch", lambda r: os.truncate(r / "epoch=1-step=20.ckpt", 900), ["damaged-header"], 0),
         "no tensors": ("torch", no_tensors, ["empty-trial"], 0), "not finished": ("dcp", unfinished, ["unfinished-checkpoint"], 0),
+        "flipped class": ("dcp", lambda r: rewrite_metadata(r, b"TensorStorageMetadata", b"TensorStorageMetadatb"), ["damaged-record"], 0),
+        "flipped name in metadata": ("dcp", lambda r: rewrite_metadata(r, b"model.still.weight", b"model.stjll.weight"), ["index-mismatch"], 5),
         "lost rank": ("dcp", lost_rank, ["missing-shard"], None), "lost piece": ("pieces", piece, ["incomplete-tensor"], None)}
     Evil.mark = str(test.work / "assay_was_here")
     for name, (layout, damage, wanted, left) in cases.items():

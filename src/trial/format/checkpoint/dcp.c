@@ -16,6 +16,7 @@
 
 #include "base/fault.h"
 #include "trial/format/checkpoint/boxes.h"
+#include "trial/format/checkpoint/dcp_objects.h"
 #include "trial/format/checkpoint/files.h"
 #include "trial/format/checkpoint/keys.h"
 #include "trial/format/checkpoint/others.h"
@@ -51,6 +52,7 @@ typedef struct dcp {
     assay_dict *named; /* files that .metadata names, below the directory */
     uint8_t *state;    /* by file: whether a problem of it was named */
     size_t state_room;
+    assay_dcp_paths paths; /* of the file under way */
     assay_boxes *boxes;
     assay_ckpt_file open; /* the file that was read last; .file NULL: none */
 } dcp;
@@ -59,40 +61,6 @@ static int damaged(const dcp *d, const char *what)
 {
     assay_problems_add(d->c->problems, ASSAY_PROBLEM_HEADER, d->c->step, d->of->path, -1, "%s: %s", d->of->path, what);
     return ASSAY_EFORMAT;
-}
-
-/* ---- objects ---- */
-
-/* Is the node an object of a class of torch.distributed of that name, in whatever module? */
-static bool is_class(const assay_pickle *p, uint32_t node, const char *name)
-{
-    static const char MODULE[] = "torch.distributed.";
-    if (node == ASSAY_PICKLE_NOTHING)
-        return false;
-    const assay_pickle_node *n = &p->node[node];
-    if (n->kind != ASSAY_PICKLE_OBJECT && n->kind != ASSAY_PICKLE_CALL)
-        return false;
-    const assay_pickle_node *class = &p->node[n->a];
-    return class->kind == ASSAY_PICKLE_GLOBAL && class->b > sizeof MODULE - 1 &&
-           memcmp(p->bytes + class->a, MODULE, sizeof MODULE - 1) == 0 && class->size == strlen(name) &&
-           memcmp(p->bytes + class->c, name, (size_t) class->size) == 0;
-}
-
-/* A field of an object; ASSAY_PICKLE_NOTHING when it is none, or has no such field. */
-static uint32_t field(const assay_pickle *p, uint32_t node, const char *name)
-{
-    if (node == ASSAY_PICKLE_NOTHING ||
-        (p->node[node].kind != ASSAY_PICKLE_OBJECT && p->node[node].kind != ASSAY_PICKLE_CALL))
-        return ASSAY_PICKLE_NOTHING;
-    return assay_pickle_get(p, p->node[node].c, name);
-}
-
-static bool get_number(const assay_pickle *p, uint32_t node, uint64_t *out)
-{
-    if (node == ASSAY_PICKLE_NOTHING || p->node[node].kind != ASSAY_PICKLE_INT || p->node[node].integer < 0)
-        return false;
-    *out = (uint64_t)p->node[node].integer;
-    return true;
 }
 
 /* ---- which chunk lies where ---- */
@@ -109,14 +77,14 @@ static void put_chunk_key(assay_buf *key, const uint8_t *name, size_t length, co
 static int note_storage(dcp *d, uint32_t index, uint32_t storage, assay_buf *key)
 {
     const assay_pickle *p = &d->of->p;
-    const uint32_t name = field(p, index, "fqn");
-    const uint32_t path = field(p, storage, "relative_path");
+    const uint32_t name = assay_dcp_field(p, index, "fqn");
+    const uint32_t path = assay_dcp_field(p, storage, "relative_path");
     int64_t offsets[ASSAY_MAX_DIMS];
-    const int dims = assay_walk_numbers(p, field(p, index, "offset"), offsets);
+    const int dims = assay_walk_numbers(p, assay_dcp_field(p, index, "offset"), offsets);
     if (path != ASSAY_PICKLE_NOTHING && p->node[path].kind == ASSAY_PICKLE_TEXT &&
         assay_dict_add(d->named, (const char *)p->bytes + p->node[path].a, (size_t)p->node[path].size) == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
-    if (!is_class(p, index, "MetadataIndex") || name == ASSAY_PICKLE_NOTHING ||
+    if (!assay_dcp_is_class(p, index, "MetadataIndex") || name == ASSAY_PICKLE_NOTHING ||
         p->node[name].kind != ASSAY_PICKLE_TEXT || dims < 0)
         return ASSAY_OK; /* bytes, not a tensor */
     put_chunk_key(key, p->bytes + p->node[name].a, (size_t)p->node[name].size, offsets, dims);
@@ -223,7 +191,8 @@ typedef struct chunk {
     int dims;
 } chunk;
 
-/* Notes that the file under way names a chunk. 0; 1: an earlier file does; ASSAY_ENOMEM. */
+/* Notes that the file under way names a chunk. 0; 1: an earlier file does; ASSAY_EFORMAT: so does this one, which
+ * would be endless work for few bytes; ASSAY_ENOMEM. */
 static int note_chunk(dcp *d, const assay_buf *key)
 {
     const uint32_t known = assay_dict_count(d->added);
@@ -231,7 +200,7 @@ static int note_chunk(dcp *d, const assay_buf *key)
     if (id == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
     if (id < known)
-        return d->adder[id] != d->of;
+        return d->adder[id] != d->of ? 1 : ASSAY_EFORMAT;
     if (id >= d->adder_room) {
         const size_t room = d->adder_room ? 2 * d->adder_room : 256;
         const metadata_file **grown = assay_realloc_array(d->adder, room, sizeof *grown);
@@ -255,15 +224,19 @@ static int add_chunk(dcp *d, const char *name, size_t length, uint32_t tensor, c
     const uint32_t id = kept ? assay_dict_find(d->chunks, (const char *)key.data, key.size) : ASSAY_NO_ID;
     const int again = kept ? note_chunk(d, &key) : ASSAY_ENOMEM;
     assay_buf_release(&key);
+    if (again == ASSAY_EFORMAT)
+        assay_problems_add(d->c->problems, ASSAY_PROBLEM_RECORD, d->c->step, d->of->path, -1,
+                           "%s: %.*s has a piece twice; it is not evaluated", d->of->path, (int)length, name);
     if (again != ASSAY_OK)
         return again == 1 ? ASSAY_OK : again;
     const uint32_t storage = id == ASSAY_NO_ID ? ASSAY_PICKLE_NOTHING : d->storage[id].node;
     p = id == ASSAY_NO_ID ? p : &d->storage[id].said_by->p;
-    const uint32_t path = field(p, storage, "relative_path");
-    const uint32_t transforms = field(p, storage, "transform_descriptors");
+    const uint32_t path = assay_dcp_field(p, storage, "relative_path");
+    const uint32_t transforms = assay_dcp_field(p, storage, "transform_descriptors");
     uint64_t offset = 0, size = 0;
     if (path == ASSAY_PICKLE_NOTHING || p->node[path].kind != ASSAY_PICKLE_TEXT ||
-        !get_number(p, field(p, storage, "offset"), &offset) || !get_number(p, field(p, storage, "length"), &size)) {
+        !assay_dcp_number(p, assay_dcp_field(p, storage, "offset"), &offset) ||
+        !assay_dcp_number(p, assay_dcp_field(p, storage, "length"), &size)) {
         assay_problems_add(d->c->problems, ASSAY_PROBLEM_RECORD, d->c->step, d->of->path, -1,
                            "%s: %.*s has a piece that lies nowhere", d->of->path, (int)length, name);
         return ASSAY_EFORMAT;
@@ -302,55 +275,61 @@ static int add_chunk(dcp *d, const char *name, size_t length, uint32_t tensor, c
 
 /* ---- tensors ---- */
 
-/* The name that rules know, for one that .metadata has: by the keys under which the program knows it, if they are said.
- */
-static int put_name(const dcp *d, uint32_t key, uint32_t planner, assay_buf *out)
+/* A name that its own keys contradict is told. 0 or ASSAY_ENOMEM. */
+static int check_path(const dcp *d, uint32_t key, assay_buf *joined)
 {
     const assay_pickle *p = &d->of->p;
-    uint32_t path = ASSAY_PICKLE_NOTHING;
-    if (assay_walk_is_dict(p, planner)) {
-        assay_buf text;
-        assay_buf_init(&text, SIZE_MAX);
-        assay_walk_put_key(p, key, &text);
-        assay_put_u8(&text, '\0');
-        if (assay_buf_status(&text) == ASSAY_OK)
-            path = assay_pickle_get(p, planner, (const char *)text.data);
-        assay_buf_release(&text);
-    }
-    assay_buf_clear(out);
-    if (assay_walk_is_list(p, path) && p->node[path].first != p->node[path].last)
-        return assay_keys_put_path(p, path, out);
-    assay_keys_put_flat((const char *)p->bytes + p->node[key].a, (size_t)p->node[key].size, out);
-    return assay_buf_status(out);
+    const int agrees = assay_dcp_path_agrees(p, key, &d->paths, joined);
+    if (agrees == 0)
+        assay_problems_add(d->c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, d->c->step, d->of->path, -1,
+                           "%s: the tensor %.*s has keys in the program that make another name: %.*s", d->of->path,
+                           (int)p->node[key].size, (const char *)p->bytes + p->node[key].a, (int)joined->size,
+                           (const char *)joined->data);
+    return agrees < 0 ? agrees : ASSAY_OK;
 }
 
-static int add_tensor(dcp *d, uint32_t key, uint32_t metadata, uint32_t planner, assay_buf *name)
+/* What is no tensor: bytes, or damage. */
+static int add_other(const dcp *d, uint32_t key, uint32_t metadata, assay_buf *name)
+{
+    const assay_pickle *p = &d->of->p;
+    if (assay_dcp_put_name(p, key, &d->paths, name) != ASSAY_OK)
+        return ASSAY_ENOMEM;
+    if (assay_dcp_is_class(p, metadata, "BytesStorageMetadata")) {
+        assay_ckpt_note_bytes(d->c, (const char *)name->data, name->size);
+        return ASSAY_OK;
+    }
+    assay_problems_add(d->c->problems, ASSAY_PROBLEM_RECORD, d->c->step, d->of->path, -1,
+                       "%s: %.*s is neither a tensor nor bytes; it is not evaluated", d->of->path, (int)name->size,
+                       (const char *)name->data);
+    assay_contents_promise(d->c, ASSAY_CKPT_MODEL, (const char *)name->data, name->size);
+    return d->c->status;
+}
+
+static int add_tensor(dcp *d, uint32_t key, uint32_t metadata, assay_buf *name)
 {
     const assay_pickle *p = &d->of->p;
     int64_t shape[ASSAY_MAX_DIMS];
     if (p->node[key].kind != ASSAY_PICKLE_TEXT)
         return ASSAY_OK;
-    if (!is_class(p, metadata, "TensorStorageMetadata")) { /* bytes */
-        if (d->c->others && put_name(d, key, planner, name) == ASSAY_OK)
-            assay_ckpt_note_bytes(d->c, (const char *)name->data, name->size);
-        return ASSAY_OK;
-    }
-    const int dims = assay_walk_numbers(p, field(p, metadata, "size"), shape);
-    const uint32_t chunks = field(p, metadata, "chunks");
+    if (!assay_dcp_is_class(p, metadata, "TensorStorageMetadata"))
+        return add_other(d, key, metadata, name);
+    const int dims = assay_walk_numbers(p, assay_dcp_field(p, metadata, "size"), shape);
+    const uint32_t chunks = assay_dcp_field(p, metadata, "chunks");
     if (dims < 0 || !assay_walk_is_list(p, chunks)) {
         damaged(d, "the metadata of a tensor has no size or no chunks");
         return ASSAY_OK;
     }
-    const uint32_t tensor = put_name(d, key, planner, name) == ASSAY_OK
-                                ? assay_boxes_tensor(d->boxes, (const char *)name->data, name->size)
-                                : ASSAY_NO_ID;
+    const uint32_t tensor =
+        check_path(d, key, name) == ASSAY_OK && assay_dcp_put_name(p, key, &d->paths, name) == ASSAY_OK
+            ? assay_boxes_tensor(d->boxes, (const char *)name->data, name->size)
+            : ASSAY_NO_ID;
     if (tensor == ASSAY_NO_ID)
         return ASSAY_ENOMEM;
     int status = assay_boxes_set_shape(d->boxes, tensor, shape, dims);
     for (uint32_t i = p->node[chunks].first; i != ASSAY_PICKLE_NOTHING && status == ASSAY_OK; i = p->item[i].next) {
         chunk k;
-        k.dims = assay_walk_numbers(p, field(p, p->item[i].value, "offsets"), k.first);
-        if (k.dims != dims || assay_walk_numbers(p, field(p, p->item[i].value, "sizes"), k.size) != dims) {
+        k.dims = assay_walk_numbers(p, assay_dcp_field(p, p->item[i].value, "offsets"), k.first);
+        if (k.dims != dims || assay_walk_numbers(p, assay_dcp_field(p, p->item[i].value, "sizes"), k.size) != dims) {
             damaged(d, "the metadata of a tensor has a chunk without offsets and sizes");
             status = ASSAY_EFORMAT;
         } else {
@@ -374,6 +353,26 @@ static bool has_safe_paths(const dcp *d)
     return true;
 }
 
+/* A place of a piece that no tensor has: one of the two lists is damaged. Told once, and only where nothing else was.
+ */
+static void name_stray_piece(const dcp *d, size_t problems)
+{
+    if (d->c->problems->total != problems)
+        return;
+    for (uint32_t i = 0; i < assay_dict_count(d->chunks); i++) {
+        size_t length = 0;
+        const char *key = assay_dict_name(d->chunks, i, &length);
+        assay_cursor at = assay_cursor_over(key, length);
+        if (assay_dict_find(d->added, key, length) != ASSAY_NO_ID)
+            continue;
+        const char *name = assay_get_text(&at, &length);
+        assay_problems_add(d->c->problems, ASSAY_PROBLEM_INDEX_MISMATCH, d->c->step, d->storage[i].said_by->path, -1,
+                           "%s: it says where a piece of %.*s lies, but not that there is such a tensor",
+                           d->storage[i].said_by->path, (int)length, name);
+        return;
+    }
+}
+
 static void name_extra(const dcp *d)
 {
     for (size_t i = 0; i < d->names->count; i++) {
@@ -392,23 +391,24 @@ static void name_extra(const dcp *d)
 /* The dictionaries of one file; false when it is no metadata. */
 static bool find_dictionaries(const assay_pickle *p, uint32_t *tensors, uint32_t *data)
 {
-    *tensors = field(p, p->root, "state_dict_metadata");
-    *data = field(p, p->root, "storage_data");
-    return is_class(p, p->root, "Metadata") && assay_walk_is_dict(p, *tensors) && assay_walk_is_dict(p, *data);
+    *tensors = assay_dcp_field(p, p->root, "state_dict_metadata");
+    *data = assay_dcp_field(p, p->root, "storage_data");
+    return assay_dcp_is_class(p, p->root, "Metadata") && assay_walk_is_dict(p, *tensors) &&
+           assay_walk_is_dict(p, *data);
 }
 
 static int add_tensors(dcp *d)
 {
     const assay_pickle *p = &d->of->p;
-    const uint32_t planner = field(p, p->root, "planner_data");
     uint32_t tensors = 0, data = 0;
-    int status = ASSAY_OK;
+    int status = assay_dcp_paths_read(p, assay_dcp_field(p, p->root, "planner_data"), &d->paths);
     assay_buf name;
     find_dictionaries(p, &tensors, &data);
     assay_buf_init(&name, SIZE_MAX);
     for (uint32_t i = p->node[tensors].first; i != ASSAY_PICKLE_NOTHING && status == ASSAY_OK; i = p->item[i].next)
-        status = add_tensor(d, p->item[i].key, p->item[i].value, planner, &name);
+        status = add_tensor(d, p->item[i].key, p->item[i].value, &name);
     assay_buf_release(&name);
+    assay_dcp_paths_release(&d->paths);
     return status;
 }
 
@@ -463,11 +463,14 @@ int assay_ckpt_add_dcp(assay_contents *c, const char *directory, const assay_nam
     d.added = assay_dict_new();
     d.named = assay_dict_new();
     d.boxes = assay_boxes_new();
+    const uint64_t problems = c->problems->total;
     int status = d.chunks && d.added && d.named && d.boxes ? read_all_metadata(&d) : ASSAY_ENOMEM;
     for (size_t i = 0; i < d.files && status == ASSAY_OK; i++) {
         d.of = &d.file[i];
         status = add_tensors(&d);
     }
+    if (status == ASSAY_OK)
+        name_stray_piece(&d, problems);
     if (status == ASSAY_OK && d.files > 0)
         status = assay_boxes_finish(d.boxes, c, d.file[0].path);
     if (status == ASSAY_OK)
