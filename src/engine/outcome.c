@@ -209,7 +209,7 @@ static int fill_trial(assay_outcome *out, const assay_job *job, assay_trial_outc
                                        &t->incomplete, &t->incomplete_count);
     if (status != ASSAY_OK || dry_run)
         return status;
-    t->unsummed = whole->unsummed;
+    t->unsummed = whole->unsummed + assay_event_files_unsummed(&t->catalog.events);
     status = assay_problems_append(&t->problems, &whole->problems);
     t->info->problems = &t->problems;
     if (status == ASSAY_OK)

@@ -205,6 +205,7 @@ int assay_event_files_list(assay_store *store, const assay_names *top, assay_eve
 {
     assay_event_lister l = {.store = store, .top = top, .files = out, .problems = problems};
     int status = ASSAY_OK;
+    out->summed = assay_store_is_summed(store);
     for (unsigned i = 0; i < assay_event_format_count() && status == ASSAY_OK; i++) {
         if (!formats[i]->probe(top))
             continue;
@@ -226,9 +227,21 @@ int assay_event_places(assay_store *store, int (*visit)(void *context, const cha
     return status;
 }
 
+uint64_t assay_event_files_unsummed(const assay_event_files *files)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < files->count && !files->summed; i++) {
+        const assay_event_file *file = &files->list[i];
+        const size_t length = strlen(file->path);
+        const bool packed = length > 3 && strcmp(file->path + length - 3, ".gz") == 0;
+        bytes += packed || file->unfinished ? 0 : file->size;
+    }
+    return bytes;
+}
+
 void assay_event_files_pack(const assay_event_files *files, assay_buf *out)
 {
-    assay_put_u8(out, (uint8_t)(files->found | files->ended << 1));
+    assay_put_u8(out, (uint8_t)(files->found | files->ended << 1 | files->summed << 2));
     assay_put_u64(out, files->count);
     for (size_t i = 0; i < files->count; i++) {
         const assay_event_file *file = &files->list[i];
@@ -258,6 +271,7 @@ int assay_event_files_unpack(assay_cursor *in, assay_event_files *files)
         return ASSAY_EFORMAT;
     files->found = marks & 1;
     files->ended = marks & 2;
+    files->summed = marks & 4;
     files->list = assay_alloc_zeroed(count, sizeof *files->list);
     files->room = count;
     if (!files->list)

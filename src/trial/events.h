@@ -39,8 +39,9 @@ typedef struct assay_event_file {
 typedef struct assay_event_files {
     assay_event_file *list;
     size_t count, room;
-    bool found; /* the trial has places for events, though there may be no file */
-    bool ended; /* its writers said that nothing more will come */
+    bool found;  /* the trial has places for events, though there may be no file */
+    bool ended;  /* its writers said that nothing more will come */
+    bool summed; /* the storage has checksums of them */
 } assay_event_files;
 
 /* Lists the event files of a trial, of which `top` are the names in the root. What cannot be listed is a problem.
@@ -49,6 +50,8 @@ struct assay_problems;
 int assay_event_files_list(assay_store *store, const assay_names *top, assay_event_files *out,
                            struct assay_problems *problems);
 void assay_event_files_release(assay_event_files *files);
+/* Bytes of those files that no checksum covers; gzip brings one along. */
+uint64_t assay_event_files_unsummed(const assay_event_files *files);
 void assay_event_files_pack(const assay_event_files *files, assay_buf *out);
 /* ASSAY_EFORMAT or ASSAY_ENOMEM; `files` is zeroed before, and released by the caller in any case. */
 int assay_event_files_unpack(assay_cursor *in, assay_event_files *files);

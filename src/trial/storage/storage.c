@@ -218,6 +218,11 @@ int assay_store_unpack_listed(assay_store *store, assay_cursor *in)
     return store->ops->unpack ? store->ops->unpack(store, in) : ASSAY_OK;
 }
 
+bool assay_store_is_summed(const assay_store *store)
+{
+    return store->ops->summed;
+}
+
 bool assay_store_is_unsummed(const assay_store *store)
 {
     return store->ops->is_unsummed && store->ops->is_unsummed(store);

@@ -103,6 +103,8 @@ void assay_store_ahead(assay_store *store, const char *path, uint64_t offset, ui
  * ask again, and notices what changed since. ASSAY_EINTERNAL, ASSAY_ENOMEM. */
 void assay_store_pack_listed(const assay_store *store, assay_buf *out);
 int assay_store_unpack_listed(assay_store *store, assay_cursor *in);
+/* True where everything that is read is held against checksums of the storage's own. */
+bool assay_store_is_summed(const assay_store *store);
 /* True for a packed trial of a version whose tables have no checksums: what damages them may go unnoticed. */
 bool assay_store_is_unsummed(const assay_store *store);
 
