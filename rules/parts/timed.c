@@ -121,14 +121,20 @@ timed_samples timed_visible(const timed *t, const assay_metric_series *s)
 
 const assay_metric_series *timed_series(const timed *t, uint32_t node, int metric, const char *unit)
 {
-    bool own = !unit[0];
-    for (uint64_t i = 0; i < t->line->series_count; i++) {
+    uint64_t first = 0, end = t->line->series_count; /* in order of nodes, then metrics; the node's own comes first */
+    while (first < end) {
+        const uint64_t middle = first + (end - first) / 2;
+        const assay_metric_series *s = &t->line->series[middle];
+        if (s->node < node || (s->node == node && (int)s->metric < metric))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (uint64_t i = first; i < t->line->series_count; i++) {
         const assay_metric_series *s = &t->line->series[i];
-        if (s->node != node || s->metric != metric)
-            continue;
-        if (own)
-            return s; /* the node's own comes first */
-        if ((i > 0 && s[-1].node == node && s[-1].metric == metric) && strcmp(s->unit, unit) == 0)
+        if (s->node != node || (int)s->metric != metric)
+            break;
+        if (!unit[0] || (i > first && strcmp(s->unit, unit) == 0))
             return s;
     }
     return NULL;
