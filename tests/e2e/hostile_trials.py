@@ -113,16 +113,16 @@ def holes(w):
     index = next((trial / "index").glob("*/*.json"))
     os.truncate(index, 1 << 40)
     done = w.run("run", trial, "--quiet", "--out", w.folder / "out")
-    w.expect(done.code == 3 and not done.hung and done.seconds < 5 and "larger than the" in done.out, done)
+    w.expect(done.code == 3 and not done.hung and "larger than the" in done.out, done)
     hole = w.folder / "state"
     hole.touch()
     os.truncate(hole, 1 << 39)
     done = w.run("run", trial, "--quiet", "--out", w.folder / "out", "--checkpoint", hole, "--resume")
-    w.expect(done.code in (2, 4) and done.seconds < 5 and "not a checkpoint" in done.err, done)
+    w.expect(done.code in (2, 4) and not done.hung and "not a checkpoint" in done.err, done)
     hole.unlink()
     os.mkfifo(hole)
     done = w.run("run", trial, "--quiet", "--out", w.folder / "out", "--checkpoint", hole, "--resume")
-    w.expect(done.code in (2, 4) and done.seconds < 5 and "not a regular file" in done.err, done)
+    w.expect(done.code in (2, 4) and not done.hung and "not a regular file" in done.err, done)
 
 
 @case
@@ -146,13 +146,13 @@ def records_of_a_terabyte(w):
                 ["watch", trial, "--quiet", "--out", w.folder / "out", "--lag", "1"])
     for command in commands:
         done = w.run(*command)
-        w.expect(done.code == 0 and done.seconds < 5, "a hole behind the records: %s: %s" % (command[0], done))
+        w.expect(not done.hung and done.code == 0, "a hole behind the records: %s: %s" % (command[0], done))
     said = json.loads(index.read_text())
     said["tensor_payload"][0].update(start_idx=start, length=int.from_bytes(payload, "little") + 16)
     index.write_text(json.dumps(said))
     for command in commands:
         done = w.run(*command)
-        w.expect(done.code == 3 and done.seconds < 5, "a record of 1 TiB: %s: %s" % (command[0], done))
+        w.expect(not done.hung and done.code == 3, "a record of 1 TiB: %s: %s" % (command[0], done))
     report, _ = w.reports(trial)
     found = problems(report)
     w.expect([p["kind"] for p in found] == ["damaged-index"] and "no record is so large" in found[0]["text"], found)
@@ -169,7 +169,7 @@ def pipes_and_devices(w):
             make(path)
             for command in (["run", trial, "--quiet", "--out", w.folder / "out"], ["ls", trial], ["show", trial, "--regex", "."]):
                 done = w.run(*command)
-                w.expect(not done.hung and done.seconds < 10 and done.code in (0, 2, 3), "%s %s: %s" % (kind, command[0], done))
+                w.expect(not done.hung and done.code in (0, 2, 3), "%s %s: %s" % (kind, command[0], done))
                 w.expect(done.code != 0 or command[0] == "ls", "%s %s: nothing is said: %s" % (kind, command[0], done))
             shutil.rmtree(trial)
 
@@ -276,7 +276,7 @@ def work_beyond_bytes(w):
         w.expect(code in (1, 3) and len(found) == 1 and left in found[0]["text"], "%s: exit %s, %s" % (trial.name, code, found))
         table = w.folder / "stats.csv"
         done = w.run("stats", trial, "--quiet", "-o", table)
-        w.expect(not done.hung and done.seconds < 30, "%s: stats: %s" % (trial.name, done))
+        w.expect(not done.hung, "%s: stats: %s" % (trial.name, done))
         if read is not None:
             found = set(re.findall(r"\bw\d\d\b", table.read_text()))
             w.expect(found == read, "%s: what is read: %s" % (trial.name, found))

@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from launch import ROOT, TRIALS, Checks, environment, mpirun, run  # noqa: E402
+from slow_run import ranks_of  # noqa: E402
 
 MISBEHAVE = ROOT / "tests" / "e2e" / "rules" / "misbehave.c"
 # What a rule that did not come back holds stays allocated: that is said in docs/custom-rules.md.
@@ -159,7 +160,9 @@ def other_commands(place, checks, rule, module, digest):
     argv = [str(w) for w in (place.assay, "run", job, "--trial", TRIALS / "ddp", "--out", place.folder / "stopped", "--checkpoint",
                              checkpoint)]
     slow = subprocess.Popen(argv, env={**environment(), "ASSAY_FAULT": "slow:100"}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    time.sleep(0.7)
+    end = time.monotonic() + 60
+    while not ranks_of(str(checkpoint)) and slow.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)  # before it listens, a signal ends it at once
     slow.terminate()
     said = slow.communicate(timeout=60)[1].decode()
     checks.expect(slow.returncode == 75 and checkpoint.exists(), "stopped: exit %s: %s" % (slow.returncode, said))
