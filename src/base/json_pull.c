@@ -33,15 +33,6 @@ bool assay_pull_fault(assay_pull *s, const char *at, const char *what)
     return false;
 }
 
-char assay_pull_peek(assay_pull *s)
-{
-    const char *p = s->at;
-    while (p < s->end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
-        p++;
-    s->at = p;
-    return p < s->end ? *p : '\0';
-}
-
 bool assay_pull_take(assay_pull *s, char mark)
 {
     if (assay_pull_peek(s) == mark && s->at < s->end) {
@@ -75,23 +66,6 @@ bool assay_pull_open(assay_pull *s, char opening, char closing)
         return s->fault == NULL;
     s->at++;
     return false;
-}
-
-/* The first byte at or after `p` that is a quote, a backslash or a control character. */
-static const char *plain_end(const char *p, const char *end)
-{
-    const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
-    while (end - p >= 8) {
-        uint64_t x;
-        memcpy(&x, p, 8);
-        uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
-        if ((((quote - ones) & ~quote) | ((slash - ones) & ~slash) | ((x - ones * 0x20) & ~x)) & highs)
-            break;
-        p += 8;
-    }
-    while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20)
-        p++;
-    return p;
 }
 
 static int hex_digit(char c)
@@ -196,7 +170,7 @@ static bool decode_string(assay_pull *s, const char *begin, const char *p, const
         begin = take_escape(p + 1, s->end, &out);
         if (!begin)
             return assay_pull_fault(s, p, "an escape that JSON does not have");
-        p = plain_end(begin, s->end);
+        p = assay_pull_plain_end(begin, s->end);
     }
     s->decoded_size += (size_t)(out - start);
     *text = start;
@@ -209,7 +183,7 @@ bool assay_pull_string(assay_pull *s, const char **text, size_t *length)
 {
     if (!assay_pull_take(s, '"'))
         return false;
-    const char *begin = s->at, *p = plain_end(begin, s->end);
+    const char *begin = s->at, *p = assay_pull_plain_end(begin, s->end);
     if (p < s->end && *p == '\\') {
         if (!decode_string(s, begin, p, text, length))
             return false;

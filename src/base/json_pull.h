@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { ASSAY_PULL_DEPTH = 64 }; /* deeper nesting is refused */
 
@@ -25,7 +26,14 @@ typedef struct assay_pull {
 void assay_pull_start(assay_pull *s, const void *text, size_t size);
 void assay_pull_release(assay_pull *s);
 /* The next character that is no white space, '\0' at the end or after a fault. */
-char assay_pull_peek(assay_pull *s);
+static inline char assay_pull_peek(assay_pull *s)
+{
+    const char *p = s->at;
+    while (p < s->end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
+        p++;
+    s->at = p;
+    return p < s->end ? *p : '\0';
+}
 /* Takes one punctuation mark. False, and a fault that names it, when it is not there. */
 bool assay_pull_take(assay_pull *s, char mark);
 /* After an item: true when a comma was taken and another item follows, false at the closing mark (taken) or a fault. */
@@ -48,5 +56,28 @@ bool assay_pull_skip(assay_pull *s);
 bool assay_pull_end(assay_pull *s);
 /* Sets the fault unless there is one. Returns false. */
 bool assay_pull_fault(assay_pull *s, const char *at, const char *what);
+
+/* The first byte at or after `p` that is a quote, a backslash or a control character; `end`: there is none. */
+static inline const char *assay_pull_plain_end(const char *p, const char *end)
+{
+    const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
+    for (; end - p >= 8; p += 8) {
+        uint64_t x;
+        memcpy(&x, p, sizeof x);
+        const uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
+        const uint64_t found =
+            (((quote - ones) & ~quote) | ((slash - ones) & ~slash) | ((x - ones * 0x20) & ~x)) & highs;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        if (found) /* its lowest bit is true, those above may come from borrowing */
+            return p + __builtin_ctzll(found) / 8;
+#else
+        if (found)
+            break;
+#endif
+    }
+    while (p < end && *p != '"' && *p != '\\' && (unsigned char)*p >= 0x20)
+        p++;
+    return p;
+}
 
 #endif

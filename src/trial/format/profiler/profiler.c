@@ -69,17 +69,19 @@ int assay_profiler_next(assay_profiler_file *f, const char **line, size_t *lengt
 static int read_file(assay_store *store, const assay_event_file *file, const assay_event_sink *sink, uint64_t *bytes,
                      assay_error *err)
 {
-    assay_profiler_file f = {.file = file, .sink = sink};
+    const bool samples = file->kind == ASSAY_EVENTS_SYSTEM;
+    assay_profiler_file f = {.file = file,
+                             .sink = sink,
+                             .forms = {.field_of = samples ? assay_profiler_system_field : assay_profiler_event_field}};
     assay_error why = {{0}};
     int status = assay_lines_open(store, file->path, &f.lines, &why);
     if (status == ASSAY_ENOMEM)
         return assay_fail(err, status, "%s", why.text);
     if (status != ASSAY_OK)
         return sink->problem(sink->context, ASSAY_EVENT_UNREADABLE, 0, why.text);
-    status = file->kind == ASSAY_EVENTS_SYSTEM ? assay_profiler_read_system(&f, err)
-                                               : assay_profiler_read_timeline(&f, store, bytes, err);
+    status = samples ? assay_profiler_read_system(&f, err) : assay_profiler_read_timeline(&f, store, bytes, err);
     *bytes += assay_lines_bytes_read(f.lines);
-    assay_pull_release(&f.pull);
+    assay_json_forms_release(&f.forms);
     assay_lines_close(f.lines);
     return status;
 }

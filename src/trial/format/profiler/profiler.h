@@ -6,7 +6,7 @@
 #ifndef ASSAY_PROFILER_PROFILER_H
 #define ASSAY_PROFILER_PROFILER_H
 
-#include "base/json_pull.h"
+#include "base/json_form.h"
 #include "trial/format/event_format.h"
 
 /* A file while it is read. */
@@ -14,7 +14,7 @@ typedef struct assay_profiler_file {
     const assay_event_file *file;
     const assay_event_sink *sink;
     assay_lines *lines;
-    assay_pull pull;
+    assay_json_forms forms;
     uint64_t damaged; /* a line that cannot be used, of which is not known yet whether it is the last; 0: none */
     const char *what; /* is wrong with it */
     bool any;         /* it has had a line that is not blank */
@@ -35,6 +35,10 @@ int assay_profiler_damage(assay_profiler_file *f, uint64_t line, const char *wha
 int assay_profiler_go_on(assay_profiler_file *f);
 /* The next line that is not blank, in *line. 1; 0 at the end, where a damaged last line and an empty file were told. */
 int assay_profiler_next(assay_profiler_file *f, const char **line, size_t *length, assay_error *err);
+
+/* What keys of samples and of events mean; as assay_json_field_of. */
+uint8_t assay_profiler_system_field(uint8_t outer, const char *key, size_t length);
+uint8_t assay_profiler_event_field(uint8_t outer, const char *key, size_t length);
 
 /* One object of a timeline, as text. */
 typedef struct assay_timeline_reader assay_timeline_reader;

@@ -116,151 +116,119 @@ static int name_phase(assay_timeline_reader *r, int64_t row, assay_text name)
 
 /* ---- the object ---- */
 
+/* The keys that mean something: of the event, and of its arguments. */
+enum { KIND = 1, NAME, ROW, TIME, DURATION, THREAD, ARGUMENTS = ASSAY_JSON_ENTER | 7 };
+enum { STEP = 8, PROCESS, PIN_MEMORY, WORKERS, BASE, ROW_NAME };
+
 static bool is_key(const char *key, size_t length, const char *name)
 {
     return strlen(name) == length && memcmp(key, name, length) == 0;
 }
 
-static bool is_number(char c)
+static uint8_t field_of_argument(const char *key, size_t length)
 {
-    return c == '-' || (c >= '0' && c <= '9');
+    return is_key(key, length, "step_num")                           ? STEP
+           : is_key(key, length, "pid")                              ? PROCESS
+           : is_key(key, length, "pin_memory")                       ? PIN_MEMORY
+           : is_key(key, length, "num_workers")                      ? WORKERS
+           : is_key(key, length, "start_time_since_epoch_in_micros") ? BASE
+           : is_key(key, length, "name")                             ? ROW_NAME
+                                                                     : 0;
+}
+
+uint8_t assay_profiler_event_field(uint8_t outer, const char *key, size_t length)
+{
+    if (outer)
+        return field_of_argument(key, length);
+    return is_key(key, length, "ph")     ? KIND
+           : is_key(key, length, "name") ? NAME
+           : is_key(key, length, "pid")  ? ROW
+           : is_key(key, length, "ts")   ? TIME
+           : is_key(key, length, "dur")  ? DURATION
+           : is_key(key, length, "tid")  ? THREAD
+           : is_key(key, length, "args") ? ARGUMENTS
+                                         : 0;
 }
 
 /* A value as text: of a number what the file says. */
-static bool take_word(assay_pull *s, assay_text *out)
+static assay_text word_of(const assay_json_member *m)
 {
-    const char c = assay_pull_peek(s);
-    *out = (assay_text){0};
-    if (c == '"')
-        return assay_pull_string(s, &out->bytes, &out->length);
-    const char *begin = s->at;
-    if (!assay_pull_skip(s))
-        return false;
-    if (is_number(c))
-        *out = (assay_text){begin, (size_t)(s->at - begin)};
-    return true;
-}
-
-static bool take_number(assay_pull *s, bool *has, double *number)
-{
-    *has = is_number(assay_pull_peek(s));
-    return *has ? assay_pull_number(s, number) : assay_pull_skip(s);
+    const bool word = m->kind == ASSAY_JSON_TEXT || m->kind == ASSAY_JSON_NUMBER;
+    return word ? (assay_text){m->text, m->length} : (assay_text){0};
 }
 
 /* The number of a step: a whole number, or a text of digits; -1 for anything else. */
-static bool take_step(assay_pull *s, assay_event_span *span)
+static int64_t step_of(const assay_json_member *m)
 {
-    assay_text word;
-    const bool text = assay_pull_peek(s) == '"', number = is_number(assay_pull_peek(s));
-    bool fits = false;
-    span->has_step = true;
-    span->step = -1;
-    if (number) {
-        int64_t value = 0;
-        if (!assay_pull_integer(s, &value, &fits))
-            return false;
-        span->step = fits ? value : -1;
-        return true;
-    }
-    if (!take_word(s, &word))
-        return false;
     int64_t value = 0;
-    bool sound = text && word.length > 0;
-    for (size_t i = 0; i < word.length && sound; i++)
-        sound = word.bytes[i] >= '0' && word.bytes[i] <= '9' && !__builtin_mul_overflow(value, 10, &value) &&
-                !__builtin_add_overflow(value, word.bytes[i] - '0', &value);
-    span->step = sound ? value : -1;
-    return true;
+    if (m->kind == ASSAY_JSON_NUMBER)
+        return assay_json_integer(m, &value) ? value : -1;
+    bool sound = m->kind == ASSAY_JSON_TEXT && m->length > 0;
+    for (size_t i = 0; i < m->length && sound; i++)
+        sound = m->text[i] >= '0' && m->text[i] <= '9' && !__builtin_mul_overflow(value, 10, &value) &&
+                !__builtin_add_overflow(value, m->text[i] - '0', &value);
+    return sound ? value : -1;
 }
 
-static bool take_pin_memory(assay_pull *s, assay_event_span *span)
+static void take_argument(assay_json_forms *f, const assay_json_member *m, event *e)
 {
-    const char c = assay_pull_peek(s);
-    int literal = ASSAY_ARGUMENT_NONE;
-    span->pin_memory = ASSAY_ARGUMENT_NONE;
-    if (c != 't' && c != 'f')
-        return assay_pull_skip(s);
-    if (!assay_pull_literal(s, &literal))
-        return false;
-    span->pin_memory = literal;
-    return true;
-}
-
-static bool take_workers(assay_pull *s, assay_event_span *span)
-{
-    bool fits = false;
     int64_t value = 0;
-    span->num_workers = ASSAY_ARGUMENT_NONE;
-    if (!is_number(assay_pull_peek(s)))
-        return assay_pull_skip(s);
-    if (!assay_pull_integer(s, &value, &fits))
-        return false;
-    span->num_workers = fits ? value : ASSAY_ARGUMENT_NONE;
-    return true;
-}
-
-static bool take_argument(assay_pull *s, event *e)
-{
-    const char *key = NULL;
-    size_t length = 0;
-    if (!assay_pull_key(s, &key, &length))
-        return false;
-    if (is_key(key, length, "step_num"))
-        return take_step(s, &e->span);
-    if (is_key(key, length, "pid"))
-        return take_word(s, &e->span.process);
-    if (is_key(key, length, "pin_memory"))
-        return take_pin_memory(s, &e->span);
-    if (is_key(key, length, "num_workers"))
-        return take_workers(s, &e->span);
-    if (is_key(key, length, "start_time_since_epoch_in_micros")) {
+    const bool number = m->kind == ASSAY_JSON_NUMBER;
+    switch (m->field) {
+    case STEP:
+        e->span.has_step = true;
+        e->span.step = step_of(m);
+        break;
+    case PROCESS:
+        e->span.process = word_of(m);
+        break;
+    case PIN_MEMORY:
+        e->span.pin_memory = m->kind == ASSAY_JSON_TRUE ? 1 : m->kind == ASSAY_JSON_FALSE ? 0 : ASSAY_ARGUMENT_NONE;
+        break;
+    case WORKERS:
+        e->span.num_workers = number && assay_json_integer(m, &value) ? value : ASSAY_ARGUMENT_NONE;
+        break;
+    case BASE:
         e->has_base = true;
-        return take_number(s, &e->base_is_number, &e->base);
+        e->base_is_number = number;
+        e->base = number ? assay_json_real(f, m) : 0;
+        break;
+    default:
+        e->name_is_text = m->kind == ASSAY_JSON_TEXT;
+        e->row_name = word_of(m);
     }
-    if (is_key(key, length, "name")) {
-        e->name_is_text = assay_pull_peek(s) == '"';
-        return take_word(s, &e->row_name);
-    }
-    return assay_pull_skip(s);
 }
 
-static bool take_arguments(assay_pull *s, event *e)
+static void take_member(assay_json_forms *f, const assay_json_member *m, event *e)
 {
-    if (assay_pull_peek(s) != '{')
-        return assay_pull_skip(s);
-    bool sound = true;
-    if (assay_pull_open(s, '{', '}'))
-        do
-            sound = take_argument(s, e);
-        while (sound && assay_pull_more(s, '}'));
-    return sound && !s->fault;
-}
-
-static bool take_member(assay_pull *s, event *e)
-{
-    const char *key = NULL;
-    size_t length = 0;
-    if (!assay_pull_key(s, &key, &length))
-        return false;
-    if (is_key(key, length, "ph")) {
-        e->bad = e->bad || assay_pull_peek(s) != '"';
-        return take_word(s, &e->kind);
+    const bool number = m->kind == ASSAY_JSON_NUMBER;
+    switch (m->field) {
+    case KIND:
+        e->bad = e->bad || m->kind != ASSAY_JSON_TEXT;
+        e->kind = word_of(m);
+        break;
+    case NAME:
+        e->bad = e->bad || m->kind != ASSAY_JSON_TEXT;
+        e->name = word_of(m);
+        break;
+    case ROW:
+        e->has_row = number;
+        e->row = number ? assay_json_real(f, m) : 0;
+        break;
+    case TIME:
+        e->has_time = number;
+        e->time = number ? assay_json_real(f, m) : 0;
+        break;
+    case DURATION:
+        e->has_duration = number;
+        e->duration = number ? assay_json_real(f, m) : 0;
+        break;
+    case THREAD:
+        e->thread = word_of(m);
+        break;
+    default:
+        take_argument(f, m, e);
     }
-    if (is_key(key, length, "name")) {
-        e->bad = e->bad || assay_pull_peek(s) != '"';
-        return take_word(s, &e->name);
-    }
-    if (is_key(key, length, "pid"))
-        return take_number(s, &e->has_row, &e->row);
-    if (is_key(key, length, "ts"))
-        return take_number(s, &e->has_time, &e->time);
-    if (is_key(key, length, "dur"))
-        return take_number(s, &e->has_duration, &e->duration);
-    if (is_key(key, length, "tid"))
-        return take_word(s, &e->thread);
-    if (is_key(key, length, "args"))
-        return take_arguments(s, e);
-    return assay_pull_skip(s);
 }
 
 /* ---- what it means ---- */
@@ -326,17 +294,14 @@ static int hand_out(assay_timeline_reader *r, event *e, uint64_t line, bool *sou
 
 int assay_timeline_reader_take(assay_timeline_reader *r, const char *text, size_t length, uint64_t line, bool *sound)
 {
-    assay_pull *s = &r->file->pull;
+    assay_json_forms *f = &r->file->forms;
     event e = {.span = {.step = -1, .pin_memory = ASSAY_ARGUMENT_NONE, .num_workers = ASSAY_ARGUMENT_NONE}};
-    bool good = true;
-    assay_pull_start(s, text, length);
-    if (assay_pull_open(s, '{', '}'))
-        do
-            good = take_member(s, &e);
-        while (good && assay_pull_more(s, '}'));
-    if (s->no_memory)
+    const int status = assay_json_take(f, text, length);
+    for (size_t i = 0; i < f->members && status == ASSAY_OK; i++)
+        take_member(f, &f->member[i], &e);
+    if (status == ASSAY_ENOMEM || f->pull.no_memory)
         return ASSAY_ENOMEM;
-    *sound = good && !s->fault && assay_pull_end(s) && !e.bad && e.kind.bytes;
+    *sound = status == ASSAY_OK && !e.bad && e.kind.bytes;
     if (!*sound)
         return ASSAY_OK;
     if (is_kind(&e, 'M'))

@@ -5,17 +5,18 @@
 
 #include "trial/format/profiler/profiler.h"
 
-/* The keys that mean something, as bits of what a record has. */
-enum { NAME = 1, DIMENSION = 2, VALUE = 4, NODE = 8, TIMESTAMP = 16, NEEDED = DIMENSION | VALUE | NODE | TIMESTAMP };
+enum { NAME = 1, DIMENSION, VALUE, NODE, TIMESTAMP }; /* the keys that mean something */
 
 typedef struct record {
-    unsigned has;
+    bool bad_name, has_value, has_timestamp;
     assay_text name, dimension, node;
     double value, timestamp;
 } record;
 
-static unsigned key_of(const char *key, size_t length)
+uint8_t assay_profiler_system_field(uint8_t outer, const char *key, size_t length)
 {
+    if (outer)
+        return 0;
     switch (length) {
     case 4:
         return memcmp(key, "Name", 4) == 0 ? NAME : 0;
@@ -30,74 +31,39 @@ static unsigned key_of(const char *key, size_t length)
     }
 }
 
-/* A text of this record, which may be of another kind: then the key is as good as absent. */
-static bool take_text(assay_pull *s, record *r, unsigned key, assay_text *text)
+/* A value of another kind is as good as none. A name may be null, which is like none; any other that is no text damages
+ * the line. */
+static void take_member(assay_json_forms *f, const assay_json_member *m, record *r)
 {
-    if (assay_pull_peek(s) == '"') {
-        r->has |= key;
-        return assay_pull_string(s, &text->bytes, &text->length);
-    }
-    r->has &= ~key;
-    return assay_pull_skip(s);
-}
-
-static bool take_number(assay_pull *s, record *r, unsigned key, double *number)
-{
-    const char c = assay_pull_peek(s);
-    if (c == '-' || (c >= '0' && c <= '9')) {
-        r->has |= key;
-        return assay_pull_number(s, number);
-    }
-    r->has &= ~key;
-    return assay_pull_skip(s);
-}
-
-/* A name may be null, which is like none; anything else that is no text damages the line. */
-static bool take_name(assay_pull *s, record *r)
-{
-    if (assay_pull_peek(s) != 'n')
-        return take_text(s, r, NAME, &r->name) && (r->has & NAME);
-    int literal = 0;
-    r->has &= ~(unsigned)NAME;
-    r->name = (assay_text){0};
-    return assay_pull_literal(s, &literal);
-}
-
-static bool take_member(assay_pull *s, record *r)
-{
-    const char *key = NULL;
-    size_t length = 0;
-    if (!assay_pull_key(s, &key, &length))
-        return false;
-    switch (key_of(key, length)) {
+    const assay_text text = m->kind == ASSAY_JSON_TEXT ? (assay_text){m->text, m->length} : (assay_text){0};
+    const bool number = m->kind == ASSAY_JSON_NUMBER;
+    switch (m->field) {
     case NAME:
-        return take_name(s, r);
+        r->bad_name = r->bad_name || (m->kind != ASSAY_JSON_TEXT && m->kind != ASSAY_JSON_NULL);
+        r->name = text;
+        break;
     case DIMENSION:
-        return take_text(s, r, DIMENSION, &r->dimension);
+        r->dimension = text;
+        break;
     case NODE:
-        return take_text(s, r, NODE, &r->node);
+        r->node = text;
+        break;
     case VALUE:
-        return take_number(s, r, VALUE, &r->value);
-    case TIMESTAMP:
-        return take_number(s, r, TIMESTAMP, &r->timestamp);
+        r->has_value = number;
+        r->value = number ? assay_json_real(f, m) : 0;
+        break;
     default:
-        return assay_pull_skip(s);
+        r->has_timestamp = number;
+        r->timestamp = number ? assay_json_real(f, m) : 0;
     }
 }
 
 /* NULL, or what is wrong. */
-static const char *parse(assay_pull *s, record *r)
+static const char *check(const record *r)
 {
-    bool sound = true;
-    if (assay_pull_open(s, '{', '}'))
-        do
-            sound = take_member(s, r);
-        while (sound && assay_pull_more(s, '}'));
-    if (!sound && !s->fault)
+    if (r->bad_name)
         return "its Name is no text";
-    if (s->fault || !assay_pull_end(s))
-        return s->fault;
-    if ((r->has & NEEDED) != NEEDED)
+    if (!r->dimension.bytes || !r->node.bytes || !r->has_value || !r->has_timestamp)
         return "NodeId, Dimension, Value or Timestamp is not there, or of another type";
     if (r->node.length == 0)
         return "its NodeId is empty";
@@ -115,10 +81,12 @@ int assay_profiler_read_system(assay_profiler_file *f, assay_error *err)
     int status = 0;
     while ((status = assay_profiler_next(f, &line, &length, err)) == 1) {
         record r = {0};
-        assay_pull_start(&f->pull, line, length);
-        const char *wrong = parse(&f->pull, &r);
-        if (f->pull.no_memory)
+        status = assay_json_take(&f->forms, line, length);
+        for (size_t i = 0; i < f->forms.members && status == ASSAY_OK; i++)
+            take_member(&f->forms, &f->forms.member[i], &r);
+        if (status == ASSAY_ENOMEM || f->forms.pull.no_memory)
             return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for a line", f->file->path);
+        const char *wrong = status == ASSAY_OK ? check(&r) : f->forms.pull.fault;
         if (wrong) {
             status = assay_profiler_damage(f, assay_lines_number(f->lines), wrong);
         } else {

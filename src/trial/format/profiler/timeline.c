@@ -149,7 +149,7 @@ static int check_element(void *context, const char *text, size_t length, uint64_
 /* Is the file one JSON array? */
 static int check_array(assay_profiler_file *f, assay_store *store, bool *is_array, uint64_t *bytes, assay_error *err)
 {
-    checker c = {&f->pull, true};
+    checker c = {&f->forms.pull, true};
     assay_error why = {{0}};
     int status = visit_array(store, f->file->path, check_element, &c, is_array, bytes, &why);
     *is_array = *is_array && c.sound;
