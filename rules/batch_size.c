@@ -18,7 +18,8 @@ typedef struct gpu {
 
 static uint64_t count_until(const timed *t, timed_samples s, uint64_t from, int64_t slice)
 {
-    while (from < s.count && timed_slice(t, s.at[from].time) <= slice)
+    const int64_t end = timed_slice_end(t, slice);
+    while (from < s.count && s.at[from].time < end)
         from++;
     return from;
 }
@@ -28,6 +29,12 @@ static void test_slice(timed *t, const gpu *g, int64_t slice, double *room)
     const uint64_t window = (uint64_t)timed_int(t, "window"), patience = (uint64_t)timed_int(t, "patience");
     if (g->cpu_count <= window || g->cpu_count <= patience || g->count <= window || g->memory_count <= window)
         return;
+    if (!timed_may_be_below(g->cpu.at, g->cpu_count, window, 0.95, timed_real(t, "cpu_threshold_p95")) ||
+        !timed_may_be_below(g->used.at, g->count, window, 0.95, timed_real(t, "gpu_threshold_p95")) ||
+        !timed_may_be_below(g->memory.at, g->memory_count, window, 0.95, timed_real(t, "gpu_memory_threshold_p95"))) {
+        timed_test(t, false, &(timed_finding){0});
+        return;
+    }
     const double cpu = timed_quantile(room, timed_window(g->cpu.at, g->cpu_count, window, room), 0.95);
     const double used = timed_quantile(room, timed_window(g->used.at, g->count, window, room), 0.95);
     const double memory = timed_quantile(room, timed_window(g->memory.at, g->memory_count, window, room), 0.95);

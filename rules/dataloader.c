@@ -24,9 +24,8 @@ typedef struct node {
     uint32_t number;
     use *uses;
     uint64_t count, room;
-    uint64_t *counts; /* of processes, ascending: a second each */
-    uint64_t seconds;
-    int64_t median; /* -1: no second */
+    uint64_t *counts; /* [most + 1] how many seconds had so many processes */
+    uint64_t seconds, most;
 } node;
 
 static int compare_uses(const void *a, const void *b)
@@ -42,22 +41,20 @@ static int64_t second_of(int64_t time)
     return time / SECOND - (time % SECOND < 0);
 }
 
-/* Adds a second with so many processes. */
-static void add_second(node *n, uint64_t processes)
+/* The number of processes of the second that has `before` before it, when they are ordered by that. */
+static uint64_t processes_at(const node *n, uint64_t before)
 {
-    uint64_t low = 0, high = n->seconds;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (n->counts[middle] < processes)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    memmove(n->counts + low + 1, n->counts + low, (n->seconds - low) * sizeof *n->counts);
-    n->counts[low] = processes;
-    n->seconds++;
-    n->median = (int64_t)(n->seconds % 2 ? n->counts[n->seconds / 2]
-                                         : (n->counts[n->seconds / 2 - 1] + n->counts[n->seconds / 2]) / 2);
+    uint64_t processes = 0;
+    for (uint64_t until = n->counts[0]; until <= before; until += n->counts[processes])
+        processes++;
+    return processes;
+}
+
+/* Of one second or more. */
+static int64_t median_of(const node *n)
+{
+    const uint64_t upper = processes_at(n, n->seconds / 2);
+    return (int64_t)(n->seconds % 2 ? upper : (processes_at(n, n->seconds / 2 - 1) + upper) / 2);
 }
 
 static void test_slice(timed *t, const node *n, int64_t slice)
@@ -66,7 +63,8 @@ static void test_slice(timed *t, const node *n, int64_t slice)
                   most = timed_int(t, "max_threshold");
     if (cores == 0 || n->seconds <= (uint64_t)timed_int(t, "patience"))
         return;
-    const double percent = 100.0 * (double)n->median;
+    const int64_t median = median_of(n);
+    const double percent = 100.0 * (double)median;
     const double few = (double)cores * (double)fewest, many = (double)cores * (double)most;
     const bool too_few = percent<few, too_many = percent> many;
     const timed_finding finding = {.time = timed_slice_end(t, slice),
@@ -75,7 +73,7 @@ static void test_slice(timed *t, const node *n, int64_t slice)
                                    .worker = t->line->node[n->number],
                                    .unit = "",
                                    .test = too_few ? TOO_FEW : TOO_MANY,
-                                   .value = (double)n->median,
+                                   .value = (double)median,
                                    .threshold = (too_few ? few : many) / 100.0};
     timed_test(t, too_few || too_many, &finding);
 }
@@ -93,7 +91,7 @@ static void put_details(timed *t, const node *n, bool first)
     assay_put_format(out, ", \"cores\": %" PRIu32 ", \"seconds\": %" PRIu64 ", \"median\": ", line->cores[n->number],
                      n->seconds);
     if (line->cores[n->number] > 0 && n->seconds > 0)
-        assay_put_format(out, "%" PRId64, n->median);
+        assay_put_format(out, "%" PRId64, median_of(n));
     else
         assay_put_format(out, "null");
     assay_put_format(out, ", \"pin_memory\": %s, \"num_workers\": ",
@@ -106,16 +104,27 @@ static void put_details(timed *t, const node *n, bool first)
         assay_put_format(out, "null}");
 }
 
+/* The processes of the second that begins at use `first`; *end is the first use behind it. */
+static uint64_t count_processes(const node *n, uint64_t first, uint64_t *end)
+{
+    uint64_t processes = 0;
+    for (*end = first; *end < n->count && n->uses[*end].second == n->uses[first].second; ++*end)
+        processes += *end == first || n->uses[*end].process != n->uses[*end - 1].process;
+    return processes;
+}
+
 static void evaluate_node(timed *t, node *n)
 {
     if (n->count > 1)
         qsort(n->uses, (size_t)n->count, sizeof *n->uses, compare_uses);
-    n->counts = timed_alloc(t, n->count, sizeof *n->counts);
+    for (uint64_t i = 0, end; i < n->count; i = end) {
+        const uint64_t processes = count_processes(n, i, &end);
+        n->most = processes > n->most ? processes : n->most;
+    }
+    n->counts = timed_alloc(t, n->most + 1, sizeof *n->counts);
     for (uint64_t i = 0, end; n->counts && i < n->count; i = end) {
-        uint64_t processes = 0;
-        for (end = i; end < n->count && n->uses[end].second == n->uses[i].second; end++)
-            processes += end == i || n->uses[end].process != n->uses[end - 1].process;
-        add_second(n, processes);
+        n->counts[count_processes(n, i, &end)]++;
+        n->seconds++;
         const int64_t slice = timed_slice(t, n->uses[i].second * SECOND);
         if (end == n->count || timed_slice(t, n->uses[end].second * SECOND) != slice)
             test_slice(t, n, slice);

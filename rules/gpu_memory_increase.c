@@ -27,6 +27,10 @@ static void test_gpu(timed *t, const assay_metric_series *s, timed_samples sampl
             continue;
         const assay_sample *at = &samples.at[n - 1];
         const double value = (double)(now - earlier) / (1e6 * (double)window);
+        if (!(value > increase)) {
+            timed_test(t, false, &(timed_finding){0});
+            continue;
+        }
         const timed_finding finding = {.time = at->time,
                                        .slice = timed_slice(t, at->time),
                                        .order = order,
@@ -34,7 +38,7 @@ static void test_gpu(timed *t, const assay_metric_series *s, timed_samples sampl
                                        .unit = s->unit,
                                        .value = value,
                                        .threshold = increase};
-        timed_test(t, value > increase, &finding);
+        timed_test(t, true, &finding);
     }
 }
 

@@ -48,7 +48,8 @@ static bool next_slice(const timed *t, const gpu *list, uint64_t count, int64_t 
 static void take_slice(const timed *t, gpu *g, int64_t slice)
 {
     const uint64_t before = g->n;
-    for (; g->n < g->samples.count && timed_slice(t, g->samples.at[g->n].time) <= slice; g->n++) {
+    const int64_t end = timed_slice_end(t, slice);
+    for (; g->n < g->samples.count && g->samples.at[g->n].time < end; g->n++) {
         const int64_t bin = g->samples.at[g->n].sum / BIN_WIDTH;
         g->counts[bin < 0 ? 0 : bin < BINS ? bin : BINS - 1]++;
     }
@@ -69,6 +70,17 @@ static double distance(const gpu *a, const gpu *b)
     return sqrt(d > 0 ? d : 0);
 }
 
+/* Is the distance surely not above the threshold? The divergence is at most ln 2 of the total variation, half the sum
+ * of the differences: that takes no logarithms. */
+static bool is_near(const gpu *a, const gpu *b, double threshold)
+{
+    static const double ln2 = 0.69314718055994531, margin = 1e-9;
+    double variation = 0;
+    for (int i = 0; i < BINS; i++)
+        variation += fabs(a->share[i] - b->share[i]);
+    return ln2 * variation / 2 + margin <= threshold * threshold;
+}
+
 static void test_slice(timed *t, const gpu *list, uint64_t count, int64_t slice)
 {
     const uint64_t patience = (uint64_t)timed_int(t, "patience");
@@ -77,6 +89,10 @@ static void test_slice(timed *t, const gpu *list, uint64_t count, int64_t slice)
         for (uint64_t b = a + 1; b < count && list[a].n > patience; b++) {
             if (list[b].n <= patience || (!list[a].is_new && !list[b].is_new))
                 continue;
+            if (is_near(&list[a], &list[b], threshold)) {
+                timed_test(t, false, &(timed_finding){0});
+                continue;
+            }
             const double value = distance(&list[a], &list[b]);
             const timed_finding finding = {.time = timed_slice_end(t, slice),
                                            .slice = slice,

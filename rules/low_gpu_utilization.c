@@ -21,10 +21,16 @@ static void test_gpu(timed *t, const assay_metric_series *s, timed_samples sampl
     bool used = false;
     for (uint64_t n = 0; room && n < samples.count;) {
         const int64_t slice = timed_slice(t, samples.at[n].time);
-        for (; n < samples.count && timed_slice(t, samples.at[n].time) <= slice; n++)
+        const int64_t end = timed_slice_end(t, slice);
+        for (; n < samples.count && samples.at[n].time < end; n++)
             used = used || samples.at[n].sum != 0;
         if (n <= patience)
             continue;
+        if (!timed_may_be_below(samples.at, n, window, 0.95, high) &&
+            !timed_may_be_below(samples.at, n, window, 0.05, low)) {
+            timed_test(t, false, &(timed_finding){0});
+            continue;
+        }
         const uint64_t count = timed_window(samples.at, n, window, room);
         const double h = timed_quantile(room, count, 0.95), l = timed_quantile(room, count, 0.05);
         const bool is_low = h<high, fluctuates = h> high && l < low;

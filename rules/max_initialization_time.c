@@ -9,12 +9,6 @@
 
 static const assay_param_def params[] = {MAX_INITIALIZATION_TIME_PARAMS(TIMED_OWN){0}};
 
-static int compare_slices(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Adds a slice to the end of a list unless it is there already. */
 static void add_slice(int64_t *list, uint64_t *count, int64_t slice)
 {
@@ -29,15 +23,19 @@ static int64_t *find_slices(timed *t, uint64_t *count)
     uint64_t most = line->cells;
     for (uint64_t i = 0; i < line->series_count; i++)
         most += line->series[i].count;
-    int64_t *list = timed_alloc(t, most, sizeof *list);
+    int64_t *list = timed_alloc(t, most, sizeof *list), end = 0;
     *count = 0;
     for (uint64_t i = 0; list && i < line->series_count; i++)
-        for (uint64_t k = 0; k < line->series[i].count; k++)
+        for (uint64_t k = 0; k < line->series[i].count; k++) {
+            if (k > 0 && line->series[i].sample[k].time < end)
+                continue; /* in the same slice as the one before */
             add_slice(list, count, timed_slice(t, line->series[i].sample[k].time));
+            end = timed_slice_end(t, list[*count - 1]);
+        }
     for (uint64_t i = 0; list && i < line->cells; i++)
         add_slice(list, count, timed_slice(t, line->cell[i] * line->cell_size));
-    if (list && *count > 1)
-        qsort(list, (size_t)*count, sizeof *list, compare_slices);
+    if (list)
+        assay_sort_integers(list, (size_t)*count);
     uint64_t kept = 0;
     for (uint64_t i = 0; list && i < *count; i++)
         add_slice(list, &kept, list[i]);

@@ -25,17 +25,22 @@ typedef struct course {
     uint64_t order;
 } course;
 
-static int compare_times(const void *a, const void *b)
+/* The place of a duration that the list has. */
+static uint64_t place_of(const course *c, int64_t duration)
 {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    const int64_t *at = c->duration;
+    for (uint64_t rest = c->durations; rest > 1;) {
+        const uint64_t half = rest / 2;
+        at += at[half] <= duration ? half : 0;
+        rest -= half;
+    }
+    return (uint64_t)(at - c->duration);
 }
 
 static void add_step(course *c, const assay_time_step *step)
 {
     const uint64_t d = (uint64_t)step->duration;
-    const int64_t *at = bsearch(&step->duration, c->duration, (size_t)c->durations, sizeof *at, compare_times);
-    for (uint64_t i = (uint64_t)(at - c->duration) + 1; i <= c->durations; i += i & (~i + 1))
+    for (uint64_t i = place_of(c, step->duration) + 1; i <= c->durations; i += i & (~i + 1))
         c->tree[i]++;
     c->n++;
     c->sum += d;
@@ -91,7 +96,8 @@ static void test_course(timed *t, course *c)
     const int64_t most = timed_int(t, "n_outliers");
     while (c->n < c->count) {
         const int64_t slice = timed_slice(t, c->step[c->n]->start);
-        while (c->n < c->count && timed_slice(t, c->step[c->n]->start) <= slice)
+        const int64_t end = timed_slice_end(t, slice);
+        while (c->n < c->count && c->step[c->n]->start < end)
             add_step(c, c->step[c->n]);
         if (c->n <= LEAST_STEPS)
             continue;
@@ -128,7 +134,7 @@ static void evaluate_mode(timed *t, uint64_t first, uint64_t end, uint32_t mode)
     }
     t->samples += c.count;
     if (c.count > 0) {
-        qsort(c.duration, (size_t)c.count, sizeof *c.duration, compare_times);
+        assay_sort_integers(c.duration, (size_t)c.count);
         for (uint64_t i = 0; i < c.count; i++)
             if (i == 0 || c.duration[i] != c.duration[i - 1])
                 c.duration[c.durations++] = c.duration[i];

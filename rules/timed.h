@@ -87,10 +87,10 @@ void *timed_alloc(timed *t, uint64_t count, size_t size);
 
 /* Quantile q of n >= 1 ascending numbers: linear between the two nearest. */
 double timed_quantile(const double *ascending, uint64_t n, double q);
-/* Sorts numbers. */
-void timed_sort(double *list, uint64_t n);
 /* The values of the last `window` of the first n samples, ascending, in `out`; returns how many. */
 uint64_t timed_window(const assay_sample *samples, uint64_t n, uint64_t window, double *out);
+/* False: quantile q of those values is surely not below the threshold. That takes no sorting. */
+bool timed_may_be_below(const assay_sample *samples, uint64_t n, uint64_t window, double q, double threshold);
 
 #define TIMED_RULE_STATE                                                                                               \
     .traits = ASSAY_RULE_TIMELINE | ASSAY_RULE_POOLS, .setup = timed_setup, .map = timed_map, ASSAY_COMMON_STATE

@@ -9,6 +9,7 @@
 #define ASSAY_TIMELINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <assay/status.h>
@@ -131,6 +132,10 @@ int assay_need_timeline(struct assay_need *need, int64_t scan, int64_t from, int
 
 /* Natural order of names: runs of digits count by their value. */
 int assay_natural_order(const char *a, const char *b);
+
+/* Puts numbers in ascending order; none of them is NaN. */
+void assay_sort_integers(int64_t *list, size_t n);
+void assay_sort_reals(double *list, size_t n);
 
 /* Where a finding of such a rule is, in place of step and tensor. Texts are copied. */
 typedef struct assay_time_place {

@@ -233,12 +233,6 @@ void timed_release(timed *t)
 
 /* ---- the verdict ---- */
 
-static int compare_times(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The slices that have findings, ascending. */
 static int put_slices(const timed *t, assay_buf *out)
 {
@@ -247,8 +241,7 @@ static int put_slices(const timed *t, assay_buf *out)
         return ASSAY_ENOMEM;
     for (size_t i = 0; i < t->findings; i++)
         slices[i] = t->finding[i].slice;
-    if (t->findings > 1)
-        qsort(slices, t->findings, sizeof *slices, compare_times);
+    assay_sort_integers(slices, t->findings);
     assay_put_format(out, "\"slices\": [");
     for (size_t i = 0; i < t->findings; i++)
         if (i == 0 || slices[i] != slices[i - 1])
@@ -298,18 +291,6 @@ int timed_finalize(const assay_rule *rule, assay_verdict *verdict, timed_evaluat
 
 /* ---- quantiles ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-void timed_sort(double *list, uint64_t n)
-{
-    if (n > 1)
-        qsort(list, (size_t)n, sizeof *list, compare_doubles);
-}
-
 double timed_quantile(const double *x, uint64_t n, double q)
 {
     const double h = (double)(n - 1) * q, k = floor(h), f = h - k;
@@ -322,6 +303,16 @@ uint64_t timed_window(const assay_sample *samples, uint64_t n, uint64_t window, 
     const uint64_t count = n < window ? n : window;
     for (uint64_t i = 0; i < count; i++)
         out[i] = timed_value(&samples[n - count + i]);
-    timed_sort(out, count);
+    assay_sort_reals(out, (size_t)count);
     return count;
+}
+
+/* The quantile is no less than the value that has floor(q (n - 1)) before it. */
+bool timed_may_be_below(const assay_sample *samples, uint64_t n, uint64_t window, double q, double threshold)
+{
+    const uint64_t count = n < window ? n : window;
+    uint64_t below = 0;
+    for (uint64_t i = n - count; i < n; i++)
+        below += timed_value(&samples[i]) < threshold;
+    return (double)below > floor((double)(count - 1) * q);
 }

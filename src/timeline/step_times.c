@@ -105,12 +105,6 @@ static int compare_steps(const void *a, const void *b)
     return (x > y) - (x < y); /* the timeline has them in order of start */
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median and limit of the durations. `room` holds as many numbers as there are steps. */
 static void measure(const assay_step_times *t, lane *l, int64_t *room)
 {
@@ -122,7 +116,7 @@ static void measure(const assay_step_times *t, lane *l, int64_t *room)
     const double mean = sum / (double)l->count;
     for (uint64_t i = 0; i < l->count; i++)
         squares += ((double)room[i] - mean) * ((double)room[i] - mean);
-    qsort(room, (size_t)l->count, sizeof *room, compare_times);
+    assay_sort_integers(room, (size_t)l->count);
     l->median = room[(l->count - 1) / 2];
     l->limit = fmax(mean + 3 * sqrt(squares / (double)l->count), 2 * (double)l->median);
 }

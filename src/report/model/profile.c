@@ -44,12 +44,6 @@ void profile_free(profile *p)
 
 /* ---- quantiles ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double quantile(const double *x, uint64_t n, double q)
 {
     const double h = (double)(n - 1) * q, k = floor(h), f = h - k;
@@ -59,7 +53,7 @@ static double quantile(const double *x, uint64_t n, double q)
 
 profile_spread profile_spread_of(double *list, uint64_t n, double mean)
 {
-    qsort(list, (size_t)n, sizeof *list, compare_doubles);
+    assay_sort_reals(list, (size_t)n);
     return (profile_spread){.n = n,
                             .mean = mean,
                             .max = list[n - 1],

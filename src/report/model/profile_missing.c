@@ -22,12 +22,6 @@ static void add_gap(profile *p, profile_gap gap)
     p->gap[p->gaps++] = gap;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The times of all samples of a node, ascending. */
 static int64_t *times_of(profile *p, uint32_t node, uint64_t *count)
 {
@@ -44,8 +38,7 @@ static int64_t *times_of(profile *p, uint32_t node, uint64_t *count)
     for (uint64_t i = 0; i < line->series_count; i++)
         for (uint64_t k = 0; line->series[i].node == node && k < line->series[i].count; k++)
             list[(*count)++] = line->series[i].sample[k].time;
-    if (*count > 1)
-        qsort(list, (size_t)*count, sizeof *list, compare_times);
+    assay_sort_integers(list, (size_t)*count);
     return list;
 }
 
@@ -70,7 +63,7 @@ static void sample_node(profile *p, uint32_t node)
     for (uint64_t i = 1; i < anchors; i++)
         list[i - 1] = list[i] - list[i - 1];
     if (anchors > 1) {
-        qsort(list, (size_t)(anchors - 1), sizeof *list, compare_times);
+        assay_sort_integers(list, (size_t)(anchors - 1));
         row->interval = list[(anchors - 2) / 2];
     }
     free(list);
