@@ -7,6 +7,27 @@
 
 /* ---- names ---- */
 
+static void widen(uint32_t *width, size_t length)
+{
+    *width = length > *width ? (uint32_t)length : *width;
+}
+
+/* How wide the columns have to be for findings of rules that look at time: what these name is no worker or tensor of
+ * the trial. */
+static void put_widths_in_time(const assay_outcome *outcome, const assay_trial_outcome *trial, assay_buf *out)
+{
+    uint32_t worker = 0, unit = 0;
+    for (size_t k = 0; trial->info && trial->rules && k < outcome->job->rule_count; k++) {
+        const report_rule rule = report_rule_of(outcome, trial, k, false);
+        for (size_t i = 0; rule.findings && report_is_in_time(&rule) && i < rule.findings->kept; i++) {
+            widen(&worker, strlen(report_finding_worker(trial->info, &rule.findings->list[i])));
+            widen(&unit, strlen(report_finding_tensor(trial->info, &rule.findings->list[i])));
+        }
+    }
+    assay_put_u32(out, worker);
+    assay_put_u32(out, unit);
+}
+
 static void put_names(const assay_outcome *outcome, assay_buf *out)
 {
     for (size_t t = 0; t < outcome->trial_count; t++) {
@@ -19,12 +40,8 @@ static void put_names(const assay_outcome *outcome, assay_buf *out)
         assay_put_u32(out, workers);
         for (uint32_t i = 0; i < workers; i++)
             assay_put_text(out, assay_trial_worker(trial->info, i));
+        put_widths_in_time(outcome, trial, out);
     }
-}
-
-static void widen(uint32_t *width, size_t length)
-{
-    *width = length > *width ? (uint32_t)length : *width;
 }
 
 static int take_dict(assay_cursor *in, assay_dict **out, uint32_t *width)
@@ -58,6 +75,8 @@ static int take_names(const assay_job *job, const assay_buf *bytes, results_name
         status = take_dict(&in, &out->tensors[t], &out->tensor_width);
         if (status == ASSAY_OK)
             status = take_dict(&in, &out->workers[t], &out->worker_width);
+        widen(&out->worker_width, assay_get_u32(&in));
+        widen(&out->tensor_width, assay_get_u32(&in));
     }
     for (size_t i = 0; i < assay_job_instances(job); i++) {
         const assay_instance *instance = assay_job_instance(job, i);
@@ -189,14 +208,14 @@ int results_take_findings(assay_results *results, const assay_outcome *outcome, 
                 const assay_finding *f = &rule.findings->list[i];
                 const assay_step_info *step = report_finding_step(trial->info, f);
                 const char *test = report_finding_test(&rule, f);
-                results_finding item = {
-                    {f->step, step ? step->mode_step : -1, t, step ? (uint32_t)step->mode : ASSAY_MODE_NONE},
-                    f,
-                    rule.instance->name,
-                    test ? test : "",
-                    report_finding_tensor(trial->info, f),
-                    report_finding_worker(trial->info, f),
-                    ""};
+                results_finding item = {{f->time ? -1 : f->step, step ? step->mode_step : -1, t,
+                                         step ? (uint32_t)step->mode : ASSAY_MODE_NONE},
+                                        f,
+                                        rule.instance->name,
+                                        test ? test : "",
+                                        report_finding_tensor(trial->info, f),
+                                        report_finding_worker(trial->info, f),
+                                        ""};
                 take_unit(trial->info, &rule, f, item.unit);
                 status = assay_spool_add(&results->findings, &item, err);
             }

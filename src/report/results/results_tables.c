@@ -115,6 +115,8 @@ static void expand_finding(const results_table *table, const assay_results *r, c
     put_8(&row, &f.finding->value);
     put_8(&row, &f.finding->threshold);
     put_word(&row, f.unit, RESULTS_UNIT);
+    const int64_t time = f.finding->time ? f.finding->step : -1;
+    put_8(&row, &time);
 }
 
 /* ---- tables ---- */
@@ -155,6 +157,7 @@ static void make_findings(assay_results *r, const results_names *names, results_
     add_column(t, "value", ASSAY_COLUMN_F64, 8, "value_unit");
     add_column(t, "threshold", ASSAY_COLUMN_F64, 8, "of the rule");
     add_column(t, "value_unit", ASSAY_COLUMN_TEXT, RESULTS_UNIT, NULL);
+    add_column(t, "time_us", ASSAY_COLUMN_I64, 8, "microseconds since 1970-01-01 UTC");
 }
 
 static void make_counts(assay_results *r, const results_names *names, const char *name, const char *about,
