@@ -1,5 +1,6 @@
 /* monitor.c - one check of a training: the job's state in Slurm, and the findings of `assay run` in the trial so far.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "report/model/report_model.h"
 
 enum { REPORT_CEILING = 1 << 28 };                                      /* bytes */
 enum { RUN_DONE = 0, RUN_FINDINGS = 1, RUN_USAGE = 2, RUN_LOSSES = 3 }; /* exit codes of assay run: docs/design.md */
@@ -38,9 +40,16 @@ static double number_of(const cJSON *object, const char *key)
 static void describe_issue(const cJSON *rule, pilot_verdict *out)
 {
     const cJSON *first = cJSON_GetObjectItemCaseSensitive(rule, "first");
-    snprintf(out->text, sizeof out->text, "%.60s: %.0f findings, first at step %.0f on %.40s in %.80s",
-             text_of(rule, "name"), number_of(rule, "findings_total"), number_of(first, "step"),
-             text_of(first, "worker"), text_of(first, "tensor"));
+    const bool in_time = cJSON_HasObjectItem(first, "time_us");
+    const char *where = text_of(first, in_time ? "unit" : "tensor");
+    char when[REPORT_WHEN_ROOM];
+    const double time = number_of(first, "time_us");
+    if (in_time)
+        report_time(fabs(time) < 0x1p53 ? (int64_t)time : 0, when);
+    else
+        snprintf(when, sizeof when, "step %.0f", number_of(first, "step"));
+    snprintf(out->text, sizeof out->text, "%.60s: %.0f findings, first at %s on %.40s%s%.80s", text_of(rule, "name"),
+             number_of(rule, "findings_total"), when, text_of(first, "worker"), where[0] ? " in " : "", where);
 }
 
 int pilot_read_report(const char *file, const void *text, size_t size, int fail_on, pilot_verdict *out,
