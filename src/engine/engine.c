@@ -250,7 +250,8 @@ int assay_engine_run(assay_comm *comm, const assay_job *job, const assay_engine_
     if (status == ASSAY_OK && !options->dry_run)
         status = map(&r, err);
     if (status == ASSAY_OK && !options->dry_run)
-        status = assay_sources_read_events(comm, &r.sources, job, &r.figures.bytes_read, &r.figures.files_opened, err);
+        status = assay_sources_read_events(comm, &r.sources, job, options->memory, &r.figures.bytes_read,
+                                           &r.figures.files_opened, err);
     if (status == ASSAY_OK && !options->dry_run)
         status = combine(&r, whole, err);
     if (status == ASSAY_OK)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/heap.h"
+#include "base/log.h"
 #include "engine/source/source.h"
 #include "parallel/rank_reduce.h"
 
@@ -86,8 +88,22 @@ static int collect(assay_comm *comm, const assay_source *source, const assay_tim
     return status;
 }
 
-int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const assay_job *job, uint64_t *bytes,
-                              uint64_t *files, assay_error *err)
+/* All that is kept of profiler data is on rank 0 in the end, and grows with it. */
+static void warn_of_memory(const assay_sources *sources, size_t memory)
+{
+    const double mebi = 1 << 20;
+    const size_t resident = assay_heap_resident();
+    bool any = false;
+    for (uint32_t i = 0; i < sources->job_trials; i++)
+        any = any || (sources->list[i].info && sources->list[i].info->timeline);
+    if (any && resident > memory)
+        assay_log_warn("--memory %.0f MiB is little for this profiler data: with what is kept of it a rank takes %.0f "
+                       "MiB, whatever their number",
+                       (double)memory / mebi, (double)resident / mebi);
+}
+
+int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const assay_job *job, size_t memory,
+                              uint64_t *bytes, uint64_t *files, assay_error *err)
 {
     assay_timeline_want want = {0};
     assay_error unseen = {{0}};
@@ -111,5 +127,7 @@ int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const as
         status = assay_comm_agree(comm, status, err);
     }
     assay_timeline_want_release(&want);
+    if (status == ASSAY_OK && assay_comm_rank(comm) == 0)
+        warn_of_memory(sources, memory);
     return status;
 }

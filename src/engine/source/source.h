@@ -53,9 +53,9 @@ int assay_sources_list(assay_comm *comm, assay_sources *sources, assay_error *er
 int assay_sources_read(assay_comm *comm, assay_sources *sources, assay_error *err);
 
 /* Reads the event files of the job's trials, each rank some of them, and leaves the timeline of each trial on rank 0
- * (assay_trial.timeline), its problems with the trial's. Adds the bytes that this rank read to *bytes and the files to
- * *files. Collective. */
-int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const assay_job *job, uint64_t *bytes,
-                              uint64_t *files, assay_error *err);
+ * (assay_trial.timeline), its problems with the trial's. Warns when the rank then holds more than `memory`. Adds the
+ * bytes that this rank read to *bytes and the files to *files. Collective. */
+int assay_sources_read_events(assay_comm *comm, assay_sources *sources, const assay_job *job, size_t memory,
+                              uint64_t *bytes, uint64_t *files, assay_error *err);
 
 #endif
