@@ -6,8 +6,6 @@
 #include "base/fault.h"
 #include "timeline/internal.h"
 
-enum { OTHER_NAME_ROOM = 512 };
-
 /* ---- rows ---- */
 
 void *rows_reserve(rows *r, size_t more, size_t size)
@@ -80,8 +78,9 @@ assay_collector *assay_collector_new(const assay_timeline_want *want, bool exact
         return NULL;
     c->want = want;
     c->exact = exact;
-    c->last_unit = ASSAY_NO_ID;
-    assay_dict **const dicts[] = {&c->texts, &c->units, &c->keys, &c->worker_keys, &c->totals, &c->stacks};
+    c->last_source = c->last_class = ASSAY_NO_ID;
+    assay_dict **const dicts[] = {&c->texts,  &c->units,  &c->keys,        &c->worker_keys,
+                                  &c->totals, &c->stacks, &c->source_keys, &c->class_keys};
     for (size_t i = 0; i < sizeof dicts / sizeof *dicts; i++)
         if (!(*dicts[i] = assay_dict_new())) {
             assay_collector_free(c);
@@ -98,11 +97,13 @@ void assay_collector_free(assay_collector *c)
         free(series_at(c, i)->samples.list);
     for (uint32_t i = 0; i < c->worker.count; i++)
         free(worker_at(c, i)->events);
-    rows *const lists[] = {&c->unit,         &c->series, &c->worker,  &c->total, &c->step, &c->loader,
-                           &c->loader_start, &c->half,   &c->problem, &c->cell,  &c->open, &c->head};
+    rows *const lists[] = {&c->unit,   &c->series, &c->worker,       &c->total, &c->step,
+                           &c->loader, &c->source, &c->loader_start, &c->half,  &c->problem,
+                           &c->cell,   &c->open,   &c->head,         &c->class, &c->odd};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->list);
-    assay_dict *const dicts[] = {c->texts, c->units, c->keys, c->worker_keys, c->totals, c->stacks};
+    assay_dict *const dicts[] = {c->texts,  c->units,  c->keys,        c->worker_keys,
+                                 c->totals, c->stacks, c->source_keys, c->class_keys};
     for (size_t i = 0; i < sizeof dicts / sizeof *dicts; i++)
         assay_dict_free(dicts[i]);
     free(c);
@@ -156,41 +157,141 @@ uint32_t collector_unit(assay_collector *c, uint8_t metric, uint32_t node, uint3
     const uint32_t to = own == ASSAY_NO_ID ? own : collector_series(c, metric, node, own);
     if (to == ASSAY_NO_ID)
         return to;
-    *unit_at(c, id) =
-        (unit){.node = node, .name = name, .series = to, .metric = metric, .last = ASSAY_NO_TIME, .next = ASSAY_NO_ID};
+    *unit_at(c, id) = (unit){.node = node, .name = name, .series = to, .metric = metric, .last = ASSAY_NO_TIME};
     return id;
 }
 
 /* ---- samples ---- */
 
-static bool is_text(const assay_collector *c, uint32_t id, const assay_text *text)
+/* The key of a source: lengths of node and name, node, name, dimension. */
+enum { LENGTHS = 2 * sizeof(uint32_t), KEY_ROOM = 512 };
+
+static bool is_source(const assay_collector *c, uint32_t id, const assay_event_sample *s)
 {
-    size_t length = 0;
-    const char *name = assay_dict_name(c->texts, id, &length);
-    return length == text->length && (length == 0 || memcmp(name, text->bytes, length) == 0);
+    size_t size = 0;
+    uint32_t lengths[2];
+    const char *key = assay_dict_name(c->source_keys, id, &size);
+    memcpy(lengths, key, sizeof lengths);
+    if (size != LENGTHS + s->node.length + s->unit.length + s->metric.length || lengths[0] != s->node.length ||
+        lengths[1] != s->unit.length)
+        return false;
+    key += LENGTHS;
+    return memcmp(key, s->node.bytes, s->node.length) == 0 &&
+           (s->unit.length == 0 || memcmp(key + s->node.length, s->unit.bytes, s->unit.length) == 0) &&
+           memcmp(key + s->node.length + s->unit.length, s->metric.bytes, s->metric.length) == 0;
 }
 
-/* The unit of a sample. Units come in the same order at each instant: the one that came next the last time is tried
- * first. */
-static uint32_t find_unit(assay_collector *c, const assay_event_sample *s, uint8_t metric)
+/* The name of a metric that no rule knows: dimension and name. */
+static uint32_t other_name(assay_collector *c, const assay_event_sample *s)
 {
-    if (c->last_unit != ASSAY_NO_ID) {
-        const uint32_t next = unit_at(c, c->last_unit)->next;
-        const unit *guess = next == ASSAY_NO_ID ? NULL : unit_at(c, next);
-        if (guess && guess->metric == metric && is_text(c, guess->name, &s->unit) && is_text(c, guess->node, &s->node))
-            return next;
-    }
+    char name[KEY_ROOM];
+    const bool both = s->metric.length > 0 && s->unit.length > 0;
+    const int length = snprintf(name, sizeof name, "%.*s%s%.*s", (int)s->metric.length, s->metric.bytes,
+                                both ? " " : "", (int)s->unit.length, s->unit.length ? s->unit.bytes : "");
+    return collector_text(c, name, (size_t)length);
+}
+
+/* Finds the unit, or the series of a metric that no rule knows. 0 or ASSAY_ENOMEM. */
+static int describe(assay_collector *c, const assay_event_sample *s, sample_source *new)
+{
+    const uint8_t metric = collector_metric(s);
+    const bool other = metric == ASSAY_METRIC_OTHER;
     const uint32_t node = collector_text(c, s->node.bytes, s->node.length);
-    const uint32_t name = collector_text(c, s->unit.bytes, s->unit.length);
-    const uint32_t found =
-        node == ASSAY_NO_ID || name == ASSAY_NO_ID ? ASSAY_NO_ID : collector_unit(c, metric, node, name);
-    if (found != ASSAY_NO_ID && c->last_unit != ASSAY_NO_ID)
-        unit_at(c, c->last_unit)->next = found;
-    return found;
+    const uint32_t name = other ? other_name(c, s) : collector_text(c, s->unit.bytes, s->unit.length);
+    *new = (sample_source){.unit = ASSAY_NO_ID, .series = ASSAY_NO_ID, .next = ASSAY_NO_ID};
+    if (node == ASSAY_NO_ID || name == ASSAY_NO_ID)
+        return ASSAY_ENOMEM;
+    if (other)
+        new->series = collector_series(c, metric, node, name);
+    else
+        new->unit = collector_unit(c, metric, node, name);
+    return new->unit == ASSAY_NO_ID &&new->series == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+}
+
+static uint32_t add_source(assay_collector *c, const assay_event_sample *s)
+{
+    const uint32_t lengths[2] = {(uint32_t)s->node.length, (uint32_t)s->unit.length};
+    const size_t size = LENGTHS + s->node.length + s->unit.length + s->metric.length;
+    char room[KEY_ROOM], *key = size <= sizeof room ? room : assay_alloc(size), *at = key;
+    if (!key)
+        return ASSAY_NO_ID;
+    memcpy(at, lengths, sizeof lengths);
+    at += sizeof lengths;
+    memcpy(at, s->node.bytes, s->node.length);
+    at += s->node.length;
+    if (s->unit.length > 0)
+        memcpy(at, s->unit.bytes, s->unit.length);
+    memcpy(at + s->unit.length, s->metric.bytes, s->metric.length);
+    const uint32_t id = assay_dict_add(c->source_keys, key, size);
+    if (key != room)
+        free(key);
+    if (id == ASSAY_NO_ID || id < c->source.count)
+        return id;
+    sample_source new;
+    sample_source *row = describe(c, s, &new) == ASSAY_OK ? rows_add(&c->source, sizeof *row) : NULL;
+    if (!row)
+        return ASSAY_NO_ID;
+    *row = new;
+    return id;
+}
+
+/* Where a sample comes from. Sources follow each other in the same order at each instant: the one that came next the
+ * last time is tried first. NULL without memory. */
+static const sample_source *find_source(assay_collector *c, const assay_event_sample *s)
+{
+    sample_source *list = c->source.list;
+    if (c->last_source != ASSAY_NO_ID) {
+        const uint32_t guess = list[c->last_source].next;
+        if (guess != ASSAY_NO_ID && is_source(c, guess, s)) {
+            c->last_source = guess;
+            return &list[guess];
+        }
+    }
+    const uint32_t id = add_source(c, s);
+    if (id == ASSAY_NO_ID)
+        return NULL;
+    list = c->source.list;
+    if (c->last_source != ASSAY_NO_ID)
+        list[c->last_source].next = id;
+    c->last_source = id;
+    return &list[id];
+}
+
+/* Notes what no machine does, unless the file has had such. 0 or ASSAY_ENOMEM. */
+static int note_odd(assay_collector *c, int kind, const unit *u, uint64_t line, int64_t value)
+{
+    if (c->file_is_odd[kind])
+        return ASSAY_OK;
+    assay_timeline_oddity *row = rows_add(&c->odd, sizeof *row);
+    if (!row)
+        return ASSAY_ENOMEM;
+    *row = (assay_timeline_oddity){.file = c->file_number,
+                                   .kind = (uint32_t)kind,
+                                   .node = u->node,
+                                   .unit = u->name,
+                                   .metric = u->metric,
+                                   .line = line,
+                                   .value = value};
+    c->file_is_odd[kind] = true;
+    return ASSAY_OK;
+}
+
+/* Is the sample what no machine does? Counters of the system may be off by a little. 0 or ASSAY_ENOMEM. */
+static int check_sample(assay_collector *c, const unit *u, const assay_event_sample *s)
+{
+    static const int64_t most = 110 * INT64_C(1000000), least = -10 * INT64_C(1000000);
+    int status = ASSAY_OK;
+    if (u->metric != ASSAY_METRIC_NETWORK && (s->millionths > most || s->millionths < least))
+        status = note_odd(c, ASSAY_ODD_PERCENT, u, s->line, s->millionths);
+    if (status == ASSAY_OK && s->time < u->last) /* ASSAY_NO_TIME is before all times */
+        status = note_odd(c, ASSAY_ODD_CLOCK, u, s->line, u->last - s->time);
+    return status;
 }
 
 static int add_sample(assay_collector *c, unit *u, const assay_event_sample *s)
 {
+    if (check_sample(c, u, s) != ASSAY_OK)
+        return ASSAY_ENOMEM;
     series *to = series_at(c, u->series);
     const bool same_file = to->samples.count > 0 && to->file == c->file_number;
     assay_sample *last = same_file ? (assay_sample *)to->samples.list + to->samples.count - 1 : NULL;
@@ -219,39 +320,29 @@ static int add_sample(assay_collector *c, unit *u, const assay_event_sample *s)
     return ASSAY_OK;
 }
 
-/* A metric that no rule knows is kept as it comes, by its name. */
-static int add_other(assay_collector *c, const assay_event_sample *s)
+/* A metric that no rule knows is kept as it comes. */
+static int add_other(assay_collector *c, uint32_t id, const assay_event_sample *s)
 {
-    char name[OTHER_NAME_ROOM];
-    const bool both = s->metric.length > 0 && s->unit.length > 0;
-    const int length = snprintf(name, sizeof name, "%.*s%s%.*s", (int)s->metric.length, s->metric.bytes,
-                                both ? " " : "", (int)s->unit.length, s->unit.length ? s->unit.bytes : "");
-    c->other_samples++;
-    if (length < 0 || length >= (int)sizeof name)
-        return ASSAY_OK; /* no metric has such a name: it is counted alone */
-    const uint32_t node = collector_text(c, s->node.bytes, s->node.length);
-    const uint32_t text = collector_text(c, name, (size_t)length);
-    const uint32_t id =
-        node == ASSAY_NO_ID || text == ASSAY_NO_ID ? ASSAY_NO_ID : collector_series(c, ASSAY_METRIC_OTHER, node, text);
-    assay_sample *row = id == ASSAY_NO_ID ? NULL : rows_add(&series_at(c, id)->samples, sizeof *row);
+    assay_sample *row = rows_add(&series_at(c, id)->samples, sizeof *row);
     if (!row)
         return ASSAY_ENOMEM;
     *row = (assay_sample){
         .time = s->time, .sum = s->millionths, .extreme = s->millionths, .units = 1, .file = c->file_number};
+    c->other_samples++;
     return ASSAY_OK;
 }
 
 static int take_sample(void *context, const assay_event_sample *s)
 {
     assay_collector *c = context;
-    const uint8_t metric = collector_metric(s);
-    if (metric == ASSAY_METRIC_OTHER)
-        return add_other(c, s);
-    const uint32_t id = find_unit(c, s, metric);
-    if (id == ASSAY_NO_ID)
+    if (s->metric.length + s->unit.length + 2 > KEY_ROOM && collector_metric(s) == ASSAY_METRIC_OTHER) {
+        c->other_samples++; /* no metric has such a name: it is counted alone */
+        return ASSAY_OK;
+    }
+    const sample_source *source = find_source(c, s);
+    if (!source)
         return ASSAY_ENOMEM;
-    c->last_unit = id;
-    return add_sample(c, unit_at(c, id), s);
+    return source->unit == ASSAY_NO_ID ? add_other(c, source->series, s) : add_sample(c, unit_at(c, source->unit), s);
 }
 
 /* ---- files ---- */
@@ -287,6 +378,7 @@ int assay_collector_read(assay_collector *c, assay_store *store, const assay_eve
     c->file_number = number;
     c->file_kind = file->kind;
     c->file_problems = 0;
+    memset(c->file_is_odd, 0, sizeof c->file_is_odd);
     for (uint32_t i = 0; i < c->unit.count; i++) /* each file has an order of its own */
         unit_at(c, i)->last = ASSAY_NO_TIME;
     c->files += file->kind == ASSAY_EVENTS_SYSTEM;

@@ -63,6 +63,20 @@ typedef struct assay_timeline_problem {
     uint32_t kind; /* assay_event_problem */
 } assay_timeline_problem;
 
+/* What no machine does. It is kept as it is, and the first of each kind in a file is named. */
+typedef enum assay_oddity_kind {
+    ASSAY_ODD_CLOCK,   /* a unit's time goes back within a file */
+    ASSAY_ODD_PERCENT, /* a share far beyond 0 to 100 */
+    ASSAY_ODDITIES
+} assay_oddity_kind;
+typedef struct assay_timeline_oddity {
+    uint32_t file, kind;
+    uint32_t node, unit; /* assay_timeline_text() */
+    uint32_t metric;
+    uint64_t line;
+    int64_t value; /* millionths of the share; microseconds that time goes back */
+} assay_timeline_oddity;
+
 /* A metric of a node that no rule knows, as it was recorded. */
 typedef struct assay_other_series {
     const char *node, *name; /* "IOPS", "Platform ReceiveBytesPerSecond": dimension, then name */
@@ -77,6 +91,8 @@ typedef struct assay_timeline_data {
     assay_timeline_problem *problem; /* in natural order of the files' names, then of lines */
     size_t problems;                 /* kept: the first ASSAY_EVENTS_PROBLEMS_A_FILE of each file */
     uint64_t problems_total;
+    assay_timeline_oddity *odd; /* by file, then kind */
+    size_t odds;
     uint64_t events_by_kind[ASSAY_EVENT_KINDS];
     uint64_t system_files, framework_files;
     assay_timeline_worker *worker; /* as line.worker */
@@ -103,7 +119,7 @@ int assay_collector_finish(assay_collector *c, const assay_event_files *files, a
  * assay_timeline_free(). 0 or ASSAY_ENOMEM. */
 int assay_timeline_read(assay_store *store, const assay_event_files *files, assay_timeline_data **out,
                         assay_error *err);
-/* Adds what was wrong with the files. 0 or ASSAY_ENOMEM. */
+/* Adds what was wrong with the files, what is odd in them, and which workers' clocks differ. 0 or ASSAY_ENOMEM. */
 int assay_timeline_name_problems(const assay_timeline_data *timeline, const assay_event_files *files,
                                  struct assay_problems *problems);
 

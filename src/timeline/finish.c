@@ -30,6 +30,7 @@ void assay_timeline_free(assay_timeline_data *t)
     free(t->edge);
     free(t->cell);
     free(t->problem);
+    free(t->odd);
     assay_dict_free(t->texts);
     free(t);
 }
@@ -56,10 +57,15 @@ static int compare_bytes(const void *a, const void *b)
     return strcmp(((const named *)a)->name, ((const named *)b)->name);
 }
 
+/* What files have in order already stays as it is. */
 static void sort(void *list, uint64_t count, size_t size, int (*compare)(const void *, const void *))
 {
-    if (count > 1)
-        qsort(list, (size_t)count, size, compare);
+    const char *at = list;
+    for (uint64_t i = 1; i < count; i++, at += size)
+        if (compare(at, at + size) > 0) {
+            qsort(list, (size_t)count, size, compare);
+            return;
+        }
 }
 
 /* ---- nodes ---- */
@@ -349,6 +355,22 @@ static int find_problems(finisher *f)
     return have ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
+static int compare_odd(const void *a, const void *b)
+{
+    const assay_timeline_oddity *x = a, *y = b;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static void find_odd(finisher *f)
+{
+    uint64_t count = 0;
+    f->t->odd = taken(&f->c->odd, &count);
+    f->t->odds = (size_t)count;
+    sort(f->t->odd, count, sizeof *f->t->odd, compare_odd);
+}
+
 /* ---- the whole ---- */
 
 /* When the data begins and ends, and the minute that slices count from. */
@@ -422,6 +444,8 @@ int assay_collector_finish(assay_collector *c, const assay_event_files *files, a
         status = find_spans(&f);
     if (status == ASSAY_OK && !*again)
         status = find_problems(&f);
+    if (status == ASSAY_OK && !*again)
+        find_odd(&f);
     if (status == ASSAY_OK && !*again && c->want->edges > 0) {
         f.t->edge = assay_alloc(c->want->edges * sizeof *f.t->edge);
         status = f.t->edge ? ASSAY_OK : ASSAY_ENOMEM;

@@ -16,8 +16,7 @@ void *rows_reserve(rows *r, size_t more, size_t size);
 typedef struct unit { /* of a metric on a node; its number is that of its key in assay_collector.units */
     uint32_t node, name, series;
     uint8_t metric;
-    int64_t last;  /* time of its last sample in this file */
-    uint32_t next; /* the unit whose sample came behind one of this the last time */
+    int64_t last; /* time of its last sample in this file */
 } unit;
 
 typedef struct series {
@@ -57,6 +56,19 @@ typedef struct total {
     int64_t time;
 } total;
 
+typedef struct sample_source { /* what its files call it: node, dimension and name of samples */
+    uint32_t unit, series;     /* unit: ASSAY_NO_ID for a metric that no rule knows */
+    uint32_t next;             /* the one whose sample came behind one of this the last time */
+} sample_source;
+
+typedef struct span_class { /* of spans with the same name, in the same phase */
+    uint32_t mode;          /* of steps: its text; ASSAY_NO_ID: they are none */
+    uint32_t total[2];      /* the sums that their time belongs to */
+    uint32_t next;          /* the class that came behind this one the last time */
+    uint8_t totals;
+    bool loads, sets_up; /* a loader fetched a batch; was set up */
+} span_class;
+
 struct assay_collector {
     const assay_timeline_want *want;
     bool exact, again;
@@ -65,18 +77,23 @@ struct assay_collector {
     assay_dict *units; /* keys of units: metric, node, name */
     assay_dict *keys;  /* keys of series, likewise; in exact mode those of units */
     assay_dict *worker_keys, *totals, *stacks;
-    rows unit, series, worker, total; /* by the numbers in the dictionaries above */
-    rows step;                        /* assay_time_step, modes as texts */
-    rows loader;                      /* assay_loader_event, processes as texts */
-    rows loader_start, half, problem, cell;
+    rows unit, series, worker, total;     /* by the numbers in the dictionaries above */
+    assay_dict *source_keys, *class_keys; /* what a rank knows for itself: these are not joined */
+    rows source, class;                   /* by their numbers */
+    uint32_t last_source, last_class;     /* of the sample and the span before; ASSAY_NO_ID: none */
+    int64_t cell_start, cell_end;         /* a cell that is known */
+    rows step;                            /* assay_time_step, modes as texts */
+    rows loader;                          /* assay_loader_event, processes as texts */
+    rows loader_start, half, problem, odd, cell;
     size_t cells_sorted;
     uint64_t other_samples, other_events, problems_total, bytes, used;
     uint64_t by_kind[ASSAY_EVENT_KINDS], files, timelines;
 
     /* The file under way. */
-    uint32_t file_number, file_worker, last_unit;
+    uint32_t file_number, file_worker;
     uint8_t file_kind;
     uint64_t file_problems;
+    bool file_is_odd[ASSAY_ODDITIES];
     rows open; /* open_half: beginnings in this file */
     rows head; /* uint32_t by stack: its innermost open one + 1 */
 };
@@ -117,7 +134,11 @@ uint8_t collector_metric(const assay_event_sample *sample);
 uint32_t collector_series(assay_collector *c, uint8_t metric, uint32_t node, uint32_t name);
 uint32_t collector_unit(assay_collector *c, uint8_t metric, uint32_t node, uint32_t name);
 uint32_t collector_worker(assay_collector *c, uint32_t name, uint32_t node);
-int collector_add_total(assay_collector *c, int kind, const char *name, size_t length, int64_t time);
+uint32_t collector_total(assay_collector *c, int kind, const char *name, size_t length);
+
+/* What a span of that kind of file, phase and name is (span_class.c); valid until the next call. NULL without memory.
+ */
+const span_class *collector_class(assay_collector *c, uint8_t kind, assay_text phase, assay_text name);
 
 /* ---- spans.c ---- */
 

@@ -45,6 +45,7 @@ int assay_collector_pack(const assay_collector *c, assay_buf *out)
     put_rows(&c->loader_start, sizeof(loader_start), out);
     put_rows(&c->half, sizeof(span_half), out);
     put_rows(&c->problem, sizeof(assay_timeline_problem), out);
+    put_rows(&c->odd, sizeof(assay_timeline_oddity), out);
     put_rows(&c->cell, sizeof(int64_t), out);
     return assay_buf_status(out);
 }
@@ -200,8 +201,13 @@ static void join_totals(joining *j)
     for (uint32_t i = 0; i < count && is_sound(j); i++) {
         size_t length = 0;
         const char *key = assay_dict_name(later, i, &length);
-        j->status = length > 0 ? collector_add_total(j->c, key[0], key + 1, length - 1, ((const total *)first)[i].time)
-                               : ASSAY_EINTERNAL;
+        const uint32_t id = length > 0 ? collector_total(j->c, key[0], key + 1, length - 1) : ASSAY_NO_ID;
+        if (id == ASSAY_NO_ID) {
+            j->status = length > 0 ? ASSAY_ENOMEM : ASSAY_EINTERNAL;
+            break;
+        }
+        total *sum = (total *)j->c->total.list + id;
+        sum->time = assay_add_clipped(sum->time, ((const total *)first)[i].time);
     }
     free(map);
     free(list.list);
@@ -236,6 +242,11 @@ static void join_spans(joining *j)
     count = is_sound(j) ? join_rows(j, &c->problem, sizeof(assay_timeline_problem), &first) : 0;
     for (assay_timeline_problem *p = first; count-- > 0 && is_sound(j); p++)
         p->text = text_of(j, p->text);
+    count = is_sound(j) ? join_rows(j, &c->odd, sizeof(assay_timeline_oddity), &first) : 0;
+    for (assay_timeline_oddity *o = first; count-- > 0 && is_sound(j); o++) {
+        o->node = text_of(j, o->node);
+        o->unit = text_of(j, o->unit);
+    }
     if (is_sound(j))
         join_rows(j, &c->cell, sizeof(int64_t), &first);
 }

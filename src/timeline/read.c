@@ -1,5 +1,9 @@
 /* read.c - reads the event files of a trial in one process, and names what is wrong with them. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "base/fault.h"
+#include "timeline/clock.h"
 #include "timeline/collect.h"
 #include "trial/problem.h"
 
@@ -30,6 +34,57 @@ int assay_timeline_read(assay_store *store, const assay_event_files *files, assa
     return status;
 }
 
+static void name_oddities(const assay_timeline_data *t, const assay_event_files *files, assay_problems *problems)
+{
+    for (size_t i = 0; i < t->odds; i++) {
+        const assay_timeline_oddity *o = &t->odd[i];
+        const char *path = files->list[o->file].path, *node = assay_timeline_text(t, o->node),
+                   *unit = assay_timeline_text(t, o->unit), *metric = assay_metric_word((int)o->metric);
+        const unsigned long long line = o->line;
+        if (o->kind == ASSAY_ODD_CLOCK)
+            assay_problems_add(problems, ASSAY_PROBLEM_CLOCK, -1, path, -1,
+                               "%s: line %llu: the time of %s on %s goes back by %.6g s; each sample counts at the "
+                               "time that it states",
+                               path, line, unit, node, (double)o->value / 1e6);
+        else
+            assay_problems_add(
+                problems, ASSAY_PROBLEM_PERCENT, -1, path, -1,
+                "%s: line %llu: %s of %s on %s is %.6g percent, which no machine has; it counts as it is", path, line,
+                metric, unit, node, (double)o->value / 1e6);
+    }
+}
+
+/* One sentence for all workers whose clocks differ. */
+static int name_clocks(const assay_timeline_data *t, assay_problems *problems)
+{
+    enum { NAMED = 5 };
+    const assay_timeline *line = &t->line;
+    assay_clock *clock = assay_alloc_zeroed(line->workers, sizeof *clock);
+    assay_buf names;
+    unsigned skewed = 0;
+    assay_buf_init(&names, SIZE_MAX);
+    int status = clock ? assay_timeline_clocks(line, clock) : ASSAY_ENOMEM;
+    for (uint32_t w = 0; status == ASSAY_OK && w < line->workers; w++) {
+        if (!assay_clock_is_skewed(&clock[w]))
+            continue;
+        if (skewed++ < NAMED)
+            assay_put_format(&names, "%s%s %s by %.6g s", skewed > 1 ? ", " : "", line->worker[w].name,
+                             clock[w].offset > 0 ? "is ahead" : "is behind", fabs((double)clock[w].offset) / 1e6);
+    }
+    if (skewed > NAMED)
+        assay_put_format(&names, ", and %u more", skewed - NAMED);
+    if (status == ASSAY_OK)
+        status = assay_buf_status(&names);
+    if (status == ASSAY_OK && skewed > 0)
+        assay_problems_add(problems, ASSAY_PROBLEM_CLOCK, -1, "", -1,
+                           "the clocks of workers differ from that of %s by more than a second, by the starts of the "
+                           "same steps: %.*s; no time is changed for it",
+                           line->worker[line->step[0].worker].name, (int)names.size, (const char *)names.data);
+    assay_buf_release(&names);
+    free(clock);
+    return status;
+}
+
 int assay_timeline_name_problems(const assay_timeline_data *t, const assay_event_files *files, assay_problems *problems)
 {
     for (size_t i = 0; i < t->problems; i++) {
@@ -47,5 +102,7 @@ int assay_timeline_name_problems(const assay_timeline_data *t, const assay_event
         assay_problems_add(problems, ASSAY_PROBLEM_EVENTS, -1, "", -1,
                            "%llu more lines of event files are damaged: of each file the first %d are named",
                            (unsigned long long)(t->problems_total - t->problems), (int)ASSAY_EVENTS_PROBLEMS_A_FILE);
-    return problems->status;
+    name_oddities(t, files, problems);
+    const int status = name_clocks(t, problems);
+    return status == ASSAY_OK ? problems->status : status;
 }

@@ -9,10 +9,9 @@
 #include "base/fault.h"
 #include "timeline/internal.h"
 
-/* A span with its name and phase as texts. */
+/* A whole span. */
 typedef struct span {
-    const char *name, *phase;
-    size_t name_length, phase_length;
+    assay_text name, phase;
     assay_text process_name; /* of a whole span; else `process` has the text's number */
     uint32_t worker, file, process;
     uint8_t kind;
@@ -67,109 +66,33 @@ static uint32_t worker_of(assay_collector *c, const char *source)
 
 /* ---- what a span is ---- */
 
-static bool is(const char *text, size_t length, const char *word)
-{
-    return length == strlen(word) && memcmp(text, word, length) == 0;
-}
-
-/* Has the text the word, which is in lower case, in any case? */
-static bool has_word(const char *text, size_t length, const char *word)
-{
-    const size_t wanted = strlen(word);
-    for (size_t i = 0; i + wanted <= length; i++) {
-        size_t k = 0;
-        while (k < wanted && (text[i + k] | 0x20) == word[k])
-            k++;
-        if (k == wanted)
-            return true;
-    }
-    return false;
-}
-
-/* The mode of a step's name, "Step:ModeKeys.TRAIN"; NULL: it is no step. */
-static const char *mode_of(const span *s, size_t *length)
-{
-    static const char mark[] = "Step:ModeKeys.", last[] = "ModeKeys.";
-    const char *mode = NULL, *end = s->name + s->name_length;
-    if (s->kind == ASSAY_EVENTS_HOROVOD || s->kind == ASSAY_EVENTS_DATAPARALLEL ||
-        !memmem(s->name, s->name_length, mark, sizeof mark - 1))
-        return NULL;
-    for (const char *at = s->name; (at = memmem(at, (size_t)(end - at), last, sizeof last - 1)); at++)
-        mode = at + sizeof last - 1;
-    *length = (size_t)(end - mode);
-    return mode;
-}
-
-static int take_step(assay_collector *c, const span *s, const char *mode, size_t length)
+static int take_step(assay_collector *c, const span *s, uint32_t mode)
 {
     assay_time_step *row = rows_add(&c->step, sizeof *row);
     if (!row)
         return ASSAY_ENOMEM;
-    *row = (assay_time_step){s->start, s->duration, s->step, s->worker, collector_text(c, mode, length)};
-    return row->mode == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
+    *row = (assay_time_step){s->start, s->duration, s->step, s->worker, mode};
+    return ASSAY_OK;
 }
 
 static int take_loader(assay_collector *c, const span *s)
 {
-    const char *phase = s->phase;
-    const size_t length = s->phase_length;
-    if (is(phase, length, "DataLoaderIter") || is(phase, length, "DataLoaderWorker")) {
-        assay_loader_event *row = rows_add(&c->loader, sizeof *row);
-        if (!row)
-            return ASSAY_ENOMEM;
-        *row = (assay_loader_event){s->start, s->duration, s->worker, s->process};
-        if (s->process_name.bytes) {
-            row->process = collector_text(c, s->process_name.bytes, s->process_name.length);
-            return row->process == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
-        }
-    } else if (is(phase, length, "DataLoaderIterInitialize")) {
-        loader_start *row = rows_add(&c->loader_start, sizeof *row);
-        if (!row)
-            return ASSAY_ENOMEM;
-        *row = (loader_start){{s->start, s->num_workers, s->worker, s->pin_memory}, s->file};
-    }
-    return ASSAY_OK;
+    assay_loader_event *row = rows_add(&c->loader, sizeof *row);
+    if (!row)
+        return ASSAY_ENOMEM;
+    *row = (assay_loader_event){s->start, s->duration, s->worker, s->process};
+    if (s->process_name.bytes)
+        row->process = collector_text(c, s->process_name.bytes, s->process_name.length);
+    return s->process_name.bytes && row->process == ASSAY_NO_ID ? ASSAY_ENOMEM : ASSAY_OK;
 }
 
-int collector_add_total(assay_collector *c, int kind, const char *name, size_t length, int64_t time)
+static int take_loader_start(assay_collector *c, const span *s)
 {
-    enum { KEY_ROOM = 512 };
-    char room[KEY_ROOM], *key = length < sizeof room ? room : assay_alloc(length + 1);
-    if (!key)
+    loader_start *row = rows_add(&c->loader_start, sizeof *row);
+    if (!row)
         return ASSAY_ENOMEM;
-    key[0] = (char)kind;
-    memcpy(key + 1, name, length);
-    const uint32_t id = assay_dict_add(c->totals, key, length + 1);
-    if (key != room)
-        free(key);
-    if (id == ASSAY_NO_ID || (id == c->total.count && !rows_add(&c->total, sizeof(total))))
-        return ASSAY_ENOMEM;
-    total *sum = (total *)c->total.list + id;
-    sum->time = assay_add_clipped(sum->time, time);
+    *row = (loader_start){{s->start, s->num_workers, s->worker, s->pin_memory}, s->file};
     return ASSAY_OK;
-}
-
-/* Adds the time of a span that is no step to what it counts for. */
-static int take_time(assay_collector *c, const span *s)
-{
-    const char *phase = s->phase;
-    const size_t length = s->phase_length;
-    if (s->kind == ASSAY_EVENTS_HOROVOD || s->kind == ASSAY_EVENTS_DATAPARALLEL)
-        return collector_add_total(c, s->kind == ASSAY_EVENTS_HOROVOD ? ASSAY_TIME_HOROVOD : ASSAY_TIME_DATAPARALLEL,
-                                   s->name, s->name_length, s->duration);
-    const bool cpu = has_word(phase, length, "cpu"), gpu = !cpu && has_word(phase, length, "gpu");
-    int status = ASSAY_OK;
-    if (cpu || gpu) {
-        status = collector_add_total(c, cpu ? ASSAY_TIME_CPU_PHASE : ASSAY_TIME_GPU_PHASE, phase, length, s->duration);
-        return status == ASSAY_OK ? collector_add_total(c, cpu ? ASSAY_TIME_CPU_OPERATOR : ASSAY_TIME_GPU_OPERATOR,
-                                                        s->name, s->name_length, s->duration)
-                                  : status;
-    }
-    if (is(phase, length, "Forward-SubModuleInternal"))
-        return collector_add_total(c, ASSAY_TIME_FORWARD, "", 0, s->duration);
-    if (is(phase, length, "Backward-SubModuleInternal"))
-        return collector_add_total(c, ASSAY_TIME_BACKWARD, "", 0, s->duration);
-    return collector_add_total(c, ASSAY_TIME_GENERAL, phase, length, s->duration);
 }
 
 /* ---- when ---- */
@@ -199,16 +122,17 @@ static int64_t divided_down(int64_t a, int64_t b)
 
 static int note_cell(assay_collector *c, int64_t start)
 {
-    const int64_t cell = divided_down(start, c->want->cell_size);
-    const int64_t *list = c->cell.list;
-    if (c->cell.count > 0 && list[c->cell.count - 1] == cell)
+    if (start >= c->cell_start && start < c->cell_end)
         return ASSAY_OK;
+    const int64_t cell = divided_down(start, c->want->cell_size);
     if (c->cell.count >= 1024 && c->cell.count >= 2 * c->cells_sorted)
         collector_sort_cells(c);
     int64_t *row = rows_add(&c->cell, sizeof *row);
     if (!row)
         return ASSAY_ENOMEM;
     *row = cell;
+    c->cell_start = cell * c->want->cell_size;
+    c->cell_end = c->cell_start + c->want->cell_size;
     return ASSAY_OK;
 }
 
@@ -229,16 +153,23 @@ static void note_time(const assay_collector *c, worker *w, const span *s)
 
 static int add_span(assay_collector *c, const span *s)
 {
-    size_t length = 0;
-    const char *mode = mode_of(s, &length);
+    const span_class *class = collector_class(c, s->kind, s->phase, s->name);
+    if (!class)
+        return ASSAY_ENOMEM;
     note_time(c, worker_at(c, s->worker), s);
     c->by_kind[s->kind]++;
+    for (int i = 0; i < class->totals; i++) {
+        total *sum = (total *)c->total.list + class->total[i];
+        sum->time = assay_add_clipped(sum->time, s->duration);
+    }
     int status = note_cell(c, s->start);
-    if (status == ASSAY_OK && mode)
-        return take_step(c, s, mode, length);
-    if (status == ASSAY_OK && s->kind != ASSAY_EVENTS_HOROVOD && s->kind != ASSAY_EVENTS_DATAPARALLEL)
+    if (status == ASSAY_OK && class->mode != ASSAY_NO_ID)
+        status = take_step(c, s, class->mode);
+    if (status == ASSAY_OK && class->loads)
         status = take_loader(c, s);
-    return status == ASSAY_OK ? take_time(c, s) : status;
+    if (status == ASSAY_OK && class->sets_up)
+        status = take_loader_start(c, s);
+    return status;
 }
 
 /* ---- halves ---- */
@@ -270,10 +201,8 @@ static int add_pair(assay_collector *c, const span_half *begin, const span_half 
     char *row = assay_copy_bytes_as_text(text, phase);
     int status = ASSAY_ENOMEM;
     if (copy && row) {
-        s.name = copy;
-        s.phase = row;
-        s.name_length = name;
-        s.phase_length = phase;
+        s.name = (assay_text){copy, name};
+        s.phase = (assay_text){row, phase};
         status = add_span(c, &s);
     }
     free(copy);
@@ -367,10 +296,8 @@ int collector_take_span(assay_collector *c, const assay_event_span *from)
 {
     if (from->part != ASSAY_SPAN_WHOLE)
         return take_half(c, from);
-    const span s = {.name = from->name.bytes,
-                    .phase = from->phase.bytes,
-                    .name_length = from->name.length,
-                    .phase_length = from->phase.length,
+    const span s = {.name = from->name,
+                    .phase = from->phase,
                     .worker = c->file_worker,
                     .file = c->file_number,
                     .process_name = from->process,

@@ -34,6 +34,8 @@
     X(ASSAY_PROBLEM_SET_ASIDE, "set-aside", false)                                                                     \
     X(ASSAY_PROBLEM_EVENTS, "damaged-events", true)         /* lines of an event file */                               \
     X(ASSAY_PROBLEM_EVENTS_LEFT, "unread-events", false)    /* empty, a copy, or its writer has it open */             \
+    X(ASSAY_PROBLEM_CLOCK, "clock", false)                  /* of a machine goes back, or of workers differ */         \
+    X(ASSAY_PROBLEM_PERCENT, "beyond-percent", false)       /* a share that no machine has: it is kept */              \
     X(ASSAY_PROBLEM_NAME, "foreign-file", false)            /* a file name that is none of ours */                     \
     X(ASSAY_PROBLEM_DIFFERENT, "collections-differ", false) /* between workers */                                      \
     X(ASSAY_PROBLEM_AGAIN, "saved-again", false)            /* a tensor twice in a step: the last one counts */        \

@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 #include "report/model/profile.h"
+#include "timeline/clock.h"
 
 static const double OUTLIERS = 3; /* standard deviations */
 
@@ -96,89 +97,15 @@ static void find_loader_rows(profile *p)
 
 /* ---- clocks ---- */
 
-typedef struct step_start {
-    int64_t number, start;
-} step_start;
-
-static int compare_starts(const void *a, const void *b)
-{
-    const step_start *x = a, *y = b;
-    if (x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
-}
-
-/* The first start of each numbered step of a worker in a mode, by number. */
-static uint64_t starts_of(const assay_timeline *line, uint32_t worker, uint32_t mode, step_start *out)
-{
-    uint64_t count = 0, kept = 0;
-    for (uint64_t i = 0; i < line->steps; i++)
-        if (line->step[i].worker == worker && line->step[i].mode == mode && line->step[i].number >= 0)
-            out[count++] = (step_start){line->step[i].number, line->step[i].start};
-    if (count > 1)
-        qsort(out, (size_t)count, sizeof *out, compare_starts);
-    for (uint64_t i = 0; i < count; i++)
-        if (kept == 0 || out[kept - 1].number != out[i].number)
-            out[kept++] = out[i];
-    return kept;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The lower median of the differences at common numbers; false: there is none. */
-static bool compare_clocks(const step_start *a, uint64_t a_count, const step_start *b, uint64_t b_count,
-                           int64_t *differences, int64_t *offset)
-{
-    uint64_t count = 0;
-    for (uint64_t i = 0, k = 0; i < a_count && k < b_count;) {
-        if (a[i].number == b[k].number)
-            differences[count++] = b[k].start - a[i].start;
-        const bool first = a[i].number <= b[k].number, second = b[k].number <= a[i].number;
-        i += first;
-        k += second;
-    }
-    if (count == 0)
-        return false;
-    qsort(differences, (size_t)count, sizeof *differences, compare_times);
-    *offset = differences[(count - 1) / 2];
-    return true;
-}
-
-static bool mode_number(const assay_timeline *line, const char *name, uint32_t *mode)
-{
-    for (*mode = 0; *mode < line->modes; ++*mode)
-        if (strcmp(line->mode[*mode], name) == 0)
-            return true;
-    return false;
-}
-
 static void find_clocks(profile *p)
 {
-    enum { SKEWED = 1000000 };
-    static const char *const modes[] = {"TRAIN", "GLOBAL", "EVAL", "PREDICT"};
     const assay_timeline *line = p->line;
-    step_start *own = assay_alloc(line->steps * sizeof *own), *first = assay_alloc(line->steps * sizeof *first);
-    int64_t *differences = assay_alloc(line->steps * sizeof *differences);
-    const uint32_t yardstick = line->steps > 0 ? line->step[0].worker : 0;
-    uint32_t mode = 0;
+    assay_clock *list = assay_alloc_zeroed(line->workers, sizeof *list);
     p->clock = assay_alloc_zeroed(line->workers, sizeof *p->clock);
-    p->status = own && first && differences && p->clock ? p->status : ASSAY_ENOMEM;
-    for (uint32_t w = 0; w < line->workers && p->status == ASSAY_OK; w++) {
-        profile_clock *c = &p->clock[w];
-        c->worker = w;
-        for (size_t m = 0; m < sizeof modes / sizeof *modes && !c->known && line->steps > 0; m++)
-            c->known = mode_number(line, modes[m], &mode) &&
-                       compare_clocks(first, starts_of(line, yardstick, mode, first), own,
-                                      starts_of(line, w, mode, own), differences, &c->offset);
-        c->skewed = c->known && (c->offset > SKEWED || c->offset < -SKEWED);
-    }
-    free(own);
-    free(first);
-    free(differences);
+    p->status = list && p->clock ? assay_timeline_clocks(line, list) : ASSAY_ENOMEM;
+    for (uint32_t w = 0; p->status == ASSAY_OK && w < line->workers; w++)
+        p->clock[w] = (profile_clock){w, list[w].known, assay_clock_is_skewed(&list[w]), list[w].offset};
+    free(list);
 }
 
 void profile_find_steps(profile *p)
