@@ -168,7 +168,11 @@ def bad_input(checks, args, where):
     kinds = [(x["kind"], x["line"]) for x in profile["trial"]["problems"]]
     checks.expect(kinds == [("unfinished", 0), ("empty_file", 0), ("damaged_line", 6), ("damaged_line", 7), ("damaged_line", 8),
                             ("truncated_line", 21)], "problems: %s" % kinds)
-    checks.expect(found["problems_total"] == 6 and "line 6" in found["problems"][2]["text"], "in the report: %s" % found["problems"])
+    texts = [(x["kind"], x["text"]) for x in found["problems"]]
+    checks.expect(found["problems_total"] == 9 and "line 6" in texts[2][1], "in the report: %s" % texts)
+    checks.expect([kind for kind, _ in texts[6:]] == ["clock", "beyond-percent", "clock"] and "line 20: the time of gpu0 on algo-1 goes back by 5 s" in
+                  texts[6][1] and "line 10: gpu of gpu0 on algo-1 is 1e+09 percent" in texts[7][1] and
+                  "that of algo-1-1 by more than a second" in texts[8][1] and "algo-2-2 is ahead by 7.5 s;" in texts[8][1], "odd: %s" % texts)
     trial_part = profile["trial"]
     checks.expect((trial_part["used_samples"], trial_part["duplicates"], trial_part["other_samples"]) == (8, 1, 8), "samples: %s" % trial_part)
     checks.expect([(o["name"], o["n"], o["mean"]) for o in profile["other"]] == [("SomethingNew x", 8, 5.0)], "other: %s" % profile["other"])
