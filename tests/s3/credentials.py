@@ -21,8 +21,10 @@ from launch import ROOT, TRIALS  # noqa: E402
 from made import Made  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_proxy import Proxy  # noqa: E402
+from s3_server import Server  # noqa: E402
 from s3_suite import launch  # noqa: E402
 
+KEY = "A:KEY"
 SECRET = "planted/secret+" + os.urandom(8).hex()  # of the server's user
 TOKEN = "planted-token-" + os.urandom(8).hex()
 EXPIRED = ("status", 400, {}, b"<Error><Code>ExpiredToken</Code><Message>it has expired</Message></Error>")
@@ -82,7 +84,7 @@ class Giver(http.server.BaseHTTPRequestHandler):
 
     def keys(self, token="Token"):
         self.server.given.append(self.path)
-        return json.dumps({"Code": "Success", "AccessKeyId": s3.Swift.key, "SecretAccessKey": SECRET, token: TOKEN,
+        return json.dumps({"Code": "Success", "AccessKeyId": KEY, "SecretAccessKey": SECRET, token: TOKEN,
                            "Expiration": in_seconds(self.server.lasts)})
 
     def do_PUT(self):
@@ -105,6 +107,9 @@ class Giver(http.server.BaseHTTPRequestHandler):
         form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
         wanted = {"Action": ["AssumeRoleWithWebIdentity"], "RoleArn": ["arn:aws:iam::1:role/x y"], "WebIdentityToken": ["an+identity/="],
                   "RoleSessionName": ["assay"], "Version": ["2011-06-15"]}
+        if form.get("WebIdentityToken") == ["an-old-one"]:
+            return self.answer(400, "<ErrorResponse><Error><Code>ExpiredTokenException</Code><Message>Token expired: current date/time must "
+                               "be before the expiration</Message></Error></ErrorResponse>")
         if self.path != "/sts" or form != wanted:
             return self.answer(400, "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>no, not %s</Message></Error>"
                                "</ErrorResponse>" % form.get("WebIdentityToken"))
@@ -143,12 +148,15 @@ class Suite(s3_suite.Suite):
     # ---- the links ----
 
     def check_environment(self):
-        self.works("the environment", AWS_ACCESS_KEY_ID=s3.Swift.key, AWS_SECRET_ACCESS_KEY=SECRET)
-        self.works("with a token", AWS_ACCESS_KEY_ID=s3.Swift.key, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN)
+        self.works("the environment", AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET)
+        self.works("with a token", AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN)
+        self.refused("a wrong secret", ["check key and secret", "AWS_ACCESS_KEY_ID"], AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY="wrong")
+        self.refused("a wrong token", ["check key and secret", "InvalidToken"], AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET,
+                     AWS_SESSION_TOKEN="wrong")
         self.refused("half of it", ["AWS_ACCESS_KEY_ID is set", "AWS_SECRET_ACCESS_KEY is not"], AWS_ACCESS_KEY_ID="a")
 
     def check_profiles(self):
-        keys = "aws_access_key_id = %s\naws_secret_access_key = %s\n" % (s3.Swift.key, SECRET)
+        keys = "aws_access_key_id = %s\naws_secret_access_key = %s\n" % (KEY, SECRET)
         wrong = "aws_access_key_id = nobody\naws_secret_access_key = wrong\n"
         given = self.file("given", "[default]\n%s[other]\n%saws_session_token = %s\n" % (wrong, keys, TOKEN))
         self.works("a profile of a file", AWS_SHARED_CREDENTIALS_FILE=given, AWS_PROFILE="other")
@@ -156,7 +164,7 @@ class Suite(s3_suite.Suite):
         self.refused("a profile that is not there", ["\"none\"", given], AWS_SHARED_CREDENTIALS_FILE=given, AWS_PROFILE="none")
         self.file(".aws/credentials", "[default]\n" + keys)
         self.works("~/.aws/credentials")
-        self.works("the environment goes first", AWS_SHARED_CREDENTIALS_FILE=given, AWS_ACCESS_KEY_ID=s3.Swift.key,
+        self.works("the environment goes first", AWS_SHARED_CREDENTIALS_FILE=given, AWS_ACCESS_KEY_ID=KEY,
                    AWS_SECRET_ACCESS_KEY=SECRET)
         (self.room / ".aws/credentials").unlink()
         config = self.file("config", "[profile c]\n%sregion = us-east-1\nendpoint_url = %s\ns3 =\n  addressing_style = path\n"
@@ -170,7 +178,7 @@ class Suite(s3_suite.Suite):
             self.refused(key, [key.split()[0], "credential_process"], AWS_CONFIG_FILE=config)
 
     def check_process(self):
-        answer = json.dumps({"Version": 1, "AccessKeyId": s3.Swift.key, "SecretAccessKey": SECRET, "SessionToken": TOKEN})
+        answer = json.dumps({"Version": 1, "AccessKeyId": KEY, "SecretAccessKey": SECRET, "SessionToken": TOKEN})
         self.file("answer.json", answer)
         config = self.file("config", "[default]\ncredential_process = cat '%s/answer.json'\n" % self.room)
         self.works("a process", AWS_CONFIG_FILE=config)
@@ -184,6 +192,8 @@ class Suite(s3_suite.Suite):
         env = {"AWS_WEB_IDENTITY_TOKEN_FILE": token, "AWS_ROLE_ARN": "arn:aws:iam::1:role/x y", "AWS_ENDPOINT_URL_STS": self.url + "/sts"}
         self.works("web identity", **env)
         self.refused("another role", ["STS", "InvalidIdentityToken", "***"], **{**env, "AWS_ROLE_ARN": "other"})  # which repeats it
+        self.refused("a token that has expired", ["STS", "ExpiredTokenException", "before the expiration"],
+                     **{**env, "AWS_WEB_IDENTITY_TOKEN_FILE": self.file("old", "an-old-one")})
         self.refused("no token", ["/nowhere"], **{**env, "AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere"})
 
     def check_container(self):
@@ -252,7 +262,7 @@ class Suite(s3_suite.Suite):
             "trials": ["s3://runs/t"], "modules": [self.make_rule()], "rules": [{"rule": "ExplodingTensor"}, {"rule": "Looker"}],
             "actions": [{"mail": {"to": "a@localhost", "sendmail": str(tool)}, "on": "end"}]}))
         out, points = self.room / "out", self.room / "points"
-        env = self.env(AWS_ACCESS_KEY_ID=s3.Swift.key, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN, LOOKER_WRITES=str(seen),
+        env = self.env(AWS_ACCESS_KEY_ID=KEY, AWS_SECRET_ACCESS_KEY=SECRET, AWS_SESSION_TOKEN=TOKEN, LOOKER_WRITES=str(seen),
                        AWS_CONTAINER_AUTHORIZATION_TOKEN=TOKEN, PATH="%s:%s" % (programs, os.environ["PATH"]))
         run = [self.assay, "run", job, "--log", "all", "--format", "json,text,csv,html,markdown,junit"]
         done = launch(self.ranks[-1], [*run, "--out", out], env)
@@ -278,14 +288,12 @@ class Suite(s3_suite.Suite):
         self.checks.expect(not any(needle.decode() in self.said for needle in needles), "what assay printed holds a secret")
 
     def all(self):
-        with s3.Swift(SECRET) as self.server:
+        with Server(users={KEY: SECRET}, tokens={None, TOKEN}) as self.server:
             self.check_all()
 
     def check_all(self):
-        client = s3.Client(self.server.port, s3.Swift.key, SECRET)
-        client.make_bucket("runs")
-        client.put_tree("runs", "t/", TRIALS / "linreg_nan")
-        client.put_tree("runs", "small/", Made(self.room / "small").step(1, "TRAIN", 1, {"loss": 0.5}).end())
+        self.server.put_tree("runs", "t/", TRIALS / "linreg_nan")
+        self.server.put_tree("runs", "small/", Made(self.room / "small").step(1, "TRAIN", 1, {"loss": 0.5}).end())
         self.check_environment()
         self.check_profiles()
         self.check_process()

@@ -99,7 +99,7 @@ class Proxy:
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.proxy, self.server.target, self.server.local = self, target, threading.local()
         self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def note(self, method, path, headers):
         with self.lock:

@@ -8,11 +8,13 @@ quick where OpenStack Swift is a real one; what signatures are worth is for that
                                         and the end of the connection
     tls=(certificate, key)              https
     signed=True                         requests without an Authorization header are refused with 403
+    users={key: secret}, tokens={...}   signatures are looked at: key, secret, digest of the body, and a session token of these (None: none)
     hosts=True                          the first word of the Host header is the bucket: virtual hosts
 """
 import bisect
 import email.utils
 import hashlib
+import hmac
 import http.server
 import socketserver
 import ssl
@@ -35,6 +37,8 @@ def escape_key(text):
 class Hole:
     """An object of so many bytes, of which those that differ from zero are `parts`: {offset: bytes}."""
 
+    zeros = memoryview(bytes(8 << 20))
+
     def __init__(self, size, parts):
         self.size, self.parts = size, parts
 
@@ -42,12 +46,39 @@ class Hole:
         return self.size
 
     def __getitem__(self, cut):
+        if cut.stop - cut.start <= len(self.zeros) and not any(at < cut.stop and cut.start < at + len(part) for at, part in self.parts.items()):
+            return self.zeros[:cut.stop - cut.start]
         out = bytearray(cut.stop - cut.start)
         for at, part in self.parts.items():
             first, last = max(at, cut.start), min(at + len(part), cut.stop)
             if first < last:
                 out[first - cut.start:last - cut.start] = part[first - at:last - at]
         return bytes(out)
+
+
+def refused_signature(method, target, headers, body, users, tokens):
+    """Why a request is refused, as a code of S3's; None: its signature, of version 4, is right. Header names are in lower case."""
+    path, _, query = target.partition("?")
+    try:
+        scope, names, given = (word.split("=", 1)[1] for word in headers["authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", "))
+        key, day, region, service, end = scope.rsplit("/", 4)
+        signed = names.split(";")
+        canonical = "\n".join([method, path, "&".join(sorted(query.split("&"))), *("%s:%s" % (n, headers[n].strip()) for n in signed), "",
+                               names, headers["x-amz-content-sha256"]])
+    except (KeyError, ValueError, IndexError):
+        return "AccessDenied"
+    if key not in users:
+        return "InvalidAccessKeyId"
+    if headers.get("x-amz-security-token") not in tokens:
+        return "InvalidToken"
+    text = "\n".join(("AWS4-HMAC-SHA256", headers["x-amz-date"], "/".join((day, region, service, end)),
+                      hashlib.sha256(canonical.encode()).hexdigest()))
+    sign = ("AWS4" + users[key]).encode()
+    for part in (day, region, service, end, text):
+        sign = hmac.new(sign, part.encode(), hashlib.sha256).digest()
+    whole = {"host", "x-amz-date", "x-amz-content-sha256", *({"x-amz-security-token"} & set(headers))} <= set(signed)
+    digest = headers["x-amz-content-sha256"] in ("UNSIGNED-PAYLOAD", hashlib.sha256(body).hexdigest())
+    return None if whole and digest and sign.hex() == given else "SignatureDoesNotMatch"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -97,6 +128,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
         if owner.signed and "Authorization" not in self.headers:
             return self.refuse(403, "AccessDenied")
+        if owner.users is not None:
+            why = refused_signature(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body, owner.users, owner.tokens)
+            if why:
+                return self.refuse(403, why)
         path, _, query = self.path.partition("?")
         words = {name: value[0] for name, value in urllib.parse.parse_qs(query, keep_blank_values=True).items()}
         if owner.hosts:
@@ -165,8 +200,9 @@ class Listener(socketserver.ThreadingMixIn, http.server.HTTPServer):
 class Server:
     key, secret = "a-key", "a-secret"
 
-    def __init__(self, decide=None, tls=None, signed=False, hosts=False, delay=0):
+    def __init__(self, decide=None, tls=None, signed=False, hosts=False, delay=0, users=None, tokens=(None,)):
         self.decide, self.signed, self.hosts, self.delay = decide, signed, hosts, delay
+        self.users, self.tokens = users, tokens
         self.buckets, self.sorted, self.uploads, self.requests = {}, {}, set(), []
         self.times = []  # when each came
         self.lock, self.stopped = threading.Lock(), threading.Event()
