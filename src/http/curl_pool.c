@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -38,6 +39,7 @@ struct assay_http_pool {
     pthread_mutex_t lock;
     pthread_cond_t ended; /* a call is over */
     pthread_t thread;
+    pid_t owner; /* the process that has the thread */
     CURLM *multi;
     call_list waiting, running, resting;
     unsigned most, under_way;
@@ -270,6 +272,7 @@ int assay_http_pool_new(unsigned most, assay_http_pool **out, assay_error *err)
         return assay_fail(err, ASSAY_ENOMEM, "libcurl cannot be started, or is out of memory");
     }
     pool->most = most;
+    pool->owner = getpid();
     list_init(&pool->waiting);
     list_init(&pool->running);
     list_init(&pool->resting);
@@ -295,9 +298,14 @@ int assay_http_pool_new(unsigned most, assay_http_pool **out, assay_error *err)
     return ASSAY_OK;
 }
 
+bool assay_http_pool_serves(const assay_http_pool *pool)
+{
+    return pool->owner == getpid();
+}
+
 void assay_http_pool_free(assay_http_pool *pool)
 {
-    if (!pool)
+    if (!pool || !assay_http_pool_serves(pool))
         return;
     pthread_mutex_lock(&pool->lock);
     pool->stop = true;
@@ -344,6 +352,8 @@ assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *
 
 bool assay_http_is_over(assay_http_call *call)
 {
+    if (!assay_http_pool_serves(call->pool))
+        return call->state == OVER;
     pthread_mutex_lock(&call->pool->lock);
     bool over = call->state == OVER;
     pthread_mutex_unlock(&call->pool->lock);
@@ -353,21 +363,26 @@ bool assay_http_is_over(assay_http_call *call)
 int assay_http_wait(assay_http_call *call, assay_http_answer **answer, assay_error *err)
 {
     assay_http_pool *pool = call->pool;
-    pthread_mutex_lock(&pool->lock);
+    *answer = &call->answer;
+    const bool serves = assay_http_pool_serves(pool);
+    if (serves)
+        pthread_mutex_lock(&pool->lock);
+    else if (call->state != OVER)
+        return assay_fail(err, ASSAY_EINTERNAL, "the process was forked while it was asked for");
     if (call->state == WAITING) { /* before those that nobody waits for yet */
         list_take(call);
         list_put(call, WAITING, true);
     }
     while (call->state != OVER)
         pthread_cond_wait(&pool->ended, &pool->lock);
-    pthread_mutex_unlock(&pool->lock);
-    *answer = &call->answer;
+    if (serves)
+        pthread_mutex_unlock(&pool->lock);
     return call->status == ASSAY_OK ? ASSAY_OK : assay_fail(err, call->status, "%s", call->error.text);
 }
 
 void assay_http_end(assay_http_call *call)
 {
-    if (!call)
+    if (!call || !assay_http_pool_serves(call->pool))
         return;
     assay_http_pool *pool = call->pool;
     pthread_mutex_lock(&pool->lock);

@@ -86,6 +86,10 @@ typedef struct assay_http_work {
 int assay_http_pool_new(unsigned most, assay_http_pool **out, assay_error *err);
 void assay_http_pool_free(assay_http_pool *pool);
 
+/* False in a child of the process that made it: a fork leaves its thread behind. Calls that were over stay so there,
+ * waiting for another one fails, and ending them frees nothing. */
+bool assay_http_pool_serves(const assay_http_pool *pool);
+
 /* Starts a call, before those that wait when it is `urgent`. Takes the context in any case. NULL without memory. */
 assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *work, void *context, bool urgent);
 /* Has it come to an end? */

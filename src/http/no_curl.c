@@ -33,6 +33,12 @@ void assay_http_pool_free(assay_http_pool *pool)
     (void)pool;
 }
 
+bool assay_http_pool_serves(const assay_http_pool *pool)
+{
+    (void)pool;
+    return false;
+}
+
 assay_http_call *assay_http_begin(assay_http_pool *pool, const assay_http_work *work, void *context, bool urgent)
 {
     (void)pool;

@@ -34,6 +34,7 @@ typedef struct work {
 
 struct s3_call {
     work *work;
+    assay_http_pool *pool;
     assay_http_call *http;
     bool redirected, renewed;
 };
@@ -236,8 +237,13 @@ static work *new_work(const s3_request *request)
 /* Hands the work to the pool; false without memory. */
 static bool send_work(s3_call *call, bool urgent)
 {
+    assay_http_pool *pool = s3_session_pool();
+    call->pool = pool;
+    call->http = NULL;
+    if (!pool)
+        return false;
     atomic_fetch_add(&call->work->owners, 1);
-    call->http = assay_http_begin(s3_session_pool(), &s3_work, call->work, urgent);
+    call->http = assay_http_begin(pool, &s3_work, call->work, urgent);
     return call->http != NULL;
 }
 
@@ -309,7 +315,13 @@ int s3_call_wait(s3_call *call, assay_http_answer **answer, assay_error *err)
     for (;;) {
         assay_error why = {""};
         s3_refusal refusal;
-        int status = assay_http_wait(call->http, answer, &why);
+        int status = ASSAY_OK;
+        if (!assay_http_pool_serves(call->pool) &&
+            !assay_http_is_over(call->http)) /* the process was forked meanwhile */
+            status = again(call, err);
+        if (status != ASSAY_OK)
+            return status;
+        status = assay_http_wait(call->http, answer, &why);
         work *w = call->work;
         if (status == ASSAY_OK && w->failed < 0)
             return assay_fail(err, w->failed, "s3://%s/%s: %s", w->bucket, w->key ? w->key : "", w->error.text);

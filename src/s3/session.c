@@ -324,6 +324,11 @@ int assay_s3_unpack(assay_cursor *in, assay_error *err)
 
 assay_http_pool *s3_session_pool(void)
 {
+    if (!assay_http_pool_serves(now.pool)) { /* a fork leaves this thread alone */
+        pthread_mutex_init(&lock, NULL);
+        if (assay_http_pool_new((unsigned)options.requests, &now.pool, NULL) != ASSAY_OK)
+            return NULL;
+    }
     return now.pool;
 }
 

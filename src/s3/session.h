@@ -14,7 +14,7 @@ typedef struct s3_counters {
 } s3_counters;
 extern s3_counters s3_counter;
 
-/* The open session's pool. */
+/* The open session's pool; in a child of the process that opened it a new one. NULL without memory for that. */
 assay_http_pool *s3_session_pool(void);
 unsigned s3_session_attempts(void);
 /* Seconds after which a connection that gives nothing is broken. */

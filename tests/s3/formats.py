@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Every kind of trial that S3 can hold, at any number of ranks: packed trials, which are read by ranges, alone and several in a file;
-series of checkpoints; a recording of .npy files. The report is that of the files in a directory.
+series of checkpoints; a recording of .npy files; profiler data. The report is that of the files in a directory, and Python reads the same
+values, several threads at once.
 
-    formats.py --assay PROGRAM --ranks 1 3 ... [--no-pack]
+    formats.py --assay PROGRAM --ranks 1 3 ... [--no-pack] [--library FILE]
 """
 import json
 import shutil
@@ -16,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import s3  # noqa: E402
 import s3_suite  # noqa: E402
 from checkpoints import save_dcp, save_npz, save_safetensors, save_sharded  # noqa: E402
-from launch import TRIALS  # noqa: E402
+from launch import ROOT, TRIALS, run  # noqa: E402
 from reports import body_of  # noqa: E402
 from s3_server import Server  # noqa: E402
 from s3_suite import launch  # noqa: E402
@@ -58,6 +59,36 @@ SERIES = {
 }
 
 
+# Threads that read a trial of their own each, and compare it with the one in the directory; then a child of the process, as data loaders fork
+# them, reads on.
+READER = """
+import os, sys, threading, numpy, assay
+
+def values(place, trial=None):
+    trial = trial or assay.open(place)
+    return {(name, step): trial.tensor(name).value(step) for name in trial.tensor_names() for step in trial.tensor(name).steps()}
+
+wanted, found = values(sys.argv[1]), []
+threads = [threading.Thread(target=lambda: found.append(values(sys.argv[2]))) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert wanted and len(found) == 4
+
+def same(other):
+    return wanted.keys() == other.keys() and all(numpy.array_equal(wanted[k], other[k], equal_nan=True) for k in wanted)
+
+assert all(map(same, found))
+trial = assay.open(sys.argv[2])
+child = os.fork()
+if child == 0:
+    os._exit(0 if same(values("", trial)) and same(values(sys.argv[2])) else 1)
+assert os.waitpid(child, 0)[1] == 0 and same(values("", trial))
+print(len(wanted))
+"""
+
+
 class Suite(s3_suite.Suite):
     def __init__(self, options):
         super().__init__(options)
@@ -88,6 +119,19 @@ class Suite(s3_suite.Suite):
             self.same(name, root, "s3://runs/" + name, self.job)
             listed = self.run("ls", "s3://runs/" + name)
             self.checks.expect(listed.code == 0 and "30" in listed.out, "ls of %s: %s" % (name, listed))
+
+    def check_events(self):
+        """Profiler data, which has no tensors beside it."""
+        tree = ROOT / "tests" / "data" / "events" / "profiler"
+        self.server.put_tree("runs", "events/", tree)
+        self.same("profiler data", tree, "s3://runs/events")
+
+    def check_python(self):
+        self.server.put_tree("runs", "healthy/", TRIALS / "healthy")
+        env = {**s3.environment(self.server.port, self.server.key, self.server.secret), "ASSAY_LIBRARY": self.options.library,
+               "PYTHONPATH": str(ROOT / "src" / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = run([sys.executable, "-c", READER, TRIALS / "healthy", "s3://runs/healthy"], env)
+        self.checks.expect(done.code == 0 and int(done.out) > 100, "Python: %s" % done)
 
     def check_packed(self):
         one, two = self.room / "one.h5", self.room / "two.h5"
@@ -141,9 +185,12 @@ class Suite(s3_suite.Suite):
         with Server() as self.server:
             self.server.buckets["runs"] = {}
             self.check_series()
+            self.check_events()
+            if self.options.library != "none":
+                self.check_python()
             if not self.options.no_pack:
                 self.check_packed()
 
 
 if __name__ == "__main__":
-    s3_suite.main(__doc__, Suite, "--no-pack")
+    s3_suite.main(__doc__, Suite, "--no-pack", library=None)

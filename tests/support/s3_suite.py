@@ -35,14 +35,14 @@ class Suite:
 
 
 def main(doc, suite, *flags, **choices):
-    """`choices`: options with a value, of which the first is the default."""
+    """`choices`: options with a value, of which the first is the default; None: any value, "none" by default."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--assay", required=True)
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
     for flag in flags:
         parser.add_argument(flag, action="store_true")
     for name, values in choices.items():
-        parser.add_argument("--" + name, choices=values, default=values[0])
+        parser.add_argument("--" + name, choices=values, default=values[0] if values else "none")
     tests = suite(parser.parse_args())
     tests.all()
     shutil.rmtree(tests.room, ignore_errors=True)

@@ -32,7 +32,7 @@ bool assay_s3_is_hdf5_place(const char *place, size_t *length)
     return false;
 }
 
-static int s3_open(assay_store *store, const char *place, assay_error *err)
+int s3_open(assay_store *store, const char *place, assay_error *err)
 {
     assay_error why = {""};
     s3_root *root = assay_alloc_zeroed(1, sizeof *root);
@@ -60,7 +60,7 @@ static void release_directory(s3_directory *d)
     free(d->path);
 }
 
-static void s3_close(assay_store *store)
+void s3_close(assay_store *store)
 {
     s3_root *root = store->root;
     s3_forget_asked(root);
@@ -122,7 +122,7 @@ static assay_s3_listing *begin_listing(s3_root *root, const char *path)
     return listing;
 }
 
-static void s3_list_ahead(assay_store *store, const char *path)
+void s3_list_ahead(assay_store *store, const char *path)
 {
     s3_root *root = store->root;
     if (find_directory(root, path) || s3_tree_of(root, path))
@@ -197,6 +197,17 @@ static int visit_listed(s3_root *root, const char *path, listed *l, assay_error 
     return listing ? assay_s3_list_finish(listing, take_object, l, err) : ASSAY_ENOMEM;
 }
 
+/* Takes away the second of equal names: an object may be called as the directory beside it is, as some programs mark
+ * those. */
+static void drop_equal(assay_names *names)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < names->count; i++)
+        if (kept == 0 || strcmp(names->name[kept - 1], names->name[i]) != 0)
+            names->name[kept++] = names->name[i];
+    names->count = kept;
+}
+
 /* Lists a directory: its names into *out, and into the facts what is known of it and of the objects in it. */
 static int list_now(assay_store *store, const char *path, assay_names *out, assay_error *err)
 {
@@ -209,13 +220,15 @@ static int list_now(assay_store *store, const char *path, assay_names *out, assa
         status = s3_facts_set(&root->facts, &l.directory);
     if (status == ASSAY_OK)
         status = assay_names_from_text((const char *)l.text.data, l.text.size, l.count, out);
+    if (status == ASSAY_OK)
+        drop_equal(out);
     assay_buf_release(&l.text);
     if (status == ASSAY_ENOTFOUND) /* the bucket: then nothing is there */
         status = ASSAY_EUSAGE;
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "%s: out of memory while listing it", path) : status;
 }
 
-static int s3_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
+int s3_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
     s3_directory *d = find_directory(store->root, directory);
     assay_names names = {NULL, 0};
@@ -274,7 +287,7 @@ static int know_object(assay_store *store, const char *path, const s3_fact **out
     return status;
 }
 
-static int s3_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err)
+int s3_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err)
 {
     const s3_fact *fact = NULL;
     int status = know_object(store, path, &fact, err);
@@ -284,7 +297,7 @@ static int s3_size_of(assay_store *store, const char *path, uint64_t *size, assa
     return 1;
 }
 
-static int s3_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
+int s3_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err)
 {
     const s3_fact *fact = NULL;
     int status = ASSAY_OK;
@@ -301,7 +314,7 @@ static int s3_stamp(assay_store *store, const char *path, assay_store_stamp *out
 
 /* ---- to other ranks ---- */
 
-static void s3_pack(const assay_store *store, assay_buf *out)
+void s3_pack(const assay_store *store, assay_buf *out)
 {
     const s3_root *root = store->root;
     assay_put_u64(out, root->facts.count);
@@ -317,7 +330,7 @@ static void s3_pack(const assay_store *store, assay_buf *out)
     }
 }
 
-static int s3_unpack(assay_store *store, assay_cursor *in)
+int s3_unpack(assay_store *store, assay_cursor *in)
 {
     s3_root *root = store->root;
     int status = ASSAY_OK;
@@ -332,33 +345,8 @@ static int s3_unpack(assay_store *store, assay_cursor *in)
     return in->failed ? ASSAY_EINTERNAL : status;
 }
 
-static bool s3_waits(const assay_store *store)
-{
-    (void)store;
-    return true;
-}
-
-static void s3_depth(const assay_store *store, size_t *files, uint64_t *bytes)
+void s3_depth(const assay_store *store, size_t *files, uint64_t *bytes)
 {
     *files = ((const s3_root *)store->root)->ring / ROOM_FOR_ASKED;
     *bytes = assay_s3_memory();
 }
-
-const assay_store_ops assay_store_s3 = {
-    .scheme = "s3://",
-    .open = s3_open,
-    .close = s3_close,
-    .list = s3_list,
-    .list_ahead = s3_list_ahead,
-    .size_of = s3_size_of,
-    .open_file = s3_open_file,
-    .close_file = s3_close_file,
-    .read_at = s3_read_at,
-    .stamp = s3_stamp,
-    .follow = s3_follow,
-    .waits = s3_waits,
-    .depth = s3_depth,
-    .ahead = s3_ahead,
-    .pack = s3_pack,
-    .unpack = s3_unpack,
-};

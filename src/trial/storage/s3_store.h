@@ -87,10 +87,18 @@ typedef int s3_leaf_visit(void *context, const char *path, size_t length, const 
 int s3_tree_visit(s3_root *root, s3_tree *tree, const char *directory, s3_leaf_visit *visit, void *context,
                   assay_error *err);
 void s3_tree_release(s3_tree *tree);
-/* As assay_store_follow(). */
-int s3_follow(assay_store *store, assay_store *before, const char *const *from, size_t count);
+/* ---- the backend, of which s3_ops.c makes one call at a time ---- */
 
-/* The file part of the backend. */
+int s3_open(assay_store *store, const char *place, assay_error *err);
+void s3_close(assay_store *store);
+int s3_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
+void s3_list_ahead(assay_store *store, const char *path);
+int s3_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err);
+int s3_stamp(assay_store *store, const char *path, assay_store_stamp *out, assay_error *err);
+int s3_follow(assay_store *store, assay_store *before, const char *const *from, size_t count);
+void s3_depth(const assay_store *store, size_t *files, uint64_t *bytes);
+void s3_pack(const assay_store *store, assay_buf *out);
+int s3_unpack(assay_store *store, assay_cursor *in);
 int s3_open_file(assay_store *store, const char *path, assay_store_file *file, assay_error *err);
 void s3_close_file(assay_store_file *file);
 int s3_read_at(assay_store_file *file, uint64_t offset, void *bytes, size_t size, size_t *got, assay_error *err);
