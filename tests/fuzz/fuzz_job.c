@@ -24,6 +24,26 @@ static void check_instances(assay_instance *const *list, size_t count)
     }
 }
 
+/* How a trial is to be read comes to the other ranks as it is here. */
+static void send_options(const assay_trial_options *options)
+{
+    assay_buf once, again;
+    assay_trial_options *copy = NULL;
+    int64_t step;
+    assay_buf_init(&once, SIZE_MAX / 4);
+    assay_buf_init(&again, SIZE_MAX / 4);
+    assay_trial_options_pack(options, &once);
+    assay_cursor in = assay_cursor_over(once.data, once.size);
+    must(assay_trial_options_unpack(&in, &copy) == ASSAY_OK && !assay_cursor_bad(&in));
+    assay_trial_options_pack(copy, &again);
+    must(once.size == again.size && memcmp(once.data, again.data, once.size) == 0);
+    if (assay_trial_options_has_steps(copy))
+        must(!assay_trial_options_step(copy, "epoch=7-step=12.ckpt", 20, &step) || step >= 0);
+    assay_trial_options_release(copy);
+    assay_buf_release(&once);
+    assay_buf_release(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool registered;
@@ -41,6 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_instances(job.aggregations, job.aggregation_count);
     for (size_t i = 0; i < job.trial_count; i++)
         must(job.trials[i].path[0] && job.trials[i].name[0]);
+    for (size_t i = 0; i < job.trial_count; i++)
+        send_options(job.trials[i].options);
     must(job.formats != 0 && job.max_findings > 0);
     assay_job_release(&job);
     return 0;

@@ -84,15 +84,25 @@ class Suite(s3_suite.Suite):
             self.checks.expect(len(server.requests) == 2, "not found out before the run: %s" % server.requests)
             self.refused("nobody", server, ["no credentials"], "run", trial, "--out", "s3://out/r", AWS_ACCESS_KEY_ID="",
                          AWS_SECRET_ACCESS_KEY="")
-            server.decide = lambda n, method, path: DENIED if "report.txt" in path else None
-            done = self.run(server, "run", trial, "--out", "s3://out/r", "--format", "json,text,csv")
-            files = self.files(server, "r/")
-            self.checks.expect(done.code == 4 and "s3://out/r/report.txt" in done.err and "findings.csv" in files and
-                               "report.json" not in files, "one file refused: %s %s" % (sorted(files), done))
+            self.check_each_file(server, trial)
             server.decide = lambda n, method, path: ("status", 501, {}, b"") if method == "POST" else None
             done = self.run(server, "run", trial, "--out", "s3://out/r2")
             self.checks.expect(done.code == 0 and "report.json" in self.files(server, "r2/"), "no uploads in parts: %s" % done)
             self.refused("ASSAY_FAULT", server, ["ASSAY_FAULT"], "run", trial, "--out", "s3://out/r3", "--quiet", ASSAY_FAULT="write:1")
+
+    def check_each_file(self, server, trial):
+        """Each file of each form is refused once: the others are written, report.json is not, and results.h5 not behind another one."""
+        forms = FORMS + ("" if self.options.no_hdf5 else ",hdf5")
+        server.decide = None
+        self.run(server, "run", trial, "--out", "s3://out/all", "--format", forms)
+        names = sorted(self.files(server, "all/"))
+        self.checks.expect(len(names) >= len(forms.split(",")), "files: %s" % names)
+        for number, name in enumerate(names):
+            server.decide = lambda n, method, path: DENIED if method == "PUT" and s3.unescape(path).endswith("/%d/" % number + name) else None
+            done = self.run(server, "run", trial, "--out", "s3://out/%d" % number, "--format", forms)
+            files, wanted = set(self.files(server, "%d/" % number)), set(names) - {name, "report.json"}
+            self.checks.expect(done.code == 4 and "s3://out/%d/%s" % (number, name) in done.err and wanted - {"results.h5"} <= files <= wanted,
+                               "%s refused: %s %s" % (name, sorted(files), done))
 
     def check_actions(self):
         """The log lies beside the report: what was done once is not done again, and a log that cannot be kept stops actions."""
