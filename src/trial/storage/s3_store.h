@@ -87,8 +87,10 @@ typedef int s3_leaf_visit(void *context, const char *path, size_t length, const 
 int s3_tree_visit(s3_root *root, s3_tree *tree, const char *directory, s3_leaf_visit *visit, void *context,
                   assay_error *err);
 void s3_tree_release(s3_tree *tree);
+
 /* ---- the backend, of which s3_ops.c makes one call at a time ---- */
 
+/* As the calls of assay_store_ops (backend.h) of these names. */
 int s3_open(assay_store *store, const char *place, assay_error *err);
 void s3_close(assay_store *store);
 int s3_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);
