@@ -33,7 +33,7 @@ PRIVATE_TO = r"src/trial/format/\w+/.*|src/hook/.*"  # what a format calls its f
 BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|ctime|asctime|alloca|atoi|atol|atof)\s*\(")
 PLACES = ["*", ".ci/*"] + [d + "/**/*" for d in ("include", "src", "rules", "jobs", "slurm", "tests", "bench", "docs", "cmake")]
 MOST_LINES = 500
-LONGER = {"src/python/assay_hook.py": 550}  # users get it as one file
+LONGER = {"src/python/assay_hook.py": 600}  # users get it as one file
 breaches = []
 
 
@@ -51,7 +51,8 @@ def check_include(path, number, name):
         breach(path, number, "formats are known inside trial only: ask the catalog, the index, the reader")
     own = re.match(r"(src/trial/format/(?!tfrecord)\w+)/", "src/" + name)
     npz = own and own.group(1).endswith("/npy") and path.startswith("src/trial/format/checkpoint/")  # .npy files in a zip
-    if own and path.startswith("src/") and not path.startswith(own.group(1) + "/") and not npz:
+    dumps = name == "trial/format/checkpoint/pickle.h" and path == "src/trial/topology/group_files.c"  # flight recorders pickle theirs
+    if own and path.startswith("src/") and not path.startswith(own.group(1) + "/") and not npz and not dumps:
         breach(path, number, "%s is known in its own folder only" % name)
     if path.startswith("rules/") and path != "rules/builtin.c" and target and target.group(1) in MODULES:
         breach(path, number, "built-in rules include <assay/...> only, not %s" % name)

@@ -71,6 +71,25 @@ int assay_hook_version(assay_hook *hook, const char *name, const char *version);
 /* Reads a configuration file in the reference's format as if its contents had been set by calls. */
 int assay_hook_load(assay_hook *hook, const char *path);
 
+/* An axis along which workers are laid out: data, tensor, pipeline parallel and so on ("dp", "tp", "pp"). */
+typedef struct assay_hook_axis {
+    const char *name; /* small letters, digits and _, a letter first */
+    int64_t size;     /* workers along it */
+    int64_t at;       /* this worker's place, from 0 */
+} assay_hook_axis;
+
+/* Says where this worker is among all: in the mesh of that name, axes outermost first. The sizes multiply to the
+ * number of workers. Another call with the name replaces what was said; at most 16 meshes of 8 axes. `tensors` is NULL,
+ * or a JSON list of entries as in topology.json ("match", "split", "replicate", ...), for tensors that are saved
+ * without a layout; the last list counts. Each worker says it for itself, before the first step, and all give the same
+ * list. ASSAY_EPARAM, ASSAY_EUSAGE after the first step. */
+int assay_hook_set_topology(assay_hook *hook, const char *mesh, int axes, const assay_hook_axis *axis,
+                            const char *tensors);
+/* Names a group of workers that this one communicates in, by their ranks, in the order that they have in it: as
+ * torch.distributed calls it ("TENSOR_MODEL_PARALLEL_GROUP", "mesh_tp"). Where no mesh was said, axes are made of
+ * groups. At most 256 groups. ASSAY_EPARAM, ASSAY_EUSAGE after the first step. */
+int assay_hook_add_group(assay_hook *hook, const char *name, size_t count, const int64_t *ranks);
+
 /* Fixes the configuration and takes this worker's place in the directory now, which otherwise the first step does:
  * tells before the training starts whether it can be recorded. After a failure the hook is off. ASSAY_EUSAGE for a
  * directory that holds something (parameter "existing"), ASSAY_EIO. */
@@ -106,6 +125,20 @@ bool assay_hook_wants(assay_hook *hook, const char *tensor);
  * its extents (ndim 0 is a scalar). The bytes are copied before this returns. Saving a name twice in a step writes two
  * records. ASSAY_EUSAGE before the first step, for unknown dtypes, too many or negative extents, or no data. */
 int assay_hook_save(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data);
+/* Which piece of a tensor a worker has, where several have it between them. */
+typedef struct assay_hook_layout {
+    const int64_t *global_shape; /* [ndim] of the whole tensor */
+    const int64_t *offset;       /* [ndim] where the piece begins in it */
+    int64_t replica;             /* of the workers that have this very piece, which one this is, from 0 */
+    bool partial; /* what it has is an addend: the tensor is the sum over the workers that have this piece */
+} assay_hook_layout;
+
+/* assay_hook_save() of a piece: `shape` is the piece's own. Its place goes into the trial, so that rules and reports
+ * speak of the whole tensor (docs/topology.md). A tensor that every worker has a copy of is a piece of its whole shape
+ * at offset 0, with as many replicas. NULL layout: the same as assay_hook_save(). ASSAY_EUSAGE also for a piece that
+ * leaves the tensor. */
+int assay_hook_save_piece(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape,
+                          const void *data, const assay_hook_layout *layout);
 /* Saves a one-dimensional tensor of strings. */
 int assay_hook_save_strings(assay_hook *hook, const char *tensor, size_t count, const char *const *texts);
 /* Saves a float64 of shape (1) named "scalar/<name>" at the current step, whatever the save interval says, unless a

@@ -94,6 +94,7 @@ static int start(assay_hook *hook, assay_error *err)
         hook_output_init(&hook->output, &hook->config, hook->directory, hook->worker, hook_workers(hook)) < 0)
         return assay_fail(err, ASSAY_ENOMEM, "hook: no memory for a queue of %llu bytes",
                           (unsigned long long)hook->config.memory);
+    hook->output.topology = &hook->topology;
     hook_write_facts(hook, false);
     rc = hook_writer_start(hook, err);
     if (rc == ASSAY_OK && (hook->config.metrics_interval > 0 || hook->config.timeline))

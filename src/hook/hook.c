@@ -81,6 +81,7 @@ static void release(assay_hook *hook)
     hook_names_release(&hook->names);
     hook_config_release(&hook->config);
     hook_facts_release(&hook->facts);
+    hook_topology_release(&hook->topology);
     assay_buf_release(&hook->file);
     free(hook->file_name);
     free(hook->directory);

@@ -12,6 +12,7 @@
 #include "hook/output.h"
 #include "hook/profile.h"
 #include "hook/queue.h"
+#include "hook/topology.h"
 #include "hook/wait.h"
 
 struct assay_hook {
@@ -46,6 +47,7 @@ struct assay_hook {
     assay_hook_counts counts;
     hook_facts facts;
     hook_recorded recorded;
+    hook_topology topology; /* fixed once `frozen` */
     bool warned;
 };
 

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "hook/layout.h"
 
 enum { FIRST_ROOM = 256 };
 
@@ -20,6 +21,7 @@ void hook_names_release(hook_names *names)
     for (size_t i = 0; i < names->room; i++) {
         if (names->slots[i]) {
             free(names->slots[i]->text);
+            hook_layout_free(names->slots[i]->layout);
             free(names->slots[i]);
         }
     }
@@ -92,7 +94,7 @@ int hook_names_find(hook_names *names, const hook_config *config, const char *te
         free(copy);
         return assay_fail(err, ASSAY_ENOMEM, "tensor \"%s\": out of memory", text);
     }
-    *n = (hook_name){copy, hash, hook_config_match(config, text, length)};
+    *n = (hook_name){copy, hash, hook_config_match(config, text, length), NULL};
     names->slots[slot_of(names->slots, names->room, text, hash)] = n;
     names->count++;
     names->version += n->mask != 0;

@@ -14,7 +14,9 @@
 #include "base/json.h"
 #include "hook/board.h"
 #include "hook/encode.h"
+#include "hook/layout.h"
 #include "hook/reduce.h"
+#include "hook/topology.h"
 
 enum { INDEX_CEILING = 1 << 28, PATH_ROOM = 512, REDUCTION_NAME = 64 };
 
@@ -99,7 +101,8 @@ static int open_events(hook_output *out, assay_error *err)
 }
 
 /* Puts the record whose parts are head, content, tail, and notes its place for the index. */
-static int put_record(hook_output *out, const char *tag, const void *content, size_t size, assay_error *err)
+static int put_record(hook_output *out, const char *tag, const void *content, size_t size, const hook_layout *layout,
+                      assay_error *err)
 {
     if (!hook_stream_is_open(&out->stream)) {
         int rc = open_events(out, err);
@@ -120,8 +123,11 @@ static int put_record(hook_output *out, const char *tag, const void *content, si
         return rc;
     assay_put_format(&out->payload, "%s{\"tensorname\": ", out->payload.size ? ", " : "");
     assay_json_put_text(&out->payload, tag);
-    assay_put_format(&out->payload, ", \"start_idx\": %llu, \"length\": %llu}", (unsigned long long)start,
+    assay_put_format(&out->payload, ", \"start_idx\": %llu, \"length\": %llu", (unsigned long long)start,
                      (unsigned long long)(out->stream.size - start));
+    if (layout)
+        hook_layout_put(layout, &out->payload);
+    assay_put_u8(&out->payload, '}');
     out->records++;
     return ASSAY_OK;
 }
@@ -149,11 +155,12 @@ static int put_raw(hook_output *out, const hook_item *item, assay_error *err)
 {
     hook_record r = record_of(item);
     if (item->dtype == ASSAY_STRING)
-        return hook_encode_strings(&r, item->data, &out->head, &out->tail) ? put_record(out, item->name, NULL, 0, err)
-                                                                           : too_large(item, err);
+        return hook_encode_strings(&r, item->data, &out->head, &out->tail)
+                   ? put_record(out, item->name, NULL, 0, NULL, err)
+                   : too_large(item, err);
     if (!hook_encode_tensor(&r, &out->head, &out->tail))
         return too_large(item, err);
-    return put_record(out, item->name, item->data, item->bytes, err);
+    return put_record(out, item->name, item->data, item->bytes, item->layout, err);
 }
 
 /* Reductions of float32 tensors are float32, as PyTorch has them; all others are float64. */
@@ -171,7 +178,7 @@ static int put_reduction(hook_output *out, const hook_item *item, int code, doub
     r.content = narrow ? sizeof value32 : sizeof value;
     if (!hook_encode_tensor(&r, &out->head, &out->tail))
         return too_large(item, err);
-    return put_record(out, tag, narrow ? (const void *)&value32 : &value, r.content, err);
+    return put_record(out, tag, narrow ? (const void *)&value32 : &value, r.content, NULL, err);
 }
 
 static void put_shape(hook_output *out, const hook_item *item)
@@ -220,7 +227,8 @@ static int put_item(hook_output *out, const hook_item *item, assay_error *err)
         for (size_t k = 0; rc == ASSAY_OK && k < count; k++)
             rc = put_reduction(out, item, codes[k], values[k], err);
     }
-    if (rc == ASSAY_OK && raw && (item->bytes || item->dtype == ASSAY_STRING))
+    if (rc == ASSAY_OK && raw &&
+        (item->bytes || item->dtype == ASSAY_STRING || item->layout)) /* a piece may be empty */
         rc = put_raw(out, item, err);
     if (rc == ASSAY_OK)
         hook_board_item(out, item);
@@ -321,6 +329,9 @@ int hook_output_collections(hook_output *out, const hook_name *known, size_t cou
         rc = assay_fail(err, rc, "%s: the collections of %s: %s", out->directory, out->worker, assay_status_text(rc));
     else
         rc = write_file(out, make_path(out, err, "collections/000000000/%s_collections.json", out->worker), &text, err);
+    assay_buf_clear(&text);
+    if (rc == ASSAY_OK && out->topology && hook_topology_put(out->topology, known, count, &text))
+        rc = write_file(out, make_path(out, err, "topology/%s.json", out->worker), &text, err);
     if (rc == ASSAY_OK) {
         out->collections_written = true;
         out->collections_version = version;

@@ -14,7 +14,8 @@ typedef struct hook_output {
     const hook_config *config; /* frozen */
     const char *directory, *worker;
     int num_workers;
-    uint64_t serial; /* of the open step; 0 when none is */
+    const struct hook_topology *topology; /* what the training said of its workers (topology.h); the hook's, frozen */
+    uint64_t serial;                      /* of the open step; 0 when none is */
     int64_t step, mode_step;
     int mode;
     bool failed; /* the open step cannot be written any more */
@@ -43,7 +44,7 @@ int hook_output_close_step(hook_output *out, const hook_name *known, size_t coun
 bool hook_output_wants_collections(const hook_output *out, uint64_t version);
 /* Writes run/<worker>.json. What a run before this one left there moves to run/earlier/. */
 int hook_output_facts(hook_output *out, const assay_buf *text, bool again, assay_error *err);
-/* Writes the collections file. */
+/* Writes the collections file, and what is known of pieces (topology/<worker>.json) where there are some. */
 int hook_output_collections(hook_output *out, const hook_name *known, size_t count, uint64_t version, assay_error *err);
 
 #endif

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "hook/layout.h"
+
 enum { WAKE_BYTES = 1 << 20 };
 
 int assay_hook_set_mode(assay_hook *hook, int mode)
@@ -180,7 +182,7 @@ static void publish(assay_hook *hook, hook_item *item, bool awaited)
 /* Queues a tensor whose collections want it. A tensor that is too large to be copied into the ring is lent to the
  * writer instead, and the caller waits: memory stays bounded. The lock is held, and let go while bytes are copied. */
 static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int dtype, int ndim, const int64_t *shape,
-                    const void *data, size_t bytes)
+                    const void *data, size_t bytes, const struct hook_layout *layout)
 {
     bool lent = hook_item_size(ndim, bytes) > hook->config.memory / 2;
     if (lent && hook->config.drop) {
@@ -191,6 +193,7 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int 
     if (!item)
         return;
     item->name = name->text;
+    item->layout = layout;
     item->mask = mask;
     item->dtype = dtype;
     if (ndim)
@@ -249,6 +252,12 @@ static int check(const char *tensor, int dtype, int ndim, const int64_t *shape, 
 
 int assay_hook_save(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data)
 {
+    return assay_hook_save_piece(hook, tensor, dtype, ndim, shape, data, NULL);
+}
+
+int assay_hook_save_piece(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape,
+                          const void *data, const assay_hook_layout *layout)
+{
     int rc = worth_it(hook);
     if (rc <= 0 || atomic_load_explicit(&hook->mask, memory_order_relaxed) == 0)
         return rc < 0 ? rc : ASSAY_OK;
@@ -259,8 +268,12 @@ int assay_hook_save(assay_hook *hook, const char *tensor, int dtype, int ndim, c
     rc = tensor ? hook_names_find(&hook->names, &hook->config, tensor, &name, &err)
                 : assay_fail(&err, ASSAY_EUSAGE, "a tensor without a name");
     uint64_t mask = rc == ASSAY_OK ? name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed) : 0;
-    if (mask && (rc = check(tensor, dtype, ndim, shape, data, &bytes, &err)) == ASSAY_OK)
-        enqueue(hook, name, mask, dtype, ndim, shape, data, bytes);
+    if (mask)
+        rc = check(tensor, dtype, ndim, shape, data, &bytes, &err);
+    if (mask && rc == ASSAY_OK && layout)
+        rc = hook_layout_note(&hook->names, name, ndim, shape, layout, &err);
+    if (mask && rc == ASSAY_OK)
+        enqueue(hook, name, mask, dtype, ndim, shape, data, bytes, layout ? name->layout : NULL);
     if (rc < 0)
         hook_failed(hook, rc, err.text);
     pthread_mutex_unlock(&hook->lock);
@@ -283,6 +296,7 @@ static int enqueue_strings(assay_hook *hook, const hook_name *name, uint64_t mas
     if (!item)
         return ASSAY_OK;
     item->name = name->text;
+    item->layout = NULL;
     item->mask = mask;
     item->dtype = ASSAY_STRING;
     *(int64_t *)(void *)(item + 1) = (int64_t)count;
@@ -334,7 +348,7 @@ int assay_hook_save_scalar(assay_hook *hook, const char *name, double value)
     if (rc == ASSAY_OK) {
         uint64_t mask = found->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed);
         if (mask || !found->mask)
-            enqueue(hook, found, mask, ASSAY_FLOAT64, 1, &one, &value, sizeof value);
+            enqueue(hook, found, mask, ASSAY_FLOAT64, 1, &one, &value, sizeof value, NULL);
     } else
         hook_failed(hook, rc, err.text);
     pthread_mutex_unlock(&hook->lock);

@@ -26,6 +26,9 @@ import sys
 import warnings
 import weakref
 
+import assay_hook_topology
+from assay_hook_topology import Layout  # noqa: F401: of save_tensor()
+
 
 class ModeKeys(enum.Enum):
     TRAIN = 1
@@ -71,7 +74,7 @@ def _load_library():
         places.append(os.path.join(prefix, lib, name))
     found = next((p for p in places if p and os.path.exists(p)), None) or ctypes.util.find_library("assay_hook")
     library = ctypes.CDLL(found or name)
-    for function, arguments in _SIGNATURES.items():
+    for function, arguments in dict(_SIGNATURES, **assay_hook_topology.SIGNATURES).items():
         entry = getattr(library, "assay_hook_" + function)
         entry.argtypes = arguments
         entry.restype = ctypes.c_bool if function in ("active", "wants") else ctypes.c_int
@@ -231,6 +234,7 @@ class Hook:
         self._handle, self._pid = _HOOK(), os.getpid()
         self._begun = self._active = self._complained = False
         self._names, self._shapes, self._written = {}, {}, {}
+        self._laid_out = False
         self._collections, self._modules = {}, weakref.WeakSet()
         self.mode = ModeKeys.GLOBAL
         if out_dir is not None:
@@ -238,7 +242,7 @@ class Hook:
             if parameters.get("existing") != "continue" and not dry_run:
                 _refuse_existing(out_dir)
         error = _Error()
-        rank, workers = _rank_and_workers()
+        rank, workers = self._place = _rank_and_workers()
         path = os.fsencode(out_dir) if out_dir is not None else None
         if _lib.assay_hook_open(path, rank, workers, ctypes.byref(self._handle), ctypes.byref(error)) < 0:
             raise ValueError(error.text.decode(errors="replace"))
@@ -299,8 +303,9 @@ class Hook:
         self._collections[collection.name] = collection
 
     def _begin(self):
-        """Hands over what collections were given since the constructor."""
+        """Hands over what collections were given since the constructor, and where PyTorch says that workers are."""
         self._begun = True
+        self._learn()
         for c in self._collections.values():
             if c.name not in self._included and not self._save_all:
                 continue
@@ -314,6 +319,18 @@ class Hook:
                 pairs += config.parameters() if config is not None else []
             for key, value in pairs:
                 _lib.assay_hook_collection_set(self._handle, name, key.encode(), _text(value))
+
+    @_goes_on
+    def _learn(self):
+        if self._handle:
+            assay_hook_topology.learn(_lib, self._handle, list(self._modules), self._place[1], self._laid_out)
+
+    @_goes_on
+    def set_topology(self, mesh, name="mesh", tensors=None):
+        """Says where this worker is: a DeviceMesh, or {"dp": (2, 0), "tp": (4, 3)}, the size of each axis and the place on
+        it. tensors: entries as in topology.json, for tensors that are saved without a layout."""
+        self._laid_out = True
+        assay_hook_topology.set_topology(_lib, self._handle, name, mesh, tensors)
 
     def _complain(self, what, error):
         if self._complained:
@@ -385,8 +402,9 @@ class Hook:
         return made
 
     @_goes_on
-    def _save_torch(self, name, tensor):
+    def _save_torch(self, name, tensor, layout=None):
         encoded = self._encoded(name)
+        tensor, own = assay_hook_topology.local_piece(tensor)
         code = _DTYPES.get(str(tensor.dtype)[6:])  # "torch.float32"
         if code is None or tensor.layout != _torch().strided:
             return self._pass_over(name, tensor.dtype)
@@ -398,11 +416,11 @@ class Hook:
         if tensor.is_conj() or tensor.is_neg():
             tensor = tensor.resolve_conj().resolve_neg()
         tensor = tensor.contiguous()
-        return _lib.assay_hook_save(self._handle, encoded, code, tensor.dim(), self._shape(tuple(tensor.shape)),
-                                    tensor.data_ptr())
+        return _lib.assay_hook_save_piece(self._handle, encoded, code, tensor.dim(), self._shape(tuple(tensor.shape)),
+                                          tensor.data_ptr(), assay_hook_topology.layout_argument(layout or own, tensor.dim()))
 
     @_goes_on
-    def _save_array(self, name, value):
+    def _save_array(self, name, value, layout=None):
         import numpy
         array = numpy.asarray(value)
         encoded = self._encoded(name)
@@ -413,20 +431,21 @@ class Hook:
         if code is None:
             return self._pass_over(name, array.dtype)
         array = numpy.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
-        return _lib.assay_hook_save(self._handle, encoded, code, array.ndim, self._shape(array.shape),
-                                    array.ctypes.data)
+        return _lib.assay_hook_save_piece(self._handle, encoded, code, array.ndim, self._shape(array.shape),
+                                          array.ctypes.data, assay_hook_topology.layout_argument(layout, array.ndim))
 
     def _pass_over(self, name, dtype):
         self._complain("save", TypeError("%s is not saved: tensors of %s cannot be written" % (name, dtype)))
 
-    def _save(self, name, value):
+    def _save(self, name, value, layout=None):
         torch = _torch()
         is_tensor = torch is not None and isinstance(value, torch.Tensor)
-        self._save_torch(name, value) if is_tensor else self._save_array(name, value)
+        self._save_torch(name, value, layout) if is_tensor else self._save_array(name, value, layout)
 
     @_goes_on
-    def save_tensor(self, tensor_name, tensor_value, collections_to_write="default"):
-        """Saves a PyTorch tensor or anything that numpy makes an array of, as a member of these collections."""
+    def save_tensor(self, tensor_name, tensor_value, collections_to_write="default", layout=None):
+        """Saves a PyTorch tensor or anything that numpy makes an array of, as a member of these collections; layout: which
+        piece of it this worker has (a DTensor tells that itself)."""
         if self._forked():
             return
         if not self._begun:
@@ -436,7 +455,7 @@ class Hook:
             for name in names:
                 _lib.assay_hook_collection_name(self._handle, name.encode(), tensor_name.encode())
         if self._active:
-            self._save(tensor_name, tensor_value)
+            self._save(tensor_name, tensor_value, layout)
 
     @_goes_on
     def save_scalar(self, name, value, sm_metric=False, timestamp=None):

@@ -41,7 +41,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """The hook that pip calls (PEP 517): writes the wheel and returns its name."""
     tag = "py3-none-linux_" + platform.machine()
     info = "assay-%s.dist-info/" % _version()
-    files = {"assay_hook.py": (HERE / "assay_hook.py").read_bytes()}
+    files = {name: (HERE / name).read_bytes() for name in ("assay_hook.py", "assay_hook_topology.py")}
     files.update({"assay/" + path.name: path.read_bytes() for path in sorted((HERE / "assay").glob("*.py"))})
     files.update({name: _library(name).read_bytes() for name in LIBRARIES})
     files[info + "METADATA"] = _metadata().encode()

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void ask(hook_config *config)
 {
     static const char tensor[] = "gradient/net.weight_output_0";
-    hook_name known = {(char *)(uintptr_t)tensor, 0, 0};
+    hook_name known = {.text = (char *)(uintptr_t)tensor};
     assay_buf text;
     for (int mode = 0; mode < HOOK_MODES; mode++) {
         for (int64_t step = 0; step < 3; step++)

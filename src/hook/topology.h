@@ -1,0 +1,30 @@
+/* topology.h - what a training says of its workers: meshes, groups, what is true of tensors. It goes into the trial as
+ * topology/<worker>.json together with the pieces that the worker saves, which other readers of the format ignore.
+ *
+ * Each worker writes its own file, as workers do not communicate. It is written again when a tensor comes that was not
+ * saved before, always before the index of that step. docs/format.md has the members. */
+#ifndef ASSAY_HOOK_TOPOLOGY_H
+#define ASSAY_HOOK_TOPOLOGY_H
+
+#include <assay/hook.h>
+#include <assay/pack.h>
+#include "hook/names.h"
+
+typedef struct hook_topology {
+    char **mesh; /* owned; a JSON member of "meshes" each */
+    size_t meshes;
+    char **group; /* owned; a JSON object each */
+    size_t groups;
+    char *tensors; /* owned; a JSON list; NULL: not said */
+} hook_topology;
+
+void hook_topology_release(hook_topology *topology);
+/* As assay_hook_set_topology() and assay_hook_add_group(). ASSAY_EPARAM, ASSAY_ENOMEM. */
+int hook_topology_set(hook_topology *topology, const char *mesh, int axes, const assay_hook_axis *axis,
+                      const char *tensors, assay_error *err);
+int hook_topology_add_group(hook_topology *topology, const char *name, size_t count, const int64_t *ranks,
+                            assay_error *err);
+/* Appends the file; `known` are names with their layouts. False: there is nothing to say. */
+bool hook_topology_put(const hook_topology *topology, const hook_name *known, size_t count, assay_buf *out);
+
+#endif

@@ -1,0 +1,393 @@
+"""topology.py - trainings whose workers have pieces, recorded with the hook: the trial says itself which worker has which piece, and
+commands speak of whole tensors.
+
+Usage: topology.py WORK_DIR ASSAY
+
+Each worker is a hook of its own, as workers never talk to each other; one process writes them all in turn. PyTorch 1.13 has no
+DTensor: stand-ins below have what PyTorch documents of DTensor and DeviceMesh (device_mesh, placements, shape, to_local();
+mesh, mesh_dim_names, get_coordinate()), and divide as torch.chunk does, which DTensor documents for Shard.
+"""
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy
+import torch
+
+import assay_hook
+from assay_hook import Layout
+
+WORK, ASSAY = sys.argv[1:3]
+STEPS = 3
+JOB = {"rules": [{"rule": "ExplodingTensor"}, {"rule": "ReplicaDivergence", "parameters": {"tensor_regex": "."}}, {"rule": "MissingWorker"},
+                 {"rule": "AllZero", "parameters": {"tensor_regex": "."}}, {"rule": "UnchangedTensor", "parameters": {"tensor_regex": "."}},
+                 {"rule": "WeightUpdateRatio"}, {"rule": "GradientNotSynchronized"}]}
+
+
+def fresh(name):
+    path = os.path.join(WORK, name)
+    shutil.rmtree(path, ignore_errors=True)
+    return path
+
+
+def run(*argv, code=0):
+    done = subprocess.run([ASSAY, *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == code, (argv, done.returncode, done.stdout[-2000:], done.stderr[-3000:])
+    return done
+
+
+def report(trial, code=0, *options):
+    out = trial.rstrip("/") + ".report"
+    shutil.rmtree(out, ignore_errors=True)
+    with open(os.path.join(WORK, "topology-job.json"), "w") as file:
+        json.dump(JOB, file)
+    run("run", os.path.join(WORK, "topology-job.json"), "--trial", trial, "--out", out, "--quiet", *options, code=code)
+    with open(os.path.join(out, "report.json")) as file:
+        return json.load(file)["trials"][0]
+
+
+def findings(trial):
+    return sorted((r["rule"], f["step"], f.get("tensor", ""), f["worker"]) for r in trial["rules"] for f in r["findings"])
+
+
+def shown(trial, tensors="."):
+    """The figures of all tensors, without the worker who has them: whole tensors are alike however they are divided. Of copies one."""
+    lines = run("show", trial, tensors, "--regex", "--csv").stdout
+    head, *rows = lines.splitlines()
+    at = head.split(",").index("worker")
+    return [head] + sorted({",".join(row.split(",")[:at] + row.split(",")[at + 1:]) for row in rows})
+
+
+# -- what PyTorch documents of DTensor
+
+
+class Shard:
+    def __init__(self, dim):
+        self.dim = dim
+
+    def is_shard(self, dim=None):
+        return dim is None or dim == self.dim
+
+    def is_replicate(self):
+        return False
+
+    def is_partial(self):
+        return False
+
+
+class StridedShard(Shard):  # FSDP over a dimension that tensor parallelism has divided already
+    def __init__(self, dim, split_factor):
+        super().__init__(dim)
+        self.split_factor = split_factor
+
+
+class Replicate:
+    def is_shard(self, dim=None):
+        return False
+
+    def is_replicate(self):
+        return True
+
+    def is_partial(self):
+        return False
+
+
+class Partial(Replicate):
+    def is_replicate(self):
+        return False
+
+    def is_partial(self):
+        return True
+
+
+class Mesh:
+    def __init__(self, sizes, names, rank):
+        self.mesh, self.mesh_dim_names, self.rank = torch.arange(int(numpy.prod(sizes))).reshape(sizes), names, rank
+
+    def get_coordinate(self):
+        found = (self.mesh == self.rank).nonzero()
+        return found[0].tolist() if len(found) else None
+
+
+def chunk(value, dim, parts, at):
+    whole = list(torch.chunk(value, parts, dim))
+    return whole[at] if at < len(whole) else value.narrow(dim, 0, 0)
+
+
+class DTensor(torch.Tensor):
+    @staticmethod
+    def __new__(cls, whole, mesh, placements):
+        at, sizes = mesh.get_coordinate(), mesh.mesh.shape
+        local = whole
+        late = [i for i, p in enumerate(placements) if isinstance(p, StridedShard)]
+        for i in [i for i in range(len(placements)) if i not in late] + late[::-1]:
+            if placements[i].is_shard():
+                local = chunk(local, placements[i].dim, sizes[i], at[i])
+        made = torch.Tensor._make_subclass(cls, local.contiguous())
+        made.local, made.whole, made.on, made.placed = local.contiguous(), whole, mesh, placements
+        return made
+
+    device_mesh = property(lambda self: self.on)
+    placements = property(lambda self: self.placed)
+    shape = property(lambda self: self.whole.shape)
+
+    def to_local(self):
+        return self.local
+
+
+# -- recordings
+
+
+def open_hook(path, rank, world, **arguments):
+    assay_hook._rank_and_workers = lambda: (rank, world)
+    arguments = {"include_regex": ".", "save_config": assay_hook.SaveConfig(save_interval=1), "include_workers": "all",
+                 **arguments}
+    return assay_hook.Hook(path, **arguments)
+
+
+def model(step):
+    rng = numpy.random.default_rng(step)
+    shapes = {"net.0.fc1.weight": (12, 6), "net.1.fc1.weight": (12, 6), "net.0.fc2.weight": (6, 12), "net.0.norm.weight": (6,), "net.odd.weight": (7, 3),
+              "gradient/net.0.fc1.weight": (12, 6), "net.scale": (), "large.weight": (600, 500)}
+    return {name: rng.normal(0, 1, shape).astype("float32") for name, shape in shapes.items()}
+
+
+def record(path, world, save, learn=None, **arguments):
+    """Each worker in turn: `learn(hook, rank)` says where it is, `save(hook, rank, step)` saves its tensors."""
+    for rank in range(world):
+        hook = open_hook(path, rank, world, **arguments)
+        if learn:
+            learn(hook, rank)
+        hook.set_mode(assay_hook.modes.TRAIN)
+        for step in range(STEPS):
+            hook.step()
+            save(hook, rank, step)
+        counts = hook.counts()
+        assert counts["errors"] == 0, counts
+        hook.close()
+    return path
+
+
+def divide(name, value, parts, at):
+    """(piece, layout) of a tensor-parallel rank."""
+    dim = {"net.0.fc1.weight": 0, "net.1.fc1.weight": 0, "gradient/net.0.fc1.weight": 0, "large.weight": 0, "net.odd.weight": 0,
+           "net.0.fc2.weight": 1}.get(name)
+    if dim is None:
+        return value, Layout(value.shape, replica=at)
+    pieces = numpy.array_split(value, parts, dim)
+    offset = [0] * value.ndim
+    offset[dim] = sum(piece.shape[dim] for piece in pieces[:at])
+    return pieces[at], Layout(value.shape, offset)
+
+
+ENTRIES = [{"match": "^scalar/|^texts$", "replicate": ["tp"]}]
+
+
+def save_divided(tp, change=None):
+    def save(hook, rank, step):
+        for name, value in model(step).items():
+            piece, layout = divide(name, value, tp, rank % tp)
+            layout.replica += rank // tp * tp
+            if change:
+                piece = change(name, rank, step, piece)
+            hook.save_tensor(name, piece, layout=layout)
+        hook.save_scalar("loss", 1.0 / (step + 1))
+    return save
+
+
+def learn_tp(dp, tp):
+    return lambda hook, rank: hook.set_topology({"dp": (dp, rank // tp), "tp": (tp, rank % tp)}, tensors=ENTRIES)
+
+
+def test_same_at_any_tp():
+    seen = {}
+    for tp in (1, 2, 4):
+        path = record(fresh("tp%d" % tp), tp, save_divided(tp), learn_tp(1, tp))
+        trial = report(path)
+        assert not trial["problems"], trial["problems"]
+        merged = [(r["rule"], r["status"], sorted({json.dumps({k: v for k, v in f.items() if k != "worker"}) for f in r["findings"]}))
+                  for r in trial["rules"] if r["rule"] not in ("ReplicaDivergence", "MissingWorker", "GradientNotSynchronized")]
+        seen[tp] = json.dumps([merged, shown(path)], sort_keys=True)
+        datapoints = {r["rule"]: r["datapoints"] for r in trial["rules"]}
+
+        # 6 tensors are divided; norm, scale and loss are copied: every copy is tested
+        assert datapoints["ExplodingTensor"] == STEPS * (6 + 3 * tp), datapoints
+        assert findings(trial) == [], findings(trial)
+    assert seen[1] == seen[2] == seen[4] and len(seen[1]) > 1000, [len(s) for s in seen.values()]
+    index = json.load(open(os.path.join(WORK, "tp2/index/000000000/000000000000_worker_1.json")))
+    item = {i["tensorname"]: i for i in index["tensor_payload"]}["net.0.fc2.weight"]
+    assert (item["global_shape"], item["offset"], item["replica"]) == ([6, 12], [0, 6], 0), item
+    done = run("topology", os.path.join(WORK, "tp4"))
+    made = json.loads(done.stdout)
+    assert made["meshes"] == {"mesh": {"axes": [["dp", 1], ["tp", 4]]}} and "recorded with the tensors" in done.stderr, done
+    first = {e["match"]: e for e in made["tensors"]}
+    assert first["^net\\.\\d+\\.fc1\\.weight$"]["split"] == {"tp": {"axis": 0}}, first  # both layers share it
+
+
+def test_copies():
+    def one_ulp(name, rank, step, piece):
+        if name == "net.0.norm.weight" and rank == 3 and step == 1:
+            piece = piece.copy()
+            piece[2] = numpy.nextafter(piece[2], numpy.float32(9))
+        return piece
+    path = record(fresh("copies"), 4, save_divided(2, one_ulp), learn_tp(2, 2))
+    trial = report(path)
+    assert findings(trial) == [("ReplicaDivergence", 1, "net.0.norm.weight", "worker_3")], findings(trial)
+    assert trial["rules"][1]["datapoints"] > 0
+    return path
+
+
+def test_packed_and_watched(path):
+    """The packed trial has the same report, also without the directory; watching puts tensors together, too."""
+    packed = path + ".h5"
+    if os.path.exists(packed):
+        os.remove(packed)
+    run("pack", path, "--out", packed, "--quiet")
+    wanted = report(path)
+    found = report(packed)
+    for part in ("rules", "problems"):
+        assert json.dumps(found[part]) == json.dumps(wanted[part]), (part, found[part], wanted[part])
+    assert json.loads(run("topology", packed).stdout) == json.loads(run("topology", path).stdout)
+
+
+def placements(names, table):
+    return [table.get(name, Replicate()) for name in names]
+
+
+def test_distributed_tensors():
+    """Every kind of placement on meshes of several axes; what is shown is what one worker would have saved."""
+    cases = {
+        "tp": ((4,), ("tp",), {"net.0.fc1.weight": {"tp": Shard(0)}, "net.odd.weight": {"tp": Shard(0)}, "net.0.fc2.weight": {"tp": Shard(1)}}),
+        "uneven": ((5,), ("tp",), {"net.odd.weight": {"tp": Shard(0)}, "net.0.norm.weight": {"tp": Shard(0)}, "net.0.fc1.weight": {"tp": Shard(1)}}),
+        "fsdp_tp": ((2, 2), ("dp_shard", "tp"), {"net.0.fc1.weight": {"dp_shard": StridedShard(0, 2), "tp": Shard(0)}, "large.weight": {"dp_shard": Shard(0), "tp": Shard(1)},
+                                                "net.0.fc2.weight": {"dp_shard": Shard(0), "tp": Shard(0)}, "net.0.norm.weight": {"dp_shard": Shard(0)}}),
+        "five": ((2, 2, 2, 1, 2), ("pp", "dp", "cp", "ep", "tp"), {"net.0.fc1.weight": {"tp": Shard(0), "cp": Shard(1)}, "net.0.fc2.weight": {"tp": Shard(1)}}),
+    }
+    for case, (sizes, names, table) in cases.items():
+        world = int(numpy.prod(sizes))
+
+        def save(hook, rank, step):
+            mesh = Mesh(sizes, names, rank)
+            for name, value in model(step).items():
+                hook.save_tensor(name, DTensor(torch.from_numpy(value), mesh, placements(names, table.get(name, {}))))
+
+        def learn(hook, rank):
+            hook.set_topology(Mesh(sizes, names, rank))
+        path = record(fresh("d_" + case), world, save, learn)
+        whole = record(fresh("d_whole"), 1, lambda hook, rank, step: [hook.save_tensor(n, v) for n, v in model(step).items()])
+        assert shown(path) == shown(whole), (case, set(shown(path)) ^ set(shown(whole)))
+        trial = report(path)
+        assert not trial["problems"] and findings(trial) == [], (case, trial["problems"][:3], findings(trial)[:3])
+        assert not any(row["unknown"] for row in unknown(path)), case
+
+
+def unknown(path):
+    done = run("topology", path)
+    line = [line for line in done.stderr.splitlines() if "are put together" in line][0]
+    return [{"unknown": int(line.split(", of ")[1].split(" ")[0])}]
+
+
+def test_boxes_alone():
+    """Pieces without a mesh: one is made of the boxes. What does not make one whole stays each worker's."""
+    def save(hook, rank, step):
+        value = model(step)["large.weight"]
+        rows, columns = rank // 2 * 250, rank % 2 * 300
+        hook.save_tensor("large.weight", value[rows:rows + (250 if rank < 2 else 350), columns:columns + (300 if rank % 2 == 0 else 200)],
+                         layout=Layout(value.shape, (rows, columns)))
+        hook.save_tensor("twice.weight", value[:4], layout=Layout((8, 500), (0, 0)))  # all have the same half, and nobody says copies
+        hook.save_tensor("sum.weight", value[:2] * rank, layout=Layout((2, 500), replica=0, partial=True))
+    path = record(fresh("boxes"), 4, save)
+    whole = record(fresh("boxes_whole"), 1, lambda hook, rank, step: hook.save_tensor("large.weight", model(step)["large.weight"]))
+    assert shown(path, "large") == shown(whole, "large")
+    trial = report(path)
+    assert not trial["problems"], trial["problems"]
+    assert not [f for f in findings(trial) if f[0] == "ReplicaDivergence"], findings(trial)
+
+
+def test_missing_worker():
+    path = record(fresh("missing"), 4, save_divided(4), learn_tp(1, 4))
+    for folder, _, files in list(os.walk(path)):
+        for name in files:
+            if "worker_2" in name and "000000000001" in name:
+                os.remove(os.path.join(folder, name))
+    trial = report(path)
+    rule = [r for r in trial["rules"] if r["rule"] == "MissingWorker"][0]
+    assert [f["worker"] for f in rule["findings"]] == ["worker_2"], rule
+    assert "cannot be put together" in rule["findings"][0].get("note", ""), rule["findings"]
+    assert not trial["problems"], trial["problems"]
+
+
+def test_damaged():
+    path = record(fresh("damaged"), 2, save_divided(2), learn_tp(1, 2))
+    place = os.path.join(path, "topology", "worker_1.json")
+    said = open(place).read()
+    for text, wanted in ((said[:len(said) // 2], "topology/worker_1.json"), (said.replace('"offset": [6, 0]', '"offset": [9, 0]'), "leaves its tensor"),
+                         (said.replace('"at": [0, 1]', '"at": [0, 2]'), "below the size of its axis"), ("[]", "no JSON object")):
+        with open(place, "w") as file:
+            file.write(text)
+        trial = report(path, 3)
+        kinds = {p["kind"] for p in trial["problems"]}
+        assert "damaged-topology" in kinds and any(wanted in p["text"] for p in trial["problems"]), (wanted, trial["problems"])
+    with open(place, "w") as file:
+        file.write(said)
+
+
+def test_refused():
+    path = fresh("refused")
+    hook = open_hook(path, 0, 2)
+    library, handle = assay_hook._lib, hook._handle
+    for mesh in ({"TP": (2, 0)}, {"tp": (2, 2)}, {"tp": (0, 0)}, {}):
+        assert assay_hook.assay_hook_topology.set_topology(library, handle, "m", mesh, None) < 0, mesh
+    assert assay_hook.assay_hook_topology.set_topology(library, handle, "m", {"tp": (2, 0)}, "{}") < 0
+    hook.step()
+    assert assay_hook.assay_hook_topology.set_topology(library, handle, "m", {"tp": (2, 0)}, None) < 0  # too late
+    hook.close()
+
+
+def test_groups():
+    """Process groups by their names, as a process that has some of torch.distributed knows them."""
+    from assay_hook_topology import _process_groups
+
+    class Group:
+        def __init__(self, desc):
+            self.group_desc = desc
+
+    class World:
+        pg_group_ranks = {Group("default_pg"): {r: r for r in range(4)}, Group("TENSOR_MODEL_PARALLEL_GROUP"): {2: 0, 3: 1},
+                          Group("undefined"): {0: 0}}
+        pg_names = {}
+
+    class C10d:
+        _world = World
+
+    class Distributed:
+        distributed_c10d = C10d
+    assert dict(_process_groups(Distributed)) == {"default_pg": [0, 1, 2, 3], "TENSOR_MODEL_PARALLEL_GROUP": [2, 3]}
+
+    def learn(hook, rank):
+        for name, ranks in (("TENSOR_MODEL_PARALLEL_GROUP", [rank // 2 * 2, rank // 2 * 2 + 1]), ("DATA_PARALLEL_GROUP", [rank % 2, rank % 2 + 2])):
+            numbers = assay_hook.assay_hook_topology._numbers(ranks)
+            assert assay_hook._lib.assay_hook_add_group(hook._handle, name.encode(), 2, numbers) == 0
+    path = record(fresh("groups"), 4, save_divided(2), learn)
+    made = json.loads(run("topology", path).stdout)
+    assert made["meshes"] == {"dense": {"axes": [["dp", 2], ["tp", 2]]}}, made["meshes"]
+    assert made["workers"]["worker_3"] == {"dense": {"dp": 1, "tp": 1}}
+    assert shown(path, "weight") == shown(os.path.join(WORK, "tp1"), "weight")
+
+
+def main():
+    os.makedirs(WORK, exist_ok=True)
+    test_same_at_any_tp()
+    test_packed_and_watched(test_copies())
+    test_distributed_tensors()
+    test_boxes_alone()
+    test_missing_worker()
+    test_damaged()
+    test_refused()
+    test_groups()
+
+
+main()
