@@ -175,6 +175,22 @@ static int hand_out(assay_lines *l, const char **line, size_t *length)
     return 1;
 }
 
+int assay_lines_take(assay_lines *l, assay_buf *out, size_t most, assay_error *err)
+{
+    while (assay_buf_status(out) == ASSAY_OK && out->size < most) {
+        assay_put_bytes(out, l->text + l->at, l->size - l->at);
+        const int status = next_block(l, err);
+        if (status != ASSAY_OK)
+            return status;
+        if (l->size == 0) {
+            if (l->failed && err)
+                *err = l->why;
+            return l->failed;
+        }
+    }
+    return assay_buf_status(out);
+}
+
 int assay_lines_next(assay_lines *l, const char **line, size_t *length, assay_error *err)
 {
     if (l->finished) {

@@ -18,6 +18,10 @@ void assay_lines_close(assay_lines *lines); /* NULL is ignored */
  * the packed stream is damaged, ends too early, or unpacks to more than 64 MiB and a hundred times its bytes, after all
  * lines before that were handed out; ASSAY_EIO, ASSAY_ENOMEM. */
 int assay_lines_next(assay_lines *lines, const char **line, size_t *length, assay_error *err);
+/* Appends the next bytes of text, whatever lines they are, until the buffer has `most` or more or the file ends: for
+ * files that are no lines. Not to be mixed with assay_lines_next(). 0, or as assay_lines_next(): then the bytes before
+ * the damage are there. */
+int assay_lines_take(assay_lines *lines, assay_buf *out, size_t most, assay_error *err);
 /* The number of the line that was handed out last, from 1. */
 uint64_t assay_lines_number(const assay_lines *lines);
 /* Bytes read from the file. */

@@ -15,6 +15,7 @@
     X(ASSAY_PROBLEM_RECORD, "damaged-record", true) /* frame, checksum, protobuf, shape */                             \
     X(ASSAY_PROBLEM_READ, "unreadable", true)       /* the file system said no */                                      \
     X(ASSAY_PROBLEM_COLLECTIONS, "damaged-collections", true)                                                          \
+    X(ASSAY_PROBLEM_TOPOLOGY, "damaged-topology", true) /* what a worker said of its pieces cannot be used */          \
     X(ASSAY_PROBLEM_DUPLICATE, "duplicate-step", true)                                                                 \
     X(ASSAY_PROBLEM_ORPHAN, "events-without-index", true)                                                              \
     X(ASSAY_PROBLEM_BUDGET, "memory-budget", true) /* not evaluated: needs more than --memory */                       \

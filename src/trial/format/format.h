@@ -86,9 +86,11 @@ typedef struct assay_format {
      */
     bool (*holds_files)(const char *directory);
 
-    /* Appends a topology.json (topology/topology.h) of what the names of files say, or nothing. 0 or ASSAY_ENOMEM.
-     * NULL: of trials of this format nothing is known. */
-    int (*derive)(assay_store *store, const assay_catalog *catalog, assay_buf *out);
+    /* Appends a topology.json (topology/topology.h) of what files and their names say, or nothing; and to `why`, for
+     * people, how it came about, a line each. Files that cannot be used become problems. 0 or ASSAY_ENOMEM. NULL: of
+     * trials of this format nothing is known. */
+    int (*derive)(assay_store *store, const assay_catalog *catalog, assay_buf *out, assay_buf *why,
+                  assay_problems *problems);
     /* How many dimensions a record has, by its note; -1: the index does not say. NULL: it never does. */
     int (*dims)(const uint8_t *note, size_t size);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "trial/format/format.h"
 
@@ -59,19 +60,40 @@ static int take_own(assay_store *store, assay_catalog *catalog, assay_error *err
     return status;
 }
 
+/* What was made of a trial's own files must not stand in the way of its evaluation: what is wrong in it is a problem.
+ */
+static int take_made(assay_catalog *catalog, const assay_buf *text, assay_buf *why, assay_error *err)
+{
+    assay_error wrong = {""};
+    int status = take(catalog, "the topology made of what the trial says", text, true, &wrong);
+    if (status == ASSAY_EJOB) {
+        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_TOPOLOGY, -1, "", -1,
+                           "%s; no tensors are put together, and workers are compared as if there were no topology",
+                           wrong.text);
+        return catalog->problems.status;
+    }
+    if (status != ASSAY_OK)
+        return assay_fail(err, status, "%s", wrong.text);
+    assay_put_u8(why, '\0');
+    catalog->topology->why = assay_buf_status(why) == ASSAY_OK ? assay_copy_text((const char *)why->data) : NULL;
+    return catalog->topology->why ? ASSAY_OK : ASSAY_ENOMEM;
+}
+
 /* What the formats know: the first one that knows anything. */
 static int take_derived(assay_store *store, assay_catalog *catalog, assay_error *err)
 {
     int status = ASSAY_OK;
     for (uint32_t i = 0; i < catalog->format_count && status == ASSAY_OK && !catalog->topology; i++) {
         const assay_format *format = assay_format_of(catalog->formats[i]);
-        assay_buf text;
+        assay_buf text, why;
         assay_buf_init(&text, ASSAY_TOPOLOGY_MOST);
+        assay_buf_init(&why, ASSAY_TOPOLOGY_MOST);
         if (format->derive)
-            status = format->derive(store, catalog, &text);
+            status = format->derive(store, catalog, &text, &why, &catalog->problems);
         if (status == ASSAY_OK && text.size > 0)
-            status = take(catalog, "the topology made from the names of files", &text, true, err);
+            status = take_made(catalog, &text, &why, err);
         assay_buf_release(&text);
+        assay_buf_release(&why);
     }
     return status;
 }

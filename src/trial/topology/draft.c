@@ -2,7 +2,10 @@
 #include "trial/topology/draft.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/fault.h"
 
 typedef struct pattern { /* what an entry says; the first that matches counts */
     const char *match;
@@ -137,9 +140,20 @@ static void put_stages(const assay_topology_draft *d, assay_buf *out)
     assay_put_format(out, "]}}, \"then\": \"next\"}");
 }
 
-void assay_topology_put_draft(const assay_topology_draft *d, assay_buf *out)
+uint32_t assay_topology_put_preset(const assay_topology_draft *d, assay_buf *out)
 {
     const size_t preset = d->preset ? find_preset(d->preset) : PRESET_COUNT;
+    uint32_t count = 0;
+    for (const pattern *p = preset < PRESET_COUNT ? PRESETS[preset].list : NULL; p && p->match; p++, count++) {
+        assay_put_format(out, "\n  ");
+        put_entry(d, p, d->gated || PRESETS[preset].gated, out);
+        assay_put_u8(out, ',');
+    }
+    return count;
+}
+
+void assay_topology_put_draft(const assay_topology_draft *d, assay_buf *out)
+{
     const bool stages = d->before && find_axis(d, "pp") < d->axes;
     put_axes(d, out);
     if (d->worker)
@@ -148,10 +162,26 @@ void assay_topology_put_draft(const assay_topology_draft *d, assay_buf *out)
     if (stages) {
         assay_put_format(out, "\n  ");
         put_stages(d, out);
+        assay_put_u8(out, ',');
     }
-    for (const pattern *p = preset < PRESET_COUNT ? PRESETS[preset].list : NULL; p && p->match; p++) {
-        assay_put_format(out, "%s\n  ", stages || p != PRESETS[preset].list ? "," : "");
-        put_entry(d, p, d->gated || PRESETS[preset].gated, out);
-    }
-    assay_put_format(out, "%s]\n}\n", stages || preset < PRESET_COUNT ? "\n " : "");
+    const uint32_t entries = assay_topology_put_preset(d, out) + (stages ? 1 : 0);
+    if (assay_buf_status(out) == ASSAY_OK && out->data[out->size - 1] == ',')
+        out->size--;
+    assay_put_format(out, "%s]\n}\n", entries > 0 ? "\n " : "");
+}
+
+int assay_topology_put_unknown(char *const *worker, uint32_t workers, assay_buf *out)
+{
+    assay_topology_draft d = {.mesh = "workers", .axes = 1, .worker = worker, .workers = workers};
+    uint32_t *at = assay_alloc((size_t)workers * sizeof *at + 1);
+    if (!at)
+        return ASSAY_ENOMEM;
+    for (uint32_t w = 0; w < workers; w++)
+        at[w] = w;
+    d.axis[0].name = "worker";
+    d.axis[0].size = workers;
+    d.at = at;
+    assay_topology_put_draft(&d, out);
+    free(at);
+    return assay_buf_status(out);
 }

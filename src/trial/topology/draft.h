@@ -21,6 +21,10 @@ typedef struct assay_topology_draft { /* all borrowed */
 
 /* Appends the JSON, which people may edit. The buffer remembers failures. */
 void assay_topology_put_draft(const assay_topology_draft *draft, assay_buf *out);
+/* Appends the entries of the draft's preset alone, each with a comma behind it; returns how many. */
+uint32_t assay_topology_put_preset(const assay_topology_draft *draft, assay_buf *out);
+/* Appends the JSON for workers of which nothing is known: one axis, and not a word on tensors. 0 or ASSAY_ENOMEM. */
+int assay_topology_put_unknown(char *const *worker, uint32_t workers, assay_buf *out);
 /* Is there such a preset? And their names, separated by commas. */
 bool assay_topology_has_preset(const char *name);
 const char *assay_topology_presets(void);

@@ -70,20 +70,12 @@ void assay_parameter_of(const char *name, size_t length, size_t *from, size_t *p
     *parameter_length = end - begin;
 }
 
-static uint32_t axis_called(const assay_mesh *mesh, const char *name)
-{
-    uint32_t a = 0;
-    while (a < mesh->axes && strcmp(mesh->axis[a].name, name) != 0)
-        a++;
-    return a;
-}
-
 /* Lays what was said along the axes of another mesh, by their names. */
 static void turn_mesh(const assay_topology *t, assay_layout *layout, uint32_t mesh)
 {
     assay_layout turned = {.mesh = mesh};
     for (uint32_t a = 0; a < t->mesh[layout->mesh].axes; a++) {
-        const uint32_t to = axis_called(&t->mesh[mesh], t->mesh[layout->mesh].axis[a].name);
+        const uint32_t to = assay_mesh_axis(&t->mesh[mesh], t->mesh[layout->mesh].axis[a].name);
         if (to < t->mesh[mesh].axes)
             turned.rule[to] = layout->rule[a];
     }
@@ -96,7 +88,7 @@ static void add_entry(const assay_topology *t, const assay_topology_entry *e, re
     if (e->has_mesh && e->mesh != said->layout.mesh)
         turn_mesh(t, &said->layout, e->mesh);
     for (uint32_t a = 0; a < t->mesh[e->mesh].axes; a++) {
-        const uint32_t to = axis_called(&t->mesh[said->layout.mesh], t->mesh[e->mesh].axis[a].name);
+        const uint32_t to = assay_mesh_axis(&t->mesh[said->layout.mesh], t->mesh[e->mesh].axis[a].name);
         if (t->rule[e->first_rule + a].kind != ASSAY_AXIS_UNSAID && to < t->mesh[said->layout.mesh].axes)
             said->layout.rule[to] = 1 + e->first_rule + a;
     }

@@ -85,14 +85,6 @@ static bool is_axis_name(const char *name)
     return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
 }
 
-uint32_t topology_find_axis(const assay_mesh *mesh, const char *name)
-{
-    uint32_t a = 0;
-    while (a < mesh->axes && strcmp(mesh->axis[a].name, name) != 0)
-        a++;
-    return a;
-}
-
 uint32_t topology_find_mesh(const assay_topology *t, const char *name)
 {
     uint32_t m = 0;
@@ -113,7 +105,7 @@ static int parse_axis(topology_parser *p, const char *place, const cJSON *item, 
                                name->valuestring);
     if (!topology_is_whole(size, 1, INT32_MAX, &number))
         return topology_refuse(p, place, "the size must be a whole number from 1 to %d", INT32_MAX);
-    if (topology_find_axis(mesh, name->valuestring) < mesh->axes)
+    if (assay_mesh_axis(mesh, name->valuestring) < mesh->axes)
         return topology_refuse(p, place, "the mesh has the axis \"%s\" twice", name->valuestring);
     mesh->axis[mesh->axes].size = (uint32_t)number;
     mesh->axis[mesh->axes].name = assay_copy_text(name->valuestring);
@@ -181,7 +173,7 @@ static int parse_coordinate(topology_parser *p, const char *worker, uint32_t m, 
     char place[PLACE];
     int64_t at = 0;
     topology_set_place(place, "workers.%.48s.%.48s.%.32s", worker, t->mesh[m].name, item->string);
-    const uint32_t axis = topology_find_axis(&t->mesh[m], item->string);
+    const uint32_t axis = assay_mesh_axis(&t->mesh[m], item->string);
     if (axis == t->mesh[m].axes)
         return topology_refuse(p, place, "the mesh \"%.80s\" has no such axis", t->mesh[m].name);
     if (!topology_is_whole(item, 0, (int64_t)t->mesh[m].axis[axis].size - 1, &at))

@@ -29,8 +29,7 @@ int topology_free_keys(const topology_parser *p, const char *place, const cJSON 
 bool topology_is_whole(const cJSON *item, int64_t least, int64_t most, int64_t *out);
 /* Zeroed, and never of no size. NULL without memory. */
 void *topology_array(size_t count, size_t size);
-/* The number of an axis, or mesh, of that name; how many there are when there is none. */
-uint32_t topology_find_axis(const assay_mesh *mesh, const char *name);
+/* The number of a mesh of that name; how many there are when there is none. */
 uint32_t topology_find_mesh(const assay_topology *t, const char *name);
 
 /* Reads "tensors"; NULL: there are none. ASSAY_EJOB or ASSAY_ENOMEM. */

@@ -13,7 +13,7 @@ static int rule_of(topology_parser *p, const char *place, const assay_topology_e
 {
     static const char *const names[] = {"", "replicate", "split", "flat", "sum", "own"};
     const assay_mesh *mesh = &p->t->mesh[e->mesh];
-    const uint32_t a = topology_find_axis(mesh, axis);
+    const uint32_t a = assay_mesh_axis(mesh, axis);
     if (a == mesh->axes)
         return topology_refuse(p, place, "the mesh \"%.80s\" has no axis \"%.80s\"", mesh->name, axis);
     assay_axis_rule *rule = &p->t->rule[e->first_rule + a];
@@ -127,7 +127,7 @@ static int parse_add(topology_parser *p, const char *place, const assay_topology
                      assay_renumbering *number)
 {
     const assay_mesh *mesh = &p->t->mesh[e->mesh];
-    const uint32_t a = topology_find_axis(mesh, item->string);
+    const uint32_t a = assay_mesh_axis(mesh, item->string);
     const int64_t most = INT64_C(1) << 40;
     if (a == mesh->axes)
         return topology_refuse(p, place, "the mesh \"%.80s\" has no axis \"%.80s\"", mesh->name, item->string);

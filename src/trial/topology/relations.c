@@ -85,8 +85,19 @@ static uint32_t class_of(assay_relations *r, const assay_topology *t, const assa
     const uint32_t axes = t->mesh[c.mesh].axes;
     c.replicas = lowest_alike(t, c.mesh, axes_of_kind(&c, axes, ASSAY_AXIS_REPLICATE));
     c.relatives = lowest_alike(t, c.mesh, axes_of_kind(&c, axes, ASSAY_AXIS_OWN));
+    c.copy =
+        lowest_alike(t, c.mesh, axes_of_kind(&c, axes, ASSAY_AXIS_SPLIT) | axes_of_kind(&c, axes, ASSAY_AXIS_FLAT));
     grown[r->count++] = c;
-    return c.replicas && c.relatives ? r->count - 1 : ASSAY_NO_ID;
+    return c.replicas && c.relatives && c.copy ? r->count - 1 : ASSAY_NO_ID;
+}
+
+/* Of the first mesh, a bit; axes of one place lay nobody out. */
+static unsigned innermost_axis(const assay_topology *t)
+{
+    uint32_t a = t->mesh[0].axes;
+    while (a > 0 && t->mesh[0].axis[a - 1].size == 1)
+        a--;
+    return a > 0 ? 1u << (a - 1) : 0;
 }
 
 int assay_relations_new(const assay_topology *t, const assay_layouts *layouts, const assay_dict *names,
@@ -98,7 +109,8 @@ int assay_relations_new(const assay_topology *t, const assay_layouts *layouts, c
     r->tensors = assay_dict_count(names);
     r->workers = t->workers;
     r->class_of = assay_alloc_zeroed((size_t)r->tensors + 1, sizeof *r->class_of);
-    bool have = r->class_of != NULL;
+    r->group = lowest_alike(t, 0, innermost_axis(t));
+    bool have = r->class_of && r->group;
     for (uint32_t i = 0; i < r->tensors && have; i++) {
         size_t length;
         const char *name = assay_dict_name(names, i, &length);
@@ -122,8 +134,10 @@ void assay_relations_free(assay_relations *r)
     for (uint32_t i = 0; i < r->count; i++) {
         free(r->list[i].replicas);
         free(r->list[i].relatives);
+        free(r->list[i].copy);
     }
     free(r->list);
+    free(r->group);
     free(r->class_of);
     free(r);
 }
@@ -147,8 +161,10 @@ void assay_relations_pack(const assay_relations *r, assay_buf *out)
         assay_put_bytes(out, c->kind, sizeof c->kind);
         put_numbers(c->replicas, r->workers, out);
         put_numbers(c->relatives, r->workers, out);
+        put_numbers(c->copy, r->workers, out);
     }
     put_numbers(r->class_of, r->tensors, out);
+    put_numbers(r->group, r->workers, out);
 }
 
 /* So many numbers below `end`; NULL without memory, or where one is not, which *sound says. */
@@ -174,7 +190,8 @@ static int get_class(assay_cursor *in, uint32_t workers, assay_relation_class *c
         memcpy(c->kind, kind, sizeof c->kind);
     c->replicas = get_numbers(in, workers, workers, &sound);
     c->relatives = get_numbers(in, workers, workers, &sound);
-    return !sound || in->failed ? ASSAY_EFORMAT : c->replicas && c->relatives ? ASSAY_OK : ASSAY_ENOMEM;
+    c->copy = get_numbers(in, workers, workers, &sound);
+    return !sound || in->failed ? ASSAY_EFORMAT : c->replicas && c->relatives && c->copy ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
 int assay_relations_unpack(assay_cursor *in, uint32_t tensors, uint32_t workers, assay_relations **out)
@@ -194,9 +211,10 @@ int assay_relations_unpack(assay_cursor *in, uint32_t tensors, uint32_t workers,
         status = get_class(in, workers, &r->list[r->count]);
     bool sound = status == ASSAY_OK;
     r->class_of = get_numbers(in, tensors, count, &sound);
+    r->group = get_numbers(in, workers, workers, &sound);
     if (status == ASSAY_OK && !sound)
         status = ASSAY_EFORMAT;
-    if (status == ASSAY_OK && !r->class_of)
+    if (status == ASSAY_OK && !(r->class_of && r->group))
         status = ASSAY_ENOMEM;
     if (status == ASSAY_OK)
         *out = r;

@@ -14,6 +14,7 @@ typedef struct assay_relation_class {
     uint8_t kind[ASSAY_MESH_AXES]; /* assay_axis_kind of each of its axes */
     uint32_t *replicas;            /* [workers] the lowest of those that have copies of what each has; owned */
     uint32_t *relatives; /* [workers] the lowest of those whose data differ from each one's by design; owned */
+    uint32_t *copy;      /* [workers] the lowest of those that have pieces of one copy; owned */
 } assay_relation_class;
 
 typedef struct assay_relations {
@@ -21,6 +22,7 @@ typedef struct assay_relations {
     uint32_t *class_of; /* [tensors] */
     assay_relation_class *list;
     uint32_t count;
+    uint32_t *group; /* [workers] the lowest of those that differ along the first mesh's innermost axis alone; owned */
 } assay_relations;
 
 /* `names` has the tensors by their ids, all of which are in the layouts. 0 or ASSAY_ENOMEM. */

@@ -42,11 +42,19 @@ void assay_topology_free(assay_topology *t)
     free(t->rule);
     free(t->place);
     free(t->text);
+    free(t->why);
     free(t);
 }
 
-/* The last run of digits in a worker's name; UINT64_MAX: there is none, or it is too long. */
-static uint64_t rank_in_name(const char *name)
+uint32_t assay_mesh_axis(const assay_mesh *mesh, const char *name)
+{
+    uint32_t a = 0;
+    while (a < mesh->axes && strcmp(mesh->axis[a].name, name) != 0)
+        a++;
+    return a;
+}
+
+uint64_t assay_worker_rank(const char *name)
 {
     size_t end = strlen(name);
     while (end > 0 && !isdigit((unsigned char)name[end - 1]))
@@ -77,7 +85,7 @@ static int place_worker(const assay_topology *t, const char *name, const char *w
     take_given(t, worker, at);
     for (uint32_t m = 0; m < t->meshes; m++) {
         const assay_mesh *mesh = &t->mesh[m];
-        uint64_t rank = rank_in_name(worker), rest = rank;
+        uint64_t rank = assay_worker_rank(worker), rest = rank;
         for (uint32_t a = mesh->axes; a-- > 0;) {
             uint32_t *to = &at[m * ASSAY_MESH_AXES + a];
             if (*to == NOT_GIVEN && rank >= t->world)

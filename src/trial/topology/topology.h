@@ -82,7 +82,8 @@ typedef struct assay_given_coordinate {
 typedef struct assay_topology {
     char *text; /* the JSON, terminated */
     size_t size;
-    bool derived; /* nobody gave it: it was made from the names of files */
+    bool derived; /* nobody gave it: it was made of what the trial's files and their names say */
+    char *why;    /* how, a line each; NULL: not derived, or not known here; owned */
     assay_mesh *mesh;
     uint32_t meshes;
     uint32_t world; /* places of each mesh */
@@ -105,6 +106,10 @@ void assay_topology_free(assay_topology *t); /* NULL is ignored */
  * by row. ASSAY_EJOB where a worker has no place in a mesh, or two have one. */
 int assay_topology_place(assay_topology *t, const char *name, char *const *worker, uint32_t workers, assay_error *err);
 
+/* The number of an axis of that name; how many there are when there is none. */
+uint32_t assay_mesh_axis(const assay_mesh *mesh, const char *name);
+/* The last run of digits in a worker's name; UINT64_MAX: there is none, or it is too long. */
+uint64_t assay_worker_rank(const char *name);
 /* The coordinate of a worker. */
 static inline uint32_t assay_topology_at(const assay_topology *t, uint32_t worker, uint32_t mesh, uint32_t axis)
 {

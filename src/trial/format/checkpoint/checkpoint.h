@@ -25,7 +25,8 @@ int assay_checkpoint_unit_places(assay_store *store, const assay_catalog *catalo
                                  assay_place_visit *visit, void *context);
 
 /* derive.c */
-int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, assay_buf *out);
+int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, assay_buf *out, assay_buf *why,
+                            assay_problems *problems);
 
 /* others.c */
 int assay_checkpoint_others(assay_store *store, const assay_catalog *catalog, const assay_unit *unit,

@@ -214,24 +214,10 @@ static int put_megatron(megatron *m, bool deepspeed, assay_buf *out)
     return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
-/* Several ranks of which nothing is known. */
-static int put_unknown(const assay_catalog *catalog, assay_buf *out)
+int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, assay_buf *out, assay_buf *why,
+                            assay_problems *problems)
 {
-    assay_topology_draft d = {.mesh = "workers", .axes = 1, .worker = catalog->worker, .workers = catalog->workers};
-    uint32_t *at = assay_alloc(catalog->workers * sizeof *at);
-    d.axis[0].name = "worker";
-    d.axis[0].size = catalog->workers;
-    d.at = at;
-    for (uint32_t w = 0; at && w < catalog->workers; w++)
-        at[w] = w;
-    if (at)
-        assay_topology_put_draft(&d, out);
-    free(at);
-    return at ? assay_buf_status(out) : ASSAY_ENOMEM;
-}
-
-int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, assay_buf *out)
-{
+    (void)problems; /* a file that cannot be read is one of the index's problems */
     megatron m = {.store = store, .catalog = catalog};
     if (catalog->workers < 2 || catalog->unit_count == 0)
         return ASSAY_OK;
@@ -253,7 +239,14 @@ int assay_checkpoint_derive(assay_store *store, const assay_catalog *catalog, as
     assay_names_release(&names);
     int status = all && !deepspeed ? read_arguments(&m, first) : ASSAY_OK;
     if (status == ASSAY_OK)
-        status = all ? put_megatron(&m, deepspeed, out) : put_unknown(catalog, out);
+        status =
+            all ? put_megatron(&m, deepspeed, out) : assay_topology_put_unknown(catalog->worker, catalog->workers, out);
+    if (all)
+        assay_put_format(
+            why, "made from the names of the %s, the arguments and layers saved in them; modules by the preset %s\n",
+            deepspeed ? "files" : "directories", deepspeed ? "deepspeed" : "megatron");
+    else
+        assay_put_format(why, "several ranks, and nothing known of them: an axis that nothing is said of\n");
     free(m.at);
     return status;
 }

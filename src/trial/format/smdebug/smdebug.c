@@ -39,6 +39,7 @@ const assay_format assay_format_smdebug = {
     .unit_places = assay_smdebug_unit_places,
     .trees = assay_smdebug_trees,
     .holds_files = assay_smdebug_holds_files,
+    .derive = assay_smdebug_derive,
     .promised = true,
     .cached = true,
 };

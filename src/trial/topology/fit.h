@@ -1,0 +1,18 @@
+/* fit.h - what the axes of a mesh mean for a tensor, by the boxes that workers have of it. Part of pieces.h. */
+#ifndef ASSAY_TRIAL_TOPOLOGY_FIT_H
+#define ASSAY_TRIAL_TOPOLOGY_FIT_H
+
+#include "trial/topology/pieces.h"
+
+enum { ASSAY_FIT_PLACES = 1 << 20 /* of a mesh, at most */ };
+
+/* The place of a worker in a mesh, row by row; UINT64_MAX: it did not say it. */
+uint64_t assay_said_place(const assay_said_mesh *mesh, uint32_t worker);
+
+/* Appends what an entry says of a tensor whose `count` pieces fit the mesh: `, "split": {..}, "replicate": [..]`. 1; 0:
+ * they do not fit it, and nothing is appended; ASSAY_ENOMEM. */
+int assay_fit(const assay_said *said, uint32_t mesh, const assay_said_piece *piece, size_t count, assay_buf *body);
+/* The same with a mesh of its own, which is added unless there is such a one. */
+int assay_fit_alone(assay_said *said, const assay_said_piece *piece, size_t count, assay_buf *body);
+
+#endif
