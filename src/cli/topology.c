@@ -5,22 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/topology_groups.h"
 #include "trial/topology/draft.h"
 #include "trial/topology/relations.h"
 
 typedef struct topology_options {
-    const char *file, *preset, *axes;
+    const char *file, *preset, *axes, *groups;
 } topology_options;
 
 static const cli_option OPTIONS[] = {
     {"topology", CLI_TEXT, offsetof(topology_options, file), "FILE", "Look at this file in place of the trial's own.",
      NULL},
     {"preset", CLI_TEXT, offsetof(topology_options, preset), "NAME",
-     "Make one for trainings of a kind: megatron, fsdp, deepspeed or hf-tp. Needs --axes.", NULL},
+     "Make one for trainings of a kind: megatron, fsdp, deepspeed or hf-tp. Needs --axes, or process groups.", NULL},
     {"axes", CLI_TEXT, offsetof(topology_options, axes), "LIST", "The mesh, outermost axis first: dp=2,tp=8.", NULL},
+    {"groups", CLI_TEXT, offsetof(topology_options, groups), "PATH",
+     "Take the mesh from the process groups in flight-recorder dumps and traces in this directory.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
@@ -60,34 +62,11 @@ static int make_preset(const topology_options *o, assay_buf *out, assay_error *e
 {
     char room[ASSAY_MESH_AXES][AXIS_NAME];
     assay_topology_draft d = {.mesh = "dense", .preset = o->preset};
-    if (!assay_topology_has_preset(o->preset))
-        return assay_fail(err, ASSAY_EUSAGE, "topology: --preset: there is no \"%.80s\"; there are %s", o->preset,
-                          assay_topology_presets());
-    if (!o->axes)
-        return assay_fail(err, ASSAY_EUSAGE,
-                          "topology: --preset %s: say by --axes how the workers are laid out: --axes dp=2,tp=8",
-                          o->preset);
     int status = parse_axes(o->axes, room, &d, err);
     if (status == ASSAY_OK)
         assay_topology_put_draft(&d, out);
     assay_put_u8(out, '\0');
     return status == ASSAY_OK ? assay_buf_status(out) : status;
-}
-
-/* Of a trial of which nothing is known: its workers along one axis. */
-static int put_unknown(const assay_catalog *catalog, assay_buf *out)
-{
-    assay_topology_draft d = {.mesh = "workers", .axes = 1, .worker = catalog->worker, .workers = catalog->workers};
-    uint32_t *at = assay_alloc(((size_t)catalog->workers + 1) * sizeof *at);
-    d.axis[0].name = "worker";
-    d.axis[0].size = catalog->workers ? catalog->workers : 1;
-    d.at = at;
-    for (uint32_t w = 0; at && w < catalog->workers; w++)
-        at[w] = w;
-    if (at)
-        assay_topology_put_draft(&d, out);
-    free(at);
-    return at ? assay_buf_status(out) : ASSAY_ENOMEM;
 }
 
 static void list_unknown(const assay_trial_files *files, const assay_relations *r)
@@ -133,38 +112,123 @@ static int say_what(const assay_trial_files *files)
     return ASSAY_OK;
 }
 
+/* Groups were asked for, and tell nothing. */
+static int no_groups(const topology_options *o, const char *location, const assay_buf *why, assay_error *err)
+{
+    if (o->preset)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "topology: --preset %s: say by --axes how the workers are laid out: --axes dp=2,tp=8 (no "
+                          "process groups that tell it were found at %s)",
+                          o->preset, o->groups ? o->groups : location);
+    return assay_fail(err, ASSAY_EUSAGE, "topology: --groups %s: %s", o->groups,
+                      why->size > 0 ? "the groups there tell no axis: use --axes with --preset"
+                                    : "no flight-recorder dump and no trace there names process groups");
+}
+
+/* A line for people for each line of a text. */
+static void say_lines(const char *text, size_t size)
+{
+    for (size_t at = 0, n; at < size; at += n + 1) {
+        const char *end = memchr(text + at, '\n', size - at);
+        n = end ? (size_t)(end - (text + at)) : size - at;
+        if (n > 0)
+            assay_log_note("  %.*s", (int)n, text + at);
+    }
+}
+
+static int put_known(const assay_trial_files *files, const char *location, const char *origin, const assay_buf *why,
+                     assay_buf *out)
+{
+    const assay_topology *t = files->catalog.topology;
+    assay_put_bytes(out, t->text, t->size);
+    if (t->size > 0 && t->text[t->size - 1] != '\n')
+        assay_put_u8(out, '\n');
+    assay_log_note("%s: %s", location, origin);
+    if (why->size > 0)
+        say_lines((const char *)why->data, why->size);
+    else if (t->why)
+        say_lines(t->why, strlen(t->why));
+    return say_what(files);
+}
+
+static int put_unknown(const assay_trial_files *files, const char *location, assay_buf *out)
+{
+    assay_log_note("%s: nothing says which of its %u workers has which piece: fill in \"meshes\" and \"tensors\", and "
+                   "save it as %s/topology.json",
+                   location, files->catalog.workers, location);
+    return assay_topology_put_unknown(files->catalog.worker, files->catalog.workers ? files->catalog.workers : 1, out);
+}
+
+/* Does a topology say no more than who the workers are? */
+static bool says_nothing(const assay_topology *t)
+{
+    return !t || (t->derived && t->entries == 0 && t->meshes == 1 && t->mesh[0].axes == 1);
+}
+
+/* Prints what groups alone say, where there are no tensors. */
+static int show_groups(const topology_options *o, const char *location, assay_buf *out, assay_error *err)
+{
+    assay_buf why;
+    bool made = false;
+    assay_error unheard = {""};
+    assay_buf_init(&why, SIZE_MAX);
+    int status = cli_topology_of_groups(location, o->groups, NULL, 0, o->preset, out, &why, &made, &unheard);
+    if (status == ASSAY_OK && made) {
+        assay_log_note("%s: no trial, but the groups in which ranks communicated are there", location);
+        say_lines((const char *)why.data, why.size);
+    }
+    assay_buf_release(&why);
+    (void)err; /* it says why the place is no trial */
+    return status == ASSAY_OK && !made ? ASSAY_ENOTFOUND : status;
+}
+
+/* Prints the topology of a trial. `given` is one from elsewhere, or NULL. */
 static int show(const topology_options *o, const char *location, const char *given, assay_buf *out, assay_error *err)
 {
     assay_trial_files files;
+    assay_buf why, groups;
+    bool made = false;
     int status = assay_trial_open_laid_out(location, given, &files, err);
     if (status != ASSAY_OK)
-        return status;
-    const assay_topology *t = files.catalog.topology;
-    if (t) {
-        assay_put_bytes(out, t->text, t->size);
-        if (t->size > 0 && t->text[t->size - 1] != '\n')
-            assay_put_u8(out, '\n');
-        assay_log_note("%s: %s", location,
-                       o->preset    ? "made for trainings of this kind; read it before you believe it"
-                       : o->file    ? "from the file given"
-                       : t->derived ? "made from the names of files and what was saved beside the tensors"
-                                    : "from its topology.json");
-        status = say_what(&files);
-    } else {
-        assay_log_note(
-            "%s: nothing says which of its %u workers has which piece: fill in \"meshes\" and \"tensors\", and save "
-            "it as %s/topology.json",
-            location, files.catalog.workers, location);
-        status = put_unknown(&files.catalog, out);
+        return !given && status != ASSAY_ENOMEM && show_groups(o, location, out, err) == ASSAY_OK ? ASSAY_OK : status;
+    assay_buf_init(&why, SIZE_MAX);
+    assay_buf_init(&groups, SIZE_MAX);
+    if (!given && (o->groups || o->preset || says_nothing(files.catalog.topology)))
+        status = cli_topology_of_groups(location, o->groups, files.catalog.worker, files.catalog.workers, o->preset,
+                                        &groups, &why, &made, err);
+    if (status == ASSAY_OK && !made && (o->groups || (o->preset && !given)))
+        status = no_groups(o, location, &why, err);
+    if (status == ASSAY_OK && made) {
+        assay_put_u8(&groups, '\0');
+        assay_trial_release(&files);
+        status = assay_buf_status(&groups);
+        if (status == ASSAY_OK)
+            status = assay_trial_open_laid_out(location, (const char *)groups.data, &files, err);
+        if (status != ASSAY_OK)
+            files = (assay_trial_files){0};
     }
+    if (status == ASSAY_OK && files.catalog.topology)
+        status = put_known(&files, location,
+                           made        ? "made of the groups in which ranks communicate"
+                           : o->preset ? "made for trainings of this kind; read it before you believe it"
+                           : o->file   ? "from the file given"
+                           : files.catalog.topology->derived ? "made of what the trial's files say"
+                                                             : "from its topology.json",
+                           &why, out);
+    else if (status == ASSAY_OK)
+        status = put_unknown(&files, location, out);
     assay_trial_release(&files);
-    return status == ASSAY_OK ? assay_buf_status(out) : assay_fail(err, status, "%s: out of memory", location);
+    assay_buf_release(&why);
+    assay_buf_release(&groups);
+    if (status == ASSAY_ENOMEM)
+        return assay_fail(err, status, "%s: out of memory", location);
+    return status == ASSAY_OK ? assay_buf_status(out) : status;
 }
 
 static int topology(const cli_context *context, int argc, char **argv)
 {
     (void)context;
-    topology_options options = {NULL, NULL, NULL};
+    topology_options options = {NULL, NULL, NULL, NULL};
     const char *location[1] = {NULL};
     size_t operands = 0;
     assay_error err = {""};
@@ -174,14 +238,19 @@ static int topology(const cli_context *context, int argc, char **argv)
         status = assay_fail(&err, ASSAY_EUSAGE, "topology: --axes goes with --preset");
     if (status == ASSAY_OK && options.preset && options.file)
         status = assay_fail(&err, ASSAY_EUSAGE, "topology: --preset and --topology do not go together");
+    if (status == ASSAY_OK && options.groups && (options.file || options.axes))
+        status = assay_fail(&err, ASSAY_EUSAGE, "topology: --groups goes with neither --topology nor --axes");
+    if (status == ASSAY_OK && options.preset && !assay_topology_has_preset(options.preset))
+        status = assay_fail(&err, ASSAY_EUSAGE, "topology: --preset: there is no \"%.80s\"; there are %s",
+                            options.preset, assay_topology_presets());
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     assay_buf_init(&out, SIZE_MAX);
     assay_buf_init(&preset, SIZE_MAX);
-    if (options.preset)
+    if (options.axes)
         status = make_preset(&options, &preset, &err);
     if (status == ASSAY_OK)
-        status = show(&options, location[0], options.preset ? (const char *)preset.data : options.file, &out, &err);
+        status = show(&options, location[0], options.axes ? (const char *)preset.data : options.file, &out, &err);
     assay_buf_release(&preset);
     if (status == ASSAY_OK)
         return cli_finish(&out, CLI_DONE);

@@ -6,7 +6,9 @@ topology is one message with its place; a large mesh fits a small memory. At any
     topology.py --assay PROGRAM --ranks 1 2 3 ...
 """
 import copy
+import gzip
 import json
+import pickle
 import shutil
 import sys
 from pathlib import Path
@@ -187,6 +189,73 @@ def check_command(test):
     test.checks.expect(done.code == 2 and "--axes" in done.err, "axes: %s" % done)
 
 
+# groups of 16 ranks, as Megatron-LM makes them for tp 2, cp 2, dp 2, pp 2; and experts over ep 4
+MEGATRON = {"TENSOR_MODEL_PARALLEL_GROUP": [[r, r + 1] for r in range(0, 16, 2)],
+            "CONTEXT_PARALLEL_GROUP": [[r, r + 2] for r in range(16) if not r & 2],
+            "DATA_PARALLEL_GROUP_WITH_CP": [[r, r + 2, r + 4, r + 6] for r in (0, 1, 8, 9)],
+            "PIPELINE_MODEL_PARALLEL_GROUP": [[r, r + 8] for r in range(8)],
+            "EXPERT_MODEL_PARALLEL_GROUP": [list(range(r, r + 4)) for r in range(0, 16, 4)],
+            "EXPERT_DATA_PARALLEL_GROUP": [[r, r + 4] for r in (0, 1, 2, 3, 8, 9, 10, 11)],
+            "INTRA_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP": [list(range(16))]}
+
+
+def groups_of(rank, groups=None):
+    return [(name, ranks) for name, list_ in (groups or MEGATRON).items() for ranks in list_ if rank in ranks]
+
+
+def write_dump(path, rank, pickled, groups=None):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    config = {str(i): {"name": str(i), "desc": name, "ranks": str(ranks)} for i, (name, ranks) in enumerate(groups_of(rank, groups))}
+    dump = {"version": "2.9", "pg_config": config, "pg_status": {}, "entries": []}
+    path.write_bytes(pickle.dumps(dump, 2) if pickled else json.dumps(dict(sorted(dump.items()))).encode())
+
+
+def write_trace(path, rank, older):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    events = [{"ph": "X", "cat": "kernel", "name": "nccl", "ts": 1, "dur": 2, "args": {"Process Group Name": "7", "Process Group Description": name,
+                                                                                  "Process Group Ranks": str(ranks)}} for name, ranks in groups_of(rank)]
+    info = {"rank": rank, "pg_config": [{"pg_name": str(i), "pg_desc": name, "ranks": ranks} for i, (name, ranks) in enumerate(groups_of(rank))]}
+    trace = {"schemaVersion": 1, **({} if older else {"distributedInfo": info}), "traceEvents": events if older else [{"ph": "M"}] * 10}
+    path.write_bytes(gzip.compress(json.dumps(trace).encode()))
+
+
+def check_groups(test):
+    """A mesh of process groups: of dumps and traces, in a trial, beside it or elsewhere; what is no axis is said, and why."""
+    wanted = {"dense": {"axes": [["pp", 2], ["dp", 2], ["cp", 2], ["tp", 2]]}, "expert": {"axes": [["pp", 2], ["edp", 2], ["ep", 4]]}}
+    root = test.work / "groups" / "run"
+    save(root, 16, tensors=[], steps=(10,))
+    (root / "topology.json").unlink()
+    dumps = test.work / "groups" / "elsewhere"
+    for rank in range(16):
+        write_dump(dumps / ("nccl_trace_rank_%d" % rank), rank, rank % 2)
+    for place, argv in ((dumps, [root, "--groups", dumps]), (root / "traces", [root]), (root.parent / "nccl_dumps", [root]), (dumps, [dumps])):
+        if place.name == "traces":
+            for rank in range(16):
+                write_trace(place / ("run.rank%d.pt.trace.json.gz" % rank), rank, rank % 2)
+        elif not place.exists():
+            shutil.copytree(dumps, place)
+        done = run([test.args.assay, "topology", *argv])
+        made = json.loads(done.out) if done.code == 0 else {}
+        test.checks.expect(made.get("meshes") == wanted, "%s: %s, %s" % (place.name, made.get("meshes"), done.err))
+        name = "worker_%d" if argv[0] == dumps else "rank_%d"
+        test.checks.expect(made.get("workers", {}).get(name % 13) == {"dense": {"pp": 1, "dp": 1, "cp": 0, "tp": 1}, "expert": {"pp": 1, "edp": 1, "ep": 1}},
+                           "%s: rank 13 is at %s" % (place.name, made.get("workers", {}).get(name % 13)))
+        test.checks.expect("linear_fc1" in done.out and "16 flight-recorder dumps" in done.err or place.name == "traces", "%s: %s" % (place.name, done.err))
+        if place.parent == root:
+            shutil.rmtree(place)
+    (test.work / "groups.json").write_text(done.out)
+    done = run([test.args.assay, "topology", root, "--topology", test.work / "groups.json"])
+    test.checks.expect(done.code == 0, "what was printed: %s" % done)
+    for rank in (0, 1):  # a group that is no axis; a damaged file; ranks that nobody tells apart
+        write_dump(test.work / "groups" / "odd" / ("_dump_%d" % rank), rank, True, {"mesh_tp": [[0, 1], [1, 2, 3]], "mesh_dp": [[0, 2], [1, 3]]})
+    (test.work / "groups" / "odd" / "_dump_2").write_bytes((dumps / "nccl_trace_rank_1").read_bytes()[:100])
+    done = run([test.args.assay, "topology", root, "--groups", test.work / "groups" / "odd"])
+    said = "irregular" in done.err and "1 file could not be read" in done.err
+    test.checks.expect(said or (done.code == 2 and "tell no axis" in done.err), "odd groups: %s" % done)
+    done = run([test.args.assay, "topology", root, "--groups", test.work / "nothing"])
+    test.checks.expect(done.code == 2 and "nothing" in done.err, "no such place: %s" % done)
+
+
 def check_mesh(test):
     """16 x 8 x 8 workers: 16 copies of tensors that 8 x 8 workers share."""
     root, rng = test.work / "mesh", numpy.random.default_rng(1)
@@ -212,6 +281,7 @@ def main(test):
     check_missing(test)
     check_wrong(test)
     check_command(test)
+    check_groups(test)
     check_mesh(test)
 
 
