@@ -6,7 +6,8 @@
  *   never   a worker is known to the trial and wrote no step, or fewer are known than the collections file expects;
  *           value = how many are missing. Tested once, if at least two workers wrote
  *
- * Workers that never write in a mode are not expected there: often only one worker evaluates. */
+ * Workers that never write in a mode are not expected there: often only one worker evaluates. Where a topology says
+ * that workers have pieces of tensors, the remark names those that cannot be put together without the worker. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,16 +97,49 @@ static bool call_roll(roll *r, int64_t step)
     return any;
 }
 
+enum { NOTE_ROOM = 256, NAMED = 3 };
+
+/* Adds the tensors that a step lacks because this worker's pieces of them are missing; ASSAY_ALL_WORKERS: anyone's. */
+static void add_incomplete(const roll *r, int64_t step, uint32_t w, char note[NOTE_ROOM])
+{
+    const assay_trial *trial = r->rule->trial;
+    const uint64_t claims = assay_trial_claims(trial);
+    char names[NOTE_ROOM] = "";
+    size_t used = 0;
+    uint32_t count = 0;
+    bool *seen = calloc((size_t)assay_trial_tensors(trial) + 1, sizeof *seen);
+    for (uint64_t i = 0; seen && i < claims; i++) {
+        const assay_claim *c = assay_trial_claim(trial, i);
+        if (c->step != step || c->kind != ASSAY_CLAIM_PROMISED || c->tensor == ASSAY_NO_TENSOR || seen[c->tensor])
+            continue;
+        const assay_relation has = assay_trial_relation(trial, c->tensor, c->worker);
+        if (!has.split || (w != ASSAY_ALL_WORKERS && assay_trial_relation(trial, c->tensor, w).copy != has.copy))
+            continue;
+        seen[c->tensor] = true;
+        if (count++ < NAMED && used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%.60s", used ? ", " : "",
+                                     assay_trial_tensor(trial, c->tensor));
+    }
+    free(seen);
+    if (count == 0)
+        return;
+    const size_t at = strlen(note);
+    snprintf(note + at, NOTE_ROOM - at, "; %" PRIu32 " tensor%s cannot be put together: %s%s", count,
+             count == 1 ? "" : "s", names, count > NAMED ? ", ..." : "");
+}
+
 static int test_worker(roll *r, const assay_step_info *info, uint32_t w, assay_verdict *verdict)
 {
     attendance *a = &r->worker[w];
     int64_t num_steps = assay_param_int(r->rule->params, "num_steps"), *missed = &a->missed[info->mode];
-    char note[64] = "has not written before";
+    char note[NOTE_ROOM] = "has not written before";
     *missed = a->here ? 0 : *missed + 1;
     if (a->here)
         a->last = info->step;
     else if (a->last >= 0)
         snprintf(note, sizeof note, "wrote last at step %" PRId64, a->last);
+    if (*missed >= num_steps)
+        add_incomplete(r, info->step, w, note);
     assay_finding finding = {.step = info->step,
                              .tensor = ASSAY_NO_TENSOR,
                              .worker = w,
@@ -127,8 +161,10 @@ static int test_never(const roll *r, int64_t step, assay_verdict *verdict)
     for (uint32_t w = 0; status == ASSAY_OK && wrote > 1 && w <= r->workers; w++) {
         bool unknown = w == r->workers;
         uint32_t missing = unknown ? expected - r->workers : r->worker[w].modes == 0;
-        char note[64];
+        char note[NOTE_ROOM];
         snprintf(note, sizeof note, "%" PRIu32 " of %" PRIu32 " expected workers wrote", wrote, expected);
+        if (missing > 0)
+            add_incomplete(r, step, ASSAY_ALL_WORKERS, note);
         assay_finding finding = {.step = step,
                                  .tensor = ASSAY_NO_TENSOR,
                                  .worker = unknown ? ASSAY_ALL_WORKERS : w,

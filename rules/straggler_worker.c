@@ -5,6 +5,10 @@
  * jitter). Fires when it has been late at num_steps consecutive saved steps; value = lag in seconds, threshold = that
  * limit.
  *
+ * Where a topology lays workers out, each is compared with those first that differ from it along the innermost axis
+ * alone: they wait for one another most. Only where none of them is late among them are all compared, for then the
+ * others of the group are not late because they wait for it.
+ *
  *   time of one step  median over saved steps: the time since the previous one over the number of steps between them
  *   spread            median distance of the others' times from their median
  *   jitter            median over all workers and saved steps: the change of a lag since the previous saved step, to
@@ -85,6 +89,8 @@ typedef struct race {
     double *between; /* room for the times of a step, and of the others */
     int64_t *late;   /* [workers] steps in a row */
     double *lag;     /* [workers] at the saved step before; NaN: none */
+    bool *behind;    /* [workers] by a group's first: somebody of it is late within it at this step */
+    bool grouped;    /* there are several groups */
     double limit;
 } race;
 
@@ -103,6 +109,23 @@ static void sort_times(race *r, uint64_t i, uint64_t n)
     for (uint64_t k = 0; k < n; k++)
         r->time[k] = assay_series_row(r->series, i + k).value[0];
     qsort(r->time, n, sizeof *r->time, robust_compare);
+}
+
+/* The group of a row's worker. */
+static uint32_t group_of(const race *r, uint64_t row)
+{
+    return assay_trial_neighbours(r->rule->trial, assay_series_row(r->series, row).worker);
+}
+
+/* The same for those of a step that are in one group; returns how many. */
+static uint64_t sort_group(race *r, uint64_t i, uint64_t n, uint32_t group)
+{
+    uint64_t count = 0;
+    for (uint64_t k = 0; k < n; k++)
+        if (group_of(r, i + k) == group)
+            r->time[count++] = assay_series_row(r->series, i + k).value[0];
+    qsort(r->time, count, sizeof *r->time, robust_compare);
+    return count;
 }
 
 /* The median of the sorted times without one that equals `mine`; n > 1. */
@@ -157,30 +180,66 @@ static void find_limit(race *r)
 }
 
 /* How far the others lie from their median: the median distance. */
-static double spread_of_others(race *r, uint64_t i, uint64_t n, uint64_t own)
+static double spread_of_others(race *r, uint64_t i, uint64_t n, uint64_t own, bool in_group)
 {
     uint64_t others = 0;
+    const uint32_t group = in_group ? group_of(r, i + own) : 0;
     for (uint64_t k = 0; k < n; k++)
-        if (k != own)
+        if (k != own && (!in_group || group_of(r, i + k) == group))
             r->between[others++] = assay_series_row(r->series, i + k).value[0];
     return robust_center_of(r->between, others, 0).spread;
+}
+
+/* How late a worker is against the others whose `count` times are sorted, and from where on that is too late. */
+typedef struct lateness {
+    double lag, limit;
+} lateness;
+
+static lateness lateness_of(race *r, uint64_t i, uint64_t n, uint64_t k, uint64_t count, bool in_group)
+{
+    const double mine = assay_series_row(r->series, i + k).value[0];
+    lateness l = {mine - median_of_others(r, count, mine), r->limit};
+    if (l.lag > l.limit)
+        l.limit = fmax(l.limit, APART * spread_of_others(r, i, n, k, in_group));
+    return l;
+}
+
+/* Notes the groups in which somebody is late. */
+static void find_late_groups(race *r, uint64_t i, uint64_t n)
+{
+    for (uint32_t w = 0; w < assay_trial_workers(r->rule->trial); w++)
+        r->behind[w] = false;
+    for (uint64_t k = 0; r->grouped && k < n; k++) {
+        const uint32_t group = group_of(r, i + k);
+        const uint64_t count = sort_group(r, i, n, group);
+        const lateness l = count > 1 ? lateness_of(r, i, n, k, count, true) : (lateness){0, 0};
+        r->behind[group] = r->behind[group] || l.lag > l.limit;
+    }
 }
 
 static int test_step(race *r, uint64_t i, uint64_t n, assay_verdict *verdict)
 {
     int64_t num_steps = assay_param_int(r->rule->params, "num_steps");
     int status = ASSAY_OK;
+    find_late_groups(r, i, n);
     sort_times(r, i, n);
     for (uint64_t k = 0; status == ASSAY_OK && n > 1 && k < n; k++) {
         assay_row row = assay_series_row(r->series, i + k);
         if (row.worker >= assay_trial_workers(r->rule->trial))
             continue;
-        double lag = row.value[0] - median_of_others(r, n, row.value[0]);
+        const bool in_group = r->behind[group_of(r, i + k)];
+        const uint64_t count = in_group ? sort_group(r, i, n, group_of(r, i + k)) : n;
+        const lateness l = lateness_of(r, i, n, k, count, in_group);
         int64_t *late = &r->late[row.worker];
-        double limit = lag > r->limit ? fmax(r->limit, APART * spread_of_others(r, i, n, k)) : r->limit;
-        *late = lag > limit ? *late + 1 : 0;
-        assay_finding finding = {
-            .step = row.step, .tensor = ASSAY_NO_TENSOR, .worker = row.worker, .value = lag, .threshold = limit};
+        if (in_group)
+            sort_times(r, i, n);
+        *late = l.lag > l.limit ? *late + 1 : 0;
+        assay_finding finding = {.step = row.step,
+                                 .tensor = ASSAY_NO_TENSOR,
+                                 .worker = row.worker,
+                                 .value = l.lag,
+                                 .threshold = l.limit,
+                                 .note = in_group ? "against the workers that are closest to it" : NULL};
         if (row.step >= r->rule->start_step)
             status = assay_findings_test(assay_verdict_findings(verdict), *late >= num_steps, &finding);
     }
@@ -195,7 +254,11 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     r.between = calloc(count + 1, sizeof *r.between);
     r.late = calloc(workers + 1, sizeof *r.late);
     r.lag = calloc(workers + 1, sizeof *r.lag);
-    int status = r.time && r.between && r.late && r.lag ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
+    r.behind = calloc(workers + 1, sizeof *r.behind);
+    for (uint32_t w = 0; w < workers; w++)
+        r.grouped = r.grouped || assay_trial_neighbours(rule->trial, w) != assay_trial_neighbours(rule->trial, 0);
+    bool room = r.time && r.between && r.late && r.lag && r.behind;
+    int status = room ? ASSAY_OK : assay_fail(err, ASSAY_ENOMEM, "out of memory");
     if (status == ASSAY_OK)
         find_limit(&r);
     for (uint64_t i = 0, n; status == ASSAY_OK && i < count; i += n) {
@@ -206,6 +269,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     free(r.between);
     free(r.late);
     free(r.lag);
+    free(r.behind);
     assay_verdict_no_data(verdict, "no step has the times of two workers.");
     return status;
 }

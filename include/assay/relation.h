@@ -18,8 +18,13 @@ typedef struct assay_relation {
     bool unknown;      /* of an axis along which several workers have the tensor nothing is said */
     uint32_t replicas; /* the lowest of the workers that have copies of what this one has */
     uint32_t relatives; /* the lowest of those whose data differ from this one's by design alone */
+    bool split;         /* several workers have pieces of the tensor, which are put together */
+    uint32_t copy;      /* then: the lowest of those that have the pieces of one copy with this one */
 } assay_relation;
 assay_relation assay_trial_relation(const assay_trial *trial, uint32_t tensor, uint32_t worker);
+/* The lowest of the workers that differ from this one only along the innermost axis of the first mesh: they are the
+ * closest to each other. Without a topology the first of all. */
+uint32_t assay_trial_neighbours(const assay_trial *trial, uint32_t worker);
 /* Whom findings name: ASSAY_ALL_WORKERS where the only copy of the tensor is several workers'. */
 uint32_t assay_trial_copy_worker(const assay_trial *trial, uint32_t tensor, uint32_t worker);
 

@@ -126,13 +126,21 @@ assay_relation assay_trial_relation(const assay_trial *trial, uint32_t tensor, u
 {
     const assay_relations *r = trial->relations;
     if (!r || tensor >= r->tensors || worker >= r->workers)
-        return (assay_relation){.known = r != NULL, .relatives = worker};
+        return (assay_relation){.known = r != NULL, .relatives = worker, .copy = worker};
     const assay_relation_class *c = assay_relation_of(r, tensor);
     return (assay_relation){.known = true,
                             .sum = c->sum,
                             .unknown = c->unknown,
                             .replicas = c->replicas[worker],
-                            .relatives = c->relatives[worker]};
+                            .relatives = c->relatives[worker],
+                            .split = c->split,
+                            .copy = c->copy[worker]};
+}
+
+uint32_t assay_trial_neighbours(const assay_trial *trial, uint32_t worker)
+{
+    const assay_relations *r = trial->relations;
+    return r && worker < r->workers ? r->group[worker] : 0;
 }
 
 bool assay_trial_is_split(const assay_trial *trial, uint32_t tensor)
