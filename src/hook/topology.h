@@ -18,6 +18,7 @@ typedef struct hook_topology {
     char *tensors; /* owned; a JSON list; NULL: not said */
 } hook_topology;
 
+/* Frees what was said. */
 void hook_topology_release(hook_topology *topology);
 /* As assay_hook_set_topology() and assay_hook_add_group(). ASSAY_EPARAM, ASSAY_ENOMEM. */
 int hook_topology_set(hook_topology *topology, const char *mesh, int axes, const assay_hook_axis *axis,

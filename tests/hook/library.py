@@ -24,6 +24,6 @@ declared = set(re.findall(r"\b(assay_hook_\w+)\(", (ROOT / "include" / "assay" /
 assert len(declared) > 15 and exported == declared | {"assay_status_text"}, exported ^ declared
 sys.path.insert(0, str(Path(LIBRARY).parent))
 import assay_hook  # noqa: E402
-bound = {"assay_hook_" + name for name in assay_hook._SIGNATURES}
+bound = {"assay_hook_" + name for name in [*assay_hook._SIGNATURES, *assay_hook.assay_hook_topology.SIGNATURES]}
 assert bound == declared, bound ^ declared
 print("%d functions, needs %s" % (len(declared), " ".join(needed)))

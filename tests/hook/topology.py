@@ -1,5 +1,5 @@
-"""topology.py - trainings whose workers have pieces, recorded with the hook: the trial says itself which worker has which piece, and
-commands speak of whole tensors.
+"""topology.py - trainings whose workers have pieces, recorded with the hook: the trial says itself which worker has which piece,
+and commands speak of whole tensors.
 
 Usage: topology.py WORK_DIR ASSAY
 
@@ -7,7 +7,6 @@ Each worker is a hook of its own, as workers never talk to each other; one proce
 DTensor: stand-ins below have what PyTorch documents of DTensor and DeviceMesh (device_mesh, placements, shape, to_local();
 mesh, mesh_dim_names, get_coordinate()), and divide as torch.chunk does, which DTensor documents for Shard.
 """
-import itertools
 import json
 import os
 import shutil
@@ -22,9 +21,10 @@ from assay_hook import Layout
 
 WORK, ASSAY = sys.argv[1:3]
 STEPS = 3
-JOB = {"rules": [{"rule": "ExplodingTensor"}, {"rule": "ReplicaDivergence", "parameters": {"tensor_regex": "."}}, {"rule": "MissingWorker"},
-                 {"rule": "AllZero", "parameters": {"tensor_regex": "."}}, {"rule": "UnchangedTensor", "parameters": {"tensor_regex": "."}},
-                 {"rule": "WeightUpdateRatio"}, {"rule": "GradientNotSynchronized"}]}
+ALL = {"tensor_regex": "."}
+JOB = {"rules": [{"rule": "ExplodingTensor"}, {"rule": "ReplicaDivergence", "parameters": ALL}, {"rule": "MissingWorker"},
+                 {"rule": "AllZero", "parameters": ALL}, {"rule": "UnchangedTensor", "parameters": ALL}, {"rule": "WeightUpdateRatio"},
+                 {"rule": "GradientNotSynchronized"}]}
 
 
 def fresh(name):
@@ -54,7 +54,7 @@ def findings(trial):
 
 
 def shown(trial, tensors="."):
-    """The figures of all tensors, without the worker who has them: whole tensors are alike however they are divided. Of copies one."""
+    """The figures of all tensors, without the worker: whole tensors are alike however they are divided. Of copies one."""
     lines = run("show", trial, tensors, "--regex", "--csv").stdout
     head, *rows = lines.splitlines()
     at = head.split(",").index("worker")
@@ -150,8 +150,8 @@ def open_hook(path, rank, world, **arguments):
 
 def model(step):
     rng = numpy.random.default_rng(step)
-    shapes = {"net.0.fc1.weight": (12, 6), "net.1.fc1.weight": (12, 6), "net.0.fc2.weight": (6, 12), "net.0.norm.weight": (6,), "net.odd.weight": (7, 3),
-              "gradient/net.0.fc1.weight": (12, 6), "net.scale": (), "large.weight": (600, 500)}
+    shapes = {"net.0.fc1.weight": (12, 6), "net.1.fc1.weight": (12, 6), "net.0.fc2.weight": (6, 12), "net.0.norm.weight": (6,),
+              "net.odd.weight": (7, 3), "gradient/net.0.fc1.weight": (12, 6), "net.scale": (), "large.weight": (600, 500)}
     return {name: rng.normal(0, 1, shape).astype("float32") for name, shape in shapes.items()}
 
 
@@ -208,7 +208,7 @@ def test_same_at_any_tp():
         path = record(fresh("tp%d" % tp), tp, save_divided(tp), learn_tp(1, tp))
         trial = report(path)
         assert not trial["problems"], trial["problems"]
-        merged = [(r["rule"], r["status"], sorted({json.dumps({k: v for k, v in f.items() if k != "worker"}) for f in r["findings"]}))
+        merged = [(r["rule"], r["status"], [{k: v for k, v in f.items() if k != "worker"} for f in r["findings"]])
                   for r in trial["rules"] if r["rule"] not in ("ReplicaDivergence", "MissingWorker", "GradientNotSynchronized")]
         seen[tp] = json.dumps([merged, shown(path)], sort_keys=True)
         datapoints = {r["rule"]: r["datapoints"] for r in trial["rules"]}
@@ -259,12 +259,14 @@ def placements(names, table):
 
 def test_distributed_tensors():
     """Every kind of placement on meshes of several axes; what is shown is what one worker would have saved."""
+    fc1, fc2, odd, norm, large = "net.0.fc1.weight", "net.0.fc2.weight", "net.odd.weight", "net.0.norm.weight", "large.weight"
     cases = {
-        "tp": ((4,), ("tp",), {"net.0.fc1.weight": {"tp": Shard(0)}, "net.odd.weight": {"tp": Shard(0)}, "net.0.fc2.weight": {"tp": Shard(1)}}),
-        "uneven": ((5,), ("tp",), {"net.odd.weight": {"tp": Shard(0)}, "net.0.norm.weight": {"tp": Shard(0)}, "net.0.fc1.weight": {"tp": Shard(1)}}),
-        "fsdp_tp": ((2, 2), ("dp_shard", "tp"), {"net.0.fc1.weight": {"dp_shard": StridedShard(0, 2), "tp": Shard(0)}, "large.weight": {"dp_shard": Shard(0), "tp": Shard(1)},
-                                                "net.0.fc2.weight": {"dp_shard": Shard(0), "tp": Shard(0)}, "net.0.norm.weight": {"dp_shard": Shard(0)}}),
-        "five": ((2, 2, 2, 1, 2), ("pp", "dp", "cp", "ep", "tp"), {"net.0.fc1.weight": {"tp": Shard(0), "cp": Shard(1)}, "net.0.fc2.weight": {"tp": Shard(1)}}),
+        "tp": ((4,), ("tp",), {fc1: {"tp": Shard(0)}, odd: {"tp": Shard(0)}, fc2: {"tp": Shard(1)}}),
+        "uneven": ((5,), ("tp",), {odd: {"tp": Shard(0)}, norm: {"tp": Shard(0)}, fc1: {"tp": Shard(1)}}),
+        "fsdp_tp": ((2, 2), ("dp_shard", "tp"),
+                    {fc1: {"dp_shard": StridedShard(0, 2), "tp": Shard(0)}, large: {"dp_shard": Shard(0), "tp": Shard(1)},
+                     fc2: {"dp_shard": Shard(0), "tp": Shard(0)}, norm: {"dp_shard": Shard(0)}}),
+        "five": ((2, 2, 2, 1, 2), ("pp", "dp", "cp", "ep", "tp"), {fc1: {"tp": Shard(0), "cp": Shard(1)}, fc2: {"tp": Shard(1)}}),
     }
     for case, (sizes, names, table) in cases.items():
         world = int(numpy.prod(sizes))
@@ -277,7 +279,7 @@ def test_distributed_tensors():
         def learn(hook, rank):
             hook.set_topology(Mesh(sizes, names, rank))
         path = record(fresh("d_" + case), world, save, learn)
-        whole = record(fresh("d_whole"), 1, lambda hook, rank, step: [hook.save_tensor(n, v) for n, v in model(step).items()])
+        whole = record(fresh("d_whole"), 1, lambda h, rank, step: [h.save_tensor(n, v) for n, v in model(step).items()])
         assert shown(path) == shown(whole), (case, set(shown(path)) ^ set(shown(whole)))
         trial = report(path)
         assert not trial["problems"] and findings(trial) == [], (case, trial["problems"][:3], findings(trial)[:3])
@@ -295,12 +297,12 @@ def test_boxes_alone():
     def save(hook, rank, step):
         value = model(step)["large.weight"]
         rows, columns = rank // 2 * 250, rank % 2 * 300
-        hook.save_tensor("large.weight", value[rows:rows + (250 if rank < 2 else 350), columns:columns + (300 if rank % 2 == 0 else 200)],
-                         layout=Layout(value.shape, (rows, columns)))
-        hook.save_tensor("twice.weight", value[:4], layout=Layout((8, 500), (0, 0)))  # all have the same half, and nobody says copies
+        piece = value[rows:rows + (250 if rank < 2 else 350), columns:columns + (300 if rank % 2 == 0 else 200)]
+        hook.save_tensor("large.weight", piece, layout=Layout(value.shape, (rows, columns)))
+        hook.save_tensor("twice.weight", value[:4], layout=Layout((8, 500), (0, 0)))  # the same half, and nobody says copies
         hook.save_tensor("sum.weight", value[:2] * rank, layout=Layout((2, 500), replica=0, partial=True))
     path = record(fresh("boxes"), 4, save)
-    whole = record(fresh("boxes_whole"), 1, lambda hook, rank, step: hook.save_tensor("large.weight", model(step)["large.weight"]))
+    whole = record(fresh("boxes_whole"), 1, lambda h, rank, step: h.save_tensor("large.weight", model(step)["large.weight"]))
     assert shown(path, "large") == shown(whole, "large")
     trial = report(path)
     assert not trial["problems"], trial["problems"]
@@ -324,7 +326,8 @@ def test_damaged():
     path = record(fresh("damaged"), 2, save_divided(2), learn_tp(1, 2))
     place = os.path.join(path, "topology", "worker_1.json")
     said = open(place).read()
-    for text, wanted in ((said[:len(said) // 2], "topology/worker_1.json"), (said.replace('"offset": [6, 0]', '"offset": [9, 0]'), "leaves its tensor"),
+    for text, wanted in ((said[:len(said) // 2], "topology/worker_1.json"),
+                         (said.replace('"offset": [6, 0]', '"offset": [9, 0]'), "leaves its tensor"),
                          (said.replace('"at": [0, 1]', '"at": [0, 2]'), "below the size of its axis"), ("[]", "no JSON object")):
         with open(place, "w") as file:
             file.write(text)
@@ -356,8 +359,8 @@ def test_groups():
             self.group_desc = desc
 
     class World:
-        pg_group_ranks = {Group("default_pg"): {r: r for r in range(4)}, Group("TENSOR_MODEL_PARALLEL_GROUP"): {2: 0, 3: 1},
-                          Group("undefined"): {0: 0}}
+        pg_group_ranks = {Group("default_pg"): {r: r for r in range(4)}, Group("undefined"): {0: 0},
+                          Group("TENSOR_MODEL_PARALLEL_GROUP"): {2: 0, 3: 1}}
         pg_names = {}
 
     class C10d:
@@ -368,7 +371,8 @@ def test_groups():
     assert dict(_process_groups(Distributed)) == {"default_pg": [0, 1, 2, 3], "TENSOR_MODEL_PARALLEL_GROUP": [2, 3]}
 
     def learn(hook, rank):
-        for name, ranks in (("TENSOR_MODEL_PARALLEL_GROUP", [rank // 2 * 2, rank // 2 * 2 + 1]), ("DATA_PARALLEL_GROUP", [rank % 2, rank % 2 + 2])):
+        tp, dp = [rank // 2 * 2, rank // 2 * 2 + 1], [rank % 2, rank % 2 + 2]
+        for name, ranks in (("TENSOR_MODEL_PARALLEL_GROUP", tp), ("DATA_PARALLEL_GROUP", dp)):
             numbers = assay_hook.assay_hook_topology._numbers(ranks)
             assert assay_hook._lib.assay_hook_add_group(hook._handle, name.encode(), 2, numbers) == 0
     path = record(fresh("groups"), 4, save_divided(2), learn)

@@ -212,10 +212,12 @@ def write_dump(path, rank, pickled, groups=None):
 
 def write_trace(path, rank, older):
     path.parent.mkdir(parents=True, exist_ok=True)
-    events = [{"ph": "X", "cat": "kernel", "name": "nccl", "ts": 1, "dur": 2, "args": {"Process Group Name": "7", "Process Group Description": name,
-                                                                                  "Process Group Ranks": str(ranks)}} for name, ranks in groups_of(rank)]
-    info = {"rank": rank, "pg_config": [{"pg_name": str(i), "pg_desc": name, "ranks": ranks} for i, (name, ranks) in enumerate(groups_of(rank))]}
-    trace = {"schemaVersion": 1, **({} if older else {"distributedInfo": info}), "traceEvents": events if older else [{"ph": "M"}] * 10}
+    events = [{"ph": "X", "cat": "kernel", "name": "nccl", "ts": 1, "dur": 2,
+               "args": {"Process Group Name": "7", "Process Group Description": name, "Process Group Ranks": str(ranks)}}
+              for name, ranks in groups_of(rank)]
+    config = [{"pg_name": str(i), "pg_desc": name, "ranks": ranks} for i, (name, ranks) in enumerate(groups_of(rank))]
+    info = {} if older else {"distributedInfo": {"rank": rank, "pg_config": config}}
+    trace = {"schemaVersion": 1, **info, "traceEvents": events if older else [{"ph": "M"}] * 10}
     path.write_bytes(gzip.compress(json.dumps(trace).encode()))
 
 
@@ -223,7 +225,7 @@ def check_groups(test):
     """A mesh of process groups: of dumps and traces, in a trial, beside it or elsewhere; what is no axis is said, and why."""
     wanted = {"dense": {"axes": [["pp", 2], ["dp", 2], ["cp", 2], ["tp", 2]]}, "expert": {"axes": [["pp", 2], ["edp", 2], ["ep", 4]]}}
     root = test.work / "groups" / "run"
-    save(root, 16, tensors=[], steps=(10,))
+    save(root, 4, 4, tensors=[], steps=(10,))
     (root / "topology.json").unlink()
     dumps = test.work / "groups" / "elsewhere"
     for rank in range(16):
@@ -237,21 +239,21 @@ def check_groups(test):
         done = run([test.args.assay, "topology", *argv])
         made = json.loads(done.out) if done.code == 0 else {}
         test.checks.expect(made.get("meshes") == wanted, "%s: %s, %s" % (place.name, made.get("meshes"), done.err))
-        name = "worker_%d" if argv[0] == dumps else "rank_%d"
-        test.checks.expect(made.get("workers", {}).get(name % 13) == {"dense": {"pp": 1, "dp": 1, "cp": 0, "tp": 1}, "expert": {"pp": 1, "edp": 1, "ep": 1}},
-                           "%s: rank 13 is at %s" % (place.name, made.get("workers", {}).get(name % 13)))
-        test.checks.expect("linear_fc1" in done.out and "16 flight-recorder dumps" in done.err or place.name == "traces", "%s: %s" % (place.name, done.err))
+        at = made.get("workers", {}).get(("worker_%d" if argv[0] == dumps else "rank_%d") % 13)
+        test.checks.expect(at == {"dense": {"pp": 1, "dp": 1, "cp": 0, "tp": 1}, "expert": {"pp": 1, "edp": 1, "ep": 1}},
+                           "%s: rank 13 is at %s" % (place.name, at))
+        test.checks.expect("linear_fc1" in done.out and ("16 flight-recorder dumps" in done.err or place.name == "traces"),
+                           "%s: %s" % (place.name, done.err))
         if place.parent == root:
             shutil.rmtree(place)
     (test.work / "groups.json").write_text(done.out)
     done = run([test.args.assay, "topology", root, "--topology", test.work / "groups.json"])
     test.checks.expect(done.code == 0, "what was printed: %s" % done)
-    for rank in (0, 1):  # a group that is no axis; a damaged file; ranks that nobody tells apart
-        write_dump(test.work / "groups" / "odd" / ("_dump_%d" % rank), rank, True, {"mesh_tp": [[0, 1], [1, 2, 3]], "mesh_dp": [[0, 2], [1, 3]]})
+    for rank in (0, 1):
+        write_dump(test.work / "groups" / "odd" / ("_dump_%d" % rank), rank, True, {"mesh_tp": [[0, 1], [1, 2, 3]]})
     (test.work / "groups" / "odd" / "_dump_2").write_bytes((dumps / "nccl_trace_rank_1").read_bytes()[:100])
     done = run([test.args.assay, "topology", root, "--groups", test.work / "groups" / "odd"])
-    said = "irregular" in done.err and "1 file could not be read" in done.err
-    test.checks.expect(said or (done.code == 2 and "tell no axis" in done.err), "odd groups: %s" % done)
+    test.checks.expect(done.code == 2 and "tell no axis" in done.err, "groups that are no axis: %s" % done)
     done = run([test.args.assay, "topology", root, "--groups", test.work / "nothing"])
     test.checks.expect(done.code == 2 and "nothing" in done.err, "no such place: %s" % done)
 

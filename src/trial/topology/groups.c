@@ -241,14 +241,21 @@ static void part_from_cp(laying *l, candidate *dp)
     if (!dp->with_cp || dp->size == 0 || !cp || cp->size < 2)
         return;
     bool regular = dp->size % cp->size == 0;
+    double distance = 0, neighbours = 0;
     for (uint32_t r = 0; r < l->out->ranks; r++) {
         const assay_group *group = dp->of[r];
-        uint32_t place = 0;
+        uint32_t place = 0, before = r;
         for (uint32_t k = 0; group && k < group->ranks && group->rank[k] != r; k++)
-            place += cp->at[group->rank[k]] == cp->at[r];
+            if (cp->at[group->rank[k]] == cp->at[r]) {
+                place++;
+                before = group->rank[k];
+            }
         dp->at[r] = group && cp->at[r] != NOWHERE ? place : NOWHERE;
         regular = regular && (dp->at[r] == NOWHERE || place < dp->size / cp->size);
+        distance += r > before ? r - before : before - r;
+        neighbours += r != before;
     }
+    dp->distance = neighbours > 0 ? distance / neighbours : 0;
     dp->size = regular ? dp->size / cp->size : 0;
     if (regular)
         assay_put_format(l->why, "dp: %u of each of these groups for every place on cp\n", dp->size);
