@@ -9,6 +9,7 @@
 #include "report/report.h"
 #include "report/text/layout.h"
 #include "rule/module.h"
+#include "rule/python_rule.h"
 
 typedef struct check_options {
     const char *rules_path;
@@ -33,6 +34,10 @@ static void put_instance(const char *key, const assay_instance *instance, assay_
     if (instance->ops && assay_module_of(instance->ops)) {
         assay_put_format(out, ", \"module\": ");
         assay_json_put_text(out, assay_module_of(instance->ops));
+    }
+    if (instance->is_python) {
+        assay_put_format(out, ", \"python\": ");
+        assay_json_put_text(out, instance->rule_name);
     }
     if (strcmp(key, "rule") == 0) {
         assay_put_format(out, ", \"severity\": ");

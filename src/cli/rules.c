@@ -9,10 +9,11 @@
 #include "report/text/layout.h"
 #include "rule/module.h"
 #include "rule/params.h"
+#include "rule/python_rule.h"
 
 typedef struct rules_options {
     const char *rules_path, *directory;
-    bool json;
+    bool json, python;
 } rules_options;
 
 static const cli_option OPTIONS[] = {
@@ -20,6 +21,7 @@ static const cli_option OPTIONS[] = {
     {"json", CLI_FLAG, offsetof(rules_options, json), NULL, "As JSON: every rule, or the one of that name.", NULL},
     {"dir", CLI_TEXT, offsetof(rules_options, directory), "DIR",
      "With new: write the files there. Default: the rule's name in lower case.", NULL},
+    {"python", CLI_FLAG, offsetof(rules_options, python), NULL, "With new: a rule in Python, with its test.", NULL},
     {NULL, CLI_FLAG, 0, NULL, NULL, NULL},
 };
 
@@ -121,9 +123,10 @@ static void put_one(const assay_rule_ops *ops, const assay_draw *draw, assay_buf
         assay_put_format(out, " (%s)", snake);
     assay_put_u8(out, '\n');
     assay_text_put_wrapped(out, draw, 0, NULL, ops->summary, strlen(ops->summary));
-    if (assay_module_of(ops)) {
+    const char *origin = assay_module_of(ops) ? assay_module_of(ops) : assay_python_rule_place(ops);
+    if (origin) {
         assay_put_format(out, "Loaded from ");
-        assay_text_put_clean(out, assay_module_of(ops), strlen(assay_module_of(ops)));
+        assay_text_put_clean(out, origin, strlen(origin));
         assay_put_u8(out, '\n');
     }
     for (size_t i = 0; ops->tests && ops->tests[i]; i++)
@@ -178,25 +181,38 @@ static void put_json_params(const assay_rule_ops *ops, assay_buf *out)
     }
 }
 
+static void put_json_rule(const assay_rule_ops *ops, assay_buf *out)
+{
+    const char *python = assay_python_rule_place(ops);
+    assay_put_format(out, "\n {\"name\": ");
+    assay_json_put_text(out, ops->name);
+    put_member("kind", ops->traits & ASSAY_RULE_AGGREGATION ? "aggregation" : "rule", out);
+    put_member("summary", ops->summary, out);
+    put_member("advice", ops->advice, out);
+    put_member("module", assay_module_of(ops), out);
+    if (python)
+        put_member("python", python, out);
+    assay_put_format(out, ",\n  \"parameters\": [");
+    put_json_params(ops, out);
+    assay_put_format(out, "]}");
+}
+
 /* Every rule and aggregation, or those two. */
 static void put_json(const assay_rule_ops *rule, const assay_rule_ops *aggregation, assay_buf *out)
 {
     bool any = false;
     assay_put_format(out, "[");
+    if (rule && assay_python_rule_place(rule)) { /* which is not registered */
+        put_json_rule(rule, out);
+        any = true;
+    }
     for (size_t i = 0; assay_rule_at(i); i++) {
         const assay_rule_ops *ops = assay_rule_at(i);
         if ((rule || aggregation) && ops != rule && ops != aggregation)
             continue;
-        assay_put_format(out, "%s\n {\"name\": ", any ? "," : "");
+        assay_put_format(out, any ? "," : "");
         any = true;
-        assay_json_put_text(out, ops->name);
-        put_member("kind", ops->traits & ASSAY_RULE_AGGREGATION ? "aggregation" : "rule", out);
-        put_member("summary", ops->summary, out);
-        put_member("advice", ops->advice, out);
-        put_member("module", assay_module_of(ops), out);
-        assay_put_format(out, ",\n  \"parameters\": [");
-        put_json_params(ops, out);
-        assay_put_format(out, "]}");
+        put_json_rule(ops, out);
     }
     assay_put_format(out, "]\n");
 }
@@ -215,12 +231,12 @@ static int fail_parameter(const assay_rule_ops *ops, const char *name)
     return cli_fail(ASSAY_EUSAGE, &err);
 }
 
-static int make_new(const char *name, const char *directory)
+static int make_new(const char *name, const rules_options *options)
 {
     assay_error err = {""};
     assay_buf out;
     assay_buf_init(&out, ASSAY_REPORT_CEILING);
-    int status = cli_new_rule(name, directory, &out, &err);
+    int status = cli_new_rule(name, options->directory, options->python, &out, &err);
     int printed = cli_finish(&out, CLI_DONE); /* what was written before a failure, too */
     return status == ASSAY_OK ? printed : cli_fail(status, &err);
 }
@@ -237,15 +253,18 @@ static int rules(const cli_context *context, int argc, char **argv)
     bool new = operands > 0 && strcmp(name[0], "new") == 0;
     if (status == ASSAY_OK && new &&operands == 1)
         status = assay_fail(&err, ASSAY_EUSAGE, "rules new: the name of the new rule is missing");
-    if (status == ASSAY_OK && options.directory && !new)
-        status = assay_fail(&err, ASSAY_EUSAGE, "rules: --dir goes with new");
+    if (status == ASSAY_OK && (options.directory || options.python) && !new)
+        status = assay_fail(&err, ASSAY_EUSAGE, "rules: --%s goes with new", options.python ? "python" : "dir");
     if (status == ASSAY_OK)
         status = cli_load_rules(options.rules_path, &err);
     if (status != ASSAY_OK)
         return cli_fail(status, &err);
     if (new)
-        return make_new(name[1], options.directory);
+        return make_new(name[1], &options);
     const assay_rule_ops *rule = operands ? assay_rule_find(name[0]) : NULL;
+    const bool in_python = operands && !rule && strstr(name[0], ".py");
+    if (in_python && (status = assay_python_rule_load(name[0], &rule, &err)) != ASSAY_OK)
+        return cli_fail(status == ASSAY_ENOMEM ? status : ASSAY_EUSAGE, &err);
     const assay_rule_ops *aggregation = operands ? assay_aggregation_find(name[0]) : NULL;
     if (operands && !rule && !aggregation) {
         char hint[ASSAY_NEAREST_ROOM];
@@ -273,7 +292,7 @@ static int rules(const cli_context *context, int argc, char **argv)
 
 const cli_command cli_rules = {
     "rules",
-    "[NAME [PARAMETER] | new NAME]",
+    "[NAME [PARAMETER] | FILE.py:CLASS [PARAMETER] | new NAME]",
     "Lists the rules and aggregations, shows what one of them checks and its parameters, or starts "
     "a rule of your own.",
     OPTIONS,

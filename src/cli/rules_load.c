@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "rule/module.h"
 #include "rule/process_pack.h"
+#include "rule/python_rule.h"
+#include "rule/rule_process.h"
 
 /* Each directory of "a:b:c". */
 static int load_path(const char *path, const char *origin, assay_error *err)
@@ -32,8 +34,9 @@ static int load_path(const char *path, const char *origin, assay_error *err)
     return status;
 }
 
-/* The directory of rules beside the program: its place in the installation is known relative to the program's. */
-static char *installed_directory(void)
+/* A place of the installation, which is known relative to the program's. The caller frees it; NULL: it cannot be told.
+ */
+static char *installed_place(const char *relative)
 {
     char program[4096];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -44,7 +47,15 @@ static char *installed_directory(void)
     if (!slash)
         return NULL;
     *slash = '\0';
-    return assay_path_join(program, ASSAY_RULES_DIR);
+    return assay_path_join(program, relative);
+}
+
+void cli_find_python(void)
+{
+    char *server = installed_place(ASSAY_PYTHON_DIR "/assay/rule_process.py");
+    if (server)
+        assay_rule_process_set_python(server);
+    free(server);
 }
 
 int cli_load_rules(const char *path, assay_error *err)
@@ -53,7 +64,7 @@ int cli_load_rules(const char *path, assay_error *err)
     int status = load_path(path, "--rules-path", err);
     if (status == ASSAY_OK)
         status = load_path(getenv("ASSAY_RULES_PATH"), "ASSAY_RULES_PATH", err);
-    char *installed = status == ASSAY_OK ? installed_directory() : NULL;
+    char *installed = status == ASSAY_OK ? installed_place(ASSAY_RULES_DIR) : NULL;
     if (!installed)
         return status;
     status = assay_module_load_directory(installed, &why);
@@ -73,7 +84,7 @@ static int is_same(assay_comm *comm, uint64_t number, bool *same)
 }
 
 /* What a custom rule declared may depend on the host: ranks with different plans would wait for each other for
- * ever. Collective. */
+ * ever. A rule in Python is the same where its file and its parameters are. Collective. */
 static int agree_on_setup(assay_comm *comm, assay_instance *instance)
 {
     assay_error why = instance->error;
@@ -82,13 +93,17 @@ static int agree_on_setup(assay_comm *comm, assay_instance *instance)
     assay_buf_init(&need, SIZE_MAX);
     if (instance->status == ASSAY_OK)
         assay_need_pack(instance->need, &need);
+    if (instance->status == ASSAY_OK && assay_python_rule_place(instance->ops)) {
+        assay_put_text(&need, assay_python_rule_digest(instance->ops));
+        assay_instance_put_parameters(instance, &need);
+    }
     int failed = assay_comm_agree(comm, instance->status, &why);
     int status = assay_comm_agree(comm, assay_buf_status(&need), NULL);
     if (status == ASSAY_OK && failed == ASSAY_OK)
         status = is_same(comm, assay_hash_bytes(need.data, need.size), &same);
     if (status == ASSAY_OK && failed == ASSAY_OK && !same)
-        failed =
-            assay_fail(&why, ASSAY_EPARAM, "%s: its setup does not declare the same on all ranks", instance->ops->name);
+        failed = assay_fail(&why, ASSAY_EPARAM, "%s: %s not the same on all ranks", instance->ops->name,
+                            assay_python_rule_place(instance->ops) ? "its file is" : "what its setup declares is");
     if (failed != ASSAY_OK)
         assay_instance_fail(instance, failed, why.text);
     assay_buf_release(&need);
@@ -115,7 +130,7 @@ int cli_same_rules(assay_comm *comm, assay_job *job, assay_error *err)
                           "the same on every host");
     for (size_t i = 0; status == ASSAY_OK && i < job->rule_count + job->aggregation_count; i++) {
         assay_instance *instance = i < job->rule_count ? job->rules[i] : job->aggregations[i - job->rule_count];
-        if (instance->ops && assay_module_of(instance->ops))
+        if (instance->is_python || (instance->ops && assay_module_of(instance->ops)))
             status = agree_on_setup(comm, instance);
     }
     return status;

@@ -14,12 +14,16 @@
  * ASSAY_EUSAGE with file and reason. Every rank calls it before the job is read. Not collective. */
 int cli_load_rules(const char *path, assay_error *err);
 
+/* Lets rules in Python be started: finds what serves them, which is installed with the program. */
+void cli_find_python(void);
+
 /* ASSAY_EUSAGE on every rank when not all of them have the same rules. A custom rule whose setup failed on one
  * rank, or did not declare the same on all, counts as failed on all. Collective. */
 int cli_same_rules(assay_comm *comm, assay_job *job, assay_error *err);
 
-/* `assay rules new NAME`: writes a rule's source, a CMakeLists.txt and a test into `directory` (NULL: the rule's name
- * in small letters), which must not have them yet. Appends what was made to `out`. Not collective. */
-int cli_new_rule(const char *name, const char *directory, assay_buf *out, assay_error *err);
+/* `assay rules new NAME`: writes a rule's source, what builds it, and a test into `directory` (NULL: the rule's name in
+ * small letters), which must not have them yet: a rule in C, or in Python. Appends what was made to `out`. Not
+ * collective. */
+int cli_new_rule(const char *name, const char *directory, bool python, assay_buf *out, assay_error *err);
 
 #endif

@@ -13,9 +13,9 @@
 
 enum { LONGEST_NAME = 60, TEXT_CEILING = 1 << 20 };
 
-/* What stands for @NAME@, @FILE@ and @PREFIX@ in the texts. */
+/* What stands for @NAME@, @FILE@, @PREFIX@ and @PROGRAM@ in the texts. */
 typedef struct blanks {
-    const char *name, *prefix;
+    const char *name, *prefix, *program;
     char file[128];
 } blanks;
 
@@ -36,7 +36,7 @@ static void put_filled(const char *text, const blanks *b, assay_buf *out)
 {
     const struct {
         const char *blank, *filling;
-    } list[] = {{"@NAME@", b->name}, {"@FILE@", b->file}, {"@PREFIX@", b->prefix}};
+    } list[] = {{"@NAME@", b->name}, {"@FILE@", b->file}, {"@PREFIX@", b->prefix}, {"@PROGRAM@", b->program}};
     while (*text) {
         size_t i = 0, count = sizeof list / sizeof *list;
         while (i < count && strncmp(text, list[i].blank, strlen(list[i].blank)) != 0)
@@ -49,11 +49,14 @@ static void put_filled(const char *text, const blanks *b, assay_buf *out)
     }
 }
 
-/* The directory above the program's, where an installed program has its package; "" when it cannot be told. */
-static void find_prefix(char *out, size_t room)
+/* The program, and the directory above its own, where an installed program has its package; "" when they cannot be
+ * told.
+ */
+static void find_prefix(char *program, char *out, size_t room)
 {
-    ssize_t length = readlink("/proc/self/exe", out, room - 1);
-    out[length > 0 ? length : 0] = '\0';
+    ssize_t length = readlink("/proc/self/exe", program, room - 1);
+    program[length > 0 ? length : 0] = '\0';
+    snprintf(out, room, "%s", program);
     for (int up = 0; up < 2; up++) {
         char *slash = strrchr(out, '/');
         if (slash)
@@ -109,6 +112,13 @@ static void put_directory(const char *before, const char *directory, const char 
     assay_put_format(out, "%s", below);
 }
 
+static void put_use_of_python(const char *directory, const char *file, assay_buf *out)
+{
+    put_directory("\nTest it:\n  python3 ", directory, "/test_", out);
+    assay_put_format(out, "%s.py\n", file);
+    put_directory("Use it:\n  cd ", directory, " && assay run job.json --trial TRIAL\n", out);
+}
+
 static void put_use(const char *directory, assay_buf *out)
 {
     put_directory("\nBuild and test it:\n  cmake -S ", directory, "", out);
@@ -118,27 +128,31 @@ static void put_use(const char *directory, assay_buf *out)
     put_directory("Use it:\n  assay run JOB --rules-path ", directory, "/build\n", out);
 }
 
-int cli_new_rule(const char *name, const char *directory, assay_buf *out, assay_error *err)
+int cli_new_rule(const char *name, const char *directory, bool python, assay_buf *out, assay_error *err)
 {
-    char prefix[PATH_MAX];
-    blanks b = {.name = name, .prefix = prefix};
+    char prefix[PATH_MAX], program[PATH_MAX];
+    blanks b = {.name = name, .prefix = prefix, .program = program};
+    const cli_new_text *texts = python ? cli_new_python_texts : cli_new_texts;
+    const size_t count = python ? cli_new_python_text_count : cli_new_text_count;
     int status = check_name(name, err);
     if (status != ASSAY_OK)
         return status;
     assay_rule_snake_name(name, b.file, sizeof b.file);
-    find_prefix(prefix, sizeof prefix);
+    find_prefix(program, prefix, sizeof prefix);
     directory = directory ? directory : b.file;
     /* Nothing is written before it is known that nothing is overwritten. */
-    for (size_t i = 0; status == ASSAY_OK && i < cli_new_text_count; i++) {
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++) {
         char *path = NULL;
-        status = new_path(directory, cli_new_texts[i].file, &b, &path, err);
+        status = new_path(directory, texts[i].file, &b, &path, err);
         free(path);
     }
     if (status == ASSAY_OK)
         status = assay_dir_make(directory, err);
-    for (size_t i = 0; status == ASSAY_OK && i < cli_new_text_count; i++)
-        status = write_one(directory, &cli_new_texts[i], &b, out, err);
-    if (status == ASSAY_OK)
+    for (size_t i = 0; status == ASSAY_OK && i < count; i++)
+        status = write_one(directory, &texts[i], &b, out, err);
+    if (status == ASSAY_OK && python)
+        put_use_of_python(directory, b.file, out);
+    else if (status == ASSAY_OK)
         put_use(directory, out);
     return status;
 }

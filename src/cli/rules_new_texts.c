@@ -138,6 +138,96 @@ static const char *const JOB[] = {
     NULL,
 };
 
+static const char *const PYTHON_RULE[] = {
+    "\"\"\"@NAME@: gradients with an element of a large magnitude. Say here what your rule looks for, by which "
+    "formula.\"\"\"",
+    "import assay",
+    "",
+    "",
+    "class @NAME@(assay.Rule):",
+    "    \"\"\"Gradients with an element of a large magnitude.\"\"\"",
+    "    advice = \"Say here what someone should do when the rule fires.\"",
+    "",
+    "    def __init__(self, base_trial, limit=1000.0):",
+    "        super().__init__(base_trial)",
+    "        self.limit = limit",
+    "",
+    "    def invoke_at_step(self, step):",
+    "        \"\"\"Looks at one saved step of all workers; keeps nothing on self, because ranks share the steps.\"\"\"",
+    "        for name in self.base_trial.tensor_names(collection=\"gradients\", step=step):",
+    "            tensor = self.base_trial.tensor(name)",
+    "            for worker in tensor.workers(step):",
+    "                largest = tensor.reduction_value(step, \"max\", worker=worker, abs=True)",
+    "                if largest > self.limit:",
+    "                    yield assay.Finding(name, worker, largest, self.limit)",
+    NULL,
+};
+
+static const char *const PYTHON_TEST[] = {
+    "#!/usr/bin/env python3",
+    "\"\"\"Records a trial that makes @NAME@ fire at its last step, and one that does not, and has assay look at both: "
+    "python3 "
+    "test_@FILE@.py\"\"\"",
+    "import json",
+    "import os",
+    "import shutil",
+    "import subprocess",
+    "import sys",
+    "import tempfile",
+    "import unittest",
+    "",
+    "import numpy",
+    "",
+    "HERE = os.path.dirname(os.path.abspath(__file__))",
+    "ASSAY = os.environ.get(\"ASSAY\") or shutil.which(\"assay\") or \"@PROGRAM@\"",
+    "sys.path.append(\"@PREFIX@/share/assay/python\")",
+    "import assay_hook  # noqa: E402",
+    "",
+    "",
+    "def record(path, largest):",
+    "    hook = assay_hook.Hook(path, save_config=assay_hook.SaveConfig(save_interval=1), "
+    "include_regex=[\"gradient\"])",
+    "    for step in range(3):",
+    "        hook.set_mode(assay_hook.modes.TRAIN)",
+    "        hook.step()",
+    "        gradient = numpy.array([0.5, -0.25, 1, largest if step == 2 else 0], \"f4\")",
+    "        hook.save_tensor(\"gradient/layer.weight\", gradient, \"gradients\")",
+    "    hook.close()",
+    "",
+    "",
+    "class Test@NAME@(unittest.TestCase):",
+    "    def verdict(self, largest):",
+    "        with tempfile.TemporaryDirectory() as place:",
+    "            trial, report = os.path.join(place, \"trial\"), os.path.join(place, \"report\")",
+    "            record(trial, largest)",
+    "            subprocess.run([ASSAY, \"run\", \"job.json\", \"--trial\", trial, \"--out\", report], cwd=HERE, "
+    "check=True,",
+    "                           stdout=subprocess.DEVNULL)",
+    "            with open(os.path.join(report, \"report.json\")) as file:",
+    "                return json.load(file)[\"trials\"][0][\"rules\"][0]",
+    "",
+    "    def test_sick(self):",
+    "        rule = self.verdict(-5000)",
+    "        self.assertEqual(rule[\"status\"], \"IssuesFound\", rule)",
+    "        self.assertEqual(rule[\"first\"][\"tensor\"], \"gradient/layer.weight\")",
+    "",
+    "    def test_healthy(self):",
+    "        self.assertEqual(self.verdict(1)[\"status\"], \"NoIssuesFound\")",
+    "",
+    "",
+    "if __name__ == \"__main__\":",
+    "    unittest.main()",
+    NULL,
+};
+
+static const char *const PYTHON_JOB[] = {
+    "{",
+    "  \"rules\": [{\"python\": \"@FILE@.py:@NAME@\", \"parameters\": {\"limit\": 1000}}],",
+    "  \"output\": {\"formats\": [\"json\"]}",
+    "}",
+    NULL,
+};
+
 const cli_new_text cli_new_texts[] = {
     {"@FILE@.c", RULE},
     {"CMakeLists.txt", BUILD},
@@ -145,3 +235,10 @@ const cli_new_text cli_new_texts[] = {
     {"job.json", JOB},
 };
 const size_t cli_new_text_count = sizeof cli_new_texts / sizeof *cli_new_texts;
+
+const cli_new_text cli_new_python_texts[] = {
+    {"@FILE@.py", PYTHON_RULE},
+    {"test_@FILE@.py", PYTHON_TEST},
+    {"job.json", PYTHON_JOB},
+};
+const size_t cli_new_python_text_count = sizeof cli_new_python_texts / sizeof *cli_new_python_texts;

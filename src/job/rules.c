@@ -5,10 +5,12 @@
 
 #include "base/fault.h"
 #include "job/job_internal.h"
+#include "rule/python_rule.h"
 
 /* What an entry of either form comes to. Texts are borrowed from the document. */
 typedef struct rule_entry {
     const char *name, *rule;
+    const char *python; /* "FILE:CLASS" of a rule in Python; NULL: it is none */
     const cJSON *parameters;
     assay_severity severity;
 } rule_entry;
@@ -56,7 +58,7 @@ static int read_condition(const job_reader *r, const char *place, const cJSON *i
 
 static int read_own_entry(const job_reader *r, const char *place, const cJSON *item, rule_entry *out, cJSON **taken)
 {
-    static const char *const keys[] = {"name", "rule", "parameters", "severity", NULL};
+    static const char *const keys[] = {"name", "rule", "python", "parameters", "severity", NULL};
     const char *severity = NULL;
     if (cJSON_GetObjectItemCaseSensitive(item, "when"))
         return read_condition(r, place, item, out, taken);
@@ -67,8 +69,15 @@ static int read_own_entry(const job_reader *r, const char *place, const cJSON *i
         status = job_text(r, place, item, "rule", &out->rule);
     if (status == ASSAY_OK)
         status = job_text(r, place, item, "severity", &severity);
-    if (status == ASSAY_OK && !out->rule)
-        status = job_fail(r, place, "neither \"rule\" nor \"when\" is there; `assay rules` lists the rules");
+    if (status == ASSAY_OK)
+        status = job_text(r, place, item, "python", &out->python);
+    if (status == ASSAY_OK && !out->rule && !out->python)
+        status =
+            job_fail(r, place, "neither \"rule\" nor \"when\" nor \"python\" is there; `assay rules` lists the rules");
+    if (status == ASSAY_OK && out->rule && out->python)
+        status = job_fail(r, place, "\"python\" names the rule itself: take \"rule\" away");
+    if (status == ASSAY_OK && out->python)
+        out->rule = assay_python_rule_class(out->python);
     if (status == ASSAY_OK)
         status = read_severity(r, place, severity, &out->severity);
     out->parameters = cJSON_GetObjectItemCaseSensitive(item, "parameters");
@@ -122,9 +131,11 @@ static int configure(const job_reader *r, instance_list *list, size_t at, const 
     const char *name = entry->name ? entry->name : made;
     if (!name)
         return job_no_memory(r);
-    int status = aggregation
-                     ? assay_instance_new_aggregation(name, entry->rule, entry->parameters, &list->items[at])
-                     : assay_instance_new(name, entry->rule, entry->severity, entry->parameters, &list->items[at]);
+    assay_instance **out = &list->items[at];
+    int status = aggregation ? assay_instance_new_aggregation(name, entry->rule, entry->parameters, out)
+                 : entry->python
+                     ? assay_instance_new_python(name, entry->python, entry->severity, entry->parameters, out)
+                     : assay_instance_new(name, entry->rule, entry->severity, entry->parameters, out);
     free(made);
     return status == ASSAY_OK ? ASSAY_OK : job_no_memory(r);
 }

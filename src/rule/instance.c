@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "rule/params.h"
+#include "rule/python_rule.h"
 
 const char *assay_severity_name(int severity)
 {
@@ -77,6 +78,8 @@ void assay_instance_fail(assay_instance *instance, int status, const char *text)
     disable(instance);
 }
 
+typedef enum rule_origin { REGISTERED_RULE, REGISTERED_AGGREGATION, RULE_IN_PYTHON } rule_origin;
+
 static int unknown_rule(assay_instance *instance, bool aggregation)
 {
     char hint[ASSAY_NEAREST_ROOM];
@@ -85,21 +88,32 @@ static int unknown_rule(assay_instance *instance, bool aggregation)
                       assay_rule_hint(instance->rule_name, aggregation, hint));
 }
 
+/* Finds the rule that instance->rule_name names. */
+static int find_ops(assay_instance *instance, rule_origin origin)
+{
+    if (origin == RULE_IN_PYTHON)
+        return assay_python_rule_load(instance->rule_name, &instance->ops, &instance->error);
+    const bool aggregation = origin == REGISTERED_AGGREGATION;
+    instance->ops = aggregation ? assay_aggregation_find(instance->rule_name) : assay_rule_find(instance->rule_name);
+    return instance->ops ? ASSAY_OK : unknown_rule(instance, aggregation);
+}
+
 static int new_instance(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
-                        bool aggregation, assay_instance **out)
+                        rule_origin origin, assay_instance **out)
 {
     assay_instance *instance = assay_alloc_zeroed(1, sizeof *instance);
     if (!instance)
         return ASSAY_ENOMEM;
     instance->severity = severity;
     instance->end_step = INT64_MAX;
+    instance->is_python = origin == RULE_IN_PYTHON;
     instance->name = assay_copy_text(name);
     instance->rule_name = assay_copy_text(rule_name);
     int status = instance->name && instance->rule_name ? ASSAY_OK : ASSAY_ENOMEM;
-    if (status == ASSAY_OK) {
-        instance->ops = aggregation ? assay_aggregation_find(rule_name) : assay_rule_find(rule_name);
-        status = instance->ops ? configure(instance, parameters) : unknown_rule(instance, aggregation);
-    }
+    if (status == ASSAY_OK)
+        status = find_ops(instance, origin);
+    if (status == ASSAY_OK)
+        status = configure(instance, parameters);
     if (status == ASSAY_ENOMEM) {
         assay_instance_free(instance);
         return status;
@@ -114,12 +128,18 @@ static int new_instance(const char *name, const char *rule_name, assay_severity 
 int assay_instance_new(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
                        assay_instance **out)
 {
-    return new_instance(name, rule_name, severity, parameters, false, out);
+    return new_instance(name, rule_name, severity, parameters, REGISTERED_RULE, out);
+}
+
+int assay_instance_new_python(const char *name, const char *place, assay_severity severity, const cJSON *parameters,
+                              assay_instance **out)
+{
+    return new_instance(name, place, severity, parameters, RULE_IN_PYTHON, out);
 }
 
 int assay_instance_new_aggregation(const char *name, const char *kind, const cJSON *parameters, assay_instance **out)
 {
-    return new_instance(name, kind, ASSAY_INFO, parameters, true, out);
+    return new_instance(name, kind, ASSAY_INFO, parameters, REGISTERED_AGGREGATION, out);
 }
 
 void assay_instance_put_parameters(const assay_instance *instance, assay_buf *out)

@@ -42,9 +42,10 @@ typedef struct assay_instance {
     assay_need *need;     /* owned; NULL after a failure */
     void *data;
     int64_t start_step, end_step;
-    bool optional; /* may have no data: one of a set of which a trial takes what it has data for */
-    char *worker;  /* only this one; NULL: all; owned */
-    int status;    /* ASSAY_OK or why it cannot run */
+    bool is_python; /* the job names it as FILE:CLASS, whether it could be loaded or not */
+    bool optional;  /* may have no data: one of a set of which a trial takes what it has data for */
+    char *worker;   /* only this one; NULL: all; owned */
+    int status;     /* ASSAY_OK or why it cannot run */
     assay_error error;
 } assay_instance;
 
@@ -53,6 +54,9 @@ typedef struct assay_instance {
  * or ASSAY_ENOMEM. */
 int assay_instance_new(const char *name, const char *rule_name, assay_severity severity, const cJSON *parameters,
                        assay_instance **out);
+/* The same for a rule in Python, "FILE:CLASS" (rule/python_rule.h). */
+int assay_instance_new_python(const char *name, const char *place, assay_severity severity, const cJSON *parameters,
+                              assay_instance **out);
 /* The same for an entry of the job's aggregations. */
 int assay_instance_new_aggregation(const char *name, const char *kind, const cJSON *parameters, assay_instance **out);
 void assay_instance_free(assay_instance *instance);

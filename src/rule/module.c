@@ -105,7 +105,8 @@ static int ask_for_table(const char *path, assay_rule_answer *answer, assay_erro
 {
     assay_rule_process *process = NULL;
     assay_error why = {""};
-    int status = assay_rule_process_start(path, &process, &why);
+    const assay_rule_served served = {.module = path};
+    int status = assay_rule_process_start(&served, &process, &why);
     if (status == ASSAY_OK)
         status = assay_rule_process_ask(process, ASSAY_RULE_LOAD, 0, answer, &why);
     assay_rule_process_free(process);

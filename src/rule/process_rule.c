@@ -19,12 +19,6 @@ typedef struct process_rule {
     uint32_t number;
 } process_rule;
 
-typedef struct lost_trial { /* a trial on which the process was lost; the rule is not called there again */
-    uint64_t trial;         /* its serial */
-    struct lost_trial *next;
-    assay_error why;
-} lost_trial;
-
 typedef struct process_state process_state;
 
 typedef struct process_data {
@@ -33,7 +27,6 @@ typedef struct process_data {
     assay_measure *measures; /* what the rule declared */
     uint32_t measure_count;
     process_state *live; /* the state at place 0, newer there than here; NULL: none */
-    lost_trial *lost;
 } process_data;
 
 struct process_state {
@@ -50,25 +43,6 @@ static process_data *data_of(const assay_rule *rule)
     return (process_data *)(uintptr_t)rule->data;
 }
 
-static const lost_trial *find_lost(const process_data *data, uint64_t trial)
-{
-    const lost_trial *lost = data->lost;
-    while (lost && lost->trial != trial)
-        lost = lost->next;
-    return lost;
-}
-
-/* Notes that the rule is not to be called on this trial again. Without memory for the note it will be, which is no
- * harm. */
-static void note_lost(process_data *data, uint64_t trial, const assay_error *why)
-{
-    lost_trial *lost = find_lost(data, trial) ? NULL : assay_alloc(sizeof *lost);
-    if (!lost)
-        return;
-    *lost = (lost_trial){.trial = trial, .next = data->lost, .why = *why};
-    data->lost = lost;
-}
-
 /* ---- states ---- */
 
 static void break_state(process_state *s, const assay_error *why)
@@ -79,7 +53,7 @@ static void break_state(process_state *s, const assay_error *why)
     assay_buf_init(&s->bytes, SIZE_MAX);
     if (s->data->live == s)
         s->data->live = NULL;
-    note_lost(s->data, s->trial, why);
+    assay_rule_link_note_lost(&s->data->link, s->trial, why);
 }
 
 static int say_why(const process_state *s, assay_error *err)
@@ -178,7 +152,7 @@ static int make_live(const assay_rule *rule, process_state *s)
 
 static void *state_new(const assay_rule *rule)
 {
-    const lost_trial *lost = find_lost(data_of(rule), rule->trial->serial);
+    const assay_error *lost = assay_rule_link_lost(&data_of(rule)->link, rule->trial->serial);
     process_state *s = assay_alloc_zeroed(1, sizeof *s);
     if (!s)
         return NULL;
@@ -187,7 +161,7 @@ static void *state_new(const assay_rule *rule)
     s->fresh = true;
     assay_buf_init(&s->bytes, SIZE_MAX);
     if (lost)
-        break_state(s, &lost->why);
+        break_state(s, lost);
     return s;
 }
 
@@ -364,7 +338,7 @@ static bool reason(const assay_rule *rule, unsigned modes, assay_buf *out)
     process_data *data = data_of(rule);
     assay_rule_answer answer;
     assay_buf request;
-    if (find_lost(data, rule->trial->serial) || settle(data) != ASSAY_OK)
+    if (assay_rule_link_lost(&data->link, rule->trial->serial) || settle(data) != ASSAY_OK)
         return false;
     int status = assay_rule_link_begin(&data->link, rule, &request, NULL);
     assay_put_u32(&request, modes);
@@ -388,11 +362,6 @@ static void data_free(void *given)
     if (data->link.process)
         (void)assay_rule_link_do(&data->link, ASSAY_RULE_DATA_FREE, "data_free", NULL, NULL);
     assay_rule_link_release(&data->link);
-    while (data->lost) {
-        lost_trial *next = data->lost->next;
-        free(data->lost);
-        data->lost = next;
-    }
     free(data->measures);
     free(data);
 }
@@ -430,7 +399,7 @@ static int setup(const assay_params *params, assay_need *need, void **out, assay
     if (!data)
         return assay_fail(err, ASSAY_ENOMEM, "out of memory");
     data->rule = rule;
-    assay_rule_link_init(&data->link, rule->module, rule->ops.name);
+    assay_rule_link_init(&data->link, &(assay_rule_served){.module = rule->module}, rule->ops.name);
     assay_put_u32(&data->link.setup, rule->number);
     assay_put_text(&data->link.setup, rule->ops.name);
     assay_params_pack(params, &data->link.setup);

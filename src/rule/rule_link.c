@@ -1,15 +1,17 @@
 /* rule_link.c - see rule_link.h. */
 #include "rule/rule_link.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "rule/trial_info.h"
 
 static const assay_buf nothing;
 
-void assay_rule_link_init(assay_rule_link *link, const char *module, const char *name)
+void assay_rule_link_init(assay_rule_link *link, const assay_rule_served *served, const char *name)
 {
-    *link = (assay_rule_link){.module = module, .name = name};
+    *link = (assay_rule_link){.served = *served, .name = name, .pack_trial = assay_trial_pack};
     assay_buf_init(&link->setup, SIZE_MAX);
 }
 
@@ -24,6 +26,30 @@ void assay_rule_link_release(assay_rule_link *link)
 {
     forget_process(link);
     assay_buf_release(&link->setup);
+    while (link->lost) {
+        assay_lost_trial *next = link->lost->next;
+        free(link->lost);
+        link->lost = next;
+    }
+}
+
+/* ---- trials on which the process was lost ---- */
+
+const assay_error *assay_rule_link_lost(const assay_rule_link *link, uint64_t trial)
+{
+    const assay_lost_trial *lost = link->lost;
+    while (lost && lost->trial != trial)
+        lost = lost->next;
+    return lost ? &lost->why : NULL;
+}
+
+void assay_rule_link_note_lost(assay_rule_link *link, uint64_t trial, const assay_error *why)
+{
+    assay_lost_trial *lost = assay_rule_link_lost(link, trial) ? NULL : assay_alloc(sizeof *lost);
+    if (!lost)
+        return;
+    *lost = (assay_lost_trial){.trial = trial, .next = link->lost, .why = *why};
+    link->lost = lost;
 }
 
 int assay_rule_link_failure(const assay_rule_link *link, const char *what, const assay_rule_answer *answer,
@@ -76,10 +102,13 @@ int assay_rule_link_do(assay_rule_link *link, assay_rule_request request, const 
 int assay_rule_link_start(assay_rule_link *link, assay_rule_answer *answer, assay_error *err)
 {
     assay_error why = {""};
-    int status = assay_rule_process_start(link->module, &link->process, &why);
-    if (status != ASSAY_OK)
-        return assay_fail(err, status, "%s: %.400s", link->name, why.text);
-    status = assay_rule_link_do(link, ASSAY_RULE_LOAD, "loading its module", NULL, err);
+    int status = ASSAY_OK;
+    if (!link->process) {
+        status = assay_rule_process_start(&link->served, &link->process, &why);
+        if (status != ASSAY_OK)
+            return assay_fail(err, status, "%s: %.400s", link->name, why.text);
+        status = assay_rule_link_do(link, ASSAY_RULE_LOAD, "loading its module", NULL, err);
+    }
     if (status == ASSAY_OK)
         status = assay_rule_link_ask(link, ASSAY_RULE_SETUP, "setup", &link->setup, answer, err);
     if (status == ASSAY_OK && answer->status != ASSAY_OK) {
@@ -132,7 +161,7 @@ static int give_trial(assay_rule_link *link, const assay_trial *trial, const ass
     uint32_t place = find_place(link, trial, beside);
     assay_buf_init(&bytes, SIZE_MAX);
     assay_put_u32(&bytes, place);
-    assay_trial_pack(trial, &bytes);
+    link->pack_trial(trial, &bytes);
     link->trial[place] = 0;
     int status = assay_rule_link_do(link, ASSAY_RULE_TRIAL, "learning of the trial", &bytes, err);
     if (status == ASSAY_OK)

@@ -1,9 +1,12 @@
 /* rule_process.c - see rule_process.h. */
 #include "rule/rule_process.h"
 
+#include <assay/rule.h>
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -34,12 +37,18 @@ static struct {
     uint8_t *data;
     size_t room;
     double seconds;
-    const char *program; /* NULL: nothing can be started */
+    const char *program;   /* NULL: nothing can be started */
+    char python[PATH_MAX]; /* "": no rule in Python can be */
 } area = {.descriptor = -1, .seconds = 60};
 
 void assay_rule_process_set_program(const char *path)
 {
     area.program = path;
+}
+
+void assay_rule_process_set_python(const char *path)
+{
+    snprintf(area.python, sizeof area.python, "%s", path);
 }
 
 void assay_rule_process_set_seconds(double seconds)
@@ -93,8 +102,47 @@ enum { CHECKS_HEAP = 1 };
 enum { CHECKS_HEAP = 1 };
 #endif
 
-/* The environment of the process: ours without its secrets, and the checked heap where that can be had and nobody asks
- * for something else. The list is the caller's to free, and uses `preload`; NULL without memory. */
+/* Does that entry of the environment tell a program that it is a rank, or what of? */
+static bool is_of_mpi(const char *entry)
+{
+    static const char *const begins[] = {
+        "OMPI_", "PMIX_",  "PMI_", "PRTE_", "ORTE_",      "MPI_LOCAL", "MPIR_",        "MPIEXEC_",     "HYDRA_",
+        "HYDI_", "I_MPI_", "MV2_", "MPICH", "SLURM_PMIX", "SLURM_MPI", "SLURM_PROCID", "SLURM_LOCALID"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(entry, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The environment of an interpreter: ours without what belongs to MPI, and one thread for each rank's arithmetic, which
+ * also keeps sums the same, unless somebody asks for something else. The list is the caller's to free; NULL without
+ * memory. */
+static char **make_python_environment(void)
+{
+    static char threads[][24] = {"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1"};
+    const size_t settings = sizeof threads / sizeof *threads;
+    size_t all = 0, count = 0;
+    while (environ[all])
+        all++;
+    char **list = assay_alloc_zeroed(all + settings + 1, sizeof *list);
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < settings; i++)
+        list[count++] = threads[i];
+    for (size_t i = 0; i < all; i++) {
+        size_t same = 0;
+        while (same < settings && strncmp(environ[i], threads[same], strcspn(threads[same], "=") + 1) != 0)
+            same++;
+        if (same < settings)
+            list[same] = environ[i];
+        else if (!is_of_mpi(environ[i]))
+            list[count++] = environ[i];
+    }
+    return list;
+}
+
+/* The environment of the process of a shared object: ours without its secrets, and the checked heap where that can be
+ * had and nobody asks for something else. The list is the caller's to free, and uses `preload`; NULL without memory. */
 static char **make_environment(char *preload, size_t room)
 {
     static char tunables[] = "GLIBC_TUNABLES=glibc.malloc.check=3";
@@ -162,15 +210,26 @@ static int set_attributes(posix_spawnattr_t *how)
                : posix_spawnattr_setflags(how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 }
 
-/* 0 or errno. */
-static int spawn(const char *module, int theirs, pid_t *id)
+/* The program that serves rules in Python: found in the PATH unless it has a slash. */
+static const char *interpreter(void)
 {
-    char parent[24], preload[4096], word[] = ASSAY_RULE_PROCESS_WORD, program[] = "assay";
-    char *const arguments[] = {program, word, parent, (char *)(uintptr_t)module, NULL};
+    const char *named = getenv("ASSAY_PYTHON");
+    return named && *named ? named : "python3";
+}
+
+/* 0 or errno. */
+static int spawn(const assay_rule_served *served, int theirs, pid_t *id)
+{
+    char parent[24], preload[4096], word[] = ASSAY_RULE_PROCESS_WORD, program[] = "assay", abi[16], size[24];
+    char *module = (char *)(uintptr_t)served->module, *python = (char *)(uintptr_t)interpreter();
+    char *const of_module[] = {program, word, parent, module, NULL};
+    char *const of_python[] = {python, area.python, parent, module, abi, size, NULL};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     snprintf(parent, sizeof parent, "%ld", (long)getpid());
-    char **environment = make_environment(preload, sizeof preload);
+    snprintf(abi, sizeof abi, "%d", ASSAY_RULE_ABI);
+    snprintf(size, sizeof size, "%zu", sizeof(assay_rule_ops));
+    char **environment = served->python ? make_python_environment() : make_environment(preload, sizeof preload);
     if (!environment || posix_spawn_file_actions_init(&files)) {
         free(environment);
         return ENOMEM;
@@ -184,7 +243,8 @@ static int spawn(const char *module, int theirs, pid_t *id)
     if (!failed)
         failed = set_attributes(&how);
     if (!failed)
-        failed = posix_spawn(id, area.program, &files, &how, arguments, environment);
+        failed = served->python ? posix_spawnp(id, python, &files, &how, of_python, environment)
+                                : posix_spawn(id, area.program, &files, &how, of_module, environment);
     posix_spawnattr_destroy(&how);
     posix_spawn_file_actions_destroy(&files);
     free(environment);
@@ -208,11 +268,25 @@ static int make_pair(int pair[2])
     return failed;
 }
 
-int assay_rule_process_start(const char *module, assay_rule_process **out, assay_error *err)
+static int say_no_start(const assay_rule_served *served, int failed, assay_error *err)
+{
+    if (!served->python)
+        return assay_fail(err, ASSAY_EIO, "cannot start a process for it: %s; --trust-rules does without",
+                          strerror(failed));
+    return assay_fail(err, ASSAY_EIO,
+                      "cannot start %.200s, which rules in Python need: %s; ASSAY_PYTHON can name another",
+                      interpreter(), strerror(failed));
+}
+
+int assay_rule_process_start(const assay_rule_served *served, assay_rule_process **out, assay_error *err)
 {
     int pair[2];
-    if (!area.program)
+    if (!area.program || (served->python && !area.python[0]))
         return assay_fail(err, ASSAY_EUNSUPPORTED, "this program starts no process for rules");
+    if (served->python && access(area.python, R_OK) != 0)
+        return assay_fail(err, ASSAY_EIO,
+                          "%.300s: %s: it comes with assay's Python package, which rules in Python need", area.python,
+                          strerror(errno));
     assay_rule_process *process = assay_alloc(sizeof *process);
     if (!process || !assay_rule_process_area(1)) {
         free(process);
@@ -220,15 +294,14 @@ int assay_rule_process_start(const char *module, assay_rule_process **out, assay
     }
     int failed = make_pair(pair);
     if (!failed) {
-        failed = spawn(module, pair[1], &process->id);
+        failed = spawn(served, pair[1], &process->id);
         close(pair[1]);
         if (failed)
             close(pair[0]);
     }
     if (failed) {
         free(process);
-        return assay_fail(err, ASSAY_EIO, "cannot start a process for it: %s; --trust-rules does without",
-                          strerror(failed));
+        return say_no_start(served, failed, err);
     }
     process->socket = pair[0];
     *out = process;

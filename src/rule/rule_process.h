@@ -1,12 +1,15 @@
-/* rule_process.h - a process of its own for a rule of a shared object: whatever that does, it does to that process.
+/* rule_process.h - a process of its own for a rule of a shared object or in Python: whatever that does, it does to that
+ * process.
  *
- * The process is this program, started anew (it never opens MPI) and told to serve (rule/process_server.h). Requests
- * lie in memory that both share and only this side writes; a short message on a socket says that there is one. Answers
- * come through the socket. One request is under way at a time; a process that ends, or does not answer in time, is
- * lost, and what it did is known. Only the program's first thread may use these calls. */
+ * The process is this program, started anew (it never opens MPI) and told to serve (rule/process_server.h); for a rule
+ * in Python an interpreter that runs src/python/assay/rule_process.py, which answers in the same way. Requests lie in
+ * memory that both share and only this side writes; a short message on a socket says that there is one. Answers come
+ * through the socket. One request is under way at a time; a process that ends, or does not answer in time, is lost, and
+ * what it did is known. Only the program's first thread may use these calls. */
 #ifndef ASSAY_RULE_RULE_PROCESS_H
 #define ASSAY_RULE_RULE_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,17 +59,30 @@ typedef struct assay_rule_answer {
     assay_error err; /* with a status that is a failure */
 } assay_rule_answer;
 
+/* What a process serves. */
+typedef struct assay_rule_served {
+    const char *module; /* the path of a shared object; of a rule in Python FILE:CLASS */
+    bool python;
+} assay_rule_served;
+
 typedef struct assay_rule_process assay_rule_process;
 
 /* What is started: the path of the program itself, as it knows it. None is, and nothing can be started, unless set. */
 void assay_rule_process_set_program(const char *path);
+/* What an interpreter is given to serve a rule in Python: the path of rule_process.py, which is copied. Such a rule
+ * cannot be started unless set. */
+void assay_rule_process_set_python(const char *path);
 /* Seconds that one request may take; 0: any time. 60 unless set. Time during which the job was suspended does not
  * count. */
 void assay_rule_process_set_seconds(double seconds);
 
-/* Starts a process for a module. ASSAY_EIO with the reason; ASSAY_ENOMEM. Free with assay_rule_process_free(), which
- * ends it. */
-int assay_rule_process_start(const char *module, assay_rule_process **out, assay_error *err);
+/* Starts a process. ASSAY_EIO with the reason, ASSAY_EUNSUPPORTED where this program starts none; ASSAY_ENOMEM. Free
+ * with assay_rule_process_free(), which ends it.
+ *
+ * What serves a rule in Python is $ASSAY_PYTHON, else python3 of the PATH. Of our environment it gets neither what
+ * belongs to MPI, so that nothing in it takes itself for a rank, nor the heap checks that a shared object gets; but it
+ * gets the credentials for S3, because it reads trials itself. */
+int assay_rule_process_start(const assay_rule_served *served, assay_rule_process **out, assay_error *err);
 void assay_rule_process_free(assay_rule_process *process);
 
 /* Shared memory for a request of `size` bytes, valid until the next call; NULL without memory. */

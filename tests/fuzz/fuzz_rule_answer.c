@@ -1,11 +1,13 @@
-/* Any bytes as what the process of a rule answers: the table of its module, its needs, its verdict. Refused, or what
- * the program can go on with. */
+/* Any bytes as what the process of a rule answers: the table of its module, its needs, its verdict; what a rule in
+ * Python found at a step. Refused, or what the program can go on with. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "rule/params.h"
 #include "rule/process_pack.h"
+#include "rule/python_pack.h"
 #include "rule/trial_info.h"
+#include "rule/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,6 +57,22 @@ static void read_verdict(const assay_instance *instance, assay_cursor in)
     assay_dict_free(trial.tensors);
 }
 
+static void read_step(assay_cursor in)
+{
+    static assay_catalog catalog;
+    assay_trial trial = {.catalog = &catalog, .tensors = assay_dict_new()};
+    assay_findings *findings = assay_findings_new(ASSAY_MAX_FINDINGS);
+    assay_python_answer answer;
+    must(trial.tensors && findings);
+    if (assay_python_answer_read(&in, &trial, 7, findings, &answer, NULL) == ASSAY_OK) {
+        must(findings->total <= ASSAY_PYTHON_FINDINGS && findings->datapoints >= findings->total);
+        for (size_t i = 0; i < findings->kept; i++)
+            must(findings->list[i].tensor == ASSAY_NO_TENSOR && findings->list[i].worker == ASSAY_ALL_WORKERS);
+    }
+    assay_findings_free(findings);
+    assay_dict_free(trial.tensors);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static assay_instance *instance;
@@ -65,15 +83,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     assay_cursor in = assay_cursor_over(data + 1, size - 1);
-    switch (data[0] % 3) {
+    switch (data[0] % 4) {
     case 0:
         read_table(in);
         break;
     case 1:
         read_need(instance, in);
         break;
-    default:
+    case 2:
         read_verdict(instance, in);
+        break;
+    default:
+        read_step(in);
         break;
     }
     return 0;

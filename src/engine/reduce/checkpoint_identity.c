@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "engine/reduce/checkpoint.h"
+#include "rule/python_rule.h"
 
 static void identify_job(const assay_job *job, const assay_engine_options *options, char hex[65])
 {
@@ -21,6 +22,11 @@ static void identify_job(const assay_job *job, const assay_engine_options *optio
     for (size_t i = 0; i < job->implicit_count; i++) { /* they depend on the formats and the number of trials */
         assay_put_text(&text, job->implicit[i]->name);
         assay_instance_put_parameters(job->implicit[i], &text);
+    }
+    for (size_t i = 0; i < job->rule_count; i++) {
+        const char *digest = assay_python_rule_digest(job->rules[i]->ops);
+        if (digest)
+            assay_put_text(&text, digest);
     }
     assay_sha256 hash;
     assay_sha256_init(&hash);

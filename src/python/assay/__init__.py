@@ -10,14 +10,16 @@ Names are those of the reference (smdebug): a script written for it changes its 
 and libassay; pandas is imported by reports only.
 """
 from . import _library
-from .exceptions import AssayError
+from .exceptions import AssayError, RuleEvaluationConditionMet
 from .modes import ModeKeys, StepState
 from .report import Report
+from .rule import Finding, Findings, Rule, StepView, invoke_rule
 from .tensor import Tensor
 from .trial import Collection, Trial
 
 __version__ = _library.lib.assay_recording_version().decode()
-__all__ = ["AssayError", "Collection", "ModeKeys", "Report", "StepState", "Tensor", "Trial", "create_trial", "modes", "open", "report"]
+__all__ = ["AssayError", "Collection", "Finding", "Findings", "ModeKeys", "Report", "Rule", "RuleEvaluationConditionMet", "StepState",
+           "StepView", "Tensor", "Trial", "create_trial", "invoke_rule", "modes", "open", "report"]
 
 modes = ModeKeys
 

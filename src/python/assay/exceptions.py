@@ -54,3 +54,11 @@ class InvalidWorker(AssayError):
 class MissingCollectionFiles(AssayError):
     def __init__(self, path):
         super().__init__("%s has no collections" % path, -3)
+
+
+class RuleEvaluationConditionMet(Exception):
+    """A rule fires at a step."""
+
+    def __init__(self, rule_name, step, end_of_rule=False):
+        super().__init__("%s fires at step %s" % (rule_name, step))
+        self.rule_name, self.step, self.end_of_rule = rule_name, step, end_of_rule

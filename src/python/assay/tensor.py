@@ -47,6 +47,7 @@ class Tensor:
         if mode.__class__ is not ModeKeys:
             mode = mode_of(mode)
         at = self._at(step, mode)
+        worker = self.trial.worker if worker is None else worker
         if worker is None:
             return next(iter(at.values())), mode
         row = at.get(worker)

@@ -26,6 +26,7 @@ class Collection:
 class Trial:
     """A recorded training. Of one that goes on, questions about steps and tensors look at what has come since, at most every
     `look_every` seconds; refresh() looks now."""
+    worker = None  # whose value is meant where none is named; None: that of the first one that saved it
 
     def __init__(self, path, name=None, look_every=2.0):
         self.path = os.fspath(path)

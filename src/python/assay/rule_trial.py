@@ -1,0 +1,57 @@
+"""A trial as a rule in Python has it: what assay says of it, and the trial itself, opened when the rule first asks for it."""
+from .modes import ModeKeys
+from .recording import Recording
+from .trial import Trial
+
+
+class Told:
+    """What assay says of a trial, and the rule that looks at it."""
+
+    def __init__(self, request):
+        self.name, self.path = request.text(), request.text()
+        self.ended, self.has_options = (bool(x) for x in request.take("BB"))
+        self.workers = request.texts(request.take("I"))
+        self.tensors = request.texts(request.take("I"))
+        self.steps = {request.take("q") for _ in range(request.take("Q"))}
+        self.tensor_ids = {name: number for number, name in enumerate(self.tensors)}
+        self.worker_ids = {name: number for number, name in enumerate(self.workers)}
+        self.rule = self.fingerprint = None
+
+
+class RuleTrial(Trial):
+    """Has the steps that assay has, which are the same on all ranks, whatever comes meanwhile."""
+
+    def __init__(self, told, worker):
+        self.path, self.name, self.worker, self.look_every = told.path, told.name, worker, float("inf")
+        self._told, self._opened, self._tensors = told, None, {}
+
+    @property
+    def _recording(self):
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def _open(self):
+        told = self._told
+        if told.has_options:
+            raise RuntimeError("the job says how this trial is to be read (steps, void, topology), and rules in Python cannot read it so; "
+                               "the figures that at_step(view) has are there all the same")
+        opened = Recording(told.path)
+        gone = told.steps - set(opened.infos)
+        if gone:
+            raise RuntimeError("step %s is not in the trial any more: it was changed while rules looked at it" % min(gone))
+        opened.infos = {step: info for step, info in opened.infos.items() if step in told.steps}
+        opened.missing = {step: who for step, who in opened.missing.items() if step in told.steps}
+        opened.global_steps = {key: step for key, step in opened.global_steps.items() if step in told.steps}
+        opened.modes = {ModeKeys.GLOBAL: sorted(opened.infos)} if opened.infos else {}
+        for mode, mode_step in sorted(opened.global_steps, key=lambda key: (key[0].value, key[1])):
+            if mode != ModeKeys.GLOBAL:
+                opened.modes.setdefault(mode, []).append(mode_step)
+        opened.ended = told.ended
+        return opened
+
+    def _look(self):
+        """What has come since is for the next evaluation."""
+
+    def refresh(self):
+        """Likewise."""
