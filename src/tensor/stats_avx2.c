@@ -4,6 +4,7 @@
 #include <immintrin.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "tensor/elements.h"
 #include "tensor/stats_kernels.h"
@@ -270,6 +271,36 @@ INLINE uint64_t extremes_zeros(extremes e)
         all -= n[j];
     return (uint64_t)all;
 }
+
+/* 16-bit floats, 16 at a time. */
+typedef __m256i halves;
+
+enum { HALVES = 16 };
+
+#define halves_all(x)    _mm256_set1_epi16(x)
+#define halves_get(at)   _mm256_loadu_si256((const void *)(at))
+#define halves_min(a, b) _mm256_min_epi16(a, b)
+#define halves_max(a, b) _mm256_max_epi16(a, b)
+
+INLINE halves halves_order(halves x)
+{
+    return _mm256_xor_si256(x, _mm256_and_si256(_mm256_srai_epi16(x, 15), halves_all(INT16_MAX)));
+}
+
+INLINE halves halves_count_zeros(halves count, halves x)
+{
+    const halves size = _mm256_and_si256(x, halves_all(INT16_MAX));
+    return _mm256_sub_epi16(count, _mm256_cmpeq_epi16(size, halves_all(0)));
+}
+
+#define LOAD_SOME(name)                                                                                                \
+    INLINE void load_some_##name(const uint8_t *at, lanes x[2])                                                        \
+    {                                                                                                                  \
+        x[0] = load_##name(at);                                                                                        \
+        x[1] = load_##name(at + 16);                                                                                   \
+    }
+LOAD_SOME(bfloat16)
+LOAD_SOME(float16)
 
 #define STATS_FLOATS
 #define STATS_TABLE assay_stats_avx2
