@@ -90,6 +90,7 @@ static int compare(const cli_context *context, int argc, char **argv)
     if (tensors == 1) {
         options.of_tensors.quiet = options.run.quiet;
         options.of_tensors.steps = options.run.steps;
+        options.of_tensors.topology = options.run.topology;
         options.of_tensors.memory = options.run.memory;
         options.of_tensors.progress = options.run.progress;
         assay_log_init(assay_comm_rank(context->comm), false, options.run.quiet);

@@ -163,12 +163,23 @@ static void put_kind(const assay_diff_pair *p, assay_table *table)
     assay_buf_release(&text);
 }
 
+static bool has_workers(const assay_diff *d)
+{
+    return d->a.catalog.workers > 1 || d->b.catalog.workers > 1;
+}
+
+/* The worker of the first trial; if that has one only, of the second one. */
+static const char *worker_of(const assay_diff *d, const assay_diff_pair *p)
+{
+    return d->a.catalog.workers > 1 ? d->a.catalog.worker[p->worker] : d->b.catalog.worker[p->other_worker];
+}
+
 static void put_row(const assay_diff *d, const assay_diff_pair *p, assay_table *table)
 {
     const assay_diff_figures *f = &p->figures;
     assay_table_format(table, "%" PRId64, p->step);
-    if (d->a.catalog.workers > 1)
-        assay_table_cell(table, d->a.catalog.worker[p->worker]);
+    if (has_workers(d))
+        assay_table_cell(table, worker_of(d, p));
     assay_table_cell(table, p->name_a);
     put_kind(p, table);
     if (p->state != ASSAY_DIFF_COMPARED) {
@@ -190,7 +201,7 @@ static void put_rows(const assay_diff *d, const assay_draw *draw, assay_buf *out
                                         "apart", "largest", "relative", "cosine"};
     static const char *const all[] = {"step",    "worker", "tensor",  "dtype",    "elements",
                                       "unequal", "apart",  "largest", "relative", "cosine"};
-    const bool workers = d->a.catalog.workers > 1;
+    const bool workers = has_workers(d);
     assay_table table;
     size_t rows = 0, more = 0;
     assay_table_init(&table, workers ? "rlkerrrrrr" : "rkerrrrrr", workers ? all : alone);
@@ -296,6 +307,8 @@ static void put_pair(const assay_diff *d, const assay_diff_pair *p, assay_buf *o
     const assay_diff_figures *f = &p->figures;
     assay_put_format(out, "{\"step\": %" PRId64 ", \"worker\": ", p->step);
     assay_json_put_text(out, d->a.catalog.worker[p->worker]);
+    assay_put_format(out, ", \"other_worker\": ");
+    assay_json_put_text(out, d->b.catalog.worker[p->other_worker]);
     assay_put_format(out, ", \"tensor\": ");
     assay_json_put_text(out, p->name_a);
     assay_put_format(out, ", \"other\": ");
@@ -428,6 +441,7 @@ int cli_compare_tensors(const cli_context *context, const char *a, const char *b
     assay_diff_options o = {.tolerance = {options->absolute, options->relative},
                             .from = options->steps.from,
                             .to = options->steps.to,
+                            .topology = options->topology,
                             .memory = options->memory,
                             .progress = options->quiet ? 0 : options->progress};
     assay_name_map *maps = assay_alloc_zeroed(options->maps.count + 1, sizeof *maps);

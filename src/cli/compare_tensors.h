@@ -9,6 +9,7 @@ typedef struct tensors_options {
     double relative, absolute;
     bool json, quiet;
     cli_range steps;
+    const char *topology; /* a file; NULL: none */
     size_t memory;
     double progress;
 } tensors_options;

@@ -158,6 +158,10 @@ static int compare_records(assay_diff_reading *r, assay_diff_pair *p, const assa
 static int open_both(assay_diff_reading *r, const assay_diff_pair *p, assay_record *a, assay_record *b,
                      assay_error *err)
 {
+    if (p->apart)
+        return assay_fail(err, ASSAY_EFORMAT,
+                          "several workers have it, and nothing says whether these are pieces or copies of one tensor: "
+                          "give --topology FILE (see assay topology)");
     if (!p->a.entry || !p->b.entry)
         return assay_fail(err, ASSAY_EFORMAT, "%s: it is damaged or missing in this trial",
                           assay_store_location((p->a.entry ? &r->b : &r->a)->trial->store));

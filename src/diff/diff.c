@@ -148,16 +148,25 @@ static void count_bytes(assay_diff *d)
 /* Nothing could be paired. */
 static int refuse_nothing(const assay_diff *d, const char *a, const char *b, assay_error *err)
 {
-    if (d->a.catalog.workers != d->b.catalog.workers)
-        return assay_fail(
-            err, ASSAY_EUSAGE,
-            "%s has %u workers, and %s has %u, of other names: pieces of several ranks are not put together; "
-            "compare what one rank saved, or checkpoints that were saved as a whole",
-            a, d->a.catalog.workers, b, d->b.catalog.workers);
+    if (d->a.catalog.workers != d->b.catalog.workers && !d->a.catalog.topology && !d->b.catalog.topology)
+        return assay_fail(err, ASSAY_EUSAGE,
+                          "%s has %u workers, and %s has %u, of other names, and nothing says which of them has which "
+                          "piece of a tensor: give --topology FILE (see assay topology)",
+                          a, d->a.catalog.workers, b, d->b.catalog.workers);
     return assay_fail(
         err, ASSAY_EUSAGE,
         "%s and %s have no tensor of one name at one step: --map 'REGEX=NAME' tells which names stand for the same", a,
         b);
+}
+
+/* A topology that is given is that of trials of several workers. */
+static int open_trial(const char *location, const char *topology, assay_trial_files *out, assay_error *err)
+{
+    int status = assay_trial_open(location, out, err);
+    if (status != ASSAY_OK || !topology || out->catalog.workers == 1)
+        return status;
+    assay_trial_release(out);
+    return assay_trial_open_laid_out(location, topology, out, err);
 }
 
 int assay_diff_run(assay_comm *comm, const char *a, const char *b, const assay_diff_options *options, assay_diff *out,
@@ -165,9 +174,9 @@ int assay_diff_run(assay_comm *comm, const char *a, const char *b, const assay_d
 {
     size_t first = 0, end = 0;
     *out = (assay_diff){0};
-    int status = assay_trial_open(a, &out->a, err);
+    int status = open_trial(a, options->topology, &out->a, err);
     if (status == ASSAY_OK)
-        status = assay_trial_open(b, &out->b, err);
+        status = open_trial(b, options->topology, &out->b, err);
     if (status == ASSAY_OK)
         status = assay_diff_pair_up(out, options, err);
     if (status == ASSAY_OK && out->pairs == 0)

@@ -2,7 +2,8 @@
  *
  * How it works:
  *   1. Every rank opens both trials and pairs their tensors (pairs.c): the same step, worker and name, or as name maps
- *      say. Trials of one step each are paired whatever its number, and so are those of one worker each.
+ *      say. Trials of one step each are paired whatever its number, and so are those of one worker each. Where one of
+ *      them has a topology, tensors are paired as a whole, whoever has their pieces.
  *   2. The pairs are in the order in which the first trial saved them; each rank compares a stretch of about as many
  *      bytes (compare.c), and sends rank 0 what it found. */
 #ifndef ASSAY_DIFF_DIFF_H
@@ -24,7 +25,9 @@ typedef struct assay_diff_pair {
     const assay_name_map *map;   /* NULL: the names are the same */
     const char *name_a, *name_b; /* of the trials' dictionaries */
     int64_t step;                /* of the first trial */
-    uint32_t worker;             /* likewise */
+    uint32_t worker;             /* likewise; of several that have one copy together the lowest */
+    uint32_t other_worker;       /* of the second trial */
+    bool apart; /* several workers have it, and no topology says that what they have are pieces or copies of one */
     assay_diff_state state;
     int dtype_a, dtype_b, dims_a, dims_b;
     int64_t shape_a[ASSAY_MAX_DIMS], shape_b[ASSAY_MAX_DIMS]; /* of b the part that is meant */
@@ -36,7 +39,6 @@ typedef struct assay_diff_pair {
 typedef struct assay_diff_single {
     const char *name;
     int64_t step;
-    uint32_t worker;
 } assay_diff_single;
 
 typedef struct assay_diff_singles {
@@ -58,9 +60,10 @@ typedef struct assay_diff_options {
     const assay_name_map *map;
     size_t maps;
     assay_diff_tolerance tolerance;
-    int64_t from, to; /* steps [from, to) of the first trial */
-    size_t memory;    /* bytes that a tensor may take of which a part is compared, or the transposed one */
-    double progress;  /* as of assay_progress_new() */
+    int64_t from, to;     /* steps [from, to) of the first trial */
+    const char *topology; /* of trials of several workers, a path or its JSON; NULL: what they have themselves */
+    size_t memory;        /* bytes that a tensor may take of which a part is compared, or the transposed one */
+    double progress;      /* as of assay_progress_new() */
 } assay_diff_options;
 
 /* Compares; the figures are on rank 0. Release either way. ASSAY_EUSAGE where nothing can be paired, and as

@@ -6,28 +6,37 @@
 #include "diff/diff.h"
 #include "trial/step_lookup.h"
 
-/* What a trial has of a worker at a step. */
+enum { ALL_WORKERS = UINT32_MAX };
+
+/* What a trial has of a worker, or of all workers, at a step. */
 typedef struct side {
     const assay_trial_files *trial;
     assay_step_lookup lookup;
+    assay_step_workers copies; /* of all workers */
     int64_t step;
-    uint32_t worker;
-    bool *met; /* [tensors] of the second trial: it has been paired */
+    uint32_t worker; /* or ALL_WORKERS */
+    bool *met;       /* [tensors] of the second trial: it has been paired */
 } side;
 
 static const char STATE[] = "state/";
+
+static bool is_part_of(const assay_part *part, int64_t step, uint32_t worker)
+{
+    return part->step == step && (worker == ALL_WORKERS || part->worker == worker);
+}
 
 static int turn(side *s, int64_t step, uint32_t worker)
 {
     const assay_shard *shard = &s->trial->shard;
     size_t first = assay_shard_find(shard, step), end;
-    while (first < shard->count && shard->parts[first].step == step && shard->parts[first].worker != worker)
+    while (first < shard->count && shard->parts[first].step == step && !is_part_of(&shard->parts[first], step, worker))
         first++;
-    for (end = first; end < shard->count && shard->parts[end].step == step && shard->parts[end].worker == worker;)
+    for (end = first; end < shard->count && is_part_of(&shard->parts[end], step, worker);)
         end++;
     s->step = step;
     s->worker = worker;
-    return assay_step_lookup_turn(&s->lookup, shard, first, end, assay_dict_count(s->trial->tensors));
+    const int status = assay_step_lookup_turn(&s->lookup, shard, first, end, assay_dict_count(s->trial->tensors));
+    return status == ASSAY_OK && worker == ALL_WORKERS ? assay_step_workers_turn(&s->copies, shard, step) : status;
 }
 
 /* The claim of a kind about a tensor of the side; NULL: none. */
@@ -36,7 +45,7 @@ static const assay_claim *find_claim(const side *s, uint32_t tensor, uint32_t ki
     const assay_claims *claims = &s->trial->shard.claims;
     for (size_t i = 0; i < claims->count; i++)
         if (claims->list[i].tensor == tensor && claims->list[i].kind == kind && claims->list[i].step == s->step &&
-            claims->list[i].worker == s->worker)
+            (s->worker == ALL_WORKERS || claims->list[i].worker == s->worker))
             return &claims->list[i];
     return NULL;
 }
@@ -88,7 +97,7 @@ static int add_single(assay_diff_singles *to, const side *s, const char *name)
         to->list = grown;
         to->room = room;
     }
-    to->list[to->count++] = (assay_diff_single){name, s->step, s->worker};
+    to->list[to->count++] = (assay_diff_single){name, s->step};
     return ASSAY_OK;
 }
 
@@ -112,10 +121,83 @@ static int other_name(const assay_diff_options *o, const char *name, size_t leng
     return assay_buf_status(text);
 }
 
+/* ---- copies ---- */
+
+/* How many workers have a record of the tensor, or lead those that have a copy together. */
+static size_t count_copies(const side *s, uint32_t tensor)
+{
+    assay_place place;
+    size_t count = 0;
+    while (assay_step_workers_find(&s->copies, tensor, ASSAY_RAW, 0, count, &place))
+        count++;
+    return count;
+}
+
+static assay_place copy_at(const side *s, uint32_t tensor, size_t i)
+{
+    assay_place place = {0};
+    (void)assay_step_workers_find(&s->copies, tensor, ASSAY_RAW, 0, i, &place);
+    return place;
+}
+
+/* Has the topology said that what workers have of a tensor are copies of the same? */
+static bool are_copies(const side *s, uint32_t tensor)
+{
+    const assay_topology *t = s->trial->catalog.topology;
+    size_t length = 0;
+    const char *name = assay_dict_name(s->trial->tensors, tensor, &length);
+    const uint32_t id = t ? assay_dict_find(s->trial->layouts.names, name, length) : ASSAY_NO_ID;
+    if (id == ASSAY_NO_ID)
+        return false;
+    const assay_layout *layout = &s->trial->layouts.list[id];
+    for (uint32_t a = 0; a < t->mesh[layout->mesh].axes; a++) {
+        const assay_axis_kind kind = assay_layout_kind(layout, t, a);
+        if (kind == ASSAY_AXIS_UNKNOWN || kind == ASSAY_AXIS_SUM || kind == ASSAY_AXIS_OWN)
+            return false;
+    }
+    return true;
+}
+
+/* Have workers of the same names records of the tensors? */
+static bool have_same_workers(const side *a, uint32_t first, const side *b, uint32_t second, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const assay_place x = copy_at(a, first, i), y = copy_at(b, second, i);
+        if (strcmp(a->trial->catalog.worker[x.part->worker], b->trial->catalog.worker[y.part->worker]) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Pairs what all workers have of a tensor: worker by worker where they have the same names, else copies with copies, so
+ * that each is compared at least once. */
+static int pair_copies(assay_diff *d, const side *a, const side *b, const assay_diff_pair *found)
+{
+    assay_diff_pair pair = *found;
+    if (!found->a.entry || !found->b.entry)
+        return add_pair(d, found);
+    const uint32_t first = found->a.entry->tensor, second = found->b.entry->tensor;
+    const size_t mine = count_copies(a, first), theirs = count_copies(b, second), most = mine > theirs ? mine : theirs;
+    const bool same = mine == theirs && have_same_workers(a, first, b, second, mine);
+    pair.apart = !same && ((mine > 1 && !are_copies(a, first)) || (theirs > 1 && !are_copies(b, second)));
+    int status = ASSAY_OK;
+    for (size_t i = 0; i < (pair.apart ? 1 : most) && status == ASSAY_OK; i++) {
+        pair.a = copy_at(a, first, i < mine ? i : 0);
+        pair.b = copy_at(b, second, i < theirs ? i : 0);
+        pair.worker = pair.a.part->worker;
+        pair.other_worker = pair.b.part->worker;
+        status = add_pair(d, &pair);
+    }
+    return status;
+}
+
+/* ---- pairs ---- */
+
 static int pair_tensor(assay_diff *d, const assay_diff_options *o, const side *a, side *b, uint32_t tensor,
                        assay_buf *text)
 {
-    assay_diff_pair pair = {.step = a->step, .worker = a->worker};
+    const bool all = a->worker == ALL_WORKERS;
+    assay_diff_pair pair = {.step = a->step, .worker = all ? 0 : a->worker, .other_worker = all ? 0 : b->worker};
     size_t length = 0;
     if (!find_record(a, tensor, &pair.a))
         return ASSAY_OK;
@@ -133,7 +215,7 @@ static int pair_tensor(assay_diff *d, const assay_diff_options *o, const side *a
         return is_alias(a, tensor) ? ASSAY_OK : add_single(&d->only_a, a, pair.name_a);
     b->met[other] = true;
     pair.name_b = assay_dict_name(d->b.tensors, other, &length);
-    return add_pair(d, &pair);
+    return all ? pair_copies(d, a, b, &pair) : add_pair(d, &pair);
 }
 
 /* In the order in which the first trial saved them; names without a record at the end. */
@@ -144,7 +226,10 @@ static int compare_pairs(const void *x, const void *y)
     if (a != b)
         return a < b ? -1 : 1;
     const int names = strcmp(p->name_a, q->name_a);
-    return names ? names : strcmp(p->name_b, q->name_b);
+    if (names != 0)
+        return names;
+    const int others = strcmp(p->name_b, q->name_b);
+    return others ? others : (p->other_worker > q->other_worker) - (p->other_worker < q->other_worker);
 }
 
 static int pair_workers(assay_diff *d, const assay_diff_options *o, side *a, side *b, assay_buf *text)
@@ -172,6 +257,12 @@ static int pair_step(assay_diff *d, const assay_diff_options *o, side *a, side *
     const bool alone = mine->workers == 1 && theirs->workers == 1;
     int status = ASSAY_OK;
     d->steps++;
+    if (mine->topology || theirs->topology) {
+        status = turn(a, step_a, ALL_WORKERS);
+        if (status == ASSAY_OK)
+            status = turn(b, step_b, ALL_WORKERS);
+        return status == ASSAY_OK ? pair_workers(d, o, a, b, text) : status;
+    }
     for (uint32_t w = 0; status == ASSAY_OK && w < mine->workers; w++) {
         const uint32_t other = alone ? 0 : assay_catalog_worker(theirs, mine->worker[w]);
         if (other == ASSAY_NO_ID)
@@ -232,6 +323,8 @@ int assay_diff_pair_up(assay_diff *d, const assay_diff_options *o, assay_error *
     free(b.met);
     assay_step_lookup_release(&a.lookup);
     assay_step_lookup_release(&b.lookup);
+    assay_step_workers_release(&a.copies);
+    assay_step_workers_release(&b.copies);
     assay_buf_release(&text);
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory while tensors are paired") : status;
 }

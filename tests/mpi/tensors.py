@@ -142,6 +142,92 @@ def check_maps(test):
     test.checks.expect(done.code == 2 and "make no report" in done.err, "a report of tensors: %s" % done)
 
 
+TOPOLOGY = {"schema": "assay-topology/1", "tensors": [
+    {"match": "[qkv].weight", "split": {"tp": {"axis": 0}}, "replicate": ["dp"]},
+    {"match": "out.weight", "split": {"tp": {"axis": -1}}, "replicate": ["dp"]},
+    {"match": "embed|count", "replicate": ["dp", "tp"]}]}
+
+
+def topology(dp, tp, tensors=None):
+    return json.dumps({**TOPOLOGY, "meshes": {"mesh": {"axes": [["dp", dp], ["tp", tp]]}}, "tensors": tensors or TOPOLOGY["tensors"]})
+
+
+def save_ranks(root, dp, tp, change=None):
+    """The model in pieces of tp ranks, dp copies of each."""
+    for rank in range(dp * tp):
+        own = {name: numpy.split(value, tp, -1 if name == "out.weight" else 0)[rank % tp].copy() if name[0] in "qkvo" else value
+               for name, value in model(1).items()}
+        if change:
+            change(rank, own)
+        save_safetensors(root / "step-1" / ("rank_%d" % rank) / "model.safetensors", own)
+    return root
+
+
+def check_ranks(test):
+    """Pieces of ranks, put together as a topology says, in both directions."""
+    whole, two, three = test.work / "whole", save_ranks(test.work / "two", 2, 2), save_ranks(test.work / "three", 1, 3)
+    save_safetensors(whole / "step-1.safetensors", model(1))
+    for a, b in ((whole, two), (two, whole)):
+        said = test.run("ranks without a topology", 3, "compare", a, b)
+        test.checks.expect(said.startswith("unknown: 6 tensors at 1 step; 6 could not be read") and "--topology" in said, "no topology: %s" % said)
+    (test.work / "mesh.json").write_text(topology(2, 2))
+    # Of q, k, v and out there are two copies, of the others four, each of which is compared.
+    said = test.run("given", 0, "compare", whole, two, "--topology", test.work / "mesh.json")
+    test.begins("given", said, "equal: 16 tensors at 1 step, bit for bit")
+    (two / "topology.json").write_text(topology(2, 2))
+    (three / "topology.json").write_text(topology(1, 3))
+    for a, b, pairs in ((whole, two, 16), (two, whole, 16), (whole, three, 10), (two, three, 16), (three, two, 16)):
+        name = "%s against %s" % (a.name, b.name)
+        test.begins(name, test.run(name, 0, "compare", a, b), "equal: %d tensors at 1 step, bit for bit" % pairs)
+
+    def other_copy(rank, own):
+        if rank == 3:  # its columns are those from 3 on
+            own["out.weight"][2, 1] += 1
+    odd = save_ranks(test.work / "odd", 2, 2, other_copy)
+    (odd / "topology.json").write_text(topology(2, 2))
+    for a, b in ((whole, odd), (odd, whole), (odd, two)):
+        report = json.loads(test.run("one copy", 1, "compare", a, b, "--json"))
+        test.checks.expect([(d["tensor"], d["unequal"], d["first"]["element"], "rank_2" in (d["worker"], d["other_worker"]))
+                            for d in report["differences"]] == [("out.weight", 1, 16, True)], "one copy: %s" % report["differences"])
+    said = test.run("one copy", 1, "compare", whole, odd)
+    test.checks.expect("rank_2" in said, "the copy's worker: %s" % said)
+    (odd / "topology.json").write_text(topology(2, 2, TOPOLOGY["tensors"][1:]))
+    said = test.run("unknown", 1, "compare", whole, odd)
+    test.checks.expect("3 could not be read" in said and "see assay topology" in said, "an unknown axis: %s" % said)
+    fused = test.work / "fused ranks"
+    qkv = numpy.concatenate([model(1)[n] for n in ("q.weight", "k.weight", "v.weight")])
+    save_safetensors(fused / "step-1.safetensors", {"qkv": qkv, "w": numpy.ascontiguousarray(model(1)["out.weight"].T),
+                                                    "embed.weight": model(1)["embed.weight"], "count": model(1)["count"]})
+    maps = ["^q.weight=qkv[0/3]", "^k.weight=qkv[6:12, :]", "^v.weight=qkv[2/3]", "^out.weight$=w^T"]
+    said = test.run("maps of pieces", 0, "compare", two, fused, *[word for m in maps for word in ("--map", m)])
+    test.begins("maps of pieces", said, "equal: 16 tensors")
+
+
+def check_megatron(test):
+    """Legacy Megatron's ranks by their names: two tensor-parallel ranks times two stages, each of which counts its own layers."""
+    rng, whole = numpy.random.default_rng(4), {}
+    layer = {"self_attention.linear_qkv.weight": ((12, 4), 0), "self_attention.linear_proj.weight": ((4, 4), 1),
+             "mlp.linear_fc1.weight": ((16, 4), 0), "mlp.linear_fc2.weight": ((4, 16), 1), "mlp.linear_fc2.bias": ((4,), None)}
+    ranks = {(t, p): {} for t in range(2) for p in range(2)}
+    for number in range(4):
+        for name, (shape, axis) in layer.items():
+            value = whole["decoder.layers.%d.%s" % (number, name)] = rng.normal(0, 1, shape).astype("float32")
+            for (t, p), own in ranks.items():
+                if p == number // 2:
+                    own["decoder.layers.%d.%s" % (number % 2, name)] = value if axis is None else numpy.split(value, 2, axis)[t]
+    args = {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "swiglu": False}
+    for (t, p), own in ranks.items():
+        save_torch(test.work / "megatron" / "iter_0000007" / ("mp_rank_%02d_%03d" % (t, p)) / "model_optim_rng.pt",
+                   {"model": as_torch(own), "args": argparse.Namespace(**args), "iteration": 7, "checkpoint_version": 3.0})
+    save_safetensors(test.work / "hub" / "step-7.safetensors", whole)
+    save_dcp(test.work / "fsdp" / "step7", as_torch(whole), {}, 3)
+    megatron = test.work / "megatron"
+    for a, b in ((p, q) for other in ("hub", "fsdp") for p, q in ((test.work / other, megatron), (megatron, test.work / other))):
+        name = "%s against %s" % (a.name, b.name)
+        # Both tensor-parallel ranks have fc2's bias.
+        test.begins(name, test.run(name, 0, "compare", a, b), "equal: 24 tensors at 1 step, bit for bit")
+
+
 def check_verify(test):
     said = test.run("whole", 0, "verify", test.work / "sharded")
     test.begins("whole", said, "sound: 6 files of 2 checkpoints, 12 tensors")
@@ -180,7 +266,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", required=True)
     with tempfile.TemporaryDirectory(prefix="assay-tensors-") as work:
         test = Test(parser.parse_args(), Path(work))
-        for check in (check_layouts, check_differences, check_maps, check_verify):
+        for check in (check_layouts, check_differences, check_maps, check_ranks, check_megatron, check_verify):
             check(test)
     test.checks.done()
 
