@@ -42,7 +42,10 @@ static int compare_ranges(const void *a, const void *b)
 static uint64_t covered(ranges *r)
 {
     uint64_t bytes = 0, end = 0;
-    if (r->count > 0)
+    bool sorted = true; /* most files list their tensors in order */
+    for (size_t i = 1; i < r->count && sorted; i++)
+        sorted = compare_ranges(&r->list[i - 1], &r->list[i]) <= 0;
+    if (!sorted)
         qsort(r->list, r->count, sizeof *r->list, compare_ranges);
     for (size_t i = 0; i < r->count; i++) {
         const range *at = &r->list[i];
