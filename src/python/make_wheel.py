@@ -1,7 +1,7 @@
 """make_wheel.py - the build backend of `pip wheel .`: puts the Python files and the built libraries into a wheel.
 
 The libraries come from ASSAY_BUILD, a build directory (default: build), where `cmake --build` made them. They need Debian's cJSON,
-PCRE2, zlib and libcurl where the wheel is used, as assay does, so the wheel is for the kind of system that it was made on. numpy and
+PCRE2, zlib, libzstd and libcurl where the wheel is used, as assay does, so the wheel is for the kind of system it was made on. numpy and
 pandas are extras: a wheel that required them could not be made, or installed, without network.
 """
 import base64

@@ -12,7 +12,7 @@
 #include "trial/index.h"
 
 enum {
-    ASSAY_WORK_A_BYTE = 2048,    /* of what lies in files; deflate makes at most 1032 of one */
+    ASSAY_WORK_A_BYTE = 2048,    /* of what lies in files; deflate makes at most 1032 of one, Zstandard far more */
     ASSAY_WORK_LEAST = 64 << 20, /* of any unit: small tensors may repeat what they like */
     ASSAY_WORK_ROW_BYTES = 64    /* a row of an index counts as so many bytes */
 };

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (e->data > size || e->compressed > size - e->data)
             abort();
         if (e->size < 1 << 20 && assay_inflate_whole(read_bytes, &b, "file", e->data, e->compressed,
-                                                     e->method == ASSAY_ZIP_DEFLATED, e->size, &out, &err) == ASSAY_OK)
+                                                     (assay_zip_method)e->method, e->size, &out, &err) == ASSAY_OK)
             assay_crc32(0, out, (size_t)e->size);
         free(out);
     }

@@ -15,6 +15,7 @@ class Assay(CMakePackage):
     variant("mpi", default=True, description="Run on several ranks")
     variant("hdf5", default=True, when="+mpi", description="Packed trials and results.h5")
     variant("curl", default=True, description="Notifications by webhook")
+    variant("zstd", default=True, description="Zip files compressed by Zstandard")
 
     depends_on("c", type="build")
     depends_on("cmake@3.25:", type="build")
@@ -25,12 +26,14 @@ class Assay(CMakePackage):
     depends_on("mpi", when="+mpi")
     depends_on("hdf5@1.10:+mpi", when="+hdf5")
     depends_on("curl@7.85:", when="+curl")
+    depends_on("zstd@1.4:", when="+zstd")
 
     def cmake_args(self):
         return [
             self.define_from_variant("ASSAY_WITH_MPI", "mpi"),
             self.define_from_variant("ASSAY_WITH_HDF5", "hdf5"),
             self.define_from_variant("ASSAY_WITH_CURL", "curl"),
+            self.define_from_variant("ASSAY_WITH_ZSTD", "zstd"),
             self.define("ASSAY_BUILD_TESTS", False),
         ]
 

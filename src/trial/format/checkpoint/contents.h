@@ -27,9 +27,10 @@ enum {                            /* flags */
        ASSAY_CKPT_SWAPPED = 1,    /* most significant byte first */
        ASSAY_CKPT_NEGATED = 2,    /* torch's lazy views */
        ASSAY_CKPT_CONJUGATED = 4, /* likewise */
-       ASSAY_CKPT_DEFLATED = 8,   /* the range is deflated */
+       ASSAY_CKPT_DEFLATED = 8,   /* the range is deflated, */
        ASSAY_CKPT_CHECKED = 16,   /* there is a CRC-32 over the whole range */
-       ASSAY_CKPT_PACKED = 32     /* elements have less than a byte, and lie behind one another */
+       ASSAY_CKPT_PACKED = 32,    /* elements have less than a byte, and lie behind one another */
+       ASSAY_CKPT_ZSTD = 64       /* DEFLATED, too: but by Zstandard */
 };
 
 /* A box of a tensor, in C order in a range of a file; of RUNS a stretch of the flattened tensor, in one dimension. */
@@ -53,6 +54,22 @@ typedef struct assay_ckpt_place {
     uint64_t inflated; /* DEFLATED: bytes */
     uint32_t pieces;   /* PIECES, RUNS */
 } assay_ckpt_place;
+
+/* How the range of a tensor is compressed. */
+static inline assay_zip_method assay_ckpt_method(const assay_ckpt_place *place)
+{
+    return !(place->flags & ASSAY_CKPT_DEFLATED) ? ASSAY_ZIP_STORED
+           : place->flags & ASSAY_CKPT_ZSTD      ? ASSAY_ZIP_ZSTD
+                                                 : ASSAY_ZIP_DEFLATED;
+}
+
+/* The flags of a range that is compressed so. */
+static inline unsigned assay_ckpt_flags_of(unsigned method)
+{
+    return method == ASSAY_ZIP_STORED ? 0
+           : method == ASSAY_ZIP_ZSTD ? ASSAY_CKPT_DEFLATED | ASSAY_CKPT_ZSTD
+                                      : ASSAY_CKPT_DEFLATED;
+}
 
 typedef enum assay_ckpt_state {                      /* of a tensor */
                                 ASSAY_CKPT_HELD,     /* it can be read */

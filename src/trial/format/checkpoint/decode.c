@@ -56,6 +56,20 @@ static int read_view(void *context, uint64_t at, void *bytes, size_t size, assay
     return assay_view_copy(context, at, at + size, bytes, err);
 }
 
+/* False: more elements, or bytes, than 64 bits count. */
+static bool set_shape(assay_record *r, const assay_ckpt_place *place)
+{
+    uint64_t count = 1;
+    bool over = false;
+    for (int i = 0; i < place->dims; i++)
+        over = over || __builtin_mul_overflow(count, (uint64_t)place->shape[i], &count);
+    r->dtype = place->dtype;
+    r->dims = place->dims;
+    memcpy(r->shape, place->shape, (size_t)place->dims * sizeof *r->shape);
+    r->elements = count;
+    return !over && !__builtin_mul_overflow(count, assay_dtype_size(place->dtype), &r->content_bytes);
+}
+
 /* ---- made on their way ---- */
 
 /* Elements of less than a byte: some of the range at a time. */
@@ -108,6 +122,11 @@ static int pull(assay_decoded *d, assay_view *view, uint64_t from, uint8_t *to, 
     return status;
 }
 
+static assay_inflater *inflate_range(const assay_ckpt_place *place, const assay_record *r)
+{
+    return assay_inflater_new(assay_ckpt_method(place), r->offset, r->offset + r->length);
+}
+
 static int begin_pulling(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, assay_cursor *note,
                          assay_record *r, assay_error *err)
 {
@@ -121,7 +140,9 @@ static int begin_pulling(assay_decoded *d, assay_view *view, const assay_ckpt_pl
     p->offset = r->offset;
     p->size = r->content_bytes;
     r->form = ASSAY_CONTENT_PULLED;
-    if (place->flags & ASSAY_CKPT_DEFLATED && !(p->inflater = assay_inflater_new(r->offset, r->offset + r->length)))
+    if (place->form == ASSAY_CKPT_NPY) /* its inflater is behind the header already */
+        return ASSAY_OK;
+    if (place->flags & ASSAY_CKPT_DEFLATED && !(p->inflater = inflate_range(place, r)))
         return no_memory(view, err);
     if (place->form != ASSAY_CKPT_PIECES && place->form != ASSAY_CKPT_RUNS)
         return ASSAY_OK;
@@ -144,9 +165,9 @@ static int begin_pulling(assay_decoded *d, assay_view *view, const assay_ckpt_pl
 static int load_range(assay_view *view, const assay_ckpt_place *place, const assay_record *r, uint8_t **out,
                       uint64_t *size, assay_error *err)
 {
-    const bool deflated = place->flags & ASSAY_CKPT_DEFLATED;
-    *size = deflated ? place->inflated : r->length;
-    return assay_inflate_whole(read_view, view, view->path, r->offset, r->length, deflated, *size, out, err);
+    *size = place->flags & ASSAY_CKPT_DEFLATED ? place->inflated : r->length;
+    return assay_inflate_whole(read_view, view, view->path, r->offset, r->length, assay_ckpt_method(place), *size, out,
+                               err);
 }
 
 static int refuse_budget(const assay_view *view, const assay_ckpt_place *place, uint64_t bytes, size_t budget,
@@ -227,15 +248,75 @@ static int decode_npy(assay_decoded *d, assay_view *view, const assay_ckpt_place
     return ASSAY_OK;
 }
 
-/* A deflated one is inflated in memory, and read there. */
+/* The header of a deflated one, whose elements come next. Its CRC-32 goes to *crc. */
+static int read_npy_head(assay_inflater *i, assay_decoded *d, assay_view *view, const assay_ckpt_place *place,
+                         assay_npy_head *head, uint64_t *data, uint32_t *crc, assay_error *err)
+{
+    uint8_t start[12] = {0};
+    size_t at = 0, wide = ASSAY_NPY_LEAST;
+    assay_error what = {{0}};
+    int status = assay_inflater_next(i, read_view, view, view->path, start, wide, err);
+    if (status == ASSAY_OK && start[6] > 1) {
+        status = assay_inflater_next(i, read_view, view, view->path, start + wide, sizeof start - wide, err);
+        wide = sizeof start;
+    }
+    const uint64_t size =
+        (uint64_t)start[8] | (uint64_t)start[9] << 8 | (uint64_t)start[10] << 16 | (uint64_t)start[11] << 24;
+    if (status == ASSAY_OK && (size > ASSAY_NPY_HEADER || wide + size > place->inflated))
+        status = wrong(view, 0, "the header of the .npy file is longer than the file, or than 1 MiB", err);
+    if (status == ASSAY_OK)
+        status = assay_decoded_reserve(d, (size_t)size) == ASSAY_OK ? ASSAY_OK : no_memory(view, err);
+    if (status == ASSAY_OK)
+        status = assay_inflater_next(i, read_view, view, view->path, d->bytes, (size_t)size, err);
+    if (status == ASSAY_OK && assay_npy_head_read((const char *)d->bytes, (size_t)size, d->options, head, &at, &what))
+        status = wrong(view, 0, what.text, err);
+    if (status == ASSAY_OK)
+        *crc = assay_crc32(assay_crc32(0, start, wide), d->bytes, (size_t)size);
+    *data = wide + size;
+    return status;
+}
+
+/* The elements of a deflated one in C order, on their way. *streamed: it is. Else they have to be put in order. */
+static int stream_npy(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, assay_record *r,
+                      bool *streamed, assay_error *err)
+{
+    assay_ckpt_place elements = *place;
+    assay_npy_head head = {0};
+    uint64_t data = 0;
+    uint32_t crc = 0;
+    assay_inflater *i = inflate_range(place, r);
+    int status = i ? read_npy_head(i, d, view, place, &head, &data, &crc, err) : no_memory(view, err);
+    elements.dtype = head.dtype;
+    elements.dims = head.dims;
+    elements.flags |= head.swapped ? ASSAY_CKPT_SWAPPED : 0;
+    memcpy(elements.shape, head.shape, sizeof elements.shape);
+    *streamed = status == ASSAY_OK && !head.fortran && set_shape(r, &elements) && r->elements > 0 &&
+                r->content_bytes == place->inflated - data;
+    if (*streamed)
+        status = begin_pulling(d, view, &elements, NULL, r, err);
+    pulling *p = *streamed ? d->state : NULL;
+    if (p) {
+        p->inflater = i;
+        p->crc = crc;
+    } else {
+        assay_inflater_free(i);
+    }
+    return status;
+}
+
+/* A deflated one in another order is inflated in memory, and read there. */
 static int decode_deflated_npy(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, size_t budget,
                                assay_record *r, assay_error *err)
 {
+    bool streamed = false;
+    int status = stream_npy(d, view, place, r, &streamed, err);
+    if (status != ASSAY_OK || streamed)
+        return status;
     uint8_t *bytes = NULL;
     uint64_t size = 0;
     if (place->inflated > budget)
         return refuse_budget(view, place, place->inflated, budget, err);
-    int status = load_range(view, place, r, &bytes, &size, err);
+    status = load_range(view, place, r, &bytes, &size, err);
     if (status == ASSAY_OK && place->flags & ASSAY_CKPT_CHECKED)
         status = check_crc(place->crc, assay_crc32(0, bytes, (size_t)size), view->path, r->offset, err);
     if (status == ASSAY_OK) {
@@ -263,19 +344,6 @@ static int decode_deflated_npy(assay_decoded *d, assay_view *view, const assay_c
 }
 
 /* ---- the record ---- */
-
-static bool set_shape(assay_record *r, const assay_ckpt_place *place)
-{
-    uint64_t count = 1;
-    bool over = false;
-    for (int i = 0; i < place->dims; i++)
-        over = over || __builtin_mul_overflow(count, (uint64_t)place->shape[i], &count);
-    r->dtype = place->dtype;
-    r->dims = place->dims;
-    memcpy(r->shape, place->shape, (size_t)place->dims * sizeof *r->shape);
-    r->elements = count;
-    return !over && !__builtin_mul_overflow(count, assay_dtype_size(place->dtype), &r->content_bytes);
-}
 
 static int decode(assay_decoded *d, assay_view *view, const assay_ckpt_place *place, assay_cursor *note, size_t budget,
                   assay_record *r, assay_error *err)

@@ -5,12 +5,14 @@
 #include <zlib.h>
 
 #include "base/fault.h"
+#include "trial/unzstd.h"
 
 enum { INPUT = 32 << 10 };
 
 struct assay_inflater {
     z_stream stream;
-    uint64_t at, end; /* of the bytes in the file that were not read yet */
+    assay_unzstd *zstd; /* of ASSAY_ZIP_ZSTD, which takes from `stream` only where its input and output are */
+    uint64_t at, end;   /* of the bytes in the file that were not read yet */
     bool ended;
     uint8_t input[INPUT];
 };
@@ -27,7 +29,7 @@ static void give_memory(void *context, void *memory)
     free(memory);
 }
 
-assay_inflater *assay_inflater_new(uint64_t at, uint64_t end)
+assay_inflater *assay_inflater_new(assay_zip_method method, uint64_t at, uint64_t end)
 {
     assay_inflater *i = assay_alloc_zeroed(1, sizeof *i);
     if (!i)
@@ -36,7 +38,8 @@ assay_inflater *assay_inflater_new(uint64_t at, uint64_t end)
     i->end = end;
     i->stream.zalloc = take_memory;
     i->stream.zfree = give_memory;
-    if (inflateInit2(&i->stream, -MAX_WBITS) == Z_OK) /* without zlib's own header */
+    if (method == ASSAY_ZIP_ZSTD ? (i->zstd = assay_unzstd_new()) != NULL
+                                 : inflateInit2(&i->stream, -MAX_WBITS) == Z_OK) /* without zlib's own header */
         return i;
     free(i);
     return NULL;
@@ -47,7 +50,10 @@ void assay_inflater_free(void *inflater)
     assay_inflater *i = inflater;
     if (!i)
         return;
-    inflateEnd(&i->stream);
+    if (i->zstd)
+        assay_unzstd_free(i->zstd);
+    else
+        inflateEnd(&i->stream);
     free(i);
 }
 
@@ -56,30 +62,68 @@ static int damaged(const assay_inflater *i, const char *path, const char *what, 
     return assay_fail(err, ASSAY_EFORMAT, "%s: offset %llu: %s", path, (unsigned long long)i->at, what);
 }
 
-/* Inflates until `size` bytes are out, or the stream has ended. */
+static int out_of_memory(const char *path, assay_error *err)
+{
+    return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while inflating it", path);
+}
+
+/* Of deflated bytes what the input gives, or as much as there is room for. */
+static int inflate_step(assay_inflater *i, const char *path, assay_error *err)
+{
+    const int result = inflate(&i->stream, Z_NO_FLUSH);
+    if (result == Z_MEM_ERROR)
+        return out_of_memory(path, err);
+    i->ended = result == Z_STREAM_END;
+    return i->ended || result == Z_OK ? ASSAY_OK
+                                      : damaged(i, path, "the deflated bytes are damaged, or end early", err);
+}
+
+/* The same of Zstandard's, of which an entry may have several frames. */
+static int unzstd_step(assay_inflater *i, const char *path, assay_error *err)
+{
+    z_stream *s = &i->stream;
+    assay_unzstd_flow flow = {s->next_in, s->next_out, s->avail_in, s->avail_out};
+    bool whole = false;
+    int status = assay_unzstd_next(i->zstd, &flow, &whole);
+    if (status == ASSAY_ENOMEM)
+        return out_of_memory(path, err);
+    if (status == ASSAY_EBUDGET)
+        return assay_fail(
+            err, ASSAY_EBUDGET,
+            "%s: offset %llu: to unpack these Zstandard bytes takes a window of more than %d MiB: compress "
+            "them at a level below 20, or not at all",
+            path, (unsigned long long)i->at, 1 << (ASSAY_UNZSTD_WINDOW_LOG - 20));
+    const bool stuck = flow.in_size == s->avail_in && flow.out_size == s->avail_out;
+    s->next_in = (Bytef *)flow.in; /* zlib's header has no const there */
+    s->avail_in = (uInt)flow.in_size;
+    s->next_out = flow.out;
+    s->avail_out = (uInt)flow.out_size;
+    i->ended = status == ASSAY_OK && whole && i->at == i->end;
+    return status == ASSAY_OK && (i->ended || !stuck)
+               ? ASSAY_OK
+               : damaged(i, path, "the Zstandard bytes are damaged, or end early", err);
+}
+
+/* Unpacks until `size` bytes are out, or the stream has ended. */
 static int inflate_some(assay_inflater *i, assay_view_read *read, void *context, const char *path, uint8_t *to,
                         size_t size, assay_error *err)
 {
+    int status = ASSAY_OK;
     i->stream.next_out = to;
     i->stream.avail_out = (uInt)size;
-    while (i->stream.avail_out > 0 && !i->ended) {
+    while (status == ASSAY_OK && i->stream.avail_out > 0 && !i->ended) {
         if (i->stream.avail_in == 0 && i->at < i->end) {
             const size_t take = i->end - i->at < INPUT ? (size_t)(i->end - i->at) : INPUT;
-            int status = read(context, i->at, i->input, take, err);
+            status = read(context, i->at, i->input, take, err);
             if (status != ASSAY_OK)
                 return status;
             i->at += take;
             i->stream.next_in = i->input;
             i->stream.avail_in = (uInt)take;
         }
-        const int result = inflate(&i->stream, Z_NO_FLUSH);
-        if (result == Z_MEM_ERROR)
-            return assay_fail(err, ASSAY_ENOMEM, "%s: out of memory while inflating it", path);
-        i->ended = result == Z_STREAM_END;
-        if (!i->ended && result != Z_OK)
-            return damaged(i, path, "the deflated bytes are damaged, or end early", err);
+        status = i->zstd ? unzstd_step(i, path, err) : inflate_step(i, path, err);
     }
-    return ASSAY_OK;
+    return status;
 }
 
 int assay_inflater_next(assay_inflater *i, assay_view_read *read, void *context, const char *path, uint8_t *to,
@@ -92,7 +136,7 @@ int assay_inflater_next(assay_inflater *i, assay_view_read *read, void *context,
         if (status != ASSAY_OK)
             return status;
         if (i->stream.avail_out > 0)
-            return damaged(i, path, "the deflated bytes give less than the directory says", err);
+            return damaged(i, path, "the compressed bytes give less than the directory says", err);
         to += take;
         size -= take;
     }
@@ -109,15 +153,16 @@ int assay_inflater_end(assay_inflater *i, assay_view_read *read, void *context, 
         rest = i->stream.avail_out == 0;
     }
     if (status == ASSAY_OK && (rest || i->stream.avail_in > 0 || i->at < i->end))
-        status = damaged(i, path, "the deflated bytes give more than the directory says", err);
+        status = damaged(i, path, "the compressed bytes give more than the directory says", err);
     return status;
 }
 
 int assay_inflate_whole(assay_view_read *read, void *context, const char *path, uint64_t at, uint64_t compressed,
-                        bool deflated, uint64_t size, uint8_t **out, assay_error *err)
+                        assay_zip_method method, uint64_t size, uint8_t **out, assay_error *err)
 {
+    const bool deflated = method != ASSAY_ZIP_STORED;
     uint8_t *bytes = assay_alloc((size_t)size);
-    assay_inflater *i = deflated ? assay_inflater_new(at, at + compressed) : NULL;
+    assay_inflater *i = deflated ? assay_inflater_new(method, at, at + compressed) : NULL;
     int status = bytes && (i || !deflated) ? ASSAY_OK
                                            : assay_fail(err, ASSAY_ENOMEM, "%s: out of memory for %llu bytes", path,
                                                         (unsigned long long)size);

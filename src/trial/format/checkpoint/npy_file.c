@@ -101,7 +101,8 @@ static int add(array *a, const char *name, size_t length, const assay_zip_entry 
 {
     assay_error err = {{0}};
     int status = ASSAY_OK;
-    if (e && e->method == ASSAY_ZIP_DEFLATED && !(a->inflater = assay_inflater_new(a->at, a->at + a->compressed)))
+    if (e && e->method != ASSAY_ZIP_STORED &&
+        !(a->inflater = assay_inflater_new((assay_zip_method)e->method, a->at, a->at + a->compressed)))
         return ASSAY_ENOMEM;
     const bool good = read_head(a, &err, &status);
     if (status == ASSAY_EFORMAT)
@@ -113,7 +114,7 @@ static int add(array *a, const char *name, size_t length, const assay_zip_entry 
         place.crc = e->crc;
         place.flags = ASSAY_CKPT_CHECKED;
     }
-    place.flags |= a->inflater ? ASSAY_CKPT_DEFLATED : 0;
+    place.flags |= e ? assay_ckpt_flags_of(e->method) : 0;
     if (good && status == ASSAY_OK)
         assay_contents_add(a->f->to, a->f->role, name, length, a->f->number, a->at, a->compressed, &place, NULL);
     assay_inflater_free(a->inflater);

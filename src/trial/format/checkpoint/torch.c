@@ -289,7 +289,7 @@ static int read_entry(const assay_torch *t, uint32_t number, uint64_t most, uint
     if (e->size > most || e->compressed > most)
         return damaged(t, "its pickle has more than 1 GiB");
     int status = assay_inflate_whole(assay_ckpt_read, t->file, t->file->path, e->data, e->compressed,
-                                     e->method == ASSAY_ZIP_DEFLATED, e->size, out, &err);
+                                     (assay_zip_method)e->method, e->size, out, &err);
     if (status == ASSAY_OK && e->crc != 0 && assay_crc32(0, *out, (size_t)e->size) != e->crc) {
         free(*out);
         *out = NULL;

@@ -249,7 +249,7 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
         return damaged(what, "it repeats the elements of its storage more often than anybody means");
 
     const uint64_t element = assay_dtype_size(place->dtype);
-    const bool deflated = entry->method == ASSAY_ZIP_DEFLATED, all = first == 0 && span * element == entry->size;
+    const bool deflated = entry->method != ASSAY_ZIP_STORED, all = first == 0 && span * element == entry->size;
     const bool whole = all && is_contiguous(place) && elements * element == entry->size;
     place->flags = version > 1 ? lazy_flags(t, assay_pickle_at(p, c.arguments, version == 3 ? 7 : 6)) : 0;
     if (t->swapped && element > 1)
@@ -261,7 +261,7 @@ int assay_torch_tensor(const assay_torch *t, uint32_t node, assay_ckpt_place *pl
     *offset = t->file->base + entry->data;
     *length = entry->compressed;
     if (deflated) {
-        place->flags |= ASSAY_CKPT_DEFLATED;
+        place->flags |= assay_ckpt_flags_of(entry->method);
         place->inflated = entry->size;
         place->first = (uint64_t)first;
     } else {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "trial/unzstd.h"
 
 enum {
     END = 22,
@@ -174,10 +175,15 @@ static int take_entry(const source *s, const uint8_t *b, uint64_t at, assay_zip_
     if (u16(b + 8) & ENCRYPTED)
         return assay_fail(s->err, ASSAY_EUNSUPPORTED, "%s: offset %llu: an encrypted entry is not read", s->path,
                           (unsigned long long)at);
-    if (e->method != ASSAY_ZIP_STORED && e->method != ASSAY_ZIP_DEFLATED)
+    if (e->method == ASSAY_ZIP_ZSTD && !assay_unzstd_version())
         return assay_fail(s->err, ASSAY_EUNSUPPORTED,
-                          "%s: offset %llu: compression method %u is not read, only stored and deflated", s->path,
-                          (unsigned long long)at, e->method);
+                          "%s: offset %llu: an entry is compressed by Zstandard, and this assay was built without "
+                          "libzstd (ASSAY_WITH_ZSTD)",
+                          s->path, (unsigned long long)at);
+    if (e->method != ASSAY_ZIP_STORED && e->method != ASSAY_ZIP_DEFLATED && e->method != ASSAY_ZIP_ZSTD)
+        return assay_fail(s->err, ASSAY_EUNSUPPORTED,
+                          "%s: offset %llu: compression method %u is not read, only stored, deflated and Zstandard",
+                          s->path, (unsigned long long)at, e->method);
     if (e->method == ASSAY_ZIP_STORED && e->compressed != e->size)
         return wrong(s, at, "a stored entry has two sizes");
     return ASSAY_OK;

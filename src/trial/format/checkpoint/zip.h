@@ -7,7 +7,7 @@
 #include "base/view.h"
 #include "trial/names.h"
 
-typedef enum assay_zip_method { ASSAY_ZIP_STORED = 0, ASSAY_ZIP_DEFLATED = 8 } assay_zip_method;
+typedef enum assay_zip_method { ASSAY_ZIP_STORED = 0, ASSAY_ZIP_DEFLATED = 8, ASSAY_ZIP_ZSTD = 93 } assay_zip_method;
 
 typedef struct assay_zip_entry {
     uint64_t header;     /* offset of its local header in the file */
@@ -24,7 +24,8 @@ typedef struct assay_zip {
 } assay_zip;
 
 /* Reads the directory of a file of `size` bytes through `read`, and checks every entry against its local header.
- * ASSAY_EFORMAT: the directory cannot be relied on. ASSAY_EUNSUPPORTED: encrypted, or another method. ASSAY_EIO,
+ * ASSAY_EFORMAT: the directory cannot be relied on. ASSAY_EUNSUPPORTED: encrypted, or a
+ * method that is not read. ASSAY_EIO,
  * ASSAY_ENOMEM. Messages begin with `path` and name the offset. Release `out`, which is empty after a failure. */
 int assay_zip_open(assay_view_read *read, void *context, uint64_t size, const char *path, assay_zip *out,
                    assay_error *err);
