@@ -9,6 +9,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include "tensor/bfloat16_avx512.h"
 #define LARGER(x, y) _mm_max_pd(x, y)
 #else
 #define LARGER(x, y) (DOUBLES)(((LONGS)(x) & ((x) > (y))) | ((LONGS)(y) & ~((x) > (y))))

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "tensor/bfloat16_avx512.h"
 #include "tensor/elements.h"
 #include "tensor/stats_kernels.h"
 
@@ -227,18 +228,9 @@ INLINE halves halves_count_zeros(halves count, halves x)
     return _mm512_mask_add_epi16(count, _mm512_testn_epi16_mask(x, halves_all(INT16_MAX)), count, halves_all(1));
 }
 
-/* Elements k and k + 16 come to lie beside one another: each is then the upper half of a float32, or becomes it. */
 INLINE void load_some_bfloat16(const uint8_t *at, lanes x[4])
 {
-    static const uint16_t pairs[HALVES] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                                           8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-    const __m512i both = _mm512_permutexvar_epi16(_mm512_loadu_si512(pairs), bytes64(at));
-    const __m512 lower = _mm512_castsi512_ps(_mm512_slli_epi32(both, 16));
-    const __m512 upper = _mm512_castsi512_ps(_mm512_and_si512(both, _mm512_set1_epi32((int)0xffff0000)));
-    x[0] = from_float32(_mm512_castps512_ps256(lower));
-    x[1] = from_float32(_mm512_extractf32x8_ps(lower, 1));
-    x[2] = from_float32(_mm512_castps512_ps256(upper));
-    x[3] = from_float32(_mm512_extractf32x8_ps(upper, 1));
+    assay_widen_bfloat16_avx512(at, x);
 }
 
 INLINE void load_some_float16(const uint8_t *at, lanes x[4])

@@ -8,11 +8,11 @@ import zipfile
 import zlib
 
 STORED, DEFLATED, ZSTD = 0, 8, 93
-WINDOW_LOG, LEVEL = 101, 100  # parameters of libzstd
+WINDOW_LOG, LEVEL, CONTENT_SIZE = 101, 100, 200  # parameters of libzstd
 
 
 def zstd(content, level=3, window_log=0):
-    """A frame of Zstandard, by the library that assay links."""
+    """A frame of Zstandard, with a window of 2^window_log bytes if that is given, by the library that assay links."""
     library = ctypes.CDLL("libzstd.so.1")
     for name in ("ZSTD_compressBound", "ZSTD_compress2", "ZSTD_CCtx_setParameter"):
         getattr(library, name).restype = ctypes.c_size_t
@@ -21,6 +21,7 @@ def zstd(content, level=3, window_log=0):
     library.ZSTD_CCtx_setParameter(context, LEVEL, level)
     if window_log:
         library.ZSTD_CCtx_setParameter(context, WINDOW_LOG, window_log)
+        library.ZSTD_CCtx_setParameter(context, CONTENT_SIZE, 0)  # else that is the window
     room = library.ZSTD_compressBound(ctypes.c_size_t(len(content)))
     out = ctypes.create_string_buffer(room)
     size = library.ZSTD_compress2(context, out, ctypes.c_size_t(room), content, ctypes.c_size_t(len(content)))

@@ -109,6 +109,8 @@ static int add(array *a, const char *name, size_t length, const assay_zip_entry 
         refuse(a, ASSAY_PROBLEM_HEADER, err.text);
     else if (status == ASSAY_EIO)
         refuse(a, ASSAY_PROBLEM_READ, err.text);
+    else if (status == ASSAY_EBUDGET)
+        refuse(a, ASSAY_PROBLEM_UNSUPPORTED, err.text);
     assay_ckpt_place place = {.form = ASSAY_CKPT_NPY, .dtype = ASSAY_FLOAT32, .inflated = a->size};
     if (e && e->crc) {
         place.crc = e->crc;

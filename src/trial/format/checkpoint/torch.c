@@ -299,10 +299,13 @@ static int read_entry(const assay_torch *t, uint32_t number, uint64_t most, uint
                        "changed after they were written",
                        t->file->path, (unsigned long long)e->data, assay_dict_name(t->file->zip.names, number, NULL));
     }
-    if (status == ASSAY_EFORMAT || status == ASSAY_EIO)
-        assay_problems_add(t->file->to->problems, status == ASSAY_EIO ? ASSAY_PROBLEM_READ : ASSAY_PROBLEM_HEADER,
+    if (status == ASSAY_EFORMAT || status == ASSAY_EIO || status == ASSAY_EBUDGET)
+        assay_problems_add(t->file->to->problems,
+                           status == ASSAY_EIO       ? ASSAY_PROBLEM_READ
+                           : status == ASSAY_EBUDGET ? ASSAY_PROBLEM_UNSUPPORTED
+                                                     : ASSAY_PROBLEM_HEADER,
                            t->file->to->step, t->file->path, (int64_t)e->data, "%s", err.text);
-    return status;
+    return status == ASSAY_EBUDGET ? ASSAY_EFORMAT : status;
 }
 
 static int read_byte_order(assay_torch *t)
