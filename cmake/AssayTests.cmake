@@ -2,7 +2,7 @@
 
 # assay_script_test(NAME name LABELS label... COMMAND program args... [TIMEOUT seconds] [PROCESSORS n] [LOCK name])
 # One script, one test: it fails by its exit code. Scripts find the trials in ASSAY_TRIALS and mpirun in ASSAY_MPIRUN
-# ("none" in builds without MPI).
+# ("none" in builds without MPI), and rules in Python the interpreter that has numpy.
 function(assay_script_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;PROCESSORS;LOCK" "COMMAND;LABELS")
   if(NOT arg_TIMEOUT)
@@ -18,7 +18,7 @@ function(assay_script_test)
   add_test(NAME ${arg_NAME} COMMAND ${arg_COMMAND})
   set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
                        PROCESSORS ${arg_PROCESSORS} RESOURCE_LOCK "${arg_LOCK}"
-                       ENVIRONMENT "ASSAY_TRIALS=${ASSAY_TRIALS};ASSAY_MPIRUN=${launcher}")
+                       ENVIRONMENT "ASSAY_TRIALS=${ASSAY_TRIALS};ASSAY_MPIRUN=${launcher};ASSAY_PYTHON=${Python3_EXECUTABLE}")
 endfunction()
 
 # assay_mpi_test(NAME name SCRIPT file [RANKS n...] [ARGS ...] [LABELS ...] [TIMEOUT seconds] [LOCK name])
