@@ -12,7 +12,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import numpy  # noqa: E402
+import s3  # noqa: E402
 from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+from s3_server import Server  # noqa: E402
 
 HELPER = "def is_too_large(value, threshold):\n    return value > threshold\n"  # what sound.py imports from beside its own file
 NO_CACHE = {"PYTHONDONTWRITEBYTECODE": "1"}
@@ -20,7 +23,7 @@ NO_CACHE = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 class Place:
     def __init__(self, args, checks):
-        self.assay, self.folder, self.checks = args.assay, Path(args.work), checks
+        self.assay, self.folder, self.checks, self.has_s3 = args.assay, Path(args.work), checks, args.s3
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(ROOT / "tests" / "python" / "rules", self.folder / "rules")
         self.rules = self.folder / "rules"
@@ -63,10 +66,12 @@ def sound(place, ranks, checks):
     """What they find is what conditions find that say the same, and what the trial has."""
     entries = [("GradientTooLarge", {"threshold": 0.05}), ("GradientTooSmall", {"threshold": "0.001"}),
                {"name": "small", "when": "abs_mean(gradients) < 1e-3"}, ("CustomCollection", {"limit": "0.5"}),
-               ("LooksBack", {"limit": 0.005, "start_step": 20}), ("Counts", {}), ("CountsInOrder", {"every": 3}), ("Values", {}), ("OwnCondition", {})]
+               ("LooksBack", {"limit": 0.005, "start_step": 20}), ("Counts", {}), ("CountsInOrder", {"every": 3}), ("Values", {}), ("OwnCondition", {}), ("Waits", {})]
     done, found, _ = place.everywhere(ranks, place.job(entries))
     if not checks.expect(set(found) >= {"GradientTooLarge", "small", "OwnCondition"}, "it ran: %s" % done):
         return
+    waits = found.pop("Waits")
+    checks.expect(waits["status"] == "NoData" and waits["datapoints"] == 0, "Waits tests nothing: %s" % waits)
     for name, rule in found.items():
         checks.expect(rule["status"] in ("IssuesFound", "NoIssuesFound"), "%s: %s" % (name, rule))
     small, twin = found["GradientTooSmall"], found["small"]
@@ -177,6 +182,38 @@ def start(place, ranks, checks):
         checks.expect(error.get("status") == "Error" and says in error["message"] and found["VanishingGradient"]["status"] != "Error",
                       "%s: %s" % (env, found or done))
     resume(place, ranks, checks)
+    read_otherwise(place, checks)
+    if place.has_s3:
+        in_s3(place, checks)
+
+
+def read_otherwise(place, checks):
+    """A job that says how a trial is read says it to assay alone."""
+    (place.folder / "saved").mkdir()
+    for step in 1, 2, 3:
+        numpy.savez(place.folder / "saved" / ("at%dof9.npz" % step), w=numpy.full(4, step, "f4"))
+    trial = {"path": str(place.folder / "saved"), "steps": ["at([0-9]+)of"]}
+    job = place.job([("GradientTooSmall", {"threshold": 2.5}), ("Waits", {})], trials=[trial])
+    text = job.read_text().replace("GradientTooSmall", "Small")
+    (place.rules / "sound.py").write_text((place.rules / "sound.py").read_text() + "\n\nclass Small(GradientTooSmall):\n    collections = ()\n")
+    job.write_text(text)
+    done, found, _ = place.run(1, job, trials=())
+    small, waits = found.get("Small", {}), found.get("Waits", {})
+    checks.expect(small.get("findings_total") == 2 and small["datapoints"] == 3, "figures are there: %s %s" % (small, done))
+    checks.expect(waits.get("status") == "Error" and "the job says how this trial is to be read" in waits["message"], "%s" % waits)
+
+
+def in_s3(place, checks):
+    """A trial in S3 is read by the interpreter with the credentials of the environment."""
+    job = place.job([("GradientTooLarge", {"threshold": 0.05}), ("GradientTooSmall", {}), ("Counts", {})])
+    _, here, _ = place.run(1, job)
+    with Server(signed=True) as server:
+        server.put_tree("runs", "ddp/", TRIALS / "ddp")
+        out = place.folder / "in-s3"
+        done = run([place.assay, "run", job, "--trial", "s3://runs/ddp", "--out", out, "--format", "json"],
+                   {**s3.environment(server.port, server.key, server.secret), **NO_CACHE})
+        there = {rule["name"]: rule for rule in json.loads((out / "report.json").read_text())["trials"][0]["rules"]}
+    checks.expect(there == here and all(rule["status"] == "IssuesFound" for rule in here.values()), "in S3: %s %s" % (there, done.err[:500]))
 
 
 def no_numpy(place):
@@ -209,6 +246,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--assay", required=True, type=Path)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1])
+    parser.add_argument("--s3", action="store_true", help="this build has S3")
     parser.add_argument("work")
     parser.add_argument("part", choices=("sound", "broken", "start"))
     args = parser.parse_args()

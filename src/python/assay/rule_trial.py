@@ -1,5 +1,5 @@
 """A trial as a rule in Python has it: what assay says of it, and the trial itself, opened when the rule first asks for it."""
-from .modes import ModeKeys
+from .modes import ModeKeys, StepState
 from .recording import Recording
 from .trial import Trial
 
@@ -49,6 +49,13 @@ class RuleTrial(Trial):
                 opened.modes.setdefault(mode, []).append(mode_step)
         opened.ended = told.ended
         return opened
+
+    def wait_for_steps(self, required_steps, mode=ModeKeys.GLOBAL):
+        """A rule is called when a step is there, and nothing comes while it looks: a step that is not there is an error."""
+        for step in required_steps:
+            if self.has_passed_step(step, mode) == StepState.NOT_YET_AVAILABLE:
+                raise RuntimeError("step %s is not there yet: a rule looks back, and never waits" % step)
+        super().wait_for_steps(required_steps, mode)
 
     def _look(self):
         """What has come since is for the next evaluation."""

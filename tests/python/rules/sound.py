@@ -94,6 +94,15 @@ class CountsInOrder(Counts):
     in_order = True
 
 
+class Waits(assay.Rule):
+    """Waits for what is there, as the reference's rules do, and for what never comes."""
+
+    def invoke_at_step(self, step):
+        self.base_trial.wait_for_steps([step])
+        assert self.base_trial.has_passed_step(step) == assay.StepState.AVAILABLE
+        self.base_trial.wait_for_steps([step + 1000000])
+
+
 class Values(assay.Rule):
     """Findings with odd numbers, and the environment of the process."""
 
