@@ -19,6 +19,7 @@ set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS OFF)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME assay)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS openmpi-bin)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "libassay0, python3-numpy") # for rules in Python
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "analysis of recorded machine-learning trainings
  assay reads the tensors that large trainings recorded, in parallel under MPI,
  tests them with rules, and writes one report: what went wrong, where first,

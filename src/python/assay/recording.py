@@ -69,6 +69,10 @@ class Recording:
         if getattr(self, "_handle", None):
             close(self._handle)
 
+    def keep(self, size):
+        """Bytes that may be used to keep the values of small steps."""
+        c.lib.assay_recording_keep(self._handle, size)
+
     def _tensor_names(self):
         length, names = ctypes.c_size_t(), {}
         for number in range(c.lib.assay_recording_tensors(self._handle)):

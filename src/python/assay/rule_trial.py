@@ -3,6 +3,8 @@ from .modes import ModeKeys, StepState
 from .recording import Recording
 from .trial import Trial
 
+KEPT = 64 << 20  # bytes of values of small steps: a rule goes through them once, and there may be many rules and ranks
+
 
 class Told:
     """What assay says of a trial, and the rule that looks at it."""
@@ -37,6 +39,7 @@ class RuleTrial(Trial):
             raise RuntimeError("the job says how this trial is to be read (steps, void, topology), and rules in Python cannot read it so; "
                                "the figures that at_step(view) has are there all the same")
         opened = Recording(told.path)
+        opened.keep(KEPT)
         gone = told.steps - set(opened.infos)
         if gone:
             raise RuntimeError("step %s is not in the trial any more: it was changed while rules looked at it" % min(gone))
