@@ -30,6 +30,7 @@ EPARAM, EINTERNAL = -7, -9
 BOOL, INT, REAL, TEXT, LIST, REALS = range(6)  # types of parameters
 REQUIRED = 1
 HAS_MAP, HAS_FINALIZE = 8, 128  # here: it has at_step(); it wants its steps in order
+LISTS = 4  # of texts that a rule may have, and these have not: tests, remedies, units, sentences
 COMMON = (("start_step", INT), ("end_step", INT), ("worker", TEXT))  # parameters that every rule has
 OF_BASE = ("base_trial", "action_str", "other_trials")
 ALL_SAVED = sum(1 << kind for kind in [*range(10), *range(17, 26)])  # tensors and reductions, not pieces of tensors
@@ -229,7 +230,7 @@ class Server:
         functions = (HAS_MAP if takes_view else 0) | (HAS_FINALIZE if self.rule.in_order else 0)
         no_list = struct.pack("<BI", 0, 0)
         return (struct.pack("<III", 1, self.abi, self.size) + put_optional(self.rule.__name__) +
-                put_optional(" ".join(said.split("\n\n")[0].split())) + put_optional(str(advice)) + 3 * no_list +
+                put_optional(" ".join(said.split("\n\n")[0].split())) + put_optional(str(advice)) + LISTS * no_list +
                 struct.pack("<IIII", 0, 0, functions, len(self.parameters)) + b"".join(p.packed() for p in self.parameters))
 
     def setup(self, request):
