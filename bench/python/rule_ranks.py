@@ -3,8 +3,8 @@
 Usage: rule_ranks.py ASSAY [--ranks 1 2 ...] [--steps 1000] [--size 96] [--runs 3]        PYTHONPATH has assay_hook
 
 Records a trial of so many steps by one worker, a matrix of size x size each, and has a rule take its singular values (numpy, in one
-thread). Shown are the medians of the seconds by the clock, and what share they are of those on the first number of ranks. That
-takes as many idle cores as ranks; `stolen` is the share of processor time that a virtual machine's host kept for others.
+thread). Shown are the medians of the seconds by the clock, which take as many idle cores as ranks, and of the processor time of the
+busiest interpreter, from its start on, which is what a rank has to do; and what share they are of those on the first number of ranks.
 """
 import argparse
 import json
@@ -19,14 +19,20 @@ import numpy
 
 import assay_hook
 
-RULE = '''import numpy
+RULE = '''import os
+import time
+
+import numpy
 
 import assay
+
+note = os.open(os.path.join(os.environ["NOTES"], str(os.getpid())), os.O_WRONLY | os.O_CREAT)
 
 
 class Singular(assay.Rule):
     def invoke_at_step(self, step):
         found = numpy.linalg.svd(self.base_trial.tensor("gradient/w").value(step).astype("f8"), compute_uv=False)
+        os.pwrite(note, b"%20.6f" % time.process_time(), 0)
         return bool(found[0] > 1e9)
 '''
 
@@ -41,19 +47,15 @@ def record(place, steps, size):
     hook.close()
 
 
-def stolen():
-    fields = [int(x) for x in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
-    return fields[7], sum(fields)
-
-
 def run(assay, place, ranks):
-    """Seconds, the digest, and the share of time that was stolen."""
-    before, began = stolen(), time.monotonic()
+    """Seconds by the clock, of processor time of the busiest interpreter, and the digest."""
+    notes = Path(tempfile.mkdtemp(dir=place))
+    began = time.monotonic()
     done = subprocess.run(["mpirun", "-n", str(ranks), assay, "run", place / "job.json", "--trial", place / "trial", "--out", place / "out",
-                           "--quiet", "--digest"], check=True, stdout=subprocess.PIPE)
-    after = stolen()
+                           "--quiet", "--digest"], check=True, stdout=subprocess.PIPE, env={**os.environ, "NOTES": str(notes)})
+    took = time.monotonic() - began
     digest = next(line for line in done.stdout.split(b"\n") if line.startswith(b"digest "))
-    return time.monotonic() - began, digest, (after[0] - before[0]) / max(1, after[1] - before[1])
+    return took, max(float(note.read_text() or 0) for note in notes.iterdir()), digest
 
 
 def main():
@@ -69,18 +71,20 @@ def main():
         record(place / "trial", args.steps, args.size)
         (place / "rule.py").write_text(RULE)
         (place / "job.json").write_text(json.dumps({"rules": [{"python": "%s:Singular" % (place / "rule.py")}]}))
-        seconds, digests = {ranks: [] for ranks in args.ranks}, set()
+        seconds, busy, digests = {ranks: [] for ranks in args.ranks}, {ranks: [] for ranks in args.ranks}, set()
         for _ in range(args.runs):
             for ranks in args.ranks:  # in turn: what else the machine does meets all of them
-                took, digest, share = run(args.assay, place, ranks)
+                took, busiest, digest = run(args.assay, place, ranks)
                 seconds[ranks].append(took)
+                busy[ranks].append(busiest)
                 digests.add(digest)
-                print("%d ranks: %.2f s, stolen %.0f %%, load %.1f" % (ranks, took, 100 * share, os.getloadavg()[0]), flush=True)
+                print("%d ranks: %.2f s, busiest %.2f s, load %.1f" % (ranks, took, busiest, os.getloadavg()[0]), flush=True)
         assert len(digests) == 1, "reports differ between numbers of ranks"
-        first = statistics.median(seconds[args.ranks[0]])
+        first = args.ranks[0]
         for ranks in args.ranks:
-            print("%d ranks: median %.2f s, %.2f of %d" % (ranks, statistics.median(seconds[ranks]),
-                                                           statistics.median(seconds[ranks]) / first, args.ranks[0]))
+            clock, cpu = (statistics.median(what[ranks]) for what in (seconds, busy))
+            print("%d ranks: clock %.2f s, %.2f of %d; busiest %.2f s, %.2f of %d" % (
+                ranks, clock, clock / statistics.median(seconds[first]), first, cpu, cpu / statistics.median(busy[first]), first))
 
 
 if __name__ == "__main__":
