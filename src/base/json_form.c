@@ -20,7 +20,8 @@ typedef struct assay_json_form {
     char fixed[FIXED]; /* all bytes that are no values */
     slot slot[SLOTS];
     uint16_t slots, rest, size; /* rest: where the bytes behind the last value begin */
-    uint16_t next;              /* the form that came behind this one the last time */
+    uint16_t next;              /* the form that comes behind this one as a rule */
+    bool missed;                /* it was another the last time */
 } form;
 
 void assay_json_forms_release(assay_json_forms *f)
@@ -89,7 +90,17 @@ static inline bool is_digit(char c)
     return (unsigned char)(c - '0') < 10;
 }
 
-/* The end of the number at `p`, which some byte behind it ends; NULL: it has an exponent or is none. */
+/* Passes over digits, which some byte behind them ends, and adds them to a number. */
+static inline const char *cut_digits(const char *p, uint64_t *digits)
+{
+    uint64_t sum = *digits;
+    for (unsigned digit; (digit = (unsigned char)*p - (unsigned)'0') < 10; p++)
+        sum = sum * 10 + digit;
+    *digits = sum;
+    return p;
+}
+
+/* The end of the number at `p`, which some byte behind it ends; NULL: it is none. */
 static inline const char *cut_number(const char *p, assay_json_member *m)
 {
     const char *begin = p;
@@ -97,25 +108,28 @@ static inline const char *cut_number(const char *p, assay_json_member *m)
     m->negative = *p == '-';
     p += m->negative;
     const char *first = p;
-    for (; is_digit(*p); p++)
-        digits = digits * 10 + (uint64_t)(*p - '0');
+    p = cut_digits(p, &digits);
     size_t count = (size_t)(p - first);
     if (count == 0 || (*first == '0' && count > 1))
         return NULL;
     m->places = 0;
     if (*p == '.') {
         const char *point = ++p;
-        for (; is_digit(*p); p++)
-            digits = digits * 10 + (uint64_t)(*p - '0');
+        p = cut_digits(p, &digits);
         if (p == point)
             return NULL;
         count += (size_t)(p - point);
         m->places = (uint16_t)(p - point);
     }
-    if ((*p | 0x20) == 'e')
-        return NULL;
     m->plain = count <= DIGITS;
     m->digits = digits;
+    if ((*p | 0x20) == 'e') { /* the scanner reads it when it is asked for */
+        p += p[1] == '-' || p[1] == '+' ? 2 : 1;
+        if (!is_digit(*p))
+            return NULL;
+        p = cut_digits(p, &digits);
+        m->plain = false;
+    }
     m->text = begin;
     m->length = (size_t)(p - begin);
     return p;
@@ -152,18 +166,27 @@ static bool fits(assay_json_forms *f, const form *known, const char *p, const ch
     return true;
 }
 
+/* Is a byte none of those that numbers are made of? */
+static bool ends_numbers(char c)
+{
+    return c == '}' || c == ' ' || c == '\t' || c == '\r';
+}
+
 static bool take_known(assay_json_forms *f, const char *text, const char *end)
 {
-    if (f->forms == 0 || text == end || is_digit(end[-1]) || end[-1] == '.' || end[-1] == '-')
+    if (f->forms == 0 || text == end || !ends_numbers(end[-1]))
         return false;
-    const unsigned guess = f->form[f->last].next;
+    form *before = &f->form[f->last];
+    const unsigned guess = before->next;
     if (fits(f, &f->form[guess], text, end)) {
+        before->missed = false;
         f->last = guess;
         return true;
     }
     for (unsigned i = 0; i < f->forms; i++)
         if (i != guess && fits(f, &f->form[i], text, end)) {
-            f->form[f->last].next = (uint16_t)i;
+            before->next = (uint16_t)(before->missed ? i : guess); /* one odd line changes nothing */
+            before->missed = !before->missed;
             f->last = i;
             return true;
         }
@@ -308,11 +331,8 @@ int assay_json_take(assay_json_forms *f, const char *text, size_t length)
 
 double assay_json_real(assay_json_forms *f, const assay_json_member *m)
 {
-    enum { EXACT_TENS = 22 };
-    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    if (m->plain && m->places <= EXACT_TENS && m->digits <= UINT64_C(1) << 53) {
-        const double size = m->places ? (double)m->digits / tens[m->places] : (double)m->digits;
+    if (m->plain && m->places <= ASSAY_DECIMAL_PLACES) {
+        const double size = assay_decimal(m->digits, m->places);
         return m->negative ? -size : size;
     }
     assay_pull s = {0};

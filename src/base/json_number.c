@@ -104,42 +104,51 @@ bool assay_pull_integer(assay_pull *s, int64_t *value, bool *fits)
 /* digits / 10^places, rounded once: a quotient of at least 65 bits, of which the rest that is cut off is remembered. */
 static double divided(uint64_t digits, unsigned places)
 {
-    static const uint64_t tens[] = {1,
-                                    10,
-                                    100,
-                                    1000,
-                                    10000,
-                                    100000,
-                                    1000000,
-                                    10000000,
-                                    100000000,
-                                    1000000000,
-                                    10000000000,
-                                    100000000000,
-                                    1000000000000,
-                                    10000000000000,
-                                    100000000000000,
-                                    1000000000000000,
-                                    10000000000000000,
-                                    100000000000000000,
-                                    1000000000000000000};
+    static const uint64_t whole_tens[] = {1,
+                                          10,
+                                          100,
+                                          1000,
+                                          10000,
+                                          100000,
+                                          1000000,
+                                          10000000,
+                                          100000000,
+                                          1000000000,
+                                          10000000000,
+                                          100000000000,
+                                          1000000000000,
+                                          10000000000000,
+                                          100000000000000,
+                                          1000000000000000,
+                                          10000000000000000,
+                                          100000000000000000,
+                                          1000000000000000000};
     const int up = __builtin_clzll(digits);
     const unsigned __int128 dividend = (unsigned __int128)(digits << up) << 64;
-    const unsigned __int128 quotient = dividend / tens[places]; /* has 67 to 125 bits */
+    const unsigned __int128 quotient = dividend / whole_tens[places]; /* has 67 to 125 bits */
     const uint64_t high = (uint64_t)(quotient >> 64), low = (uint64_t)quotient;
     const int over = 64 - __builtin_clzll(high);
     const uint64_t kept = high << (64 - over) | low >> over; /* 64 bits with the top one set: 53 stay */
-    const bool more = low << (64 - over) != 0 || quotient * tens[places] != dividend || (kept & 0x3ff) != 0;
+    const bool more = low << (64 - over) != 0 || quotient * whole_tens[places] != dividend || (kept & 0x3ff) != 0;
     const uint64_t mantissa = kept >> 11;
     const bool raised = (kept & 0x400) != 0 && (more || (mantissa & 1));
     return ldexp((double)(mantissa + raised), 11 + over - 64 - up);
 }
 
+/* Powers of ten that doubles have exactly. */
+enum { EXACT_TENS = 22 };
+static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+double assay_decimal(uint64_t digits, unsigned places)
+{
+    if (digits <= UINT64_C(1) << 53)
+        return places == 0 ? (double)digits : (double)digits / tens[places];
+    return divided(digits, places);
+}
+
 bool assay_pull_number(assay_pull *s, double *value)
 {
-    enum { EXACT_TENS = 22, PLACES = 18 };
-    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     decimal d;
     bool negative = false;
     assay_pull_peek(s);
@@ -149,8 +158,8 @@ bool assay_pull_number(assay_pull *s, double *value)
     double size = 0;
     if (!d.lost && d.digits <= UINT64_C(1) << 53 && d.scale <= EXACT_TENS && d.scale >= -EXACT_TENS) {
         size = d.scale < 0 ? (double)d.digits / tens[-d.scale] : (double)d.digits * tens[d.scale];
-    } else if (!d.lost && d.digits > 0 && d.scale < 0 && d.scale >= -PLACES) {
-        size = divided(d.digits, (unsigned)-d.scale);
+    } else if (!d.lost && d.scale <= 0 && d.scale >= -ASSAY_DECIMAL_PLACES) {
+        size = assay_decimal(d.digits, (unsigned)-d.scale);
     } else if (d.digits > 0) { /* rare: the library rounds what has more digits or a large exponent */
         char room[128];
         const size_t length = (size_t)(s->at - begin);

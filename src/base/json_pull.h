@@ -48,6 +48,9 @@ bool assay_pull_key(assay_pull *s, const char **text, size_t *length);
 bool assay_pull_integer(assay_pull *s, int64_t *value, bool *fits);
 /* A number as the nearest double (half to even); infinite when it is too large for one. */
 bool assay_pull_number(assay_pull *s, double *value);
+/* The double nearest to digits / 10^places (half to even). */
+enum { ASSAY_DECIMAL_PLACES = 18 /* at most */ };
+double assay_decimal(uint64_t digits, unsigned places);
 /* true, false or null: 1, 0 or -1 in *value. */
 bool assay_pull_literal(assay_pull *s, int *value);
 /* Passes over any value, without recursion. */

@@ -73,33 +73,40 @@ static int compare_series(const void *a, const void *b)
     return assay_natural_order(x->unit, y->unit);
 }
 
-/* The sum of series in a row, at each time at which one of them has a sample. */
+static void add_to(assay_sample *sum, const assay_sample *s, int metric)
+{
+    sum->sum = assay_add_clipped(sum->sum, s->sum);
+    sum->extreme = extreme_of(metric, sum->extreme, s->extreme);
+    sum->units += s->units;
+}
+
+/* The sum of series in a row, at each time at which one of them has a sample: they are merged. */
 static int add_up(const assay_metric_series *s, size_t count, rows *out)
 {
-    size_t most = 0;
+    uint64_t *next = assay_alloc_zeroed(count, sizeof *next), left = 0;
+    int status = next ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; i < count; i++)
-        most += s[i].count;
-    assay_sample *list = rows_reserve(out, most, sizeof *list);
-    if (!list)
-        return ASSAY_ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        if (s[i].count > 0)
-            memcpy(list + out->count, s[i].sample, s[i].count * sizeof *list);
-        out->count += s[i].count;
-    }
-    sort_samples(out);
-    size_t kept = 0;
-    for (size_t i = 0; i < out->count; i++) {
-        if (kept > 0 && list[kept - 1].time == list[i].time) {
-            list[kept - 1].sum = assay_add_clipped(list[kept - 1].sum, list[i].sum);
-            list[kept - 1].extreme = extreme_of(s->metric, list[kept - 1].extreme, list[i].extreme);
-            list[kept - 1].units += list[i].units;
-        } else {
-            list[kept++] = list[i];
+        left += s[i].count;
+    while (left > 0 && status == ASSAY_OK) {
+        int64_t time = INT64_MAX;
+        for (size_t i = 0; i < count; i++)
+            if (next[i] < s[i].count && s[i].sample[next[i]].time < time)
+                time = s[i].sample[next[i]].time;
+        assay_sample *sum = rows_add(out, sizeof *sum);
+        status = sum ? ASSAY_OK : ASSAY_ENOMEM;
+        for (size_t i = 0; i < count && sum; i++) {
+            if (next[i] == s[i].count || s[i].sample[next[i]].time != time)
+                continue;
+            const assay_sample *one = &s[i].sample[next[i]++];
+            if (sum->units == 0)
+                *sum = *one;
+            else
+                add_to(sum, one, s->metric);
+            left--;
         }
     }
-    out->count = kept;
-    return ASSAY_OK;
+    free(next);
+    return status;
 }
 
 static bool is_of_units(int metric)

@@ -35,8 +35,7 @@ static bool is_blank(const char *line, size_t length)
 int assay_profiler_next(assay_profiler_file *f, const char **line, size_t *length, assay_error *err)
 {
     for (;;) {
-        assay_error why = {{0}};
-        int status = assay_lines_next(f->lines, line, length, &why);
+        int status = assay_lines_next(f->lines, line, length, &f->why);
         if (status == 1 && *line && is_blank(*line, *length))
             continue;
         if (status == 1) {
@@ -51,12 +50,13 @@ int assay_profiler_next(assay_profiler_file *f, const char **line, size_t *lengt
             continue;
         }
         if (status == ASSAY_ENOMEM)
-            return assay_fail(err, status, "%s", why.text);
+            return assay_fail(err, status, "%s", f->why.text);
         if (status < 0) {
             int rc = tell(f, ASSAY_EVENT_DAMAGED_LINE);
             f->any = true;
             if (rc == ASSAY_OK)
-                rc = f->sink->problem(f->sink->context, ASSAY_EVENT_UNREADABLE, assay_lines_number(f->lines), why.text);
+                rc = f->sink->problem(f->sink->context, ASSAY_EVENT_UNREADABLE, assay_lines_number(f->lines),
+                                      f->why.text);
             return rc;
         }
         status = tell(f, ASSAY_EVENT_TRUNCATED_LINE);

@@ -18,6 +18,7 @@ typedef struct assay_profiler_file {
     uint64_t damaged; /* a line that cannot be used, of which is not known yet whether it is the last; 0: none */
     const char *what; /* is wrong with it */
     bool any;         /* it has had a line that is not blank */
+    assay_error why;  /* why its lines ended */
 } assay_profiler_file;
 
 /* As the members of assay_event_format. */

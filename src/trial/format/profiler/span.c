@@ -38,6 +38,20 @@ typedef struct event {
     assay_event_span span;
 } event;
 
+/* What an object is before its first member. It is set field by field: there are millions, and clearing the whole
+ * struct would take as long as a number. */
+static void begin_event(event *e)
+{
+    const assay_text none = {0};
+    e->kind = e->name = e->thread = e->row_name = e->span.process = none;
+    e->has_row = e->has_time = e->has_duration = e->bad = false;
+    e->has_base = e->name_is_text = e->base_is_number = e->span.has_step = false;
+    e->row = e->time = e->duration = e->base = 0;
+    e->span.step = -1;
+    e->span.pin_memory = ASSAY_ARGUMENT_NONE;
+    e->span.num_workers = ASSAY_ARGUMENT_NONE;
+}
+
 int assay_timeline_reader_new(assay_profiler_file *f, assay_timeline_reader **out)
 {
     *out = assay_alloc_zeroed(1, sizeof **out);
@@ -282,6 +296,7 @@ static int hand_out(assay_timeline_reader *r, event *e, uint64_t line, bool *sou
     e->span.duration = whole ? (int64_t)rint(e->duration) : 0;
     e->span.name = e->name.bytes ? e->name : (assay_text){"", 0};
     e->span.phase = known ? (assay_text){known->name, known->length} : (assay_text){"Unknown", 7};
+    e->span.row = (assay_text){0};
     e->span.line = line;
     if (!whole) {
         const assay_text thread = e->thread.bytes ? e->thread : (assay_text){"0", 1};
@@ -295,7 +310,8 @@ static int hand_out(assay_timeline_reader *r, event *e, uint64_t line, bool *sou
 int assay_timeline_reader_take(assay_timeline_reader *r, const char *text, size_t length, uint64_t line, bool *sound)
 {
     assay_json_forms *f = &r->file->forms;
-    event e = {.span = {.step = -1, .pin_memory = ASSAY_ARGUMENT_NONE, .num_workers = ASSAY_ARGUMENT_NONE}};
+    event e;
+    begin_event(&e);
     const int status = assay_json_take(f, text, length);
     for (size_t i = 0; i < f->members && status == ASSAY_OK; i++)
         take_member(f, &f->member[i], &e);
