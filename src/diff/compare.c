@@ -135,6 +135,10 @@ static int compare_records(assay_diff_reading *r, assay_diff_pair *p, const assa
     set_shape(p->shape_a, a->shape, a->dims, false);
     set_shape(p->shape_b, size, b->dims, transposed);
     if (a->dims != b->dims || memcmp(p->shape_a, p->shape_b, (size_t)a->dims * sizeof *size) != 0) {
+        if (p->apart)
+            return assay_fail(err, ASSAY_EFORMAT,
+                              "several workers have it, and nothing says how what they have makes one tensor: give "
+                              "--topology FILE (see assay topology)");
         p->state = ASSAY_DIFF_SHAPE;
         return ASSAY_OK;
     }
@@ -158,10 +162,9 @@ static int compare_records(assay_diff_reading *r, assay_diff_pair *p, const assa
 static int open_both(assay_diff_reading *r, const assay_diff_pair *p, assay_record *a, assay_record *b,
                      assay_error *err)
 {
-    if (p->apart)
+    if (p->unlike)
         return assay_fail(err, ASSAY_EFORMAT,
-                          "several workers have it, and nothing says whether these are pieces or copies of one tensor: "
-                          "give --topology FILE (see assay topology)");
+                          "the topology says that workers have addends of it, or other data by design");
     if (!p->a.entry || !p->b.entry)
         return assay_fail(err, ASSAY_EFORMAT, "%s: it is damaged or missing in this trial",
                           assay_store_location((p->a.entry ? &r->b : &r->a)->trial->store));

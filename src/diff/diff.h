@@ -27,7 +27,8 @@ typedef struct assay_diff_pair {
     int64_t step;                /* of the first trial */
     uint32_t worker;             /* likewise; of several that have one copy together the lowest */
     uint32_t other_worker;       /* of the second trial */
-    bool apart; /* several workers have it, and no topology says that what they have are pieces or copies of one */
+    bool apart;  /* several workers have it, and nothing says whether these are pieces or copies of one tensor */
+    bool unlike; /* likewise, and the topology says that they have addends, or other data by design */
     assay_diff_state state;
     int dtype_a, dtype_b, dims_a, dims_b;
     int64_t shape_a[ASSAY_MAX_DIMS], shape_b[ASSAY_MAX_DIMS]; /* of b the part that is meant */

@@ -140,22 +140,30 @@ static assay_place copy_at(const side *s, uint32_t tensor, size_t i)
     return place;
 }
 
-/* Has the topology said that what workers have of a tensor are copies of the same? */
-static bool are_copies(const side *s, uint32_t tensor)
+/* What the topology says of that which several workers have of a tensor. */
+typedef enum relation {
+    COPIES,  /* of the same */
+    UNKNOWN, /* pieces or copies */
+    UNLIKE   /* addends, or other data by design */
+} relation;
+
+static relation relation_of(const side *s, uint32_t tensor)
 {
     const assay_topology *t = s->trial->catalog.topology;
     size_t length = 0;
     const char *name = assay_dict_name(s->trial->tensors, tensor, &length);
     const uint32_t id = t ? assay_dict_find(s->trial->layouts.names, name, length) : ASSAY_NO_ID;
+    relation found = COPIES;
     if (id == ASSAY_NO_ID)
-        return false;
+        return UNKNOWN;
     const assay_layout *layout = &s->trial->layouts.list[id];
     for (uint32_t a = 0; a < t->mesh[layout->mesh].axes; a++) {
         const assay_axis_kind kind = assay_layout_kind(layout, t, a);
-        if (kind == ASSAY_AXIS_UNKNOWN || kind == ASSAY_AXIS_SUM || kind == ASSAY_AXIS_OWN)
-            return false;
+        if (kind == ASSAY_AXIS_SUM || kind == ASSAY_AXIS_OWN)
+            return UNLIKE;
+        found = kind == ASSAY_AXIS_UNKNOWN ? UNKNOWN : found;
     }
-    return true;
+    return found;
 }
 
 /* Have workers of the same names records of the tensors? */
@@ -170,7 +178,8 @@ static bool have_same_workers(const side *a, uint32_t first, const side *b, uint
 }
 
 /* Pairs what all workers have of a tensor: worker by worker where they have the same names, else copies with copies, so
- * that each is compared at least once. */
+ * that each is compared at least once. What may be pieces is compared, too: if it has the shape of the other trial's
+ * tensor, it is none. What differs by design is named alone. */
 static int pair_copies(assay_diff *d, const side *a, const side *b, const assay_diff_pair *found)
 {
     assay_diff_pair pair = *found;
@@ -179,13 +188,17 @@ static int pair_copies(assay_diff *d, const side *a, const side *b, const assay_
     const uint32_t first = found->a.entry->tensor, second = found->b.entry->tensor;
     const size_t mine = count_copies(a, first), theirs = count_copies(b, second), most = mine > theirs ? mine : theirs;
     const bool same = mine == theirs && have_same_workers(a, first, b, second, mine);
-    pair.apart = !same && ((mine > 1 && !are_copies(a, first)) || (theirs > 1 && !are_copies(b, second)));
+    const relation of_a = mine > 1 ? relation_of(a, first) : COPIES,
+                   of_b = theirs > 1 ? relation_of(b, second) : COPIES;
+    const bool unlike = !same && (of_a == UNLIKE || of_b == UNLIKE);
+    pair.apart = !same && (of_a != COPIES || of_b != COPIES);
     int status = ASSAY_OK;
-    for (size_t i = 0; i < (pair.apart ? 1 : most) && status == ASSAY_OK; i++) {
+    for (size_t i = 0; i < (unlike ? 1 : most) && status == ASSAY_OK; i++) {
         pair.a = copy_at(a, first, i < mine ? i : 0);
         pair.b = copy_at(b, second, i < theirs ? i : 0);
         pair.worker = pair.a.part->worker;
         pair.other_worker = pair.b.part->worker;
+        pair.unlike = unlike;
         status = add_pair(d, &pair);
     }
     return status;
@@ -218,6 +231,30 @@ static int pair_tensor(assay_diff *d, const assay_diff_options *o, const side *a
     return all ? pair_copies(d, a, b, &pair) : add_pair(d, &pair);
 }
 
+/* A tensor that only the second trial has, and for which a map without a part names one of the first: tied weights that
+ * one of them has twice. *paired: there is such a one. */
+static int pair_back(assay_diff *d, const assay_diff_options *o, const side *a, const side *b, uint32_t tensor,
+                     assay_buf *text, bool *paired)
+{
+    const assay_name_map *map = NULL;
+    size_t length = 0;
+    const char *name = assay_dict_name(d->b.tensors, tensor, &length);
+    const int status = other_name(o, name, length, text, &map);
+    assay_diff_pair pair = {.step = a->step, .name_b = name};
+    const uint32_t other = status == ASSAY_OK && map && map->ranges == 0 && !map->transposed
+                               ? assay_dict_find(d->a.tensors, (const char *)text->data, text->size)
+                               : ASSAY_NO_ID;
+    *paired = find_record(a, other, &pair.a) && find_record(b, tensor, &pair.b);
+    if (!*paired)
+        return status == ASSAY_EBUDGET ? ASSAY_OK : status;
+    pair.name_a = assay_dict_name(d->a.tensors, other, &length);
+    if (a->worker == ALL_WORKERS)
+        return pair_copies(d, a, b, &pair);
+    pair.worker = a->worker;
+    pair.other_worker = b->worker;
+    return add_pair(d, &pair);
+}
+
 /* In the order in which the first trial saved them; names without a record at the end. */
 static int compare_pairs(const void *x, const void *y)
 {
@@ -240,13 +277,17 @@ static int pair_workers(assay_diff *d, const assay_diff_options *o, side *a, sid
     memset(b->met, 0, theirs * sizeof *b->met);
     for (uint32_t t = 0; status == ASSAY_OK && t < assay_dict_count(d->a.tensors); t++)
         status = pair_tensor(d, o, a, b, t, text);
-    if (d->pairs > before)
-        qsort(d->pair + before, d->pairs - before, sizeof *d->pair, compare_pairs);
     for (uint32_t t = 0; status == ASSAY_OK && t < theirs; t++) {
         assay_place place;
-        if (!b->met[t] && find_record(b, t, &place) && !is_alias(b, t))
+        bool paired = false;
+        if (b->met[t] || !find_record(b, t, &place) || is_alias(b, t))
+            continue;
+        status = pair_back(d, o, a, b, t, text, &paired);
+        if (status == ASSAY_OK && !paired)
             status = add_single(&d->only_b, b, assay_dict_name(d->b.tensors, t, NULL));
     }
+    if (d->pairs > before)
+        qsort(d->pair + before, d->pairs - before, sizeof *d->pair, compare_pairs);
     return status;
 }
 
