@@ -38,6 +38,7 @@ assay_inflater *assay_inflater_new(assay_zip_method method, uint64_t at, uint64_
     i->end = end;
     i->stream.zalloc = take_memory;
     i->stream.zfree = give_memory;
+    i->stream.next_in = i->input;
     if (method == ASSAY_ZIP_ZSTD ? (i->zstd = assay_unzstd_new()) != NULL
                                  : inflateInit2(&i->stream, -MAX_WBITS) == Z_OK) /* without zlib's own header */
         return i;
