@@ -65,6 +65,7 @@ def reading(bench):
     blocks = max(1, round(256 * bench.args.scale))
     series = (("weights in float32", lambda step: weights(blocks, 0.02 + step * 1e-4), 1), ("weights in float32", lambda step: weights(
         blocks // 3, 0.02 + step * 1e-4), 3), ("weights in bfloat16", lambda step: weights(2 * blocks, 0.02, "BF16"), 1),
+        ("weights in bfloat16", lambda step: weights(2 * blocks // 3, 0.02 + step * 1e-4, "BF16"), 3),
         ("weights and moments in float32", lambda step: weights(blocks // 3, 0.02) + moments(blocks // 3), 1))
     for what, make, steps in series:
         trial = bench.folder / "checkpoints"

@@ -78,24 +78,26 @@ def check_streamed(test):
 
 
 def check_damage(test):
+    """A step for each way in which bytes are not what the directory says; of two arrays the other one is evaluated."""
     value = numpy.random.default_rng(1).normal(0, 1, 5000).astype("float32")
-    content = array(value)
+    content, good = array(value), {}
+    root = test.work / "damage"
     for method in (DEFLATED, ZSTD) if has_zstd(test) else (DEFLATED,):
         packed = pack(content, method)
         cases = {"cut": packed[:-9], "changed": packed[:500] + bytes([packed[500] ^ 4]) + packed[501:], "longer": packed + b"abcdefgh",
                  "more": pack(content + bytes(50), method), "less": pack(content[:-50], method), "empty": b"", "text": b"no such bytes" * 9}
         if method == ZSTD:
-            whole = pack(array(value), method)
-            cases.update({"two frames": zstd(content[:3000]) + zstd(b"") + zstd(content[3000:]), "frame without an end": whole + whole[:7]})
+            cases.update({"two frames": zstd(content[:3000]) + zstd(b"") + zstd(content[3000:]), "frame without an end": packed + packed[:7]})
         for name, bytes_ in cases.items():
-            path = test.work / "damage" / ("%d %s" % (method, name)) / "step-1.npz"
-            write_zip(path, {"a.npy": (content, bytes_), "b.npy": content}, method)
-            good = name == "two frames"
-            report = test.same(path.parent, name, 0 if good else 3)
-            trial = json.loads(report)["trials"][0]
-            points = {r["name"]: r["datapoints"] for r in trial["rules"]}["exploding"]
-            test.checks.expect(points == 1 + good and (good or kinds(report) in (["damaged-header"], ["damaged-record"])) and
-                               len(trial["problems"]) == (not good), "%s, method %d: %d datapoints, %s" % (name, method, points, trial["problems"]))
+            step = len(good) + 1
+            good[step] = name == "two frames"
+            write_zip(root / ("step-%d.npz" % step), {"a.npy": (content, bytes_), "b.npy": content}, method)
+    trial = json.loads(test.same(root, "damage", 3))["trials"][0]
+    files = [p["file"] for p in trial["problems"]]
+    test.checks.expect(sorted(files) == sorted("step-%d.npz" % step for step in good if not good[step]) and
+                       {p["kind"] for p in trial["problems"]} == {"damaged-header", "damaged-record"}, "damage: %s" % trial["problems"])
+    points = {r["name"]: r["datapoints"] for r in trial["rules"]}["exploding"]
+    test.checks.expect(points == len(good) + sum(good.values()), "damage: %d datapoints of %d steps" % (points, len(good)))
 
 
 def check_bombs(test):
