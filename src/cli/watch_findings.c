@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "cli/cli.h"
+#include "cli/terminal.h"
 #include "report/model/report_model.h"
 #include "report/report.h"
 #include "report/text/layout.h"
@@ -15,6 +16,7 @@
 int watch_findings_init(watch_findings *findings, int least)
 {
     *findings = (watch_findings){.lines = assay_dict_new(), .least = least};
+    findings->draw = cli_draw_style(CLI_DRAW_AUTO, &findings->style);
     return findings->lines ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -76,6 +78,38 @@ typedef struct finding_group {
     size_t count;
 } finding_group;
 
+/* "error    runs/17, step 25: ExplodingTensor: 640 NaN elements, fc.weight, worker_0" */
+static void put_for_people(const watch_findings *f, const assay_trial_outcome *trial, const report_rule *rule,
+                           const finding_group *group, const char *who, assay_buf *out)
+{
+    const assay_severity severity = rule->instance->severity;
+    const assay_draw_colour colour = severity == ASSAY_ERROR     ? ASSAY_DRAW_ALARM
+                                     : severity == ASSAY_WARNING ? ASSAY_DRAW_BAD
+                                                                 : ASSAY_DRAW_PLAIN;
+    const char *test = report_finding_test(rule, group->first);
+    char when[REPORT_WHEN_ROOM];
+    const char *tensor = report_finding_tensor(trial->info, group->first);
+    assay_buf line, lead;
+    assay_buf_init(&line, ASSAY_REPORT_CEILING);
+    assay_put_format(&line, "%s, %s: %s%s%s: ", trial->trial->name, report_finding_when_in_words(group->first, when),
+                     rule->instance->name, test ? ", " : "", test ? test : "");
+    report_put_value(trial->info, rule, group->first, &line);
+    assay_put_format(&line, "%s%s", *tensor ? ", " : "", tensor);
+    assay_put_format(&line, "%s%s", strcmp(who, "*") != 0 ? ", " : "", strcmp(who, "*") != 0 ? who : "");
+    assay_buf_init(&lead, 256);
+    assay_draw_begin(f->draw, colour, &lead);
+    assay_put_format(&lead, "%-7s", assay_severity_name(severity));
+    assay_draw_end(f->draw, colour, &lead);
+    assay_put_format(&lead, "  ");
+    assay_put_u8(&lead, '\0');
+    assay_text_put_wrapped(out, f->draw, 9, assay_buf_status(&lead) == ASSAY_OK ? (const char *)lead.data : NULL,
+                           (const char *)line.data, line.size);
+    assay_buf_release(&lead);
+    if (assay_buf_status(&line) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&line);
+    assay_buf_release(&line);
+}
+
 /* The one place where findings become known. */
 static int tell(watch_findings *f, const assay_trial_outcome *trial, const report_rule *rule,
                 const finding_group *group, assay_buf *line, assay_buf *out)
@@ -94,11 +128,15 @@ static int tell(watch_findings *f, const assay_trial_outcome *trial, const repor
     status = assay_buf_status(&who);
     if (status == ASSAY_OK)
         status = put_line(trial, rule, group->first, (const char *)who.data, line);
-    assay_put_format(out, "finding");
-    assay_put_bytes(out, line->data, line->size);
-    assay_put_u8(out, '\t');
-    assay_text_put_full(out, group->first->value);
-    assay_put_format(out, "\t%s\t%zu\n", assay_severity_name(rule->instance->severity), group->count);
+    if (f->draw) {
+        put_for_people(f, trial, rule, group, (const char *)who.data, out);
+    } else {
+        assay_put_format(out, "finding");
+        assay_put_bytes(out, line->data, line->size);
+        assay_put_u8(out, '\t');
+        assay_text_put_full(out, group->first->value);
+        assay_put_format(out, "\t%s\t%zu\n", assay_severity_name(rule->instance->severity), group->count);
+    }
     if ((int)rule->instance->severity >= f->least)
         f->severe += group->count;
     assay_buf_release(&who);
@@ -181,6 +219,19 @@ static bool is_gone(const watch_findings *f, const assay_outcome *outcome, const
     return !findings || findings->total == findings->kept || told->step < findings->list[findings->kept - 1].step;
 }
 
+/* The columns of a line, with blanks for tabs. */
+static void put_withdrawn(const assay_draw *draw, const char *line, size_t length, assay_buf *out)
+{
+    assay_buf text;
+    assay_buf_init(&text, ASSAY_REPORT_CEILING);
+    for (size_t i = 0; i < length; i++)
+        assay_put_u8(&text, line[i] == '\t' ? ' ' : (uint8_t)line[i]);
+    assay_text_put_wrapped(out, draw, 9, "withdrawn", (const char *)text.data, text.size);
+    if (assay_buf_status(&text) != ASSAY_OK && out->status == ASSAY_OK)
+        out->status = assay_buf_status(&text);
+    assay_buf_release(&text);
+}
+
 static void take_back(watch_findings *f, const assay_outcome *outcome, assay_buf *out)
 {
     for (uint32_t id = 0; id < assay_dict_count(f->lines); id++) {
@@ -188,9 +239,13 @@ static void take_back(watch_findings *f, const assay_outcome *outcome, assay_buf
             continue;
         size_t length;
         const char *line = assay_dict_name(f->lines, id, &length);
-        assay_put_format(out, "withdrawn");
-        assay_put_bytes(out, line, length);
-        assay_put_u8(out, '\n');
+        if (f->draw) {
+            put_withdrawn(f->draw, line, length, out);
+        } else {
+            assay_put_format(out, "withdrawn");
+            assay_put_bytes(out, line, length);
+            assay_put_u8(out, '\n');
+        }
         f->list[id].told = false;
     }
 }

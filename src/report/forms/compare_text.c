@@ -113,6 +113,15 @@ static void put_groups(const assay_comparison *c, const assay_draw *draw, assay_
                          assay_plural(c->groups - GROUPS_SHOWN));
 }
 
+/* Had the rule no data in any trial? */
+static bool is_silent(const assay_comparison *c, size_t rule)
+{
+    for (size_t t = 0; t < c->trials; t++)
+        if (report_rule_of(c->outcome, &c->outcome->trials[t], rule, false).status != ASSAY_NO_DATA)
+            return false;
+    return true;
+}
+
 /* Few trials: each rule's status in each. Many: in how many it has which status. */
 static void put_matrix(const assay_comparison *c, const assay_draw *draw, assay_buf *out)
 {
@@ -121,6 +130,7 @@ static void put_matrix(const assay_comparison *c, const assay_draw *draw, assay_
     const char *heads[TRIALS_IN_MATRIX + 1] = {"rule"};
     char head[TRIALS_IN_MATRIX][24];
     bool few = c->trials <= TRIALS_IN_MATRIX;
+    size_t silent = 0;
     for (size_t t = 0; few && t < c->trials; t++) {
         snprintf(head[t], sizeof head[t], "trial %zu", t + 1);
         heads[t + 1] = head[t];
@@ -131,6 +141,10 @@ static void put_matrix(const assay_comparison *c, const assay_draw *draw, assay_
     assay_table_init(&table, align, few ? heads : counted);
     for (size_t r = 0; r < c->outcome->job->rule_count; r++) {
         size_t count[4] = {0};
+        if (is_silent(c, r)) {
+            silent++;
+            continue;
+        }
         assay_table_cell(&table, rule_name(c, r));
         for (size_t t = 0; t < c->trials; t++) {
             int status = report_rule_of(c->outcome, &c->outcome->trials[t], r, false).status;
@@ -142,8 +156,11 @@ static void put_matrix(const assay_comparison *c, const assay_draw *draw, assay_
             assay_table_format(&table, "%zu", count[s]);
     }
     assay_report_put_heading(out, few ? "Rules by trial, in the order above" : "Rules over the trials");
-    assay_table_put(&table, 0, draw, out);
+    if (silent < c->outcome->job->rule_count)
+        assay_table_put(&table, 0, draw, out);
     assay_table_release(&table);
+    if (silent > 0)
+        assay_put_format(out, "%zu rule%s had no data in any trial.\n", silent, assay_plural(silent));
 }
 
 /* A line above a table, after a blank one; it ends the buffer. */
