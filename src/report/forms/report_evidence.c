@@ -214,13 +214,25 @@ static void start_table(const evidence_columns *columns, char aligns[COLUMNS_MOS
     assay_table_init(table, aligns, heads);
 }
 
+/* The remark that all findings have alike, which stands once behind the table, where it need not be cut; NULL: none. */
+static const char *common_note(const assay_findings *found)
+{
+    for (size_t i = 0; i < found->kept; i++) {
+        const assay_finding *f = &found->list[i];
+        if (!f->note || f->cell_count > 0 || strcmp(f->note, found->list[0].note) != 0)
+            return NULL;
+    }
+    return found->kept > 0 ? found->list[0].note : NULL;
+}
+
 static void put_findings(const assay_trial *info, const report_rule *rule, const assay_worker_names *names, size_t most,
                          const assay_draw *draw, assay_buf *out)
 {
     const assay_findings *found = rule->findings;
     evidence_columns columns = {.time = report_is_in_time(rule), .test = rule->instance->ops->tests != NULL};
     assay_step_time at;
-    for (size_t i = 0; i < found->kept; i++)
+    const char *note = common_note(found);
+    for (size_t i = 0; i < found->kept && !note; i++)
         columns.detail = columns.detail || found->list[i].cell_count > 0 || found->list[i].note;
     for (size_t i = 0; i < found->kept && !columns.hardware; i++)
         columns.hardware = report_find_hardware(info, &found->list[i], &at);
@@ -236,6 +248,8 @@ static void put_findings(const assay_trial *info, const report_rule *rule, const
     size_t shown = put_groups(info, rule, names, most, &columns, workers, &table);
     assay_table_put(&table, 4, draw, out);
     assay_table_release(&table);
+    if (note)
+        assay_text_put_wrapped(out, draw, 4, "    Detail: ", note, strlen(note));
     if (found->total > shown)
         assay_put_format(out, "    ... and %" PRIu64 " more; report.json has %s.\n", found->total - shown,
                          found->kept < found->total ? "the first of them" : "all of them");
