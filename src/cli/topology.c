@@ -153,9 +153,12 @@ static int put_known(const assay_trial_files *files, const char *location, const
 
 static int put_unknown(const assay_trial_files *files, const char *location, assay_buf *out)
 {
-    assay_log_note("%s: nothing says which of its %u workers has which piece: fill in \"meshes\" and \"tensors\", and "
-                   "save it as %s/topology.json",
-                   location, files->catalog.workers, location);
+    if (files->catalog.workers > 1)
+        assay_log_note("%s: nothing says which of its %u workers has which piece: fill in \"meshes\" and \"tensors\", "
+                       "and save it as %s/topology.json",
+                       location, files->catalog.workers, location);
+    else
+        assay_log_note("%s: one worker has all of every tensor: it needs no topology", location);
     return assay_topology_put_unknown(files->catalog.worker, files->catalog.workers ? files->catalog.workers : 1, out);
 }
 
