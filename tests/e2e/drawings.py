@@ -82,7 +82,8 @@ def check_sparklines(assay, checks):
             utf8 = env is UTF8
             done = on_terminal([assay, "show", trial, LOSS], columns, env)
             table, lines = take_table(done.out, piped)
-            checks.expect(done.code == 0 and table and (columns < 100 or done.out.startswith(piped)), "show at %d columns: %s" % (columns, done))
+            checks.expect(done.code == 0 and table and (columns < 100 or done.out.startswith(piped)),
+                          "show at %d columns: %s" % (columns, done))
             checks.expect(len(lines) == len(wanted) and all(len(line) <= columns for line in lines),
                           "show at %d columns: %s" % (columns, lines))
             for (mode, worker), line in zip(sorted(wanted, key=lambda k: (k[0] != "TRAIN", k[1])), lines):

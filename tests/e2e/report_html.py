@@ -261,6 +261,11 @@ def check_story(checks, browser, assay, folder, ranks):
     folded = paper.run("return [...document.querySelectorAll('details:not(.numbers)')].filter(d => d.getBoundingClientRect().height < "
                        "d.querySelector('summary').getBoundingClientRect().height + 8).map(d => d.querySelector('summary').textContent)")
     checks.expect(folded == [], "on paper there are folded parts: %s" % folded)
+    sheet = browser.open(pages[0], 700, scheme="dark", media="print")  # A4 between its margins, from a browser with a dark theme
+    blocks = sheet.run("return [...document.querySelectorAll('table.stack tr')]"
+                       ".filter(r => getComputedStyle(r).display != 'table-row').length")
+    bad = sheet.run("return getComputedStyle(document.documentElement).getPropertyValue('--bad').trim()")
+    checks.expect((blocks, bad) == (0, "#b23c00"), "on paper %d rows are blocks, findings are %s" % (blocks, bad))
     phone = browser.open(pages[0], 420)
     phone.unfold()
     cells = phone.run("return [...document.querySelectorAll('#evidence td[data-head]')].map(c => [c.dataset.head, "
