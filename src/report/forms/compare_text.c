@@ -209,6 +209,15 @@ static void put_loss(const assay_comparison *c, const assay_compared_loss *loss,
     put_more(c, out);
 }
 
+/* Is it an aggregation of the built-in job, which no trial has samples for? */
+static bool is_beside(const assay_comparison *c, const assay_compared_classes *list)
+{
+    bool counted = false;
+    for (size_t t = 0; t < c->trials; t++)
+        counted = counted || list->samples[t] > 0;
+    return !counted && c->outcome->job->aggregations[list->aggregation]->optional;
+}
+
 static void put_classes(const assay_comparison *c, const assay_compared_classes *list, const assay_draw *draw,
                         assay_buf *out)
 {
@@ -449,10 +458,15 @@ void report_put_comparison_text(const assay_comparison *c, const assay_draw *dra
         assay_report_put_heading(out, "Losses by mode step");
     for (size_t i = 0; i < c->losses; i++)
         put_loss(c, &c->loss[i], draw, out);
-    if (c->class_lists > 0)
-        assay_report_put_heading(out, "Classes");
-    for (size_t i = 0; i < c->class_lists; i++)
+    bool any = false;
+    for (size_t i = 0; i < c->class_lists; i++) {
+        if (is_beside(c, &c->classes[i]))
+            continue;
+        if (!any)
+            assay_report_put_heading(out, "Classes");
+        any = true;
         put_classes(c, &c->classes[i], draw, out);
+    }
     put_partings(c, draw, out);
     put_outliers(c, draw, out);
 }
