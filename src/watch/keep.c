@@ -66,6 +66,10 @@ static int common_key(const assay_plan *plan, const assay_source *seen, watched_
     for (uint32_t w = 0; w < seen->catalog.workers; w++)
         assay_put_text(&text, seen->catalog.worker_key[w]);
     assay_collections_pack(&seen->catalog.collections, &text);
+    if (seen->catalog.topology) {
+        assay_put_text(&text, seen->catalog.topology->text);
+        assay_layouts_pack(&source->layouts, &text);
+    }
     for (uint32_t u = 0; u < plan->use_count; u++) {
         const assay_use_scope *scope = &to->scope[u];
         assay_put_u32(&text, scope->modes);

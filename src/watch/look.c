@@ -24,9 +24,10 @@ static const double SETTLED = 10.0;
 static const double QUIET = 2.0;
 enum { WHOLE_EVERY = 20, TREES = 8, TREE_ROOM = 128 };
 
-int assay_watched_init(watched_source *source, const char *path)
+int assay_watched_init(watched_source *source, const char *path, const char *topology)
 {
-    *source = (watched_source){.path = path, .names = assay_dict_new(), .place_names = assay_dict_new()};
+    *source = (watched_source){
+        .path = path, .topology = topology, .names = assay_dict_new(), .place_names = assay_dict_new()};
     return source->names && source->place_names ? ASSAY_OK : ASSAY_ENOMEM;
 }
 
@@ -61,6 +62,7 @@ void assay_watched_release(watched_source *source)
     free(source->places);
     free(source->train);
     assay_watch_numbers_release(&source->numbers);
+    assay_layouts_release(&source->layouts);
     assay_dict_free(source->names);
     assay_dict_free(source->place_names);
     assay_store_close(source->store);
@@ -219,6 +221,7 @@ static int hash_facts(const assay_catalog *catalog, uint64_t *hash)
         assay_put_text(&text, catalog->worker_key[w]);
     assay_put_u32(&text, catalog->expected_workers);
     assay_put_u8(&text, catalog->ended);
+    assay_put_text(&text, catalog->topology ? catalog->topology->text : NULL);
     assay_collections_pack(&catalog->collections, &text);
     int status = assay_buf_status(&text);
     *hash = assay_hash_bytes(text.data, text.size);
@@ -267,7 +270,12 @@ static int list_again(watched_source *source, double now, bool *changed, assay_e
                           source->path);
     }
     if (status == ASSAY_OK)
+        status = assay_watched_lay_out(source, &fresh, changed, err);
+    if (status == ASSAY_OK)
         return change_catalog(source, &fresh, now, changed);
+    assay_catalog_release(&fresh);
+    if (status == ASSAY_EJOB) /* its topology is wrong: without it the answers would be, too */
+        return status;
     if (status != ASSAY_ENOMEM)
         release_catalog(source);
     return status == ASSAY_ENOMEM ? status : ASSAY_OK; /* no trial yet */
@@ -289,7 +297,7 @@ static int read_index(watched_source *source, size_t number)
         assay_shard_init(&part->shard);
     }
     assay_problems_release(&problems);
-    return status;
+    return status == ASSAY_OK ? assay_watched_name(source, &part->shard) : status;
 }
 
 /* Adds what a place looks like now to a stamp of several. */
@@ -469,7 +477,7 @@ int assay_watched_look(watched_source *source, double now, bool *changed, assay_
 {
     assay_error why = {""};
     int status = look_at_trial(source, now, changed, &why);
-    if (status == ASSAY_EUSAGE || status == ASSAY_EUNSUPPORTED)
+    if (status == ASSAY_EUSAGE || status == ASSAY_EJOB || status == ASSAY_EUNSUPPORTED)
         return assay_fail(err, status, "%s", why.text);
     if (status != ASSAY_OK && status != ASSAY_ENOMEM) { /* it is not there */
         *changed = *changed || source->listed;

@@ -18,14 +18,19 @@ int assay_watch_new(assay_comm *comm, const assay_job *job, double lag, assay_wa
     watch->view = (assay_run_view){.context = watch,
                                    .list = assay_watch_put_catalogs,
                                    .read_index = assay_watch_read_index,
+                                   .layouts = assay_watch_layouts,
                                    .recall = assay_watch_recall,
                                    .keep = assay_watch_keep};
     if (assay_comm_rank(comm) > 0)
         return ASSAY_OK;
     int status = assay_sources_init(&watch->sources, job);
     watch->list = assay_alloc_zeroed(watch->sources.count, sizeof *watch->list);
-    for (uint32_t s = 0; status == ASSAY_OK && s < watch->sources.count; s++)
-        status = watch->list ? assay_watched_init(&watch->list[s], watch->sources.list[s].path) : ASSAY_ENOMEM;
+    if (status == ASSAY_OK && !watch->list)
+        status = ASSAY_ENOMEM;
+    for (uint32_t s = 0; status == ASSAY_OK && s < watch->sources.count; s++) {
+        const assay_source *source = &watch->sources.list[s];
+        status = assay_watched_init(&watch->list[s], source->path, source->options ? source->options->topology : NULL);
+    }
     return status;
 }
 

@@ -53,6 +53,8 @@ typedef struct watched_source {
     uint8_t *train;          /* [train_known] by name: 0 not seen so far, else 1 + whether it was saved in mode TRAIN */
     uint32_t train_known;
     uint64_t train_changes; /* how often that changed of a name that was seen before */
+    const char *topology;   /* given by the job; borrowed; NULL: none */
+    assay_layouts layouts;  /* of the tensors, where the trial has a topology */
     assay_dict *place_names;
     watched_place *places; /* [place_names] */
     size_t place_room;
@@ -88,6 +90,7 @@ static inline bool watched_part_seen(const watched_part *part)
 /* The calls of assay_run_view; `context` is the assay_watch. */
 int assay_watch_put_catalogs(void *context, assay_sources *sources, assay_buf *out);
 int assay_watch_read_index(void *context, uint32_t source, assay_dict *names, assay_shard *shard);
+const struct assay_layouts *assay_watch_layouts(void *context, uint32_t source); /* look_topology.c */
 int assay_watch_recall(void *context, const assay_sources *sources, assay_plan *plan, assay_checkpoint *mine,
                        assay_error *err);
 int assay_watch_keep(void *context, const assay_plan *plan, const assay_sources *sources, const assay_buf *mapped,

@@ -251,6 +251,40 @@ def test_packed_and_watched(path):
     for part in ("rules", "problems"):
         assert json.dumps(found[part]) == json.dumps(wanted[part]), (part, found[part], wanted[part])
     assert json.loads(run("topology", packed).stdout) == json.loads(run("topology", path).stdout)
+    out = path + ".watch"
+    shutil.rmtree(out, ignore_errors=True)
+    run("watch", os.path.join(WORK, "topology-job.json"), "--trial", path, "--out", out, "--every", "0.1", "--quiet")
+    with open(os.path.join(out, "report.json")) as file:
+        watched = json.load(file)["trials"][0]
+    assert json.dumps(watched["rules"]) == json.dumps(wanted["rules"]), (watched["rules"], wanted["rules"])
+
+
+def test_watched_while_it_grows():
+    """What is evaluated step by step comes to what is there in the end; a worker that is late makes tensors wait."""
+    path = fresh("grows")
+    hooks = [open_hook(path, rank, 2) for rank in range(2)]
+    save = save_divided(2)
+    for rank, hook in enumerate(hooks):
+        learn_tp(1, 2)(hook, rank)
+        hook.set_mode(assay_hook.modes.TRAIN)
+    out = path + ".watch"
+    shutil.rmtree(out, ignore_errors=True)
+    watch = subprocess.Popen([ASSAY, "watch", os.path.join(WORK, "topology-job.json"), "--trial", path, "--out", out, "--every", "0.05",
+                              "--quiet"], stderr=subprocess.PIPE, text=True)
+    for step in range(STEPS):
+        for rank, hook in enumerate(hooks):
+            hook.step()
+            save(hook, rank, step)
+            hook.save_tensor("late.weight", model(step)["net.0.norm.weight"], layout=Layout((6,), replica=rank)) if step == 1 else None
+            hook.flush()
+    for hook in hooks:
+        hook.close()
+    said = watch.communicate(timeout=50)[1]
+    assert watch.returncode == 0, said
+    with open(os.path.join(out, "report.json")) as file:
+        watched = json.load(file)["trials"][0]
+    wanted = report(path)
+    assert json.dumps(watched["rules"]) == json.dumps(wanted["rules"]), (watched["rules"], wanted["rules"])
 
 
 def placements(names, table):
@@ -386,6 +420,7 @@ def main():
     os.makedirs(WORK, exist_ok=True)
     test_same_at_any_tp()
     test_packed_and_watched(test_copies())
+    test_watched_while_it_grows()
     test_distributed_tensors()
     test_boxes_alone()
     test_missing_worker()

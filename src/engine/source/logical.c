@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "engine/source/run_view.h"
 #include "engine/source/summary.h"
 #include "parallel/rank_reduce.h"
 #include "trial/topology/form.h"
@@ -67,6 +68,27 @@ static int take_names(assay_source *source, summary *s)
     return status;
 }
 
+/* Names the tensors of this rank's share. What a view gives has these names: the layouts are taken over. */
+static int name_tensors(assay_sources *sources, uint32_t i, summary *s, bool first)
+{
+    assay_source *source = &sources->list[i];
+    const assay_topology *t = source->catalog.topology;
+    int status = assay_layouts_init(&source->layouts);
+    if (status != ASSAY_OK || (sources->view && !first))
+        return status;
+    if (!sources->view)
+        return assay_form_names(t, &source->layouts, s->names, &source->shard, &s->problems);
+    assay_buf bytes;
+    assay_buf_init(&bytes, SIZE_MAX);
+    assay_layouts_pack(sources->view->layouts(sources->view->context, i), &bytes);
+    assay_cursor in = assay_cursor_over(bytes.data, bytes.size);
+    status = assay_buf_status(&bytes);
+    if (status == ASSAY_OK)
+        status = assay_layouts_join(&source->layouts, &in, t);
+    assay_buf_release(&bytes);
+    return status;
+}
+
 int assay_sources_form(assay_comm *comm, assay_sources *sources, summaries *all, int status, assay_error *err)
 {
     for (uint32_t i = 0; i < sources->count; i++) {
@@ -77,13 +99,11 @@ int assay_sources_form(assay_comm *comm, assay_sources *sources, summaries *all,
         if (!t)
             continue;
         if (status == ASSAY_OK)
-            status = assay_layouts_init(&source->layouts);
-        if (status == ASSAY_OK)
-            status = assay_form_names(t, &source->layouts, s->names, &source->shard, &s->problems);
+            status = name_tensors(sources, i, s, assay_comm_rank(comm) == 0);
         status = share_layouts(comm, &k, status, err);
         if (status == ASSAY_OK)
             status = assay_form_tensors(&source->catalog, t, &source->layouts, s->names, &source->shard, &s->problems);
-        if (status == ASSAY_OK)
+        if (status == ASSAY_OK && !sources->view)
             status = take_names(source, s);
     }
     return status;

@@ -22,6 +22,10 @@ typedef struct assay_run_view {
      * Not collective. */
     int (*read_index)(void *context, uint32_t source, assay_dict *names, assay_shard *shard);
 
+    /* Rank 0: the layouts of a source whose trial has a topology. Its rows have the tensors' own names then (form.h),
+     * and the names that came with them stay. Borrowed. Not collective. */
+    const struct assay_layouts *(*layouts)(void *context, uint32_t source);
+
     /* Marks the chunks whose results are known as done, and hands these to the ranks that own the chunks, as if they
      * came from a checkpoint. Collective. */
     int (*recall)(void *context, const assay_sources *sources, struct assay_plan *plan, struct assay_checkpoint *mine,

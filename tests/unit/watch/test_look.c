@@ -32,7 +32,7 @@ static void a_worker_goes_and_another_comes(void)
     workspace_make(&w);
     workspace_index(&w, 0, "worker_1");
     workspace_index(&w, 0, "worker_2");
-    CU_ASSERT_EQUAL_FATAL(assay_watched_init(&source, w.root), ASSAY_OK);
+    CU_ASSERT_EQUAL_FATAL(assay_watched_init(&source, w.root, NULL), ASSAY_OK);
     look(&source, 1);
     must_have(&source, 2, 2);
     snprintf(path, sizeof path, "%s/index/000000000/000000000000_worker_1.json", w.root);
