@@ -215,6 +215,7 @@ static int test_row(const assay_rule *rule, assay_verdict *verdict, assay_row ro
     assay_finding finding = {.step = row.step,
                              .tensor = row.tensor,
                              .worker = row.worker,
+                             .of_worker = true,
                              .value = row.value[LARGEST],
                              .threshold = assay_param_real(rule->params, "atol"),
                              .note = remarks[remark]};

@@ -272,6 +272,8 @@ typedef struct assay_finding {
     double value, threshold;
     const int64_t *cells; /* pairs (label, prediction), [2 * cell_count]; copied */
     uint32_t cell_count;
+    bool of_worker; /* it is about what this worker has of the tensor, not about the copy that the worker has a part in
+                     */
     const char *note;             /* a short remark, NULL: none; copied */
     const assay_time_place *time; /* of a rule that looks at time (assay/timeline.h): where it is; then `step` is the
                                      time, `worker` a number that orders findings of one time; copied */

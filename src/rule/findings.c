@@ -181,13 +181,46 @@ static int keep(assay_findings *f, const assay_finding *finding)
     return ASSAY_OK;
 }
 
+/* Where several workers have the copy that a finding is about, and there are others: the remark names them. The text is
+ * the caller's to free; NULL: none, or no memory, which `status` says. */
+static char *name_copy(const assay_findings *f, const assay_finding *finding, int *status)
+{
+    enum { NAMED = 8 };
+    uint32_t count = 0;
+    assay_buf text;
+    const assay_relation of = assay_trial_relation(f->trial, finding->tensor, finding->worker);
+    if (!of.split || finding->of_worker)
+        return NULL;
+    assay_buf_init(&text, SIZE_MAX);
+    assay_put_format(&text, "%s%sa copy with ", finding->note ? finding->note : "", finding->note ? "; " : "");
+    for (uint32_t w = 0; w < assay_trial_workers(f->trial); w++)
+        if (w != finding->worker && assay_trial_relation(f->trial, finding->tensor, w).copy == of.copy &&
+            count++ < NAMED)
+            assay_put_format(&text, "%s%s", count > 1 ? ", " : "", assay_trial_worker(f->trial, w));
+    if (count > NAMED)
+        assay_put_format(&text, " and %u more", count - NAMED);
+    assay_put_u8(&text, '\0');
+    char *copy = NULL;
+    if (count > 0 && !(copy = assay_copy_text(assay_buf_status(&text) == ASSAY_OK ? (const char *)text.data : "")))
+        *status = ASSAY_ENOMEM;
+    assay_buf_release(&text);
+    return copy;
+}
+
 int assay_findings_add(assay_findings *findings, const assay_finding *finding)
 {
     assay_finding own = *finding;
-    if (findings->trial && own.tensor != ASSAY_NO_TENSOR && own.worker != ASSAY_ALL_WORKERS)
+    char *note = NULL;
+    if (findings->trial && own.tensor != ASSAY_NO_TENSOR && own.worker != ASSAY_ALL_WORKERS) {
         own.worker = assay_trial_copy_worker(findings->trial, own.tensor, own.worker);
+        if (own.worker != ASSAY_ALL_WORKERS && findings->status == ASSAY_OK &&
+            position(findings, &own) < findings->most)
+            note = name_copy(findings, &own, &findings->status);
+        own.note = note ? note : own.note;
+    }
     if (findings->status == ASSAY_OK)
         findings->status = keep(findings, &own);
+    free(note);
     if (findings->status == ASSAY_OK)
         findings->status = add_step(findings, finding->step);
     findings->total++;

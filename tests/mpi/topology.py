@@ -126,6 +126,9 @@ def check_copies(test):
               ("DuplicateShard", 30, "labels", "rank_4")]
     wanted += [("DuplicateShard", 30, "labels", "rank_%d" % r) for r in (5, 6, 7)]
     test.checks.expect(findings(trial) == sorted(wanted), "copies: %s, not %s" % (findings(trial), sorted(wanted)))
+    notes = {f["worker"]: f.get("note") for r in trial["rules"] if r["rule"] == "ExplodingTensor" for f in r["findings"]}
+    test.checks.expect(notes == {"rank_0": "a copy with rank_1, rank_2, rank_3", "rank_4": "a copy with rank_5, rank_6, rank_7"},
+                       "who has the copies: %s" % notes)
     alone = test.work / "unknown"
     save(alone, 2, 1, None, [])
     trial = report_of(test, alone)
