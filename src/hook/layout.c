@@ -2,9 +2,6 @@
 #include "hook/layout.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/fault.h"
 
 static int check(const char *tensor, int ndim, const int64_t *shape, const assay_hook_layout *layout, assay_error *err)
@@ -24,26 +21,17 @@ static int check(const char *tensor, int ndim, const int64_t *shape, const assay
                : assay_fail(err, ASSAY_EUSAGE, "tensor %s: replica %" PRId64 " is negative", tensor, layout->replica);
 }
 
-static bool is_same(const hook_layout *have, int ndim, const int64_t *shape, const assay_hook_layout *layout)
-{
-    const size_t size = (size_t)ndim * sizeof *shape;
-    return have && have->ndim == ndim && have->replica == layout->replica && have->partial == layout->partial &&
-           (ndim == 0 ||
-            (memcmp(have->numbers, shape, size) == 0 && memcmp(have->numbers + ndim, layout->global_shape, size) == 0 &&
-             memcmp(have->numbers + 2 * (size_t)ndim, layout->offset, size) == 0));
-}
-
 int hook_layout_note(hook_names *names, hook_name *name, int ndim, const int64_t *shape,
                      const assay_hook_layout *layout, assay_error *err)
 {
     int status = check(name->text, ndim, shape, layout, err);
-    if (status != ASSAY_OK || is_same(name->layout, ndim, shape, layout))
+    if (status != ASSAY_OK || name->layout)
         return status;
     const size_t dims = (size_t)ndim;
     hook_layout *made = assay_alloc(sizeof *made + 3 * dims * sizeof *made->numbers);
     if (!made)
         return assay_fail(err, ASSAY_ENOMEM, "tensor %s: out of memory", name->text);
-    *made = (hook_layout){name->layout, layout->replica, layout->partial, ndim};
+    *made = (hook_layout){layout->replica, layout->partial, ndim};
     for (size_t d = 0; d < dims; d++) {
         made->numbers[d] = shape[d];
         made->numbers[dims + d] = layout->global_shape[d];
@@ -62,20 +50,11 @@ static void put_numbers(const char *key, const int64_t *number, int count, assay
     assay_put_u8(out, ']');
 }
 
-void hook_layout_put(const hook_layout *layout, assay_buf *out)
+void hook_layout_put(const assay_hook_layout *layout, int ndim, assay_buf *out)
 {
-    put_numbers("global_shape", layout->numbers + layout->ndim, layout->ndim, out);
-    put_numbers("offset", layout->numbers + 2 * (size_t)layout->ndim, layout->ndim, out);
+    put_numbers("global_shape", layout->global_shape, ndim, out);
+    put_numbers("offset", layout->offset, ndim, out);
     assay_put_format(out, ", \"replica\": %" PRId64, layout->replica);
     if (layout->partial)
         assay_put_format(out, ", \"partial\": true");
-}
-
-void hook_layout_free(const hook_layout *layout)
-{
-    while (layout) {
-        const hook_layout *before = layout->before;
-        free((void *)layout);
-        layout = before;
-    }
 }

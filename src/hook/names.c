@@ -7,7 +7,6 @@
 #include "base/fault.h"
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "hook/layout.h"
 
 enum { FIRST_ROOM = 256 };
 
@@ -21,7 +20,7 @@ void hook_names_release(hook_names *names)
     for (size_t i = 0; i < names->room; i++) {
         if (names->slots[i]) {
             free(names->slots[i]->text);
-            hook_layout_free(names->slots[i]->layout);
+            free(names->slots[i]->layout);
             free(names->slots[i]);
         }
     }

@@ -13,7 +13,8 @@ enum { HOOK_NAME_LENGTH = 4096, HOOK_NAMES = 1 << 20 };
 typedef struct hook_name {
     char *text; /* owned; stays where it is until the table goes */
     uint64_t hash, mask;
-    const struct hook_layout *layout; /* the last one that it was saved with (layout.h), which stays, too; NULL: none */
+    struct hook_layout
+        *layout; /* the first one that it was saved with (layout.h), which stays, too; NULL: none; owned */
 } hook_name;
 
 typedef struct hook_names {

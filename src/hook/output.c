@@ -100,8 +100,9 @@ static int open_events(hook_output *out, assay_error *err)
     return out->event_path ? hook_stream_open(&out->stream, out->event_path, err) : ASSAY_EIO;
 }
 
-/* Puts the record whose parts are head, content, tail, and notes its place for the index. */
-static int put_record(hook_output *out, const char *tag, const void *content, size_t size, const hook_layout *layout,
+/* Puts the record whose parts are head, content, tail, and notes its place for the index; of a piece also its layout.
+ */
+static int put_record(hook_output *out, const char *tag, const void *content, size_t size, const hook_item *piece,
                       assay_error *err)
 {
     if (!hook_stream_is_open(&out->stream)) {
@@ -125,8 +126,8 @@ static int put_record(hook_output *out, const char *tag, const void *content, si
     assay_json_put_text(&out->payload, tag);
     assay_put_format(&out->payload, ", \"start_idx\": %llu, \"length\": %llu", (unsigned long long)start,
                      (unsigned long long)(out->stream.size - start));
-    if (layout)
-        hook_layout_put(layout, &out->payload);
+    if (piece)
+        hook_layout_put(&piece->layout, piece->ndim, &out->payload);
     assay_put_u8(&out->payload, '}');
     out->records++;
     return ASSAY_OK;
@@ -160,7 +161,7 @@ static int put_raw(hook_output *out, const hook_item *item, assay_error *err)
                    : too_large(item, err);
     if (!hook_encode_tensor(&r, &out->head, &out->tail))
         return too_large(item, err);
-    return put_record(out, item->name, item->data, item->bytes, item->layout, err);
+    return put_record(out, item->name, item->data, item->bytes, item->is_piece ? item : NULL, err);
 }
 
 /* Reductions of float32 tensors are float32, as PyTorch has them; all others are float64. */
@@ -228,7 +229,7 @@ static int put_item(hook_output *out, const hook_item *item, assay_error *err)
             rc = put_reduction(out, item, codes[k], values[k], err);
     }
     if (rc == ASSAY_OK && raw &&
-        (item->bytes || item->dtype == ASSAY_STRING || item->layout)) /* a piece may be empty */
+        (item->bytes || item->dtype == ASSAY_STRING || item->is_piece)) /* a piece may be empty */
         rc = put_raw(out, item, err);
     if (rc == ASSAY_OK)
         hook_board_item(out, item);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <assay/hook.h>
 #include <assay/status.h>
 
 typedef struct hook_item {
@@ -18,9 +19,10 @@ typedef struct hook_item {
     int64_t step, mode_step;
     int mode; /* 0..3 */
     double wall_time;
-    const char *name;                 /* in the table of names */
-    const struct hook_layout *layout; /* likewise; NULL: the tensor is whole */
-    uint64_t mask;                    /* collections that save it now; 0 for a scalar of no collection */
+    const char *name;         /* in the table of names */
+    bool is_piece;            /* of a tensor, as `layout` says */
+    assay_hook_layout layout; /* its numbers are behind the shape */
+    uint64_t mask;            /* collections that save it now; 0 for a scalar of no collection */
     int dtype, ndim;
     const int64_t *shape; /* behind this struct */
     const void *data;     /* behind the shape, or the caller's own memory when the tensor is too large for the ring */

@@ -179,25 +179,41 @@ static void publish(assay_hook *hook, hook_item *item, bool awaited)
         pthread_cond_signal(&hook->work);
 }
 
+/* Copies a layout into the room that the item has for it. */
+static void put_layout(hook_item *item, const assay_hook_layout *layout)
+{
+    const size_t size = (size_t)item->ndim * sizeof(int64_t);
+    int64_t *whole = (int64_t *)(void *)(item + 1) + item->ndim, *offset = whole + item->ndim;
+    if (size > 0) {
+        memcpy(whole, layout->global_shape, size);
+        memcpy(offset, layout->offset, size);
+    }
+    item->is_piece = true;
+    item->layout = (assay_hook_layout){whole, offset, layout->replica, layout->partial};
+}
+
 /* Queues a tensor whose collections want it. A tensor that is too large to be copied into the ring is lent to the
  * writer instead, and the caller waits: memory stays bounded. The lock is held, and let go while bytes are copied. */
 static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int dtype, int ndim, const int64_t *shape,
-                    const void *data, size_t bytes, const struct hook_layout *layout)
+                    const void *data, size_t bytes, const assay_hook_layout *layout)
 {
-    bool lent = hook_item_size(ndim, bytes) > hook->config.memory / 2;
+    const int numbers = layout ? 3 * ndim : ndim;
+    bool lent = hook_item_size(numbers, bytes) > hook->config.memory / 2;
     if (lent && hook->config.drop) {
         hook->counts.dropped++;
         return;
     }
-    hook_item *item = reserve(hook, ndim, lent ? 0 : bytes);
+    hook_item *item = reserve(hook, numbers, lent ? 0 : bytes);
     if (!item)
         return;
     item->name = name->text;
-    item->layout = layout;
     item->mask = mask;
     item->dtype = dtype;
+    item->ndim = ndim;
     if (ndim)
         memcpy((int64_t *)(void *)(item + 1), shape, (size_t)ndim * sizeof *shape);
+    if (layout)
+        put_layout(item, layout);
     if (lent) {
         uint64_t ticket = hook->queue.pushed;
         item->data = data;
@@ -208,7 +224,7 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int 
         return;
     }
     if (bytes) {
-        void *place = (uint8_t *)(item + 1) + (size_t)ndim * sizeof *shape;
+        void *place = (uint8_t *)(item + 1) + (size_t)numbers * sizeof *shape;
         pthread_mutex_unlock(&hook->lock);
         memcpy(place, data, bytes);
         pthread_mutex_lock(&hook->lock);
@@ -273,7 +289,7 @@ int assay_hook_save_piece(assay_hook *hook, const char *tensor, int dtype, int n
     if (mask && rc == ASSAY_OK && layout)
         rc = hook_layout_note(&hook->names, name, ndim, shape, layout, &err);
     if (mask && rc == ASSAY_OK)
-        enqueue(hook, name, mask, dtype, ndim, shape, data, bytes, layout ? name->layout : NULL);
+        enqueue(hook, name, mask, dtype, ndim, shape, data, bytes, layout);
     if (rc < 0)
         hook_failed(hook, rc, err.text);
     pthread_mutex_unlock(&hook->lock);
@@ -296,7 +312,6 @@ static int enqueue_strings(assay_hook *hook, const hook_name *name, uint64_t mas
     if (!item)
         return ASSAY_OK;
     item->name = name->text;
-    item->layout = NULL;
     item->mask = mask;
     item->dtype = ASSAY_STRING;
     *(int64_t *)(void *)(item + 1) = (int64_t)count;

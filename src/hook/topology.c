@@ -181,7 +181,9 @@ static void put_piece(const hook_name *name, bool first, assay_buf *out)
     for (int d = 0; d < layout->ndim; d++)
         assay_put_format(out, "%s%" PRId64, d ? ", " : "", layout->numbers[d]);
     assay_put_u8(out, ']');
-    hook_layout_put(layout, out);
+    hook_layout_put(&(assay_hook_layout){layout->numbers + layout->ndim, layout->numbers + 2 * (size_t)layout->ndim,
+                                         layout->replica, layout->partial},
+                    layout->ndim, out);
     assay_put_u8(out, '}');
 }
 

@@ -75,7 +75,7 @@ def _kind(placement):
 
 
 def layout_of(tensor):
-    """The Layout of a DTensor's local piece, or None where its placements do not tell."""
+    """(Layout of a DTensor's local piece, the shape that the piece has then), or None where its placements do not tell."""
     mesh, whole = tensor.device_mesh, tuple(tensor.shape)
     at, sizes = mesh.get_coordinate(), tuple(mesh.mesh.shape)
     if at is None:
