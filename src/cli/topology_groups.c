@@ -122,6 +122,8 @@ static int make(assay_groups *groups, char *const *worker, uint32_t workers, con
 {
     assay_said said;
     const char *of = preset ? preset : is_megatron(groups) ? "megatron" : NULL;
+    assay_problems none_said; /* groups say nothing of tensors */
+    assay_problems_init(&none_said);
     int status = assay_said_init(&said, worker, workers, workers);
     const assay_groups none = said.groups;
     said.groups = *groups;
@@ -130,7 +132,8 @@ static int make(assay_groups *groups, char *const *worker, uint32_t workers, con
     if (status == ASSAY_OK && of)
         status = put_preset(&said, of, why);
     if (status == ASSAY_OK)
-        status = assay_said_put_topology(&said, out, why);
+        status = assay_said_put_topology(&said, out, why, &none_said);
+    assay_problems_release(&none_said);
     assay_said_release(&said);
     return status;
 }

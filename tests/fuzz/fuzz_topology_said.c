@@ -44,7 +44,8 @@ static void as_said(const uint8_t *data, size_t size)
                                     &problems) != ASSAY_OK)
             abort();
     }
-    if (assay_said_put_topology(&said, &text, &why) != ASSAY_OK)
+    said.said = WORKERS;
+    if (assay_said_put_topology(&said, &text, &why, &problems) != ASSAY_OK)
         abort();
     if (text.size > 0)
         read_again(&said, &text);
@@ -60,7 +61,9 @@ static void as_groups(const uint8_t *data, size_t size)
     assay_said said;
     assay_buf text, why;
     assay_group_file kind;
+    assay_problems problems;
     assay_error err = {""};
+    assay_problems_init(&problems);
     assay_buf_init(&text, SIZE_MAX);
     assay_buf_init(&why, SIZE_MAX);
     if (assay_said_init(&said, workers, WORKERS, WORKERS) != ASSAY_OK)
@@ -71,10 +74,11 @@ static void as_groups(const uint8_t *data, size_t size)
         abort(); /* whatever is wrong is said */
     if (assay_groups_read(&said.groups, data, size, false, &kind, NULL) == ASSAY_ENOMEM)
         abort();
-    if (assay_said_put_topology(&said, &text, &why) != ASSAY_OK)
+    if (assay_said_put_topology(&said, &text, &why, &problems) != ASSAY_OK)
         abort();
     if (text.size > 0)
         read_again(&said, &text);
+    assay_problems_release(&problems);
     assay_said_release(&said);
     assay_buf_release(&text);
     assay_buf_release(&why);

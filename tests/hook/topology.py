@@ -343,6 +343,20 @@ def test_boxes_alone():
     assert not [f for f in findings(trial) if f[0] == "ReplicaDivergence"], findings(trial)
 
 
+def test_pieces_that_do_not_fit():
+    """Overlapping pieces, holes, different shapes: one message that names the tensor, and the others are put together."""
+    for what, offset, whole in (("overlap", (5, 0), (12, 6)), ("hole", (7, 0), (13, 6)), ("different shapes", (6, 0), (12 + 1, 6))):
+        def save(hook, rank, step):
+            save_divided(2)(hook, rank, step)
+            of = whole if rank or what == "hole" else (12, 6)
+            hook.save_tensor("odd.weight", numpy.ones((6, 6), "float32"), layout=Layout(of, offset if rank else (0, 0)))
+        path = record(fresh("unfit"), 2, save, learn_tp(1, 2))
+        trial = report(path, 3)
+        texts = [p["text"] for p in trial["problems"]]
+        assert len(texts) == 1 and "odd.weight" in texts[0] and what in texts[0], (what, texts)
+        assert shown(path, "fc1") == shown(os.path.join(WORK, "tp1"), "fc1")
+
+
 def test_missing_worker():
     path = record(fresh("missing"), 4, save_divided(4), learn_tp(1, 4))
     for folder, _, files in list(os.walk(path)):
@@ -368,6 +382,14 @@ def test_damaged():
         trial = report(path, 3)
         kinds = {p["kind"] for p in trial["problems"]}
         assert "damaged-topology" in kinds and any(wanted in p["text"] for p in trial["problems"]), (wanted, trial["problems"])
+    with open(place, "w") as file:
+        file.write(said)
+    place = os.path.join(path, "topology", "worker_0.json")
+    said = open(place).read()
+    with open(place, "w") as file:
+        file.write(said.replace("^scalar/|^texts$", "("))
+    texts = [p["text"] for p in report(path, 3)["problems"]]
+    assert len(texts) == 1 and "tensors[0].match" in texts[0] and "no tensors are put together" in texts[0], texts
     with open(place, "w") as file:
         file.write(said)
 
@@ -423,6 +445,7 @@ def main():
     test_watched_while_it_grows()
     test_distributed_tensors()
     test_boxes_alone()
+    test_pieces_that_do_not_fit()
     test_missing_worker()
     test_damaged()
     test_refused()

@@ -244,6 +244,46 @@ int assay_fit(const assay_said *s, uint32_t mesh, const assay_said_piece *piece,
     return fits;
 }
 
+/* ---- what is wrong ---- */
+
+/* Are there boxes that have some elements in common, and not all? Boxes of one place are copies. */
+static bool overlap(const fitting *f, size_t a, size_t b)
+{
+    bool common = true, same = true;
+    for (int d = 0; d < f->piece[a].dims; d++) {
+        const int64_t from = offset_of(f, a)[d], other = offset_of(f, b)[d];
+        common = common && from < other + shape_of(f, b)[d] && other < from + shape_of(f, a)[d];
+        same = same && from == other && shape_of(f, a)[d] == shape_of(f, b)[d];
+    }
+    return common && !same;
+}
+
+const char *assay_misfit(const assay_said *s, const assay_said_piece *piece, size_t count, bool all)
+{
+    enum { PAIRS_MOST = 1 << 22 };
+    const fitting f = {.s = s, .piece = piece, .count = count};
+    double whole = 1, covered = 0;
+    if (!is_one_tensor(&f))
+        return "workers say that it has different shapes, or that it is a sum and that it is none";
+    if (count > PAIRS_MOST / count)
+        return NULL;
+    for (int d = 0; d < piece[0].dims; d++)
+        whole *= (double)whole_of(&f, 0)[d];
+    for (size_t a = 0; a < count; a++) {
+        double size = 1;
+        bool copy = false;
+        for (size_t b = 0; b < a; b++) {
+            if (overlap(&f, a, b))
+                return "the pieces that workers say they have overlap";
+            copy = copy || differ(&f, a, b) == -1;
+        }
+        for (int d = 0; d < piece[a].dims; d++)
+            size *= (double)shape_of(&f, a)[d];
+        covered += copy ? 0 : size;
+    }
+    return all && covered < whole ? "the pieces that workers say they have leave a hole" : NULL;
+}
+
 /* ---- a mesh of boxes ---- */
 
 /* The different ranges of a dimension in order. */
@@ -398,8 +438,11 @@ int assay_fit_alone(assay_said *s, const assay_said_piece *piece, size_t count, 
         return fits;
     }
     int status = ASSAY_OK;
-    const uint32_t mesh = add_mesh(s, &m, &status);
+    const uint32_t before = s->meshes, mesh = add_mesh(s, &m, &status);
     if (status != ASSAY_OK)
         return status;
-    return mesh < s->meshes ? assay_fit(s, mesh, piece, count, body) : 0;
+    fits = mesh < s->meshes ? assay_fit(s, mesh, piece, count, body) : 0;
+    if (fits == 0 && s->meshes > before)
+        release_mesh(&s->mesh[--s->meshes]);
+    return fits;
 }

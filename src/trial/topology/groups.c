@@ -345,65 +345,86 @@ static void fill_places(assay_rank_mesh *m, uint32_t ranks, bool *taken)
     }
 }
 
-/* Makes a mesh of the candidates that are in the list, or of all others. False: the ranks do not fit in. */
-static int make_mesh(laying *l, const char *name, const char *const *axes, bool inside)
+/* Takes the axes that are in the list, or all others, into a mesh; how many there are to take from. */
+static size_t take_axes(laying *l, assay_rank_mesh *m, const char *const *axes, bool inside)
 {
     candidate *of[CANDIDATES];
     size_t count = 0;
-    const uint32_t ranks = l->out->ranks;
-    assay_rank_mesh m = {.name = name, .at = assay_alloc((size_t)ranks * ASSAY_MESH_AXES * sizeof *m.at + 1)};
-    uint32_t *number = assay_alloc(((size_t)ranks + 1) * sizeof *number);
-    int status = m.at && number ? ASSAY_OK : ASSAY_ENOMEM;
     for (size_t i = 0; i < l->count; i++)
         if (l->list[i].size > 0 && is_in(l->list[i].axis, axes) == inside)
             of[count++] = &l->list[i];
     qsort(of, count, sizeof *of, compare_distance);
-    if (count > ASSAY_MESH_AXES - 1)
-        count = ASSAY_MESH_AXES - 1;
-    for (size_t i = 0; i < count && status == ASSAY_OK; i++) {
-        snprintf(m.axis[m.axes].name, sizeof m.axis[m.axes].name, "%s", of[i]->axis);
-        m.axis[m.axes].size = of[i]->size;
-        for (uint32_t r = 0; r < ranks; r++)
-            m.at[(size_t)r * ASSAY_MESH_AXES + m.axes] = of[i]->at[r];
-        m.axes++;
+    for (; m->axes < count && m->axes < ASSAY_MESH_AXES - 1; m->axes++) { /* one is left for "other" */
+        snprintf(m->axis[m->axes].name, sizeof m->axis[m->axes].name, "%s", of[m->axes]->axis);
+        m->axis[m->axes].size = of[m->axes]->size;
+        for (uint32_t r = 0; r < l->out->ranks; r++)
+            m->at[(size_t)r * ASSAY_MESH_AXES + m->axes] = of[m->axes]->at[r];
     }
-    const uint64_t places = places_of(&m);
-    uint32_t *met =
-        status == ASSAY_OK && places <= ASSAY_GROUP_RANK_MOST ? assay_alloc_zeroed(places + 1, sizeof *met) : NULL;
-    bool *taken = assay_alloc_zeroed((size_t)ASSAY_GROUP_RANK_MOST + 1, sizeof *taken);
-    if (status == ASSAY_OK && (!taken || (!met && places <= ASSAY_GROUP_RANK_MOST)))
-        status = ASSAY_ENOMEM;
-    uint32_t most = 0;
-    for (uint32_t r = 0; r < ranks && status == ASSAY_OK && met; r++) {
-        const uint64_t place = place_on(&m, m.at + (size_t)r * ASSAY_MESH_AXES, m.axes);
+    return count;
+}
+
+/* Numbers ranks that have one place; *most gets how many have one at most. 0 or ASSAY_ENOMEM. */
+static int number_ranks(const assay_rank_mesh *m, uint32_t ranks, uint32_t *number, uint32_t *most)
+{
+    uint32_t *met = assay_alloc_zeroed(places_of(m) + 1, sizeof *met);
+    if (!met)
+        return ASSAY_ENOMEM;
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint64_t place = place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes);
         number[r] = place == UINT64_MAX ? NOWHERE : met[place]++;
-        most = number[r] != NOWHERE && number[r] + 1 > most ? number[r] + 1 : most;
+        *most = number[r] != NOWHERE && number[r] + 1 > *most ? number[r] + 1 : *most;
     }
-    bool fits = status == ASSAY_OK && met && m.axes > 0 && most > 0 && places * most <= ASSAY_GROUP_RANK_MOST;
-    if (fits && most > 1) {
+    free(met);
+    return ASSAY_OK;
+}
+
+/* Has each rank a place of its own, once those that lack one got what is left? 1, 0 or ASSAY_ENOMEM. */
+static int settle_ranks(assay_rank_mesh *m, uint32_t ranks)
+{
+    if (places_of(m) != ranks)
+        return 0;
+    bool *taken = assay_alloc_zeroed((size_t)ranks + 1, sizeof *taken);
+    if (!taken)
+        return ASSAY_ENOMEM;
+    for (uint32_t r = 0; r < ranks; r++) {
+        const uint64_t place = place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes);
+        if (place != UINT64_MAX)
+            taken[place] = true;
+    }
+    fill_places(m, ranks, taken);
+    int settled = 1;
+    for (uint32_t r = 0; r < ranks; r++)
+        if (place_on(m, m->at + (size_t)r * ASSAY_MESH_AXES, m->axes) == UINT64_MAX)
+            settled = 0;
+    free(taken);
+    return settled;
+}
+
+/* Makes a mesh of the axes that are in the list, or of all others, unless the ranks do not fit in. */
+static int make_mesh(laying *l, const char *name, const char *const *axes, bool inside)
+{
+    const uint32_t ranks = l->out->ranks;
+    assay_rank_mesh m = {.name = name, .at = assay_alloc((size_t)ranks * ASSAY_MESH_AXES * sizeof *m.at + 1)};
+    uint32_t *number = assay_alloc(((size_t)ranks + 1) * sizeof *number), most = 0;
+    int status = m.at && number ? ASSAY_OK : ASSAY_ENOMEM;
+    const size_t count = status == ASSAY_OK ? take_axes(l, &m, axes, inside) : 0;
+    const bool small = count > 0 && places_of(&m) <= ASSAY_GROUP_RANK_MOST;
+    if (small)
+        status = number_ranks(&m, ranks, number, &most);
+    if (status == ASSAY_OK && most > 1) {
         put_other(&m, ranks, number);
         assay_put_format(
             l->why, "other: %u ranks have the same place on these axes: what else they differ in, no group tells\n",
             most);
     }
-    for (uint32_t r = 0; r < ranks && fits; r++) {
-        const uint64_t place = place_on(&m, m.at + (size_t)r * ASSAY_MESH_AXES, m.axes);
-        if (place != UINT64_MAX)
-            taken[place] = true;
-    }
-    if (fits)
-        fill_places(&m, ranks, taken);
-    fits = fits && places_of(&m) == ranks;
-    for (uint32_t r = 0; r < ranks && fits; r++)
-        fits = place_on(&m, m.at + (size_t)r * ASSAY_MESH_AXES, m.axes) != UINT64_MAX;
-    free(met);
-    free(taken);
+    const int settled = status == ASSAY_OK && small ? settle_ranks(&m, ranks) : 0;
+    status = settled < 0 ? settled : status;
     free(number);
-    if (fits)
+    if (settled == 1)
         l->out->mesh[l->out->meshes++] = m;
     else
         free(m.at);
-    if (status == ASSAY_OK && !fits && count > 0)
+    if (status == ASSAY_OK && settled == 0 && count > 0)
         assay_put_format(l->why, "mesh \"%s\": the axes do not give each of the %u ranks a place of its own: no mesh\n",
                          name, ranks);
     return status;

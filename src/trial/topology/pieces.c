@@ -175,6 +175,7 @@ typedef struct putting {
     assay_dict *patterns; /* of names, numbers left out */
     uint32_t *shared;     /* [patterns] the body of all its tensors; ASSAY_NO_ID: they have several */
     uint32_t unknown;
+    assay_problems *problems;
 } putting;
 
 static int compare_pieces(const void *a, const void *b)
@@ -183,6 +184,16 @@ static int compare_pieces(const void *a, const void *b)
     if (x->tensor != y->tensor)
         return x->tensor < y->tensor ? -1 : 1;
     return (x->worker > y->worker) - (x->worker < y->worker);
+}
+
+/* A worker that said nothing may have what is missing. */
+static void name_misfit(const putting *p, const assay_said_piece *piece, size_t count)
+{
+    const char *wrong = assay_misfit(p->s, piece, count, p->s->said >= p->s->world);
+    if (wrong)
+        assay_problems_add(p->problems, ASSAY_PROBLEM_TOPOLOGY, -1, "topology", -1,
+                           "the tensor %.200s: %s; it is not put together, and each worker's piece stands by itself",
+                           assay_dict_name(p->s->tensors, piece->tensor, NULL), wrong);
 }
 
 /* Finds what is to be said of each tensor. */
@@ -203,6 +214,8 @@ static int find_bodies(putting *p)
             fits = assay_fit(s, m, &s->piece[i], n, &body);
         if (fits == 0)
             fits = assay_fit_alone(s, &s->piece[i], n, &body);
+        if (fits == 0)
+            name_misfit(p, &s->piece[i], n);
         p->unknown += fits == 0;
         status = fits < 0 ? fits : assay_buf_status(&body);
         uint32_t *to = &p->body[s->piece[i].tensor];
@@ -397,9 +410,9 @@ static bool tells_enough(const assay_said *s)
     return tells;
 }
 
-int assay_said_put_topology(assay_said *s, assay_buf *out, assay_buf *why)
+int assay_said_put_topology(assay_said *s, assay_buf *out, assay_buf *why, assay_problems *problems)
 {
-    putting p = {.s = s, .bodies = assay_dict_new(), .patterns = assay_dict_new()};
+    putting p = {.s = s, .bodies = assay_dict_new(), .patterns = assay_dict_new(), .problems = problems};
     const size_t count = (size_t)assay_dict_count(s->tensors) + 1;
     p.body = assay_alloc(count * sizeof *p.body);
     p.shared = assay_alloc(count * sizeof *p.shared);

@@ -5,6 +5,7 @@
 #include <assay/tensor.h>
 
 #include "trial/names.h"
+#include "trial/problem.h"
 #include "trial/topology/groups.h"
 #include "trial/topology/topology.h"
 
@@ -33,6 +34,7 @@ typedef struct assay_said {
     char *const *worker; /* names, borrowed */
     uint32_t workers;
     uint32_t world; /* how many there should be, at least */
+    uint32_t said;  /* how many said which pieces they have */
     assay_said_mesh mesh[ASSAY_SAID_MESHES];
     uint32_t meshes;
     assay_groups groups; /* of the workers' ranks, the last numbers in their names */
@@ -53,7 +55,8 @@ int assay_said_add_piece(assay_said *said, const assay_said_piece *piece, const 
                          const int64_t *number);
 
 /* Appends a topology.json, or nothing where what was said does not tell one worker's part from another's; and to `why`
- * how it came about, a line each. 0 or ASSAY_ENOMEM. */
-int assay_said_put_topology(assay_said *said, assay_buf *out, assay_buf *why);
+ * how it came about, a line each. Pieces of a tensor that overlap, leave a hole or are of different tensors become a
+ * problem that names it. 0 or ASSAY_ENOMEM. */
+int assay_said_put_topology(assay_said *said, assay_buf *out, assay_buf *why, assay_problems *problems);
 
 #endif

@@ -46,7 +46,8 @@ int assay_smdebug_derive(assay_store *store, const assay_catalog *catalog, assay
     }
     if (status >= 0 && files > 0) {
         assay_put_format(why, "recorded with the tensors (topology/), by %u of %u workers\n", files, catalog->workers);
-        status = assay_said_put_topology(&said, out, why);
+        said.said = files;
+        status = assay_said_put_topology(&said, out, why, problems);
     }
     assay_said_release(&said);
     assay_names_release(&names);
