@@ -3,6 +3,7 @@
 
     known_training.py --assay PROGRAM --ranks 1 3 -- [CASE]...
 """
+import json
 import sys
 from pathlib import Path
 
@@ -311,6 +312,28 @@ def late_at_every_step_of_few(folder):
         rule("gradients", "GradientNotSynchronized", {"status": "Error"}, worker="worker_2"),
         rule("shards", "DuplicateShard", {"status": "Error"}, worker="worker_2"),
     ]
+
+
+def timed_in_pairs(folder, lags):
+    """Two pairs of workers, of which the second is late by `lags`; each waits for the other one of its pair most."""
+    trial = timed(folder, 1, lambda w, k: lags[w - 2] if w >= 2 else 0.003 * (w * k % 3))
+    (Path(folder) / "topology.json").write_text(json.dumps(
+        {"schema": "assay-topology/1", "meshes": {"dense": {"axes": [["dp", 2], ["tp", 2]]}}}))
+    return trial
+
+
+@case
+def late_with_the_neighbour_behind(folder):
+    """Against all workers both are late; within the pair it is the first."""
+    return timed_in_pairs(folder, (0.2, 0.1)), [rule("straggler", "StragglerWorker", lambda e: e["steps"] == list(range(2, 8)) and
+                                                     e["datapoints"] == 32 and all(
+        f["worker"] == "worker_2" and abs(f["value"] - 0.1) < 0.01 and "closest" in f["note"] for f in e["findings"]))]
+
+
+@case
+def late_as_a_pair(folder):
+    return timed_in_pairs(folder, (0.12, 0.12)), [rule("straggler", "StragglerWorker", lambda e: e["datapoints"] == 32 and
+                                                       [f["worker"] for f in e["findings"]] == ["worker_2", "worker_3"] * 6)]
 
 
 @case
