@@ -152,13 +152,13 @@ def _ranks_along(mesh, i):
 
 
 def _process_groups(distributed):
-    """[(name, ranks)] of the process groups that this worker is in."""
+    """[(name, ranks)] of the process groups that this worker is in, but for that of all workers."""
     c10d = getattr(distributed, "distributed_c10d", None)
     known = getattr(getattr(c10d, "_world", None), "pg_group_ranks", None) or getattr(c10d, "_pg_group_ranks", None) or {}
     names = getattr(getattr(c10d, "_world", None), "pg_names", None) or getattr(c10d, "_pg_names", None) or {}
     for group, ranks in list(known.items()):
         name = getattr(group, "group_desc", None) or names.get(group)
-        if name and name != "undefined" and not str(name).isdigit() and isinstance(ranks, dict):
+        if name and name not in ("undefined", "default_pg") and not str(name).isdigit() and isinstance(ranks, dict):
             yield str(name), sorted(ranks, key=ranks.get)
 
 

@@ -424,7 +424,7 @@ def test_groups():
 
     class Distributed:
         distributed_c10d = C10d
-    assert dict(_process_groups(Distributed)) == {"default_pg": [0, 1, 2, 3], "TENSOR_MODEL_PARALLEL_GROUP": [2, 3]}
+    assert dict(_process_groups(Distributed)) == {"TENSOR_MODEL_PARALLEL_GROUP": [2, 3]}
 
     def learn(hook, rank):
         tp, dp = [rank // 2 * 2, rank // 2 * 2 + 1], [rank % 2, rank % 2 + 2]
