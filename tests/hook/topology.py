@@ -343,6 +343,23 @@ def test_boxes_alone():
     assert not [f for f in findings(trial) if f[0] == "ReplicaDivergence"], findings(trial)
 
 
+def test_class_counts():
+    """Of labels that several workers have copies of one is counted; of a worker's own ones all."""
+    job = os.path.join(WORK, "counts.json")
+    with open(job, "w") as file:
+        json.dump({"rules": [{"rule": "AllZero", "parameters": ALL}],
+                   "aggregations": [{"name": "classes", "kind": "class_counts", "labels_regex": "labels$"}]}, file)
+    for dp, tp in ((1, 1), (1, 4), (2, 2)):
+        entries = [{"match": "labels", "own": ["dp"], "replicate": ["tp"]}]
+        path = record(fresh("labels"), dp * tp, lambda hook, rank, step: hook.save_tensor("labels", numpy.array([0, 1, 1, 2 + rank // tp])),
+                      lambda hook, rank: hook.set_topology({"dp": (dp, rank // tp), "tp": (tp, rank % tp)}, tensors=entries))
+        run("run", job, "--trial", path, "--out", path + ".report", "--quiet")
+        with open(path + ".report/report.json") as file:
+            counted = json.load(file)["trials"][0]["aggregations"][0]["classes"]
+        wanted = {"0": STEPS * dp, "1": 2 * STEPS * dp, "2": STEPS, **({"3": STEPS} if dp > 1 else {})}
+        assert counted == wanted, (dp, tp, counted, wanted)
+
+
 def test_pieces_that_do_not_fit():
     """Overlapping pieces, holes, different shapes: one message that names the tensor, and the others are put together."""
     for what, offset, whole in (("overlap", (5, 0), (12, 6)), ("hole", (7, 0), (13, 6)), ("different shapes", (6, 0), (12 + 1, 6))):
@@ -445,6 +462,7 @@ def main():
     test_watched_while_it_grows()
     test_distributed_tensors()
     test_boxes_alone()
+    test_class_counts()
     test_pieces_that_do_not_fit()
     test_missing_worker()
     test_damaged()

@@ -69,6 +69,23 @@ static bool slot_takes(const assay_step_work *work, const assay_tensor_result *r
            assay_scope_wants(scope, work->step->step, work->step->mode, result->view.worker, __builtin_ctz(kinds));
 }
 
+/* Has a lower worker a copy of the same at this step? What is counted together takes one copy of several. The results
+ * are in order of (tensor, worker). */
+static bool is_counted_already(const assay_step_work *work, size_t number, uint32_t use)
+{
+    const assay_trial *trial = work->source->source->info;
+    const assay_tensor_view *own = &work->results[number]->view;
+    if (!trial->relations || work->source->wanted->scope[use].worker != ASSAY_ALL_WORKERS ||
+        !assay_use_pools(work->source->plan, use))
+        return false;
+    const uint32_t lowest = assay_trial_relation(trial, own->tensor, own->worker).replicas;
+    for (size_t i = lowest == own->worker ? 0 : number; i-- > 0 && work->results[i]->view.tensor == own->tensor;)
+        if (assay_trial_relation(trial, own->tensor, work->results[i]->view.worker).replicas == lowest &&
+            slot_takes(work, work->results[i], use))
+            return true;
+    return false;
+}
+
 /* How many results each use may get that has a list of its own: the others share one of these lists. */
 static void count_uses(const assay_step_work *work, size_t *room)
 {
@@ -108,7 +125,7 @@ static void fill_slots(step_mapping *mapping)
         const assay_use_class *class = assay_map_source_class(work->source, work->results[i]->view.tensor);
         for (uint32_t u = 0; u < class->uses; u++) {
             uint32_t use = class->use[u];
-            if (same_use[use] == use && slot_takes(work, work->results[i], use))
+            if (same_use[use] == use && slot_takes(work, work->results[i], use) && !is_counted_already(work, i, use))
                 ((const assay_tensor_view **)slot[use].items)[slot[use].count++] = &work->results[i]->view;
         }
     }

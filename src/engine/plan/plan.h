@@ -124,6 +124,9 @@ static inline bool assay_scope_wants(const assay_use_scope *s, int64_t step, int
            (!s->spread || assay_scope_spreads_to(s, step, mode));
 }
 
+/* Are the tensors of a use counted together, whoever has them? Where workers have copies, it takes one of them. */
+bool assay_use_pools(const assay_plan *plan, uint32_t use);
+
 /* The rank that has a chunk. O(log ranks). */
 int assay_plan_owner(const assay_plan *plan, int ranks, uint64_t chunk);
 /* The chunk of a source that holds the step at a position. O(log chunks). */

@@ -225,6 +225,13 @@ static int classify_tensors(const assay_plan *plan, assay_source_plan *to, const
     return status;
 }
 
+bool assay_use_pools(const assay_plan *plan, uint32_t use)
+{
+    const assay_instance *instance = assay_job_instance(plan->job, plan->uses[use].instance);
+    const uint32_t flags = instance->need->slots[plan->uses[use].slot].flags;
+    return instance->ops->traits & ASSAY_RULE_POOLS && !(flags & (ASSAY_SLOT_WORKERS | ASSAY_SLOT_TIME_ONLY));
+}
+
 static bool is_in_class(const assay_use_class *class, uint32_t use)
 {
     for (uint32_t u = 0; u < class->uses; u++)
@@ -233,8 +240,8 @@ static bool is_in_class(const assay_use_class *class, uint32_t use)
     return false;
 }
 
-/* Do two uses take the same tensors at every step? */
-static bool take_the_same(const assay_plan *plan, const assay_source_plan *source, uint32_t a, uint32_t b)
+/* Do two uses take the same tensors at every step? Where workers have copies, those that pool take one of them. */
+static bool take_the_same(const assay_plan *plan, const assay_source_plan *source, bool copies, uint32_t a, uint32_t b)
 {
     const assay_use_scope *x = &source->scope[a], *y = &source->scope[b];
     uint32_t flags = need_of(plan, plan->uses[a].instance)->slots[plan->uses[a].slot].flags ^
@@ -242,20 +249,21 @@ static bool take_the_same(const assay_plan *plan, const assay_source_plan *sourc
     bool same = !(flags & (ASSAY_SLOT_NO_STRINGS | ASSAY_SLOT_WORKERS)) && x->kinds == y->kinds &&
                 x->modes == y->modes && x->worker == y->worker && x->from == y->from && x->to == y->to &&
                 x->nowhere == y->nowhere && x->spread == y->spread && x->most == y->most;
+    same = same && !(copies && assay_use_pools(plan, a) != assay_use_pools(plan, b));
     for (uint32_t c = 0; same && c < source->class_count; c++)
         same = is_in_class(&source->classes[c], a) == is_in_class(&source->classes[c], b);
     return same;
 }
 
 /* Many rules look at all tensors, or all gradients: they are given one list of them. */
-static int find_same_uses(const assay_plan *plan, assay_source_plan *to)
+static int find_same_uses(const assay_plan *plan, assay_source_plan *to, bool copies)
 {
     to->same_use = assay_alloc(plan->use_count * sizeof *to->same_use);
     if (!to->same_use)
         return ASSAY_ENOMEM;
     for (uint32_t u = 0; u < plan->use_count; u++) {
         uint32_t first = 0;
-        while (first < u && !take_the_same(plan, to, first, u))
+        while (first < u && !take_the_same(plan, to, copies, first, u))
             first++;
         to->same_use[u] = first;
     }
@@ -350,7 +358,7 @@ int assay_plan_select(assay_plan *plan, assay_sources *sources, const assay_engi
             to->scope[u] = scope_of(plan, &plan->uses[u], source, options);
         status = classify_tensors(plan, to, source, name_problems ? &source->problems : NULL);
         if (status == ASSAY_OK)
-            status = find_same_uses(plan, to);
+            status = find_same_uses(plan, to, source->info->relations != NULL);
         if (status == ASSAY_OK)
             status = mark_look_back(plan, to, assay_dict_count(source->info->tensors));
     }
