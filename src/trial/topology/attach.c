@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "trial/format/format.h"
+#include "trial/topology/draft.h"
 
 static const char OWN[] = "topology.json";
 
@@ -60,17 +61,20 @@ static int take_own(assay_store *store, assay_catalog *catalog, assay_error *err
     return status;
 }
 
-/* What was made of a trial's own files must not stand in the way of its evaluation: what is wrong in it is a problem.
- */
-static int take_made(assay_catalog *catalog, const assay_buf *text, assay_buf *why, assay_error *err)
+/* What was made of a trial's own files must not stand in the way of its evaluation: what is wrong in it is a problem,
+ * and of no axis anything is known then, for without a topology pieces would be taken for copies. */
+static int take_made(assay_catalog *catalog, assay_buf *text, assay_buf *why, assay_error *err)
 {
+    static const char NAME[] = "the topology made of what the trial says";
     assay_error wrong = {""};
-    int status = take(catalog, "the topology made of what the trial says", text, true, &wrong);
+    int status = take(catalog, NAME, text, true, &wrong);
     if (status == ASSAY_EJOB) {
         assay_problems_add(&catalog->problems, ASSAY_PROBLEM_TOPOLOGY, -1, "", -1,
-                           "%s; no tensors are put together, and workers are compared as if there were no topology",
-                           wrong.text);
-        return catalog->problems.status;
+                           "%s; no tensors are put together, and each worker's stand by themselves", wrong.text);
+        assay_buf_clear(text);
+        status = assay_topology_put_unknown(catalog->worker, catalog->workers, text);
+        if (status == ASSAY_OK)
+            status = take(catalog, NAME, text, true, &wrong);
     }
     if (status != ASSAY_OK)
         return assay_fail(err, status, "%s", wrong.text);
