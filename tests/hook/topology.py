@@ -400,6 +400,7 @@ def test_damaged():
         trial = report(path, 3)
         kinds = {p["kind"] for p in trial["problems"]}
         assert "damaged-topology" in kinds and any(wanted in p["text"] for p in trial["problems"]), (wanted, trial["problems"])
+        assert not [f for f in findings(trial) if f[0] == "ReplicaDivergence"], findings(trial)  # pieces are no copies
     with open(place, "w") as file:
         file.write(said)
     place = os.path.join(path, "topology", "worker_0.json")

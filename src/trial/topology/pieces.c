@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "trial/topology/draft.h"
 #include "trial/topology/fit.h"
 #include "trial/topology/layout.h"
 
@@ -437,6 +438,11 @@ int assay_said_put_topology(assay_said *s, assay_buf *out, assay_buf *why, assay
                              assay_dict_count(s->tensors), assay_plural(assay_dict_count(s->tensors)));
         if (p.unknown > 0)
             assay_put_format(why, "%u of them: the pieces do not make one whole, or not on these meshes\n", p.unknown);
+    }
+    if (status == ASSAY_OK && s->meshes == 0 &&
+        s->pieces > 0) { /* without a topology pieces would be taken for copies */
+        status = assay_topology_put_unknown(s->worker, s->workers, out);
+        assay_put_format(why, "workers have pieces, and nothing tells how they belong together\n");
     }
     assay_dict_free(p.bodies);
     assay_dict_free(p.patterns);
