@@ -76,6 +76,18 @@ void *assay_heap_take_large(size_t size)
     return assay_alloc_note(no ? NULL : map_aligned(in_whole_pages(size)));
 }
 
+void assay_heap_want_large(void *bytes, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    const size_t skip = (LARGE_PAGE - (uintptr_t)bytes % LARGE_PAGE) % LARGE_PAGE;
+    if (bytes && size >= skip + LARGE_PAGE)
+        madvise((uint8_t *)bytes + skip, (size - skip) / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+#else
+    (void)bytes;
+    (void)size;
+#endif
+}
+
 void assay_heap_give_large(void *bytes, size_t size)
 {
     if (size < LARGE_PAGE)

@@ -18,6 +18,10 @@ void assay_heap_trim(void);
 void *assay_heap_take_large(size_t size);
 void assay_heap_give_large(void *bytes, size_t size);
 
+/* Asks for large pages under a block that is about to be written: taking small ones for it costs as much as writing
+ * does. */
+void assay_heap_want_large(void *bytes, size_t size);
+
 /* A list of `old_size` bytes made `size` bytes long, as realloc() does it. Of 256 KiB on it lies in a mapping of its
  * own, which grows without a copy, leaves no hole behind, and takes no memory for room that was never used. NULL
  * without memory, and then the list is as it was. Give it back with assay_heap_drop_list() and its size; NULL is

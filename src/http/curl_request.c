@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/heap.h"
+
 enum { LINES_MOST = 256 << 10 }; /* of heads: interim answers (1xx) may come without end */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -83,8 +85,9 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context)
     curl_off_t length = -1;
     if (body->size == 0 && curl_easy_getinfo(transfer->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length) == CURLE_OK &&
         length > 0 && (uint64_t)length <= body->ceiling &&
-        !(transfer->pool && http_pool_lend(transfer->pool, (size_t)length, body)))
-        assay_buf_reserve(body, (size_t)length); /* at once: growing would copy it again and again */
+        !(transfer->pool && http_pool_lend(transfer->pool, (size_t)length, body)) &&
+        assay_buf_reserve(body, (size_t)length) == ASSAY_OK) /* at once: growing would copy it again and again */
+        assay_heap_want_large(body->data, (size_t)length);
     if (size * count > body->ceiling - body->size) {
         transfer->long_body = true;
         return 0;
