@@ -18,7 +18,8 @@
  * Any location and format that assay reads: a directory, s3://BUCKET/PREFIX, a packed trial, a series of checkpoints.
  *
  * Failures: functions that can fail return 0 or a negative assay_status and leave one sentence in *err (may be NULL).
- * Lack of memory is ASSAY_ENOMEM. Nothing here writes to standard output or error, exits, starts MPI or a thread.
+ * Lack of memory is ASSAY_ENOMEM. Nothing here writes to standard output or error, exits, starts MPI or a thread, but
+ * for one that serves the connections to S3.
  *
  * Numbers: workers, steps, tensors, collections and problems have numbers from 0 on, as long as the recording is open.
  * For a number out of range texts are "", counts 0, and a function that can fail returns ASSAY_EUSAGE.
