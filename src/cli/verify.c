@@ -135,13 +135,22 @@ static int add_files(tally *t)
     return ASSAY_OK;
 }
 
-static int add_problems(tally *t)
+static bool has_problem(const assay_problems *problems, const char *text)
 {
-    const assay_problems *problems = &t->outcome->problems;
+    for (size_t i = 0; i < problems->kept; i++)
+        if (strcmp(problems->list[i].text, text) == 0)
+            return true;
+    return false;
+}
+
+/* What was found while all was read; and of the second time that the trial was opened only what is new, for a disk may
+ * fail then. */
+static int add_problems(tally *t, const assay_problems *problems, const assay_problems *known)
+{
     int status = ASSAY_OK;
     for (size_t i = 0; status == ASSAY_OK && i < problems->kept; i++) {
         const assay_problem *p = &problems->list[i];
-        if (p->step >= 0 && !is_asked(t, p->step))
+        if ((p->step >= 0 && !is_asked(t, p->step)) || (known && has_problem(known, p->text)))
             continue;
         file_line *line = line_of(t, *p->file ? p->file : ".", p->step);
         if (!line)
@@ -201,7 +210,9 @@ static int fill(tally *t, const assay_job *job, assay_error *err)
     t->names = assay_dict_new();
     status = t->names ? add_files(t) : ASSAY_ENOMEM;
     if (status == ASSAY_OK)
-        status = add_problems(t);
+        status = add_problems(t, &t->outcome->problems, NULL);
+    if (status == ASSAY_OK)
+        status = add_problems(t, &t->again.problems, &t->outcome->problems);
     for (size_t i = 0; status == ASSAY_OK && i < job->rule_count; i++) {
         const assay_rule_outcome *rule = &t->outcome->rules[i];
         status = rule->verdict.status == ASSAY_RULE_ERROR && rule->verdict.findings->total == 0 ? ASSAY_OK

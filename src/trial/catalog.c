@@ -410,6 +410,10 @@ int assay_catalog_read(assay_store *store, const assay_trial_options *options, a
                            "packed by an older assay: the tables of the file have no checksums; pack the trial again");
     if (status == ASSAY_OK)
         name_link(store, &catalog.problems);
+    assay_error noted;
+    if (assay_store_take_note(store, &noted))
+        assay_problems_add(&catalog.problems, ASSAY_PROBLEM_READ, -1, "", -1,
+                           "%s; what lies there may be missing from this analysis", noted.text);
     assay_dict_free(l.workers);
     assay_names_release(&top);
     if (status != ASSAY_OK)

@@ -13,14 +13,21 @@
 
 #include "base/fault.h"
 
-enum { BLOCK = 256 << 10, GZIP_WINDOW = 15 + 16, UNPACKED_FREE = 64 << 20, UNPACKED_SHARE = 100 };
+enum {
+    BLOCK = 256 << 10,
+    GZIP_WINDOW = 15 + 16,
+    UNPACKED_FREE = 64 << 20,
+    UNPACKED_SHARE = 100,
+    PASSED_MOST = 256 << 20
+};
 
 struct assay_lines {
     assay_store_file *file;
     char *path;
     uint64_t offset, number, unpacked;
-    uint8_t *raw;  /* what was read of a packed file */
-    uint8_t *text; /* text to hand out */
+    uint64_t passed; /* bytes of the line that is too long */
+    uint8_t *raw;    /* what was read of a packed file */
+    uint8_t *text;   /* text to hand out */
     size_t at, size;
     assay_buf whole; /* a line of several blocks */
     bool packed, within, finished, too_long;
@@ -157,6 +164,9 @@ static int next_block(assay_lines *l, assay_error *err)
 /* Keeps a piece of a line until its end is found. */
 static int keep(assay_lines *l, const uint8_t *piece, size_t size, assay_error *err)
 {
+    if (l->too_long && (l->passed += size) > PASSED_MOST) /* the file may be a hole of any size */
+        return assay_fail(err, ASSAY_EFORMAT, "%s: a line has more than %d MiB; nothing behind it is read", l->path,
+                          PASSED_MOST >> 20);
     if (l->too_long || size == 0)
         return ASSAY_OK;
     assay_put_bytes(&l->whole, piece, size);
@@ -196,6 +206,7 @@ int assay_lines_next(assay_lines *l, const char **line, size_t *length, assay_er
     if (l->finished) {
         assay_buf_clear(&l->whole);
         l->finished = l->too_long = false;
+        l->passed = 0;
     }
     for (;;) {
         const uint8_t *from = l->text + l->at;

@@ -15,8 +15,8 @@ int assay_lines_open(assay_store *store, const char *path, assay_lines **out, as
 void assay_lines_close(assay_lines *lines); /* NULL is ignored */
 
 /* The next line without its line feed; valid until the next call, not terminated. 1; 0 at the end; ASSAY_EFORMAT when
- * the packed stream is damaged, ends too early, or unpacks to more than 64 MiB and a hundred times its bytes, after all
- * lines before that were handed out; ASSAY_EIO, ASSAY_ENOMEM. */
+ * the packed stream is damaged, ends too early, unpacks to more than 64 MiB and a hundred times its bytes, or has a
+ * line of more than 256 MiB, after all lines before that were handed out; ASSAY_EIO, ASSAY_ENOMEM. */
 int assay_lines_next(assay_lines *lines, const char **line, size_t *length, assay_error *err);
 /* Appends the next bytes of text, whatever lines they are, until the buffer has `most` or more or the file ends: for
  * files that are no lines. Not to be mixed with assay_lines_next(). 0, or as assay_lines_next(): then the bytes before

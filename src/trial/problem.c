@@ -93,6 +93,14 @@ void assay_problems_add(assay_problems *p, int kind, int64_t step, const char *f
     keep(p, kind, step, assay_copy_text(file ? file : ""), offset, assay_copy_text(text), ASSAY_NO_TENSOR);
 }
 
+const char *assay_problems_unread(const assay_problems *p)
+{
+    for (size_t i = 0; i < p->kept; i++)
+        if (p->list[i].kind == ASSAY_PROBLEM_READ)
+            return p->list[i].text;
+    return NULL;
+}
+
 void assay_problems_set_tensor(assay_problems *p, uint32_t tensor)
 {
     if (p->total <= ASSAY_PROBLEMS_KEPT && p->kept == p->total)

@@ -13,6 +13,7 @@ struct assay_store {
     const assay_store_ops *ops;
     char *location; /* as it was given; owned */
     void *root;     /* the backend's */
+    char *noted;    /* assay_store_note(); owned */
 };
 
 struct assay_store_file {

@@ -67,6 +67,7 @@ void assay_store_close(assay_store *store)
     if (!store)
         return;
     store->ops->close(store);
+    free(store->noted);
     free(store->location);
     free(store);
 }
@@ -92,9 +93,29 @@ bool assay_store_local_path(const assay_store *store, const char *path, char *ou
     return length > 0 && (size_t)length < room;
 }
 
+void assay_store_note(assay_store *store, const char *text)
+{
+    if (!store->noted)
+        store->noted = assay_copy_text(text); /* without memory there is no report either */
+}
+
+bool assay_store_take_note(assay_store *store, assay_error *out)
+{
+    if (!store->noted)
+        return false;
+    assay_fail(out, ASSAY_EIO, "%s", store->noted);
+    free(store->noted);
+    store->noted = NULL;
+    return true;
+}
+
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err)
 {
-    return store->ops->list(store, directory, out, err);
+    assay_error why = {{0}};
+    int status = store->ops->list(store, directory, out, err ? err : &why);
+    if (status == ASSAY_EIO && !err && assay_store_exists(store, directory, &why) != 1) /* a file has no names in it */
+        assay_store_note(store, why.text);
+    return status;
 }
 
 void assay_store_list_ahead(assay_store *store, const char *directory)
@@ -106,12 +127,16 @@ void assay_store_list_ahead(assay_store *store, const char *directory)
 int assay_store_exists(assay_store *store, const char *path, assay_error *err)
 {
     uint64_t size = 0;
-    return store->ops->size_of(store, path, &size, err);
+    return assay_store_size_of(store, path, &size, err);
 }
 
 int assay_store_size_of(assay_store *store, const char *path, uint64_t *size, assay_error *err)
 {
-    return store->ops->size_of(store, path, size, err);
+    assay_error why = {{0}};
+    int status = store->ops->size_of(store, path, size, err ? err : &why);
+    if (status == ASSAY_EIO && !err)
+        assay_store_note(store, why.text);
+    return status;
 }
 
 bool assay_store_leads_out(assay_store *store, const char *path)
@@ -260,13 +285,15 @@ static int read_all(assay_store_file *file, size_t ceiling, assay_buf *out, assa
 int assay_store_read(assay_store *store, const char *path, size_t ceiling, assay_buf *out, assay_error *err)
 {
     assay_store_file *file = NULL;
-    int status = assay_store_open_file(store, path, &file, err);
-    if (status != ASSAY_OK)
-        return status;
+    assay_error why = {{0}};
+    int status = assay_store_open_file(store, path, &file, err ? err : &why);
     assay_buf_clear(out);
-    status = read_all(file, ceiling, out, err);
+    if (status == ASSAY_OK)
+        status = read_all(file, ceiling, out, err ? err : &why);
     if (status != ASSAY_OK)
         assay_buf_clear(out);
+    if (status == ASSAY_EIO && !err)
+        assay_store_note(store, why.text);
     assay_store_close_file(file);
     return status;
 }

@@ -44,6 +44,13 @@ const char *assay_store_location(const assay_store *store);
  * path does not fit. There need not be such a file. */
 bool assay_store_local_path(const assay_store *store, const char *path, char *out, size_t room);
 
+/* A failure that its caller takes for "there is no such thing" is noted, so that what is missing then is not missing
+ * without a word: exists, size_of, list and read do so where they get no `err`, of failures of the system and of
+ * servers. The first one is kept. */
+void assay_store_note(assay_store *store, const char *text);
+/* Takes the note away, into *out. False: there is none. */
+bool assay_store_take_note(assay_store *store, assay_error *out);
+
 /* Lists a directory: its sub-directories or its files. A directory that does not exist is ASSAY_ENOTFOUND. One to which
  * a link leads back from below is empty there: its files have shorter names already. */
 int assay_store_list(assay_store *store, const char *directory, assay_names *out, assay_error *err);

@@ -50,7 +50,12 @@ static int take_own(assay_store *store, assay_catalog *catalog, assay_error *err
 {
     char name[512];
     assay_buf text;
-    if (assay_store_exists(store, OWN, NULL) != 1)
+    const int there = assay_store_exists(store, OWN, err);
+    assay_store_stamp stamp;
+    if (there < 0)
+        return there;
+    if (there == 0 &&
+        assay_store_stamp_of(store, OWN, &stamp, NULL) != 1) /* a pipe or directory is one that is wrong */
         return 1;
     assay_buf_init(&text, ASSAY_TOPOLOGY_MOST);
     snprintf(name, sizeof name, "%.400s/%s", assay_store_location(store), OWN);
@@ -106,8 +111,14 @@ int assay_topology_attach(assay_store *store, const char *given, assay_catalog *
 {
     if (given)
         return take_given(catalog, given, err);
+    assay_error noted;
     int status = take_own(store, catalog, err);
-    return status == 1 ? take_derived(store, catalog, err) : status;
+    if (status == 1)
+        status = take_derived(store, catalog, err);
+    if (assay_store_take_note(store, &noted))
+        assay_problems_add(&catalog->problems, ASSAY_PROBLEM_READ, -1, "", -1,
+                           "%s; which worker has which piece may be unknown without it", noted.text);
+    return status;
 }
 
 void assay_topology_pack(const assay_topology *t, assay_buf *out)

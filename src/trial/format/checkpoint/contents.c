@@ -260,3 +260,11 @@ int assay_ckpt_read(void *file, uint64_t at, void *bytes, size_t size, assay_err
                             (unsigned long long)(f->base + at + got));
     return status;
 }
+
+void assay_ckpt_unheard(assay_store *store, assay_problems *problems)
+{
+    const char *text = assay_problems_unread(problems);
+    if (text)
+        assay_store_note(store, text);
+    assay_problems_release(problems);
+}

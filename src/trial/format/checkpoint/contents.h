@@ -132,6 +132,9 @@ void assay_contents_add(assay_contents *c, assay_ckpt_role role, const char *nam
 /* Adds the name of a tensor that belongs to the checkpoint and cannot be read, unless it is there. */
 void assay_contents_promise(assay_contents *c, assay_ckpt_role role, const char *name, size_t name_length);
 /* Is there a tensor of that name that can be read? */
+/* Releases the problems of a reading that is done again later, and named then. What could not be read is noted in the
+ * store, for the next time it may be read. */
+void assay_ckpt_unheard(assay_store *store, assay_problems *problems);
 bool assay_contents_holds(const assay_contents *c, const char *name, size_t name_length);
 /* Adds another name of a tensor, unless that is there. */
 void assay_contents_alias(assay_contents *c, const char *name, size_t name_length, const char *first,

@@ -100,7 +100,7 @@ static int read_arguments(megatron *m, const assay_unit *unit)
     if (status == ASSAY_OK)
         status = assay_ckpt_read_torch(&c, path, FILE, take_arguments, m);
     assay_contents_release(&c);
-    assay_problems_release(&unheard);
+    assay_ckpt_unheard(m->store, &unheard);
     return status;
 }
 
@@ -141,7 +141,7 @@ static int count_layers(megatron *m, const assay_unit *unit, uint64_t *layers)
         *layers = layer >= 0 && (uint64_t)layer + 1 > *layers ? (uint64_t)layer + 1 : *layers;
     }
     assay_contents_release(&c);
-    assay_problems_release(&unheard);
+    assay_ckpt_unheard(m->store, &unheard);
     return status;
 }
 

@@ -161,6 +161,6 @@ int assay_checkpoint_others(assay_store *store, const assay_catalog *catalog, co
     if (status == ASSAY_OK)
         status = assay_ckpt_read_step(&c, path, catalog->worker_key[unit->worker]);
     assay_contents_release(&c);
-    assay_problems_release(&unheard);
+    assay_ckpt_unheard(store, &unheard);
     return status == ASSAY_OK ? others.status : status;
 }

@@ -233,9 +233,15 @@ static int read_member(reading *r, const char *name, assay_ckpt_kind best)
 {
     char path[ASSAY_PATH_ROOM];
     const assay_ckpt_kind kind = kind_in(r, name);
-    if (kind == ASSAY_CKPT_KINDS || assay_ckpt_is_unfinished(name) || path_of(r, name, path) != ASSAY_OK ||
-        is_directory(r, path))
+    if (kind == ASSAY_CKPT_KINDS || assay_ckpt_is_unfinished(name) || path_of(r, name, path) != ASSAY_OK)
         return ASSAY_OK;
+    if (is_directory(r, path)) { /* some trainers call directories of ranks so, but not with these names */
+        if (kind != ASSAY_CKPT_TORCH || in_map(r, name) != ASSAY_NO_ID)
+            assay_problems_add(r->c->problems, ASSAY_PROBLEM_READ, r->c->step, path, -1,
+                               "%s: a directory, where a file should be; what it had is missing from this analysis",
+                               path);
+        return ASSAY_OK;
+    }
     const bool model = assay_ckpt_role_of(name) == ASSAY_CKPT_MODEL;
     if (model && kind > best) {
         remark(r, ASSAY_PROBLEM_SET_ASIDE, path, "another file beside it has the model");
@@ -452,7 +458,7 @@ static bool find_rank_file(assay_contents *c, const char *directory, const char 
     return found;
 }
 
-int assay_ckpt_read_step(assay_contents *c, const char *path, const char *worker)
+static int read_step(assay_contents *c, const char *path, const char *worker)
 {
     char below[ASSAY_PATH_ROOM];
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -469,4 +475,14 @@ int assay_ckpt_read_step(assay_contents *c, const char *path, const char *worker
     if (find_rank_file(c, path, worker, below, &name))
         return read_file(c, below, name, assay_ckpt_role_of(name));
     return read_directory(c, path, worker);
+}
+
+int assay_ckpt_read_step(assay_contents *c, const char *path, const char *worker)
+{
+    assay_error noted;
+    const int status = read_step(c, path, worker);
+    if (assay_store_take_note(c->store, &noted))
+        assay_problems_add(c->problems, ASSAY_PROBLEM_READ, c->step, path, -1,
+                           "%s; what lies there may be missing from this analysis", noted.text);
+    return status;
 }

@@ -65,7 +65,7 @@ int64_t assay_ckpt_torch_step(assay_store *store, const assay_names *top)
         if (assay_contents_init(&c, store, 0, "", &unheard) == ASSAY_OK)
             assay_ckpt_read_torch(&c, name, name, take_step, &step);
         assay_contents_release(&c);
-        assay_problems_release(&unheard);
+        assay_ckpt_unheard(store, &unheard);
     }
     return step;
 }
