@@ -4,10 +4,12 @@
     def name(w): ...        w.folder, w.run(...), w.reports(trial), w.expect(...)
 
     main()                  --assay PROGRAM [--ranks 1 3] [--only NAME] [--sanitized]
+    peak_of(argv)           how a program ended, and the most bytes that it had in memory
 """
 import argparse
 import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -53,6 +55,23 @@ class World:
         self.expect(len(set(found)) == 1 and found[0], "the report depends on the ranks, or there is none")
         self.expect(len(codes) == 1, "exit codes %s" % codes)
         return json.loads(found[0].rstrip(b", \n") + b"}") if found[0] else {"trials": []}, codes.pop()
+
+
+# A program between, because a child has the memory of who starts it in what the system says of it.
+MEASURE = """
+import os, sys
+pid = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
+_, status, used = os.wait4(pid, 0)
+open(sys.argv[1], "w").write(str(used.ru_maxrss))
+code = os.waitstatus_to_exitcode(status)
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
+def peak_of(argv, timeout=60):
+    with tempfile.NamedTemporaryFile("r") as told:
+        done = run([sys.executable, "-S", "-c", MEASURE, told.name, *argv], timeout=timeout)
+        return done, int(told.read() or 0) << 10
 
 
 def problems(report):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Every call fails once: what assay then writes is what it writes without faults, or it says what failed.
 
-    walk.py --assay PROGRAM --shim LIBRARY [--ranks N] [--every | --growth N] [--only TEXT] [--hdf5] [KIND...]
+    walk.py --assay PROGRAM --shim LIBRARY [--ranks N] [--every | --growth N] [--only TEXT] [--set NAME] [--hdf5]
+            [--reader PROGRAM] [KIND...]
 
-For each command, the N-th call of a kind (fail_call.c) fails, for N from 1 until that call is not reached any more; without
+For each command of subjects.py, the N-th call of a kind (fail_call.c) fails, for N from 1 until that call is not reached any more; without
 --every with gaps that grow. The kind `disk` is another one: what is written goes to a disk of N blocks, until all of it fits.
 Allowed ends:
   the exit code, the output and the files of a run without faults
@@ -21,41 +22,14 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-from launch import ROOT, TRIALS, Checks, mpirun, run  # noqa: E402
+from launch import Checks, mpirun, run  # noqa: E402
+from subjects import SETS, Subjects, commands  # noqa: E402
 
 ENOENT, EIO, ENOMEM, EMFILE, ENOSPC = 2, 5, 12, 24, 28
 ERRORS = {"alloc": [ENOMEM], "open": [EMFILE, EIO], "read": [EIO], "stat": [EIO], "close": [EIO], "write": [ENOSPC],
           "fsync": [EIO], "rename": [EIO], "mkdir": [ENOSPC], "readdir": [EIO], "disk": [ENOSPC]}
 BLOCK = 4096
-FORMS = "json,text,csv,junit,markdown,tensorboard,html"
 TIMEOUT = 60
-
-
-def commands(folder, hdf5):
-    """Of each command: its name, its arguments (OUT is replaced), and whether it goes on several ranks."""
-    small, other, partial = TRIALS / "linreg_nan", TRIALS / "flip", TRIALS / "ddp_partial"
-    yield "run", ["run", small, "--format", FORMS, "--quiet", "--out", "OUT"], True
-    yield "run partial", ["run", partial, "--format", FORMS, "--quiet", "--out", "OUT", "--steps", "0:40"], True
-    yield "compare", ["compare", "a=%s" % small, "b=%s" % other, "--format", FORMS, "--quiet", "--out", "OUT", "--steps", "0:40"], True
-    yield "watch", ["watch", small, "--format", "json,text", "--quiet", "--out", "OUT"], True
-    yield "ls", ["ls", partial], False
-    yield "ls json", ["ls", partial, "--json"], False
-    yield "show", ["show", small, "--regex", "bias|weight"], False
-    yield "show values", ["show", small, "--regex", "weight", "--step", "0", "--values"], False
-    yield "show csv", ["show", small, "--regex", "weight", "--csv"], False
-    yield "show drawn", ["show", small, "--regex", "weight", "--draw", "always"], False
-    yield "show report", ["show", folder / "report.json", "--draw", "always"], False
-    yield "rules", ["rules"], False
-    yield "check", ["check", TRIALS / "suite.json"], False
-    packed = ROOT / "tests" / "data" / "packed" / "small.h5"
-    yield "run packed", ["run", packed, "--format", "json,text", "--quiet", "--out", "OUT"], True
-    yield "unpack", ["unpack", packed, "-o", "OUT"], True
-    if hdf5:
-        yield "pack", ["pack", small, "-o", "OUT/packed.h5"], True
-        yield "stats hdf5", ["stats", small, "-o", "OUT/stats.h5"], True
-        yield "run hdf5", ["run", small, "--format", "hdf5,json", "--quiet", "--out", "OUT"], True
-    yield "stats", ["stats", small, "-o", "OUT/stats.csv"], True
-    yield "run checkpoint", ["run", small, "--quiet", "--out", "OUT", "--checkpoint", "OUT/state", "--checkpoint-every", "0.0001"], True
 
 
 def settle(data, name):
@@ -110,8 +84,9 @@ class Command:
         mark.unlink(missing_ok=True)
         if self.argv[0] in ("stats", "pack"):
             self.place.mkdir()  # takes no block
-        argv = [self.args.assay] + [str(a).replace("OUT", str(self.place)) for a in self.argv]
-        env = {"FAIL_CALL": fault, "FAIL_MARK": str(mark), "FAIL_PROGRAM": "assay", "FAIL_RANK": str(self.ranks - 1),
+        argv = [str(a).replace("OUT", str(self.place)) for a in self.argv]
+        argv = argv if isinstance(self.argv[0], Path) else [self.args.assay] + argv
+        env = {"FAIL_CALL": fault, "FAIL_MARK": str(mark), "FAIL_PROGRAM": Path(argv[0]).name, "FAIL_RANK": str(self.ranks - 1),
                "LD_PRELOAD": self.args.shim} if fault else {}
         done = run(argv, env=env, timeout=TIMEOUT) if self.ranks == 1 else mpirun(self.ranks, argv, env=env, timeout=TIMEOUT)
         files = {}
@@ -140,11 +115,12 @@ class Command:
         if done.code == self.code and not wrong and not missing and (self.text is None or done.out == self.text):
             return "same"
         if done.code in (2, 4):
-            errors = [line for line in done.err.splitlines() if "assay: error:" in line or line.startswith("assay:")]
+            errors = [line for line in done.err.splitlines() if line.startswith(("assay:", "error: "))]
             fine = checks.expect(errors, "%s: exit %d without a word: %s" % (where, done.code, done))
             fine &= checks.expect(not wrong, "%s: exit %d and other contents in %s" % (where, done.code, wrong))
             return "exit %d" % done.code if fine else "bad"
-        told = self.told(files) or self.argv[0] in ("ls", "show", "stats", "pack") and done.code == 3
+        told = self.told(files) or "run" not in self.argv and done.code == 3 and bool(done.err.strip() or done.out.strip())
+        told = told or isinstance(self.argv[0], Path) and "remark: " in done.err
         told = told or self.argv[0] == "ls" and re.search(r"^[0-9]+ found|\"kind\": \"damaged-facts\"", done.out, re.M)  # or a remark
         told = told or self.argv[0] == "watch" and not wrong and not missing  # a look that failed is told, and the next is right
         checks.expect(told, "%s: exit %d, other contents in %s, missing %s%s" %
@@ -176,17 +152,17 @@ def main():
     parser.add_argument("--shim", required=True)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--every", action="store_true")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", action="append", help="commands whose name has this text")
+    parser.add_argument("--set", action="append", choices=list(SETS), help="commands of this set")
     parser.add_argument("--growth", type=int, default=3)
     parser.add_argument("--hdf5", action="store_true")
+    parser.add_argument("--reader", help="the program of read_recording.c")
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
-        made = run([args.assay, "run", TRIALS / "linreg_nan", "--quiet", "--out", folder])
-        checks.expect(made.code in (0, 1, 3), "without faults: %s" % made)
-        for name, argv, parallel in commands(Path(folder), args.hdf5):
-            if args.only not in name or (args.ranks > 1 and not parallel):
+        for name, argv, parallel in commands(Subjects(folder, args.assay, args.reader), args.hdf5, args.set or list(SETS)):
+            if not any(part in name for part in args.only or [""]) or (args.ranks > 1 and not parallel):
                 continue
             command = Command(args, name, argv, args.ranks, folder)
             for kind in args.kinds or list(ERRORS):
