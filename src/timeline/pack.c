@@ -246,6 +246,7 @@ static void join_spans(joining *j)
     for (assay_timeline_oddity *o = first; count-- > 0 && is_sound(j); o++) {
         o->node = text_of(j, o->node);
         o->unit = text_of(j, o->unit);
+        j->status = is_sound(j) && o->kind >= ASSAY_ODDITIES ? ASSAY_EINTERNAL : j->status;
     }
     if (is_sound(j))
         join_rows(j, &c->cell, sizeof(int64_t), &first);

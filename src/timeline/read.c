@@ -34,10 +34,17 @@ int assay_timeline_read(assay_store *store, const assay_event_files *files, assa
     return status;
 }
 
+/* The first files of each kind by name, the others as a number. */
 static void name_oddities(const assay_timeline_data *t, const assay_event_files *files, assay_problems *problems)
 {
+    enum { NAMED = 20 };
+    static const int kinds[ASSAY_ODDITIES] = {
+        [ASSAY_ODD_CLOCK] = ASSAY_PROBLEM_CLOCK, [ASSAY_ODD_PERCENT] = ASSAY_PROBLEM_PERCENT};
+    uint64_t found[ASSAY_ODDITIES] = {0};
     for (size_t i = 0; i < t->odds; i++) {
         const assay_timeline_oddity *o = &t->odd[i];
+        if (found[o->kind]++ >= NAMED)
+            continue;
         const char *path = files->list[o->file].path, *node = assay_timeline_text(t, o->node),
                    *unit = assay_timeline_text(t, o->unit), *metric = assay_metric_word((int)o->metric);
         const unsigned long long line = o->line;
