@@ -101,7 +101,8 @@ bool assay_pull_integer(assay_pull *s, int64_t *value, bool *fits)
     return true;
 }
 
-/* digits / 10^places, rounded once: a quotient of at least 65 bits, of which the rest that is cut off is remembered. */
+/* digits / 10^places, places > 0, rounded once: a quotient of at least 65 bits, of which the rest that is cut off is
+ * remembered. */
 static double divided(uint64_t digits, unsigned places)
 {
     static const uint64_t whole_tens[] = {1,
@@ -142,9 +143,9 @@ static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e
 
 double assay_decimal(uint64_t digits, unsigned places)
 {
-    if (digits <= UINT64_C(1) << 53)
-        return places == 0 ? (double)digits : (double)digits / tens[places];
-    return divided(digits, places);
+    if (places == 0)
+        return (double)digits;
+    return digits <= UINT64_C(1) << 53 ? (double)digits / tens[places] : divided(digits, places);
 }
 
 bool assay_pull_number(assay_pull *s, double *value)

@@ -59,6 +59,10 @@ static void name_oddities(const assay_timeline_data *t, const assay_event_files 
                 "%s: line %llu: %s of %s on %s is %.6g percent, which no machine has; it counts as it is", path, line,
                 metric, unit, node, (double)o->value / 1e6);
     }
+    for (int kind = 0; kind < ASSAY_ODDITIES; kind++)
+        if (found[kind] > NAMED)
+            assay_problems_add(problems, kinds[kind], -1, "", -1, "the same in %llu more event files",
+                               (unsigned long long)(found[kind] - NAMED));
 }
 
 /* One sentence for all workers whose clocks differ. */
