@@ -34,7 +34,7 @@ PRIVATE_TO = r"src/trial/format/\w+/.*|src/hook/.*"  # what a format calls its f
 BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|ctime|asctime|alloca|atoi|atol|atof)\s*\(")
 PLACES = ["*", ".ci/*"] + [d + "/**/*" for d in ("include", "src", "rules", "jobs", "slurm", "tests", "bench", "docs", "cmake")]
 MOST_LINES = 500
-LONGER = {"src/python/assay_hook.py": 600}  # users get it as one file
+LONGER = {"src/python/assay_hook.py": 750}  # users get it as one file
 breaches = []
 
 

@@ -120,6 +120,9 @@ int assay_hook_seek(assay_hook *hook, int64_t global_step, int mode, int64_t mod
 bool assay_hook_active(const assay_hook *hook);
 /* True when a tensor of this name would be saved now: lets a caller spare itself a copy from a device. */
 bool assay_hook_wants(assay_hook *hook, const char *tensor);
+/* True when assay_hook_save_statistics() gives all that would be saved now of a tensor of this name, so that a caller
+ * whose tensor lies on a device takes them there. False when nothing would be saved, or more than that. */
+bool assay_hook_wants_statistics(assay_hook *hook, const char *tensor);
 
 /* Saves a tensor of the current step if its collections want it: `data` holds the elements in C order, shape[0..ndim)
  * its extents (ndim 0 is a scalar). The bytes are copied before this returns. Saving a name twice in a step writes two
@@ -139,11 +142,25 @@ typedef struct assay_hook_layout {
  * leaves the tensor. */
 int assay_hook_save_piece(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape,
                           const void *data, const assay_hook_layout *layout);
+/* Statistics of a tensor that the caller has taken: over the flattened tensor, NaN where an element is NaN. */
+typedef struct assay_hook_statistics {
+    double min, max, mean;
+    double std;    /* divides by N */
+    double l1, l2; /* norms */
+} assay_hook_statistics;
+/* Saves the reductions that these statistics give, in place of a tensor of this dtype and shape. What its collections
+ * want besides is not recorded. Statuses as assay_hook_save(). */
+int assay_hook_save_statistics(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape,
+                               const assay_hook_statistics *statistics);
 /* Saves a one-dimensional tensor of strings. */
 int assay_hook_save_strings(assay_hook *hook, const char *tensor, size_t count, const char *const *texts);
 /* Saves a float64 of shape (1) named "scalar/<name>" at the current step, whatever the save interval says, unless a
  * collection matches that name: then that collection's steps hold. Also drawn by TensorBoard, when on. */
 int assay_hook_save_scalar(assay_hook *hook, const char *name, double value);
+
+/* Changes how often a collection is saved, from the next step on, in every mode: for a program that measures what
+ * recording costs it. May be called at any time. ASSAY_ENOTFOUND, ASSAY_EPARAM for an interval below 1. */
+int assay_hook_set_interval(assay_hook *hook, const char *collection, int64_t interval);
 
 /* Waits until every step closed so far is on disk. */
 int assay_hook_flush(assay_hook *hook);
@@ -161,8 +178,18 @@ typedef struct assay_hook_counts {
 /* Fills *counts; zeros for NULL. */
 void assay_hook_get_counts(assay_hook *hook, assay_hook_counts *counts);
 
+/* What the recording has cost so far. */
+typedef struct assay_hook_cost {
+    double calls;  /* seconds that calls took at steps that were saved: copies, and waiting for room in the queue */
+    double writer; /* seconds of processor time of the thread that writes, beside the training */
+} assay_hook_cost;
+
+/* Fills *cost; zeros for NULL. */
+void assay_hook_get_cost(assay_hook *hook, assay_hook_cost *cost);
+
 /* Closes the last step, waits for the writer, marks this worker as closed (and the training as ended when it is the
- * last one) and frees the hook. Returns the first failure's status, or 0. */
+ * last one) and frees the hook. Rank 0 says in one line what was recorded, what was dropped and what it cost. Returns
+ * the first failure's status, or 0. */
 int assay_hook_close(assay_hook *hook);
 
 #ifdef __cplusplus

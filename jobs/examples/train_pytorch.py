@@ -3,7 +3,7 @@
     PYTHONPATH=PREFIX/share/assay/python python3 train_pytorch.py runs/pytorch
     assay run jobs/image-classifier.json --trial runs/pytorch
 
-    torchrun --nproc_per_node 4 train_pytorch.py runs/ddp        every process is a worker then
+    torchrun --nproc_per_node 4 train_pytorch.py runs/ddp     every process is a worker then; docs/hook.md says how on Debian 12
 
 Images of 12 x 12 pixels hold a bar, a cross or a square somewhere; a convolutional network learns which. The hook's
 calls are marked; without them the training is the same.

@@ -107,6 +107,7 @@ int hook_begin(assay_hook *hook)
     if (hook->frozen)
         return hook->off ? hook->counts.status : ASSAY_OK;
     hook->frozen = true;
+    clock_gettime(CLOCK_MONOTONIC, &hook->begun);
     assay_error err = {""};
     sigset_t signals;
     hook_hold_signals(&signals);

@@ -23,16 +23,33 @@ static bool is_on(const hook_output *out)
     return out->buckets != NULL;
 }
 
+/* All is exported, not the histograms of statistics alone. */
+static bool exports_all(const hook_config *config)
+{
+    return config->export_tensorboard || config->tensorboard;
+}
+
+static bool shows_histogram(const hook_config *config, const hook_collection *c)
+{
+    return c->histogram && (exports_all(config) || c->reduce.form == HOOK_FORM_STATISTICS);
+}
+
 int hook_board_init(hook_output *out)
 {
     for (int m = 0; m < HOOK_MODES; m++) {
         out->board_file[m] = -1;
         assay_buf_init(&out->board[m], BOARD_CEILING);
     }
-    if (!out->config->export_tensorboard && !out->config->tensorboard)
+    bool any = exports_all(out->config);
+    for (size_t i = 0; i < out->config->count; i++)
+        any |= out->config->collections[i].saved && shows_histogram(out->config, &out->config->collections[i]);
+    if (!any)
         return ASSAY_OK;
     out->buckets = assay_alloc(sizeof(hook_buckets));
-    return out->buckets ? ASSAY_OK : ASSAY_ENOMEM;
+    if (!out->buckets)
+        return ASSAY_ENOMEM;
+    hook_buckets_init(out->buckets);
+    return ASSAY_OK;
 }
 
 void hook_board_release(hook_output *out)
@@ -60,45 +77,54 @@ static void clean_tag(char *out, const char *prefix, const char *name)
     memmove(out, out + slashes, strlen(out + slashes) + 1);
 }
 
-static void take_scalar(hook_output *out, const hook_item *item)
+static void take_scalar(hook_output *out, const hook_item *item, double value)
 {
-    static const uint8_t sum = HOOK_SUM;
     char tag[TAG_ROOM];
-    double value;
-    hook_reduce(item->dtype, item->data, 1, &sum, 1, false, &value);
     clean_tag(tag, "", item->name);
     assay_tfevent_put_scalar(&out->board[item->mode], item->wall_time, item->step, tag, value);
 }
 
-static void take_histogram(hook_output *out, const hook_item *item, const char *collection)
+static void take_histogram(hook_output *out, const hook_item *item, const assay_stats *stats, const char *collection)
 {
     char tag[TAG_ROOM], prefix[260];
     hook_buckets *buckets = out->buckets;
     snprintf(prefix, sizeof prefix, "%s/", collection);
     clean_tag(tag, prefix, item->name);
-    if (hook_count_buckets(item->dtype, item->data, item->bytes / assay_dtype_size(item->dtype), buckets))
+    if (hook_count_buckets(item->dtype, item->data, item->bytes / assay_dtype_size(item->dtype), stats, buckets))
         hook_encode_histogram(&out->board[item->mode], item->wall_time, item->step, tag, &buckets->histogram);
 }
 
-void hook_board_item(hook_output *out, const hook_item *item)
+/* The first collection that has a histogram of the item, or NULL, and whether the item is shown as a scalar. */
+static const char *shown_as(const hook_output *out, const hook_item *item, bool *scalar)
 {
-    if (!is_on(out) || item->dtype == ASSAY_STRING || item->bytes == 0)
-        return;
-    bool one = item->bytes == assay_dtype_size(item->dtype);
-    bool scalar = item->mask == 0;
     const char *histogram = NULL;
+    bool scalars_only = item->mask == 0;
     for (size_t i = 0; i < out->config->count; i++) {
         const hook_collection *c = &out->config->collections[i];
         if (!(item->mask >> i & 1))
             continue;
-        scalar |= c->scalars_only;
-        if (c->histogram && !histogram)
+        scalars_only |= c->scalars_only;
+        if (shows_histogram(out->config, c) && !histogram)
             histogram = c->name;
     }
-    if (scalar && one)
-        take_scalar(out, item);
-    if (histogram && item->dtype != ASSAY_BOOL)
-        take_histogram(out, item, histogram);
+    *scalar = exports_all(out->config) && scalars_only && item->bytes == assay_dtype_size(item->dtype);
+    return item->dtype == ASSAY_BOOL ? NULL : histogram;
+}
+
+bool hook_board_wants(const hook_output *out, const hook_item *item)
+{
+    bool scalar = false;
+    return is_on(out) && (shown_as(out, item, &scalar) || scalar);
+}
+
+void hook_board_item(hook_output *out, const hook_item *item, const assay_stats *stats)
+{
+    bool scalar;
+    const char *histogram = shown_as(out, item, &scalar);
+    if (scalar)
+        take_scalar(out, item, stats->sum);
+    if (histogram)
+        take_histogram(out, item, stats, histogram);
 }
 
 static int open_file(hook_output *out, int mode)

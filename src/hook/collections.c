@@ -16,7 +16,8 @@ static void put_bool(assay_buf *out, const char *key, bool value)
 
 static void put_steps(assay_buf *out, const hook_steps *steps)
 {
-    assay_put_format(out, "{\"save_interval\": %lld, \"save_steps\": [", (long long)steps->interval);
+    const int64_t interval = __atomic_load_n(&steps->interval, __ATOMIC_RELAXED);
+    assay_put_format(out, "{\"save_interval\": %lld, \"save_steps\": [", (long long)interval);
     for (size_t i = 0; i < steps->listed; i++)
         assay_put_format(out, "%s%lld", i ? ", " : "", (long long)steps->list[i]);
     assay_put_format(out, "], \"start_step\": %lld, \"end_step\": ", (long long)steps->start);
@@ -79,7 +80,7 @@ static void put_collection(assay_buf *out, const hook_collection *c, const char 
     assay_put_format(out, "}, \"save_config\": {");
     for (int m = 0; m < HOOK_MODES; m++) {
         assay_put_format(out, "%s\"%s\": ", m ? ", " : "", mode_names[m]);
-        if (c->rule_given[m])
+        if (__atomic_load_n(&c->rule_given[m], __ATOMIC_RELAXED))
             put_steps(out, &c->rule[m]);
         else
             assay_put_format(out, "null"); /* nobody said anything about this mode: the default holds */

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/nearest.h"
 
 /* Patterns of weights, biases, gradients and losses are the reference's for PyTorch; metrics is its XGBoost one. The
  * reference fills the others by framework calls, so their patterns are ours (docs/hook.md). */
@@ -59,6 +60,40 @@ int hook_config_find(const hook_config *config, const char *collection)
             return (int)i;
     }
     return -1;
+}
+
+int hook_config_check_name(const hook_config *config, const char *collection, assay_error *err)
+{
+    char hint[ASSAY_NEAREST_ROOM];
+    assay_nearest nearest;
+    if (hook_config_find(config, collection) >= 0)
+        return ASSAY_OK;
+    assay_nearest_begin(&nearest, collection, strlen(collection));
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
+        assay_nearest_offer(&nearest, builtins[i].name);
+    enum { LONG_NAME = 8 }; /* two letters may be wrong in a long one: "layers" is not meant to be "labels" */
+    if (!nearest.best || nearest.distance > (nearest.length >= LONG_NAME ? 2 : 1))
+        return ASSAY_OK;
+    return assay_fail(err, ASSAY_ENOTFOUND,
+                      "there is no collection \"%s\"%s: one of your own that is named so like a built-in one is given "
+                      "its patterns or tensors before it is included",
+                      collection, assay_nearest_hint(&nearest, hint));
+}
+
+int hook_config_set_interval(hook_config *config, const char *collection, int64_t interval, assay_error *err)
+{
+    int index = hook_config_find(config, collection);
+    if (index < 0)
+        return assay_fail(err, ASSAY_ENOTFOUND, "collection \"%s\" is not declared", collection);
+    if (interval < 1)
+        return assay_fail(err, ASSAY_EPARAM, "%s: save_interval = %lld: expected a number of steps from 1", collection,
+                          (long long)interval);
+    for (int m = 0; m < HOOK_MODES; m++) {
+        /* the writer may be reading them for the collections file */
+        __atomic_store_n(&config->collections[index].rule[m].interval, interval, __ATOMIC_RELAXED);
+        __atomic_store_n(&config->collections[index].rule_given[m], true, __ATOMIC_RELAXED);
+    }
+    return ASSAY_OK;
 }
 
 static int add_collection(hook_config *config, const char *name, int *index, assay_error *err)
@@ -199,6 +234,18 @@ static void resolve_steps(const hook_config *config, hook_collection *c)
         c->rule_given[m] = true;
 }
 
+/* Statistics are reductions that one pass gives, and the shape. */
+static void add_statistics(hook_reductions *r)
+{
+    static const uint8_t codes[] = {HOOK_MIN, HOOK_MAX, HOOK_MEAN,           HOOK_STD,
+                                    HOOK_L1,  HOOK_L2,  HOOK_OPS + HOOK_MAX, HOOK_OPS + HOOK_MEAN};
+    for (size_t i = 0; i < sizeof codes; i++) {
+        if (!memchr(r->codes, codes[i], r->count))
+            r->codes[r->count++] = codes[i];
+    }
+    r->shape = true;
+}
+
 /* Without a list of reductions the raw tensor is saved, with one only when asked for; a collection's own setting
  * replaces the hook's as a whole, as in the reference. */
 static void resolve_reductions(const hook_config *config, hook_collection *c)
@@ -207,9 +254,11 @@ static void resolve_reductions(const hook_config *config, hook_collection *c)
     if (c->scalars_only)
         memset(&r, 0, sizeof r);
     if (!r.raw_given)
-        r.raw = r.count == 0;
+        r.raw = r.count == 0 && r.form == HOOK_FORM_RAW;
+    if (r.form == HOOK_FORM_STATISTICS)
+        add_statistics(&r);
     c->reduce = r;
-    if (c->scalars_only)
+    if (c->scalars_only || r.form == HOOK_FORM_DIGEST)
         c->histogram = false;
 }
 

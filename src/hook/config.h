@@ -34,9 +34,13 @@ typedef struct hook_steps {
     size_t listed;
 } hook_steps;
 
+/* What is kept of a tensor (parameter "record"). */
+typedef enum hook_form { HOOK_FORM_RAW, HOOK_FORM_STATISTICS, HOOK_FORM_DIGEST } hook_form;
+
 typedef struct hook_reductions {
-    bool given; /* any of the three parameters was set here */
+    bool given; /* any of the four parameters was set here */
     bool raw_given, raw, shape;
+    hook_form form;
     uint8_t codes[HOOK_REDUCTIONS]; /* plain, norms, abs_, abs_ norms: the order in which the reference writes them */
     size_t count;
 } hook_reductions;
@@ -88,6 +92,11 @@ void hook_config_release(hook_config *config);
 
 /* Index of a collection, or -1. */
 int hook_config_find(const hook_config *config, const char *collection);
+/* ASSAY_ENOTFOUND for the name of a collection that exists neither built in nor declared and looks like a built-in one
+ * misspelt: said where it is included by its name alone. */
+int hook_config_check_name(const hook_config *config, const char *collection, assay_error *err);
+/* Changes the interval of a collection in all modes. Frozen configurations only. ASSAY_ENOTFOUND, ASSAY_EPARAM. */
+int hook_config_set_interval(hook_config *config, const char *collection, int64_t interval, assay_error *err);
 /* Declares a collection and includes it; *index may be NULL. */
 int hook_config_declare(hook_config *config, const char *collection, int *index, assay_error *err);
 /* Sets a parameter of the hook (collection NULL) or of a declared collection. ASSAY_ENOTFOUND, ASSAY_EPARAM,

@@ -126,10 +126,15 @@ static int add_collections(const reader *r, const cJSON *list)
         const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "CollectionName");
         if (!cJSON_IsString(name))
             return wrong(r, place, "an object with a CollectionName");
-        int rc = hook_config_declare(r->config, name->valuestring, NULL, &why);
+        const cJSON *parameters = cJSON_GetObjectItemCaseSensitive(item, "CollectionParameters");
+        int rc = cJSON_GetObjectItemCaseSensitive(parameters, "include_regex")
+                     ? ASSAY_OK
+                     : hook_config_check_name(r->config, name->valuestring, &why);
+        if (rc == ASSAY_OK)
+            rc = hook_config_declare(r->config, name->valuestring, NULL, &why);
         if (rc < 0)
             return assay_fail(r->err, rc, "%s: %s: %s", r->name, place, why.text);
-        rc = set_all(r, name->valuestring, place, cJSON_GetObjectItemCaseSensitive(item, "CollectionParameters"));
+        rc = set_all(r, name->valuestring, place, parameters);
         if (rc < 0)
             return rc;
     }

@@ -156,7 +156,9 @@ typedef int (*setter)(hook_config *, const char *, const char *, const char *, a
 static int set_declared(hook_config *config, const char *collection, const char *key, const char *value,
                         assay_error *err)
 {
-    int rc = hook_config_declare(config, collection, NULL, err);
+    int rc = key ? ASSAY_OK : hook_config_check_name(config, collection, err);
+    if (rc == ASSAY_OK)
+        rc = hook_config_declare(config, collection, NULL, err);
     return rc < 0 || !key ? rc : hook_config_set(config, collection, key, value, err);
 }
 
@@ -324,16 +326,40 @@ int assay_hook_begin(assay_hook *hook)
     return rc;
 }
 
-/* Said once of a run, by its first worker: a report of a part shall not be taken for one of the whole. */
-static void say_what_was_left_out(const assay_hook *hook)
+int assay_hook_set_interval(assay_hook *hook, const char *collection, int64_t interval)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)interval);
+    if (!hook || hook_forked(hook))
+        return ASSAY_OK;
+    pthread_mutex_lock(&hook->lock);
+    bool frozen = hook->frozen;
+    assay_error err = {""};
+    int rc = ASSAY_OK;
+    if (frozen && !hook->off) {
+        rc = hook_config_set_interval(&hook->config, collection ? collection : "", interval, &err);
+        hook->names.version += rc == ASSAY_OK; /* the collections file has the interval */
+        if (rc < 0)
+            hook_failed(hook, rc, err.text);
+    }
+    pthread_mutex_unlock(&hook->lock);
+    return frozen ? rc : assay_hook_collection_set(hook, collection, "save_interval", text);
+}
+
+/* Said once of a run, by its first worker: what it recorded, so that a report of a part is not taken for one of the
+ * whole, what it dropped, and what it cost. */
+static void say_what_was_recorded(const assay_hook *hook)
 {
     assay_buf text;
     assay_buf_init(&text, HOOK_FACTS_CEILING);
+    assay_put_format(&text, "recorded ");
+    size_t before = text.size;
     hook_recorded_put(&hook->recorded, &hook->config, hook->num_workers, &text);
+    assay_put_format(&text, text.size > before ? ", as configured (no report can judge the rest): " : "");
+    hook_cost_put(hook, &text);
     assay_put_u8(&text, '\0');
-    if (hook->rank == 0 && text.size > 1 && assay_buf_status(&text) == ASSAY_OK)
-        assay_log_note("%s: recorded %s, as configured: no report can judge the rest", hook->directory,
-                       (const char *)text.data);
+    if (hook->rank == 0 && hook->serial > 0 && assay_buf_status(&text) == ASSAY_OK)
+        assay_log_note("%s: %s", hook->directory, (const char *)text.data);
     assay_buf_release(&text);
 }
 
@@ -345,13 +371,13 @@ static void write_end(assay_hook *hook)
     hook_hold_signals(&signals);
     int rc = hook_writer_collections(hook, &err);
     hook_write_facts(hook, true);
-    say_what_was_left_out(hook);
+    say_what_was_recorded(hook);
     if (rc == ASSAY_OK)
         rc = hook_directory_close(hook->directory, hook->worker, hook_workers(hook), hook->config.end, &err);
     if (rc < 0)
         hook_failed(hook, rc, err.text);
     hook_release_signals(&signals);
-    if (hook->counts.dropped)
+    if (hook->counts.dropped && hook->rank > 0)
         assay_log_warn("%s: %llu tensor%s of %s dropped", hook->directory, (unsigned long long)hook->counts.dropped,
                        assay_plural(hook->counts.dropped), hook->worker);
 }

@@ -194,6 +194,42 @@ static void put_shape(hook_output *out, const hook_item *item)
     assay_put_format(&out->shapes, "]}");
 }
 
+/* The digest is a number of its own, which readers of the format that do not know it take for a tensor. */
+static int put_digest(hook_output *out, const hook_item *item, assay_error *err)
+{
+    char tag[HOOK_NAME_LENGTH + REDUCTION_NAME];
+    int64_t digest = hook_digest(item->dtype, item->ndim, item->shape, item->data, item->bytes);
+    snprintf(tag, sizeof tag, "assay/digest/%s", item->name);
+    hook_record r = record_of(item);
+    r.tag = tag;
+    r.ndim = 0;
+    r.dtype = ASSAY_INT64;
+    r.content = sizeof digest;
+    if (!hook_encode_tensor(&r, &out->head, &out->tail))
+        return too_large(item, err);
+    return put_record(out, tag, &digest, sizeof digest, NULL, err);
+}
+
+static uint64_t elements_of(const hook_item *item)
+{
+    uint64_t elements = 1;
+    for (int d = 0; d < item->ndim; d++)
+        elements *= (uint64_t)item->shape[d];
+    return elements;
+}
+
+/* The reductions of an item whose statistics the caller has taken: as many as they give. */
+static int put_given(hook_output *out, const hook_item *item, const uint8_t *codes, size_t count, assay_error *err)
+{
+    int rc = ASSAY_OK;
+    double value;
+    for (size_t k = 0; rc == ASSAY_OK && k < count; k++) {
+        if (hook_reduce_given(item->data, elements_of(item), codes[k], out->config->sample_variance, &value))
+            rc = put_reduction(out, item, codes[k], value, err);
+    }
+    return rc;
+}
+
 /* The reductions that any of the item's collections asks for, each once. */
 static size_t wanted_reductions(const hook_output *out, const hook_item *item, uint8_t *codes)
 {
@@ -210,29 +246,39 @@ static size_t wanted_reductions(const hook_output *out, const hook_item *item, u
 
 static int put_item(hook_output *out, const hook_item *item, assay_error *err)
 {
-    bool raw = item->mask == 0, shape = false;
+    bool raw = item->mask == 0, shape = false, digest = false;
     for (size_t i = 0; i < out->config->count; i++) {
         const hook_reductions *r = &out->config->collections[i].reduce;
         raw |= (item->mask >> i & 1) && r->raw;
         shape |= (item->mask >> i & 1) && r->shape;
+        digest |= (item->mask >> i & 1) && r->form == HOOK_FORM_DIGEST;
     }
     if (shape)
         put_shape(out, item);
     uint8_t codes[HOOK_REDUCTIONS];
-    size_t count = item->dtype == ASSAY_STRING || item->bytes == 0 ? 0 : wanted_reductions(out, item, codes);
+    bool numbers = item->dtype != ASSAY_STRING && item->bytes > 0;
+    size_t count = numbers ? wanted_reductions(out, item, codes) : 0;
+    if (item->given)
+        return put_given(out, item, codes, count, err);
     int rc = ASSAY_OK;
+    assay_stats stats;
+    bool board = numbers && hook_board_wants(out, item);
+    if (count || board)
+        hook_statistics(item->dtype, item->data, item->bytes / assay_dtype_size(item->dtype), &stats);
     if (count) {
         double values[HOOK_REDUCTIONS];
-        hook_reduce(item->dtype, item->data, item->bytes / assay_dtype_size(item->dtype), codes, count,
+        hook_reduce(item->dtype, item->data, item->bytes / assay_dtype_size(item->dtype), &stats, codes, count,
                     out->config->sample_variance, values);
         for (size_t k = 0; rc == ASSAY_OK && k < count; k++)
             rc = put_reduction(out, item, codes[k], values[k], err);
     }
+    if (rc == ASSAY_OK && digest && numbers)
+        rc = put_digest(out, item, err);
     if (rc == ASSAY_OK && raw &&
         (item->bytes || item->dtype == ASSAY_STRING || item->is_piece)) /* a piece may be empty */
         rc = put_raw(out, item, err);
-    if (rc == ASSAY_OK)
-        hook_board_item(out, item);
+    if (rc == ASSAY_OK && board)
+        hook_board_item(out, item, &stats);
     return rc;
 }
 

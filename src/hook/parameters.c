@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/nearest.h"
 
 enum { MAX_LISTED = 1 << 20, MIN_MEMORY = 1 << 16 };
 
@@ -156,7 +157,26 @@ static int set_steps(const setting *s)
     return strcmp(key, "save_steps") == 0 ? parse_list(s, steps) : 1;
 }
 
-/* reductions, save_raw_tensor, save_shape. 1 when the key is none of them. */
+/* What is kept of a tensor: raw, statistics or digest. */
+static int parse_form(const setting *s, hook_form *out)
+{
+    static const char *const names[] = {"raw", "statistics", "digest"};
+    assay_nearest nearest;
+    char hint[ASSAY_NEAREST_ROOM];
+    assay_nearest_begin(&nearest, s->value, strlen(s->value));
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(s->value, names[i]) == 0) {
+            *out = (hook_form)i;
+            return ASSAY_OK;
+        }
+        assay_nearest_offer(&nearest, names[i]);
+    }
+    return assay_fail(s->err, ASSAY_EPARAM, "%s%s%s = \"%s\"%s: expected raw, statistics or digest",
+                      s->collection ? s->collection->name : "", s->collection ? ": " : "", s->key, s->value,
+                      assay_nearest_hint(&nearest, hint));
+}
+
+/* reductions, save_raw_tensor, save_shape, record. 1 when the key is none of them. */
 static int set_reductions(const setting *s)
 {
     hook_reductions *r = s->collection ? &s->collection->reductions : &s->config->reductions;
@@ -173,6 +193,8 @@ static int set_reductions(const setting *s)
         r->raw_given |= rc == ASSAY_OK;
     } else if (strcmp(s->key, "save_shape") == 0) {
         rc = parse_bool(s, &r->shape);
+    } else if (strcmp(s->key, "record") == 0) {
+        rc = parse_form(s, &r->form);
     }
     r->given |= rc == ASSAY_OK;
     return rc;
@@ -291,6 +313,63 @@ static int set_hook(const setting *s)
     return strcmp(s->key, "out_dir") == 0 ? parse_text(s, &c->directory) : 1;
 }
 
+static void offer_parameters(assay_nearest *nearest, bool of_collection)
+{
+    static const char *const both[] = {"save_interval",   "start_step", "end_step", "save_steps",   "reductions",
+                                       "save_raw_tensor", "save_shape", "record",   "include_regex"};
+    static const char *const hooks[] = {"save_all",
+                                        "dry_run",
+                                        "export_tensorboard",
+                                        "sample_variance",
+                                        "durable",
+                                        "run_facts",
+                                        "timeline",
+                                        "include_workers",
+                                        "checksum",
+                                        "queue_policy",
+                                        "existing",
+                                        "queue_memory",
+                                        "stall_seconds",
+                                        "end_marker",
+                                        "worker",
+                                        "system_metrics_interval",
+                                        "node",
+                                        "tensorboard_dir",
+                                        "out_dir"};
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++)
+        assay_nearest_offer(nearest, both[i]);
+    for (size_t i = 0; !of_collection && i < sizeof hooks / sizeof *hooks; i++)
+        assay_nearest_offer(nearest, hooks[i]);
+    if (of_collection)
+        assay_nearest_offer(nearest, "save_histogram");
+}
+
+/* "trian.save_interval" is compared part by part. */
+static int no_such_key(const setting *s)
+{
+    static const char *const modes[] = {"train", "eval", "predict", "global"};
+    char hint[ASSAY_NEAREST_ROOM];
+    assay_nearest nearest;
+    const char *dot = strchr(s->key, '.');
+    if (dot) {
+        bool known = false;
+        assay_nearest_begin(&nearest, s->key, (size_t)(dot - s->key));
+        for (int m = 0; m < HOOK_MODES; m++) {
+            known |= strlen(modes[m]) == nearest.length && strncmp(modes[m], s->key, nearest.length) == 0;
+            assay_nearest_offer(&nearest, modes[m]);
+        }
+        if (!known)
+            return assay_fail(s->err, ASSAY_ENOTFOUND, "%s: there is no mode \"%.*s\"%s: train, eval, predict, global",
+                              s->key, (int)(dot - s->key), s->key, assay_nearest_hint(&nearest, hint));
+    }
+    const char *key = dot ? dot + 1 : s->key;
+    assay_nearest_begin(&nearest, key, strlen(key));
+    offer_parameters(&nearest, s->collection != NULL);
+    return assay_fail(s->err, ASSAY_ENOTFOUND, "%s%s%s%s: there is no such parameter of a %s (docs/hook.md lists them)",
+                      s->collection ? s->collection->name : "", s->collection ? ": " : "", s->key,
+                      assay_nearest_hint(&nearest, hint), s->collection ? "collection" : "hook");
+}
+
 int hook_config_set(hook_config *config, const char *collection, const char *key, const char *value, assay_error *err)
 {
     int index = collection ? hook_config_find(config, collection) : -1;
@@ -306,11 +385,7 @@ int hook_config_set(hook_config *config, const char *collection, const char *key
         rc = parse_bool(&s, &s.collection->histogram);
     if (rc == 1 && !s.collection)
         rc = set_hook(&s);
-    if (rc == 1)
-        return assay_fail(err, ASSAY_ENOTFOUND, "%s%s%s: there is no such parameter of a %s (docs/hook.md lists them)",
-                          collection ? collection : "", collection ? ": " : "", key,
-                          collection ? "collection" : "hook");
-    return rc;
+    return rc == 1 ? no_such_key(&s) : rc;
 }
 
 static const char *const ops[HOOK_OPS] = {"min", "max", "mean", "std", "variance", "sum", "prod", "l1", "l2"};

@@ -7,6 +7,7 @@
 #include <assay/tensor.h>
 #include "hook/config.h"
 #include "tensor/convert.h"
+#include "tensor/digest.h"
 #include "tensor/stats.h"
 
 enum { BLOCK = 4096 };
@@ -55,6 +56,26 @@ static double figure(const assay_stats *s, int op, double product, bool sample)
     }
 }
 
+/* The absolute forms that the plain statistics give as well: those of norms, sums and the largest. */
+static bool is_plain(int op)
+{
+    return op == HOOK_MAX || op == HOOK_MEAN || op == HOOK_SUM || op == HOOK_L1 || op == HOOK_L2;
+}
+
+static double absolute_figure(const assay_stats *s, int op)
+{
+    switch (op) {
+    case HOOK_MAX:
+        return assay_stats_abs_max(s);
+    case HOOK_MEAN:
+        return assay_stats_abs_mean(s);
+    case HOOK_L2:
+        return assay_stats_l2(s);
+    default:
+        return assay_stats_l1(s);
+    }
+}
+
 /* Statistics of the absolute values, and the product of the elements, block by block. */
 static void second_pass(int dtype, const uint8_t *data, uint64_t elements, assay_stats *absolute, double *product)
 {
@@ -75,25 +96,81 @@ static void second_pass(int dtype, const uint8_t *data, uint64_t elements, assay
     assay_stats_finish(&acc, absolute);
 }
 
-void hook_reduce(int dtype, const void *data, uint64_t elements, const uint8_t *codes, size_t count,
-                 bool sample_variance, double *values)
+void hook_statistics(int dtype, const void *data, uint64_t elements, assay_stats *out)
 {
-    assay_stats plain, absolute = {0};
     assay_stats_acc acc;
-    double product = NAN;
-    bool second = false;
     assay_stats_init(&acc, dtype);
     assay_stats_feed(&acc, data, elements);
-    assay_stats_finish(&acc, &plain);
+    assay_stats_finish(&acc, out);
+}
+
+void hook_reduce(int dtype, const void *data, uint64_t elements, const assay_stats *stats, const uint8_t *codes,
+                 size_t count, bool sample_variance, double *values)
+{
+    assay_stats absolute = {0};
+    double product = NAN;
+    bool second = false;
     for (size_t i = 0; i < count; i++)
-        second |= codes[i] >= HOOK_OPS || codes[i] == HOOK_PROD;
+        second |= codes[i] % HOOK_OPS == HOOK_PROD || (codes[i] >= HOOK_OPS && !is_plain(codes[i] % HOOK_OPS));
     if (second)
         second_pass(dtype, data, elements, &absolute, &product);
     for (size_t i = 0; i < count; i++) {
-        bool abs_form = codes[i] >= HOOK_OPS;
-        values[i] = figure(abs_form ? &absolute : &plain, codes[i] % HOOK_OPS, abs_form ? fabs(product) : product,
-                           sample_variance);
+        int op = codes[i] % HOOK_OPS;
+        if (codes[i] >= HOOK_OPS && is_plain(op))
+            values[i] = absolute_figure(stats, op);
+        else if (codes[i] >= HOOK_OPS)
+            values[i] = figure(&absolute, op, fabs(product), sample_variance);
+        else
+            values[i] = figure(stats, op, product, sample_variance);
     }
+}
+
+bool hook_is_given(uint8_t code)
+{
+    int op = code % HOOK_OPS;
+    return code < HOOK_OPS ? op != HOOK_PROD : is_plain(op);
+}
+
+/* NaN when one of them is, as numpy.fmax would not. */
+static double larger(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+}
+
+bool hook_reduce_given(const assay_hook_statistics *given, uint64_t elements, uint8_t code, bool sample_variance,
+                       double *value)
+{
+    int op = code % HOOK_OPS;
+    double n = (double)elements, sample = sample_variance ? n / (n - 1) : 1;
+    bool absolute = code >= HOOK_OPS;
+    if (!hook_is_given(code))
+        return false;
+    if (op == HOOK_L1)
+        *value = given->l1;
+    else if (op == HOOK_L2)
+        *value = given->l2;
+    else if (op == HOOK_MIN)
+        *value = given->min;
+    else if (op == HOOK_MAX)
+        *value = absolute ? larger(fabs(given->min), fabs(given->max)) : given->max;
+    else if (op == HOOK_MEAN)
+        *value = absolute ? given->l1 / n : given->mean;
+    else if (op == HOOK_SUM)
+        *value = absolute ? given->l1 : given->mean * n;
+    else
+        *value = op == HOOK_STD ? given->std * sqrt(sample) : given->std * given->std * sample;
+    return true;
+}
+
+int64_t hook_digest(int dtype, int ndim, const int64_t *shape, const void *data, size_t bytes)
+{
+    assay_digest digest;
+    size_t size = assay_dtype_size(dtype);
+    bool one_value = bytes <= size || memcmp(data, (const uint8_t *)data + size, bytes - size) == 0;
+    assay_digest_begin(&digest, dtype, ndim, shape);
+    assay_digest_add(&digest, data, bytes);
+    int64_t bits = (int64_t)(assay_digest_end(&digest, bytes / size) >> 1);
+    return one_value ? -bits : bits;
 }
 
 /* Upper bounds of the buckets, rising: -1e20..-1e-12, 0, 1e-12..1e20. */
@@ -111,6 +188,7 @@ static size_t make_limits(double *limits)
     return 2 * half + 2;
 }
 
+/* The first bucket whose bound is above the value. */
 static size_t bucket_of(const double *limits, size_t count, double value)
 {
     size_t low = 0, high = count - 1;
@@ -124,41 +202,75 @@ static size_t bucket_of(const double *limits, size_t count, double value)
     return low;
 }
 
-/* Leaves the buckets from one before the first that holds something to the last that does. */
-static size_t trim(hook_buckets *b, size_t count)
+/* Numbers by sign, exponent and the first four bits of their mantissa: a sixteenth of a power of two is shorter than a
+ * bucket, so that one comparison or two lead from its first bucket to the right one. What is smaller than 1e-12, and
+ * what is larger than 1e20, has the first and the last place. */
+enum { STARTS = HOOK_BUCKET_STARTS / 2, LEAST_EXPONENT = 1023 - 41, LEAST = LEAST_EXPONENT << 4 };
+
+static size_t place_of(double value)
 {
-    size_t first = 0, last = count;
-    while (first + 1 < count && b->counts[first] == 0)
-        first++;
-    while (last > first + 1 && b->counts[last - 1] == 0)
-        last--;
-    first -= first > 0;
-    memmove(b->limits, b->limits + first, (last - first) * sizeof *b->limits);
-    memmove(b->counts, b->counts + first, (last - first) * sizeof *b->counts);
-    return last - first;
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int64_t place = (int64_t)(bits >> 48 & 0x7fff) - LEAST;
+    place = place < 0 ? 0 : place >= STARTS ? STARTS - 1 : place;
+    return (size_t)place + (bits >> 63 ? STARTS : 0);
 }
 
-bool hook_count_buckets(int dtype, const void *data, uint64_t elements, hook_buckets *b)
+/* The value of a place that is nearest to zero. */
+static double start_of(int place)
+{
+    uint64_t bits = (uint64_t)(place + LEAST) << 48;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return place == 0 ? 0 : value;
+}
+
+void hook_buckets_init(hook_buckets *b)
+{
+    b->count = make_limits(b->limits);
+    for (int place = 0; place < STARTS; place++) {
+        bool last = place == STARTS - 1;
+        b->first[place] = (uint16_t)bucket_of(b->limits, b->count, start_of(place));
+        b->first[STARTS + place] = (uint16_t)(last ? 0 : bucket_of(b->limits, b->count, -start_of(place + 1)));
+    }
+}
+
+/* What TensorBoard is shown: from the bucket before the first that holds something to the last that does. */
+static size_t show(hook_buckets *b)
+{
+    size_t kept = 0, last = b->count;
+    while (last > 1 && b->counts[last - 1] == 0)
+        last--;
+    for (size_t i = 0; i < last; i++) {
+        if (b->counts[i] == 0 && i + 1 < last && b->counts[i + 1] == 0)
+            continue;
+        b->shown_limits[kept] = b->limits[i];
+        b->shown_counts[kept++] = b->counts[i];
+    }
+    if (last == b->count)
+        b->shown_limits[kept - 1] = 1.7976931348623157e308; /* readers of the format want a finite last bound */
+    return kept;
+}
+
+bool hook_count_buckets(int dtype, const void *data, uint64_t elements, const assay_stats *stats, hook_buckets *b)
 {
     double block[BLOCK];
-    size_t size = assay_dtype_size(dtype), count = make_limits(b->limits);
-    assay_stats stats;
-    assay_stats_acc acc;
-    memset(b->counts, 0, sizeof b->counts);
-    assay_stats_init(&acc, dtype);
-    assay_stats_feed(&acc, data, elements);
-    assay_stats_finish(&acc, &stats);
-    if (stats.nan || stats.pos_inf || stats.neg_inf)
+    size_t size = assay_dtype_size(dtype);
+    if (stats->nan || stats->pos_inf || stats->neg_inf)
         return false;
+    memset(b->counts, 0, sizeof b->counts);
     for (uint64_t at = 0; at < elements; at += BLOCK) {
         size_t n = elements - at < BLOCK ? (size_t)(elements - at) : BLOCK;
         assay_to_double(dtype, (const uint8_t *)data + at * size, n, block);
-        for (size_t i = 0; i < n; i++)
-            b->counts[bucket_of(b->limits, count, block[i])]++;
+        for (size_t i = 0; i < n; i++) {
+            size_t bucket = b->first[place_of(block[i])];
+            while (b->limits[bucket] <= block[i])
+                bucket++;
+            b->counts[bucket]++;
+        }
     }
-    b->limits[count - 1] = 1.7976931348623157e308; /* readers of the format want a finite last bound */
-    size_t kept = trim(b, count);
-    b->histogram = (hook_histogram){stats.min,     stats.max, (double)stats.count, stats.sum,
-                                    stats.squares, b->limits, b->counts,           kept};
+    size_t kept = show(b);
+    b->histogram = (hook_histogram){stats->min,     stats->max,      (double)stats->count, stats->sum,
+                                    stats->squares, b->shown_limits, b->shown_counts,      kept};
     return true;
 }

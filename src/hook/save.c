@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "hook/layout.h"
+#include "hook/reduce.h"
 
 enum { WAKE_BYTES = 1 << 20 };
 
@@ -127,16 +128,37 @@ bool assay_hook_active(const assay_hook *hook)
     return hook && !hook_forked(hook) && atomic_load_explicit(&hook->mask, memory_order_relaxed) != 0;
 }
 
-bool assay_hook_wants(assay_hook *hook, const char *tensor)
+/* The collections that want a tensor now. */
+static uint64_t mask_now(assay_hook *hook, const char *tensor)
 {
     if (!assay_hook_active(hook) || !tensor)
-        return false;
+        return 0;
     hook_name *name;
     pthread_mutex_lock(&hook->lock);
-    bool wants = hook_names_find(&hook->names, &hook->config, tensor, &name, NULL) == ASSAY_OK &&
-                 (name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed)) != 0;
+    bool found = hook_names_find(&hook->names, &hook->config, tensor, &name, NULL) == ASSAY_OK;
+    uint64_t mask = found ? name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed) : 0;
     pthread_mutex_unlock(&hook->lock);
-    return wants;
+    return mask;
+}
+
+bool assay_hook_wants(assay_hook *hook, const char *tensor)
+{
+    return mask_now(hook, tensor) != 0;
+}
+
+bool assay_hook_wants_statistics(assay_hook *hook, const char *tensor)
+{
+    uint64_t mask = mask_now(hook, tensor);
+    bool enough = mask != 0;
+    for (size_t i = 0; mask && enough && i < hook->config.count; i++) { /* fixed when a step has begun */
+        const hook_reductions *r = &hook->config.collections[i].reduce;
+        if (!(mask >> i & 1))
+            continue;
+        enough = r->form == HOOK_FORM_STATISTICS && !r->raw;
+        for (size_t k = 0; enough && k < r->count; k++)
+            enough = hook_is_given(r->codes[k]);
+    }
+    return enough;
 }
 
 static double now(void)
@@ -192,12 +214,20 @@ static void put_layout(hook_item *item, const assay_hook_layout *layout)
     item->layout = (assay_hook_layout){whole, offset, layout->replica, layout->partial};
 }
 
+/* Seconds of a clock that goes on evenly. */
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* Queues a tensor whose collections want it. A tensor that is too large to be copied into the ring is lent to the
  * writer instead, and the caller waits: memory stays bounded. The lock is held, and let go while bytes are copied. */
-static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int dtype, int ndim, const int64_t *shape,
-                    const void *data, size_t bytes, const assay_hook_layout *layout)
+static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, const hook_item *what, const void *data,
+                    size_t bytes)
 {
-    const int numbers = layout ? 3 * ndim : ndim;
+    const int ndim = what->ndim, numbers = what->is_piece ? 3 * ndim : ndim;
     bool lent = hook_item_size(numbers, bytes) > hook->config.memory / 2;
     if (lent && hook->config.drop) {
         hook->counts.dropped++;
@@ -208,12 +238,13 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int 
         return;
     item->name = name->text;
     item->mask = mask;
-    item->dtype = dtype;
+    item->dtype = what->dtype;
     item->ndim = ndim;
+    item->given = what->given;
     if (ndim)
-        memcpy((int64_t *)(void *)(item + 1), shape, (size_t)ndim * sizeof *shape);
-    if (layout)
-        put_layout(item, layout);
+        memcpy((int64_t *)(void *)(item + 1), what->shape, (size_t)ndim * sizeof *what->shape);
+    if (what->is_piece)
+        put_layout(item, &what->layout);
     if (lent) {
         uint64_t ticket = hook->queue.pushed;
         item->data = data;
@@ -224,7 +255,7 @@ static void enqueue(assay_hook *hook, const hook_name *name, uint64_t mask, int 
         return;
     }
     if (bytes) {
-        void *place = (uint8_t *)(item + 1) + (size_t)numbers * sizeof *shape;
+        void *place = (uint8_t *)(item + 1) + (size_t)numbers * sizeof *what->shape;
         pthread_mutex_unlock(&hook->lock);
         memcpy(place, data, bytes);
         pthread_mutex_lock(&hook->lock);
@@ -266,13 +297,9 @@ static int check(const char *tensor, int dtype, int ndim, const int64_t *shape, 
     return ASSAY_OK;
 }
 
-int assay_hook_save(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data)
-{
-    return assay_hook_save_piece(hook, tensor, dtype, ndim, shape, data, NULL);
-}
-
-int assay_hook_save_piece(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape,
-                          const void *data, const assay_hook_layout *layout)
+/* Saves the tensor itself, or statistics of it. */
+static int save(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data,
+                const assay_hook_statistics *given, const assay_hook_layout *layout)
 {
     int rc = worth_it(hook);
     if (rc <= 0 || atomic_load_explicit(&hook->mask, memory_order_relaxed) == 0)
@@ -280,20 +307,51 @@ int assay_hook_save_piece(assay_hook *hook, const char *tensor, int dtype, int n
     hook_name *name = NULL;
     size_t bytes = 0;
     assay_error err = {""};
+    const double begun = seconds();
+    hook_item what = {.dtype = dtype, .ndim = ndim, .shape = shape, .given = given != NULL};
     pthread_mutex_lock(&hook->lock);
     rc = tensor ? hook_names_find(&hook->names, &hook->config, tensor, &name, &err)
                 : assay_fail(&err, ASSAY_EUSAGE, "a tensor without a name");
     uint64_t mask = rc == ASSAY_OK ? name->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed) : 0;
     if (mask)
-        rc = check(tensor, dtype, ndim, shape, data, &bytes, &err);
-    if (mask && rc == ASSAY_OK && layout)
+        rc = check(tensor, dtype, ndim, shape, given ? given : data, &bytes, &err);
+    if (mask && rc == ASSAY_OK && layout) {
         rc = hook_layout_note(&hook->names, name, ndim, shape, layout, &err);
+        what.is_piece = true;
+        what.layout = *layout;
+    }
     if (mask && rc == ASSAY_OK)
-        enqueue(hook, name, mask, dtype, ndim, shape, data, bytes, layout);
+        enqueue(hook, name, mask, &what, given ? given : data, given && bytes ? sizeof *given : bytes);
     if (rc < 0)
         hook_failed(hook, rc, err.text);
+    if (mask)
+        hook->calls_cost += seconds() - begun;
     pthread_mutex_unlock(&hook->lock);
     return rc;
+}
+
+int assay_hook_save(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape, const void *data)
+{
+    return save(hook, tensor, dtype, ndim, shape, data, NULL, NULL);
+}
+
+int assay_hook_save_piece(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape,
+                          const void *data, const assay_hook_layout *layout)
+{
+    return save(hook, tensor, dtype, ndim, shape, data, NULL, layout);
+}
+
+int assay_hook_save_statistics(assay_hook *hook, const char *tensor, int dtype, int ndim, const int64_t *shape,
+                               const assay_hook_statistics *statistics)
+{
+    static const assay_hook_statistics none;
+    if (hook && !hook_forked(hook) && !statistics) {
+        pthread_mutex_lock(&hook->lock);
+        int rc = hook_failed(hook, ASSAY_EUSAGE, "assay_hook_save_statistics: no statistics");
+        pthread_mutex_unlock(&hook->lock);
+        return rc;
+    }
+    return save(hook, tensor, dtype, ndim, shape, NULL, statistics ? statistics : &none, NULL);
 }
 
 /* Queues strings as (u64 length, bytes) each. The lock is held. */
@@ -363,7 +421,8 @@ int assay_hook_save_scalar(assay_hook *hook, const char *name, double value)
     if (rc == ASSAY_OK) {
         uint64_t mask = found->mask & atomic_load_explicit(&hook->mask, memory_order_relaxed);
         if (mask || !found->mask)
-            enqueue(hook, found, mask, ASSAY_FLOAT64, 1, &one, &value, sizeof value, NULL);
+            enqueue(hook, found, mask, &(hook_item){.dtype = ASSAY_FLOAT64, .ndim = 1, .shape = &one}, &value,
+                    sizeof value);
     } else
         hook_failed(hook, rc, err.text);
     pthread_mutex_unlock(&hook->lock);

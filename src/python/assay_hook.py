@@ -12,12 +12,14 @@
 
 Classes, arguments and tensor names are those of the reference's PyTorch hook, so that a training changes its import and
 nothing else. Without PyTorch: hook.step(), hook.save_tensor(name, array). docs/hook.md says the rest.
+assay_hook.auto("runs/17", net, loss_fn, optimizer) configures and registers by itself (assay_recording, beside this file).
 A mistake in the configuration raises; after that nothing here stops a training.
 """
 import atexit
 import contextlib
 import ctypes
 import ctypes.util
+import difflib
 import enum
 import functools
 import json
@@ -49,12 +51,23 @@ class _Counts(ctypes.Structure):
         ("status", ctypes.c_int), ("text", ctypes.c_char * 512)]
 
 
+class _Cost(ctypes.Structure):
+    _fields_ = [("calls", ctypes.c_double), ("writer", ctypes.c_double)]
+
+
+class _Statistics(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_double) for name in ("min", "max", "mean", "std", "l1", "l2")]
+
+
 _HOOK, _TEXT = ctypes.c_void_p, ctypes.c_char_p
 _SIGNATURES = {
     "open": [_TEXT, ctypes.c_int, ctypes.c_int, ctypes.POINTER(_HOOK), ctypes.POINTER(_Error)],
     "set": [_HOOK, _TEXT, _TEXT], "collection": [_HOOK, _TEXT], "collection_set": [_HOOK, _TEXT, _TEXT, _TEXT],
     "collection_regex": [_HOOK, _TEXT, _TEXT], "collection_name": [_HOOK, _TEXT, _TEXT], "load": [_HOOK, _TEXT],
     "begin": [_HOOK], "set_mode": [_HOOK, ctypes.c_int], "step": [_HOOK], "active": [_HOOK], "wants": [_HOOK, _TEXT],
+    "wants_statistics": [_HOOK, _TEXT], "set_interval": [_HOOK, _TEXT, ctypes.c_int64],
+    "save_statistics": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_Statistics)],
+    "get_cost": [_HOOK, ctypes.POINTER(_Cost)],
     "seek": [_HOOK, ctypes.c_int64, ctypes.c_int, ctypes.c_int64],
     "save": [_HOOK, _TEXT, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p],
     "save_strings": [_HOOK, _TEXT, ctypes.c_size_t, ctypes.POINTER(_TEXT)],
@@ -77,8 +90,8 @@ def _load_library():
     for function, arguments in dict(_SIGNATURES, **assay_hook_topology.SIGNATURES).items():
         entry = getattr(library, "assay_hook_" + function)
         entry.argtypes = arguments
-        entry.restype = ctypes.c_bool if function in ("active", "wants") else ctypes.c_int
-    library.assay_hook_get_counts.restype = None
+        entry.restype = ctypes.c_bool if function in ("active", "wants", "wants_statistics") else ctypes.c_int
+    library.assay_hook_get_counts.restype = library.assay_hook_get_cost.restype = None
     library.assay_hook_phase_begin.restype = ctypes.c_int64
     return library
 
@@ -99,6 +112,16 @@ def _goes_on(method):
         except Exception as error:  # noqa: B902
             self._complain(method.__name__.lstrip("_"), error)
     return guarded
+
+
+def _meant(word, names, likeness=0.85):
+    """What a misspelt word was most likely meant to be, to stand behind it in a message."""
+    near = difflib.get_close_matches(word, names, 1, likeness)
+    return " (did you mean \"%s\"?)" % near[0] if near else ""
+
+
+_BUILT_IN = ("all", "default", "weights", "biases", "gradients", "losses", "metrics", "inputs", "outputs", "labels", "predictions",
+             "optimizer_variables")
 
 
 def _text(value):
@@ -129,7 +152,11 @@ class SaveConfig:
             self.every_mode = SaveConfigMode(save_interval, start_step, end_step, save_steps)
             return
         for mode, config in mode_save_configs.items():
-            mode = ModeKeys[mode] if isinstance(mode, str) else mode
+            if isinstance(mode, str):
+                if mode not in ModeKeys.__members__:
+                    raise ValueError("there is no mode \"%s\"%s: TRAIN, EVAL, PREDICT, GLOBAL" %
+                                     (mode, _meant(mode.upper(), ModeKeys.__members__, 0.6)))
+                mode = ModeKeys[mode]
             self.by_mode[mode] = SaveConfigMode(**config) if isinstance(config, dict) else config
 
     @classmethod
@@ -169,12 +196,13 @@ class ReductionConfig:
 
 
 class Collection:
-    """What the training adds to a collection; built-in patterns live in the library."""
+    """What the training adds to a collection; built-in patterns live in the library. `record` is what is kept of its
+    tensors: "raw", "statistics" or "digest"."""
 
     def __init__(self, name, include_regex=None, tensor_names=None, reduction_config=None, save_config=None,
-                 save_histogram=True):
-        self.name = name
-        self.include_regex = []
+                 save_histogram=True, record=None):
+        self.name, self.record = name, record
+        self.include_regex, self.told = [], {}
         self.tensor_names = set(tensor_names or ())
         self.reduction_config, self.save_config, self.save_histogram = reduction_config, save_config, save_histogram
         self.include(include_regex or [])
@@ -206,6 +234,28 @@ def _torch():
     return sys.modules.get("torch")
 
 
+_WRAPPERS = ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel")
+_WRAPPED = {"_orig_mod", "_fsdp_wrapped_module", "_fpw_module", "_checkpoint_wrapped_module"}
+
+
+def _unwrapped(module):
+    """The user's network inside torch.compile, DDP and FSDP, and whether it is compiled."""
+    compiled = False
+    while True:
+        inner = getattr(module, "_orig_mod", None)
+        compiled = compiled or inner is not None
+        if inner is None and type(module).__name__ in _WRAPPERS:
+            inner = module.module
+        if inner is None:
+            return module, compiled
+        module = inner
+
+
+def _plain_name(name):
+    """The name of a parameter or module without what wrappers inside the network put into it."""
+    return ".".join(part for part in name.split(".") if part not in _WRAPPED) if "_" in name else name
+
+
 def _rank_and_workers():
     torch = _torch()
     distributed = getattr(torch, "distributed", None)
@@ -235,14 +285,14 @@ class Hook:
         self._begun = self._active = self._complained = False
         self._names, self._shapes, self._written = {}, {}, {}
         self._laid_out = False
-        self._collections, self._modules = {}, weakref.WeakSet()
+        self._collections, self._modules, self._copies = {}, weakref.WeakSet(), None
         self.mode = ModeKeys.GLOBAL
         if out_dir is not None:
             out_dir = os.path.expanduser(os.fspath(out_dir))
             if parameters.get("existing") != "continue" and not dry_run:
                 _refuse_existing(out_dir)
         error = _Error()
-        rank, workers = self._place = _rank_and_workers()
+        rank, workers = self._place = parameters.pop("rank_and_workers", None) or _rank_and_workers()
         path = os.fsencode(out_dir) if out_dir is not None else None
         if _lib.assay_hook_open(path, rank, workers, ctypes.byref(self._handle), ctypes.byref(error)) < 0:
             raise ValueError(error.text.decode(errors="replace"))
@@ -258,9 +308,14 @@ class Hook:
             pairs += part.parameters() if part is not None else []
         for key, value in pairs:
             self._must(_lib.assay_hook_set(self._handle, key.encode(), _text(value)))
-        for name in include_collections or []:
+        declared = {c.name: c for c in include_collections or [] if isinstance(c, Collection)}
+        include_collections = [getattr(c, "name", c) for c in include_collections or []]
+        for name in include_collections:
+            if name in declared:
+                self.add_collection(declared[name])
+                self._hand_over(declared[name], self._must)
             self._must(_lib.assay_hook_collection(self._handle, name.encode()))
-            self.get_collection(name)
+            self._collections.setdefault(name, Collection(name))
         for pattern in [include_regex] if isinstance(include_regex, str) else include_regex or []:
             self._must(_lib.assay_hook_collection_regex(self._handle, b"default", pattern.encode()))
         self._set_facts(config)
@@ -294,6 +349,9 @@ class Hook:
     # -- configuration until the first step
 
     def get_collection(self, name, create=True):
+        if create and name not in self._collections and name not in _BUILT_IN and _meant(name, _BUILT_IN):
+            raise ValueError("there is no collection \"%s\"%s: add_collection(Collection(...)) declares one of your own" %
+                             (name, _meant(name, _BUILT_IN)))
         return self._collections.setdefault(name, Collection(name)) if create else self._collections[name]
 
     def get_collections(self):
@@ -307,18 +365,23 @@ class Hook:
         self._begun = True
         self._learn()
         for c in self._collections.values():
-            if c.name not in self._included and not self._save_all:
-                continue
-            name = c.name.encode()
-            for pattern in c.include_regex:
-                _lib.assay_hook_collection_regex(self._handle, name, pattern.encode())
-            for tensor in c.tensor_names:
-                _lib.assay_hook_collection_name(self._handle, name, tensor.encode())
-            pairs = [] if c.save_histogram else [("save_histogram", False)]
-            for config in (SaveConfig.parse(c.save_config), c.reduction_config):
-                pairs += config.parameters() if config is not None else []
-            for key, value in pairs:
-                _lib.assay_hook_collection_set(self._handle, name, key.encode(), _text(value))
+            if c.name in self._included or self._save_all:
+                self._hand_over(c, lambda status: None)
+
+    def _hand_over(self, c, check):
+        """Tells the library what a collection has that it was not told before."""
+        name = c.name.encode()
+        given = [("record", c.record)] if c.record is not None else []
+        given += [] if c.save_histogram else [("save_histogram", False)]
+        for config in (SaveConfig.parse(c.save_config), c.reduction_config):
+            given += config.parameters() if config is not None else []
+        for pattern in c.include_regex[len(c.told.get("patterns", ())):]:
+            check(_lib.assay_hook_collection_regex(self._handle, name, pattern.encode()))
+        for tensor in c.tensor_names - c.told.get("names", set()):
+            check(_lib.assay_hook_collection_name(self._handle, name, tensor.encode()))
+        for key, value in given:
+            check(_lib.assay_hook_collection_set(self._handle, name, key.encode(), _text(value)))
+        c.told = {"patterns": list(c.include_regex), "names": set(c.tensor_names)}
 
     @_goes_on
     def _learn(self):
@@ -356,6 +419,8 @@ class Hook:
             return
         if not self._begun:
             self._begin()
+        if self._copies:
+            self._copies.finish()
         _lib.assay_hook_step(self._handle)
         self._active = _lib.assay_hook_active(self._handle)
         self._written.clear()
@@ -405,19 +470,27 @@ class Hook:
     def _save_torch(self, name, tensor, layout=None):
         encoded = self._encoded(name)
         tensor, own = assay_hook_topology.local_piece(tensor)
+        tensor, layout = tensor.detach(), layout or own
         code = _DTYPES.get(str(tensor.dtype)[6:])  # "torch.float32"
         if code is None or tensor.layout != _torch().strided:
             return self._pass_over(name, tensor.dtype)
-        tensor = tensor.detach()
-        if tensor.device.type != "cpu":
+        if tensor.device.type != self._host:
             if not _lib.assay_hook_wants(self._handle, encoded):
                 return None
-            tensor = tensor.cpu()
+            if self._copies is None:
+                from assay_recording.devices import Copies
+                self._copies = Copies(self, _lib, _Statistics)
+            return self._copies.save(encoded, code, tensor, assay_hook_topology.layout_argument(layout, tensor.dim()))
+        return self._save_host(encoded, code, tensor, layout)
+
+    _host = "cpu"  # the device whose tensors the library reads where they are
+
+    def _save_host(self, encoded, code, tensor, layout):
         if tensor.is_conj() or tensor.is_neg():
             tensor = tensor.resolve_conj().resolve_neg()
         tensor = tensor.contiguous()
         return _lib.assay_hook_save_piece(self._handle, encoded, code, tensor.dim(), self._shape(tuple(tensor.shape)),
-                                          tensor.data_ptr(), assay_hook_topology.layout_argument(layout or own, tensor.dim()))
+                                          tensor.data_ptr(), assay_hook_topology.layout_argument(layout, tensor.dim()))
 
     @_goes_on
     def _save_array(self, name, value, layout=None):
@@ -487,8 +560,9 @@ class Hook:
     def _before_forward(self, module, inputs):
         self.step()
         if self._active:
-            for name, parameter in module.named_parameters():
-                self._save_torch(module._get_name() + "_" + name, parameter)
+            inner = _unwrapped(module)[0]
+            for name, parameter in inner.named_parameters():
+                self._save_torch(inner._get_name() + "_" + _plain_name(name), parameter)
 
     @_goes_on
     def _after_forward(self, module, inputs, outputs):
@@ -500,16 +574,23 @@ class Hook:
         """Records a network: its parameters before each pass, inputs and outputs of its modules, gradients."""
         if not self._handle:
             return  # off: not even PyTorch's hooks are worth their call
+        outer = module
+        module, compiled = _unwrapped(outer)
+        if compiled:
+            warnings.warn("%s is compiled: its parameters and their gradients are recorded, inputs and outputs of the modules "
+                          "inside are not" % module._get_name(), stacklevel=2)
         for name, part in module.named_modules():
+            name = _plain_name(name)
             if part in self._modules:
                 raise ValueError("the module %s is registered already" % (name or module._get_name()))
             self._modules.add(part)
             part._module_name = name or module._get_name()
-            part.register_forward_hook(self._after_forward)
-        module.register_forward_pre_hook(self._before_forward)
+            if not compiled:
+                part.register_forward_hook(self._after_forward)
+        (outer if compiled else module).register_forward_pre_hook(self._before_forward)
         for name, parameter in module.named_parameters():
             if parameter.requires_grad:
-                parameter.register_hook(self._gradient_of("gradient/%s_%s" % (module._get_name(), name)))
+                parameter.register_hook(self._gradient_of("gradient/%s_%s" % (module._get_name(), _plain_name(name))))
 
     def _gradient_of(self, name):
         def save(gradient):
@@ -533,6 +614,8 @@ class Hook:
     @_goes_on
     def flush(self):
         """Waits until the steps closed so far are on disk."""
+        if self._copies:
+            self._copies.finish()
         _lib.assay_hook_flush(self._handle)
 
     def counts(self):
@@ -542,6 +625,16 @@ class Hook:
         made = {name: getattr(counts, name) for name, _ in _Counts._fields_}
         made["text"] = made["text"].decode(errors="replace")
         return made
+
+    def cost(self):
+        """Seconds that recording took so far: {"calls": in the training, "writer": of the processor, beside it}."""
+        cost = _Cost()
+        _lib.assay_hook_get_cost(self._handle, ctypes.byref(cost))
+        return {"calls": cost.calls, "writer": cost.writer}
+
+    def set_interval(self, collection, interval):
+        """Changes how often a collection is saved, from the next step on."""
+        _lib.assay_hook_set_interval(self._handle, collection.encode(), int(interval))
 
     def _free(self):
         handle, self._handle, self._active = self._handle, _HOOK(), False
@@ -555,7 +648,15 @@ class Hook:
             return
         if not self._begun:
             self._begin()
+        if self._copies:
+            self._copies.finish()
         self._free()
+
+
+def auto(*arguments, **named):
+    """A hook that configures itself: see assay_recording.auto."""
+    from assay_recording.auto import auto as make
+    return make(*arguments, **named)
 
 
 _hook = None

@@ -42,7 +42,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     tag = "py3-none-linux_" + platform.machine()
     info = "assay-%s.dist-info/" % _version()
     files = {name: (HERE / name).read_bytes() for name in ("assay_hook.py", "assay_hook_topology.py")}
-    files.update({"assay/" + path.name: path.read_bytes() for path in sorted((HERE / "assay").glob("*.py"))})
+    for package in "assay", "assay_recording":
+        files.update({"%s/%s" % (package, path.name): path.read_bytes() for path in sorted((HERE / package).glob("*.py"))})
     files.update({name: _library(name).read_bytes() for name in LIBRARIES})
     files[info + "METADATA"] = _metadata().encode()
     files[info + "WHEEL"] = ("Wheel-Version: 1.0\nGenerator: assay\nRoot-Is-Purelib: false\nTag: %s\n" % tag).encode()

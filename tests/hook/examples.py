@@ -71,6 +71,24 @@ def pytorch():
     CHECKS.expect(right_share(samples_of(report, "confusion in evaluation")) > 0.5, "it did not learn")
 
 
+def ddp():
+    """The command of docs/hook.md as it stands there, in a folder that looks like the source tree and an installed assay."""
+    text = (ROOT / "docs" / "hook.md").read_text()
+    command = re.search(r"```sh\n([^`]*torch\.distributed\.run[^`]*)\n```", text)[1]
+    where = fresh("ddp")
+    os.makedirs(os.path.join(where, "prefix", "share", "assay"))
+    os.makedirs(os.path.join(where, "bin"))
+    os.symlink(ROOT / "jobs", os.path.join(where, "jobs"))
+    os.symlink(os.environ["PYTHONPATH"], os.path.join(where, "prefix", "share", "assay", "python"))
+    os.symlink(sys.executable, os.path.join(where, "bin", "python3"))
+    done = run(["sh", "-c", command], cwd=where, env=dict(os.environ, PREFIX=os.path.join(where, "prefix"),
+                                                          PATH=os.path.join(where, "bin") + ":" + os.environ["PATH"]))
+    CHECKS.expect(done.code == 0, "%s: %s" % (command, done))
+    report = analyse(ROOT / "jobs" / "image-classifier.json", os.path.join(where, "runs", "ddp"), 2)
+    expect_steps(report, 40, 4)
+    expect_labels(report, 2 * 40 * 32)
+
+
 def mpi():
     trial = fresh("mpi")
     done = mpirun(3, [TRAIN_MPI, trial])
@@ -82,6 +100,7 @@ def mpi():
 
 
 pytorch()
+ddp()
 if TRAIN_MPI != "none":
     mpi()
 CHECKS.done()

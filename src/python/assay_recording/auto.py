@@ -1,0 +1,252 @@
+"""auto.py - the hook that configures itself: every worker, losses at every step, weights and gradients as statistics at steps
+that a budget allows.
+
+    hook = assay_hook.auto("runs/17", net, loss_fn, optimizer)
+    for x, y in batches:
+        loss_fn(net(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    hook.close()
+
+A step is an update of the optimizer, so that passes whose gradients are accumulated belong to one step; without an optimizer it is
+a pass. The network's training flag tells TRAIN from EVAL. Weights and gradients are taken when the optimizer is about to step:
+gradients are then what DDP has averaged, a scaler has unscaled and the training has clipped.
+"""
+import functools
+import os
+import sys
+import time
+import types
+import weakref
+
+import assay_hook
+from assay_recording.budget import NEVER, Budget
+from assay_recording.workers import rank_and_workers
+
+COLLECTIONS = ("weights", "biases", "gradients")
+_PART = {"weight": "weights", "bias": "biases"}
+
+
+def auto(out_dir=None, model=None, loss=None, optimizer=None, scaler=None, budget="1 %", raw=None, **arguments):
+    """A hook for this training, on every worker. `loss` is a module or several; without it every loss of torch.nn is recorded.
+    `raw` are patterns of tensors that are wanted as they are. `budget` is a share of the step time, bytes, or both ("1 %, 1 GB");
+    None saves every step. Other arguments are those of assay_hook.Hook. Without `out_dir` it is runs/JOB, of Slurm or torchrun."""
+    return AutoHook(out_dir, budget, raw, **arguments).watch(model, loss, optimizer, scaler)
+
+
+def _directory(workers):
+    for variable in ("SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"):
+        if os.environ.get(variable, "none") != "none":
+            return os.path.join("runs", os.environ[variable])
+    if workers > 1:
+        raise ValueError("%d workers, and no job number that all of them know: name the directory" % workers)
+    return os.path.join("runs", time.strftime("%Y%m%d-%H%M%S"))
+
+
+class AutoHook(assay_hook.Hook):
+    def __init__(self, out_dir=None, budget="1 %", raw=None, **arguments):
+        rank, workers = rank_and_workers(assay_hook._rank_and_workers())
+        self._budget = Budget(budget, workers)
+        interval = self._budget.interval
+        if out_dir is None and arguments.get("config_file") is None and not os.environ.get("ASSAY_HOOK_CONFIG"):
+            out_dir = _directory(workers)
+        patterns = [raw] if isinstance(raw, str) else list(raw or [])
+        some_steps = assay_hook.SaveConfig(save_interval=interval)
+        mine = [assay_hook.Collection(name, record="statistics", save_config=some_steps) for name in COLLECTIONS]
+        mine += [assay_hook.Collection("raw", include_regex=patterns, save_config=some_steps)] if patterns else []
+        given = arguments.pop("include_collections", [])
+        defaults = dict(save_config=assay_hook.SaveConfig(save_interval=1), include_workers="all")
+        super().__init__(out_dir, include_collections=mine + list(given), rank_and_workers=(rank, workers), **{**defaults, **arguments})
+        self._thinned = [c.name for c in mine]
+        self._rank, self._advance, self._fixed_mode, self._passed_mode = rank, True, False, None
+        self._parts, self._probe, self._taken = [], None, False
+        self._until_update, self._scaler, self._loss_handles = False, None, []
+        self._step_began, self._step_cost, self._writer_before = None, 0.0, 0.0
+
+    # -- what is watched
+
+    def watch(self, model=None, loss=None, optimizer=None, scaler=None):
+        """Records a network, its losses, and the steps of its optimizer. Networks may be wrapped (DDP, FSDP, torch.compile) before
+        or after this. Returns the hook."""
+        if not self._handle:
+            return self
+        self._scaler = scaler if scaler is not None and hasattr(scaler, "get_scale") else None
+        if model is not None:
+            self._watch_model(model)
+        self.watch_losses(loss)
+        if optimizer is not None:
+            self.watch_optimizer(optimizer)
+        elif model is not None:
+            for name, parameter in self._parameters():
+                if parameter.requires_grad:
+                    parameter.register_hook(self._gradient_of("gradient/" + name))
+        if self._scaler is not None:
+            self._wrap(scaler, "step", after=self.updated)
+        return self
+
+    def name_parameters(self, model):
+        """Takes note of a network's parameters under the names that register_module() would give them."""
+        inner = assay_hook._unwrapped(model)[0]
+        self._parts.append(weakref.ref(inner))
+        for name, _ in self._parameters():
+            self._probe = self._probe or self._encoded(name)
+            if not any(part in name for part in _PART):  # such as an embedding of its own: it is a weight as well
+                assay_hook._lib.assay_hook_collection_name(self._handle, b"weights", self._encoded(name))
+        return inner
+
+    def _watch_model(self, model):
+        inner = self.name_parameters(model)
+        outer = model if assay_hook._unwrapped(model)[1] else inner  # what is compiled does not call hooks inside
+        outer.register_forward_pre_hook(self._before_pass)
+        outer.register_forward_hook(self._after_pass)
+
+    def watch_losses(self, loss=None):
+        """Records what these modules return, or without one every loss of torch.nn."""
+        torch = assay_hook._torch()
+        if loss is not None:
+            for module in loss if isinstance(loss, (list, tuple)) else [loss]:
+                self._loss_handles.append(module.register_forward_hook(self._after_loss))
+        elif torch is not None:
+            kind = torch.nn.modules.loss._Loss
+            self._loss_handles.append(torch.nn.modules.module.register_module_forward_hook(
+                lambda module, inputs, output: self._after_loss(module, inputs, output) if isinstance(module, kind) else None))
+
+    def watch_optimizer(self, optimizer):
+        """A call of the optimizer's step() ends the step of the recording."""
+        self._until_update = True
+        self._wrap(optimizer, "step", self.before_update, self.updated)
+
+    def until_update(self):
+        """Steps end with before_update() and updated(), which somebody else calls."""
+        self._until_update = True
+
+    @staticmethod
+    def _wrap(owner, name, before=None, after=None):
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def wrapped(self, *arguments, **named):
+            if before:
+                before()
+            try:
+                return original(*arguments, **named)
+            finally:
+                if after:
+                    after()
+        setattr(owner, name, types.MethodType(wrapped, owner))
+
+    def _parameters(self):
+        for part in self._parts:
+            inner = part()
+            if inner is not None:
+                for name, parameter in inner.named_parameters():
+                    yield "%s_%s" % (inner._get_name(), assay_hook._plain_name(name)), parameter
+
+    # -- steps
+
+    def set_mode(self, mode):
+        """Fixes the mode; else the network's training flag tells it."""
+        self._fixed_mode = True
+        super().set_mode(mode)
+
+    def _before_pass(self, module, inputs):
+        self.begin_pass(module.training)
+
+    @assay_hook._goes_on
+    def begin_pass(self, training=True):
+        """A pass of the network begins, and with it a step, unless the gradients of the last passes are still to be used."""
+        mode = assay_hook.modes.TRAIN if training else assay_hook.modes.EVAL
+        if self._fixed_mode:
+            mode = self.mode
+        if mode is not assay_hook.modes.TRAIN or self._advance or mode is not self._passed_mode:
+            self._begin_step(mode)
+
+    def _begin_step(self, mode):
+        if not self._fixed_mode:
+            super().set_mode(mode)
+        self._account(mode)
+        self.step()
+        self._passed_mode = mode
+        self._advance, self._taken = not self._until_update, False
+        if not self._until_update:
+            self._take(gradients=False)
+
+    def updated(self):
+        """The optimizer has stepped: the next pass of training begins the next step."""
+        self._advance = True
+
+    def _due(self):
+        """Are weights and gradients saved at this step?"""
+        return self._active and self._probe is not None and assay_hook._lib.assay_hook_wants(self._handle, self._probe)
+
+    @assay_hook._goes_on
+    def before_update(self):
+        """The optimizer is about to use the gradients: saves them, the weights, and the scale of a GradScaler."""
+        if self._passed_mode is None:
+            self._begin_step(assay_hook.modes.TRAIN)
+        self._take(gradients=True)
+
+    def _take(self, gradients):
+        if self._taken or not self._due():
+            return
+        self._taken = True
+        began = time.perf_counter()
+        for name, parameter in self._parameters():
+            self._save_torch(name, parameter)
+            if gradients and parameter.grad is not None:
+                self._save_torch("gradient/" + name, parameter.grad)
+        if self._scaler is not None:
+            self.save_scalar("grad_scale", self._scaler.get_scale())
+        self._step_cost += time.perf_counter() - began
+
+    def _account(self, next_mode):
+        """Closes the account of the step that ends, and asks the budget how often to save from now on."""
+        now = time.perf_counter()
+        began, self._step_began = self._step_began, now if next_mode is assay_hook.modes.TRAIN else None
+        if began is None or self._passed_mode is not assay_hook.modes.TRAIN:
+            return
+        if not self._taken:
+            self._budget.plain_step(now - began)
+            return
+        finished = time.perf_counter()
+        if self._copies:
+            self._copies.finish()
+        writer = self.cost()["writer"]
+        beside = (writer - self._writer_before) / self._cores()
+        cost, self._step_cost, self._writer_before = self._step_cost + time.perf_counter() - finished + beside, 0.0, writer
+        if self._budget.saved_step(cost, self.counts()["bytes"]):
+            for name in self._thinned:
+                self.set_interval(name, self._budget.interval)
+            self._say()
+
+    def _cores(self):
+        """What the writer takes is lacking elsewhere only where the training itself keeps all cores busy."""
+        torch = assay_hook._torch()
+        on_host = all(p.device.type == "cpu" for _, p in self._parameters())
+        return torch.get_num_threads() if torch is not None and on_host else os.cpu_count() or 1
+
+    def _say(self):
+        if self._rank == 0:
+            often = "no longer saves" if self._budget.interval >= NEVER else "every %d steps it saves" % self._budget.interval
+            print("assay: to stay within its budget, recording goes on with losses; %s %s" % (often, ", ".join(self._thinned)),
+                  file=sys.stderr)
+
+    def close(self):
+        for handle in self._loss_handles:
+            handle.remove()
+        self._loss_handles = []
+        super().close()
+
+    # -- losses
+
+    @assay_hook._goes_on
+    def _after_loss(self, module, inputs, output):
+        if self._active:
+            self._write(module._get_name() + "_output_", output)
+
+    @assay_hook._goes_on
+    def _after_pass(self, module, inputs, output):
+        """Networks that compute their own loss return it beside their output, as Hugging Face's do."""
+        value = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+        if value is not None and self._active:
+            self.record_tensor_value("loss", value)

@@ -1,0 +1,76 @@
+"""budget.py - how often to save so that recording stays within its budget.
+
+A budget is a share of the step time ("1 %"), a number of bytes ("1 GB"), or both ("1 %, 1 GB").
+
+Intervals are 1, 2, 10, 20, 100, 200, ...: each divides those behind it. Workers do not talk to each other, so each chooses for
+itself; even so, the steps that one with a longer interval saves are saved by all, and rules can compare workers at them.
+
+Time: the first saved step and those after it tell what a step takes with and without saving. From then on an interval is the
+shortest one with which (what a saved step costs) / interval is at most the share of a plain step. It grows when saving becomes
+dearer and never shrinks again. Bytes: each time half of what was left of them is used up, the interval grows.
+"""
+import re
+import statistics
+
+FIRST_INTERVAL = 10
+NEVER = 1 << 40
+_UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "b": 1}
+_KEPT = 15  # the latest steps that count
+
+
+def intervals():
+    """1, 2, 10, 20, 100, ..."""
+    ten = 1
+    while ten < NEVER:
+        yield ten
+        yield 2 * ten
+        ten *= 10
+
+
+def parse(text):
+    """(share or None, bytes or None) of "1 %", "1 GB", "0.5 %, 200 MB"; None is no limit."""
+    share = size = None
+    for part in (text or "").split(","):
+        found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%|[kMGT]?B)\s*(of step time)?\s*", part, re.IGNORECASE)
+        if text is not None and (not found or float(found[1]) <= 0):
+            raise ValueError("budget = %r: expected a share of the step time (\"1 %%\"), bytes (\"1 GB\"), or both (\"1 %%, 1 GB\")"
+                             % text)
+        if found and found[2] == "%":
+            share = float(found[1]) / 100
+        elif found:
+            size = float(found[1]) * _UNITS[found[2].lower()]
+    return share, size
+
+
+class Budget:
+    """Watches the steps of one worker. `workers` share the bytes."""
+
+    def __init__(self, text, workers=1):
+        self.share, size = parse(text)
+        self.size = size / workers if size else None
+        self.interval = FIRST_INTERVAL if self.share else 1
+        self._plain, self._costs, self._halvings, self._decided = [], [], 0, False
+
+    def plain_step(self, seconds):
+        """A step took so long at which nothing but losses was saved."""
+        self._plain = (self._plain + [seconds])[-_KEPT:]
+
+    def saved_step(self, cost, used):
+        """Saving at a step cost so many seconds, and so many bytes were written in all. True when the interval is another one."""
+        self._costs = (self._costs + [cost])[-_KEPT:]
+        return self._choose(used)
+
+    def _choose(self, used):
+        before = self.interval
+        if self.share and self._plain:
+            allowed = self.share * statistics.median(self._plain)
+            dear = statistics.median(self._costs)
+            wanted = next((i for i in intervals() if dear <= allowed * i), NEVER)
+            self.interval = wanted if not self._decided else max(wanted, self.interval)
+            self._decided = True
+        while self.size and used > self.size * (1 - 0.5 ** (self._halvings + 1)) and self.interval < NEVER:
+            self._halvings += 1
+            self.interval = next(i for i in intervals() if i > self.interval)
+            if used > 0.98 * self.size:
+                self.interval = NEVER
+        return self.interval != before

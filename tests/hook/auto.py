@@ -1,0 +1,415 @@
+"""auto.py - the hook that configures itself, and its callbacks. Wrappers, devices and frameworks that Debian has not (torch.compile,
+DTensor, PyTorch Lightning, Hugging Face's Trainer) are stood in for by the least that has their documented interface.
+
+Usage: auto.py WORK_DIR
+"""
+import contextlib
+import functools
+import io
+import os
+import shutil
+import sys
+import warnings
+
+import torch
+from torch import nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import assay_hook  # noqa: E402
+import tfevents  # noqa: E402
+from assay_hook import SaveConfig, modes  # noqa: E402
+from assay_recording import workers  # noqa: E402
+from assay_recording.budget import Budget, intervals, parse  # noqa: E402
+from assay_recording.callbacks import LightningCallback, TrainerCallback  # noqa: E402
+
+WORK = sys.argv[1]
+PATH = os.path.join(WORK, "auto")
+PARAMETERS = {"Net_fc1.weight", "Net_fc1.bias", "Net_fc2.weight", "Net_fc2.bias", "Net_scale"}
+
+
+class Net(nn.Module):
+    """With a parameter that is called neither weight nor bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(4, 8), nn.Linear(8, 2)
+        self.scale = nn.Parameter(torch.ones(8))
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.fc1(x)) * self.scale)
+
+
+def fresh():
+    shutil.rmtree(PATH, ignore_errors=True)
+    return PATH
+
+
+def batch(count=6):
+    return torch.randn(count, 4), torch.randint(2, (count,))
+
+
+def names_of(step):
+    """Names of the tensors of a step, reductions by what they are of."""
+    return {tag.split("/", 3)[3] if tag.startswith("smdebug/reductions/") else tag for tag in step.tensors}
+
+
+def expect_step(step, mode, losses=1):
+    """All parameters and gradients as statistics, the loss as it is."""
+    both = PARAMETERS | {"gradient/" + name for name in PARAMETERS}
+    loss = {"CrossEntropyLoss_output_%d" % i for i in range(losses)}
+    assert step.mode == mode and names_of(step) == (both | loss if mode == "TRAIN" else loss), (step.mode, names_of(step))
+    assert not any(name in step.tensors for name in both)
+
+
+def train(net, hook_of, steps=4, accumulate=1, evaluate=True, scaler=None):
+    loss_fn, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    hook = hook_of(net, loss_fn, optimizer)
+    for _ in range(steps):
+        net.train()
+        for _ in range(accumulate):
+            x, y = batch()
+            loss_fn(net(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+    if evaluate:
+        net.eval()
+        with torch.no_grad():
+            x, y = batch()
+            loss_fn(net(x), y)
+    hook.close()
+    return tfevents.Trial(PATH)
+
+
+def test_one_line():
+    """Losses at every step, weights and gradients as statistics, raw on request; the training's own flag gives the mode."""
+    trial = train(Net(), lambda net, loss, optimizer: assay_hook.auto(fresh(), net, loss, optimizer, budget=None))
+    assert sorted(step for step, _ in trial.steps) == [0, 1, 2, 3, 4] and trial.ended
+    for number in range(4):
+        expect_step(trial.steps[number, "worker_0"], "TRAIN")
+    expect_step(trial.steps[4, "worker_0"], "EVAL")
+    assert "Net_scale" in trial.collections["worker_0"]["collections"]["weights"]["tensor_names"]
+    # Without loss or optimizer: every loss of torch.nn, a step each pass; and the hook leaves nothing behind in PyTorch.
+    trial = train(Net(), lambda net, loss, optimizer: assay_hook.auto(fresh(), net, budget=None, raw="fc2.weight"))
+    step = trial.steps[1, "worker_0"]
+    assert {"Net_fc2.weight", "gradient/Net_fc2.weight", "CrossEntropyLoss_output_0"} == {
+        n for n in step.tensors if not n.startswith("smdebug")}, set(step.tensors)
+    assert PARAMETERS | {"gradient/" + n for n in PARAMETERS} <= names_of(step)
+    assert not torch.nn.modules.module._global_forward_hooks
+
+
+def test_accumulated_gradients():
+    """Three passes to an update are one step; the gradient is their sum."""
+    torch.manual_seed(1)
+    seen = {}
+
+    def hook_of(net, loss, optimizer):
+        hook = assay_hook.auto(fresh(), net, loss, optimizer, budget=None, raw="^gradient/Net_fc2.bias")
+        step = optimizer.step
+
+        def spy(*arguments):
+            seen[len(seen)] = net.fc2.bias.grad.clone()
+            return step(*arguments)
+        optimizer.step = functools.wraps(step)(spy)
+        return hook
+    trial = train(Net(), hook_of, accumulate=3)
+    assert len(trial.steps) == 5
+    for number in range(4):
+        step = trial.steps[number, "worker_0"]
+        assert {n for n in step.tensors if "Loss" in n} == {"CrossEntropyLoss_output_%d" % i for i in range(3)}
+        assert (step.tensors["gradient/Net_fc2.bias"][1] == seen[number].numpy()).all()
+
+
+def test_same_names_in_any_wrapper():
+    """Registered before or after it was wrapped, compiled or not, a network's tensors have the same names."""
+    class OptimizedModule(nn.Module):  # what torch.compile() returns: the network is called inside, its hooks are not
+        def __init__(self, module):
+            super().__init__()
+            self._orig_mod = module
+
+        def forward(self, *arguments):
+            return self._orig_mod.forward(*arguments)
+
+    class FullyShardedDataParallel(nn.Module):  # parts are wrapped as well
+        def __init__(self, module):
+            super().__init__()
+            self._fsdp_wrapped_module = module
+
+        @property
+        def module(self):
+            return self._fsdp_wrapped_module
+
+        def forward(self, *arguments):
+            return self._fsdp_wrapped_module(*arguments)
+
+    def sharded(net):
+        net.fc1 = FullyShardedDataParallel(net.fc1)
+        return FullyShardedDataParallel(net)
+
+    torch.distributed.init_process_group("gloo", "file://%s.store" % os.path.abspath(PATH), rank=0, world_size=1)
+    wrappers = {"plain": lambda net: net, "ddp": nn.parallel.DistributedDataParallel, "compiled": OptimizedModule, "fsdp": sharded,
+                "compiled ddp": lambda net: OptimizedModule(nn.parallel.DistributedDataParallel(net))}
+    for title, wrap in wrappers.items():
+        for before in (False, True):
+            net = Net()
+            wrapped = net if before else wrap(net)
+            loss, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.1)
+            hook = assay_hook.auto(fresh(), wrapped, loss, optimizer, budget=None)
+            wrapped = wrap(net) if before else wrapped
+            if before and "compiled" in title:
+                hook.begin_pass()  # what is compiled afterwards may call no hooks: the training tells of the pass
+            x, y = batch()
+            loss(wrapped(x), y).backward()
+            optimizer.step()
+            hook.close()
+            (step,) = tfevents.Trial(PATH).steps.values()
+            assert names_of(step) == PARAMETERS | {"gradient/" + n for n in PARAMETERS} | {"CrossEntropyLoss_output_0"}, (title, before)
+    for title in ("ddp", "compiled"):  # the reference's own calls
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            hook = assay_hook.Hook(fresh(), include_collections=["weights", "gradients"], save_config=SaveConfig(save_interval=1))
+            net = wrappers[title](Net())
+            hook.register_module(net)
+        assert ["compiled" in str(w.message) for w in told] == ([True] if title == "compiled" else []), told
+        net(batch()[0]).sum().backward()
+        hook.close()
+        (step,) = tfevents.Trial(PATH).steps.values()
+        wanted = {n for n in PARAMETERS if "weight" in n} | {"gradient/" + n for n in PARAMETERS}
+        assert set(step.tensors) == wanted, (title, set(step.tensors))
+    torch.distributed.destroy_process_group()
+    os.remove(PATH + ".store")
+
+
+def test_shards():
+    """Of a DTensor its local shard is recorded, under its own name; a shard without elements is not."""
+    class Mesh:
+        mesh = torch.arange(2)
+
+        def get_coordinate(self):
+            return None  # where the worker is in it is for the tests of topologies
+
+    class Shard:
+        device_mesh, placements = Mesh(), ()
+
+        def __init__(self, local):
+            self._local, self.dtype, self.shape = local, local.dtype, torch.Size((100, 4))
+            self.layout, self.device, self.grad, self.requires_grad = local.layout, local.device, None, False
+
+        def detach(self):
+            return self
+
+        def to_local(self):
+            return self._local
+    hook = assay_hook.Hook(fresh(), save_all=True, save_config=SaveConfig(save_interval=1))
+    hook.step()
+    hook._save_torch("net.weight", Shard(torch.arange(6.0).reshape(3, 2)))
+    hook._save_torch("net.bias", Shard(torch.empty(0)))
+    counts = hook.counts()
+    hook.close()
+    (step,) = tfevents.Trial(PATH).steps.values()
+    assert counts["errors"] == 0 and list(step.tensors) == ["net.weight"] and step.tensors["net.weight"][1].shape == (3, 2)
+
+
+def test_scale_of_mixed_precision():
+    class Scaler:  # as torch.cuda.amp.GradScaler: leaves the update out where a gradient is not finite
+        scale = 1024.0
+
+        def get_scale(self):
+            return self.scale
+
+        def step(self, optimizer):
+            finite = all(p.grad.isfinite().all() for group in optimizer.param_groups for p in group["params"])
+            if finite:
+                optimizer.step()
+            else:
+                self.scale /= 2
+    net, scaler, loss = Net(), Scaler(), nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    hook = assay_hook.auto(fresh(), net, loss, optimizer, scaler, budget=None)
+    for number in range(4):
+        x, y = batch()
+        loss(net(x), y).backward()
+        if number == 1:
+            net.fc2.bias.grad[0] = float("inf")
+        scaler.step(optimizer)
+        optimizer.zero_grad()
+    hook.close()
+    trial = tfevents.Trial(PATH)
+    scales = {step: float(s.tensors["scalar/grad_scale"][1][0]) for (step, _), s in trial.steps.items() if "scalar/grad_scale" in s.tensors}
+    assert scales == {0: 1024.0, 2: 512.0, 3: 512.0} and len(trial.steps) == 4, scales
+
+
+def test_workers_are_found():
+    cases = (({}, (0, 1)), ({"RANK": "3", "WORLD_SIZE": "8"}, (3, 8)), ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, (2, 4)),
+             ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, (0, 1)),  # a batch script is one process, whatever the job has
+             ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, (1, 2)),
+             ({"RANK": "x", "WORLD_SIZE": "8"}, (0, 1)), ({"RANK": "8", "WORLD_SIZE": "8"}, (0, 1)))
+    for environment, wanted in cases:
+        assert workers.rank_and_workers((0, 1), environment) == wanted, environment
+    assert workers.rank_and_workers((1, 4), {"RANK": "3", "WORLD_SIZE": "8"}) == (1, 4)
+    path = fresh()
+    for rank in range(2):
+        os.environ.update(RANK=str(rank), WORLD_SIZE="2")
+        hook = assay_hook.auto(path, budget=None)
+        hook.begin_pass()
+        hook.record_tensor_value("loss", torch.tensor(1.0))
+        hook.close()
+    del os.environ["RANK"], os.environ["WORLD_SIZE"]
+    trial = tfevents.Trial(path)
+    assert trial.workers() == ["worker_0", "worker_1"] and trial.ended
+
+
+def test_budget():
+    """Shares and bytes; an interval divides the longer ones; what recording costs decides."""
+    assert parse("1 %") == (0.01, None) and parse("0.5%, 200 MB") == (0.005, 2e8) and parse(None) == (None, None)
+    for wrong in ("1", "", "x %", "0 %", "1 parsec", "1 %; 1 GB"):
+        try:
+            Budget(wrong)
+        except ValueError as error:
+            assert "budget" in str(error)
+        else:
+            raise SystemExit("%r was taken" % wrong)
+    first = [i for i, _ in zip(intervals(), range(9))]
+    assert first == [1, 2, 10, 20, 100, 200, 1000, 2000, 10000] and all(b % a == 0 for a, b in zip(first, first[1:]))
+    for cost, wanted in ((0.0005, 1), (0.0015, 2), (0.05, 100), (1000.0, 100000 * 10)):
+        budget = Budget("1 %")
+        assert not budget.saved_step(cost, 0) and budget.interval == 10  # nothing is known of a plain step yet
+        for _ in range(9):
+            budget.plain_step(0.1)
+        budget.saved_step(cost, 0)
+        assert budget.interval == wanted, (cost, budget.interval)
+    budget.saved_step(0.0001, 0)
+    assert budget.interval == 1000000  # it does not go down again
+    budget = Budget("1 kB", workers=2)
+    grown = []
+    for used in range(0, 600, 20):
+        if budget.saved_step(0.0, used):
+            grown.append((used, budget.interval))
+    assert [used for used, _ in grown][:3] == [260, 380, 440] and [i for _, i in grown][:3] == [2, 10, 20], grown
+    assert budget.interval > 10**9
+
+
+def test_budget_of_a_training():
+    """Recording that costs more than its share becomes rare, says so once, and losses go on."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        trial = train(Net(), lambda *given: assay_hook.auto(fresh(), *given, budget="0.000001 %"), steps=30)
+    kept = [step for (step, _), s in sorted(trial.steps.items()) if "gradient/Net_fc1.weight" in names_of(s)]
+    assert kept == [0, 10] and len(trial.steps) == 31 and said.getvalue().count("budget") == 1, (kept, said.getvalue())
+
+
+def test_mistakes():
+    for arguments in (dict(budget="much"), dict(record="digset"), dict(include_collections=["losess"])):
+        try:
+            assay_hook.auto(fresh(), Net(), **arguments)
+        except ValueError:
+            continue
+        raise SystemExit("%s was taken" % arguments)
+    os.environ["ASSAY_HOOK"] = "off"
+    hook = assay_hook.auto(fresh(), Net(), nn.CrossEntropyLoss())
+    hook.begin_pass()
+    hook.before_update()
+    hook.close()
+    del os.environ["ASSAY_HOOK"]
+    assert not os.path.exists(PATH)
+
+
+class LightningTrainer:
+    """The documented order of a Trainer's callback events, with gradients of two batches accumulated."""
+
+    def __init__(self, callbacks):
+        self.callbacks, self.callback_metrics = callbacks, {}
+
+    def call(self, event, *arguments):
+        for callback in self.callbacks:
+            getattr(callback, event, lambda *a: None)(self, *arguments)
+
+    def fit(self, module):
+        loss_fn, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters(), lr=0.1)
+        self.call("setup", module, "fit")
+        self.call("on_fit_start", module)
+        for number in range(6):
+            data = batch()
+            self.call("on_train_batch_start", module, data, number)
+            loss = loss_fn(module(data[0]), data[1])
+            loss.backward()
+            if number % 2:
+                self.call("on_before_optimizer_step", module, optimizer)
+                optimizer.step()
+                optimizer.zero_grad()
+            self.call("on_train_batch_end", module, {"loss": loss.detach()}, data, number)
+        with torch.no_grad():
+            data = batch()
+            self.call("on_validation_batch_start", module, data, 0)
+            self.call("on_validation_batch_end", module, loss_fn(module(data[0]), data[1]), data, 0)
+            self.callback_metrics = {"val_acc": torch.tensor(0.75), "text": "x"}
+            self.call("on_validation_end", module)
+        self.call("on_fit_end", module)
+
+
+def test_lightning():
+    LightningTrainer([LightningCallback(fresh(), budget=None)]).fit(Net())
+    trial = tfevents.Trial(PATH)
+    assert trial.ended and [s.mode for _, s in sorted(trial.steps.items())] == ["TRAIN"] * 3 + ["EVAL"]
+    step = trial.steps[1, "worker_0"]
+    assert names_of(step) == PARAMETERS | {"gradient/" + n for n in PARAMETERS} | {"loss_output_0", "loss_output_1"}, names_of(step)
+    assert names_of(trial.steps[3, "worker_0"]) == {"loss_output_0", "scalar/val_acc"}
+
+
+class HuggingFaceTrainer:
+    """The documented order of Trainer's callback events; each is called with the three states and keywords."""
+
+    def __init__(self, model, callbacks):
+        self.model, self.callbacks = model, callbacks
+
+    def call(self, event, **more):
+        for callback in self.callbacks:
+            getattr(callback, event)("args", "state", "control", model=self.model, **more)
+
+    def train(self):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.call("on_init_end")
+        self.call("on_train_begin", optimizer=optimizer)
+        for number in range(3):
+            self.call("on_step_begin", optimizer=optimizer)
+            x, y = batch()
+            self.model.train()
+            self.model(x, y)["loss"].backward()
+            optimizer.step()
+            self.model.zero_grad()
+            self.call("on_step_end", optimizer=optimizer)
+            self.call("on_log", logs={"loss": 0.5, "learning_rate": 0.1, "note": "x"})
+        self.call("on_train_end")
+
+
+class Net2(Net):
+    """Computes its own loss, as models of transformers do."""
+
+    def forward(self, x, labels):
+        out = super().forward(x)
+        return {"loss": nn.functional.cross_entropy(out, labels), "logits": out}
+
+
+def test_hugging_face():
+    HuggingFaceTrainer(Net2(), [TrainerCallback(fresh(), budget=None)]).train()
+    trial = tfevents.Trial(PATH)
+    mine = {n.replace("Net_", "Net2_") for n in PARAMETERS}
+    assert trial.ended and len(trial.steps) == 3
+    for step in trial.steps.values():
+        assert names_of(step) == mine | {"gradient/" + n for n in mine} | {"loss_output_0", "scalar/loss", "scalar/learning_rate"}
+
+
+def main():
+    os.makedirs(WORK, exist_ok=True)
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    tests = [(name, test) for name, test in sorted(globals().items()) if name.startswith("test_")]
+    for name, test in tests:
+        test()
+        print("passed " + name)
+    sys.exit(0 if len(tests) >= 10 and modes else 1)
+
+
+if __name__ == "__main__":
+    main()
