@@ -5,7 +5,8 @@
  * element is not close either: |a - b| > atol + rtol * |b|. value = largest |a - b|; infinite for another shape. A
  * tensor is tested from the first step at which more than half of its workers agreed: one that never was a replica,
  * such as the running statistics of a normalisation, does not diverge. Agreement on a tensor with a single value is no
- * evidence, and if tensors are averaged periodically (averaging.h), the steps between are not tested.
+ * evidence, and if tensors are averaged periodically (averaging.h), the steps between are not tested. Of tensors that
+ * were recorded as digests, any difference counts.
  *
  * Where the trial has a topology, that says which workers have copies of the same: each such group is compared by
  * itself, from the first step on. */
@@ -18,9 +19,10 @@
 enum { DIGEST, CHANGE };                      /* measures */
 enum { ODD, LARGEST, AGREED, REMARK, WIDTH }; /* values of a row */
 enum { NO_AGREEMENT, MOST_BY_CHANCE, MOST_AGREE, ALL_BY_CHANCE, ALL_AGREE };
-enum { PLAIN, OTHER_SHAPE, NO_MAJORITY, FIRST_ODD }; /* remarks */
+enum { PLAIN, OTHER_SHAPE, NO_MAJORITY, FIRST_ODD, BY_DIGEST, REMARKS };
 static const char *const remarks[] = {NULL, "another shape or type", "no majority: compared with the first worker",
-                                      "the first worker is odd too: the value is the difference from it"};
+                                      "the first worker is odd too: the value is the difference from it",
+                                      "digests differ: how far apart was not recorded"};
 
 static const assay_param_def params[] = {
     REPLICA_PARAMS("weights,biases"),
@@ -56,7 +58,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
 {
     (void)data;
     int slot = refuse_one_worker(given, err);
-    slot = slot ? slot : selection_slot_of(given, need, 0, ASSAY_SLOT_WORKERS, true, err);
+    slot = slot ? slot
+                : selection_slot_of(given, need, 1u << ASSAY_RAW | 1u << ASSAY_DIGEST, ASSAY_SLOT_WORKERS, true, err);
     if (slot < 0)
         return slot;
     assay_measure digest = {.kind = ASSAY_MEASURE_DIGEST};
@@ -90,7 +93,7 @@ static void compare(const assay_step_view *view, const assay_tensor_view *item, 
     row[REMARK] = !agreement_has_majority(a) ? NO_MAJORITY : !first_common && !is_first ? FIRST_ODD : PLAIN;
     if (!change || !change->same_shape || !change->same_dtype) {
         row[LARGEST] = INFINITY;
-        row[REMARK] = OTHER_SHAPE;
+        row[REMARK] = has_digest_alone(item) || has_digest_alone(mate) ? BY_DIGEST : OTHER_SHAPE;
         return;
     }
     row[LARGEST] = change->largest;
@@ -210,8 +213,7 @@ static uint64_t averaged_over(const assay_series *series, const uint64_t *order,
 
 static int test_row(const assay_rule *rule, assay_verdict *verdict, assay_row row)
 {
-    uint64_t remark =
-        row.value[REMARK] >= PLAIN && row.value[REMARK] <= FIRST_ODD ? (uint64_t)row.value[REMARK] : PLAIN;
+    uint64_t remark = row.value[REMARK] >= PLAIN && row.value[REMARK] < REMARKS ? (uint64_t)row.value[REMARK] : PLAIN;
     assay_finding finding = {.step = row.step,
                              .tensor = row.tensor,
                              .worker = row.worker,

@@ -43,4 +43,10 @@ static inline assay_finding finding_of(const assay_step_view *view, const assay_
         .step = view->step, .tensor = item->tensor, .worker = item->worker, .value = value, .threshold = threshold};
 }
 
+/* Was nothing saved of the item but its digest? */
+static inline bool has_digest_alone(const assay_tensor_view *item)
+{
+    return item->dtype < 0 && item->reductions >> ASSAY_DIGEST & 1;
+}
+
 #endif

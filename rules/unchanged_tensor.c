@@ -9,10 +9,13 @@
  *   accumulation  (pairs) steps between the regular updates of the worker are skipped (updates.h)
  *   only_trained  (pairs) a tensor that never changes and has no gradient is left out if the trial has gradients; a
  *                 tensor is tested from its first change on, if it has one, and may stand still once it came to rest
- *                 (updates.h) and where no gradient reached it (pauses.h) */
+ *                 (updates.h) and where no gradient reached it (pauses.h)
+ *
+ * Of tensors that were recorded as digests, pairs are compared for equality (digests.h). */
 #include <stdlib.h>
 #include <string.h>
 
+#include "digests.h"
 #include "gradients.h"
 #include "pauses.h"
 #include "selection.h"
@@ -21,8 +24,8 @@
 #include "updates.h"
 
 enum { WEIGHTS, GRADIENTS }; /* slots; the second is there with only_trained */
-enum { WIDTH = 2 };          /* of a row: what the tensor did (updates.h), mean |g| of a gradient (pauses.h) */
-enum { MOST_CURRENT = 8 };   /* steps that `current` may compare with: each is read beside the tensor */
+enum { WIDTH = 3 }; /* of a row: what the tensor did (updates.h), mean |g| of a gradient (pauses.h), its digest */
+enum { MOST_CURRENT = 8 }; /* steps that `current` may compare with: each is read beside the tensor */
 
 static const assay_param_def params[] = {
     SELECTION_PARAMS,
@@ -91,7 +94,8 @@ static int setup(const assay_params *given, assay_need *need, void **data, assay
                           "parameter num_steps has the value %lld: with against = current it must be at "
                           "most %d",
                           (long long)earlier + 1, MOST_CURRENT + 1);
-    int slot = selection_slot(given, need, 0, true, err);
+    uint32_t kinds = 1u << ASSAY_RAW | (against_current(given) ? 0 : 1u << ASSAY_DIGEST);
+    int slot = selection_slot(given, need, kinds, true, err);
     if (slot < 0)
         return slot;
     for (int64_t k = 1; k <= earlier; k++) {
@@ -160,17 +164,20 @@ static int map(const assay_rule *rule, void *state, const assay_step_view *view,
     int status = ASSAY_OK;
     for (uint32_t i = 0; status == ASSAY_OK && i < view->slot[0].count; i++) {
         const assay_tensor_view *item = view->slot[0].items[i];
-        if (!assay_view_has_values(item))
+        bool digest = has_digest_alone(item) && !current;
+        if (!assay_view_has_values(item) && !digest)
             continue;
-        if (only_train(rule->params) && view->mode != ASSAY_MODE_TRAIN && has_train_steps(rule->trial, item->tensor))
+        if (only_train(rule->params) && view->mode != ASSAY_MODE_TRAIN &&
+            (digest ? assay_trial_mode_steps(rule->trial, ASSAY_MODE_TRAIN) > 0
+                    : has_train_steps(rule->trial, item->tensor)))
             continue;
-        double row[WIDTH] = {movement(rule, view, item), NAN};
+        double row[WIDTH] = {movement(rule, view, item), NAN, digest ? item->reduction[ASSAY_DIGEST] : NAN};
         status = current ? test_current(rule, s, view, item)
                          : assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }
     for (uint32_t i = 0; status == ASSAY_OK && only_trained(rule->params) && i < view->slot[GRADIENTS].count; i++) {
         const assay_tensor_view *item = view->slot[GRADIENTS].items[i];
-        double row[WIDTH] = {NAN, abs_mean_of(item)};
+        double row[WIDTH] = {NAN, abs_mean_of(item), NAN};
         if (is_gradient(rule->trial, item->tensor))
             status = assay_series_add(s->series, view->step, item->tensor, item->worker, row);
     }
@@ -335,7 +342,14 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
     const assay_series *series = ((const assay_common_state *)state)->series;
     uint64_t *order = assay_series_by_tensor(series);
     outlook o = {0};
-    int status = order || assay_series_count(series) == 0 ? outlook_make(rule, series, order, &o) : ASSAY_ENOMEM;
+    assay_series *compared = NULL;
+    int status = order || assay_series_count(series) == 0 ? ASSAY_OK : ASSAY_ENOMEM;
+    if (status == ASSAY_OK && digests_any(series, WIDTH)) {
+        series = compared = digests_compared(series, order, WIDTH);
+        status = compared ? ASSAY_OK : ASSAY_ENOMEM;
+    }
+    if (status == ASSAY_OK)
+        status = outlook_make(rule, series, order, &o);
     if (status == ASSAY_OK)
         status = test_rows(rule, series, order, &o, verdict);
     if (status == ASSAY_OK)
@@ -344,6 +358,7 @@ static int finalize(const assay_rule *rule, const void *state, assay_verdict *ve
         status =
             say_longest(rule, series, 0, (uint64_t)assay_param_int(rule->params, "num_steps"), " (num_steps)", verdict);
     outlook_release(&o);
+    assay_series_free(compared);
     free(order);
     return status == ASSAY_ENOMEM ? assay_fail(err, status, "out of memory") : status;
 }

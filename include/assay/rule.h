@@ -297,6 +297,9 @@ typedef struct assay_row {
 } assay_row;
 
 typedef struct assay_series assay_series;
+/* An empty series of rows of `width` doubles for passing use, beside that of the common state; NULL without memory. */
+assay_series *assay_series_new(uint32_t width);
+void assay_series_free(assay_series *series);
 /* Appends a row; steps must not go down. 0 or ASSAY_ENOMEM. */
 int assay_series_add(assay_series *series, int64_t step, uint32_t tensor, uint32_t worker, const double *value);
 uint64_t assay_series_count(const assay_series *series);

@@ -38,7 +38,9 @@ enum {
     ASSAY_PROD,
     ASSAY_L1,
     ASSAY_L2,
-    ASSAY_PIECE, /* what one worker has of a tensor of which several have a piece: docs/topology.md */
+    ASSAY_PIECE,  /* what one worker has of a tensor of which several have a piece: docs/topology.md */
+    ASSAY_DIGEST, /* 63 bits of a hash over dtype, shape and bytes, negated where all elements are one value; as a
+                     double its first 53 */
     ASSAY_ABS = 16,
     ASSAY_ABS_MEAN = ASSAY_ABS + ASSAY_MEAN,
     ASSAY_KINDS = 32

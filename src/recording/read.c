@@ -256,6 +256,7 @@ int assay_recording_reduction(assay_recording *r, uint32_t tensor, size_t row, i
 const char *assay_recording_kind_name(int kind)
 {
     static const char *const names[ASSAY_KINDS] = {[ASSAY_RAW] = "raw",
+                                                   [ASSAY_DIGEST] = "digest",
 #define KIND_NAMES(name, text) [ASSAY_##name] = text, [ASSAY_ABS + ASSAY_##name] = "abs_" text,
                                                    ASSAY_REDUCTION_LIST(KIND_NAMES)
 #undef KIND_NAMES

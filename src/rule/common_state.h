@@ -4,9 +4,6 @@
 
 #include <assay/rule.h>
 
-/* Rows of `width` doubles. Free with assay_series_free(). NULL without memory. */
-assay_series *assay_series_new(uint32_t width);
-void assay_series_free(assay_series *series);
 /* The memory that a row takes. */
 size_t assay_series_row_bytes(uint32_t width);
 /* The memory that its rows take, each once. */

@@ -41,10 +41,15 @@ static int reduction_kind(const char *word, size_t length)
 
 int assay_reduction_split(const char *name, size_t length, const char **base, size_t *base_length)
 {
-    static const char prefix[] = "smdebug/reductions/";
+    static const char prefix[] = "smdebug/reductions/", digest[] = "assay/digest/";
     const size_t skip = sizeof prefix - 1;
     *base = name;
     *base_length = length;
+    if (length > sizeof digest - 1 && memcmp(name, digest, sizeof digest - 1) == 0) {
+        *base = name + sizeof digest - 1;
+        *base_length = length - (sizeof digest - 1);
+        return ASSAY_DIGEST;
+    }
     if (length <= skip || memcmp(name, prefix, skip) != 0)
         return ASSAY_RAW;
     const char *slash = memchr(name + skip, '/', length - skip);
