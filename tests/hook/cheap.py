@@ -274,7 +274,8 @@ def record_workers(form, odd):
 def verdicts(path):
     job = os.path.join(WORK, "job.json")
     with open(job, "w") as file:
-        json.dump({"trials": [path], "rules": [{"rule": "ReplicaDivergence"}, {"rule": "UnchangedTensor"}]}, file)
+        json.dump({"trials": [path], "rules": [{"rule": "ReplicaDivergence"}, {
+            "rule": "UnchangedTensor", "parameters": {"collection_names": "weights", "only_trained": True}}]}, file)
     out = fresh("report")
     done = subprocess.run([ASSAY, "run", job, "--out", out, "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert done.returncode in (0, 1), done
@@ -287,8 +288,9 @@ def test_rules_read_digests():
     """Rules that compare for equality find the same in digests as in the tensors."""
     raw = verdicts(record_workers("raw", True))
     assert raw["ReplicaDivergence"] == [(2, "net.weight", "worker_1"), (3, "net.weight", "worker_1")], raw
-    assert verdicts(record_workers("digest", True))["ReplicaDivergence"] == raw["ReplicaDivergence"]
-    assert verdicts(record_workers("digest", False))["ReplicaDivergence"] == []
+    assert raw["UnchangedTensor"] == [(step, "still.weight", "worker_%d" % w) for step in (2, 3) for w in (0, 1)], raw
+    assert verdicts(record_workers("digest", True)) == raw
+    assert verdicts(record_workers("digest", False)) == dict(raw, ReplicaDivergence=[])
 
 
 def test_rules_read_statistics():

@@ -17,7 +17,8 @@ from launch import TRIALS, Checks, run  # noqa: E402
 HERE = Path(__file__).resolve().parent
 PARTS = {"assay": ["usr/bin/assay", "usr/lib/assay/rules", "usr/share/assay/jobs/built-in.json", "usr/share/assay/slurm/launch.sh", "usr/share/assay/schema/job.schema.json",
                    "usr/share/doc/assay/docs/pilot.md", "usr/share/man/man1/assay-run.1.gz"],
-         "libassay-hook0": ["usr/lib/libassay_hook.so.0", "usr/share/assay/python/assay_hook.py"],
+         "libassay-hook0": ["usr/lib/libassay_hook.so.0", "usr/share/assay/python/assay_hook.py",
+                            "usr/share/assay/python/assay_recording/auto.py"],
          "libassay0": ["usr/lib/libassay.so.0", "usr/share/assay/python/assay/trial.py"],
          "libassay-dev": ["usr/include/assay/rule.h", "usr/lib/libassay_hook.so", "usr/lib/pkgconfig/assay-hook.pc", "usr/lib/libassay.so",
                           "usr/lib/pkgconfig/libassay.pc", "usr/include/assay/trial.h",

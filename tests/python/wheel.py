@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT, BUILD, WORK = Path(__file__).resolve().parents[2], sys.argv[1], Path(sys.argv[2])
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir"]
 SCRIPT = """
-import assay, assay_hook, numpy
+import assay, assay_hook, assay_recording.auto, numpy
 assert assay.__file__.startswith(%(site)r) and assay_hook.__file__.startswith(%(site)r)
 hook = assay_hook.Hook(%(out)r, save_all=True)
 hook.step()

@@ -27,11 +27,13 @@ COLLECTIONS = ("weights", "biases", "gradients")
 _PART = {"weight": "weights", "bias": "biases"}
 
 
-def auto(out_dir=None, model=None, loss=None, optimizer=None, scaler=None, budget="1 %", raw=None, **arguments):
+def auto(out_dir=None, model=None, loss=None, optimizer=None, scaler=None, budget="1 %", raw=None, record="statistics",
+         **arguments):
     """A hook for this training, on every worker. `loss` is a module or several; without it every loss of torch.nn is recorded.
-    `raw` are patterns of tensors that are wanted as they are. `budget` is a share of the step time, bytes, or both ("1 %, 1 GB");
+    `record` is what is kept of weights and gradients: "statistics", "digest" or "raw"; `raw` are patterns of tensors that are
+    wanted as they are besides. `budget` is a share of the step time, bytes, or both ("1 %, 1 GB");
     None saves every step. Other arguments are those of assay_hook.Hook. Without `out_dir` it is runs/JOB, of Slurm or torchrun."""
-    return AutoHook(out_dir, budget, raw, **arguments).watch(model, loss, optimizer, scaler)
+    return AutoHook(out_dir, budget, raw, record, **arguments).watch(model, loss, optimizer, scaler)
 
 
 def _directory(workers):
@@ -44,7 +46,7 @@ def _directory(workers):
 
 
 class AutoHook(assay_hook.Hook):
-    def __init__(self, out_dir=None, budget="1 %", raw=None, **arguments):
+    def __init__(self, out_dir=None, budget="1 %", raw=None, record="statistics", **arguments):
         rank, workers = rank_and_workers(assay_hook._rank_and_workers())
         self._budget = Budget(budget, workers)
         interval = self._budget.interval
@@ -52,7 +54,7 @@ class AutoHook(assay_hook.Hook):
             out_dir = _directory(workers)
         patterns = [raw] if isinstance(raw, str) else list(raw or [])
         some_steps = assay_hook.SaveConfig(save_interval=interval)
-        mine = [assay_hook.Collection(name, record="statistics", save_config=some_steps) for name in COLLECTIONS]
+        mine = [assay_hook.Collection(name, record=record, save_config=some_steps) for name in COLLECTIONS]
         mine += [assay_hook.Collection("raw", include_regex=patterns, save_config=some_steps)] if patterns else []
         given = arguments.pop("include_collections", [])
         defaults = dict(save_config=assay_hook.SaveConfig(save_interval=1), include_workers="all")
